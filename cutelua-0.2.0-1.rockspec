@@ -126,6 +126,8 @@ build = {
         "kernels/gemm_sm90/choice.lua",
       ["kernels.gemm_sm90.constants"] =
         "kernels/gemm_sm90/constants.lua",
+      ["kernels.gemm_sm90.host"] =
+        "kernels/gemm_sm90/host.lua",
       ["kernels.gemm_sm90.kernel"] =
         "kernels/gemm_sm90/kernel.lua",
       ["kernels.gemm_sm90.mainloop"] =
@@ -150,6 +152,8 @@ build = {
         "kernels/gemm_sm90/stream.lua",
       ["kernels.gemm_sm90.tile_order"] =
         "kernels/gemm_sm90/tile_order.lua",
+      ["kernels.gemm_sm90.tma_rules"] =
+        "kernels/gemm_sm90/tma_rules.lua",
       ["kernels.gemm_splitk"] =
         "kernels/gemm_splitk.lua",
       ["kernels.groups"] =
@@ -376,6 +380,8 @@ build = {
         "lua/cute/ops/family/early_b.lua",
       ["cute.ops.family.int4"] =
         "lua/cute/ops/family/int4.lua",
+      ["cute.ops.family.moved"] =
+        "lua/cute/ops/family/moved.lua",
       ["cute.ops.family.prepared"] =
         "lua/cute/ops/family/prepared.lua",
       ["cute.ops.family.repack"] =
@@ -388,6 +394,8 @@ build = {
         "lua/cute/ops/family/sm80.lua",
       ["cute.ops.family.sm90"] =
         "lua/cute/ops/family/sm90.lua",
+      ["cute.ops.family.tma"] =
+        "lua/cute/ops/family/tma.lua",
       ["cute.ops.family.types"] =
         "lua/cute/ops/family/types.lua",
       ["cute.ops.fingerprint"] =

@@ -73,6 +73,34 @@ function rules.integers(what, o, names, least, most, kind)
   end
 end
 
+--- Raises an error unless list `name` has n integers of 1 or more.
+---@param what string
+---@param name string
+---@param list any
+---@param n integer
+function rules.list_of_integers(what, name, list, n)
+  local ok = type(list) == "table" and #list == n
+  for i = 1, ok and n or 0 do
+    ok = ok and math.type(list[i]) == "integer" and list[i] >= 1
+  end
+  rules.need(ok, what, "%s = %s; %d integers of 1 or more are needed", name,
+             core.show(list), n)
+end
+
+--- Raises an error unless option `name` has one of the given values.
+---@param what string
+---@param o table
+---@param name string
+function rules.one_of(what, o, name, ...)
+  local words = {...}
+  for i, word in ipairs(words) do
+    if o[name] == word then return end
+    words[i] = core.show(word)
+  end
+  rules.need(false, what, "%s = %s; %s is needed", name, core.show(o[name]),
+             table.concat(words, " or "))
+end
+
 --- Returns side i of the option `window`, the number of visible keys before (1)
 -- or after (2) a row's own; nil if there is no limit.
 ---@param what string

@@ -155,12 +155,13 @@ end
 -- from memory once.
 local BANDS = 32
 
--- Sets options that follow from a product's tiles; given options stay. o: the
--- options with defaults. A single wave needs no persistent blocks. An epilogue
--- of many parts becomes a loop if long products run at the same time. If one
--- row or column of tiles covers the result, L2 keeps the small operand, and the
--- other one is read once, in long runs (evict first).
-local function settle(chosen, o, m, n, k, waves)
+--- Sets options that follow from a product's tiles; given options stay. o: the
+-- options with defaults, of gemm_sm90 or gemm_sm100. A single wave needs no
+-- persistent blocks. An epilogue of many parts becomes a loop if long products
+-- run at the same time. If one row or column of tiles covers the result, L2
+-- keeps the small operand, and the other one is read once, in long runs (evict
+-- first).
+function choice.settle(chosen, o, m, n, k, waves)
   local function say(name, v)
     if chosen[name] == nil then chosen[name] = v end
   end
@@ -219,7 +220,7 @@ function choice.candidates(m, n, k, o)
       and k > (full.split - 1) * full.tile[3] then
       c.stages, full.stages = stages, stages
       local seconds, waves, parts = model.time(full, m, n, k, sms)
-      settle(c, full, m, n, k, waves)
+      choice.settle(c, full, m, n, k, waves)
       -- A candidate that splits no tile is left out.
       if not c.equal or parts > 1 then
         list[#list + 1] = {options = c, seconds = seconds, waves = waves,

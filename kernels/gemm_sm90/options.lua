@@ -61,7 +61,7 @@ end
 ---@param sure? boolean
 ---@return table
 function options.complete(given, sure)
-  local o = {}
+  local o = {kernel = "gemm_sm90"}
   if not sure then rules.options("gemm_sm90", given, NAMES) end
   for k, v in pairs(DEFAULTS) do o[k] = v end
   for k, v in pairs(given) do o[k] = v end

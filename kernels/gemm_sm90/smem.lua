@@ -1,5 +1,5 @@
---- Shared memory of kernels/gemm_sm90: the layouts of operand stages and result
--- buffers, and their sizes.
+--- Shared memory of kernels/gemm_sm90 and kernels/gemm_sm100: the layouts of
+-- operand stages and result buffers, and their sizes.
 local core = require "cute.core"
 local cute = require "cute"
 

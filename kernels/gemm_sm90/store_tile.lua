@@ -1,5 +1,6 @@
---- The epilogue of kernels/gemm_sm90: applies alpha and beta or a function to
--- the accumulators, and stores them through shared memory.
+--- The epilogue of kernels/gemm_sm90 and kernels/gemm_sm100: applies alpha and
+-- beta or a function to the accumulators, and stores them through shared
+-- memory.
 local core = require "cute.core"
 local cute = require "cute"
 local groups = require "kernels.groups"
@@ -7,15 +8,16 @@ local tiles = require "cute.tiles"
 
 local _ = cute._
 local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
+local tcgen05 = cute.nvgpu.tcgen05
 
 local WARPGROUP = 128
 
 local store_tile = {}
 
--- Returns the copy atom of the store: stmatrix of four 8x8 matrices, or of two
--- if a part is not a multiple of 16 columns; for wider types plain stores of
--- pairs or of single elements.
-local function store_atom(o)
+-- Returns the copy atom that stores accumulators of wgmma: stmatrix of four 8x8
+-- matrices, or of two if a part is not a multiple of 16 columns; for wider
+-- types plain stores of pairs or of single elements.
+local function wgmma_atom(o)
   if o.d_dtype.bits ~= 16 then
     return cute.make_copy_atom("UniversalCopy", o.d_dtype,
                                o.d_dtype.bits * (o.d_major == "m" and 1 or 2))
@@ -26,22 +28,35 @@ local function store_atom(o)
   return cute.make_copy_atom(name, o.d_dtype)
 end
 
+-- Returns the tiled copy of a part's elements to a buffer. After a load from
+-- tensor memory, a thread has the columns of one row.
+local function copy_of(o, mma)
+  if not tcgen05.is_tmem_load(mma) then
+    return cute.make_tiled_copy_C(wgmma_atom(o), mma)
+  end
+  local bits = o.d_dtype.bits
+  local width = o.d_major == "m" and bits or core.gcd(o.epi[2] * bits, 128)
+  return cute.make_tiled_copy_D(
+    cute.make_copy_atom("UniversalCopy", o.d_dtype, width), mma)
+end
+
 --- Makes the store of a warpgroup's accumulators.
 ---@param x table {mma: any, atom: any, coords: any, smem: any, group: any,
 -- thread: any, half: any, sources: any?, D: any, alpha: any, beta: any,
 -- more: any[], atoms: any[]?, maps: any?}
--- mma: an MMA of 64 rows and o.epi[2] columns; atom, coords: for D's tensor
--- map; smem: the buffers; group, thread: index of the warpgroup, and of the
--- thread in it; half: index of the half of a split tile; sources: this
--- warpgroup's sources; D, alpha, beta, more: the kernel's arguments; atoms,
--- maps: see groups.map
+-- mma: an MMA, or a copy of tensor memory, of o.epi rows and columns; atom,
+-- coords: for D's tensor map; smem: the buffers; group, thread: index of the
+-- warpgroup, and of the thread in it; half: index of the half of a split tile;
+-- sources: this warpgroup's sources; D, alpha, beta, more: the kernel's
+-- arguments; atoms, maps: see groups.map
 function store_tile.new(o, x)
-  local r2s = cute.make_tiled_copy_C(store_atom(o), x.mma)
+  local r2s = copy_of(o, x.mma)
   local slice = r2s:get_slice(x.thread)
-  local part = cute.make_rmem_tensor(x.mma:partition_shape_C(o.epi), o.d_dtype)
+  local part = cute.make_rmem_tensor(tiles.partition_C(x.mma, x.thread)(
+    cute.make_identity_tensor(o.epi)).shape, o.d_dtype)
   local matrices = cute.rank(x.coords) > 2
   local function partition(coords)
-    local gD = cute.local_tile(coords, o.epi,                -- (64,EN,m,n,l)
+    local gD = cute.local_tile(coords, o.epi,                -- (EM,EN,m,n,l)
                                matrices and {_, _, _} or {_, _})
     return gD, cpasync.tma_partition(x.atom, 0, cute.make_layout(1),
       cute.group_modes(x.smem, 0, 2), cute.group_modes(gD, 0, 2))
@@ -68,7 +83,7 @@ function store_tile.new(o, x)
       num_stages = o.apart and o.epi_stages or o.epi_stages - 1},
     barrier = pipeline.NamedBarrier {barrier_id = x.group + 1,
                                      num_threads = WARPGROUP},
-    -- Returns the index in the tile of this warpgroup's i-th unit of 64 rows.
+    -- Returns the index in the tile of this warpgroup's i-th unit of rows.
     row = function(i)
       return o.pingpong and i or i * o.consumers + x.group
     end}
@@ -90,16 +105,20 @@ local function result_of(o, out, at, w, n)
   return C
 end
 
--- Computes the values to store for 64 rows and o.epi[2] columns: alpha times
--- the sums plus beta D, or the result of the epilogue. place() returns the
--- argument `part` of the epilogue for these values (see result_of).
+-- Computes the values to store for a part, of o.epi rows and columns: alpha
+-- times the sums plus beta D, or the result of the epilogue. place() returns
+-- the argument `part` of the epilogue for these values (see result_of).
 local function finish(o, out, sums, place, part)
   if o.gated then
+    -- Gates and values alternate every 8 columns. Of these, a thread has 8
+    -- elements of a row, or 2 elements of 2 rows.
+    local run = tcgen05.is_tmem_load(out.mma) and 8 or 4
     local function half(first)
-      return cute.make_tensor(sums.iterator + first,
-        cute.make_layout(part.shape, {{1, 2, 8}, 0, 0})):load()
+      return cute.make_tensor(sums.iterator + first, cute.composition(
+        cute.make_layout({run, cute.size(part) // run}, {1, 2 * run}),
+        cute.make_layout(part.shape))):load()
     end
-    part:store(o.epilogue(half(0), half(4), place(),
+    part:store(o.epilogue(half(0), half(run), place(),
       table.unpack(out.more, 1, out.more.n)):to(o.d_dtype))
     return
   end
@@ -120,7 +139,7 @@ end
 -- Returns the position of part n of tile `at` in D, in units of parts.
 local function place_of(o, out, at, n)
   local parts = o.columns // o.epi[2]
-  return {at[1] * (o.tile[1] // 64) + out.row(n // parts),
+  return {at[1] * (o.tile[1] // o.epi[1]) + out.row(n // parts),
           (at[2] * o.split + out.half) * parts + n % parts}
 end
 
@@ -131,7 +150,7 @@ local function ask(o, out, at, n)
   local place, inside = place_of(o, out, at, n), nil
   local rows, columns = out.count[1], out.count[2]
   local cluster = o.cluster or {1, 1}
-  if rows % (o.tile[1] // 64 * cluster[1]) ~= 0
+  if rows % (o.tile[1] // o.epi[1] * cluster[1]) ~= 0
     or columns % (o.columns // o.epi[2] * o.split * cluster[2]) ~= 0 then
     inside = core.lt(place[1], rows) & core.lt(place[2], columns)
   end
@@ -150,14 +169,14 @@ end
 local function parts_inside(o, out, at, w, n)
   local rows, columns = out.count[1], out.count[2]
   if out.maps then
-    rows = tiles.count(w.rows, 64)
+    rows = tiles.count(w.rows, o.epi[1])
     columns = tiles.count(w.columns, o.epi[2])
   end
   local inside = core.lt(at[1], rows) & core.lt(at[2], columns)
   if not o.groups or out.maps then return inside, inside end
   local row = out.row(n // (o.columns // o.epi[2]))
-  local left = w.rows - (w.tile_idx[1] * o.tile[1] + row * 64)
-  return inside & core.gt(left, 0), inside & core.ge(left, 64)
+  local left = w.rows - (w.tile_idx[1] * o.tile[1] + row * o.epi[1])
+  return inside & core.gt(left, 0), inside & core.ge(left, o.epi[1])
 end
 
 -- Stores a buffer that is only partly inside tensor t: the rows inside t.
@@ -170,11 +189,20 @@ local function put_rows(o, out, t, place, buffer)
   tiles.put_rows(from, t, tile, place, WARPGROUP, out.thread)
 end
 
--- Calls f(n, sums) for the parts of a tile, with their accumulators. With
+-- Calls f(n, sums) for the parts of a tile, with their accumulators. `acc` are
+-- the accumulators of the tile, or a function that loads those of part n. With
 -- epi_loop the generated text contains f once, in a loop: each pass selects the
 -- accumulators of part n by branches, since registers must be known at compile
 -- time.
 local function each_part(o, acc, count, f)
+  if type(acc) == "function" then
+    if o.epi_loop then
+      for n in cute.range(0, count, 1, {unroll = 1}) do f(n, acc(n)) end
+      return
+    end
+    for n = 0, count - 1 do f(n, acc(n)) end
+    return
+  end
   local size = cute.size(acc) // count
   local function part(n)
     return cute.make_tensor(acc.iterator + n * size, cute.make_layout(size))
@@ -196,10 +224,10 @@ local function each_part(o, acc, count, f)
   end
 end
 
--- Stores the accumulators of a tile to D: 64 rows and o.epi[2] columns at a
--- time. A buffer is refilled when the leader, which stores it, knows that it
--- has been read, and all threads have synchronized with the leader. If only
--- some of the 64 rows belong to the group, threads store these rows.
+-- Stores the accumulators of a tile to D: o.epi rows and columns at a time. A
+-- buffer is refilled when the leader, which stores it, knows that it has been
+-- read, and all threads have synchronized with the leader. If only some rows of
+-- a part belong to the group, threads store these rows.
 local function store(o, out, acc, w)
   local part, pipe, leader, barrier = out.part, out.pipe, out.leader,
     out.barrier
@@ -212,7 +240,7 @@ local function store(o, out, acc, w)
     end)
   end
   local first, last = o.persistent and 0 or o.epi_stages,
-    o.rows // 64 * parts
+    o.rows // o.epi[1] * parts
   -- Waits until the buffer for part n of a tile is free. The first parts of the
   -- first tile use buffers that are free from the beginning.
   local function free(n, met)
@@ -269,6 +297,8 @@ local function store(o, out, acc, w)
 end
 
 --- Stores the accumulators of a tile to D.
+---@param acc any a fragment, or a function that loads the accumulators of part
+-- n
 ---@param w table work tile
 function store_tile.store(o, out, acc, w)
   cute.arch.range("epilogue", store, o, out, acc, w)

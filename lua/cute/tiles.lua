@@ -726,6 +726,20 @@ local function loaded_once(C, x, from)
     cute.make_layout(C.acc.shape))):load()
 end
 
+--- Returns a function that partitions a tile as the accumulators of an MMA, or
+-- as the destination of a copy from tensor memory: columns of a row, in pairs
+-- as in the fragments of MMAs.
+---@param mma any a tiled MMA, or a tiled copy from tensor memory
+---@param thread any the thread's index among those of the MMA or copy
+---@return fun(x: any): any (MMA,M,N)
+function tiles.partition_C(mma, thread)
+  local slice = mma:get_slice(thread)
+  if not cute.nvgpu.tcgen05.is_tmem_load(mma) then
+    return function(x) return slice:partition_C(x) end
+  end
+  return function(x) return cute.logical_divide(slice:partition_D(x), {2}) end
+end
+
 --- Makes the object for this thread's part of a result C, with accumulators acc
 -- (MMA,M,N). store(alpha, beta) writes C = alpha acc + beta C, or acc if both
 -- are nil. put(r) writes a fragment. load(t[, dtype]) returns the values of
@@ -741,17 +755,11 @@ function tiles.result(t, mma, tile, at, thread)
   t = tiles.matrix(t)
   for i = 1, 2 do within(at[i], tiles.count(t.shape[i], tile[i])) end
   thread = thread or (cute.arch.thread_idx())
-  local slice = mma:get_slice(thread)
-  -- A copy from tensor memory has C's part in its destination: columns of a
-  -- row, in pairs as in the fragments of MMAs.
-  local loads = cute.nvgpu.tcgen05.is_tmem_load(mma)
-  local function partition(x)
-    if not loads then return slice:partition_C(x) end
-    return cute.logical_divide(slice:partition_D(x), {2})
-  end
+  local partition = tiles.partition_C(mma, thread)
   local part = partition(cute.local_tile(t, tile, at))          -- (MMA,M,N)
-  local acc = loads and cute.make_rmem_tensor(part.shape, mma.value_type)
-    or slice:make_fragment_C(part)                              -- (MMA,M,N)
+  local acc = cute.nvgpu.tcgen05.is_tmem_load(mma)              -- (MMA,M,N)
+    and cute.make_rmem_tensor(part.shape, mma.value_type)
+    or mma:get_slice(thread):make_fragment_C(part)
   local C = {tensor = t, part = part, acc = acc, like = part, mma = mma,
              tile = tile, at = at, thread = thread}
   -- A mode of extent 1 may have stride 0; then the strides of `part` define no
@@ -894,6 +902,7 @@ return sign.public("tiles.", tiles, [[
   is_async(t: tensor, options: table) operand(t: tensor, options: table)
   load(operands: table, k_tile, stage, first?: boolean)
   loader(part: tensor, thr: slice, which: string, t: tensor, tile: table, at)
+  partition_C(mma: tiled, thread: integer|value)
   result(t: tensor, mma: tiled, tile: table, at: table, thread?)
   applied(C: table, f: function, like?: tensor)
   scaled(C: table, alpha?: number|value, beta?: number|value, like?: tensor)

@@ -21,8 +21,8 @@
 -- any: whether its kernel takes extents that each launch provides, and its
 --   blocks share no memory (cutelua.bundle.any).
 local families = {}
-for i, name in ipairs {"sm90", "repack", "skinny", "dot", "sm80",
-                      "simt", "int4"} do
+for i, name in ipairs {"sm90", "moved", "skinny",
+                      "dot", "sm80", "simt", "int4"} do
   families[i] = require("cute.ops.family." .. name)
 end
 

@@ -25,7 +25,7 @@ partial.NAMES = "sum mean prod max min amax norm rms"
 -- in even columns.
 local function spread(mma, tile)
   local id = cute.make_identity_tensor {tile[1], tile[2]}
-  local function part(t) return mma:get_slice(t):partition_C(id) end
+  local function part(t) return tiles.partition_C(mma, t)(id) end
   local mine = part(0)
   local base, out = mine[0], {values = {}, bits = {}}
   out.even = base[2] % 2 == 0
@@ -73,7 +73,7 @@ end
 --- Returns the coordinates in D of a thread's elements, as a tensor (MMA,M,N).
 -- C is an object of tiles.result.
 function partial.coordinates(C)
-  return C.mma:get_slice(C.thread):partition_C(cute.local_tile(
+  return tiles.partition_C(C.mma, C.thread)(cute.local_tile(
     cute.make_identity_tensor {C.tensor.shape[1], C.tensor.shape[2]}, C.tile,
     C.at))
 end

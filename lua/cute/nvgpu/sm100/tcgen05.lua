@@ -333,11 +333,12 @@ end
 -- accumulator (128,N). Its tile has the 128 lanes (64 for atoms of 16 lanes)
 -- and the columns of one instruction.
 ---@param copy_atom cute.CopyAtom of an operation such as Ld32x32bOp
----@param tmem_tensor cute.Tensor
+---@param tmem_tensor cute.Tensor|cute.Layout
 ---@return cute.TiledCopy of 128 threads
 function tcgen05.make_tmem_copy(copy_atom, tmem_tensor)
   tcgen05.get_tmem_copy_properties(copy_atom)  -- rejects other atoms
-  return tmem.make_copy(copy_atom, tmem_tensor.layout)
+  return tmem.make_copy(copy_atom, core.typename(tmem_tensor) == "layout"
+    and tmem_tensor or tmem_tensor.layout)
 end
 
 --- Returns the number of columns of tensor memory that a tensor spans.
@@ -494,7 +495,7 @@ return sign.public("cute.nvgpu.tcgen05.", tcgen05, [[
   St16x256bOp(repeats?: integer, unpack?: string)
   St16x32bx2Op(repeats?: integer, unpack?: string)
   is_tmem_load(atom) is_tmem_store(atom) get_tmem_copy_properties(atom)
-  make_tmem_copy(copy_atom, tmem_tensor: tensor)
+  make_tmem_copy(copy_atom, tmem_tensor: tensor|layout)
   find_tmem_tensor_col_offset(tmem_tensor: tensor)
   make_sparse_smem_layout_atom(kind: string, element_type: dtype|string,
     sparsity?: integer)

@@ -1,16 +1,13 @@
---- Products that Hopper's kernel (kernels/gemm_sm90) would support except for
--- the layouts of the matrices or for 8-bit weights. Launches before it repack A
--- and B into memory of the pool, in layouts for TMA and wgmma. A launch after
--- it copies D to its destination. Elements of 8 bits are converted to 16 bits
--- exactly. Factors, C and matrices that epilogues read stay in place.
+--- Products that a kernel whose operands TMA loads (kernels/gemm_sm90,
+-- kernels/gemm_sm100) would support except for the layouts of the matrices or
+-- for 8-bit weights. Launches before it repack A and B into memory of the pool,
+-- in layouts for TMA. A launch after it copies D to its destination. Elements
+-- of 8 bits are converted to 16 bits exactly. Factors, C and matrices that
+-- epilogues read stay in place.
 local blocks = require "cute.ops.blocks"
 local cute = require "cute"
 local operand = require "cute.ops.operand"
-local sm90 = require "cute.ops.family.sm90"
 local tiles = require "cute.tiles"
-
-local repack = {name = "moved", kernel = sm90, make = sm90.make,
-  why = "Hopper tensor cores, after operands are repacked for TMA and wgmma"}
 
 -- ns that a launch and the wait for the previous launch take.
 local LAUNCH = 2500
@@ -57,15 +54,15 @@ end
 
 -- Returns the matrices of problem p to repack, with their new layouts: {A =, B
 -- =, D = in the form of p, words = their names, ns = estimated time}. Returns
--- nil if gemm_sm90 accepts all layouts.
-local function places(p)
+-- nil if the kernel of `family` accepts all layouts.
+local function places(family, p)
   if p.ragged then return nil end
   local to, words, ns = {}, {}, 0
   for _, name in ipairs {"A", "B", "D"} do
     local t = p[name]
     local as = name == "B" and widens(p) and p.a
-    if as or sm90.refuses(p, name) then
-      local lead = (as or p.gated and name == "B") and 2 or sm90.lead(p, name)
+    if as or family.refuses(p, name) then
+      local lead = (as or p.gated and name == "B") and 2 or family.lead(p, name)
       to[name] = room(t, as or t.element_type, lead)
       words[#words + 1] = name .. (as and " as " .. as.name or "")
       local bytes = count(to[name]) * (t.element_type.bits
@@ -89,21 +86,31 @@ local function behind(p, to)
   return q
 end
 
-function repack.takes(p)
-  local to = places(p)
-  if not to then return false end
-  local why = sm90.takes(behind(p, to))
-  -- The user already sees this reason as the one against gemm_sm90.
-  if why == sm90.takes(p) then return false end
-  return why
-end
+--- Makes the family of products that another family multiplies after operands
+-- have been repacked.
+---@param name string
+---@param family table the other family, with the functions of tma.layouts
+---@param why string
+---@return table
+return function(name, family, why)
+  local repack = {name = name, kernel = family, make = family.make, why = why}
 
-function repack.list(p)
-  local to = places(p)
-  local list = sm90.list(behind(p, to))
-  for _, c in ipairs(list) do c.moved, c.ns = to, c.ns + to.ns end
-  return list
-end
+  function repack.takes(p)
+    local to = places(family, p)
+    if not to then return false end
+    local refusal = family.takes(behind(p, to))
+    -- The user already sees this reason as the one against the other family.
+    if refusal == family.takes(p) then return false end
+    return refusal
+  end
 
-return repack
+  function repack.list(p)
+    local to = places(family, p)
+    local list = family.list(behind(p, to))
+    for _, c in ipairs(list) do c.moved, c.ns = to, c.ns + to.ns end
+    return list
+  end
+
+  return repack
+end
 -- SPDX-License-Identifier: MIT

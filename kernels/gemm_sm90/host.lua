@@ -1,0 +1,241 @@
+--- The host side of GEMMs that load and store by TMA (kernels/gemm_sm90,
+-- kernels/gemm_sm100): tensor maps, arguments, grids and launches.
+local rules = require "kernels.operand_rules"
+local core = require "cute.core"
+local cute = require "cute"
+local groups = require "kernels.groups"
+local model = require "kernels.gemm_sm90.model"
+local smem = require "kernels.gemm_sm90.smem"
+local targets = require "cute.targets"
+local tma_rules = require "kernels.gemm_sm90.tma_rules"
+
+local _ = cute._
+local cpasync, utils = cute.nvgpu.cpasync, cute.utils
+
+local host = {}
+
+-- Returns B (2N,K[,L]) with alternating groups of 8 rows from both halves. A
+-- thread's wgmma accumulators are 8 columns apart, so it then holds the same
+-- columns of both halves.
+local function in_turn(B)
+  local shape, stride = B.shape, B.stride
+  local n, d = shape[1] // 2, stride[1]
+  shape[1], stride[1] = {8, 2, n // 8}, {d, n * d, 8 * d}
+  return cute.make_tensor(B.iterator, cute.make_layout(shape, stride))
+end
+
+-- Returns the number of clusters of `size` blocks that run at once on `sms`
+-- multiprocessors: as the driver reports if the operands are on a GPU, else
+-- from a table.
+local function at_once(sms, size, place)
+  local most = targets.clusters(sms, size)
+  local gpu = size > 1 and place and place:match "^gpu:?(%d*)$"
+  if not gpu then return math.max(most, 1) end
+  local said = require "cute.gpu".clusters(size, tonumber(gpu) or 0)
+  return math.max(said and math.min(said, sms // size) or most, 1)
+end
+
+--- Makes the object of a GEMM with complete options `o`: its kernel and its
+-- methods. made: {kernel, a, b, d = layouts of stages and of buffers, epi_mma =
+-- the MMA, or the copy of tensor memory, that gives the fragments of an
+-- epilogue}.
+---@param o table
+---@param made table
+---@return table
+function host.new(o, made)
+  local bm, bn, bk = table.unpack(o.tile)
+  local self = {kernel = made.kernel, block = o.block, options = o,
+                epi_mma = made.epi_mma,
+                cluster = {o.cluster[1] * o.split, o.cluster[2], 1}}
+
+  --- Returns a TMA atom and a tensor of coordinates for each of A, B and D.
+  function self.atoms(A, B, D)
+    local function load(X, layout, rows, ctas)
+      if tma_rules.is_view(X) then
+        return X.load(layout(_, _, 0), {rows, bk}, ctas,
+                      {l2_promotion = o.l2_promotion})
+      end
+      local kind = ctas > 1 and cpasync.CopyBulkTensorTileG2SMulticastOp()
+        or cpasync.CopyBulkTensorTileG2SOp()
+      return cpasync.make_tiled_tma_atom(kind, X, layout(_, _, 0), {rows, bk},
+                                         ctas, {l2_promotion = o.l2_promotion})
+    end
+    local a, cA = load(A, made.a, bm, o.cluster[2])
+    local b, cB = load(o.gated and in_turn(B) or B, made.b, bn, o.cluster[1])
+    local d, cD = cpasync.make_tiled_tma_atom(
+      cpasync.CopyBulkTensorTileS2GOp(), D, made.d(_, _, 0, 0), o.epi)
+    return a, cA, b, cB, d, cD
+  end
+
+  -- Returns the list `more` of an epilogue's arguments with the TMA atom and
+  -- the coordinates of each source in place of its tensor.
+  local function with_maps(more)
+    local list, out, at = o.sources or {}, {n = 0}, o.blocks and 2 or 0
+    local function push(x) out.n, out[out.n + 1] = out.n + 1, x end
+    for i = 1, math.max(more.n, #list > 0 and at + #list or 0) do
+      local s = list[i - at]
+      if s then
+        tma_rules.source(o, i - at, more[i])
+        local atom, coords = cpasync.make_tiled_tma_atom(
+          cpasync.CopyBulkTensorTileG2SOp(), more[i], smem.parts(o, s.dtype,
+          s.major, 1)(_, _, 0, 0), o.epi)
+        push(atom)
+        push(coords)
+      else
+        push(more[i])
+      end
+    end
+    return out
+  end
+
+  local function count(m, n)
+    if o.gated then n = 2 * n end
+    return (m + bm - 1) // bm, (n + bn - 1) // bn
+  end
+
+  --- Returns all arguments of the kernel: for D = A B^T, or with alpha or beta
+  -- for D = alpha A B^T + beta D; further arguments are the epilogue's. With
+  -- split = "stream", the last is a workspace.
+  function self.arguments(A, B, D, alpha, beta, ...)
+    tma_rules.operands(o, A, B, D)
+    local why = tma_rules.reach(o, A, B, D)
+    rules.need(not why, o.kernel, "%s (gemm_sm80 accepts any layout)", why)
+    local m, n = count(D.shape[1], D.shape[2])
+    local k = (B.shape[2] + bk - 1) // bk
+    if k < o.split then
+      core.fail("bad-argument", ("%s: K = %d is a single tile of %d, which "
+        .. "cannot be split"):format(o.kernel, B.shape[2], bk))
+    end
+    local list = table.pack(self.atoms(A, B, D))
+    list[7], list[8], list[9], list.n = m, n, k, 9
+    if o.shares then list.n = 12 end
+    if not (alpha or beta or o.epilogue or o.blocks or o.groups) then
+      return list
+    end
+    list[10], list[11], list[12] = D, alpha or 1.0, beta or 0.0
+    if o.groups == "list" then list[10] = nil end
+    if not (alpha or beta) then list[11], list[12] = nil, nil end
+    local more = with_maps(table.pack(...))
+    list.n = 12 + more.n
+    return table.move(more, 1, more.n, 13, list)
+  end
+
+  --- Returns a copy of `list`, which self.arguments returned, with other
+  -- operands and sources of the same types and layouts. The launch
+  -- configuration can be reused.
+  function self.with(list, A, B, D, ...)
+    local out = table.move(list, 1, list.n, 1, {n = list.n})
+    if o.gated then B = in_turn(B) end
+    out[1] = core.tma_rebind(list[1], tma_rules.is_view(A) and A.tensor or A)
+    out[3] = core.tma_rebind(list[3], B)
+    out[5] = core.tma_rebind(list[5], D)
+    if list[10] then out[10] = D end
+    for i = 1, select("#", ...) do
+      local at = 11 + 2 * i + (o.blocks and 2 or 0)
+      out[at] = core.tma_rebind(list[at], (select(i, ...)))
+    end
+    return out
+  end
+
+  --- Returns the kernel's last argument for `problems`, a list of {A, B, D}. It
+  -- has memory for the blocks of `grid`, on the operands' device `place`. The
+  -- other arguments are those of any of the problems. like: an earlier result
+  -- for problems of the same types and layouts.
+  function self.list(problems, grid, place, like)
+    local space = {a = {}, b = {}, d = {}, shapes = like and like.shapes}
+    local shapes = not like and core.buffer("i32", 3 * #problems)
+    for g, x in ipairs(problems) do
+      local A, B, D = table.unpack(x)
+      if like then
+        if o.gated then B = in_turn(B) end
+        space.a[g] = core.tma_rebind(like.a[g], A)
+        space.b[g] = core.tma_rebind(like.b[g], B)
+        space.d[g] = core.tma_rebind(like.d[g], D)
+      else
+        local a, _, b, _, d = self.atoms(A, B, D)
+        space.a[g], space.b[g], space.d[g] = a, b, d
+        shapes[3 * g - 3], shapes[3 * g - 2] = A.shape[1], B.shape[1]
+        shapes[3 * g - 1] = A.shape[2]
+      end
+    end
+    space.shapes = space.shapes or cute.make_tensor(shapes,
+      cute.make_layout({#problems, 3}, {3, 1})):to(place or "host")
+    space.maps = cute.empty(cute.make_layout {16, #problems, 2 + o.consumers,
+      grid[1] * grid[2] * grid[3]}, cute.i64, {device = place})
+    return space
+  end
+
+  --- Reports whether TMA accepts these operands (rows at multiples of 16
+  -- bytes): true, or false and the reason.
+  ---@return boolean, string?
+  function self.takes(A, B, D)
+    local why = tma_rules.reach(o, A, B, D)
+    return not why, why
+  end
+
+  --- Returns the grid for a D of (m,n) on a device with `sms` multiprocessors.
+  -- `batches` is the number of batches or groups; `place` is the operands'
+  -- device, "host" when absent. A persistent grid has at most as many blocks as
+  -- run at once.
+  function self.grid(m, n, sms, batches, place)
+    rules.integers(o.kernel, {sms = sms}, {"sms"}, 1, 1 << 20)
+    local tm, tn = count(m, n)
+    if o.groups then
+      local cm = o.cluster[1]
+      tm, batches = groups.most(o.groups, m, batches, bm * cm) * cm, 1
+    end
+    if o.turned then tm, tn = tn, tm end
+    if o.split > 1 then return {o.split, tm, tn} end
+    if o.blocked then
+      local run = model.run(o, tm, tn)
+      return {run, tn, tm // run}
+    elseif not o.persistent then
+      local cm, cn = o.cluster[1], o.cluster[2]
+      return {(tm + cm - 1) // cm * cm, (tn + cn - 1) // cn * cn,
+              batches or 1}
+    end
+    local params = utils.PersistentTileSchedulerParams({tm, tn, batches or 1},
+                                                       self.cluster)
+    local most = at_once(sms or 132, o.cluster[1] * o.cluster[2], place)
+    if o.stream then return {o.cluster[1], o.cluster[2], most} end
+    return params:get_grid_shape(most)
+  end
+
+  --- Allocates the data that blocks of a grid share, for one launch at a time.
+  -- With split = "stream" it is {sums =, turns =}: partial sums of type o.acc,
+  -- and i32 zeros, for parts of tiles. With scheduler = "dynamic" it is
+  -- {counter =}, an i32 of 0.
+  ---@param grid integer[]
+  ---@param place? string the operands' device, "host" when absent
+  function self.workspace(grid, place)
+    local blocks = grid[1] * grid[2] * grid[3]
+    local function space(n, dtype)
+      return cute.zeros({n}, dtype, {device = place})
+    end
+    if o.dynamic then return {counter = space(1, cute.i32)} end
+    return {sums = space(blocks * bm * bn, o.acc),
+            turns = space(blocks, cute.i32)}
+  end
+
+  --- Prepares a launch. opts: launch options, alpha, beta, sms, and the
+  -- workspace of split = "stream", allocated when absent.
+  function self.prepare(A, B, D, opts)
+    opts = opts or {}
+    local args = self.arguments(A, B, D, opts.alpha, opts.beta)
+    local all = {grid = self.grid(D.shape[1], D.shape[2], opts.sms,
+      o.batches and cute.size(D, 2) or B.shape[3] or 1, D.device),
+                 cluster = self.cluster, pdl = o.pdl or nil}
+    for k, v in pairs(opts) do all[k] = v end
+    all.sms, all.alpha, all.beta, all.workspace = nil, nil, nil, nil
+    if o.shares then
+      args.n = args.n + 1
+      args[args.n] = opts.workspace
+        or self.workspace(all.grid, D.device)
+    end
+    return self.kernel(table.unpack(args, 1, args.n)):compile(all)
+  end
+  return self
+end
+
+return host
+-- SPDX-License-Identifier: MIT

@@ -116,6 +116,14 @@ build = {
         "kernels/gemm_skinny.lua",
       ["kernels.gemm_skinny.model"] =
         "kernels/gemm_skinny/model.lua",
+      ["kernels.gemm_sm100"] =
+        "kernels/gemm_sm100.lua",
+      ["kernels.gemm_sm100.choice"] =
+        "kernels/gemm_sm100/choice.lua",
+      ["kernels.gemm_sm100.kernel"] =
+        "kernels/gemm_sm100/kernel.lua",
+      ["kernels.gemm_sm100.options"] =
+        "kernels/gemm_sm100/options.lua",
       ["kernels.gemm_sm80"] =
         "kernels/gemm_sm80.lua",
       ["kernels.gemm_sm90"] =
@@ -382,6 +390,8 @@ build = {
         "lua/cute/ops/family/int4.lua",
       ["cute.ops.family.moved"] =
         "lua/cute/ops/family/moved.lua",
+      ["cute.ops.family.moved_sm100"] =
+        "lua/cute/ops/family/moved_sm100.lua",
       ["cute.ops.family.prepared"] =
         "lua/cute/ops/family/prepared.lua",
       ["cute.ops.family.repack"] =
@@ -390,6 +400,8 @@ build = {
         "lua/cute/ops/family/simt.lua",
       ["cute.ops.family.skinny"] =
         "lua/cute/ops/family/skinny.lua",
+      ["cute.ops.family.sm100"] =
+        "lua/cute/ops/family/sm100.lua",
       ["cute.ops.family.sm80"] =
         "lua/cute/ops/family/sm80.lua",
       ["cute.ops.family.sm90"] =

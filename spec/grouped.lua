@@ -4,6 +4,7 @@ local families = require "cute.ops.families"
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_grouped = require "kernels.gemm_grouped"
+local gemm_sm100 = require "kernels.gemm_sm100"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local ops = require "spec.ops"
 
@@ -28,10 +29,10 @@ local function factors(seed, ...)
   return t
 end
 
-local OURS = {gemm_sm90 = true, gemm_sm80 = true}
+local OURS = {gemm_sm100 = true, gemm_sm90 = true, gemm_sm80 = true}
 
---- Calls f(...) with only one family of kernels enabled: "gemm_sm90" or
--- "gemm_sm80".
+--- Calls f(...) with only one family of kernels enabled: "gemm_sm100",
+-- "gemm_sm90" or "gemm_sm80".
 function grouped.by(name, f, ...)
   assert(OURS[name])
   local all = table.move(families, 1, #families, 1, {})
@@ -186,10 +187,12 @@ function grouped.wild(list, family, device)
                         cute.bf16)
     local where = cute.tensor(list, cute.i64)
     local to = form == "rows" and D or cute.select(D, {1, 2, 0})
-    if family == "gemm_sm90" then
+    if family ~= "gemm_sm80" then
       local name = form == "rows" and "offsets" or "counts"
-      local run = assert(gemm_sm90 {tile = {64, 24, 64}, consumers = 1,
-        groups = form}.prepare(A, B, to, {device = device, sms = 3,
+      local gemm = family == "gemm_sm90"
+        and gemm_sm90 {tile = {64, 24, 64}, consumers = 1, groups = form}
+        or gemm_sm100 {tile = {128, 32, 64}, groups = form}
+      local run = assert(gemm.prepare(A, B, to, {device = device, sms = 3,
         workspace = {[name] = where}}))
       run:launch()
     else

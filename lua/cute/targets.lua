@@ -47,7 +47,10 @@ end
 --- Returns the number of multiprocessors of the GPU that the simulator models.
 ---@param sm integer
 ---@return integer
-function targets.sms(sm) return sm < 90 and 108 or 132 end
+function targets.sms(sm)
+  local card = targets.blackwell(sm)
+  return card and card.sms or sm < 90 and 108 or 132
+end
 
 -- Numbers of SMs in the groups of an H100 and an H200. All blocks of a
 -- cluster run in one group, and each group has room for whole clusters. The
@@ -75,6 +78,36 @@ end
 
 --- The GPU that the simulator models.
 targets.H100 = {arch = "sm_90a", sms = 132, l2_bytes = 50 * MIB}
+
+-- Blackwell's GPUs: public figures, which nobody here has measured. clock: Hz,
+-- at which `fmas` give the published rates; fmas: dense multiply-adds per cycle
+-- of an SM for operands of 16 bits, with f32 accumulators; times: the ratio of
+-- other operands' rates to it; dram: bytes per second. Rates: "NVIDIA Blackwell
+-- Architecture Technical Brief" (HGX B200: 2.25 PFLOP/s of bf16, half of that
+-- for tf32, twice for 8 bits, four times for e2m1; HGX B300: 14 PFLOP/s of
+-- e2m1, 0.15 POP/s of i8), both with 7.7 TB/s; "NVIDIA RTX Blackwell GPU
+-- Architecture" (GeForce RTX 5090: 209.5 TFLOP/s of bf16, 419 of 8-bit floats,
+-- 838 TOP/s of i8, 1676 TFLOP/s of e2m1; 1.792 TB/s). L2: "Blackwell Tuning
+-- Guide" of CUDA 13.0, and the latter paper.
+targets.B200 = {arch = "sm_100a", sms = 148, l2_bytes = 126 * MIB,
+  clock = 1.855e9, fmas = 4096, dram = 7.7e12,
+  times = {tf32 = 0.5, bits8 = 2, i8 = 2, bits4 = 4}}
+targets.B300 = {arch = "sm_103a", sms = 148, l2_bytes = 126 * MIB,
+  clock = 1.855e9, fmas = 4096, dram = 7.7e12,
+  times = {tf32 = 0.5, bits8 = 2, i8 = 1 / 15, bits4 = 56 / 9}}
+targets.RTX5090 = {arch = "sm_120a", sms = 170, l2_bytes = 96 * MIB,
+  clock = 2.407e9, fmas = 256, dram = 1.792e12,
+  times = {tf32 = 0.5, bits8 = 2, i8 = 4, bits4 = 8}}
+
+--- Returns the card whose figures stand for a Blackwell target; nil for other
+-- targets.
+---@param sm integer
+---@return table?
+function targets.blackwell(sm)
+  if sm >= 120 then return targets.RTX5090 end
+  if sm == 103 then return targets.B300 end
+  return sm >= 100 and targets.B200 or nil
+end
 
 local function round_up(x, unit) return (x + unit - 1) // unit * unit end
 

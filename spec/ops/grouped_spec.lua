@@ -9,11 +9,15 @@ local support = require "spec.support"
 local raises = support.raises
 local grouped_gemm = cute.ops.grouped_gemm
 
-local SIMS = {gemm_sm90 = "sim:sm_90a", gemm_sm80 = "sim:sm_80"}
+local SIMS = {gemm_sm90 = "sim:sm_90a", gemm_sm80 = "sim:sm_80",
+              gemm_sm100 = "sim:sm_100a"}
 
 local function right(c)
   for family, device in pairs(SIMS) do
-    assert.is_nil(grouped.wrong(c, family, device), grouped.text(c))
+    -- gemm_sm100 has no factors for blocks of K.
+    if family ~= "gemm_sm100" or c.scales == "each" or not c.scales then
+      assert.is_nil(grouped.wrong(c, family, device), grouped.text(c))
+    end
   end
 end
 
@@ -49,7 +53,7 @@ describe("products of groups", function()
     end)
     it(("are right on a card: %d, %s #gpu"):format(i, grouped.text(c)),
        function()
-      for family in pairs(SIMS) do
+      for _, family in ipairs {"gemm_sm90", "gemm_sm80"} do
         assert.is_nil(grouped.wrong(c, family, "gpu"))
       end
     end)

@@ -21,7 +21,7 @@
 -- any: whether its kernel takes extents that each launch provides, and its
 --   blocks share no memory (cutelua.bundle.any).
 local families = {}
-for i, name in ipairs {"sm90", "moved", "skinny",
+for i, name in ipairs {"sm90", "sm100", "moved", "moved_sm100", "skinny",
                       "dot", "sm80", "simt", "int4"} do
   families[i] = require("cute.ops.family." .. name)
 end

@@ -6,6 +6,7 @@ local epilogue = require "cute.ops.epilogue_function"
 local int4 = require "cute.ops.int4"
 local operand = require "cute.ops.operand"
 local scales = require "cute.ops.scales"
+local targets = require "cute.targets"
 
 local problem = {}
 
@@ -59,7 +60,7 @@ end
 function problem.place(p, call)
   p.device, p.place = operand.device(call.A, call.o), call.A.device
   p.arch, p.sm = p.device.arch, p.device.sm
-  p.sms = p.device.info and p.device.info.sms or 132
+  p.sms = p.device.info and p.device.info.sms or targets.sms(p.sm)
 end
 
 return problem

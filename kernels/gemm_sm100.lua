@@ -1,0 +1,47 @@
+--- A persistent GEMM for Blackwell: D = A B^T by TMA and tcgen05.mma. No one
+-- has run it on a GPU.
+--
+--     local gemm = gemm_sm100 {tile = {128, 256, 64}, stages = 4}
+--     local run = gemm.prepare(A, B, D, {device = "sim:sm_100a"})
+--     run:launch()
+--
+-- Operands, arguments and options are those of kernels/gemm_sm90, with which
+-- this kernel shares its loads, the order of its tiles, and its epilogue. These
+-- differ:
+--
+-- A tile has 128 rows, and columns that are a multiple of 16. Operands of 16
+-- and 8 bits may have contiguous M or N. Types: bf16, f16, f32 (multiplied as
+-- tf32), any two of e4m3 and e5m2, i8, u8.
+--
+-- Warps 0 to 3 store results. One thread of warp 4 issues TMA loads; one thread
+-- of warp 5 issues MMAs. The accumulators are in tensor memory. Persistent
+-- blocks have two sets of them: while the tensor cores fill one, the epilogue
+-- stores the other.
+--
+-- The epilogue processes `epi` = {128, EN} rows and columns at a time. It loads
+-- them from tensor memory to registers, in which a thread has one row, and
+-- stores them through a buffer in shared memory by TMA.
+--
+-- With clusters, blocks share the loads of tiles by multicast. Groups have the
+-- form "rows" or "masked".
+local choice = require "kernels.gemm_sm100.choice"
+local cute = require "cute"
+local host = require "kernels.gemm_sm90.host"
+local make_kernel = require "kernels.gemm_sm100.kernel"
+local options = require "kernels.gemm_sm100.options"
+local sign = require "cute.lang.signature"
+
+local gemm_sm100 = {candidates = choice.candidates, choose = choice.choose}
+
+--- gemm_sm100(options): returns a GEMM with these options; see above. Its
+-- fields are those of kernels/gemm_sm90.
+setmetatable(gemm_sm100, {__call = function(_, given)
+  local o = options.complete(given)
+  local made = make_kernel(o)
+  made.kernel = cute.kernel(given.name or "gemm_sm100", {block = o.block},
+                            made.f)
+  return host.new(o, made)
+end})
+
+return sign.module("kernels.gemm_sm100", gemm_sm100)
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,116 @@
+--- The options of kernels/gemm_sm100 with their defaults, their checks, and
+-- derived values.
+local rules = require "kernels.operand_rules"
+local core = require "cute.core"
+local cute = require "cute"
+local tma_rules = require "kernels.gemm_sm90.tma_rules"
+
+local options = {ROWS = 128}  -- rows of a tile: the lanes of tensor memory
+
+local WARPGROUP, WARP = 128, 32
+local COLUMNS = 512           -- columns of tensor memory
+
+local DEFAULTS = {
+  tile = {128, 128, 64}, stages = 4, cluster = {1, 1}, dtype = cute.bf16,
+  epi_stages = 2, swizzle = 8, raster_along_m = false, pdl = false,
+  a_major = "k", b_major = "k", d_major = "n", persistent = true,
+  epi_loop = false,
+}
+
+-- All names of options.
+local NAMES = "epi epilogue name a_dtype b_dtype d_dtype a_hint b_hint d_hint "
+  .. "l2_promotion gated batches groups"
+for name in pairs(DEFAULTS) do NAMES = NAMES .. " " .. name end
+
+local function check_tile(o)
+  rules.list_of_integers(o.kernel, "tile", o.tile, 3)
+  local bm, bn, bk = table.unpack(o.tile)
+  rules.need(bm == options.ROWS and bn % 16 == 0 and bn <= 256, o.kernel,
+    "tile = {%d, %d, %d}; %d rows, and a multiple of 16 columns, at most 256, "
+    .. "are needed", bm, bn, bk, options.ROWS)
+  tma_rules.depth(o)
+end
+
+local function check_cluster(o)
+  rules.list_of_integers(o.kernel, "cluster", o.cluster, 2)
+  local cm, cn = o.cluster[1], o.cluster[2]
+  rules.need(cm * cn <= 16 and o.tile[1] % (8 * cn) == 0
+    and o.tile[2] % (8 * cm) == 0, o.kernel, "cluster = {%d, %d} with tile = "
+    .. "{%d, %d, ...}; at most 16 blocks, whose parts of shared tiles have a "
+    .. "multiple of 8 rows, are needed", cm, cn, o.tile[1], o.tile[2])
+end
+
+local function check(o)
+  local what = o.kernel
+  rules.integers(what, o, {"stages", "epi_stages"}, 1, 32)
+  rules.integers(what, o, {"swizzle"}, 1, 1 << 20)
+  rules.one_of(what, o, "a_major", "k", "m")
+  rules.one_of(what, o, "b_major", "k", "n")
+  rules.one_of(what, o, "d_major", "n", "m")
+  for _, name in ipairs {"pdl", "persistent", "raster_along_m", "epi_loop"} do
+    rules.one_of(what, o, name, true, false)
+  end
+  tma_rules.dtypes(o)
+  local a, b = o.a_dtype or o.dtype, o.b_dtype or o.dtype
+  rules.need(tma_rules.multiplied(o) ~= "bytes" or a == b, what,
+    "A has type %s, B %s; tcgen05.mma needs the same type of integers",
+    tostring(a), tostring(b))
+  if o.groups ~= nil then
+    tma_rules.groups(o)
+    rules.need(o.groups ~= "list" and not o.batches and o.persistent, what,
+      "groups = %s; \"rows\" or \"masked\", without batches and persistent = "
+      .. "false, is needed", core.show(o.groups))
+  end
+  tma_rules.hints(o)
+  check_tile(o)
+  check_cluster(o)
+end
+
+-- Returns the columns of D that are stored at once: 128 bytes of a row, but at
+-- most 64, since a thread keeps the accumulators of all of them; at most 32
+-- with an epilogue, which needs registers of its own.
+local function run_of(o)
+  local most = math.min(1024 // o.d_dtype.bits, 64)
+  if o.epilogue or o.gated then most = 32 end
+  return core.gcd(o.columns, most)
+end
+
+--- Returns all options: those in `given`, defaults for the others, and values
+-- derived from both. `sure` skips the checks of options known to be valid.
+---@param given table
+---@param sure? boolean
+---@return table
+function options.complete(given, sure)
+  local o = {kernel = "gemm_sm100", split = 1, consumers = 1, min_blocks = 1}
+  if not sure then rules.options(o.kernel, given, NAMES) end
+  for k, v in pairs(DEFAULTS) do o[k] = v end
+  for k, v in pairs(given) do o[k] = v end
+  if not sure then check(o) end
+  o.a_dtype, o.b_dtype = o.a_dtype or o.dtype, o.b_dtype or o.dtype
+  o.acc = o.a_dtype.is_integer and cute.i32 or cute.f32
+  o.d_dtype = o.d_dtype or o.a_dtype.bits == 8 and (o.a_dtype.is_integer
+    and cute.i32 or cute.bf16) or o.dtype
+  o.clustered = o.cluster[1] * o.cluster[2] > 1
+  o.block = WARPGROUP + 2 * WARP
+  o.rows = o.tile[1]
+  o.shares = o.groups ~= nil
+  o.columns = o.tile[2] // (o.gated and 2 or 1)
+  -- As for kernels/gemm_sm90: blocks have one tile each, in runs along one
+  -- mode, or along N.
+  o.blocked = not o.persistent and not (o.batches or o.clustered)
+  o.turned = not o.persistent and o.raster_along_m and not o.clustered
+  o.epi = o.epi or {o.rows, run_of(o)}
+  local stores = o.columns // o.epi[2]
+  while stores % o.epi_stages ~= 0 do o.epi_stages = o.epi_stages - 1 end
+  o.apart = o.persistent or o.epi_stages == 1
+  -- Accumulators in tensor memory: those of the tile that is multiplied and of
+  -- the tile that is stored.
+  o.parts = o.persistent and 2 or 1
+  o.tmem = 32
+  while o.tmem < o.parts * o.tile[2] do o.tmem = 2 * o.tmem end
+  assert(o.tmem <= COLUMNS)
+  return o
+end
+
+return options
+-- SPDX-License-Identifier: MIT

@@ -82,6 +82,11 @@ enum {
 static inline bool atom_mma_alone(const AtomMma *a) {
   return a->kind <= MK_FMA2;
 }
+// Returns how many CTAs execute the MMA: 2 for tcgen05.mma.cta_group::2, whose
+// CTAs have halves of A along M, of B along N, and of C along M.
+static inline int atom_mma_ctas(const AtomMma *a) {
+  return a->kind == MK_TCGEN05 && a->thr[0] == '2' ? 2 : 1;
+}
 // Reports whether the MMA is emitted and simulated, not only described.
 static inline bool atom_mma_runs(const AtomMma *a) {
   bool plain = a->kind != MK_TCGEN05 || !(a->flags & AMF_SCALE);

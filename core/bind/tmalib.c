@@ -182,6 +182,7 @@ static void read_spatial(lua_State *L, const char *k, int32_t *out) {
 
 static uint16_t read_flags(lua_State *L) {
   unsigned flags = face_get_bool(L, 1, "im2col") ? BKF_IM2COL : 0;
+  if (face_get_bool(L, 1, "pair")) flags |= BKF_PAIR;
   lua_getfield(L, 1, "reduction");
   if (!lua_isnil(L, -1))
     flags |= BKF_REDUCES | (unsigned)atomic_find(face_checkstr(L, -1));

@@ -43,10 +43,11 @@ static const char *name_of(Emit *e, const struct BulkCall *m) {
   char *modes = "";
   if (m->modes)
     modes = arena_printf(e->cx, &e->cx->scratch, "_%dd", m->modes);
-  return arena_printf(e->cx, &e->cx->scratch, "%s%s%s%s%s%s",
+  return arena_printf(e->cx, &e->cx->scratch, "%s%s%s%s%s%s%s",
                       reduces ? "tma_reduce_" : names[m->op],
                       reduces ? reduction(m) : "",
                       m->flags & BKF_IM2COL ? "_im2col" : "", modes,
+                      m->flags & BKF_PAIR ? "_pair" : "",
                       m->mask ? "_multicast" : "", m->policy ? "_hint" : "");
 }
 
@@ -122,11 +123,17 @@ static const char *print_tma_load(AsmFn *a, const struct BulkCall *m) {
   int bar = address(a, "bar");
   const char *c = list_of(a, m->modes, 'c');
   const char *w = list_of(a, m->offsets, 'w'), *t = tail_of(a, m);
-  return PTX(e, "\"cp.async.bulk.tensor.%dd.shared::cluster.global%s\""
+  bool pair = m->flags & BKF_PAIR;
+  // Without bit 24, the address of an mbarrier is that of the pair's even CTA.
+  const char *head = !pair ? "" : PTX(e, "\"{ .reg .b32 full;\\n\"\n"
+    "      \"and.b32 full, %%%d, 0xfeffffff;\\n\"\n      ", bar);
+  const char *full = pair ? "full" : PTX(e, "%%%d", bar);
+  return PTX(e, "%s\"cp.async.bulk.tensor.%dd%s.shared::cluster.global%s\""
     "\n      \".mbarrier::complete_tx::bytes%s%s\"\n"
-    "      \" [%%%d], [%%%d%s], [%%%d]%s%s;\"", m->modes,
-    m->flags & BKF_IM2COL ? ".im2col" : "",
-    m->mask ? ".multicast::cluster" : "", hint_of(m), dst, map, c, bar, w, t);
+    "      \" [%%%d], [%%%d%s], [%s]%s%s;%s\"", head, m->modes,
+    pair ? ".cta_group::2" : "", m->flags & BKF_IM2COL ? ".im2col" : "",
+    m->mask ? ".multicast::cluster" : "", hint_of(m), dst, map, c, full, w, t,
+    pair ? " }" : "");
 }
 
 static const char *print_tma_store(AsmFn *a, const struct BulkCall *m) {

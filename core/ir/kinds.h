@@ -222,7 +222,10 @@ enum { INF_ASIDE = 1 << 15 };
 // - BKF_REDUCES: TMASTORE or BULKSTORE combines old and new values by the
 //   AtomicKind in the bits BKF_ATOMIC.
 // - BKF_READ: BULKWAIT waits only until the sources have been read.
-enum { BKF_ATOMIC = 7, BKF_REDUCES = 8, BKF_IM2COL = 16, BKF_READ = 32 };
+// - BKF_PAIR: TMALOAD completes bytes at the mbarrier of the even CTA of the
+//   destination's pair.
+enum { BKF_ATOMIC = 7, BKF_REDUCES = 8, BKF_IM2COL = 16, BKF_READ = 32,
+       BKF_PAIR = 64 };
 // Returns the value of hint f in the flags as PTX writes it: "", ".cg", ...
 static inline const char *hint_text(unsigned flags, HintId f) {
   return hint_field(f)->value[hint_get(flags, f)].ptx;

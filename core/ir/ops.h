@@ -247,8 +247,8 @@ DO(TCRELINQUISH, "tcgen05.relinquish_alloc_permit", "", NONE, TCGEN05, NONE,
 DO(TCMMA, "tcgen05.mma", "=", MMA, TCGEN05, NONE, ASYNC(TCCOMMIT), LANE, ROW,
    ROW, MMA, NEVER)
 // Copies the rows that a DESC describes from shared to tensor memory.
-DO(TCCP, "tcgen05.cp", "dst:w.t src:v", COPY, NONE, NONE, ASYNC(TCCOMMIT), LANE,
-   EXACT, TCGEN05, CONTROL, NEVER)
+DO(TCCP, "tcgen05.cp", "dst:w.t src:v", COPY, TCGEN05, NONE, ASYNC(TCCOMMIT),
+   LANE, EXACT, TCGEN05, CONTROL, NEVER)
 // Arrives when the thread's earlier MMAs and copies have completed. mask: the
 // CTAs of the cluster at whose mbarriers it arrives (default: this CTA).
 DO(TCCOMMIT, "tcgen05.commit", "bar:b mask:v?", NONE, TCGEN05, NONE, MEET,

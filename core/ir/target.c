@@ -70,6 +70,7 @@ Need target_need(const Fn *fn, const Ins *i) {
     return (Need){.name = r->sm ? "this fence" : NULL, .least = r->sm};
   }
   if (i->op == OP_COPY && i->imm > 128) return features[FT_COPY256];
+  if (i->op == OP_TMALOAD && i->flags & BKF_PAIR) return features[FT_TMAPAIR];
   if (i->op == OP_ATOMIC && i->imm == AT_ADD && i->type == DT_BF16)
     return features[FT_ATOMIC_BF16];
   bool access = op_flag_kind((Op)i->op) == FLAGS_HINTS;
@@ -109,6 +110,43 @@ static bool has_family(int sm) {
   return false;
 }
 
+// Returns the cta_group of a tcgen05 instruction, or 0 if i has none.
+static int group_of(const Ins *i) {
+  if (op_flag_kind((Op)i->op) != FLAGS_TCGEN05 || i->op == OP_TCFENCE) return 0;
+  return i->flags & TCF_PAIR ? 2 : 1;
+}
+
+static uint32_t line_of(const Fn *fn, const Ins *i) {
+  return fn->src.p[i->src].line;
+}
+
+// Checks that all tcgen05 instructions have the same cta_group, and that a
+// kernel with instructions of pairs has clusters of whole pairs.
+static void check_pairs(Ctx *cx, const Fn *fn) {
+  const int32_t *c = fn->cluster;
+  int ctas = c[0] ? c[0] * c[1] * c[2] : 1;
+  const Ins *first = NULL;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    int group = group_of(i);
+    if ((group == 2 || (i->op == OP_TMALOAD && i->flags & BKF_PAIR)) &&
+        ctas % 2)
+      ctx_fail(cx, ERR_LAUNCH, "%s (line %u) is of a pair of CTAs "
+               "(CtaGroup.TWO), but a cluster has %d block%s: launch with "
+               "clusters of an even number of blocks, such as cluster = 2",
+               op_name((Op)i->op), line_of(fn, i), ctas, ctas > 1 ? "s" : "");
+    if (group && !first) first = i;
+    if (!group || group == group_of(first)) continue;
+    bool pair = group == 2;
+    ctx_fail(cx, ERR_ARG, "%s (line %u) is of a pair of CTAs, but %s (line %u) "
+             "of one CTA: all tcgen05 instructions of a kernel have the same "
+             "cta_group\n  pass CtaGroup.TWO, or is_two_cta = true, to all of "
+             "them, or to none", op_name((Op)(pair ? i : first)->op),
+             line_of(fn, pair ? i : first), op_name((Op)(pair ? first : i)->op),
+             line_of(fn, pair ? first : i));
+  }
+}
+
 void target_check(Ctx *cx, const Fn *fn, int sm, const char *arch) {
   const int32_t *c = fn->cluster;
   if (c[0] * c[1] * c[2] > 1 && !target_has(sm, FT_CLUSTER))
@@ -120,7 +158,7 @@ void target_check(Ctx *cx, const Fn *fn, int sm, const char *arch) {
     const Ins *i = ir_get(fn, r);
     Need n = target_need(fn, i);
     if (!n.name) continue;
-    uint32_t line = fn->src.p[i->src].line;
+    uint32_t line = line_of(fn, i);
     if (!meets(sm, &n))
       ctx_fail(cx, ERR_ARCH, "%s (line %u) needs sm_%d or %s, the target is "
                "sm_%d%s%s", n.name, line, n.least, n.most ? "its own family"
@@ -137,5 +175,6 @@ void target_check(Ctx *cx, const Fn *fn, int sm, const char *arch) {
                  ? arena_printf(cx, &cx->scratch, "sm_%da or sm_%df", sm, sm)
                  : arena_printf(cx, &cx->scratch, "sm_%da", sm), arch);
   }
+  check_pairs(cx, fn);
 }
 // SPDX-License-Identifier: MIT

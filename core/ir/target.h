@@ -38,6 +38,8 @@ int64_t target_smem(int sm);
   FT(MBARFAR, "an mbarrier of another block", 90, 0, false, NULL) \
   FT(MBARLIMIT, "a time limit at an mbarrier", 90, 0, false, NULL) \
   FT(TMA, "a bulk copy", 90, 0, false, "cp.async") \
+  FT(TMAPAIR, "a bulk copy for a pair of CTAs", 100, 110, true, \
+     "a bulk copy for each CTA: CtaGroup.ONE") \
   FT(TENSORMAP, "tensormap.replace", 90, 0, true, NULL) \
   FT(CLUSTER, "a cluster of blocks", 90, 0, false, NULL) \
   FT(SCOPE, "scope \"cluster\"", 90, 0, false, NULL) \

@@ -364,7 +364,7 @@ static bool complete_at(SimAsync *a, SimWarp *w, const SimIns *i, int l,
 }
 
 // Starts a load to the CTA of rank `rank`. The load completes bytes at that
-// CTA's mbarrier.
+// CTA's mbarrier or, with BKF_PAIR, at that of the even CTA of its pair.
 static void load_to(SimWarp *w, const SimIns *i, int l, Copy k, int rank,
                     uint32_t bar) {
   const SimBulk *b = k.b;
@@ -373,7 +373,8 @@ static void load_to(SimWarp *w, const SimIns *i, int l, Copy k, int rank,
   SimAsync *a = start(w, i, l, BY_MBAR, load, k);
   if (!a) return;
   a->mapped = b->place.mem;
-  if (!complete_at(a, w, i, l, rank, bar, (uint32_t)k.m.bytes)) return;
+  int at = b->flags & BKF_PAIR ? rank & ~1 : rank;
+  if (!complete_at(a, w, i, l, at, bar, (uint32_t)k.m.bytes)) return;
   simasync_writes(a, b->shared.mem, k.shared, a->bytes);
   for (int64_t r = 0; r < runs_of(&k); r++) {
     Run run = run_of(&k, r);

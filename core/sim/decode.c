@@ -612,9 +612,6 @@ static void decode_matrix(Prog *g, const Ins *i, SimIns *d) {
 }
 
 static void decode_tcgen05(Prog *g, const Ins *i, SimIns *d) {
-  if (i->flags & TCF_PAIR)
-    ctx_fail(g->cx, ERR_ARG, "line %u: the simulator has no pairs of CTAs "
-             "(cta_group::2) yet", g->fn->src.p[i->src].line);
   if (i->op == OP_TCCOMMIT) {
     decode_mbarrier(g, i, d);
     d->b = d->c;  // the mask of CTAs

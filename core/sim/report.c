@@ -240,6 +240,7 @@ static const Field fields[] = {
   FACT(K(TENSOR), "warp", tensor.warp), FACT(K(TENSOR), "other", tensor.other),
   FACT(K(TENSOR), "n", tensor.n), FACT(K(TENSOR), "most", tensor.most),
   FACT(K(TENSOR), "column", tensor.column),
+  FACT(K(TENSOR), "peer", tensor.peer),
   FACT(K(UNWRITTEN), "none", left.none), FACT(K(UNWRITTEN), "all", left.all),
   FACT(K(METADATA), "four", metadata.four),
   FACT(K(METADATA), "group", metadata.group),

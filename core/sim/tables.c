@@ -312,6 +312,7 @@ SimTensorIns *simtables_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
   SimTensorIns *x = arena_zero(cx, &cx->scratch, sizeof *x);
   Operand o[OPERANDS];
   operands_all(l->fn, i, o);
+  x->ctas = i->flags & TCF_PAIR ? 2 : 1;
   if (i->op == OP_TCCP) {
     x->copy = atom_copy((int)i->imm);
     x->acc = place(l, mem, slot, &o[0]);
@@ -330,7 +331,7 @@ SimTensorIns *simtables_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
   const AtomMma *row = x->row = atom_mma((int)i->imm);
   x->u = (SimUmma){.kind = kind_of(row), .a = row->a_type, .b = row->b_type,
                    .d = row->d_type};
-  if (!atom_mma_runs(row) || i->flags & TCF_PAIR || !simumma_known(&x->u))
+  if (!atom_mma_runs(row) || !simumma_known(&x->u))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name,
              l->sm);
   x->acc = place(l, mem, slot, &o[0]);

@@ -9,6 +9,11 @@
 //
 // Loads and stores of a warp move their data at once. They count as incomplete
 // until the warp waits for them, which core/watch/tensor.c checks.
+//
+// CTAs of ranks 2k and 2k + 1 are a pair. An MMA of a pair (cta_group::2) reads
+// A and B from the shared memory of both, and writes the tensor memory of both.
+// Both CTAs allocate and free the same columns: an allocation waits for that of
+// the other CTA.
 #include "sim/tcgen05.h"
 
 #include "sim/async.h"
@@ -19,8 +24,20 @@
 
 #include <string.h>
 
-// An allocation of columns, by warp `warp` of the CTA in line src.
-typedef struct Claimed { int column, n, warp; uint32_t src; } Claimed;
+// An allocation of columns, by warp `warp` of the CTA in line src. pair: the
+// other CTA of the pair has the same columns.
+typedef struct Claimed {
+  int column, n, warp;
+  uint32_t src;
+  bool pair;
+} Claimed;
+
+// An allocation that has begun, by a warp of a CTA of a pair. column: the first
+// column, or -1 until the other CTA allocates, too. i NULL: there is none.
+typedef struct Ask {
+  const SimIns *i;
+  int warp, n, column;
+} Ask;
 
 // The tensor memory of a CTA. defined: for each group of lanes and each column,
 // whether it was written.
@@ -29,6 +46,7 @@ typedef struct Tensor {
   bool defined[TMEM_GROUPS][TMEM_COLUMNS];
   Claimed claimed[TMEM_COLUMNS / TMEM_BLOCK];
   int nclaimed;
+  Ask ask;
   uint32_t gone;  // line that gave up the permission to allocate; 0: none
 } Tensor;
 
@@ -52,7 +70,9 @@ typedef struct Pipe {
 struct SimTensors {
   Tensor *cta;
   Pipe *pipe;
-  // operands of the MMA that runs: A, B and D, and bytes of one of them
+  bool pair;  // whether pairs of CTAs allocate
+  // operands of the part of an MMA that runs: A, B and D, and bytes of one of
+  // them
   float a[TMEM_LANES * 64], b[256 * 64], d[TMEM_LANES * 256];
   char raw[256 * 64 * 4];
 };
@@ -85,6 +105,7 @@ void simtcgen05_reset(SimCluster *c) {
     memset(t->cta[k].defined, 0, sizeof t->cta[k].defined);
     t->cta[k].nclaimed = 0;
     t->cta[k].gone = 0;
+    t->cta[k].ask.i = NULL;
   }
   for (int k = 0; k < c->prog->nall; k++) {
     Pipe was = t->pipe[k];
@@ -92,9 +113,15 @@ void simtcgen05_reset(SimCluster *c) {
   }
 }
 
-static Tensor *tensor_of(const SimWarp *w) {
-  return &w->cluster->tensors->cta[w->cta - w->cluster->cta];
+// Returns the rank of w's CTA in its cluster.
+static int rank_of(const SimWarp *w) { return (int)(w->cta - w->cluster->cta); }
+
+// Returns the tensor memory of the CTA of rank `cta`.
+static Tensor *tensor_at(const SimWarp *w, int cta) {
+  return &w->cluster->tensors->cta[cta];
 }
+
+static Tensor *tensor_of(const SimWarp *w) { return tensor_at(w, rank_of(w)); }
 
 static Pipe *pipe_of(const SimWarp *w) {
   return &w->cluster->tensors->pipe[w->id];
@@ -171,12 +198,13 @@ int simtcgen05_left(const SimWarp *w) {
   return n;
 }
 
-// Returns the first of n free columns, or -1. The GPU may return any.
-static int find_free(SimCluster *c, const Tensor *t, int n) {
+// Returns the first of n columns that are free in t and u, or -1. The GPU may
+// return any.
+static int find_free(SimCluster *c, const Tensor *t, const Tensor *u, int n) {
   int found = -1;
   uint64_t seen = 0;
   for (int at = 0; at + n <= TMEM_COLUMNS; at += n)
-    if (!taken(t, at, n) &&
+    if (!taken(t, at, n) && !taken(u, at, n) &&
         (found < 0 || (!c->steps && base_random(&c->rng) % ++seen == 0)))
       found = at;
   return found;
@@ -184,6 +212,55 @@ static int find_free(SimCluster *c, const Tensor *t, int n) {
 
 static bool is_amount(uint32_t n) {
   return n >= TMEM_BLOCK && n <= TMEM_COLUMNS && !(n & (n - 1));
+}
+
+static void claim(Tensor *t, Claimed claimed) {
+  t->claimed[t->nclaimed++] = claimed;
+  for (int g = 0; g < TMEM_GROUPS; g++)
+    memset(&t->defined[g][claimed.column], 0, (size_t)claimed.n);
+}
+
+// Lets the warps of CTA `cta` that wait for columns try again.
+static void wake(SimCluster *c, int cta) {
+  SimWarp *w = &c->warp[cta * c->prog->nwarp];
+  for (int k = 0; k < c->prog->nwarp; k++)
+    if (w[k].state == SW_TMEM) w[k].state = SW_RUN;
+  c->moved++;
+}
+
+// Allocates n columns in both CTAs of w's pair if the other CTA allocates, too.
+// Returns the first column, or -1 if w must wait.
+static int claim_pair(SimWarp *w, const SimIns *i, int n) {
+  SimCluster *c = w->cluster;
+  int peer = rank_of(w) ^ 1;
+  Tensor *t = tensor_of(w), *u = tensor_at(w, peer);
+  c->tensors->pair = true;
+  if (t->ask.i && t->ask.warp != w->in) return -1;
+  if (!t->ask.i) t->ask = (Ask){i, w->in, n, -1};
+  if (t->ask.column < 0 && u->ask.i && u->ask.column < 0) {
+    if (u->ask.n != n) {
+      SimFault *f = misuse(w, i, 0, u->ask.i->src, NULL, TENSOR_PAIR);
+      if (f) f->tensor.n = n, f->tensor.most = u->ask.n;
+      stop(w);
+      return -1;
+    }
+    int at = find_free(c, t, u, n);
+    if (at < 0) return -1;
+    t->ask.column = u->ask.column = at;
+    claim(t, (Claimed){at, n, w->in, i->src, true});
+    claim(u, (Claimed){at, n, u->ask.warp, u->ask.i->src, true});
+    wake(c, peer);
+  }
+  if (t->ask.column < 0) return -1;
+  t->ask.i = NULL;
+  wake(c, rank_of(w));
+  return t->ask.column;
+}
+
+bool simtcgen05_alone(const SimWarp *w) {
+  const Tensor *t = tensor_of(w);
+  return t->ask.i && t->ask.warp == w->in && t->ask.column < 0 &&
+         !tensor_at(w, rank_of(w) ^ 1)->ask.i;
 }
 
 bool simtcgen05_alloc(SimWarp *w, const SimIns *i) {
@@ -200,14 +277,15 @@ bool simtcgen05_alloc(SimWarp *w, const SimIns *i) {
     stop(w);
     return true;
   }
-  int at = find_free(c, t, (int)n);
+  bool pair = i->flags & TCF_PAIR;
+  int at = pair ? claim_pair(w, i, (int)n) : find_free(c, t, t, (int)n);
   if (at < 0) {
+    if (c->stop) return true;
     w->state = SW_TMEM;
     w->src = i->src;
     return false;
   }
-  t->claimed[t->nclaimed++] = (Claimed){at, (int)n, w->in, i->src};
-  for (int g = 0; g < TMEM_GROUPS; g++) memset(&t->defined[g][at], 0, n);
+  if (!pair) claim(t, (Claimed){at, (int)n, w->in, i->src, false});
   SimLaneBuf buf;
   int64_t off[LANES];
   uint32_t address = (uint32_t)at;
@@ -241,15 +319,18 @@ void simtcgen05_dealloc(SimWarp *w, const SimIns *i) {
     stop(w);
     return;
   }
-  SimTensorAccess x = {.w = w, .i = i, .write = true, .freed = true,
-                       .groups = (1 << TMEM_GROUPS) - 1,
-                       .column = own->column, .n = own->n,
-                       .base = own->column};
-  c->hooks->tensor(&x);
+  // The columns of both CTAs of a pair may be freed when one of them frees.
+  for (int p = 0; p <= own->pair; p++) {
+    SimTensorAccess x = {.w = w, .i = i, .cta = rank_of(w) ^ p, .write = true,
+                         .freed = true, .groups = (1 << TMEM_GROUPS) - 1,
+                         .column = own->column, .n = own->n,
+                         .base = own->column};
+    c->hooks->tensor(&x);
+  }
+  int partner = own->pair ? rank_of(w) ^ 1 : rank_of(w);
   t->claimed[k] = t->claimed[--t->nclaimed];
-  for (int u = 0; u < c->prog->nwarp; u++)
-    if ((w - w->in)[u].state == SW_TMEM) (w - w->in)[u].state = SW_RUN;
-  c->moved++;
+  wake(c, rank_of(w));
+  wake(c, partner);
 }
 
 void simtcgen05_relinquish(SimWarp *w) {
@@ -264,22 +345,39 @@ static uint32_t address_of(SimWarp *w, const SimTensorPlace *p, int l) {
   return u32_at(w, p->address)[l] + (uint32_t)(off * p->mem->bits / 32);
 }
 
-// Checks that n columns from an address on are allocated and, for a read, that
-// they were written. Reports a fault otherwise. groups: the groups of lanes.
-static bool check_columns(SimWarp *w, const SimIns *i, int l, const SimMem *m,
-                          uint32_t address, int n, uint32_t groups,
-                          bool read) {
-  const Tensor *t = tensor_of(w);
-  int column = (int)(address & 0xffff);
+// Columns of tensor memory of CTA `cta` that an operation accesses: n columns
+// from an address on, of the groups of lanes in `groups`, for object m.
+typedef struct Columns {
+  const SimMem *m;
+  int cta;
+  uint32_t address, groups;
+  int n;
+} Columns;
+
+// Returns whether n columns of CTA `cta` are allocated. Those of a pair must be
+// allocated in both CTAs.
+static bool allocated(const SimWarp *w, int cta, int column, int n) {
+  const Claimed *c = holder(tensor_at(w, cta), column, n);
+  return c && (!c->pair || holder(tensor_at(w, cta ^ 1), column, n));
+}
+
+// Checks that columns are allocated and, for a read, that they were written.
+// Reports a fault otherwise.
+static bool check_columns(SimWarp *w, const SimIns *i, int l,
+                          const Columns *x, bool read) {
+  const Tensor *t = tensor_at(w, x->cta);
+  int column = (int)(x->address & 0xffff), n = x->n;
+  uint32_t groups = x->groups;
   SimTensorWrong how = TENSOR_NONE;
-  if (!holder(t, column, n)) how = TENSOR_OUTSIDE;
+  if (!allocated(w, x->cta, column, n)) how = TENSOR_OUTSIDE;
   for (int g = 0; how == TENSOR_NONE && read && g < TMEM_GROUPS; g++)
     for (int k = column; groups >> g & 1 && k < column + n; k++)
       if (!t->defined[g][k]) how = TENSOR_UNWRITTEN, column = k, k += n;
   if (how == TENSOR_NONE) return true;
   const Claimed *own = holder(t, column, 1);
-  SimFault *f = misuse(w, i, l, own ? own->src : 0, m, how);
+  SimFault *f = misuse(w, i, l, own ? own->src : 0, x->m, how);
   if (f) {
+    f->tensor.peer = own && how == TENSOR_OUTSIDE && holder(t, column, n);
     f->tensor.n = n;
     f->tensor.column = column - (own ? own->column : 0);
     f->tensor.most = own ? own->n : 0;
@@ -315,14 +413,15 @@ static bool check_copy(SimWarp *w, const SimIns *i, uint32_t *address,
     return stop(w);
   }
   *groups = (half ? 1u : 3u) << lane / TMEM_GROUP;
-  return check_columns(w, i, 0, x->acc.mem, *address, x->span, *groups, read);
+  Columns all = {x->acc.mem, rank_of(w), *address, *groups, x->span};
+  return check_columns(w, i, 0, &all, read);
 }
 
 static void announce(SimWarp *w, const SimIns *i, SimTensorUnit unit,
                      uint32_t address, uint32_t groups) {
   const SimTensorIns *x = i->x;
   int column = (int)(address & 0xffff);
-  SimTensorAccess a = {.w = w, .i = i, .m = x->acc.mem,
+  SimTensorAccess a = {.w = w, .i = i, .m = x->acc.mem, .cta = rank_of(w),
                        .base = holder(tensor_of(w), column, 1)->column,
                        .write = unit == TENSOR_STORE, .unit = unit,
                        .epoch = ++pipe_of(w)->issued[unit], .groups = groups,
@@ -385,22 +484,28 @@ void simtcgen05_wait(SimWarp *w, bool loads) {
 
 // ---- MMAs and copies from shared memory: issue ----
 
+// Reports whether the rows of A or D are in groups of 16 lanes, one in each
+// warp's window.
+static bool in_windows(const AtomMma *r) {
+  return r->m == 64 && atom_mma_ctas(r) == 1;
+}
+
 // The groups of lanes that hold the rows of A or D at an address.
 static uint32_t groups_of(const AtomMma *r, uint32_t address) {
-  return r->m == 64 ? 0x55u << (address >> 16) / TMEM_GROUP
-                    : (1u << TMEM_GROUPS) - 1;
+  return in_windows(r) ? 0x55u << (address >> 16) / TMEM_GROUP
+                       : (1u << TMEM_GROUPS) - 1;
 }
 
 // Returns the lane of row m of A or D, relative to the address.
 static int lane_of(const AtomMma *r, int m) {
-  return r->m == 64 ? m % 16 + m / 16 * 32 : m;
+  return in_windows(r) ? m % 16 + m / 16 * 32 : m;
 }
 
 static bool check_lane(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                        uint32_t address) {
   const AtomMma *r = ((const SimTensorIns *)i->x)->row;
   uint32_t lane = address >> 16;
-  if (!lane || (lane == TMEM_GROUP && r && r->m == 64)) return true;
+  if (!lane || (lane == TMEM_GROUP && r && in_windows(r))) return true;
   SimFault *f = misuse(w, i, l, 0, m, TENSOR_LANE);
   if (f) f->tensor.n = (int)lane, f->tensor.op = op_name((Op)i->op);
   return stop(w);
@@ -411,11 +516,31 @@ static int columns_of_a(const AtomMma *r) {
   return r->k * dtype_bits(r->a_type) / 32;
 }
 
+// Reports whether the CTAs have 64 rows of D, whose lanes from 64 on have the
+// second half of its columns.
+static bool is_split(const AtomMma *r) {
+  return atom_mma_ctas(r) == 2 && r->m == 128;
+}
+
+// Returns how many columns of tensor memory the rows of D occupy.
+static int columns_of_d(const AtomMma *r) {
+  return is_split(r) ? r->n / 2 : r->n;
+}
+
+// Returns the rank of the first CTA that takes part in an operation of w.
+static int first_cta(const SimWarp *w, const SimTensorIns *x) {
+  return rank_of(w) & ~(x->ctas - 1);
+}
+
+static uint32_t home_of(const SimWarp *w, int cta) {
+  return (uint32_t)cta * (uint32_t)w->cluster->prog->smem_bytes;
+}
+
 typedef struct Lend {
   Access x;
   const SimTensorIns *mma;
   int lane, actor;
-  uint32_t epoch;
+  uint32_t epoch, home;
 } Lend;
 
 static void lend_piece(void *ud, uint32_t at) {
@@ -427,7 +552,7 @@ static void lend_piece(void *ud, uint32_t at) {
     m = l->mma->smem[k];
   if (at >= m->base && at + PIECE <= m->base + m->bytes) {
     l->x.m = m;
-    w->cluster->hooks->agent_reads(&l->x, l->lane, w->home + at, l->actor,
+    w->cluster->hooks->agent_reads(&l->x, l->lane, l->home + at, l->actor,
                                    l->epoch);
     return;
   }
@@ -441,19 +566,26 @@ static int bytes_of(const AtomMma *r, int which) {
   return bits < 8 && r->flags & AMF_BYTE ? 1 : bits / 8;
 }
 
-// Calls `see` for the pieces of an operand in shared memory: A (0) or B (1) of
-// an MMA, or the source of a copy (1).
+// Returns the number of rows of an operand in the shared memory of a CTA: A (0)
+// or B (1) of an MMA, or the source of a copy (1).
+static int rows_of(const SimTensorIns *x, int which) {
+  const AtomMma *r = x->row;
+  return r ? (which ? r->n : r->m) / x->ctas : x->rows;
+}
+
+// Calls `see` for the pieces of an operand in the shared memory of a CTA.
 static void pieces_of(const SimTensorIns *x, int which, uint64_t desc, See *see,
                       void *ud) {
   const AtomMma *r = x->row;
   Place p = place_of(desc, true);
-  if (!r) each_piece(&p, false, x->bytes, 1, 0, x->rows, see, ud);
+  int rows = rows_of(x, which);
+  if (!r) each_piece(&p, false, x->bytes, 1, 0, rows, see, ud);
   else
-    each_piece(&p, r->mn_major[which], r->k, bytes_of(r, which), 0,
-               which ? r->n : r->m, see, ud);
+    each_piece(&p, r->mn_major[which], r->k, bytes_of(r, which), 0, rows, see,
+               ud);
 }
 
-// Records that the agent reads an operand from shared memory.
+// Records that the agent reads an operand from shared memory of its CTAs.
 static bool lend(SimWarp *w, const SimIns *i, int l, int which, uint64_t desc,
                  uint32_t epoch) {
   const SimTensorIns *x = i->x;
@@ -464,7 +596,10 @@ static bool lend(SimWarp *w, const SimIns *i, int l, int which, uint64_t desc,
   Lend t = {.x = {.w = w, .i = i, .bytes = PIECE, .agent = true}, .mma = x,
             .lane = l, .epoch = epoch,
             .actor = simtcgen05_actor(w->cluster->prog, w->id, TENSOR_MMA)};
-  pieces_of(x, which, desc, lend_piece, &t);
+  for (int k = 0; k < x->ctas; k++) {
+    t.home = home_of(w, first_cta(w, x) + k);
+    pieces_of(x, which, desc, lend_piece, &t);
+  }
   return true;
 }
 
@@ -477,55 +612,63 @@ static Job *new_job(SimCluster *c, Pipe *p) {
   return &p->job[p->njob++];
 }
 
-// Announces the MMA's accesses to tensor memory.
-static void announce_mma(SimWarp *w, const SimIns *i, int l, const Job *j,
-                         uint32_t epoch) {
-  const SimTensorIns *x = i->x;
-  SimTensorAccess t = {.w = w, .i = i, .lane = l, .unit = TENSOR_MMA,
-                       .epoch = epoch, .row = x->row, .m = x->a.mem,
-                       .start = (int)(j->d & 0xffff)};
-  if (x->a.mem) {
-    t.column = (int)(j->a & 0xffff), t.n = columns_of_a(x->row);
-    t.groups = groups_of(x->row, j->a);
-    t.base = holder(tensor_of(w), t.column, 1)->column;
-    w->cluster->hooks->tensor(&t);
+// Checks columns that an operation accesses in each CTA that takes part.
+static bool check_all(SimWarp *w, const SimIns *i, int l, Columns x,
+                      bool read) {
+  const SimTensorIns *ins = i->x;
+  x.cta = first_cta(w, ins);
+  for (int k = 0; k < ins->ctas; k++, x.cta++) {
+    if (x.cta != rank_of(w)) w->cluster->hooks->reach(w, i, l, x.cta, false);
+    if (!check_columns(w, i, l, &x, read)) return false;
   }
-  t.m = x->acc.mem;
-  t.column = t.start, t.n = x->row->n;
-  t.groups = groups_of(x->row, j->d);
-  t.write = true;
-  t.base = holder(tensor_of(w), t.column, 1)->column;
-  w->cluster->hooks->tensor(&t);
+  return true;
+}
+
+// Announces accesses to columns in each CTA that takes part. start: the first
+// column of an MMA's accumulators.
+static void announce_all(SimWarp *w, const SimIns *i, int l, Columns x,
+                         bool write, uint32_t epoch, int start) {
+  const SimTensorIns *ins = i->x;
+  int column = (int)(x.address & 0xffff);
+  x.cta = first_cta(w, ins);
+  for (int k = 0; k < ins->ctas; k++, x.cta++) {
+    SimTensorAccess t = {
+      .w = w, .i = i, .m = x.m, .cta = x.cta, .lane = l, .write = write,
+      .unit = TENSOR_MMA, .epoch = epoch, .row = ins->row, .start = start,
+      .groups = x.groups, .column = column, .n = x.n,
+      .base = holder(tensor_at(w, x.cta), column, 1)->column};
+    w->cluster->hooks->tensor(&t);
+    if (write) define(tensor_at(w, x.cta), x.groups, column, x.n);
+  }
 }
 
 void simtcgen05_mma(SimWarp *w, const SimIns *i) {
   const SimTensorIns *x = i->x;
+  const AtomMma *r = x->row;
   SimCluster *c = w->cluster;
   Pipe *p = pipe_of(w);
   int l = one_lane(w, i);
   if (l < 0) return;
   Job now = {.i = i, .d = address_of(w, &x->acc, l),
+             .a = x->a.mem ? address_of(w, &x->a, l) : 0,
              .add = u32_at(w, x->add)[l] != 0};
-  if (!check_lane(w, i, l, x->acc.mem, now.d) ||
-      !check_columns(w, i, l, x->acc.mem, now.d, x->row->n,
-                     groups_of(x->row, now.d), now.add))
+  Columns d = {.m = x->acc.mem, .address = now.d,
+               .groups = groups_of(r, now.d), .n = columns_of_d(r)};
+  Columns a = {.m = x->a.mem, .address = now.a,
+               .groups = groups_of(r, now.a), .n = columns_of_a(r)};
+  if (!check_lane(w, i, l, d.m, now.d) || !check_all(w, i, l, d, now.add) ||
+      (a.m && (!check_lane(w, i, l, a.m, now.a) ||
+               !check_all(w, i, l, a, true))))
     return;
-  if (x->a.mem) {
-    now.a = address_of(w, &x->a, l);
-    if (!check_lane(w, i, l, x->a.mem, now.a) ||
-        !check_columns(w, i, l, x->a.mem, now.a, columns_of_a(x->row),
-                       groups_of(x->row, now.a), true))
-      return;
-  }
   uint32_t epoch = p->done + p->njob + 1;
   for (int k = 0; k < 2; k++) {
     if (!x->desc[k]) continue;
     now.desc[k] = lane_bits(w, x->desc[k], true, l);
     if (!lend(w, i, l, k, now.desc[k], epoch)) return;
   }
-  announce_mma(w, i, l, &now, epoch);
-  define(tensor_of(w), groups_of(x->row, now.d), (int)(now.d & 0xffff),
-         x->row->n);
+  int start = (int)(now.d & 0xffff);
+  if (a.m) announce_all(w, i, l, a, false, epoch, start);
+  announce_all(w, i, l, d, true, epoch, start);
   Job *j = new_job(c, p);
   if (j) *j = now;
   c->mmas++;
@@ -539,17 +682,13 @@ void simtcgen05_rows(SimWarp *w, const SimIns *i) {
   Job now = {.i = i, .d = address_of(w, &x->acc, l),
              .desc[1] = lane_bits(w, x->desc[1], true, l)};
   uint32_t epoch = p->done + p->njob + 1;
-  int column = (int)(now.d & 0xffff);
+  Columns to = {.m = x->acc.mem, .address = now.d, .groups = x->groups,
+                .n = x->span};
   if (!check_lane(w, i, l, x->acc.mem, now.d) ||
-      !check_columns(w, i, l, x->acc.mem, now.d, x->span, x->groups, false) ||
+      !check_all(w, i, l, to, false) ||
       !lend(w, i, l, 1, now.desc[1], epoch))
     return;
-  SimTensorAccess t = {.w = w, .i = i, .m = x->acc.mem, .lane = l,
-                       .write = true, .unit = TENSOR_MMA, .epoch = epoch,
-                       .groups = x->groups, .column = column, .n = x->span,
-                       .base = holder(tensor_of(w), column, 1)->column};
-  w->cluster->hooks->tensor(&t);
-  define(tensor_of(w), x->groups, column, x->span);
+  announce_all(w, i, l, to, true, epoch, 0);
   Job *j = new_job(w->cluster, p);
   if (j) *j = now;
 }
@@ -592,24 +731,45 @@ static void load_piece(void *ud, uint32_t at) {
     memcpy(to + r * l->k * b, piece + r * b, (size_t)b);
 }
 
-static void load_shared(const SimWarp *w, const Job *j, int which, char *to) {
+// Copies the rows of A or B in the shared memory of CTA `cta`.
+static void load_shared(const SimWarp *w, const Job *j, int which, int cta,
+                        char *to) {
   const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
-  Load l = {.smem = w->cluster->smem + w->home, .to = to,
+  Load l = {.smem = w->cluster->smem + home_of(w, cta), .to = to,
             .limit = w->cluster->prog->smem_bytes, .bytes = bytes_of(r, which),
             .bits = dtype_bits(which ? r->b_type : r->a_type),
             .k = r->mn_major[which] ? r->k : 0};
   pieces_of(j->i->x, which, j->desc[which], load_piece, &l);
 }
 
-// Copies A, whose elements are packed in columns, from tensor memory.
-static void load_tensor(const SimWarp *w, const Job *j, char *to) {
+// A part of D: `rows` rows from lane `lane` on of CTA `cta`, and columns
+// `first` to first + n - 1. (An MMA of one CTA has a single part.)
+typedef struct Part { int cta, lane, rows, first, n; } Part;
+
+// Returns part k of an MMA of w. A pair has one part for each CTA or, if D is
+// split, for each half of the lanes.
+static Part part_of(const SimWarp *w, const SimTensorIns *x, int k) {
+  bool split = is_split(x->row);
+  int n = columns_of_d(x->row), half = split ? k % 2 : 0;
+  int cta = first_cta(w, x) + (split ? k / 2 : k);
+  return (Part){cta, 64 * half, rows_of(x, 0), n * half, n};
+}
+
+// Returns tensor memory at row m of a part, from an operand's address on.
+static uint32_t *row_at(const SimWarp *w, const AtomMma *r, const Part *p,
+                        uint32_t address, int m) {
+  uint32_t lane = (address >> 16) + (uint32_t)(p->lane + lane_of(r, m));
+  return &tensor_at(w, p->cta)->cell[lane][address & 0xffff];
+}
+
+// Copies a part's rows of A, whose elements are packed in columns, from tensor
+// memory.
+static void load_tensor(const SimWarp *w, const Job *j, const Part *p,
+                        char *to) {
   const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
-  const Tensor *t = tensor_of(w);
   size_t bytes = (size_t)columns_of_a(r) * 4;
-  for (int m = 0; m < r->m; m++)
-    memcpy(to + (size_t)m * bytes,
-           &t->cell[(j->a >> 16) + (uint32_t)lane_of(r, m)][j->a & 0xffff],
-           bytes);
+  for (int m = 0; m < p->rows; m++)
+    memcpy(to + (size_t)m * bytes, row_at(w, r, p, j->a, m), bytes);
 }
 
 static void widen(const AtomMma *r, DType t, const void *raw, int n,
@@ -621,21 +781,19 @@ static void widen(const AtomMma *r, DType t, const void *raw, int n,
       ((int16_t *)out)[k] = t == DT_I8 ? (int8_t)u[k] : u[k];
 }
 
-// Moves D between tensor memory and the tile. An f16 is in the lower half of a
-// column.
-static void move_d(SimWarp *w, const Job *j, bool store) {
+// Moves a part of D between tensor memory and the tile. An f16 is in the lower
+// half of a column.
+static void move_d(SimWarp *w, const Job *j, const Part *p, bool store) {
   const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
   float *tile = w->cluster->tensors->d;
-  for (int m = 0; m < r->m; m++, tile += r->n) {
-    uint32_t *cell = &tensor_of(w)->cell[(j->d >> 16) +
-                                         (uint32_t)lane_of(r, m)]
-                                        [j->d & 0xffff];
+  for (int m = 0; m < p->rows; m++, tile += p->n) {
+    uint32_t *cell = row_at(w, r, p, j->d, m);
     if (r->d_type != DT_F16) {
       memcpy(store ? (void *)cell : tile, store ? (void *)tile : cell,
-             (size_t)r->n * 4);
+             (size_t)p->n * 4);
       continue;
     }
-    for (int n = 0; n < r->n; n++)
+    for (int n = 0; n < p->n; n++)
       if (store) cell[n] = (uint32_t)dtype_from_float(DT_F16, tile[n]);
       else tile[n] = dtype_to_float(DT_F16, cell[n] & 0xffff);
   }
@@ -649,11 +807,12 @@ static void add_piece(void *ud, uint32_t at) {
   if (at + PIECE <= l->limit) memcpy(to, l->smem + at, PIECE);
 }
 
-static void run_rows(SimWarp *w, const Job *j) {
+// Executes a copy from shared memory in CTA `cta`.
+static void run_rows(SimWarp *w, const Job *j, int cta) {
   const SimTensorIns *x = j->i->x;
-  Tensor *t = tensor_of(w);
+  Tensor *t = tensor_at(w, cta);
   char *raw = w->cluster->tensors->raw;
-  Load l = {.smem = w->cluster->smem + w->home, .to = raw,
+  Load l = {.smem = w->cluster->smem + home_of(w, cta), .to = raw,
             .limit = w->cluster->prog->smem_bytes};
   pieces_of(x, 1, j->desc[1], add_piece, &l);
   for (int k = 0; k < x->pieces; k++)
@@ -662,24 +821,37 @@ static void run_rows(SimWarp *w, const Job *j) {
            raw + x->piece[k] * PIECE, PIECE);
 }
 
+static void run_part(SimWarp *w, const Job *j, const Part *p) {
+  const SimTensorIns *x = j->i->x;
+  const AtomMma *r = x->row;
+  struct SimTensors *t = w->cluster->tensors;
+  size_t size = dtype_is_int(r->d_type) ? sizeof(int16_t) : sizeof(float);
+  if (x->a.mem) load_tensor(w, j, p, t->raw);
+  else load_shared(w, j, 0, p->cta, t->raw);
+  widen(r, r->a_type, t->raw, p->rows * r->k, t->a);
+  if (j->add) move_d(w, j, p, false);
+  else memset(t->d, 0, (size_t)(p->rows * p->n) * 4);
+  simumma_tile(&x->u, &(SimUmmaTile){
+    .m = p->rows, .n = p->n, .a = t->a,
+    .b = (char *)t->b + (size_t)(p->first * r->k) * size, .d = t->d});
+  move_d(w, j, p, true);
+}
+
 static void run(SimWarp *w, const Job *j) {
   const SimTensorIns *x = j->i->x;
   const AtomMma *r = x->row;
   struct SimTensors *t = w->cluster->tensors;
-  if (!r) {
-    run_rows(w, j);
-    return;
-  }
-  if (x->a.mem) load_tensor(w, j, t->raw);
-  else load_shared(w, j, 0, t->raw);
-  widen(r, r->a_type, t->raw, r->m * r->k, t->a);
-  load_shared(w, j, 1, t->raw);
+  int first = first_cta(w, x);
+  for (int k = 0; !r && k < x->ctas; k++) run_rows(w, j, first + k);
+  if (!r) return;
+  int bytes = rows_of(x, 1) * r->k * bytes_of(r, 1);
+  for (int k = 0; k < x->ctas; k++)
+    load_shared(w, j, 1, first + k, t->raw + k * bytes);
   widen(r, r->b_type, t->raw, r->n * r->k, t->b);
-  if (j->add) move_d(w, j, false);
-  else memset(t->d, 0, (size_t)(r->m * r->n) * 4);
-  simumma_tile(&x->u, &(SimUmmaTile){.m = r->m, .n = r->n, .a = t->a,
-                                     .b = t->b, .d = t->d});
-  move_d(w, j, true);
+  for (int k = 0; k < (is_split(r) ? 4 : x->ctas); k++) {
+    Part p = part_of(w, x, k);
+    run_part(w, j, &p);
+  }
 }
 
 // ---- commit ----
@@ -729,17 +901,28 @@ void simtcgen05_commit(SimWarp *w, const SimIns *i) {
 // ---- the end ----
 
 uint32_t simtcgen05_open(const SimWarp *w) {
-  const SimWarp *first = w - w->in;
-  for (int k = 0; w->cluster->tensors && k < w->cluster->prog->nwarp; k++) {
-    const Pipe *p = pipe_of(&first[k]);
+  const SimCluster *c = w->cluster;
+  int n = c->prog->nwarp, first = rank_of(w) * n;
+  if (!c->tensors) return 0;
+  if (c->tensors->pair) first = (rank_of(w) & ~1) * n, n *= 2;
+  for (int k = first; k < first + n; k++) {
+    const Pipe *p = &c->tensors->pipe[k];
     if (p->njob && p->closed < p->done + p->njob)
       return p->job[p->njob - 1].i->src;
   }
   return 0;
 }
 
-// Reports columns that were not deallocated, and operations that no commit
-// followed.
+// Reports a permit to allocate that only one CTA of a pair gave up.
+static void check_permit(SimCluster *c, int cta) {
+  const Tensor *t = &c->tensors->cta[cta];
+  if (!c->tensors->pair || !t->gone || c->tensors->cta[cta ^ 1].gone) return;
+  SimIns i = {.src = t->gone};
+  misuse(&c->warp[cta * c->prog->nwarp], &i, 0, 0, NULL, TENSOR_HALF);
+}
+
+// Reports columns that were not deallocated, permits that one CTA of a pair
+// gave up, and operations that no commit followed.
 void simtcgen05_end(SimCluster *c) {
   for (int k = 0; c->tensors && k < c->prog->ncta; k++) {
     const Tensor *t = &c->tensors->cta[k];
@@ -750,6 +933,7 @@ void simtcgen05_end(SimCluster *c) {
                            NULL, TENSOR_LEFT);
       if (f) f->tensor.n = d->n;
     }
+    check_permit(c, k);
   }
   for (int k = 0; c->tensors && k < c->prog->nall; k++) {
     const Pipe *p = &c->tensors->pipe[k];

@@ -18,8 +18,10 @@ typedef struct SimTensorPlace {
   bool wide;           // whether the offset is a 64-bit value
 } SimTensorPlace;
 
-// A decoded MMA, copy or allocation.
+// A decoded MMA, copy or allocation. ctas: 2 if it belongs to a pair of CTAs,
+// which are those of ranks 2k and 2k + 1, else 1.
 typedef struct SimTensorIns {
+  int ctas;
   SimTensorPlace acc;  // the accumulators, or the columns that are copied
   // MMA: `a` is A in tensor memory (mem NULL: shared memory). desc has the
   // slots of the descriptors of A and B, and `add` that of the predicate.
@@ -63,7 +65,10 @@ void simtcgen05_store(SimWarp *w, const SimIns *i);
 void simtcgen05_wait(SimWarp *w, bool loads);
 // Returns the number of free columns of w's CTA.
 int simtcgen05_left(const SimWarp *w);
-// Returns the line of an MMA or copy of the CTA that no commit followed, or 0.
+// Reports whether w waits for the other CTA of its pair to allocate.
+bool simtcgen05_alone(const SimWarp *w);
+// Returns the line of an MMA or copy of the CTA or its pair that no commit
+// followed, or 0.
 uint32_t simtcgen05_open(const SimWarp *w);
 // called when all warps have exited
 void simtcgen05_end(SimCluster *c);
@@ -80,15 +85,15 @@ static inline int simtcgen05_actor(const SimProg *p, int warp,
 }
 
 // An access to columns `column` to column + n - 1 of the groups of lanes in
-// `groups` of w's CTA. It completes as epoch `epoch` of the warp's `unit`.
-// row: for MMAs, the atom; `start` is then the first column of its
+// `groups` of the CTA of rank `cta`. It completes as epoch `epoch` of `unit` of
+// the warp. row: for MMAs, the atom; `start` is then the first column of its
 // accumulators. base: first column of the allocation. freed: the columns are
 // deallocated, as by a write of the warp.
 struct SimTensorAccess {
   SimWarp *w;
   const SimIns *i;
   const SimMem *m;
-  int lane;
+  int cta, lane;
   bool write, freed;
   SimTensorUnit unit;
   uint32_t epoch;

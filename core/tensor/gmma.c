@@ -1,8 +1,9 @@
 // The shared memory operands of a wgmma, tcgen05.mma or tcgen05.cp: canonical
 // layouts, and the descriptors that encode them.
 //
-// An operand of one instruction has MN x K elements. K covers 32 bytes, or 16
-// elements if MN is contiguous. It is twice as long for B if A is sparse.
+// An operand of one instruction has MN x K elements, of which each CTA of a
+// pair has half along MN. K covers 32 bytes, or 16 elements if MN is
+// contiguous. It is twice as long for B if A is sparse.
 // Distances are in units of 16 bytes. W is the width of the swizzle: 1 without
 // a swizzle, and 2, 4 or 8 for swizzles of 32, 64 or 128 bytes. n and k count
 // groups of 8 or W. The canonical layouts are
@@ -144,7 +145,8 @@ static Shared operand_of_mma(Ctx *cx, const MmaAtom *a, char which) {
   return (Shared){.cx = cx, .maker = maker[k], .reader = r->name,
                   .what = k ? "B" : "A", .umma = r->kind == MK_TCGEN05,
                   .bits = dtype_bits(atom_mma_type(r, k + 1)),
-                  .mn = r->mn_major[k], .rows = k ? r->n : r->m,
+                  .mn = r->mn_major[k],
+                  .rows = (k ? r->n : r->m) / atom_mma_ctas(r),
                   .cols = k ? r->k : atom_mma_depth(r)};
 }
 

@@ -116,6 +116,9 @@ Tensor gmma_rows(Ctx *cx, const char *maker, const CopyAtom *a, Tensor t);
 Ref gmma_beyond(Ctx *cx, Ref desc, Dim units);
 
 // ---- umma.c ----
+// Returns the number of rows of a CTA's fragment of A or C in tensor memory. A
+// CTA of a pair has 128 rows of A: with 64 rows, each is there twice.
+int umma_rows(const AtomMma *r, char which);
 // Returns the layout in tensor memory of a fragment of A or C of a tcgen05.mma,
 // for a partition (V,Rest...). Offsets are in elements: a column is 32 bits,
 // and a lane 2^16 columns.

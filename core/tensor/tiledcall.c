@@ -190,7 +190,8 @@ static void emit_rows(const Copy *k, Dim so, Dim dof) {
              "copy inside cute.when", k->a->row->name);
   Ref x[3] = {k->dst->mem, dim_asref(cx, dim_add(cx, k->dst->off, dof)),
               gmma_beyond(cx, gmma_beyond(cx, k->src->mem, k->src->off), so)};
-  Ins ins = {.op = OP_TCCP, .imm = k->a->id};
+  bool pair = strstr(k->a->row->ptx, "cta_group::2");
+  Ins ins = {.op = OP_TCCP, .imm = k->a->id, .flags = pair ? TCF_PAIR : 0};
   operands_emit(cx, ir_fn(cx), ins, x, 3, NULL, 0);
 }
 

@@ -101,6 +101,8 @@ static void check_sizes(const Gemm *g) {
   for (int i = 0; i < 4; i++) {
     if (o[i]->t->space == SP_DESC) continue;
     int64_t want = count(g->cx, layout_mode(g->cx, tv[i], 1), "gemm");
+    if (i == 1 && o[i]->t->space == SP_TMEM)
+      want = (int64_t)umma_rows(g->a->row, 'A') * g->a->row->k;
     int64_t have = count(g->cx, o[i]->v, "gemm");
     if (want != have)
       ctx_fail(g->cx, ERR_SHAPE, "gemm: %s takes %" PRId64 " values of %c a "
@@ -223,7 +225,8 @@ static void emit_async(const Gemm *g, Op op, int64_t m, int64_t n, int64_t k,
   p.mem[p.n++] = g->accumulate ? g->accumulate
                                : ir_int(cx, ir_fn(cx), DT_BOOL, 1);
   if (g->a->row->flags & AMF_SPARSE) put(g, &g->more[0], m, k, &p);
-  Ins ins = {.op = op, .imm = g->a->id};
+  Ins ins = {.op = op, .imm = g->a->id,
+             .flags = atom_mma_ctas(g->a->row) == 2 ? TCF_PAIR : 0};
   operands_emit(cx, ir_fn(cx), ins, p.mem, p.n, p.reg, p.nreg);
 }
 
@@ -357,8 +360,6 @@ static void check_executable(Ctx *cx, const AtomMma *r) {
   bool tensor = r->kind == MK_TCGEN05;
   const char *why = tensor && r->flags & AMF_SCALE
                       ? "block scales in tensor memory are not supported yet"
-                    : tensor && strcmp(r->thr, "1:0") != 0
-                      ? "pairs of CTAs are not supported yet"
                     : r->flags & AMF_TABLE
                       ? "its accumulator of three doubles has no element type"
                       : NULL;

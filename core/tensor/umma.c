@@ -28,29 +28,43 @@ static void put_rest(Ctx *cx, Layout part, int64_t next, int64_t lane,
   }
 }
 
+// Returns the layout (n0,n1):(d0,d1).
+static Layout two(Ctx *cx, int64_t n0, int64_t n1, int64_t d0, int64_t d1) {
+  Layout l[2] = {layout_leaf(cx, dim_int(cx, n0), dim_int(cx, d0)),
+                 layout_leaf(cx, dim_int(cx, n1), dim_int(cx, d1))};
+  return layout_concat(cx, l, 2);
+}
+
+int umma_rows(const AtomMma *r, char which) {
+  bool pair = atom_mma_ctas(r) == 2;
+  return pair && which == 'A' ? 128 : r->m / atom_mma_ctas(r);
+}
+
 Layout umma_fragment(Ctx *cx, const MmaAtom *a, char which, Layout part) {
   const AtomMma *r = a->row;
-  int bits = dtype_bits(which == 'C' ? r->d_type : r->a_type);
+  bool pair = atom_mma_ctas(r) == 2, sums = which == 'C';
+  int bits = dtype_bits(sums ? r->d_type : r->a_type);
   // Elements of A are packed in columns. Each element of D has a column.
-  int64_t step = which == 'C' ? 32 / bits : 1;
-  int64_t lane = LANE * (32 / bits), cols = which == 'C' ? r->n : r->k;
+  int64_t step = sums ? 32 / bits : 1, m = r->m / atom_mma_ctas(r);
+  int64_t lane = LANE * (32 / bits), cols = sums ? r->n : r->k;
   Layout v = layout_rank(part) < 2 ? part : layout_mode(cx, part, 0);
   if (layout_rank(part) < 2 || layout_rank(part) > 8 ||
-      count(cx, v, "make_fragment") != r->m * cols)
+      count(cx, v, "make_fragment") != m * cols)
     ctx_fail(cx, ERR_SHAPE, "make_fragment_%c: %s is not a partition (V,%s) "
-             "for %s, whose V is (%d,%" PRId64 ")", which,
-             layout_text(cx, part), which == 'C' ? "M,N" : "M,K", r->name,
-             r->m, cols);
-  Layout mode[8], rows[2] = {
-    layout_leaf(cx, dim_int(cx, 16), dim_int(cx, lane)),
-    layout_leaf(cx, dim_int(cx, 4), dim_int(cx, 32 * lane))};
-  Layout both[2] = {
-    r->m == 64 ? layout_concat(cx, rows, 2)
-               : layout_leaf(cx, dim_int(cx, r->m), dim_int(cx, lane)),
-    layout_leaf(cx, dim_int(cx, cols), dim_int(cx, step))};
+             "for %s, whose V is (%" PRId64 ",%" PRId64 ")", which,
+             layout_text(cx, part), sums ? "M,N" : "M,K", r->name, m, cols);
+  // A CTA of a pair uses all lanes. With 64 rows, the second half of them has
+  // the second half of D's columns, and a copy of A.
+  bool split = pair && m == 64 && sums;
+  Layout mode[8], both[2] = {
+    m == 64 && !pair ? two(cx, 16, 4, lane, 32 * lane)
+      : layout_leaf(cx, dim_int(cx, umma_rows(r, which)), dim_int(cx, lane)),
+    split ? two(cx, cols / 2, 2, step, 64 * lane)
+          : layout_leaf(cx, dim_int(cx, cols), dim_int(cx, step))};
+  if (split) cols /= 2;
   mode[0] = layout_concat(cx, both, 2);
   int n = 1;
-  put_rest(cx, part, cols * step, lane, r->m == 64 && which == 'C', mode, &n);
+  put_rest(cx, part, cols * step, lane, m == 64 && sums && !pair, mode, &n);
   return layout_concat(cx, mode, n);
 }
 // SPDX-License-Identifier: MIT

@@ -148,7 +148,8 @@ static bool could_bring(const SimWarp *u, const SimMbar *b) {
 
 static bool could_end(const Stop *s, const SimWarp *u) {
   static const Op arrive = OP_CLUSTERARRIVE, registers = OP_SETMAXNREG,
-                  wgmma = OP_WGMMA, dealloc = OP_TCDEALLOC;
+                  wgmma = OP_WGMMA, dealloc = OP_TCDEALLOC,
+                  alloc = OP_TCALLOC;
   switch (s->how) {
     case STUCK_BARRIER:
       return u->cta == s->w->cta &&
@@ -164,7 +165,9 @@ static bool could_end(const Stop *s, const SimWarp *u) {
       return u->cta == s->w->cta && u->in / 4 == s->w->in / 4 &&
              u->state != SW_TEAM && warp_roles_ahead(u, is_op, &wgmma);
     case STUCK_TMEM:
-      return u->cta == s->w->cta && warp_roles_ahead(u, is_op, &dealloc);
+      return simtcgen05_alone(s->w)
+        ? u->cta != s->w->cta && warp_roles_ahead(u, is_op, &alloc)
+        : u->cta == s->w->cta && warp_roles_ahead(u, is_op, &dealloc);
     // any thread may store to the flag, so no thread is named
     case STUCK_FLAG: break;
   }
@@ -345,7 +348,9 @@ static void tell_team(const Stop *s) {
 
 static void tell_columns(const Stop *s) {
   SimFault *f = tell(s, -1, 0, 0, 0);
-  if (f) f->deadlock.came = simtcgen05_left(s->w);
+  if (!f) return;
+  f->deadlock.came = simtcgen05_left(s->w);
+  f->deadlock.needed = simtcgen05_alone(s->w);
 }
 
 void deadlock_tell(SimCluster *c) {

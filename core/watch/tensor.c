@@ -231,7 +231,7 @@ void tensor_access(const SimTensorAccess *x) {
   Past now = {.epoch = x->epoch, .clk = x->w->clk, .warp = (int16_t)x->w->id,
               .unit = (uint8_t)x->unit, .lane = (uint8_t)x->lane,
               .some = !x->freed, .start = (int16_t)x->start, .i = x->i};
-  Cell (*cell)[TMEM_COLUMNS] = tensors_of(c)->cell[x->w->cta - c->cta];
+  Cell (*cell)[TMEM_COLUMNS] = tensors_of(c)->cell[x->cta];
   for (int g = 0; g < TMEM_GROUPS; g++)
     for (int k = x->column; x->groups >> g & 1 && k < x->column + x->n; k++)
       visit(x, &cell[g][k], &now, k);

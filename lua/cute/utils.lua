@@ -241,61 +241,60 @@ local function whole(what, n)
     what, core.show(n)))
 end
 
+-- Returns the TMA operation that loads, with or without multicast, for one CTA
+-- or for a pair.
+local function tma_op(mcast, pair)
+  local cpasync = require "cute.nvgpu.sm90.cpasync"
+  local group = pair and 2 or 1
+  return mcast and cpasync.CopyBulkTensorTileG2SMulticastOp(group)
+    or cpasync.CopyBulkTensorTileG2SOp(group)
+end
+
 --- Returns the TMA operation that loads an operand, with or without multicast.
 ---@param mcast boolean
----@param use_2cta_instrs? boolean Blackwell's pairs of CTAs: an error here
----@param is_b? boolean the operand that such a pair would share
+---@param use_2cta_instrs? boolean whether pairs of CTAs execute MMAs
+---@param is_b? boolean whether the operand is B; the pair loads only B together
 ---@return table op from cute.nvgpu.cpasync
 function utils.get_tma_atom_kind(mcast, use_2cta_instrs, is_b)
-  if use_2cta_instrs and is_b then
-    core.fail("wrong-arch", "use_2cta_instrs = true: loads for a pair of CTAs "
-      .. "need Blackwell, which is not supported")
-  end
-  local cpasync = require "cute.nvgpu.sm90.cpasync"
-  return mcast and cpasync.CopyBulkTensorTileG2SMulticastOp()
-    or cpasync.CopyBulkTensorTileG2SOp()
+  return tma_op(mcast, use_2cta_instrs and is_b)
 end
 
 -- Defines a function that returns the TMA operation that loads an operand. CTAs
--- along N of a cluster share A, CTAs along M share B.
-local function operand_op(shared)
+-- along N of a cluster share A; MMAs along M share B; all CTAs along M share
+-- B's scale factors.
+local function operand_op(letter)
   return function(cluster_shape_mnk, atom_thr_id)
     local ctas = atom_thr_id and core.size(atom_thr_id) or 1
     for i, name in ipairs {"M", "N"} do
       whole("a cluster's " .. name, cluster_shape_mnk[i])
     end
-    return utils.get_tma_atom_kind(cluster_shape_mnk[shared] > 1, ctas == 2,
-                                   true)
+    local m = cluster_shape_mnk[1]
+    if m % ctas ~= 0 then
+      core.fail("bad-argument", ("cluster_shape_to_tma_atom_%s: a cluster with "
+        .. "%d CTAs along M has no whole number of MMAs of %d"):format(letter,
+        m, ctas))
+    end
+    local mcast = letter == "A" and cluster_shape_mnk[2] > 1
+      or letter == "B" and m > ctas or letter == "SFB" and m > 1
+    return tma_op(mcast, ctas == 2)
   end
 end
 
 --- Returns the TMA operation that loads A for a cluster {M, N, K}: multicast if
--- there are several CTAs along N. atom_thr_id: a layout of the CTAs of an MMA,
--- one on Hopper.
+-- there are several CTAs along N. atom_thr_id: the layout of the CTAs of an
+-- MMA, 2:1 for a pair and one CTA when absent.
 ---@param cluster_shape_mnk integer[]
 ---@param atom_thr_id? cute.Layout
 ---@return table op
-utils.cluster_shape_to_tma_atom_A = operand_op(2)
+utils.cluster_shape_to_tma_atom_A = operand_op "A"
 
 --- Returns the TMA operation that loads B for a cluster {M, N, K}: multicast if
--- there are several CTAs along M.
-utils.cluster_shape_to_tma_atom_B = operand_op(1)
+-- there are several MMAs along M.
+utils.cluster_shape_to_tma_atom_B = operand_op "B"
 
 --- Returns the TMA operation that loads B's scale factors for a cluster {M, N,
--- K}: multicast if there are several CTAs along M. An MMA of a pair of CTAs
--- raises an error, as in get_tma_atom_kind.
----@param cluster_shape_mnk integer[]
----@param atom_thr_id cute.Layout of the CTAs of an MMA
----@return table op
-function utils.cluster_shape_to_tma_atom_SFB(cluster_shape_mnk, atom_thr_id)
-  local ctas = core.size(atom_thr_id)
-  local m = whole("a cluster's M", cluster_shape_mnk[1])
-  if m % ctas ~= 0 then
-    core.fail("bad-argument", ("cluster_shape_to_tma_atom_SFB: a cluster with "
-      .. "%d CTAs along M has no whole number of MMAs of %d"):format(m, ctas))
-  end
-  return utils.get_tma_atom_kind(m > 1, ctas == 2, true)
-end
+-- K}: multicast if there are several CTAs along M.
+utils.cluster_shape_to_tma_atom_SFB = operand_op "SFB"
 
 --- Reports whether an MMA's tile has M = 64 or 128 for each CTA. If pairs of
 -- CTAs share an MMA, clusters must also consist of whole pairs.

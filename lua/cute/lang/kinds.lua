@@ -660,6 +660,13 @@ fault {kind = "tensor-memory",
     .. "relinquish_tmem_alloc_permit", how = "given up", other = "given up",
     code = "memory/tmem/columns",
     cure = "allocate all columns before relinquish_tmem_alloc_permit()"},
+  {"{n:column} of tensor memory are allocated, but the other block of the pair "
+    .. "allocates {most}", how = "pair", other = "the other allocation",
+    code = "memory/tmem/columns",
+    cure = "pass the same number of columns to alloc_tmem in both blocks"},
+  {"only one block of the pair calls relinquish_tmem_alloc_permit",
+    how = "half", code = "memory/tmem/columns",
+    cure = "call relinquish_tmem_alloc_permit(true) in a warp of both blocks"},
   {"tensor memory is freed that is not allocated, or no longer", how = "free",
     code = "memory/tmem/free",
     cure = "free each allocation once, with the pointer to its first column"},
@@ -673,6 +680,12 @@ fault {kind = "tensor-memory",
     code = "memory/tmem/not-freed",
     cure = "call dealloc_tmem in the warp that allocated, after a barrier that "
       .. "follows all accesses"},
+  {"columns {column} to {last_column} of tensor memory are no longer allocated "
+    .. "in the other block of the pair", how = "outside",
+    when = function(f) return f.peer end,
+    other = "allocated", code = "memory/tmem/free",
+    cure = "free the columns of a pair after both blocks have used them: let "
+      .. "the blocks synchronize before dealloc_tmem"},
   {function(f)
     return f.most == 0 and "columns {column} to {last_column} of tensor memory "
       .. "are not allocated" or "columns {column} to {last_column} of tensor "
@@ -759,6 +772,10 @@ fault {kind = "deadlock",
   end, cure = "which thread should store the value that this waits for?"}),
   stuck("an MMA of their warpgroup that warp {came} has not issued",
     {how = "team"}),
+  stuck("alloc_tmem of a pair of blocks, which the other block does not call",
+    {how = "tensor memory", when = function(f) return f.needed ~= 0 end,
+      cure = "both blocks of a pair must call alloc_tmem with is_two_cta = "
+        .. "true"}),
   stuck("alloc_tmem, for which {came:column} of tensor memory are free",
     {how = "tensor memory", cure = "allocate all columns once, or free columns "
       .. "with dealloc_tmem before more are allocated: a block has 512"}),

@@ -64,28 +64,47 @@ end
 -- TMA atoms of a GEMM's operands
 ---------------------------------------------------------------------------
 
+-- Returns the layout from the elements of a CTA's partition (V,Rest...) of a
+-- tile to coordinates of the tensor.
+local function partition_of(tiled_mma, letter, gmem_tensor, tile)
+  local whole = core.composition(
+    core.make_identity_layout(gmem_tensor.shape), tile)
+  return core.get(tiled_mma["thrfrg_" .. letter](tiled_mma, whole), 1)
+end
+
 -- Defines a function that makes a TMA atom for tiles of the modes i and j of a
--- GEMM. CTAs along mode `shared` of the cluster (V,M,N,K) share a tile.
-local function atom_of(i, j, shared)
-  return function(op, gmem_tensor, smem_layout, mma_tiler_mnk, _,
+-- GEMM, those of operand `letter`. CTAs along mode `shared` of the cluster
+-- (V,M,N,K) share a tile.
+local function atom_of(letter, i, j, shared)
+  return function(op, gmem_tensor, smem_layout, mma_tiler_mnk, tiled_mma,
                   cluster_shape_vmnk)
     local ctas = shared and cluster_shape_vmnk
       and core.size(cluster_shape_vmnk[shared]) or 1
+    local tile, rank = {mma_tiler_mnk[i], mma_tiler_mnk[j]},
+      core.rank(smem_layout)
+    if rank >= 3 then
+      tile = partition_of(tiled_mma, letter, gmem_tensor, tile)
+    end
+    if rank == 4 then
+      smem_layout = smem_layout(core._, core._, core._, 0)
+    end
     return nvgpu.cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout,
-      {mma_tiler_mnk[i], mma_tiler_mnk[j]}, ctas)
+                                             tile, ctas)
   end
 end
 
---- Makes a TMA atom for operand A (M,K) of a GEMM whose CTAs have tiles of
--- mma_tiler_mnk; see cpasync.make_tiled_tma_atom. With a multicast, the CTAs
--- along N of the cluster (V,M,N,K) share a tile.
-nvgpu.make_tiled_tma_atom_A = atom_of(1, 3, 3)
+--- Makes a TMA atom for operand A (M,K) of a GEMM whose MMAs have tiles of
+-- mma_tiler_mnk; see cpasync.make_tiled_tma_atom. smem_layout is that of a
+-- CTA's partition by tiled_mma, ((MMA_M,MMA_K),M,K) with or without stages, as
+-- MMAs of a pair of CTAs need, or the layout of the tile (M,K). With a
+-- multicast, the CTAs along N of the cluster (V,M,N,K) share a tile.
+nvgpu.make_tiled_tma_atom_A = atom_of("A", 1, 3, 3)
 --- Makes a TMA atom for operand B (N,K), like make_tiled_tma_atom_A. CTAs along
 -- M of the cluster share a tile.
-nvgpu.make_tiled_tma_atom_B = atom_of(2, 3, 2)
+nvgpu.make_tiled_tma_atom_B = atom_of("B", 2, 3, 2)
 --- Makes a TMA atom for the result C (M,N), like make_tiled_tma_atom_A. Each
 -- CTA writes its own tile.
-nvgpu.make_tiled_tma_atom_C = atom_of(1, 2)
+nvgpu.make_tiled_tma_atom_C = atom_of("C", 1, 2)
 
 -- Reverses a list {d, h, w}, {h, w} or {w}, and applies f to each element.
 local function reversed(list, f)

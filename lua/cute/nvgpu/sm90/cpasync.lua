@@ -53,15 +53,33 @@ function cpasync.CopyG2SOp(cache_mode)
     .. (kind == "ca" and "ALWAYS" or "GLOBAL")}
 end
 
---- Makes the operation that copies boxes from global to shared memory.
-function cpasync.CopyBulkTensorTileG2SOp()
-  return op_of {name = "CopyBulkTensorTileG2SOp"}
+-- Makes a load by TMA. With cta_group 2 (tcgen05.CtaGroup.TWO), the mbarrier of
+-- the pair's even CTA counts its bytes.
+local function tma_load(name, cta_group, fields)
+  cta_group = cta_group or 1
+  if cta_group ~= 1 and cta_group ~= 2 then
+    core.fail("bad-argument", ("%s: cta_group must be CtaGroup.ONE or TWO, not "
+      .. "%s"):format(name, core.show(cta_group)))
+  end
+  fields.name, fields.pair = name, cta_group == 2
+  return op_of(fields)
+end
+
+--- Makes the operation that copies boxes from global to shared memory. With
+-- CtaGroup.TWO (sm_100a and its family), CTAs of a cluster form pairs, and the
+-- mbarrier at tma_bar_ptr of the pair's even CTA counts the bytes.
+---@param cta_group? integer from tcgen05.CtaGroup, ONE when absent
+function cpasync.CopyBulkTensorTileG2SOp(cta_group)
+  return tma_load("CopyBulkTensorTileG2SOp", cta_group, {})
 end
 
 --- Makes the operation that copies boxes from global memory to the shared
--- memory of all CTAs of a mask.
-function cpasync.CopyBulkTensorTileG2SMulticastOp()
-  return op_of {name = "CopyBulkTensorTileG2SMulticastOp", multicast = true}
+-- memory of all CTAs of a mask. With CtaGroup.TWO, the mbarriers of the even
+-- CTAs of their pairs count the bytes.
+---@param cta_group? integer from tcgen05.CtaGroup, ONE when absent
+function cpasync.CopyBulkTensorTileG2SMulticastOp(cta_group)
+  return tma_load("CopyBulkTensorTileG2SMulticastOp", cta_group,
+                  {multicast = true})
 end
 
 --- Makes the operation that copies boxes from shared to global memory.
@@ -111,15 +129,17 @@ end
 
 --- Makes the operation that loads a convolution's operand, for
 -- make_im2col_tma_atom.
-function cpasync.CopyBulkTensorIm2ColG2SOp()
-  return op_of {name = "CopyBulkTensorIm2ColG2SOp", im2col = true}
+---@param cta_group? integer as for CopyBulkTensorTileG2SOp
+function cpasync.CopyBulkTensorIm2ColG2SOp(cta_group)
+  return tma_load("CopyBulkTensorIm2ColG2SOp", cta_group, {im2col = true})
 end
 
 --- Makes the operation that loads a convolution's operand into the shared
 -- memory of several CTAs of a cluster, which a mask selects.
-function cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
-  return op_of {name = "CopyBulkTensorIm2ColG2SMulticastOp", im2col = true,
-                multicast = true}
+---@param cta_group? integer as for CopyBulkTensorTileG2SOp
+function cpasync.CopyBulkTensorIm2ColG2SMulticastOp(cta_group)
+  return tma_load("CopyBulkTensorIm2ColG2SMulticastOp", cta_group,
+                  {im2col = true, multicast = true})
 end
 
 --- Makes the operation that stores pixels of a result to an image. It is the
@@ -201,12 +221,20 @@ local function swizzle_of(layout, dtype)
   return bits
 end
 
+-- Reports whether a tiler is a layout whose offsets are coordinates.
+local function of_coordinates(tiler)
+  return core.typename(tiler) == "layout"
+    and tostring(core.stride(tiler)):find("@", 1, true) ~= nil
+end
+
 -- Returns the extents of the runs of which a tile consists, and their bases in
 -- coordinates of the tensor. Runs are in the order of the addresses in shared
 -- memory: the contiguous run is first.
 local function runs_of(gmem, smem, tiler)
-  local tile = core.composition(core.make_identity_layout(core.shape(gmem)),
-                                tiler)
+  local tile = tiler
+  if not of_coordinates(tiler) then
+    tile = core.composition(core.make_identity_layout(core.shape(gmem)), tiler)
+  end
   local size = core.size(tile)
   if size ~= core.size(smem) then
     fail("shape-mismatch", "the tiler %s has %d elements, but the layout in "
@@ -349,7 +377,8 @@ end
 ---@param op table
 ---@param gmem_tensor table a host tensor, contiguous along one mode
 ---@param smem_layout table the layout of one stage
----@param cta_tiler any the tile, {BM, BK}
+---@param cta_tiler any the tile, {BM, BK}, or a layout from the elements of the
+-- tile, in the order of smem_layout, to coordinates of the tensor
 ---@param num_multicast? integer
 ---@param opts? table {l2_promotion: integer, oob_fill: string,
 -- internal_type: cute.DType}
@@ -378,7 +407,7 @@ function cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
   for j, m in ipairs(modes) do box[j], leaf[j] = m.box, m.leaf - 1 end
   return core.tma_atom {
     tensor = gmem_tensor, internal = opts.internal_type, store = op.store,
-    reduction = op.reduction,
+    reduction = op.reduction, pair = op.pair,
     multicast = op.multicast, ctas = ctas, values = values,
     tile = core.size(smem), rank = #modes, box = box, leaf = leaf,
     swizzle = swizzle,
@@ -514,7 +543,7 @@ function cpasync.make_im2col_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
   local swizzle = swizzle_of(smem_layout, dtype)
   return core.tma_atom {
     tensor = gmem_tensor, internal = opts.internal_type, im2col = true,
-    store = op.store,
+    store = op.store, pair = op.pair,
     multicast = op.multicast, ctas = ctas, values = channels * box,
     tile = core.size(smem_layout), rank = n + 2, leaf = leaf, step = step,
     lower = lower, upper = upper, channels = channels,
@@ -709,12 +738,14 @@ end
 
 return sign.public("cute.nvgpu.cpasync.", cpasync, [[
   CopyG2SOp(cache_mode?: string)
-  CopyBulkTensorTileG2SOp() CopyBulkTensorTileG2SMulticastOp()
+  CopyBulkTensorTileG2SOp(cta_group?: integer)
+  CopyBulkTensorTileG2SMulticastOp(cta_group?: integer)
   CopyBulkTensorTileS2GOp()
   CopyReduceBulkTensorTileS2GOp(reduction_kind?: string)
   CopyBulkG2SOp() CopyBulkG2SMulticastOp() CopyBulkS2GOp() CopyBulkS2SOp()
   CopyDsmemStoreOp()
-  CopyBulkTensorIm2ColG2SOp() CopyBulkTensorIm2ColG2SMulticastOp()
+  CopyBulkTensorIm2ColG2SOp(cta_group?: integer)
+  CopyBulkTensorIm2ColG2SMulticastOp(cta_group?: integer)
   CopyBulkTensorIm2ColS2GOp()
   group_bulk_copy_modes(src: tensor, dst: tensor)
   make_tiled_tma_atom(op, gmem_tensor: tensor, smem_layout: layout, cta_tiler,

@@ -1,0 +1,272 @@
+-- Tests pairs of CTAs (cta_group::2) on the simulator: MMAs of all kinds and
+-- shapes against sums on the host. Values are small integers, so results must
+-- be equal. NVRTC must compile each kernel.
+local cute = require "cute"
+local support = require "spec.support"
+local arch, tcgen05, _ = cute.arch, cute.nvgpu.tcgen05, cute._
+local helpers = cute.utils.blackwell_helpers
+
+local DEVICE = "sim:sm_100a"
+local PAIR, BOTH = tcgen05.CtaGroup.TWO, 3
+
+-- Fills a matrix with small integers, from `least` on.
+local function small(t, step, least)
+  for i = 0, cute.size(t) - 1 do t[i] = (i * step + i // 7) % 5 + least end
+  return t
+end
+
+local function sync_pair()
+  arch.tcgen05_before_thread_sync()
+  arch.cluster_arrive()
+  arch.cluster_wait()
+  arch.tcgen05_after_thread_sync()
+end
+
+-- Allocates tensor memory in both blocks, and initializes an mbarrier. Returns
+-- a pointer to the memory, and the mbarrier.
+local function begin(columns, dtype)
+  local bar = arch.alloc_smem(cute.i64, 1)
+  local address = arch.alloc_smem(cute.i32, 1)
+  cute.when(arch.warp_idx():eq(0), function()
+    arch.alloc_tmem(columns, address, true)
+    arch.relinquish_tmem_alloc_permit(true)
+    cute.when(arch.elect_one(), function()
+      arch.mbarrier_init(bar, 1)
+      arch.mbarrier_init_fence()
+    end)
+  end)
+  return function()
+    arch.fence_view_async_shared()
+    sync_pair()
+    return arch.retrieve_tmem_ptr(dtype, 16, address), bar
+  end
+end
+
+local function finish(ptr, columns)
+  sync_pair()
+  cute.when(arch.warp_idx():eq(0), function()
+    arch.dealloc_tmem(ptr, columns, true)
+  end)
+end
+
+-- Copies this block's part of an operand to shared memory.
+local function copy_in(s, part)
+  local n = cute.size(part)
+  for first = 0, n - 1, 128 do
+    local i = arch.thread_idx() + first
+    cute.when(cute.lt(i, n), function() s[i] = part[i] end)
+  end
+end
+
+-- Loads one tile of accumulators and stores it to a part of C.
+local function copy_out(atom, from, to)
+  local load = tcgen05.make_tmem_copy(atom, from)
+  local thr = load:get_slice(arch.thread_idx())
+  local part = thr:partition_D(to)
+  local r = cute.make_rmem_tensor(part.shape, from.element_type)
+  cute.copy(load, thr:partition_S(from), r)
+  arch.fence_view_async_tmem_load()
+  cute.basic_copy(r, part)
+end
+
+-- Returns a kernel that multiplies one tile of m x n x k by a pair.
+local function product(o)
+  local mma, acc = cute.make_tiled_mma(o.op), cute[o.acc]
+  local dtype, columns = cute[o.type], 32
+  local load = cute.make_copy_atom(o.load or tcgen05.Ld32x32bOp(8), acc)
+  local tile = {o.m, o.n, o.k}
+  local tm, tn = mma:get_tile_size(0), mma:get_tile_size(1)
+  while columns < o.n * o.m // tm do columns = columns * 2 end
+  return cute.kernel("product", function(A, B, C)
+    local rank = arch.block_idx_in_cluster()
+    local sA = cute.make_smem_tensor(dtype,
+      helpers.make_smem_layout_a(mma, tile, dtype, 1), 1024)
+    local sB = cute.make_smem_tensor(dtype,
+      helpers.make_smem_layout_b(mma, tile, dtype, 1), 1024)
+    local go = begin(columns, acc)
+    local thr = mma:get_slice(rank)
+    copy_in(sA, thr:partition_A(A))
+    copy_in(sB, thr:partition_B(B))
+    local ptr, bar = go()
+    local a, b = mma:make_fragment_A(sA), mma:make_fragment_B(sB)
+    local part = thr:partition_C(C)
+    local sums = cute.make_tensor(ptr, mma:make_fragment_C(part).layout)
+    cute.when(rank:eq(0) & arch.thread_idx():eq(0), function()
+      mma:set(tcgen05.Field.ACCUMULATE, false)
+      cute.gemm(mma, sums, a(_, _, _, 0), b(_, _, _, 0), sums)
+      tcgen05.commit(bar, BOTH, PAIR)
+    end)
+    arch.mbarrier_wait(bar, 0)
+    arch.tcgen05_after_thread_sync()
+    for m = 0, o.m // tm - 1 do
+      for n = 0, o.n // tn - 1 do
+        copy_out(load, sums({_, _}, m, n), part({_, _}, m, n))
+      end
+    end
+    finish(ptr, columns)
+  end)
+end
+
+local LAUNCH = {grid = 2, block = 128, cluster = 2, device = DEVICE}
+
+-- Compiles a call by NVRTC, if it is there.
+local function compile(call, target)
+  if not cute.jit.version() then return end
+  local program = call:compile {arch = target, grid = 2, block = 128,
+                                cluster = 2}
+  assert(cute.jit.compile(program.source, {arch = target}))
+end
+
+-- Runs a kernel, without faults and notes, and compares C with A B^T.
+local function compare(kernel, A, B, C)
+  local call = kernel(A, B, C)
+  local report = support.report(call:launch(LAUNCH))
+  assert.same({}, report:notes())
+  for i = 0, cute.size(C, 0) - 1 do
+    for j = 0, cute.size(C, 1) - 1 do
+      local s = 0
+      for k = 0, cute.size(A, 1) - 1 do s = s + A(i, k) * B(j, k) end
+      if s ~= C(i, j) then
+        assert.equal(s, C(i, j), ("C(%d,%d)"):format(i, j))
+      end
+    end
+  end
+  return call
+end
+
+local F16, TF32, FP8 = tcgen05.MmaF16BF16Op, tcgen05.MmaTF32Op, tcgen05.MmaFP8Op
+
+local CASES = {
+  {"bf16, M = 256", type = "bf16", acc = "f32", m = 256, n = 64, k = 32,
+   op = F16("bf16", "f32", {256, 64, 16}, PAIR)},
+  {"bf16, M = 128", type = "bf16", acc = "f32", m = 128, n = 64, k = 32,
+   op = F16("bf16", "f32", {128, 64, 16}, PAIR)},
+  {"four tiles of f16", type = "f16", acc = "f32", m = 512, n = 64, k = 64,
+   op = F16("f16", "f32", {256, 32, 16}, PAIR)},
+  {"four tiles of bf16, M = 128", type = "bf16", acc = "f32", m = 256, n = 64,
+   k = 32, op = F16("bf16", "f32", {128, 32, 16}, PAIR)},
+  {"bf16, MN-major", type = "bf16", acc = "f32", m = 256, n = 128, k = 32,
+   op = F16("bf16", "f32", {256, 128, 16}, PAIR, "SMEM", "MN", "MN")},
+  {"tf32", type = "tf32", acc = "f32", m = 256, n = 32, k = 16,
+   op = TF32({256, 32, 8}, PAIR)},
+  {"e4m3, M = 128", type = "e4m3", acc = "f32", m = 128, n = 32, k = 64,
+   op = FP8("e4m3", "f32", {128, 32, 32}, PAIR)},
+  {"i8", type = "i8", acc = "i32", m = 256, n = 32, k = 64,
+   op = tcgen05.MmaI8Op("i8", {256, 32, 32}, PAIR)},
+  {"u8, M = 128", type = "u8", acc = "i32", m = 128, n = 32, k = 32, least = 0,
+   op = tcgen05.MmaI8Op("u8", {128, 32, 32}, PAIR)},
+}
+
+describe("tcgen05.mma of a pair on the simulator", function()
+  for _, o in ipairs(CASES) do
+    it("is exact: " .. o[1], function()
+      local least = o.least or -2
+      local A = small(cute.zeros({o.m, o.k}, o.type), 7, least)
+      local B = small(cute.zeros({o.n, o.k}, o.type), 3, least)
+      compile(compare(product(o), A, B, cute.zeros({o.m, o.n}, o.acc)),
+              "sm_100a")
+    end)
+  end
+
+  -- With M = 128, the lanes from 64 on need a copy of A's 64 rows.
+  for m = 128, 256, 128 do
+    it("takes A from tensor memory, M = " .. m, function()
+      local mma = cute.make_tiled_mma(F16("bf16", "f32", {m, 64, 16}, PAIR,
+                                          tcgen05.OperandSource.TMEM))
+      local store = cute.make_copy_atom(tcgen05.St32x32bOp(8), cute.bf16)
+      local load = cute.make_copy_atom(tcgen05.Ld32x32bOp(16), cute.f32)
+      local layout = helpers.make_smem_layout_b(mma, {m, 64, 16}, cute.bf16, 1)
+      local kernel = cute.kernel("ts", function(A, B, C)
+        local rank, tid = arch.block_idx_in_cluster(), arch.thread_idx()
+        local sB = cute.make_smem_tensor(cute.bf16, layout, 1024)
+        local go = begin(128, cute.f32)
+        local thr = mma:get_slice(rank)
+        copy_in(sB, thr:partition_B(B))
+        local ptr, bar = go()
+        local part = thr:partition_C(C)
+        local sums = cute.make_tensor(ptr, mma:make_fragment_C(part).layout)
+        local a = cute.make_tensor(cute.recast_ptr(ptr + 64, cute.bf16),
+          mma:make_fragment_A(mma:partition_shape_A {m, 16}).layout)
+        local to = a({_, _}, 0, 0)
+        local put = tcgen05.make_tmem_copy(store, to)
+        local mine = put:get_slice(tid)
+        local own = mine:partition_S(cute.make_identity_tensor {128, 16})
+        local r = cute.make_rmem_tensor(own.shape, cute.bf16)
+        for k = 0, 15 do r[k] = A[{rank * (m // 2) + tid % (m // 2), k}] end
+        cute.copy(put, r, mine:partition_D(to))
+        arch.fence_view_async_tmem_store()
+        sync_pair()
+        cute.when(rank:eq(0) & tid:eq(0), function()
+          mma:set(tcgen05.Field.ACCUMULATE, false)
+          cute.gemm(mma, sums, a, mma:make_fragment_B(sB)(_, _, _, 0), sums)
+          tcgen05.commit(bar, BOTH, PAIR)
+        end)
+        arch.mbarrier_wait(bar, 0)
+        arch.tcgen05_after_thread_sync()
+        copy_out(load, sums({_, _}, 0, 0), part({_, _}, 0, 0))
+        finish(ptr, 128)
+      end)
+      compare(kernel, small(cute.zeros({m, 16}, cute.bf16), 7, -2),
+              small(cute.zeros({64, 16}, cute.bf16), 3, -2),
+              cute.zeros({m, 64}, cute.f32))
+    end)
+  end
+end)
+
+describe("a kernel with pairs", function()
+  local o = CASES[1]
+  local function call(kernel)
+    return (kernel or product(o))(cute.zeros({o.m, o.k}, o.type),
+      cute.zeros({o.n, o.k}, o.type), cute.zeros({o.m, o.n}, o.acc))
+  end
+
+  it("is compiled for all targets that have tcgen05", function()
+    if not cute.jit.version() then pending "needs NVRTC" return end
+    for _, target in ipairs {"sm_100f", "sm_103a", "sm_103f", "sm_110a",
+                             "sm_110f"} do
+      compile(call(), target)
+    end
+  end)
+
+  it("is rejected for targets without it", function()
+    for _, target in ipairs {"sm_90a", "sm_120a", "sm_100"} do
+      support.raises("tcgen05", function()
+        call():launch {grid = 2, block = 128, cluster = 2,
+                       device = "sim:" .. target}
+      end)
+    end
+  end)
+
+  it("needs clusters of whole pairs", function()
+    for _, cluster in ipairs {1, 3} do
+      support.raises("clusters of an even number of blocks", function()
+        call():launch {grid = 6, block = 128, cluster = cluster,
+                       device = DEVICE}
+      end)
+    end
+  end)
+
+  it("has one cta_group", function()
+    local kernel = cute.kernel("mixed", function(X)
+      local bar = arch.alloc_smem(cute.i64, 1)
+      arch.relinquish_tmem_alloc_permit()
+      tcgen05.commit(bar, nil, PAIR)
+      X[0] = 1
+    end)
+    support.raises("all tcgen05 instructions of a kernel have the same "
+      .. "cta_group", function()
+      kernel(cute.zeros({1}, cute.f32)):launch {grid = 2, block = 32,
+        cluster = 2, device = DEVICE}
+    end)
+  end)
+
+  it("has only shapes of instructions", function()
+    support.raises("M must be 128 or 256", F16, "bf16", "f32", {64, 64, 16},
+                   PAIR)
+    support.raises("a multiple of 16 from 32", F16, "bf16", "f32",
+                   {256, 24, 16}, PAIR)
+    support.raises("cta_group must be CtaGroup.ONE or TWO", F16, "bf16", "f32",
+                   {256, 64, 16}, 3)
+  end)
+end)
+-- SPDX-License-Identifier: MIT

@@ -19,7 +19,7 @@ odd.SCRIPTS = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
   "gemm_hopper", "softmax", "softmax_backward", "layernorm", "rmsnorm",
   "rmsnorm_backward", "argmax", "topk", "scan", "reduce", "histogram",
   "elementwise", "gemm_splitk", "gemm_grouped", "gemm_epilogue", "rope",
-  "gemm_sm120", "gemm_tcgen05", "gemm_clc",
+  "gemm_sm120", "gemm_tcgen05", "gemm_clc", "gemm_2cta",
   "attention", "attention_decode", "selective_scan", "conv2d"}
 
 -- The architectures for which the reader of PTX reads what NVRTC makes of a

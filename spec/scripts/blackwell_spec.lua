@@ -6,7 +6,7 @@ local support = require "spec.support"
 local CHIPS = {"sm_100a", "sm_103a", "sm_110a"}
 
 describe("the script for Blackwell", function()
-  for _, name in ipairs {"gemm_tcgen05", "gemm_clc"} do
+  for _, name in ipairs {"gemm_tcgen05", "gemm_clc", "gemm_2cta"} do
     local script = ("scripts/%s.lua"):format(name)
 
     it(name .. " is right and needs no registers in memory", function()

@@ -269,4 +269,21 @@ describe("a kernel with pairs", function()
                    {256, 64, 16}, 3)
   end)
 end)
+
+describe("scripts/gemm_2cta", function()
+  for n, size in ipairs {{129, 136, 72}, {1, 8, 8}, {257, 264, 320},
+                         {511, 120, 64}} do
+    it("is right at " .. table.concat(size, " x ") .. support.long(n),
+       function()
+      local out, err, code = support.run {"scripts/gemm_2cta.lua",
+        "--device", DEVICE, "--m", ("%d"):format(size[1]), "--n",
+        ("%d"):format(size[2]), "--k", ("%d"):format(size[3]),
+        "--seed", ("%d"):format(size[1])}
+      assert.equal(0, code, err)
+      assert.truthy(out:find("verified .*: ok\n"), out)
+      assert.truthy(out:find("nothing to report", 1, true), out)
+      assert.is_nil(out:find("instead", 1, true), out)
+    end)
+  end
+end)
 -- SPDX-License-Identifier: MIT

@@ -32,7 +32,8 @@ end
 local DIRECT = {start = true, train = true, llama = true}
 
 -- Scripts whose targets have no rates in the cost model, hence no estimate.
-local NO_RATES = {gemm_tcgen05 = true, gemm_clc = true, gemm_sm120 = true}
+local NO_RATES = {gemm_tcgen05 = true, gemm_clc = true, gemm_2cta = true,
+                  gemm_sm120 = true}
 
 -- Removes elapsed times: in sentences, and in the ladder's last column.
 local function timeless(text)

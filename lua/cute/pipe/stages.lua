@@ -354,83 +354,193 @@ end
 local TmaUmma, UmmaAsync, AsyncUmma = {}, {}, {}
 TmaUmma.__index, UmmaAsync.__index = TmaUmma, UmmaAsync
 AsyncUmma.__index = AsyncUmma
+-- The methods of other pipelines, for MMAs of one CTA.
+local acquire_alone, fill_alone, tail_alone =
+  Tma.producer_acquire, Async.producer_commit, Async.producer_tail
+
+-- Returns the shape {v, m, n} of a cluster for MMAs of v CTAs, of which there
+-- are m along M and n along N, or nil without a cluster: from option
+-- cta_layout_vmnk or, for MMAs of one CTA, cluster_shape_mn.
+local function shape_vmn(what, opts)
+  local l, c = opts.cta_layout_vmnk, cluster_of(what, opts)
+  if l == nil then return c and {1, c[1], c[2]} end
+  local n = {}
+  local ok = core.typename(l) == "layout" and core.rank(l) == 4
+  for i = 0, 3 do n[i + 1] = ok and core.size(l, i) end
+  ok = ok and math.type(core.size(l)) == "integer" and core.size(l) <= 16
+    and n[1] <= 2 and n[4] == 1
+  for i = 0, ok and core.size(l) - 1 or -1 do ok = ok and l(i) == i end
+  if not ok or c then
+    core.fail("bad-argument", ("%s: cta_layout_vmnk = %s; a compact layout "
+      .. "(V,M,N,1) with V = 1 or 2 and at most 16 blocks is needed%s\n  "
+      .. "write tiled_divide(make_layout(cluster_shape), {mma.thr_id})")
+      :format(what, core.show(l), c and ", without cluster_shape_mn" or ""))
+  end
+  return core.size(l) > 1 and {n[1], n[2], n[3]} or nil
+end
+
+-- Makes a pipeline of MMAs, whose field `shape` is that of shape_vmn.
+local function make_mma(what, opts, class, shape)
+  local all = {}
+  for k, v in pairs(opts) do all[k] = v end
+  all.defer_sync = true
+  local p = make(what, all, class, nil)
+  p.shape = shape
+  if not opts.defer_sync then sync.agent_sync(shape ~= nil, true) end
+  return p
+end
+
+-- Reports whether the MMAs of a pipeline belong to pairs of CTAs.
+local function of_pairs(p) return p.shape ~= nil and p.shape[1] == 2 end
+
+-- Returns the rank of the even CTA of this CTA's pair, which issues the MMAs.
+local function leader() return arch.block_idx_in_cluster() // 2 * 2 end
 
 -- Lets an mbarrier of this block, or of the blocks of a mask, count an arrival
 -- when all MMAs that this thread issued have ended.
 local function commit(p, mbarrier, mask)
-  core.umma_commit(mbarrier, mask, p.cta_group == 2)
+  core.umma_commit(mbarrier, mask, of_pairs(p))
+end
+
+-- Returns the mask of the blocks of this block's pair, or nil without pairs.
+local function pair_mask(p)
+  if not of_pairs(p) then return nil end
+  return core.cvt(3, core.i32) << leader()
 end
 
 -- Returns the mask of the blocks whose copies reach this block's stages: those
--- of its row and of its column in the cluster. Returns nil without a cluster.
-local function peer_mask(cluster)
-  if not cluster then return nil end
+-- of the MMAs in the same row, if modes[1] is not 0, and in the same column, if
+-- modes[2] is not 0. Returns nil without a cluster.
+local function peer_mask(p)
+  if not p.shape then return nil end
+  local v, rows, columns = table.unpack(p.shape)
+  local modes = p.mcast_mode_mn or {1, 1}
   local m, n = arch.block_in_cluster_idx()
-  local rows, columns = cluster[1], cluster[2]
-  local row, column = 0, (1 << rows) - 1
-  for j = 0, columns - 1 do row = row | 1 << rows * j end
-  return row << m | column << (rows * n)
-end
-
-local function cta_group_of(what, opts)
-  local group = opts.cta_group or 1
-  if group ~= 1 and group ~= 2 then
-    core.fail("bad-argument", ("%s: cta_group = %s: 1 or 2"):format(what,
-      core.show(group)))
-  end
-  return group
+  m = m // v * v                        -- first block of the MMA
+  local row, column = 0, (1 << v * rows) - 1
+  for j = 0, columns - 1 do row = row | (1 << v) - 1 << v * rows * j end
+  row, column = row << m, column << v * rows * n
+  if modes[1] == 0 then return column end
+  return modes[2] == 0 and row or row | column
 end
 
 --- Makes stages that one thread fills by TMA, and that tcgen05.mma reads. The
 -- one thread that issues the MMAs is the consumer: consumer_release commits its
 -- MMAs, so that the stage is empty when they have read it. The other options
 -- are those of PipelineTmaAsync.
+--
+-- With cta_layout_vmnk, consumer_group counts all arrivals at a stage: those of
+-- the MMAs in a row and a column of the cluster. If V is 2, both CTAs of a pair
+-- request tiles, but the leader alone expects their bytes, tx_count for both,
+-- and waits for them. Field is_leader_cta says whether this CTA is one.
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, tx_count: integer, cluster_shape_mn: integer[]?,
--- barrier_storage: table?, defer_sync: boolean?, maker: cute.Value?,
--- cta_group: integer?}
--- cta_group: tcgen05.CtaGroup of the MMAs, 1 when absent
+-- cta_layout_vmnk: cute.Layout?, mcast_mode_mn: integer[]?,
+-- barrier_storage: table?, defer_sync: boolean?, maker: cute.Value?}
+-- cta_layout_vmnk: the CTAs (V,M,N,1) of a cluster; mcast_mode_mn: whether
+-- copies of A and of B are multicasts, {1, 1} when absent
 function stages.PipelineTmaUmma(opts)
-  local p = stages.PipelineTmaAsync(opts)
-  p.cta_group = cta_group_of("PipelineTmaUmma", opts)
-  return setmetatable(p, TmaUmma)
+  local what, one = "PipelineTmaUmma", {}
+  local shape = shape_vmn(what, opts)
+  for k, v in pairs(opts) do one[k] = v end
+  one.cta_layout_vmnk, one.mcast_mode_mn = nil, nil
+  one.defer_sync = one.defer_sync or shape ~= nil
+  local p = setmetatable(stages.PipelineTmaAsync(one), TmaUmma)
+  p.shape, p.mcast_mode_mn = shape, opts.mcast_mode_mn
+  p.is_leader_cta = true
+  if of_pairs(p) then
+    p.is_leader_cta = arch.block_idx_in_cluster():eq(leader())
+  end
+  if shape and not opts.defer_sync then sync.agent_sync(true, true) end
+  return p
+end
+
+--- Waits until the stage is empty in all blocks that this block fills. The
+-- leader of a pair, or any other block, then expects its bytes.
+function TmaUmma:producer_acquire(state, token, tx_count)
+  if not of_pairs(self) then
+    return acquire_alone(self, state, token, tx_count)
+  end
+  check_state(self, "producer_acquire", state, "producer")
+  arch.range("producer_acquire", wait_unless, token, self.empty, state)
+  branch().when(self.is_leader_cta, function()
+    self.full:arrive_and_expect_tx(state.index, tx_count or self.tx_count)
+  end)
 end
 
 --- Marks the stage as read once all MMAs that this thread issued have ended.
 function TmaUmma:consumer_release(state)
-  commit(self, self.empty:get_barrier(state.index), peer_mask(self.cluster))
+  commit(self, self.empty:get_barrier(state.index), peer_mask(self))
 end
 
 --- Makes stages of tensor memory that MMAs fill and threads read. The thread
 -- that issues the MMAs is the producer: producer_commit commits its MMAs, so
--- that the stage is full when they have ended.
+-- that the stage is full when they have ended. Threads of both CTAs of a pair
+-- read it: consumer_group counts them all.
 ---@param opts table {num_stages: integer, producer_group: table,
--- consumer_group: table, barrier_storage: table?, defer_sync: boolean?,
--- maker: cute.Value?, cta_group: integer?}
+-- consumer_group: table, cta_layout_vmnk: cute.Layout?,
+-- barrier_storage: table?, defer_sync: boolean?, maker: cute.Value?}
+-- cta_layout_vmnk: the CTAs (V,M,N,1) of a cluster
 function stages.PipelineUmmaAsync(opts)
-  local p = make("PipelineUmmaAsync", opts, UmmaAsync)
-  p.cta_group = cta_group_of("PipelineUmmaAsync", opts)
-  return p
+  local what = "PipelineUmmaAsync"
+  return make_mma(what, opts, UmmaAsync, shape_vmn(what, opts))
 end
 
---- Marks the stage as filled once all MMAs that this thread issued have ended.
+--- Marks the stage as filled, in both CTAs of a pair, once all MMAs that this
+-- thread issued have ended.
 function UmmaAsync:producer_commit(state)
   check_state(self, "producer_commit", state, "producer")
-  commit(self, self.full:get_barrier(state.index))
+  commit(self, self.full:get_barrier(state.index), pair_mask(self))
+end
+
+--- Marks the stage as read, at the block that issues the MMAs.
+function UmmaAsync:consumer_release(state)
+  if not of_pairs(self) then return release(self, state) end
+  by(self.consumer_group, function()
+    self.empty:arrive(state.index, leader())
+  end)
+end
+
+--- Waits until all stages are empty, in the block that issues the MMAs.
+function UmmaAsync:producer_tail(state)
+  if not of_pairs(self) then return tail_alone(self, state) end
+  branch().when(arch.block_idx_in_cluster():eq(leader()), function()
+    tail_alone(self, state)
+  end)
 end
 
 --- Makes stages that threads fill and that tcgen05.mma reads, such as an
 -- operand in tensor memory. The thread that issues the MMAs is the consumer.
+-- Threads of both CTAs of a pair fill a stage: producer_group counts them all.
 ---@param opts table {num_stages: integer, producer_group: table,
--- consumer_group: table, barrier_storage: table?, defer_sync: boolean?,
--- maker: cute.Value?, cta_group: integer?}
+-- consumer_group: table, cta_layout_vmnk: cute.Layout?,
+-- barrier_storage: table?, defer_sync: boolean?, maker: cute.Value?}
+-- cta_layout_vmnk: the CTAs (V,M,N,1) of a cluster
 function stages.PipelineAsyncUmma(opts)
-  local p = make("PipelineAsyncUmma", opts, AsyncUmma)
-  p.cta_group = cta_group_of("PipelineAsyncUmma", opts)
-  return p
+  local what = "PipelineAsyncUmma"
+  return make_mma(what, opts, AsyncUmma, shape_vmn(what, opts))
 end
 
-AsyncUmma.consumer_release = TmaUmma.consumer_release
+--- Marks the stage as filled, at the block that issues the MMAs.
+function AsyncUmma:producer_commit(state)
+  if not of_pairs(self) then return fill_alone(self, state) end
+  by(self.producer_group, function()
+    self.full:arrive(state.index, leader(), "cluster")
+  end)
+end
+
+--- Waits until the stage is full. token: the result of consumer_try_wait.
+function AsyncUmma:consumer_wait(state, token)
+  check_state(self, "consumer_wait", state, "consumer")
+  arch.range("consumer_wait", wait_unless, token, self.full, state,
+             of_pairs(self) and "cluster" or nil)
+end
+
+--- Marks the stage as read, in both CTAs of a pair, once all MMAs that this
+-- thread issued have ended.
+function AsyncUmma:consumer_release(state)
+  commit(self, self.empty:get_barrier(state.index), pair_mask(self))
+end
 
 ---------------------------------------------------------------------------
 -- PipelineClcFetchAsync: answers of cluster launch control (sm_100a)
@@ -766,7 +876,7 @@ end
 for name, f in pairs(Tma) do
   if TmaUmma[name] == nil then TmaUmma[name] = f end
 end
-local ABSENT = "cluster cp_async tx_count scope"
+local ABSENT = "cluster cp_async tx_count scope shape mcast_mode_mn"
 sign.class("PipelineAsync", Async, ASYNC .. ACQUIRE .. ")", ABSENT)
 sign.class("PipelineTmaAsync", Tma, ASYNC .. ACQUIRE
            .. ", tx_count?: integer)", ABSENT)
@@ -809,11 +919,12 @@ return sign.public("pipeline.", stages, [[
   PipelineTmaAsync(opts: {barrier_storage cluster_shape_mn consumer_group
     defer_sync maker num_stages producer_group scope tx_count})
   PipelineTmaUmma(opts: {barrier_storage cluster_shape_mn consumer_group
-    cta_group defer_sync maker num_stages producer_group scope tx_count})
-  PipelineUmmaAsync(opts: {barrier_storage consumer_group cta_group defer_sync
-    maker num_stages producer_group})
-  PipelineAsyncUmma(opts: {barrier_storage consumer_group cta_group defer_sync
-    maker num_stages producer_group})
+    cta_layout_vmnk defer_sync maker mcast_mode_mn num_stages producer_group
+    scope tx_count})
+  PipelineUmmaAsync(opts: {barrier_storage consumer_group cta_layout_vmnk
+    defer_sync maker num_stages producer_group})
+  PipelineAsyncUmma(opts: {barrier_storage consumer_group cta_layout_vmnk
+    defer_sync maker num_stages producer_group})
   PipelineClcFetchAsync(opts: {barrier_storage cluster_shape_mn consumer_group
     defer_sync maker num_stages producer_group tx_count})
   PipelineTmaStore(opts: {num_stages})

@@ -19,8 +19,8 @@ enum {
 };
 #define SIGN_BIT 0x80000000u
 
-// Products of two 3-bit numbers, divided by 4. As in the hardware, sums of bit
-// products of weight 1 and 2 are left out.
+// Products of two 3-bit numbers, divided by 4. As in the hardware, bit products
+// of weight 1 and 2 are omitted.
 static const uint8_t corner[8][8] = {
   {0, 0, 0, 0, 0, 0, 0, 0},
   {0, 0, 0, 0, 1, 1, 1, 1},
@@ -32,10 +32,10 @@ static const uint8_t corner[8][8] = {
   {0, 1, 3, 4, 7, 8, 10, 11}
 };
 
-// Returns x * x / 2^19 of a 17-bit x, as a squarer that omits all bit products
-// below 2^18 computes it. With x = 512 h + l, h * h is exact and l * l
-// vanishes. For h * l, only bit products from 2^9 up are added: a 4-bit product
-// and two entries of `corner`.
+// Returns x * x / 2^19 of a 17-bit x, as a hardware squarer that omits all bit
+// products below 2^18. With x = 512 h + l, h * h is exact and l * l is omitted.
+// Of h * l, the squarer adds a product of 4-bit numbers and two entries of
+// `corner`.
 static uint32_t square(uint32_t x) {
   uint32_t h = x >> 9, a = x >> 10, b = x >> 2 & 127;
   return h * h / 2 + (a >> 3) * (b >> 3) + corner[a >> 4][b & 7] +
@@ -113,8 +113,8 @@ static uint32_t unit_sqrt(uint32_t a) {
   return ((uint32_t)e << 23) + (uint32_t)(r >> 16) - ONE_BITS;
 }
 
-// Computes ex2 of f32 bits. The argument becomes a fixed-point number with 23
-// fractional bits, truncated toward zero. A negative argument uses the
+// Computes ex2 of f32 bits. Converts the argument to a fixed-point number with
+// 23 fractional bits, truncated toward zero. A negative argument uses the
 // complement of its fraction.
 static uint32_t unit_ex2(uint32_t a) {
   if (is_nan(a)) return NAN_BITS;
@@ -148,8 +148,8 @@ static uint32_t unit_lg2(uint32_t a) {
   return r < 0 ? cut(SIGN_BIT, (uint64_t)~r, 36) : cut(0, (uint64_t)r, 36);
 }
 
-// Returns the sine or cosine of an angle given as the f32 bits of a number of
-// turns. Computes with 23 fractional bits of a quarter turn.
+// Returns the sine or cosine of an angle, which is given as the f32 bits of a
+// number of full turns. Computes with 23 fractional bits of a quarter turn.
 static uint32_t unit_sin(uint32_t turns, bool cosine) {
   int e = exponent(turns), shift = e - BIAS + 2;
   if (e == 255) return NAN_BITS;
@@ -310,7 +310,7 @@ uint64_t approx_rsqrt_f64(uint64_t x, bool ftz) {
     a *= 0x1p54;
     scale = 0x1p27;
   }
-  // one Newton step on the unit's 1 / sqrt(a) makes it exact to 53 bits
+  // one Newton step makes the hardware's 1 / sqrt(a) exact to 53 bits
   uint32_t high = high_rsqrt((uint32_t)(double_bits(a) >> 32));
   double y = bits_double((uint64_t)high << 32), square = y * y;
   double rest = fma(a, -square, 1);

@@ -233,7 +233,7 @@ static const ApproxRow approx_sin_rows[64] = {
 };
 
 // tanh(x) from 2^-8 to 8: one piece for [2^-8, 2^-7), then 1, 1, 2, 2, 4, 4, 4,
-// 8, 16 and 8 pieces for the exponents above
+// 8, 16 and 8 pieces for the following intervals [2^e, 2^(e+1))
 static const ApproxRow approx_tanh_rows[51] = {
   {65536, 16384, -2}, {131070, 32766, -12}, {262124, 65524, -104},
   {524118, 65476, -164}, {785858, 65394, -220}, {1047212, 130584, -1272},

@@ -1,5 +1,5 @@
 // The foundation: the context of every function that can fail, arenas, and
-// growing buffers. Nothing here knows of Lua, layouts or GPUs.
+// growing buffers. This file does not depend on Lua, layouts or GPUs.
 #ifndef CUTE_BASE_H
 #define CUTE_BASE_H
 
@@ -52,9 +52,9 @@ typedef struct Arena {
 typedef struct Ctx Ctx;
 struct Ctx {
   void (*fail)(Ctx *cx, ErrKind kind, const char *msg);  // never returns
-  void *ud;       // owner's data: a lua_State in the Lua bindings
-  // Memory for the results of one call from outside, such as from Lua. It is
-  // reset when the next call from outside starts.
+  void *ud;  // data of the context's owner: a lua_State in the Lua bindings
+  // Memory for the results of one call from outside, such as from Lua. The
+  // start of the next such call resets it.
   Arena scratch;
   struct Work *work;  // trace in progress (defined in ir/ir.h), or NULL
 };
@@ -72,7 +72,7 @@ void *base_realloc(void *p, size_t n);  // NULL when out of memory
 // Grows the array *p of *max elements of `size` bytes to hold n elements.
 // Returns false, with nothing changed, when memory is exhausted.
 bool base_room(void **p, uint32_t *max, uint32_t n, size_t size);
-// Memory that may outlive the Lua state of the running call.
+// Allocates memory that may outlive the Lua state of the running call.
 void *base_lasting(size_t n);
 // Returns n zeroed bytes. Pages that are never accessed cost nothing.
 void *base_zeros(size_t n);
@@ -82,14 +82,15 @@ void base_free(void *p);
 static inline size_t base_bytes(uint64_t n, size_t size) {
   return n > (SIZE_MAX >> 1) / size ? SIZE_MAX >> 1 : (size_t)n * size;
 }
-// Fails with ERR_MEMORY instead of returning NULL.
+// Reallocates like base_realloc, but fails with ERR_MEMORY instead of returning
+// NULL.
 void *ctx_realloc(Ctx *cx, void *p, size_t n);
 
 // Returns n bytes aligned to 16: uninitialised (alloc) or zeroed (zero).
 void *arena_alloc(Ctx *cx, Arena *a, size_t n);
 void *arena_zero(Ctx *cx, Arena *a, size_t n);
 char *arena_printf(Ctx *cx, Arena *a, const char *fmt, ...) PRINTF_LIKE(3, 4);
-void arena_reset(Arena *a);  // keeps the newest chunk for reuse
+void arena_reset(Arena *a);  // frees all chunks but the newest, which it reuses
 void arena_free(Arena *a);
 
 #define NEW(cx, T, n) \
@@ -128,8 +129,8 @@ bool base_debug(const char *what);
 // divisor does not fit in an int64_t.
 int64_t base_gcd(int64_t a, int64_t b);
 
-// Divide, rounding down, like Lua's // and %. b is not 0. The quotient
-// INT64_MIN / -1 wraps.
+// Divide two integers, rounding down, as Lua's // and % do. b is not 0. The
+// quotient INT64_MIN / -1 wraps.
 static inline int64_t base_floor_div(int64_t a, int64_t b) {
   if (b == -1) return (int64_t)(0 - (uint64_t)a);
   int64_t q = a / b;
@@ -146,7 +147,8 @@ static inline int64_t base_floor_mod(int64_t a, int64_t b) {
 #define HASH_INIT 14695981039346656037ull
 uint64_t base_hash(uint64_t h, const void *p, size_t n);
 
-// Returns the next number of a splitmix64 generator. Any seed is valid, also 0.
+// Returns the next number of a splitmix64 generator. Any seed is valid,
+// including 0.
 uint64_t base_random(uint64_t *state);
 
 // Returns the time of a monotonic clock in nanoseconds.

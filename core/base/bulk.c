@@ -34,7 +34,8 @@ static void load_f32(DType t, const void *p, size_t at, size_t n, float *out) {
   }
 }
 
-// Rounds to nearest even. x is not a NaN: dtype_from_float converts NaNs.
+// Converts x to bf16, rounding to nearest even. x is not a NaN:
+// dtype_from_float converts NaNs.
 static uint16_t bf16_bits(float x) {
   uint32_t w = float_bits(x);
   if ((w & 0x7fffffff) > 0x7f800000) return (uint16_t)dtype_from_float(
@@ -255,7 +256,7 @@ static uint64_t of_int(DType t, int64_t x) {
 void bulk_ints(DType t, void *p, size_t n, uint64_t seed, int64_t lo,
                int64_t hi) {
   uint64_t first = (uint64_t)lo, table[1024];
-  uint64_t span = (uint64_t)hi - first + 1;  // 0 stands for 2^64
+  uint64_t span = (uint64_t)hi - first + 1;  // 0 means 2^64
   bool small = span - 1 < 1024, few = span - 1 < (uint64_t)1 << 53;
   for (uint64_t i = 0; small && i < span; i++)
     table[i] = of_int(t, (int64_t)(first + i));
@@ -406,8 +407,8 @@ static void gemm_block(const GemmJob *g, size_t n0, size_t cols, double *rows,
                        double *panels) {
   const BulkMat *d = g->d;
   memset(panels, 0, COLS * g->k * sizeof *panels);
-  // Panel j / 4 interleaves rows j to j + 3 of b: element k of each row, then
-  // element k + 1 of each.
+  // Panel j / 4 interleaves rows j to j + 3 of b: first element 0 of each row,
+  // then element 1 of each row ...
   for (size_t j = 0; j < cols; j++)
     load_row(g->b, n0 + j, g->k, panels + j / 4 * 4 * g->k + j % 4, 4);
   for (size_t i = 0; i < g->m && guard_spend(1 + cols * g->k / 4); i += 4) {

@@ -1,14 +1,14 @@
 // Operations on whole arrays: filling, converting, comparing, and the CPU
-// matrix product that results are verified against.
+// matrix product that results are compared with.
 #ifndef CUTE_BULK_H
 #define CUTE_BULK_H
 
 #include "base/dtype.h"
 
-// Host memory: `count` packed elements of type t. Lua sees it as a buffer
-// (MT_BUFFER in bind). Sub-byte types are packed, low bits first, so bytes =
-// (count * bits + 7) / 8. A binding checks hostbuf_open before it accesses the
-// memory.
+// Host memory: `count` packed elements of type t. In Lua it is a buffer
+// (MT_BUFFER in core/bind). Sub-byte types are packed, low bits first, so bytes
+// = (count * bits + 7) / 8. A binding checks hostbuf_open before it accesses
+// the memory.
 typedef struct HostBuf HostBuf;
 struct HostBuf {
   DType t;
@@ -17,10 +17,10 @@ struct HostBuf {
   void *raw;     // allocation returned by base_realloc; NULL if another buffer
                  // owns the memory
   size_t mapped;  // bytes of a file's mapping at `raw` (platform_map), or 0
-  bool closed;   // whether calls reject the buffer
+  bool closed;   // whether close() was called, so that calls reject the buffer
   bool kept;     // whether a CUDA graph copies the memory, so close() keeps it
-  // True if the whole buffer was written at least once (filled, copied to or
-  // set from a string). In all other buffers, the simulator reports reads of
+  // Whether the whole buffer was written at least once (filled, copied to or
+  // set from a string). In other buffers, the simulator reports reads of
   // undefined elements.
   bool defined;
   uint64_t serial;  // number of the buffer, in the order of creation
@@ -28,8 +28,8 @@ struct HostBuf {
   // Other owners of the memory at `raw`, or NULL if this buffer alone owns it.
   struct Shared *shared;
   void (*unpin)(HostBuf *b);  // unpins pinned memory before it is freed
-  // The GPU for which the memory is pinned, and the `epoch` of its context at
-  // that time.
+  // The GPU for which the memory is pinned, and the value that its context's
+  // `epoch` had then.
   struct Gpu *gpu;
   unsigned epoch;
 };
@@ -90,8 +90,8 @@ typedef struct BulkMat {
   size_t stride[2];
 } BulkMat;
 
-// Computes d[m,n] = sum over k of a[m,k] * b[n,k] on all host cores. Sums in
-// double in the order of k, then rounds once to d's type. Returns false when
+// Computes d[m,n] = sum over k of a[m,k] * b[n,k] on all host cores. Adds in
+// double in the order of k, then rounds once to d's type. Returns false if
 // memory is exhausted.
 bool bulk_gemm(const BulkMat *a, const BulkMat *b, const BulkMat *d, size_t m,
                size_t n, size_t k);

@@ -35,7 +35,7 @@ WITH_FMA
 float cudafn_expm1(float x) {
   float n = fabsf(x) < 0x1.a3d70ap-2f ? 0 : rintf(x * LOG2E);
   float rest = fmaf(-n, 0x1.7f7d1cp-20f, fmaf(-n, 0x1.62e4p-1f, x));
-  // 2^128 is no f32: compute with 2^127, and double the result
+  // f32 cannot represent 2^128: compute with 2^127, and double the result
   bool half = n == 128;
   float e = half ? n - 1 : n;
   float p = rest * POLY(rest, 0x1.6bd7ccp-10f, 0x1.12acc6p-7f, 0x1.5557c6p-5f,
@@ -51,15 +51,15 @@ float cudafn_expm1(float x) {
 
 // ---- logarithms ----
 
-// A number x split as 2^e (1 + r). bits: the bits of x or, if x is subnormal,
-// of the normal number x 2^n.
+// A number x split as 2^e (1 + r). `bits` has the bits of x. If x is subnormal,
+// it has the bits of the normal number x 2^n (see split).
 typedef struct Split {
   uint32_t bits;
   float e, r;
 } Split;
 
-// Splits x so that 1 + r is not below the number with the bits `least`. n: the
-// power of 2 that scales a subnormal x.
+// Splits x. `least` has the bits of a lower bound of 1 + r. n is the power of 2
+// that scales a subnormal x.
 static inline Split split(float x, uint32_t least, int n) {
   bool tiny = x < 0x1p-126f;
   float scale = bits_float((uint32_t)(127 + n) << 23);
@@ -220,8 +220,8 @@ float cudafn_erfc(float x) {
                  0x1.2a6e76p-5f, -0x1.10f8b4p-4f, 0x1.8043aap-4f,
                  -0x1.9da848p-4f, 0x1.16e9bcp-4f, 0x1.f7e2ep-7f,
                  -0x1.1df1a8p-3f, 0x1.3ba592p0f);
-  // p / (2 a + 1): a product with an approximate reciprocal, corrected by one
-  // step of Newton's method
+  // p / (2 a + 1): p times an approximate reciprocal, corrected by one step of
+  // Newton's method
   inverse = unit_rcp(fmaf(2, a, 1));
   float y = p * inverse;
   y = fmaf(fmaf(a, y * -2, p) - y, inverse, y);

@@ -1,7 +1,7 @@
-// CUDA's float functions (expf, sinf, powf ...), bit-exact: NVRTC replaces a
-// call by a sequence of instructions of f32, and these functions compute the
-// same sequence. The sequences are those of NVRTC 13.0. They are the same for
-// sm_80 and sm_90a, with and without contraction (--fmad=false).
+// CUDA's float functions (expf, sinf, powf ...), bit-exact. NVRTC replaces a
+// call of such a function by a sequence of f32 instructions, which these
+// functions execute. The sequences are those of NVRTC 13.0. They are the same
+// for sm_80 and sm_90a, with and without contraction (--fmad=false).
 //
 // If the result of one of these functions is NaN, its sign and payload are
 // arbitrary. On the GPU such a NaN is 0x7fffffff. The other functions of CUDA

@@ -11,9 +11,9 @@ static const uint32_t two_over_pi[6] = {0x3c439041, 0xdb629599, 0xf534ddc0,
                                         0xfc2757d1, 0x4e441529, 0xa2f9836e};
 
 // Subtracts the nearest multiple k * pi / 2 from x, whose magnitude is 105615
-// or more. Returns the difference, and k modulo 4 in *quarter. Multiplies the
-// fraction of x by 2 / pi, of which only the bits around the binary point
-// matter (the method of Payne and Hanek, 1983).
+// or more. Returns the difference, and k modulo 4 in *quarter. Uses the method
+// of Payne and Hanek (1983): of the product of x's fraction and 2 / pi, only
+// the bits around the binary point matter.
 static float reduce_large(float x, int32_t *quarter) {
   uint32_t u = float_bits(x), e = (u >> 23 & 255) - 128, shift = e & 31;
   uint32_t fraction = u << 8 | 0x80000000u, product[7];
@@ -44,7 +44,7 @@ static inline float reduce(float x, int32_t *quarter) {
   if (x != x || isinf(x)) return x * 0;
   if (fabsf(x) >= 105615) return reduce_large(x, quarter);
   *quarter = (int32_t)rintf(x * 0x1.45f306p-1f);
-  float n = (float)*quarter;  // +0 also where x is -0
+  float n = (float)*quarter;  // +0 even if x is -0
   float r = fmaf(n, -0x1.4442dp-24f, fmaf(n, -0x1.921fb4p0f, x));
   return fmaf(n, -0x1.84698ap-48f, r);
 }
@@ -90,11 +90,12 @@ float cudafn_tan(float x) {
 
 // ---- inverse functions ----
 
-// Constants of pi / 2 = A * B, with one rounding as the product of an FMA.
+// Two factors whose product is pi / 2. An FMA multiplies by both with one
+// rounding.
 #define PI_A 0x1.ddcb02p-1f
 #define PI_B 0x1.aee9d6p0f
 
-// Returns sqrt((1 - a) / 2). The arc sine of a large number a is computed from
+// Returns sqrt((1 - a) / 2). For a near 1, the arc sine of a is computed from
 // the arc sine of this value.
 static inline float half_chord(float a) {
   float h = fmaf(0.5f, -a, 0.5f);

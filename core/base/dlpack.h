@@ -6,14 +6,15 @@
 #include <stdint.h>
 
 enum { DLPACK_MAJOR = 1, DLPACK_MINOR = 3 };
-enum { DLPACK_RANK = 64 };  // most modes of a tensor that cutelua takes
+// maximum number of modes of a tensor that cutelua accepts
+enum { DLPACK_RANK = 64 };
 
-// Kinds of devices. Memory of CPU, CUDA_HOST (pinned) is the host's.
+// Kinds of devices. CPU and CUDA_HOST (pinned) memory belongs to the host.
 enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3, DL_CUDA_MANAGED = 13 };
 
 typedef struct DLDevice { int32_t kind, id; } DLDevice;
 
-// Kinds of element types, DLDataTypeCode.
+// Codes of element types: DLPack's DLDataTypeCode.
 enum {
   DL_INT, DL_UINT, DL_FLOAT, DL_HANDLE, DL_BFLOAT, DL_COMPLEX, DL_BOOL,
   DL_E3M4, DL_E4M3, DL_E4M3B11FNUZ, DL_E4M3FN, DL_E4M3FNUZ, DL_E5M2,
@@ -44,8 +45,8 @@ typedef struct DLManagedTensor {
 
 enum { DL_READ_ONLY = 1, DL_COPIED = 2, DL_PADDED = 4 };  // bits of `flags`
 
-// The form since version 1.0. If `major` is unknown, a consumer may read no
-// field after `deleter`.
+// A tensor with its owner, in the form since DLPack 1.0. If `major` is unknown,
+// a consumer may read no field after `deleter`.
 typedef struct DLManagedTensorVersioned {
   struct { uint32_t major, minor; } version;
   void *owner;

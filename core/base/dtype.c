@@ -97,7 +97,8 @@ DType dtype_find(const char *name) {
 typedef struct Format {
   int mbits, bias;
   uint32_t sign, top;
-  // whether the code after `top` is infinity, and larger codes are NaNs
+  // whether the code after `top` is infinity, and larger codes are NaNs (as in
+  // IEEE 754)
   bool ieee;
   bool saturate;   // conversions to this format saturate at top
   uint32_t nan;    // code that the PTX instruction cvt returns for a NaN
@@ -133,7 +134,7 @@ static uint32_t encode(const Format *f, double x) {
   uint32_t sign = u >> 63 ? f->sign : 0;
   uint32_t past = sign | (f->saturate ? f->top : f->top + 1);
   if (e == 0x7ff) return past;
-  // An f64 subnormal rounds to zero in every format.
+  // An f64 subnormal rounds to zero in every type below f64.
   if (e == 0) return sign;
   int emin = 1 - f->bias;
   e -= 1023;
@@ -343,7 +344,7 @@ uint64_t dtype_load(DType t, const void *p, size_t i) {
     case 16: { uint16_t v; memcpy(&v, b + 2 * i, 2); return v; }
     case 32: { uint32_t v; memcpy(&v, b + 4 * i, 4); return v; }
     case 64: memcpy(&u, b + 8 * i, 8); return u;
-    // The real part, if the type is complex.
+    // For a complex type, only the real part is loaded.
     case 128: memcpy(&u, b + 16 * i, 8); return u;
     default: break;
   }
@@ -361,7 +362,8 @@ void dtype_store(DType t, void *p, size_t i, uint64_t bits) {
     case 16: { uint16_t v = (uint16_t)bits; memcpy(b + 2 * i, &v, 2); return; }
     case 32: { uint32_t v = (uint32_t)bits; memcpy(b + 4 * i, &v, 4); return; }
     case 64: memcpy(b + 8 * i, &bits, 8); return;
-    // The upper half (a complex number's imaginary part) becomes zero.
+    // For a type of 128 bits, the upper half becomes zero: a complex number's
+    // imaginary part.
     case 128:
       memcpy(b + 16 * i, &bits, 8);
       memset(b + 16 * i + 8, 0, 8);

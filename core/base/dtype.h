@@ -98,8 +98,9 @@ int64_t dtype_least(DType t);
 int64_t dtype_most(DType t);
 int64_t dtype_int(DType t, uint64_t u);
 
-// Returns the common type of a and b: the wider one. A float wins over an
-// integer, and any type over a boolean or DT_NONE. f16 with bf16 yields f32.
+// Returns the type in which an operation on a and b computes: the wider one. A
+// float wins over an integer, and any type over a boolean or DT_NONE. f16 with
+// bf16 yields f32.
 DType dtype_common(DType a, DType b);
 
 // Returns the value of an element's raw bits (the low bits of u) as a double.
@@ -113,8 +114,8 @@ double dtype_to_double(DType t, uint64_t u);
 // toward zero and saturate, as cvt.rzi does.
 uint64_t dtype_from_double(DType t, double x);
 
-// Convert raw bits to f32 and back. The conversion from f32 rounds once. Both
-// are faster than the functions for doubles.
+// Convert the raw bits of an element to f32 and back. The conversion from f32
+// rounds once. Both are faster than the functions for doubles.
 float dtype_to_float(DType t, uint64_t u);
 uint64_t dtype_from_float(DType t, float x);
 

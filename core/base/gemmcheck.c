@@ -61,7 +61,7 @@ static double measure(const Rules *r, double got, double want, double norms,
   if (isnan(want)) return isnan(got) ? 0 : INFINITY;
   if (isinf(want)) return got == want ? 0 : INFINITY;
   if (isnan(got) || isinf(got)) {
-    // a partial sum may have overflowed, so `got` may be inf or NaN
+    // a partial sum may have overflowed, so that inf or NaN is correct
     if (size + e > r->sum.most) return 0;
     bool over = fabs(want) + *bound > r->out.most;
     return over && isinf(got) && (got > 0) == (want > 0) ? 0 : INFINITY;
@@ -97,8 +97,8 @@ static void add(Part *p, const Rules *r, size_t i, size_t j, double got,
   p->v.got = got, p->v.want = want, p->v.bound = bound;
 }
 
-// Adds the result for a part of D to the total. Parts must come in the order of
-// their rows.
+// Adds the result for some rows of D to the total. Calls must come in the order
+// of the rows.
 static void join(Part *all, const Part *p) {
   GemmVerdict keep = all->v;
   if (!keep.count || p->worst > all->worst) {
@@ -147,7 +147,7 @@ static void run_samples(const GemmCheck *g, Part *p) {
 
 typedef struct Job {
   const GemmCheck *g;
-  double *row, *col;  // norms of the rows of A and of B
+  double *row, *col;  // Euclidean norms of the rows of A and of B
   Part *part;  // part[i] is the result of rows [i * ROWS, (i + 1) * ROWS) of D
   atomic_size_t next, next_a, next_b;
 } Job;

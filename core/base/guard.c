@@ -1,4 +1,5 @@
-// Spends the budget of a call into an embedded Lua state.
+// Counts the instructions of a call into an embedded Lua state against its
+// budget.
 #include "base/guard.h"
 
 #include "base/base.h"

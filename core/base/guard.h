@@ -1,6 +1,7 @@
 // Limits of a call into a Lua state that an application embeds: a budget of
 // instructions, a deadline, and requests of other threads to end the call.
-// Interpreters and long loops spend the budget, and end when it is exhausted.
+// Interpreters and long loops count their instructions, and end when the budget
+// is exhausted.
 #ifndef CUTE_GUARD_H
 #define CUTE_GUARD_H
 
@@ -9,23 +10,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Why a call must end.
+// Reasons to end a call; GUARD_GOES_ON: none.
 typedef enum GuardEnd {
   GUARD_GOES_ON, GUARD_BUDGET, GUARD_TIME, GUARD_ASKED
 } GuardEnd;
 
 typedef struct Guard {
   _Atomic int end;             // a GuardEnd
-  _Atomic int64_t left;        // number of instructions that may be executed
-  _Atomic uint64_t deadline;   // value of base_nanotime; 0: none
+  // number of instructions that the call may still execute
+  _Atomic int64_t left;
+  // time (base_nanotime) at which the call must end; 0: no deadline
+  _Atomic uint64_t deadline;
   // The state's memory in bytes: the limit, the current use, and the maximum so
   // far.
   size_t most;
   _Atomic size_t used, peak;
   // Number of Lua instructions between two checks; 0: Lua runs without checks.
   int step;
-  bool untrusted;              // whether no library of CUDA may be opened
-  // The tracer's hook, which the hook of the budget calls (bind/limit.c).
+  bool untrusted;  // whether the call may not open libraries of CUDA
+  // The hook that the tracer installed, which the budget's hook calls
+  // (bind/limit.c).
   void (*hook)(void);
   int mask, count;
 } Guard;
@@ -34,7 +38,7 @@ typedef struct Guard {
 // thread that a call starts inherits the guard of the call.
 extern _Thread_local Guard *guard_now;
 
-// Spends n instructions of the running call's budget, and reads the clock.
+// Counts n instructions against the running call's budget, and reads the clock.
 // Returns false if the call must end.
 bool guard_spend(uint64_t n);
 // Reports whether the running call must end, without reading the clock.

@@ -5,9 +5,9 @@
 #include "base/base.h"
 
 #ifdef CUTE_MEMERR
-// Returns 0 if this allocation must fail. The Nth allocation and all later
-// allocations fail, where N is the environment variable CUTELUA_MEMERR. Without
-// N, or with N = 0, none fails.
+// Returns 0 if this allocation must fail. The Nth allocation and all later ones
+// fail, where N is the environment variable CUTELUA_MEMERR. If N is absent or
+// 0, none fails.
 static long memerr_left(void) {
   static long left = -2;
   if (left == -2) {

@@ -1,5 +1,6 @@
-// Edit distance between names, and the nearest name of a list. A name of
-// another language (synonyms.h) is nearest to the own name of the same meaning.
+// Computes edit distances between names, and finds the nearest name of a list.
+// The nearest name to one of another language (synonyms.h) is cutelua's name
+// for the same thing.
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
@@ -64,8 +65,8 @@ static bool is_synonym(const Nearest *to, const char *s, size_t n) {
   return false;
 }
 
-// Reports whether the candidate s precedes the best name so far in alphabetical
-// order.
+// Reports whether the candidate s precedes the best candidate so far in
+// alphabetical order.
 static bool before(const char *s, size_t n, const Nearest *to) {
   size_t both = n < to->best_len ? n : to->best_len;
   int order = memcmp(s, to->best, both);

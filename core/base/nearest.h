@@ -12,7 +12,7 @@ int nearest_edits(const char *a, size_t na, const char *b, size_t nb);
 typedef struct Nearest {
   const char *name;  // unknown name
   size_t name_len;
-  const char *best;  // NULL while no candidate is near
+  const char *best;  // the best candidate so far; NULL: none is near
   size_t best_len;
   int edits;
 } Nearest;
@@ -20,10 +20,10 @@ typedef struct Nearest {
 Nearest nearest_of(const char *name);
 // Offers the candidate s of n letters. Keeps the pointer s and does not copy
 // the text. A candidate is near if at most a third of the letters of the
-// unknown name differ, or if the unknown name is its prefix; a name of one
-// letter is near to the same letter only. Nearest of all is the own name for a
-// name of another language (synonyms.h). Of equally near candidates, the
-// alphabetically first wins.
+// unknown name differ, or if the unknown name is its prefix. A name of one
+// letter is near only to the same letter in the other case. If the unknown name
+// is one of another language (synonyms.h), cutelua's name for it wins. Of
+// equally near candidates, the alphabetically first wins.
 void nearest_offer(Nearest *to, const char *s, size_t n);
 // Offers each word of a space-separated list.
 void nearest_offer_words(Nearest *to, const char *list);

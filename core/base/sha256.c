@@ -63,7 +63,7 @@ void sha256_hex(const void *p, size_t n, char out[65]) {
   size_t whole = n / 64 * 64, rest = n - whole, size = rest < 56 ? 64 : 128;
   memcpy(h, square_roots, sizeof h);
   for (size_t i = 0; i < whole; i += 64) add_block(h, s + i);
-  // The bytes that remain, a bit of 1, zeros, and the length in bits.
+  // The last block: remaining bytes, a bit of 1, zeros, and the length in bits.
   if (rest) memcpy(last, s + whole, rest);
   last[rest] = 0x80;
   for (int i = 0; i < 8; i++)

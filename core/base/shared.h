@@ -1,5 +1,5 @@
 // Memory with several owners: buffers of Lua states, and other libraries. The
-// owner that leaves last releases the memory, on any thread.
+// last owner to drop it releases the memory, on any thread.
 #ifndef CUTE_SHARED_H
 #define CUTE_SHARED_H
 

@@ -18,12 +18,12 @@
   SO(DIV, "div", EXACT) SO(RCP, "rcp", EXACT) SO(SQRT, "sqrt", EXACT) \
   SO(MIN, "min", EXACT) SO(MAX, "max", EXACT) \
   SO(NEG, "neg", EXACT) SO(ABS, "abs", EXACT) \
-  SO(CVT, "cvt", EXACT)          /* converts from Soft.from */ \
+  SO(CVT, "cvt", EXACT)          /* converts from type Soft.from */ \
   SO(RINT, "cvt.rint", EXACT)    /* rounds to an integral value */ \
   SO(APPROX, "approx", UNIT)    /* Soft.mode selects the function */ \
   SO(DIV_APPROX, "div.approx", UNIT) SO(DIV_FULL, "div.full", UNIT) \
   SO(PACK, "cvt.pack", EXACT)    /* c a b, from the high bits down */ \
-  /* Soft.from: type of b; .mode: .hi */ \
+  /* Soft.from: type of b; Soft.mode: whether .hi */ \
   SO(DP4A, "dp4a", EXACT) SO(DP2A, "dp2a", EXACT) \
   SO(BMSK, "bmsk", EXACT) SO(SZEXT, "szext", EXACT) /* Soft.mode: .clamp */ \
   SO(FNS, "fns", EXACT) SO(PRMT, "prmt", EXACT)  /* Soft.mode: SoftPermute */ \
@@ -40,18 +40,18 @@ typedef enum SoftOp {
 typedef enum SoftRound {
   SOFT_RN, SOFT_RZ, SOFT_RM, SOFT_RP, SOFT_RNA
 } SoftRound;
-// Values of Soft.mode for APPROX.
+// Values of Soft.mode for APPROX: the approximate functions.
 typedef enum SoftApprox {
   SOFT_EX2, SOFT_LG2, SOFT_A_RCP, SOFT_A_SQRT, SOFT_RSQRT, SOFT_SIN, SOFT_COS,
   SOFT_TANH
 } SoftApprox;
-// Values of Soft.mode for PRMT.
+// Values of Soft.mode for PRMT: PTX's modes of prmt.
 typedef enum SoftPermute {
   SOFT_F4E, SOFT_B4E, SOFT_RC8, SOFT_ECL, SOFT_ECR, SOFT_RC16
 } SoftPermute;
 
-// Bits of Soft.flags, named like modifiers. SOFT_PAIR: each 32-bit operand and
-// result is a pair of 16-bit values.
+// Bits of Soft.flags, named like PTX's modifiers. SOFT_PAIR: each 32-bit
+// operand and result is a pair of 16-bit values.
 enum {
   SOFT_FTZ = 1, SOFT_SAT = 2, SOFT_RELU = 4, SOFT_FINITE = 8, SOFT_OOB = 16,
   SOFT_NAN = 32, SOFT_XORSIGN = 64, SOFT_PAIR = 128
@@ -59,7 +59,7 @@ enum {
 
 typedef struct Soft {
   uint8_t op;          // SoftOp
-  // Types of the result, and of the operands if they differ.
+  // Type of the result, and type of the operands if it differs.
   uint8_t type, from;
   uint8_t mode;
   uint8_t flags;
@@ -80,8 +80,8 @@ Fidelity soft_fidelity(SoftOp op);
 // Computes one lane's result from zero-extended operands.
 uint64_t soft_eval(Soft s, const uint64_t x[3]);
 
-// Compute one unpacked result for soft_eval: of floats, of a conversion, of
-// integers.
+// Compute one unpacked result for soft_eval: a float operation, a conversion,
+// an integer operation.
 uint64_t soft_float(Soft s, const uint64_t x[3]);
 uint64_t soft_convert(Soft s, uint64_t a);
 uint64_t soft_integer(Soft s, const uint64_t x[3]);

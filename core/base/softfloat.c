@@ -15,11 +15,11 @@ typedef unsigned __int128 Wide;
 // ---- formats ----
 
 typedef struct Format {
-  int p;         // bits of the significand, including the hidden one
+  int p;         // number of bits of the significand, including the hidden one
   int least;     // the exponent of the smallest normal number
-  int low;       // number of unused low bits (tf32)
-  // Bits of infinity, without the `low` unused bits. For e4m3, which has no
-  // infinity: the code after the largest number's, 448.
+  int low;       // number of low bits of the code that are unused (tf32)
+  // Code of infinity, without the `low` unused bits. e4m3 has no infinity:
+  // there it is the code after the largest number's, 448.
   uint64_t top;
   uint64_t nan;  // the canonical NaN
 } Format;
@@ -94,7 +94,7 @@ static bool rounds_up(int mode, bool sign, Wide kept, Wide rest, Wide half) {
   return false;
 }
 
-// Returns the bits of the largest finite number, without the `low` unused bits.
+// Returns the code of the largest finite number, without the `low` unused bits.
 static uint64_t largest(Format f) { return f.top - 1; }
 
 // Rounds x, which is not NaN, to type t. `.ftz` flushes numbers that are
@@ -485,8 +485,8 @@ static float host_operand(uint64_t u, bool ftz) {
   return bits_float((uint32_t)(zero ? u & 0x80000000u : u));
 }
 
-// Computes s by the host's f32 arithmetic and returns true if the result is
-// PTX's. This holds for rounding to nearest, and with .ftz only for results
+// Computes s by the host's f32 arithmetic. Returns true if the result is PTX's,
+// which holds only for rounding to nearest, and with .ftz only for results
 // above the subnormal numbers.
 static bool by_host(Soft s, const uint64_t x[3], uint64_t *r) {
   bool ftz = s.flags & SOFT_FTZ;
@@ -526,7 +526,8 @@ uint64_t soft_float(Soft s, const uint64_t x[3]) {
   case SOFT_CVT: case SOFT_PACK: case SOFT_DP4A: case SOFT_DP2A:
   case SOFT_BMSK: case SOFT_SZEXT: case SOFT_FNS: case SOFT_PRMT:
   case SOFT_MADHI_SAT: case SOFT_MAD24HI_SAT: case SOFT_COUNT:
-    break;  // soft_convert and soft_integer compute these operations
+    // other functions compute these operations: soft_convert and soft_integer
+    break;
   }
   return 0;
 }

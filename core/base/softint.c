@@ -6,7 +6,7 @@ static uint64_t mask_of(int bits) {
   return bits < 64 ? ((uint64_t)1 << bits) - 1 : UINT64_MAX;
 }
 
-// Returns the low `bits` bits of u as a number, signed if `sign`.
+// Returns the low `bits` bits of u as a number; `sign`: in two's complement.
 static int64_t number(uint64_t u, int bits, bool sign) {
   u &= mask_of(bits);
   if (sign && bits < 64 && u >> (bits - 1)) u |= ~mask_of(bits);

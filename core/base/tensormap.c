@@ -51,8 +51,8 @@ static int corner_bits(const TensorMap *m) {
   return bits[corners(m) - 1];
 }
 
-// Returns the bytes of a copy as the driver computes them: it rounds box /
-// element stride down in each mode.
+// Returns the number of bytes of a copy as the driver computes it: box /
+// element stride, rounded down in each mode.
 static int64_t encoded_bytes(const TensorMap *m) {
   if (m->im2col) return row_bytes(m) * m->pixels;
   int64_t n = element_bytes(m);
@@ -99,7 +99,7 @@ static bool check_rank(const TensorMap *m, Why *w) {
              m->rank);
 }
 
-// Returns the required alignment, in bytes, of the address and the strides.
+// Returns the bytes to which the address and the strides must be aligned.
 static int64_t grain(const TensorMap *m) {
   return m->interleave == TENSORMAP_32B ? 32 : 16;
 }
@@ -365,8 +365,8 @@ static void put_type(uint64_t words[TENSORMAP_WORDS], int64_t v) {
   put(words, 80, 1, types[of[v]].cls == 'T');
 }
 
-// Encodes what depends on several fields: the bytes of a copy, and the span of
-// the swizzle.
+// Encodes the values that depend on several fields: the bytes of a copy, and
+// the span of the swizzle.
 static void put_derived(uint64_t words[TENSORMAP_WORDS]) {
   TensorMap m = {.rank = get(words, 68, 3) + 1, .swizzle = get(words, 77, 2)};
   int64_t bits = get(words, 71, 4);

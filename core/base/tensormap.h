@@ -28,8 +28,8 @@ typedef enum TensorMapType {
 #undef TT
   TMT_COUNT
 } TensorMapType;
-// Returns the map type that copies elements of type t, or TMT_COUNT if none
-// does.
+// Returns the type of a map that copies elements of type t, or TMT_COUNT if
+// maps have no such type.
 TensorMapType tensormap_type(DType t);
 // Return a map type's element type (f32 for the FTZ types), and the
 // space-separated names of the reductions that copies of this type support.
@@ -37,8 +37,8 @@ DType tensormap_dtype(TensorMapType t);
 const char *tensormap_reductions(TensorMapType t);
 
 enum { TENSORMAP_RANK = 5, TENSORMAP_WORDS = 16 };
-// How the channels of an image tensor are interleaved: not at all, or in groups
-// of 16 or 32 bytes (the layouts NC/8HWC8 and NC/16HWC16).
+// How the channels of an image are interleaved: not at all (plain), or in
+// groups of 16 or 32 bytes (the layouts NC/8HWC8 and NC/16HWC16).
 enum { TENSORMAP_PLAIN, TENSORMAP_16B, TENSORMAP_32B };
 enum { TENSORMAP_ZEROS, TENSORMAP_NAN };  // value of elements out of bounds
 
@@ -50,9 +50,10 @@ typedef struct TensorMap {
   int64_t type, rank;       // type: a TensorMapType
   uint64_t address;
   int64_t extent[TENSORMAP_RANK];      // elements
-  int64_t stride[TENSORMAP_RANK - 1];  // in bytes; stride[i] is mode i + 1's
+  // in bytes; stride[i] belongs to mode i + 1
+  int64_t stride[TENSORMAP_RANK - 1];
   int64_t box[TENSORMAP_RANK];         // in elements; im2col maps have none
-  // im2col: the corners of the pixel box, and the channels and pixels of one
+  // im2col maps: corners of the pixel box, and the channels and pixels of one
   // copy
   int64_t lower[TENSORMAP_RANK - 2], upper[TENSORMAP_RANK - 2];
   int64_t channels, pixels;
@@ -66,10 +67,10 @@ typedef struct TensorMap {
 // Reports whether the driver would accept the map. If not, w names the violated
 // rule.
 bool tensormap_check(const TensorMap *m, Why *w);
-// Encodes a map that passed tensormap_check, as words in memory order.
+// Encodes a map that passed tensormap_check, as 64-bit words in memory order.
 void tensormap_encode(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]);
-// Decodes an encoded map if it is valid: encoding the result gives the same
-// words. Otherwise returns false, and w says why.
+// Decodes an encoded map if it is valid, which means that encoding the result
+// gives the same words. Otherwise returns false and stores the reason in w.
 bool tensormap_decode(const uint64_t words[TENSORMAP_WORDS], TensorMap *m,
                       Why *w);
 // Read the address, the extents and the strides of an encoded map, and replace
@@ -78,8 +79,8 @@ void tensormap_read(const uint64_t words[TENSORMAP_WORDS], TensorMap *m);
 void tensormap_write(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]);
 
 // TF(ID, "name"): the fields of an encoded map that tensormap.replace sets,
-// with their names in PTX. The fields up to STEP exist once for each mode,
-// except ADDRESS and RANK.
+// with their names in PTX. Up to STEP, all fields but ADDRESS and RANK exist
+// once for each mode.
 #define TENSORMAP_FIELDS(TF) \
   TF(EXTENT, "global_dim") TF(STRIDE, "global_stride") \
   TF(ADDRESS, "global_address") TF(RANK, "rank") TF(BOX, "box_dim") \
@@ -95,8 +96,9 @@ typedef enum TensorMapField {
 CONSECUTIVE(2, 0, TMF_STRIDE);
 CONSECUTIVE(4, TMF_TYPE, TMF_COUNT - 1);
 const char *tensormap_field(TensorMapField f);  // returns the field's name
-// Sets a field of an encoded tiled map, which need not be valid, to v as
-// tensormap.replace takes it: the rank minus 1, a stride in bytes, ...
+// Sets a field of an encoded tiled map, which need not be valid, to v. v has
+// the form that tensormap.replace takes: the rank minus 1, a stride in bytes,
+// ...
 void tensormap_replace(uint64_t words[TENSORMAP_WORDS], TensorMapField f,
                        int mode, int64_t v);
 // Returns the number of elements of mode i of a tiled map that one copy moves.

@@ -5,10 +5,10 @@
 
 #include "base/base.h"
 
-// UM(ID, "name of .kind in PTX", k, chunk). An instruction multiplies k stored
-// elements of a row of A with the row of B. A dense instruction covers k, a
-// sparse one 2 k elements of K. In a sparse A, half of each chunk of `chunk`
-// elements along K is stored.
+// UM(ID, "name of .kind in PTX", k, chunk). A dense instruction covers k
+// elements along K, a sparse one 2 k. In a sparse A, half of each chunk of
+// `chunk` elements along K is stored, so that k elements of a row are stored
+// either way.
 #define UMMA_KINDS(UM) \
   UM(TF32, "tf32", 8, 2) \
   UM(F16, "f16", 16, 4) \

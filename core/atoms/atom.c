@@ -13,15 +13,15 @@ enum { CHOICES = 8, NAME = 160, IDS = 1 << 18 };
 
 // ---- name patterns ----
 
-// The alternatives by which a name pattern with n choices spells one name. For
-// choice i, which[i] is the index of the alternative, of[i] the number of
-// alternatives, and text[i] the alternative's text.
+// How a name pattern with n choices spells one name. For choice i, which[i] is
+// the index of the chosen alternative, of[i] the number of alternatives, and
+// text[i] the chosen text.
 typedef struct Pick {
   int n;
   int which[CHOICES], of[CHOICES];
   char text[CHOICES][64];
   // A choice's letter: 'N' for {N=...}, 'T' for {T}, 0 for {a|b}. Its value:
-  // the number that was chosen, or the bits of the type.
+  // the chosen number, or the bits of the chosen type.
   char letter[CHOICES];
   long value[CHOICES];
 } Pick;
@@ -245,7 +245,7 @@ static void fill(const char *s, const Pick *k, char *out, size_t cap) {
   }
 }
 
-// An allocation for one row and its strings.
+// One allocation that contains a row and the row's strings.
 typedef struct Block {
   union { AtomMma mma; AtomCopy copy; } row;
   size_t used;
@@ -292,7 +292,8 @@ static const char *row_ptx(Block *b, const char *s,
   return keep(b, out);
 }
 
-// Sets the registers of operand i (D A B C), which has `all` bits a thread.
+// Sets the registers of operand i (D A B C), which has `all` bits in each
+// thread.
 static void row_regs(AtomMma *r, int i, DType t, int all) {
   bool desc = r->kind == MK_WGMMA &&
               (i == 2 || (i == 1 && r->flags & AMF_SMEM_A));
@@ -323,7 +324,7 @@ static void row_majors(AtomMma *r) {
   r->selector = strstr(s, "One>") != NULL;
 }
 
-// Appends the scale and metadata operands: one 32-bit register each.
+// Appends the operands for scales and metadata: one 32-bit register each.
 static void row_extras(AtomMma *r) {
   r->nop = 4;
   if (r->kind == MK_TCGEN05) return;
@@ -374,7 +375,8 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
   r->flags = f->flags;
   r->kind = f->kind;
   r->vs = f->vs, r->sf_type = f->sf_type;
-  // Without a number, all elements of a row share one scale factor.
+  // If the atom has no such number, all elements of a row share one scale
+  // factor.
   if (r->kind == MK_TCGEN05 && r->flags & AMF_SCALE && !r->vs) r->vs = r->k;
   r->thr = keep_filled(b, f->thr, k);
   r->a = keep_filled(b, f->a, k);
@@ -389,7 +391,7 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
     bool byte = r->flags & AMF_BYTE && (i == 1 || i == 2);
     int bits = byte && t[i]->bits < 8 ? 8 : t[i]->bits, halves = 1;
     // A sparse A stores half of its elements, so its registers have half the
-    // bits. r->bits is half of the type's bits, as in CuTe, even if an element
+    // bits. r->bits is half of the type's bits, as in CuTe, also if an element
     // takes a byte in registers.
     if (i == 1 && r->flags & AMF_SPARSE) halves = 2;
     r->bits[i] = (uint8_t)(halves == 2 ? t[i]->bits / 2 : bits);
@@ -509,8 +511,8 @@ const AtomCopy *atom_copy(int id) {
   return b ? &b->row.copy : NULL;
 }
 
-// Reports whether an atom of the family may have the PTX text `text`. Tests
-// only the first words and the types, if all atoms of the family share them.
+// Reports whether an atom of the family may have the PTX text `text`. Compares
+// only the first words, and the types if all atoms of the family share them.
 static bool may_have(const AtomMmaFam *f, const char *text) {
   static const char *const in[4] = {"$D", "$A", "$B", "$C"};
   const char *p = f->ptx;
@@ -563,7 +565,7 @@ int atom_copy_ptx(const char *text) {
 int atom_mma_count(void) { return count_all(true); }
 int atom_copy_count(void) { return count_all(false); }
 
-// State of atom_each: the part of a name that was spelt so far.
+// State of atom_each: the part of a name that was written so far.
 typedef struct Speller {
   const char *prefix;
   size_t known;  // number of characters of `prefix`
@@ -573,8 +575,8 @@ typedef struct Speller {
 } Speller;
 
 // Writes n characters of text to name[at] and the following positions. Returns
-// the new length. Returns 0 if the name lacks the prefix, or if a "_" beyond
-// the prefix ended the name, which was then passed to `each`.
+// the new length, or 0 if this name needs no more text: it lacks the prefix, or
+// a "_" beyond the prefix ended it and it was passed to `each`.
 static size_t spell_text(Speller *s, size_t at, const char *text, int n) {
   for (int i = 0; i < n && at < NAME - 1; i++) {
     if (at < s->known && text[i] != s->prefix[at]) return 0;

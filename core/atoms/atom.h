@@ -6,10 +6,10 @@
 #include "base/dtype.h"
 
 enum {
-  // For cp.async. GLOBAL: .cg instead of .ca. ZFILL: fills with zeros.
+  // Flags of cp.async. GLOBAL: .cg instead of .ca. ZFILL: fills with zeros.
   CPF_GLOBAL = 1, CPF_ZFILL = 2,
-  // The generated address code guarantees the alignment that the atom's name
-  // requires.
+  // The copy is known to have the alignment that the atom's name requires,
+  // because the generated address code guarantees it.
   CPF_PROMISED = 4
 };
 
@@ -24,7 +24,7 @@ typedef enum MmaKind {
   MK_WGMMA,         // wgmma.mma_async of a warpgroup
   MK_TCGEN05        // tcgen05.mma, with accumulators in tensor memory
 } MmaKind;
-// kinds of single lanes come first
+// the kinds that one lane executes alone come first
 CONSECUTIVE(4, 0, MK_FMA2);
 
 // One MMA instruction. Its TV layouts, in CuTe notation, map (thread,value) to
@@ -32,12 +32,12 @@ CONSECUTIVE(4, 0, MK_FMA2);
 typedef struct AtomMma {
   const char *name;             // "SM80_16x8x16_F32BF16BF16F32_TN"
   int m, n, k;
-  // Layout of the threads that execute the MMA, as CuTe's ThrID: "32:1".
+  // Layout of the threads that execute the MMA, which CuTe calls ThrID: "32:1".
   const char *thr;
   const char *a, *b, *c;        // TV layouts
   DType d_type, a_type, b_type, c_type;
-  uint8_t bits[4];              // bits of one value of D A B C in registers
-  // TV layouts of a sparse A's stored MxK/2 values and of its metadata. One
+  uint8_t bits[4];  // number of bits of one value of D, A, B and C in registers
+  // TV layouts of a sparse A's stored values (M x K/2) and of its metadata. One
   // 16-bit metadata value covers four groups of a row. A thread's register
   // holds two such values. A group is 4 elements (tf32: 2; 4-bit: 8), half of
   // which are stored. Two 2-bit indices select the stored elements.
@@ -47,11 +47,11 @@ typedef struct AtomMma {
   // 2i and 2i + 1, where i is the selector.
   int selector;
   // Operands: D A B C, then the scales of A and of B (AMF_SCALE), then the
-  // metadata of A (AMF_SPARSE); nop is the number of operands. Operand i has
-  // nreg[i] registers in each thread. The kind of these registers, regs[i], is
-  // a PTX constraint letter: 'r' and 'f' have 32 bits, 'd' and 'l' have 64
-  // bits, and 'z' is a pair of doubles. An operand that a warpgroup reads from
-  // shared memory has one 'l', its descriptor.
+  // metadata of A (AMF_SPARSE). nop is their number. Operand i has nreg[i]
+  // registers in each thread. The kind of these registers, regs[i], is a PTX
+  // constraint letter: 'r' and 'f' have 32 bits, 'd' and 'l' have 64 bits, and
+  // 'z' is a pair of doubles. An operand that a warpgroup reads from shared
+  // memory has one 'l', its descriptor.
   int nop;
   char regs[8];                 // e.g. "frrf"
   uint8_t nreg[7];              // e.g. 4 4 2 4 for D A B C
@@ -71,7 +71,7 @@ enum {
   AMF_SAT = 1,      // .satfinite
   AMF_XORPOPC = 2, AMF_ANDPOPC = 4,
   AMF_SMEM_A = 8,   // wgmma, tcgen05: A is in shared memory, as B always is
-  AMF_TABLE = 16,   // described only: neither emitted nor simulated
+  AMF_TABLE = 16,   // the atom is only described: neither emitted nor simulated
   AMF_SPARSE = 32,  // sparse A: only half of its elements are stored
   AMF_SCALE = 64,   // block-scaled: has the scales SFA and SFB as operands
   // Each element of A and B takes a byte: 6-bit types at bit 0 of it, 4-bit
@@ -108,7 +108,7 @@ static inline int atom_mma_run(const AtomMma *a, int k) {
 static inline int atom_mma_depth(const AtomMma *a) {
   return a->flags & AMF_SPARSE ? a->k / 2 : a->k;
 }
-// Returns the number of 16-bit metadata values of one row of A.
+// Returns the number of 16-bit metadata values of one row of a sparse A.
 static inline int atom_mma_words(const AtomMma *a) {
   return a->k / a->group / 4;
 }
@@ -119,12 +119,12 @@ typedef enum CopyOp {
   CO_CPASYNC,       // cp.async of `bits`; flags: CPF_*
   CO_LDSM, CO_STSM, // ldmatrix, stmatrix: of `num` matrices
   CO_SHUFFLE, CO_MOVM,
-  CO_LOAD, CO_STORE, // CO_UNIVERSAL that accesses only global memory
+  CO_LOAD, CO_STORE, // plain load or store that accesses only global memory
   // tcgen05.ld, tcgen05.st: of `num` registers of a thread
   CO_TMEM_LOAD, CO_TMEM_STORE,
   CO_TMEM_CP,  // tcgen05.cp, from shared to tensor memory
-  // Described only, neither emitted nor simulated. CO_BULK: bulk copies.
-  // CO_TABLE: Blackwell's copies of 8-bit matrices.
+  // Copies that are only described, neither emitted nor simulated. CO_BULK:
+  // bulk copies. CO_TABLE: Blackwell's copies of 8-bit matrices.
   CO_BULK, CO_TABLE
 } CopyOp;
 
@@ -137,7 +137,7 @@ typedef struct AtomCopy {
   // tcgen05.cp: layout from the bits of dst to tensor memory, whose lanes are
   // 2^21 bits apart
   const char *tmem;
-  int bits;  // bits that one instruction copies for each thread
+  int bits;  // number of bits that one instruction copies for each thread
   // For ldmatrix, stmatrix: the number of 8x8 matrices. For a shuffle: lane i
   // exchanges values with lane i ^ num. For copies of tensor memory: the number
   // of registers of a thread.
@@ -161,7 +161,7 @@ int atom_tmem_times(const AtomCopy *r);
 // exhausted. The row of an id returned by atom_*_find exists already.
 const AtomMma *atom_mma(int id);
 const AtomCopy *atom_copy(int id);
-int atom_mma_find(const char *name);    // -1 if the name is unknown
+int atom_mma_find(const char *name);    // returns -1 if the name is unknown
 int atom_copy_find(const char *name);
 // Stores the ids of the MMAs whose PTX text is `text`, at most `max` of them,
 // and returns their number. Does not add rows to the cache.
@@ -177,8 +177,7 @@ void atom_each(bool mma, const char *prefix,
                void (*each)(void *ud, const char *name, size_t n), void *ud);
 // Returns the 3 nearest names, comma separated, for error messages.
 const char *atom_nearest(Ctx *cx, const char *name, bool mma);
-// Returns the name of an MMA atom that a warp executes on these element types,
-// or NULL.
+// Returns the name of a warp-wide MMA atom on these element types, or NULL.
 const char *atom_mma_fitting(Ctx *cx, DType d, DType a, DType b, DType c);
 
 #endif

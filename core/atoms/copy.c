@@ -8,10 +8,10 @@
   {.name = n "<{T}>", .op = CO_CPASYNC, .thr = "1:0", SAME3(ONE("[T]")), \
    .bits = "[T]", .flags = f, .sm_min = 80}
 
-// Layouts (thread,bit) -> bit of ldmatrix and stmatrix. R1, R2, R4 are those of
-// the rows of 1, 2 or 4 matrices, whose addresses come from 8, 16 or all 32
-// lanes. N1 to N4 are the registers: each lane has 32 bits of every matrix. T1
-// to T4 are the registers of transposed 8x8 matrices of 16 bits.
+// Layouts (thread,bit) -> bit of ldmatrix and stmatrix. R1, R2, R4: the rows of
+// 1, 2 or 4 matrices, whose addresses come from 8, 16 or all 32 lanes. N1 to
+// N4: the registers, where each lane has 32 bits of every matrix. T1 to T4: the
+// registers of transposed 8x8 matrices of 16 bits.
 #define R1 "((8,4),128):((128,0),1)"
 #define R2 "((16,2),128):((128,0),1)"
 #define R4 "(32,128):(128,1)"

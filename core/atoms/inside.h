@@ -18,14 +18,14 @@
 typedef struct AtomMmaFam {
   const char *name;
   const char *shape;   // "16,8,[K]"
-  // Element types, as spelt in names ("F32BF16BF16F32", "$0"): of D A B C, or
-  // after a "~" of A B D. Without a type for C, C has D's.
+  // Element types as the names spell them ("F32BF16BF16F32", "$0"): of D A B C
+  // in this order, or after a "~" of A B D. If C's type is missing, it is D's.
   const char *types;
   const char *thr, *a, *b, *c;
-  // AMF_SPARSE: layouts of the stored half of A, an MxK/2 tile, and of its
-  // metadata, one 16-bit value for four groups of a row
+  // AMF_SPARSE: layouts of the stored half of A (M x K/2) and of its metadata,
+  // one 16-bit value for four groups of a row
   const char *stored, *meta;
-  short group;         // number of elements of A of which half are stored
+  short group;  // number of elements of a group of A, half of which are stored
   // PTX text with placeholders: $S for the shape "m16n8k16", $D $A $B $C for
   // the types, and $s for ".satfinite" if AMF_SAT is set.
   const char *ptx;
@@ -41,7 +41,8 @@ typedef struct AtomCopyFam {
   const char *name;
   CopyOp op;
   const char *thr, *src, *dst, *ref, *tmem;
-  const char *bits;    // bits moved per thread: "128", or "[T]" for T's
+  // number of bits moved per thread: "128", or "[T]" for those of type T
+  const char *bits;
   int num;
   bool trans;
   unsigned flags;      // CPF_*

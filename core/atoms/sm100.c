@@ -1,6 +1,6 @@
-// MMA atoms of datacenter Blackwell that are described only: sparse MMAs in
-// tensor memory, 8-bit MMAs with A in tensor memory, and shapes with scale
-// factors whose names give the number of elements that share one.
+// MMA atoms of datacenter Blackwell that are only described: sparse MMAs in
+// tensor memory, 8-bit MMAs with A in tensor memory, and MMAs whose names give
+// the number of elements that share a scale factor.
 #include "atoms/inside.h"
 
 #define UMMA1(n, types_, k, vs_, flags_) \
@@ -43,7 +43,7 @@ const AtomMmaFam atom_sm100_table[] = {
   UMMA2("MXF4_2x1SM_SS<" TMX4 SCALED2(32), E2M1, 64, 32, AMF_SCALE),
   UMMA1("MXF4_SS<" BOTH4 SCALED1(16), E2M1, 64, 16, AMF_SCALE),
   UMMA2("MXF4_2x1SM_SS<" BOTH4 SCALED2(16), E2M1, 64, 16, AMF_SCALE),
-  // Sparse: K counts the elements of B.
+  // In sparse MMAs, K is that of B.
   UMMA1("TF32_SS_SPARSE<" TTF MN1, "F32TF32TF32", 16, 0, 0),
   UMMA2("TF32_2x1SM_SS_SPARSE<" TTF MN2, "F32TF32TF32", 16, 0, 0),
   UMMA1("F16BF16_SS_SPARSE<" T16 MN1, "~$0", 32, 0, 0),

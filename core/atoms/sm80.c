@@ -2,8 +2,8 @@
 //
 // All layouts follow one scheme. Lane 4i+j holds elements of row i (A, C) or of
 // column i (B). Each 32-bit register holds 32/bits adjacent elements along K,
-// and the four lanes of a row hold adjacent registers. A lane's next registers
-// hold row i+8 (if M is 16), then the second half of K.
+// and the four lanes of a row hold adjacent registers. The next registers of a
+// lane hold row i+8 (if M is 16), then the second half of K.
 #include "atoms/inside.h"
 
 #define MMA(...) {.thr = "32:1", .kind = MK_MMA, __VA_ARGS__}
@@ -24,15 +24,15 @@
 #define B32_K4 "((4,8),1):((8,1),0)"
 #define A32_K8 "((4,8),(2,2)):((16,1),(8,64))"
 #define B32_K8 "((4,8),2):((8,1),32)"
-#define B8_K16 "((4,8),4):((32,1),8)"            // also used for A with 8 rows
+#define B8_K16 "((4,8),4):((32,1),8)"  // also the layout of A with 8 rows
 #define A8_K16 "((4,8),(4,2)):((64,1),(16,8))"
 #define A8_K32 "((4,8),(4,2,2)):((64,1),(16,8,256))"
 #define B8_K32 "((4,8),(4,2)):((32,1),(8,128))"
-#define B4_K32 "((4,8),(8)):((64,1),(8))"        // also used for A with 8 rows
+#define B4_K32 "((4,8),(8)):((64,1),(8))"  // also the layout of A with 8 rows
 #define A4_K32 "((4,8),(8,2)):((128,1),(16,8))"
 #define A4_K64 "((4,8),(8,2,2)):((128,1),(16,8,512))"
 #define B4_K64 "((4,8),(8,2)):((64,1),(8,256))"
-#define B1_K128 "((4,8),32):((256,1),8)"         // also used for A with 8 rows
+#define B1_K128 "((4,8),32):((256,1),8)"  // also the layout of A with 8 rows
 #define A1_K128 "((4,8),(32,2)):((512,1),(16,8))"
 #define A1_K256 "((4,8),(32,2,2)):((512,1),(16,8,2048))"
 #define B1_K256 "((4,8),(32,2)):((256,1),(8,1024))"

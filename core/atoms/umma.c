@@ -13,7 +13,7 @@ static uint32_t format(const AtomMma *r, DType t) {
     case DT_E2M3: return 3;
     case DT_E3M2: return 4;
     case DT_E2M1: return mx4 ? 1 : 5;
-    default: return 0;  // f16, u8, e4m3
+    default: return 0;  // types f16, u8 and e4m3
   }
 }
 

@@ -106,7 +106,7 @@ void asm_print(AsmFn *f, const char *ptx, const char *operands) {
 // ---- lists of registers ----
 
 // Appends an item to a list whose current line begins at *from. After column 66
-// the list continues on a new line that starts with `line`.
+// the list continues on a new line, which starts with `line`.
 static const char *join(Emit *e, size_t *from, const char *list,
                         const char *item, const char *line) {
   if (!*list) return item;

@@ -15,7 +15,7 @@ typedef struct AsmFn {
   Emit *e;
   const char *result;  // C type of the result
   const char *name;
-  const char *over;    // text before the function: a template's head
+  const char *over;  // text before the function, such as the head of a template
   // C type of an output variable called r, which the function declares
   const char *r;
   const char *before;  // C code before and after the asm statement
@@ -23,15 +23,15 @@ typedef struct AsmFn {
   // whether the asm statement lacks `volatile`, so that the compiler may move
   // it
   bool movable;
-  bool apart;  // whether the function's name begins a new line
-  bool line;  // whether the next parameter begins a new line
+  bool apart;  // whether a line break precedes the function's name
+  bool line;  // whether a line break precedes the next parameter
   AsmLines lines;
   Buf params, out, in;
   int n;               // number of operands so far
 } AsmFn;
 
-// asm_param adds a parameter; asm_out and asm_in add an operand and return its
-// number; asm_arg adds a parameter that is an input.
+// asm_param adds a parameter. asm_out and asm_in add an operand and return its
+// number. asm_arg adds a parameter that is also an input.
 void asm_param(AsmFn *f, const char *type, const char *name);
 int asm_out(AsmFn *f, const char *constraint, const char *variable);
 int asm_in(AsmFn *f, char constraint, const char *value);
@@ -43,9 +43,9 @@ int asm_arg(AsmFn *f, const char *type, const char *name, char constraint);
 void asm_registers(AsmFn *f, bool refs, bool out, const char *type,
                    const char *name, int n);
 
-// asm_braces returns the asm operands of n registers, such as {%4, %5}, inside
-// a string. Their numbers start at *at. asm_constraints returns the operands of
-// n registers called `name` with their constraints.
+// asm_braces returns the asm operands of n registers, such as {%4, %5}, for use
+// in a string. Their numbers start at *at. asm_constraints returns the operands
+// of n registers called `name` with their constraints.
 const char *asm_braces(Emit *e, int n, int *at);
 const char *asm_constraints(Emit *e, bool refs, const char *mode, char c,
                             const char *name, int n);
@@ -57,8 +57,8 @@ const char *asm_constraints(Emit *e, bool refs, const char *mode, char c,
 // is the text that follows these literals, in which $o stands for the outputs,
 // $i for the inputs, and $I for the inputs with line breaks.
 void asm_print(AsmFn *f, const char *ptx, const char *operands);
-// Parts of asm_print, for functions with more code: the first line, and the asm
-// statement. The lists of operands are empty afterwards.
+// Parts of asm_print, for functions with more code: asm_head writes the first
+// line, asm_statement the asm statement and clears the lists of operands.
 void asm_head(AsmFn *f);
 void asm_statement(AsmFn *f, const char *ptx, const char *operands);
 

@@ -47,8 +47,8 @@ static const char *reg(Emit *e, bool refs, const char *name, int k) {
                       k);
 }
 
-// Returns the asm operands of n registers, such as {%4, %5}, numbered from *at
-// on. bare: without braces, as dp4a needs.
+// Returns the asm operands of n registers, numbered from *at on, such as {%4,
+// %5}. bare: omits the braces, as dp4a requires.
 static const char *reg_braces(Emit *e, int n, int *at, bool bare) {
   const char *s = bare ? "" : "{";
   for (int k = 0; k < n; k++)
@@ -56,7 +56,8 @@ static const char *reg_braces(Emit *e, int n, int *at, bool bare) {
   return bare ? s : PTX(e, "%s}", s);
 }
 
-// Adds n registers as outputs, with `mode` "=" or "+", or as inputs (NULL).
+// Adds n registers as outputs (`mode` is "=" or "+") or as inputs (`mode` is
+// NULL).
 static void reg_operands(AsmFn *f, bool refs, const char *mode, char c,
                          const char *name, int n) {
   for (int k = 0; k < n; k++) {
@@ -83,8 +84,8 @@ static void mma_head(AsmFn *f, const AtomUse *u, bool separate) {
 }
 
 // Writes D = A * B + C, or D = A * B + D unless `separate`. The metadata and
-// the sparsity selector follow, then each scale factor with the byte and the
-// lanes of a quad that hold it.
+// the sparsity selector follow. Then each scale factor follows, with the byte
+// and the lanes of a quad that hold the factor.
 static void print_plain(AsmFn *f, const AtomUse *u, bool separate) {
   Emit *e = f->e;
   const AtomMma *row = atom_mma(u->id);
@@ -195,7 +196,7 @@ static void print_mma(Emit *e, const AtomUse *u, bool separate) {
       if (row->a_type == DT_C64) print_complex(&f, u, separate);
       else print_plain(&f, u, separate);
       break;
-    // this function writes no helper for atoms of these kinds
+    // other functions write these atoms
     case MK_FMA: case MK_WGMMA: case MK_TCGEN05: break;
   }
   text_puts(e, "}\n");

@@ -14,8 +14,8 @@ struct BulkCall {
 
 // ---- forms ----
 
-// Returns the form of a call. In im2col mode, n + 2 coordinates are followed by
-// n offsets.
+// Returns the form of a bulk copy. In im2col mode, n + 2 coordinates are
+// followed by n offsets.
 static struct BulkCall form_of(const Emit *e, const Ins *i) {
   Ref at[OPERANDS];
   struct BulkCall m = {.op = (Op)i->op, .flags = i->flags,
@@ -82,8 +82,8 @@ static int map_of(AsmFn *a) {
   return asm_arg(a, "const TensorMap *", "map", 'l');
 }
 
-// Returns asm operands such as ", {%2, %3}" for n parameters whose names start
-// with c: coordinates, or im2col offsets.
+// Returns the asm operands of n parameters whose names start with c, such as ",
+// {%2, %3}": coordinates, or im2col offsets.
 static const char *list_of(AsmFn *a, int n, char c) {
   Buf b = {0};
   Ctx *cx = a->e->cx;
@@ -99,8 +99,8 @@ static const char *list_of(AsmFn *a, int n, char c) {
   return s;
 }
 
-// Returns the asm operands at the end of the instruction: the CTA mask and the
-// cache policy.
+// Returns the last asm operands of the instruction: the CTA mask and the cache
+// policy.
 static const char *tail_of(AsmFn *a, const struct BulkCall *m) {
   Ctx *cx = a->e->cx;
   const char *s = "";
@@ -182,7 +182,7 @@ static const char *print_store(AsmFn *a, const struct BulkCall *m) {
 }
 
 // Writes a copy to shared memory of another CTA. A shared object has the same
-// offset in every CTA.
+// offset in all CTAs of a cluster.
 static const char *print_send(AsmFn *a, const struct BulkCall *m) {
   Emit *e = a->e;
   (void)m;
@@ -293,7 +293,7 @@ static void put_argument(Emit *e, const Operand *o) {
 }
 
 // Writes the call. The arguments are in the order of the parameters that
-// print_one writes: that of ops.h, but the mask and the policy are last.
+// print_one writes: the order of ops.h, but with the mask and the policy last.
 void bulk_call(Emit *e, const Ins *i) {
   struct BulkCall m = form_of(e, i);
   Operand o[OPERANDS];

@@ -56,7 +56,7 @@ static Prec cast(Emit *e, DType t, Ref r) {
   return PR_UNARY;
 }
 
-// Writes a conversion to an integer of less than a byte, which keeps the low
+// Writes a conversion to an integer narrower than a byte, which keeps the low
 // bits.
 static Prec cut(Emit *e, DType t, Ref r) {
   text_puts(e, "(unsigned char)(");

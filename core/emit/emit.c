@@ -35,12 +35,12 @@ static const char *temp_name(const Emit *e, Ref r) {
 static void give_name(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const char *own = ir_str(e->fn, i->name);
-  if (own[strspn(own, "_")]) {  // a name of underscores only is replaced
+  if (own[strspn(own, "_")]) {  // replaces a name that consists of underscores
     e->use[r].name = names_new(e, own);
     return;
   }
   const char *want = temp_name(e, r);
-  // A temporary of a single letter gets a number.
+  // Appends a number to a name of a single letter.
   if (!want[1])
     want = arena_printf(e->cx, &e->cx->scratch, "%s%u", want,
                         e->temp[want[0] - 'a']++);
@@ -58,8 +58,8 @@ static const char *mem_name(const Emit *e, const Mem *m) {
 
 // ---- atoms ----
 
-// Writes an operand of a scalar FMA. A small float is converted to f32 unless
-// `raw`.
+// Writes an operand of a scalar FMA. Unless `raw`, converts a small float to
+// f32.
 static void put_fma_operand(Emit *e, const Ins *i, const Operand *o, DType t,
                             bool raw) {
   bool small = expr_small_float(t) && !raw;
@@ -177,8 +177,8 @@ static void put_cluster(Emit *e, const Ins *i) {
 }
 
 // Writes operand r of a barrier instruction: a number, or a placeholder such as
-// `%0` if r is traced. Without an operand (r is 0) the number is `plain`. *n
-// counts the placeholders.
+// `%0` if r is traced. If r is 0, writes the number `plain`. *n counts the
+// placeholders.
 static void put_bar_operand(Emit *e, Ref r, int64_t plain, int *n) {
   if (!r || ir_const(e->fn, r, &plain)) text_printf(e, "%" PRId64, plain);
   else text_printf(e, "%%%d", (*n)++);
@@ -186,7 +186,7 @@ static void put_bar_operand(Emit *e, Ref r, int64_t plain, int *n) {
 
 static void put_barrier(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  // PTX has the barrier's number before the number of threads
+  // in PTX, the barrier's number precedes the number of threads
   const Ref x[2] = {i->a[1], i->a[0]};
   int n = 0;
   int64_t k;
@@ -224,8 +224,8 @@ static void put_line_break(Emit *e) {
   text_puts(e, "  \"");
 }
 
-// Writes a printf. bind/printlib.c has converted the format to C's conversions
-// for the values.
+// Writes a call of printf. bind/printlib.c has converted the format to C's
+// conversions.
 static void put_printf(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   uint32_t n;
@@ -301,7 +301,7 @@ static void put_for(Emit *e, Ref r) {
   put_open(e, r);
 }
 
-// Reports whether no statements are between the ELSE at r and its END.
+// Reports whether the branch after the ELSE at r is empty.
 static bool nothing_until_end(const Emit *e, Ref r) {
   for (r++; e->fn->ins.p[r].op != OP_END; r++)
     if (uses_is_line(e, r)) return false;
@@ -332,8 +332,8 @@ static Ref put_loop(Emit *e, Ref r) {
   return test ? test : r;
 }
 
-// Writes BREAKIF or EXITIF r as `if (p) break;`, `if (p) goto done;` or `if (p)
-// return;`.
+// Writes the BREAKIF or EXITIF at r as `if (p) break;`, `if (p) goto done;` or
+// `if (p) return;`.
 static void put_leave(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   Ref out = e->use[r].leaves;
@@ -358,8 +358,8 @@ static void put_end(Emit *e) {
   text_newline(e);
 }
 
-// Reports whether r reads the variable that `set` sets, inside the same
-// expression.
+// Reports whether value r contains a read of the variable that `set` sets,
+// inlined in the same expression.
 static bool reads_itself(const Emit *e, Ref r, const Ins *set) {
   const Ins *i = ir_get(e->fn, r);
   return i->op == OP_VGET && i->a[0] == set->a[0] &&
@@ -434,7 +434,8 @@ static void put_scalars_decl(Emit *e, Ref r, const char *want) {
 static void put_regs_decl(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
-  if (m->ref != r) {  // a view of an array that is declared earlier
+  // the object is a view of an array that is declared earlier
+  if (m->ref != r) {
     e->use[r].name = e->use[m->ref].name;
     return;
   }
@@ -450,8 +451,8 @@ static void put_regs_decl(Emit *e, Ref r) {
   text_end(e);
 }
 
-// Declares a pointer to a shared object in another CTA. A recast view of it is
-// a second pointer with another type.
+// Declares a pointer to a shared object of another CTA. A recast view becomes a
+// second pointer, with another type.
 static void put_peer(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
@@ -474,8 +475,8 @@ static void put_peer(Emit *e, Ref r) {
   text_end(e);
 }
 
-// Declares a pointer to global memory at an address. A recast view has another
-// type.
+// Declares a pointer to global memory at an address. A recast view becomes a
+// pointer of another type.
 static void put_pointer(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
@@ -656,7 +657,7 @@ static const char **name_params(Emit *e) {
   return names;
 }
 
-// Reports whether the kernel loads from an argument that it also writes.
+// Reports whether the kernel loads from an argument to which it also writes.
 static bool reads_back(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
@@ -673,7 +674,7 @@ static bool reads_back(const Fn *fn) {
 }
 
 // Reports whether threads may communicate through an argument: the kernel reads
-// and writes it, and orders memory.
+// and writes it, and has operations that order memory.
 static bool hands_over(const Fn *fn) {
   bool both = false;
   for (size_t k = 0; k < fn->arg.n; k++)
@@ -721,8 +722,8 @@ static void put_param(Emit *e, size_t k, const char *name, bool coherent) {
 }
 
 // Returns the second argument of __launch_bounds__: the minimum number of
-// blocks on a multiprocessor, or 0 to omit it. With setmaxnreg, the compiler
-// must know the number of registers at the start, which this argument fixes.
+// blocks on a multiprocessor, or 0 to omit it. For a kernel with setmaxnreg,
+// this argument must fix the number of registers at the start.
 static int blocks_of(const Fn *fn) {
   if (fn->min_blocks) return fn->min_blocks;
   for (Ref r = 1; r < fn->ins.n; r++)
@@ -730,10 +731,10 @@ static int blocks_of(const Fn *fn) {
   return 0;
 }
 
-// Reports whether the kernel needs a cluster launch even if its clusters have
-// one block. Without a cluster launch, st.async and bulk copies between CTAs
-// are illegal instructions, but other accesses to a CTA's shared memory work.
-// This was tested on an H200.
+// Reports whether the kernel must be launched with clusters even if a cluster
+// has one block. Otherwise st.async and bulk copies between CTAs are illegal
+// instructions, but other accesses to a CTA's shared memory work. This was
+// tested on an H200.
 static bool wants_clusters(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     Op op = (Op)ir_get(fn, r)->op;
@@ -850,7 +851,7 @@ static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
 }
 
 // Records which helper functions the live instructions call. Visits the last
-// instruction first.
+// instruction first, since a later instruction may use an earlier one.
 static void note_functions(Emit *e) {
   for (Ref r = (Ref)e->fn->ins.n; r-- > 1;) {
     const Ins *i = ir_get(e->fn, r);

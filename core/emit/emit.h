@@ -8,16 +8,16 @@
 // lines[i] is the Fn.src index of line i+1 of the text (0: none), and maps
 // compiler messages to lines of the script.
 //
-// The text must be compiled with `options`: --fmad=false, and what ptxas.c
-// selects. Products and sums that are separate in the IR are then rounded
-// separately, as in the simulator. A kernel's fma is rounded once. Signed
-// integers must not overflow, as in C. Emitting fails with ERR_ARCH for
+// The text must be compiled with `options`: --fmad=false, and the options that
+// ptxas.c selects. Products and sums that are separate in the IR are then
+// rounded separately, as in the simulator. A kernel's fma is rounded once.
+// Signed integers must not overflow, as in C. Emitting fails with ERR_ARCH for
 // operations that sm lacks.
 typedef struct EmitOut {
   Buf text;
   VEC(uint32_t) lines;
-  // the function's name in the text, never a reserved word. The string is in
-  // cx->scratch.
+  // The function's name in the text, which is not a reserved word. The string
+  // is in cx->scratch.
   const char *name;
   const char *options;  // compiler options, separated by blanks
 } EmitOut;

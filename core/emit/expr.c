@@ -124,7 +124,7 @@ static Prec prefixed(Emit *e, const char *op, Ref r) {
 
 // ---- sums ----
 
-// A sum of integers: terms that are added or (minus) subtracted, and the
+// A sum of integers: terms that are added or subtracted (minus), and the
 // constant k.
 enum { LIN_MAX = 24, MOST_BEYOND = 1 << 26 };
 typedef struct Lin {
@@ -348,8 +348,8 @@ void expr_at_run_time(Emit *e, Ref r) {
   text_puts(e, ")");
 }
 
-// Reports whether the compiler, if it folds i, may compute another result than
-// the GPU.
+// Reports whether the result of i may differ from the GPU's if the compiler
+// folds i.
 static bool folds(const Ins *i) {
   if (i->op != OP_MATH || i->type == DT_F64) return false;
   switch ((int)i->imm) {
@@ -363,7 +363,7 @@ static bool folds(const Ins *i) {
 
 static Prec float_call(Emit *e, const Ins *i, const char *f, int n) {
   bool hide = folds(i) && known_is(e, i, n);
-  // The compiler folds the part of a power that depends on the base alone.
+  // The compiler also folds parts of a power that depend on the base alone.
   bool base = folds(i) && i->imm == MF_POW && known_is(e, i, 1);
   text_printf(e, "%s(", f);
   for (int k = 0; k < n; k++) {
@@ -408,7 +408,7 @@ static Prec math_call(Emit *e, const Ins *i, bool f64) {
 }
 
 // Writes min or max. If the compiler might fold it, writes PTX's instruction,
-// because folding may confuse -0 and +0.
+// since folding may confuse -0 and +0.
 static Prec extreme(Emit *e, const Ins *i, bool f64) {
   bool max = i->op == OP_MAX, known = known_is(e, i, 2);
   const char *f = f64 ? (max ? "fmax" : "fmin") : max ? "fmaxf" : "fminf";
@@ -484,7 +484,7 @@ static Prec compare(Emit *e, const Ins *i, bool negate) {
     [OP_NE] = {"!=", "=="}};
   Prec p = i->op == OP_EQ || i->op == OP_NE ? PR_EQ : PR_REL;
   Ins j = *i;
-  // write v > 0 rather than 0 < v
+  // write v > 0 instead of 0 < v
   bool turn = ir_get(e->fn, i->a[0])->op == OP_CONST;
   if (turn) j.a[0] = i->a[1], j.a[1] = i->a[0];
   return infix(e, &j, (turn ? turned : text)[i->op][negate], p, PR_SHIFT,
@@ -611,8 +611,8 @@ void expr_element(Emit *e, Ref mem, Ref off) {
   text_puts(e, "]");
 }
 
-// Writes ` + 3 * x / 2`: the offset `off`, given in elements of less than a
-// byte, converted to a whole number of bytes.
+// Writes ` + 3 * x / 2`: the offset `off`, which counts elements narrower than
+// a byte, as a number of bytes.
 static void put_bytes(Emit *e, Ref off, int bits) {
   int64_t k;
   if (ir_const(e->fn, off, &k)) {
@@ -701,8 +701,8 @@ void expr_place(Emit *e, Ref mem, Ref off) {
 
 // ---- elements below a byte ----
 
-// Writes the arguments `A, x * 6ll`: a pointer to the object, and the element's
-// position in bits.
+// Writes the arguments `A, x * 6ll`: a pointer to the object, and the position
+// of the element in bits.
 static void put_bit(Emit *e, Ref mem, Ref off, int bits) {
   text_printf(e, "%s, ", e->use[mem].name);
   size_t at = e->out->text.n;
@@ -865,8 +865,8 @@ static Prec atomic(Emit *e, const Ins *i) {
 // ---- mbarriers ----
 
 // Writes the call of an operation on an mbarrier, or of a st.async, with its
-// operands in order. The functions of single arrivals have no parameter for
-// their number.
+// operands in order. Functions for single arrivals have no parameter for the
+// number of arrivals.
 void expr_mbar(Emit *e, const Ins *i) {
   bool many;
   const char *between = "";

@@ -37,8 +37,8 @@ void expr_choice(Emit *e, const Ins *i, Ref which);
 // loop. Otherwise returns false.
 bool expr_chosen(Emit *e, const Ins *i, Ref which);
 // Adding a constant to an address register costs nothing, because instructions
-// have an offset field. The constant bytes of an offset are therefore split
-// off. expr_beyond returns these bytes. expr_base writes the rest, which is a
+// have an offset field. The constant part of an offset is therefore split off.
+// expr_beyond returns this part in bytes. expr_base writes the rest, which is a
 // pointer `A + x`, or a 32-bit shared address `sA_addr + x * 2u`.
 int64_t expr_beyond(Emit *e, Ref mem, Ref off);
 void expr_base(Emit *e, Ref mem, Ref off);
@@ -48,8 +48,8 @@ void expr_place(Emit *e, Ref mem, Ref off);
 // Writes register element `off`, counted in elements of mem's type, as a value
 // of type t.
 void expr_reg(Emit *e, Ref mem, int64_t off, DType t);
-// Writes the register word that contains bit `bit` of array mem: `tCrA[3]`, or
-// `tCrA_3`.
+// Writes the register word of array mem that contains bit number `bit`:
+// `tCrA[3]`, or `tCrA_3`.
 void expr_word(Emit *e, Ref mem, int64_t bit);
 // Writes the registers of operand o as arguments of C type `type`. If `refs` is
 // set, writes one argument for each register, otherwise a pointer to the first
@@ -57,10 +57,10 @@ void expr_word(Emit *e, Ref mem, int64_t bit);
 void expr_regs(Emit *e, bool refs, const Operand *o, const char *type);
 // Write an assignment `tCrA[3] = value`: expr_reg_open writes the text before
 // the value, expr_reg_close the text after it. The value must bind as a unary
-// expression. fresh: nothing has been written to the word yet.
+// expression. fresh: no statement has written to the word yet.
 void expr_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh);
 void expr_reg_close(Emit *e, Ref mem, int64_t off, DType t);
-// Writes value r in the form in which a register word of type t holds it.
+// Writes value r in the form that a register word of type t has.
 void expr_as_word(Emit *e, Ref r, DType t);
 // writes a call: mbar_wait(bar_addr, phase)
 void expr_mbar(Emit *e, const Ins *i);
@@ -68,8 +68,8 @@ void expr_mbar(Emit *e, const Ins *i);
 void expr_store_bits(Emit *e, const Ins *i);
 
 // ---- known.c ----
-// Finds the values that the compiler may fold, for operations where folding
-// changes the result.
+// Finds the values that the compiler may fold, if the kernel has operations for
+// which folding changes the result.
 void known_run(Emit *e);
 // Reports whether the compiler may fold any of the first n operands of
 // instruction i.
@@ -88,7 +88,7 @@ const char *convert_to_f32(Emit *e, const Ins *i, DType t);
 const char *convert_from_f32(Emit *e, const Ins *i, DType t);
 
 // ---- ptx.c ----
-// The functions *_note run before anything is written and record which helpers
+// The functions *_note run before any text is written and record which helpers
 // are needed. *_reserve reserves the names of the helpers, and *_print writes
 // them.
 void ptx_note(Emit *e, const Ins *i);
@@ -111,7 +111,7 @@ const char *ptx_sreg(Emit *e, SReg r);
 static inline bool bulk_is(const Ins *i) {
   return op_flag_kind((Op)i->op) == FLAGS_BULK;
 }
-void bulk_note(Emit *e, const Ins *i);  // for *_note, see ptx_note
+void bulk_note(Emit *e, const Ins *i);  // ptx_note describes *_note
 void bulk_reserve(Emit *e);
 void bulk_print(Emit *e);
 void bulk_call(Emit *e, const Ins *i);
@@ -129,7 +129,7 @@ static inline bool mbar_is(const Ins *i) {
   return op_flag_kind((Op)i->op) == FLAGS_MBAR ||
          op_class((Op)i->op) == CLASS_SEND;
 }
-void mbar_note(Emit *e, const Ins *i);  // for *_note, see ptx_note
+void mbar_note(Emit *e, const Ins *i);  // ptx_note describes *_note
 void mbar_reserve(Emit *e);
 void mbar_print(Emit *e);
 // Returns the name of the function that i calls. *many: whether the call has an

@@ -27,10 +27,10 @@ static bool starts(const char *s, const char *with) {
   return strncmp(s, with, strlen(with)) == 0;
 }
 
-// Evaluates an #if of a helper for target sm. Returns -1 if the CUDA compiler
-// must evaluate it, because only that compiler knows the chip- and
-// family-specific features. Below sm_100, only conditions that begin with ==
-// concern any: sm_90a.
+// Evaluates an #if of a helper for target sm. Returns -1 if only the CUDA
+// compiler can evaluate it, because it knows which chip- and family-specific
+// features the target has. Below sm_100, the only such condition begins with ==
+// and is about sm_90a.
 static int holds(const char *line, int sm) {
   int arch;
   if (sscanf(line, "#if __CUDA_ARCH__ >= %d", &arch) == 1)
@@ -85,7 +85,7 @@ void helper_reserve(Emit *e) {
 
 void helper_print(Emit *e) {
   const char *text[H_COUNT] = {0};
-  // visit callers first: a helper is written after the helpers that it calls
+  // visit callers before the helpers that they call, which are written first
   for (int h = H_COUNT; h-- > 0;) {
     if (!e->helper[h]) continue;
     text[h] = text_for(e, blocks[h].text);

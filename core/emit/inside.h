@@ -17,17 +17,17 @@ typedef struct Use {
   uint32_t uses;     // how many times its expression or name occurs in the text
   Ref last;          // last statement of the text that needs the value
   Ref root;  // the statement that contains the expression, if it is inlined
-  // of a store: the store to the other half of the word, merged with this store
+  // for a store: the store to the other half of the word that is merged with it
   Ref pair;
-  uint16_t weight;   // of a statement: number of expressions inlined in it
+  uint16_t weight;   // for a statement: number of expressions inlined in it
   uint8_t how;       // a How
   // whether a loop that does not contain the instruction needs its value
   bool cross;
-  bool rolled;       // of a loop: whether the compiler must not unroll it
-  // of a BREAKIF: the region to leave by `goto`; 0: C's `break` suffices
+  bool rolled;       // for a loop: whether the compiler must not unroll it
+  // for a BREAKIF: the region to leave by `goto`; 0: C's `break` suffices
   Ref leaves;
-  const char *label;  // of a region: the goto label after its end, or NULL
-  // C identifier of a HOW_NAME value, a memory object or a parameter
+  const char *label;  // for a region: the goto label after its end, or NULL
+  // C identifier of a named value, a memory object or a parameter
   const char *name;
 } Use;
 
@@ -51,8 +51,8 @@ typedef struct AtomUse {
   // whether registers are passed one by one, not as pointers to consecutive
   // words
   bool refs;
-  // for MMAs: whether some call has the same registers for D and C, and whether
-  // some call has other registers for C
+  // for MMAs: whether some call has the same registers for D and C (same), and
+  // whether some call has different registers for them (separate)
   bool same, separate;
 } AtomUse;
 
@@ -91,26 +91,27 @@ typedef struct Emit {
   struct MbarCall *mbar;
   struct BulkCall *bulk;
   struct Access **access;
-  struct Retire *retire;  // waits for registers in flight (retire.h)
+  // waits for pending asynchronous operations on registers (retire.h)
+  struct Retire *retire;
   Ref *open;          // heads of the open regions
   size_t natom, nintrin, naccess, nmbar, nbulk, nopen, nretire;
   struct NameCell *names;    // hash table of the names in use
   size_t nnames, namecap;
   int depth;          // number of open regions
   uint32_t src;       // Fn.src index of the statement that is being written
-  uint32_t told;      // Fn.src index of the last line that a comment named
+  uint32_t told;  // Fn.src index of the script line that the last comment named
 } Emit;
 
 // ---- pack16.c ----
-// Returns a copy of fn in which pairs of operations on 16-bit floats are merged
-// where sm supports it, or fn itself if it has no such pairs. The copy is in
+// Returns a copy of fn in which pairs of operations on 16-bit floats are
+// merged, or fn itself if sm or fn has no such pairs. The copy is in
 // cx->scratch.
 const Fn *pack16_run(Ctx *cx, const Fn *fn, int sm);
 
 // ---- uses.c ----
 void uses_run(Emit *e);
-// Reports whether the registers of operand o are consecutive words of an array
-// and each register starts at the start of a word.
+// Reports whether the registers of operand o are consecutive words of an array,
+// each register at the start of a word.
 bool uses_run_of_words(const Emit *e, const Operand *o);
 int64_t uses_int(const Emit *e, Ref r);  // returns the value of constant r
 // Returns the bits that an element occupies in registers.
@@ -135,23 +136,23 @@ void text_indent(Emit *e);
 // ends a statement with a semicolon and a newline
 void text_end(Emit *e);
 void text_newline(Emit *e);
-// Writes s, followed by a blank or a new line.
+// Writes s, followed by a blank or, at the end of a line, a line break.
 void text_wrap(Emit *e, const char *s);
 _Noreturn void text_no_way(Emit *e, const Ins *i, const char *what);
 
 // ---- names.c ----
-// Excludes s from the names that are given out.
+// Excludes s from the names that names_new returns.
 void names_reserve(Emit *e, const char *s);
 // Excludes the reserved words of C++ and CUDA.
 void names_reserve_words(Emit *e);
 // Returns the script's name `want` as a C identifier that the compiler does not
 // reserve.
 const char *names_identifier(Emit *e, const char *want);
-// Returns a name that is not in use.
+// Returns a new name, similar to `want`, that is not in use.
 const char *names_new(Emit *e, const char *want);
 // names_new_and returns a name that is not in use, neither alone nor with
-// `suffix`. names_new_run returns a name for which no name with _0 to _(n-1)
-// appended is in use.
+// `suffix` appended. names_new_run returns a name that is not in use with any
+// suffix from _0 to _(n-1).
 const char *names_new_and(Emit *e, const char *want, const char *suffix);
 const char *names_new_run(Emit *e, const char *want, int64_t n);
 // Returns the name of the kernel, and reserves it.

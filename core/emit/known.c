@@ -1,15 +1,15 @@
 // Finds values that the compiler can fold, because they depend only on
-// constants, also through registers, variables and unrolled loops. The compiler
-// folds approximate functions to the correctly rounded value, which differs
-// from the hardware's, and may fold max(-0, 0) to -0.
+// constants, directly or through registers, variables and unrolled loops. The
+// compiler folds approximate functions to the correctly rounded value, which
+// differs from the hardware's, and may fold max(-0, 0) to -0.
 #include "emit/expr.h"
 
 #include <string.h>
 
 typedef struct Known {
   const Fn *fn;
-  // for each instruction, whether its value is known (for a VAR, whether the
-  // last value set is known)
+  // for each instruction, whether its value is known (for a VAR: the last value
+  // that was set)
   bool *value;
   // for each object of fn->mem, whether each register element is known
   bool **element;

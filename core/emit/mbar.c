@@ -13,11 +13,13 @@
 struct MbarCall {
   Op op;
   unsigned flags;
-  // many: an operand is a count other than 1. far: an operand is a CTA's rank.
+  // many: an operand is a number of arrivals other than 1. far: an operand is
+  // the rank of a CTA.
   bool many, far;
-  bool token;      // whether a token, not a parity, names the phase
-  bool old;        // whether the target needs several instructions
-  bool timed;      // whether there is a time limit
+  bool token;      // whether a token names the phase, not a parity
+  // whether the target is old, so that the operation takes several instructions
+  bool old;
+  bool timed;      // whether the wait has a time limit
   DType type;      // STASYNC: type of the stored values
   int values;
 };
@@ -62,8 +64,8 @@ static Helper block_of(const struct MbarCall *m) {
   return H_COUNT;
 }
 
-// Returns the qualifiers such as ".relaxed.cluster", or "" if the script
-// requested no order.
+// Returns qualifiers such as ".relaxed.cluster", or "" if the script requests
+// no memory order.
 static const char *order_of(Emit *e, const struct MbarCall *m) {
   const char *sem = hint_text(m->flags, HINT_SEM);
   const char *scope = hint_text(m->flags, HINT_SCOPE);
@@ -123,7 +125,7 @@ void mbar_reserve(Emit *e) {
 }
 
 // Writes the device function for an arrival or for an expected byte count. With
-// `far`, the mbarrier is that of CTA `rank`: it has the same offset there.
+// `far`, the mbarrier is the one at the same offset in CTA `rank`.
 static void print_one(Emit *e, const struct MbarCall *m) {
   bool bytes = m->op == OP_MBARTX, sink = !bytes || m->flags & MBF_ARRIVE;
   bool loop = m->many && m->old, count = m->many && !m->old;
@@ -146,8 +148,8 @@ static void print_one(Emit *e, const struct MbarCall *m) {
   asm_print(&f, ptx, "\n      :: $i : \"memory\"");
 }
 
-// Writes a function that arrives once or `count` times at an mbarrier, in one
-// phase. The function returns the token of the last arrival.
+// Writes a function that arrives once or `count` times at an mbarrier, all in
+// one phase. The function returns the token of the last arrival.
 static void print_token(Emit *e, const struct MbarCall *m) {
   bool loop = m->many && m->old, count = m->many && !m->old;
   AsmFn f = {.e = e, .result = "unsigned long long", .name = name_of(e, m),
@@ -186,8 +188,9 @@ static void print_wait(Emit *e, const struct MbarCall *m) {
             loop ? " :: $i : \"memory\"" : "\n      : $o : $i : \"memory\"");
 }
 
-// Writes a st.async. The addresses of the destination and of the mbarrier are
-// those in this CTA. mapa converts them to addresses in the other CTA.
+// Writes a st.async. Its parameters are addresses in this CTA, of the
+// destination and of the mbarrier. mapa converts them to addresses in the other
+// CTA.
 static void print_store(Emit *e, const struct MbarCall *m) {
   bool real = dtype_is_float(m->type), wide = dtype_bits(m->type) == 64;
   char constraint = real ? wide ? 'd' : 'f' : wide ? 'l' : 'r';

@@ -8,7 +8,7 @@
 // Pairs start at loads: two loaded halves of a word form a word. The results of
 // one operation on such pairs form a word, too, and so do two constants, or one
 // value used for both halves. An instruction that uses only one half extracts
-// it from the word. uses.c removes instructions that are no longer needed.
+// it from the word. uses.c removes instructions that became unused.
 #include <string.h>
 
 #include "emit/inside.h"
@@ -17,8 +17,8 @@
 
 enum { OPEN = 32 };  // maximum number of operations that wait for a partner
 
-// The last load or store of one half of a word. version counts accesses to the
-// memory object up to this one: only writes for a load, reads and writes for a
+// The last load or store of one half of a word. `version` counts accesses to
+// the memory object up to this one: writes for a load, reads and writes for a
 // store.
 typedef struct Half {
   Ref r;
@@ -43,7 +43,7 @@ typedef struct Pairs {
   // a ring of the operations of this epoch that have no partner yet
   Ref open[OPEN];
   uint32_t nopen;
-  uint32_t found;      // number of pairs of operations merged so far
+  uint32_t found;      // number of merged pairs of operations so far
   int sm;
 } Pairs;
 
@@ -77,7 +77,7 @@ static Ref add(Pairs *p, Ins i, Fact f) {
   return (Ref)to->ins.n++;
 }
 
-// Appends an operation with the source line of `by`.
+// Appends an operation. It gets the source line of `by`.
 static Ref make(Pairs *p, const Ins *by, Op op, DType t, Ref a, Ref b) {
   Ins i = {.op = (uint8_t)op, .type = (uint8_t)t, .src = by->src,
            .a = {a, b, 0}};
@@ -111,8 +111,8 @@ static void note_pair(Pairs *p, Ref lo, Ref hi, Ref word) {
   p->word[hi] = word;
 }
 
-// Reports whether the values lo and hi can form a word. Sets *pair if they are
-// not constants and not one value.
+// Reports whether the values lo and hi can form a word. Sets *pair unless they
+// are constants or one value.
 static bool together(const Pairs *p, Ref lo, Ref hi, bool *pair) {
   bool both = ir_get(p->from, lo)->op == OP_CONST &&
               ir_get(p->from, hi)->op == OP_CONST;
@@ -146,8 +146,8 @@ static Ref intrinsic(Pairs *p, const Ins *by, IntrinId id, Ref a, Ref b,
   return add(p, i, fold_full(t));
 }
 
-// Records w as the word of the pair (lo, hi). Later uses of lo and hi extract
-// them from w.
+// Records that word w replaces the pair (lo, hi). Later uses of lo and hi
+// extract them from w.
 static void replace(Pairs *p, const Ins *by, Ref lo, Ref hi, Ref w) {
   note_pair(p, lo, hi, w);
   p->at[lo] = half_of(p, by, (DType)by->type, w, false);
@@ -224,8 +224,7 @@ static bool halves_of_one(const Pairs *p, const Ins *lo, const Ins *hi) {
 }
 
 // Merges operation r with the same operation on the other half of the word, if
-// that operation is among the open operations. Otherwise r becomes an open
-// operation.
+// that operation waits for a partner. Otherwise r waits for a partner.
 static void pair_operation(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r);
   for (uint32_t k = 0; k < OPEN; k++) {
@@ -342,8 +341,8 @@ static void pair_load(Pairs *p, Ref r) {
   note_pair(p, lo, hi, word_at(p, i, e, 0));
 }
 
-// Merges store r to an upper half with the last store, if that was to the lower
-// half.
+// Merges a store r to an upper half with the last store, if that was a store to
+// the lower half.
 static void pair_store(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r);
   int64_t e = element(p, i);

@@ -19,8 +19,8 @@ typedef struct Access {
   DType type;
   bool smem, peer, atom, st, cas;
   const char *ptx, *name;
-  // for atomic min and max of f32: the function whose result a compare-and-swap
-  // stores, or NULL
+  // For atomic min and max of f32: the function that computes the new value for
+  // a compare-and-swap; NULL for other accesses.
   const char *tries;
 } Access;
 
@@ -42,7 +42,7 @@ static const char *call_name(Emit *e, IntrinId id, int64_t imm) {
   const char *base = is_plain(r->text) ? r->text : r->name;
   const char *type = !is_plain(r->text) && intrin_arity(id)
                        ? dtype_name(intrin_operand(id, 0)) : NULL;
-  // The helper is called read_clock, because CUDA C already has clock.
+  // CUDA C already has a function clock, so this helper is called read_clock.
   bool asks = !intrin_arity(id);
   char *s = arena_printf(e->cx, &e->cx->scratch, "%s%s%s%s",
                          asks ? "read_" : "", base, type ? "_" : "",
@@ -124,7 +124,7 @@ void ptx_reserve(Emit *e) {
   for (size_t k = 0; k < e->naccess; k++) names_reserve(e, e->access[k]->name);
 }
 
-// Returns the PTX instruction and its operands in quotes.
+// Returns the text of a PTX instruction with its operands, in quotes.
 static const char *ptx_of(Emit *e, IntrinId id, int64_t imm) {
   const char *t = intrin_row(id)->text, *s = "", *i = strstr(t, "$i");
   const char *m = strstr(t, "$m");
@@ -237,7 +237,7 @@ int ptx_prefetch(const Emit *e, unsigned flags) {
   return size && target_has(e->sm, FT_PREFETCH) ? 32 << size : 0;
 }
 
-// Returns the type suffix of ld and st (op NULL) or of atom.op.
+// Returns the type suffix of ld and st (if op is NULL) or of atom.op.
 static const char *suffix(Emit *e, const Ins *i, DType t, const char *op) {
   int bits = dtype_bits(t);
   bool arith = op && (op[0] == 'm' || strcmp(op, "add") == 0);
@@ -259,7 +259,7 @@ static const char *suffix(Emit *e, const Ins *i, DType t, const char *op) {
   text_no_way(e, i, op ? op : "this access");
 }
 
-// Returns the PTX of the access and the properties of its helper.
+// Returns the PTX of an access with hints, and the properties of its helper.
 static Access make_access(Emit *e, const Ins *i) {
   const Mem *m = ir_memof(e->fn, i->a[0]);
   DType t = i->op == OP_LD ? (DType)i->type : ir_type(e->fn, i->a[2]);
@@ -313,8 +313,8 @@ static const char *address_of(const Access *a) {
                    : "__cvta_generic_to_global(p)";
 }
 
-// Writes a loop for an atomic min or max of f32: repeats a compare-and-swap
-// until no other thread changed the element in between.
+// Writes a loop for an atomic min or max of f32. The loop repeats a
+// compare-and-swap until no other thread has changed the element in between.
 static void print_tries(Emit *e, const Access *a) {
   text_printf(e, "static __device__ __forceinline__ float %s(float *p, "
               "float x) {\n  int old = *(volatile int *)p, seen;\n  do {\n"

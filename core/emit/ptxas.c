@@ -22,8 +22,8 @@ static bool is_f64_mma(const Ins *i) {
   return i->op == OP_MMA && atom_mma((int)i->imm)->d_type == DT_F64;
 }
 
-// Returns the flag in `of` of the declared register element at which element
-// `at` of view `ref` begins.
+// Returns, from the flags in `of`, that of the declared register element at
+// which element `at` of view `ref` begins.
 static bool *element(const Emit *e, bool *const *of, Ref ref, int64_t at) {
   const Ins *m = ir_get(e->fn, ref);
   return of[m->imm] + at * dtype_bits((DType)m->type) /
@@ -49,8 +49,8 @@ static void mark(const Emit *e, const Operand *o, bool *const *read) {
   while (from < to) *from++ = true;
 }
 
-// Reports whether ptxas may drop accumulators, because nothing reads them or
-// because their store has a condition that is always false.
+// Reports whether ptxas may drop accumulators: they are never read, or a
+// condition that is always false guards their store.
 static bool may_drop(const Emit *e) {
   const Fn *fn = e->fn;
   bool **read = NEW(e->cx, bool *, fn->mem.n);

@@ -1,4 +1,5 @@
-// Keeps uses of registers behind the wait for the operation that writes them.
+// Keeps uses of registers behind the wait for the asynchronous operation that
+// writes them.
 //
 // The compiler assumes that an asm statement has completed when the next one
 // starts. Therefore an empty asm statement after the wait names the registers
@@ -13,12 +14,12 @@
 #include "emit/expr.h"
 #include "ir/async_regs.h"
 
-// The registers that an operation in flight writes.
+// The registers that a pending asynchronous operation writes.
 typedef struct Written {
   Operand o;
-  char constraint;   // constraint letter of their asm operands
+  char constraint;   // constraint letter of the registers' asm operands
   const char *type;  // C type
-  bool refs;         // whether helpers take them one by one
+  bool refs;         // whether helpers take the registers one by one
 } Written;
 
 static Written written_by(Emit *e, Ref r) {
@@ -54,8 +55,8 @@ void retire_note(Emit *e) {
   async_regs_run(e->cx, e->fn, note_done, e);
 }
 
-// Returns the name of the helper for the registers of an operation, such as
-// "wgmma_retire_f32x64".
+// Returns the name of the helper that names the registers of an operation, such
+// as "wgmma_retire_f32x64".
 static const char *name_of(Emit *e, Ref of) {
   Written w = written_by(e, of);
   bool load = ir_get(e->fn, of)->op == OP_TCLD;

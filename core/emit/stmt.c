@@ -69,7 +69,7 @@ static void store_pair(Emit *e, Ref r, Ref r2) {
   text_end(e);
 }
 
-// Reports whether store i adds a product to one of many scalar registers.
+// Reports whether store i is r = a * b + r for a scalar register r.
 static bool grows(const Emit *e, const Ins *i) {
   const Ins *m = ir_get(e->fn, i->a[0]), *v = ir_get(e->fn, i->a[2]);
   if (m->op != OP_RMEM || m->type != DT_F32 || !e->regs[m->imm].scalars ||
@@ -121,7 +121,7 @@ Ref stmt_store(Emit *e, Ref r) {
   }
   if (t == (DType)m->type) {
     expr_element(e, i->a[0], i->a[1]);
-  } else {  // reinterpret the bits: the types differ, but have the same width
+  } else {  // the types differ, but have the same width: reinterpret the bits
     text_printf(e, "*(%s *)", dtype_cuda(t));
     expr_pointer(e, i->a[0], i->a[1], PR_UNARY);
   }
@@ -212,12 +212,12 @@ void stmt_put(Emit *e, Ref r) {
 typedef struct Side {
   Ref mem, off;
   bool regs;
-  // if the side is in registers: how the register array is declared
+  // if the side is in registers: the declaration of the register array
   const Regs *g;
   int64_t bit;     // bit offset in the register array
   bool fresh;  // whether nothing has been written to the register's word yet
   bool cut;        // memory only: whether the move is split into pieces
-  int l2;          // bytes that a load prefetches to L2, or 0
+  int l2;          // number of bytes that a load prefetches to L2, or 0
   int64_t piece;   // index of this piece of the move, which starts at `off`
 } Side;
 
@@ -264,8 +264,8 @@ static const char *vector_type(Emit *e, const Side *d, const Side *s,
   }
 }
 
-// Writes a load with an L2 prefetch. type: the loaded type, or NULL for that of
-// the element.
+// Writes a load with an L2 prefetch. type: the loaded type; NULL: the
+// element's.
 static void put_hinted(Emit *e, const Side *s, const char *type) {
   text_printf(e, "%s<%d>(", helper_use(e, H_LD_L2), s->l2);
   if (type) text_printf(e, "(const %s *)", type);
@@ -303,8 +303,8 @@ static void put_side(Emit *e, const Side *s, const char *type, bool src) {
   expr_word(e, s->mem, s->bit);
 }
 
-// Writes the part of a register word that the move reads, as an integer of C
-// type `type`.
+// Writes the part of a register word that the move reads, as an integer of the
+// C type `type`.
 static void put_part(Emit *e, const Side *s, const char *type) {
   int64_t shift = s->bit % s->g->wbits;
   text_printf(e, "(%s)", type);
@@ -313,7 +313,8 @@ static void put_part(Emit *e, const Side *s, const char *type) {
   if (shift) text_printf(e, " >> %" PRId64 ")", shift);
 }
 
-// Writes an assignment to part of dst's register word, up to the value.
+// Writes the start of an assignment to part of dst's register word, up to the
+// value.
 static void open_part(Emit *e, const Side *d, int64_t bits) {
   unsigned mask = ((1u << bits) - 1) << (d->bit % 32);
   expr_word(e, d->mem, d->bit);
@@ -330,7 +331,7 @@ static void close_part(Emit *e, const Side *d) {
   if (d->bit % 32) text_printf(e, " << %" PRId64, d->bit % 32);
 }
 
-// Reports whether a side can be accessed as one vector of `bits` bits.
+// Reports whether one vector access of `bits` bits can move this side.
 static bool aligned(const Side *s, int64_t bits) {
   if (!s->regs) return true;
   if (s->g->scalars && bits != s->g->wbits) return false;

@@ -1,6 +1,6 @@
 // Plans the text. Decides which values are live, which of these are inlined in
 // the expressions that use them, and which get a statement and a name. Also
-// decides how helpers of atoms receive registers. It walks the instructions
+// decides how helpers of atoms receive registers. Walks the instructions
 // backwards, so that all users of a value are decided before the value.
 #include <string.h>
 
@@ -8,19 +8,20 @@
 #include "emit/expr.h"
 
 enum {
-  MAX_WEIGHT = 14,  // a statement has at most this many inlined expressions
+  // maximum number of expressions that are inlined in a statement
+  MAX_WEIGHT = 14,
   // above this number of accesses to register elements, arrays become scalars
   MANY = 1024,
-  // arrays of at most this many 8- or 16-bit elements may stay unpacked
+  // maximum number of 8- or 16-bit elements of an array that may stay unpacked
   FEW = 32,
-  // no array stays unpacked if the other arrays have more words than this
+  // if the other arrays have more words than this, no array stays unpacked
   ROOM = 560,
   ROLL = 100,       // loops with more instructions are not unrolled
-  // loops from one script line are not unrolled if their sizes add up to more
-  // instructions than this
+  // Loops traced from one script line are not unrolled if they have more
+  // instructions than this, all together.
   UNROLLED = 1 << 15,
-  TRIPS = 16,       // assumed iterations of a loop if their number is unknown
-  MOST_TRIPS = 32   // a larger number of iterations counts as this number
+  TRIPS = 16,       // assumed number of iterations of a loop if it is unknown
+  MOST_TRIPS = 32   // maximum number of iterations that counts
 };
 
 typedef struct Flow {
@@ -44,7 +45,7 @@ int64_t uses_int(const Emit *e, Ref r) {
 // Reports whether instruction r is a statement of its own.
 bool uses_is_line(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  // an object that is computed at run time has operands
+  // an object whose address is computed has operands
   bool computed = *op_rows[i->op].operands != '\0';
   return e->use[r].how == HOW_NAME && i->op != OP_ARG && i->op != OP_DESC &&
          (computed || !ir_is_mem(e->fn, r));
@@ -84,8 +85,8 @@ static void reg_range(const Flow *f, Ref mem, int64_t off, int64_t bits,
   if (*hi > count) *hi = count;
 }
 
-// A function that is called for each write of registers by instruction `by`:
-// `bits` bits from element `off` of mem.
+// Type of functions that are called for each write of registers: instruction
+// `by` writes `bits` bits from element `off` of mem.
 typedef void (*Tell)(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits);
 
 static void tell_write(Flow *f, Ref r, const Operand *o, Tell tell) {
@@ -112,7 +113,7 @@ static void each_write(Flow *f, Ref r, Tell tell) {
     if (o.written) tell_write(f, r, &o, tell);
 }
 
-// In the backward walk: records `by` as the next write of these elements.
+// Records, in the backward walk, `by` as the next write of these elements.
 static void next_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   int64_t lo, hi;
   reg_range(f, mem, off, bits, &lo, &hi);
@@ -127,10 +128,10 @@ static void note_set(Flow *f, Ref r) {
     if (o.kind == OPERAND_VAR && o.written) f->vset[o.ref] = r;
 }
 
-// In the forward walk: detects the first write to a word. A first store to part
-// of a word need not preserve the rest. A store in a loop that does not contain
-// the array is not a first write: an earlier iteration may have written the
-// word.
+// Detects, in the forward walk, the first write to a word. A first store to
+// part of a word need not preserve the rest. A store in a loop that does not
+// contain the array's declaration is not a first write: an earlier iteration
+// may have written the word.
 static void first_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   const Ins *m = ir_get(f->fn, mem);
   int64_t wbits = f->e->regs[m->imm].wbits;
@@ -199,8 +200,8 @@ static bool plus_constant(const Fn *fn, const Ins *i) {
          ir_const(fn, i->a[1], &v);
 }
 
-// Reports whether `set` assigns r to a variable with r's name, so that r needs
-// no statement.
+// Reports whether `set` assigns r to a variable that has r's name, so that r
+// needs no statement.
 static bool becomes(const Flow *f, Ref r, Ref set) {
   const Ins *s = ir_get(f->fn, set);
   return s->op == OP_VSET && s->a[1] == r &&
@@ -238,7 +239,7 @@ static void spread(Flow *f, Ref r) {
   bool in = u->how == HOW_INLINE;
   Ref root = in && u->root ? u->root : r;
   if (in && i->op != OP_CONST) f->e->use[root].weight++;
-  // a recast view counts as a use of the object that it views
+  // a use of a recast view counts as a use of the object
   if (ir_is_mem(f->fn, r) && ir_memof(f->fn, r)->ref != r)
     use(f, ir_memof(f->fn, r)->ref, r, 1, false, r);
   uint32_t n = in ? u->uses : 1;
@@ -266,7 +267,7 @@ static bool reads_stored(const Flow *f, Ref q, Ref r) {
 }
 
 // Returns the store to the upper half of the word whose lower half r stores.
-// Returns 0 unless that store is the next statement and does not read the lower
+// Returns 0 unless this store is the next statement and does not read the lower
 // half.
 static Ref other_half(const Flow *f, Ref r) {
   const Emit *e = f->e;
@@ -288,8 +289,8 @@ static bool is_loop(const Ins *i) {
   return i->op == OP_FOR || i->op == OP_LOOP;
 }
 
-// Records which region the BREAKIF r leaves if C's `break` does not suffice.
-// C's `break` leaves only the innermost region that is not a branch.
+// Records which region the BREAKIF r leaves, if C's `break` does not suffice.
+// C's `break` leaves only the innermost region other than an IF.
 static void note_leave(Flow *f, Ref r, const Ref *open, size_t n) {
   size_t left = (size_t)ir_get(f->fn, r)->imm;
   for (size_t k = 1; k < left; k++)
@@ -320,7 +321,7 @@ static void find_regions(Flow *f) {
   }
 }
 
-// Reports whether instruction i can be removed if its result is not used.
+// Reports whether instruction i can be removed if its result is unused.
 static bool for_its_result(const Ins *i) {
   return op_effect((Op)i->op) & (EF_PURE | EF_VAR) || i->op == OP_LD ||
          i->op == OP_PICK;
@@ -531,8 +532,8 @@ static void choose_scalars(Emit *e) {
     e->regs[k].scalars = many && !e->regs[k].taken;
 }
 
-// Records in which form i uses objects in memory: through a pointer or, in PTX,
-// through a shared address.
+// Records how i uses objects in memory: through a pointer or, in PTX, through a
+// shared address.
 static void note_memory(Emit *e, const Ins *i) {
   bool ptx = i->op == OP_CPASYNC || i->op == OP_MATRIX || mbar_is(i) ||
              bulk_is(i) || op_flag_kind((Op)i->op) == FLAGS_TCGEN05;

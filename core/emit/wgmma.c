@@ -36,7 +36,7 @@ void wgmma_mma(Emit *e, Ref r) {
 void wgmma_descriptor(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const char *own = ir_str(e->fn, i->name), *of = e->use[i->a[0]].name;
-  // an equal descriptor was written earlier, but in another region
+  // an equal descriptor exists earlier, but in another region
   for (Ref k = 1; k < r; k++) {
     const Ins *j = ir_get(e->fn, k);
     if (j->op != OP_DESC || !e->use[k].name || j->a[0] != i->a[0] ||
@@ -57,8 +57,8 @@ void wgmma_descriptor(Emit *e, Ref r) {
 
 // ---- helpers ----
 
-// Returns the asm operands after the descriptors: whether D is added, unchanged
-// signs (1), which modes are major.
+// Returns the asm operands after the descriptors: whether D is added, the signs
+// of A and B (1: unchanged), and the majors.
 static const char *tail(Emit *e, const AtomMma *row) {
   bool shared = row->flags & AMF_SMEM_A;
   if (dtype_is_int(row->d_type)) return "p";

@@ -13,9 +13,10 @@
 // does and n commit_groups followed this wgmma.
 typedef struct Cell {
   Ref by;          // wgmma that uses the element as accumulator or as A
-  Ref used;  // last instruction that used the element since the last fence
+  // last instruction that used the element since the last wgmma.fence
+  Ref used;
   uint8_t writes, reads;  // ages of the pending write and of the pending read
-  bool stale;      // whether no wgmma.fence followed the element's last use
+  bool stale;  // whether no wgmma.fence followed the last use of the element
   bool constant;   // for kernels in PTX: whether the element holds a constant
 } Cell;
 
@@ -51,14 +52,14 @@ static Cell *copy_of(Walk *w, const Cell *from) {
 }
 
 // Merges age `from` into *to: keeps the age of the younger pending operation,
-// which completes later. Returns true if *to changed.
+// which completes last. Returns true if *to changed.
 static bool join_age(uint8_t *to, uint8_t from) {
   if (!from || (*to && *to <= from)) return false;
   *to = from;
   return true;
 }
 
-// Merges the states `from` of another path into `to`. Returns true if `to`
+// Merges the states `from`, of another path, into `to`. Returns true if `to`
 // changed.
 static bool join(Walk *w, Cell *to, const Cell *from) {
   bool news = false;
@@ -109,8 +110,8 @@ static void cells(Walk *w, Ref mem, int64_t e, int64_t bits, int64_t *lo,
   *hi += w->first[ir_get(w->fn, mem)->imm];
 }
 
-// Reports whether instruction r writes a constant to registers of a kernel in
-// PTX: a number, or a copy of a register that holds a constant.
+// Reports, for a kernel in PTX, whether instruction r writes a constant to
+// registers: a number, or a copy of a register that holds a constant.
 static bool writes_constant(Walk *w, Ref r, Ref mem) {
   const Ins *i = ir_get(w->fn, r);
   int64_t n, lo, hi;
@@ -247,7 +248,8 @@ static void plain(Walk *w, Ref r) {
   if (i->op == OP_RMEM) declare(w, r);
   else if (i->op == OP_WGCOMMIT) commit(w);
   else if (i->op == OP_WGWAIT) wait(w, r, i->imm);
-  else if (i->op == OP_TCWAITLD) wait(w, r, -1);  // loads have no groups
+  // loads from tensor memory have no groups: wait for all
+  else if (i->op == OP_TCWAITLD) wait(w, r, -1);
   else if (i->op == OP_WGFENCE)
     for (size_t k = 0; k < w->n; k++) w->cell[k].stale = false;
   else if (op_effect((Op)i->op) & (EF_REGS | EF_MEMORY))
@@ -261,7 +263,7 @@ static void plain(Walk *w, Ref r) {
 // ---- regions ----
 
 static void leave(Walk *w, const Ins *i) {
-  int64_t always = -1;  // value of the condition if constant; -1: not known
+  int64_t always = -1;  // value of the condition if it is constant; -1: unknown
   ir_const(w->fn, i->a[0], &always);
   if (always != 0) leave_to(w, &w->open[w->nopen - (size_t)i->imm]);
   if (always == 1) w->gone = true;

@@ -8,8 +8,8 @@
 
 #include "ir/ir.h"
 
-// Callback for each wait and each MMA or load that it may complete. A pair may
-// be reported more than once.
+// Callback for each wait and each MMA or load that the wait may complete. A
+// pair may be reported more than once.
 typedef void FlightDone(void *ud, Ref wait, Ref of);
 
 // Walks all paths of fn. Returns the first use of registers that an MMA in

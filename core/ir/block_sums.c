@@ -1,25 +1,24 @@
-// Sums of loaded elements: those that depend on the index of the block only
-// through the loads, and those that atomics add to arguments. A forward pass
-// finds what each value is made of; it is repeated until nothing changes,
-// because variables and registers are mutable.
+// Finds sums of loaded elements of two kinds: sums that depend on the index of
+// the block only through the loaded elements, and sums that atomics add to
+// arguments. A forward pass computes which inputs each value depends on. It is
+// repeated until nothing changes, because variables and registers are mutable.
 //
-// A load gives data, whatever block its address depends on. A branch whose
-// condition depends on the block does not matter if it loads: which elements
-// are loaded then shows whether it was taken.
+// A loaded value counts as data, even if its address depends on the block. A
+// branch whose condition depends on the block is ignored if it loads: the
+// loaded elements then depend on whether it was taken.
 #include "ir/block_sums.h"
 
 #include "ir/intrin.h"
 #include "ir/operands.h"
 #include "ir/rows.h"
 
-// What a value is made of. BLOCK: the index of the block, or values that are
-// unknown. DATA: elements of global memory. SUM: a sum of several products,
-// elements or lanes.
+// Inputs of a value. BLOCK: the index of the block, or unknown values. DATA:
+// elements of global memory. SUM: a sum of several products, elements or lanes.
 enum { BLOCK = 1, DATA = 2, SUM = 4, DEPTH = 256, TERMS = 64 };
 
 typedef struct Made {
   const Fn *fn;
-  uint8_t *of;      // of each value, of the elements of each object
+  uint8_t *of;  // the inputs of each value and of the elements of each object
   bool *loads;      // for the head of each region: whether it loads data
   bool changed;
 } Made;
@@ -47,7 +46,7 @@ static uint8_t of_special(SReg s) {
   return thread ? 0 : BLOCK;
 }
 
-// Reports whether the result of an operation is unknown.
+// Reports whether the analysis does not know the result of an operation.
 static bool is_unknown(const Ins *i) {
   Op op = (Op)i->op;
   bool place = operand_has(op, ROLE_TMAP) || operand_has(op, ROLE_ADDRESS) ||
@@ -70,7 +69,7 @@ static uint8_t of_operand(const Made *g, const Operand *o) {
   return g->of[o->ref];
 }
 
-// Reports whether value r is a sum that begins with the element of object or
+// Reports whether value r is a sum whose first term is the element of object or
 // variable `to`. *n limits the search.
 static bool adds_to(const Fn *fn, Ref r, Ref to, int *n) {
   const Ins *i = ir_get(fn, r);
@@ -82,7 +81,8 @@ static bool adds_to(const Fn *fn, Ref r, Ref to, int *n) {
          (adds_to(fn, i->a[0], to, n) || adds_to(fn, i->a[1], to, n));
 }
 
-// Reports whether i adds to a variable, or to an element of an own object.
+// Reports whether i adds to a variable, or to an element of an object of the
+// thread.
 static bool is_sum(const Fn *fn, const Ins *i) {
   int n = TERMS;
   if (i->op == OP_MMA || i->op == OP_WGMMA || intrin_shuffles(i)) return true;
@@ -126,8 +126,8 @@ static void pass_on(Made *g, Ref r, uint8_t control) {
   }
 }
 
-// Calls each(ud, r, control) for each instruction. control: BLOCK if a branch
-// around it depends on the block's index.
+// Calls each(ud, r, control) for each instruction. control is BLOCK if a branch
+// around the instruction depends on the index of the block, else 0.
 static void walk(Made *g, void (*each)(void *ud, Ref r, uint8_t control),
                  void *ud) {
   uint8_t control[DEPTH + 1] = {0};
@@ -169,7 +169,7 @@ static void find_loads(Made *g) {
   }
 }
 
-// Reports whether i stores a sum to an element that depends on the block.
+// Reports whether i stores a sum to an address that depends on the block.
 static bool stores_sum(const Made *g, const Ins *i) {
   uint8_t value = 0, at = 0;
   bool out = false;

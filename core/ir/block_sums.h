@@ -1,17 +1,17 @@
-// Finds sums of loaded elements: those that depend on the index of the block
-// only through the loads, and those that atomics add to arguments
+// Finds sums of loaded elements: sums that depend on the index of the block
+// only through the loads, and sums that atomics add to arguments
 // (block_sums.c).
 #ifndef CUTE_BLOCK_SUMS_H
 #define CUTE_BLOCK_SUMS_H
 
 #include "ir/ir.h"
 
-// Returns the first such store to an element that depends on the block's index,
-// or 0 if the function has none. Blocks that load the same elements store equal
-// sums there.
+// Returns the first store of such a sum to an element whose index depends on
+// the block, or 0 if there is none. Blocks that load the same elements store
+// equal sums there.
 Ref block_sums(Ctx *cx, const Fn *fn);
 // Calls `found` for each pointer argument to which atomics add loaded elements,
-// unless the kernel uses what the atomics return.
+// unless the kernel uses the result of the atomics.
 void block_sums_added(Ctx *cx, const Fn *fn,
                       void (*found)(void *ud, int32_t arg), void *ud);
 

@@ -60,7 +60,7 @@ static Ref shifted(Chain *c, double k, Ref a) {
 
 static Ref square(Chain *c, Ref a) { return product(c, a, a); }
 
-// Returns p ? a : b, where a and b may be 0, which stands for the number 0.
+// Returns p ? a : b. Each of a and b may be 0, which stands for the number 0.
 static Ref chosen(Chain *c, Ref p, DType t, Ref a, Ref b) {
   if (!a && !b) return 0;
   return ir_op3(c->cx, c->fn, OP_SEL, p, a ? a : number(c, t, 0),
@@ -170,7 +170,7 @@ static Ref of_steps(Chain *c, Ref a, Ref y) {
 
 typedef Ref Slope(Chain *c, Ref a, Ref y);
 
-// Functions whose slope at a is another function of a, or its negative.
+// Functions whose derivative at a is another function of a, or its negative.
 static const struct { MathFn f, slope; bool minus; } FUNCTIONS[] = {
   {MF_SIN, MF_COS, false}, {MF_COS, MF_SIN, true}, {MF_SINH, MF_COSH, false},
   {MF_COSH, MF_SINH, false}, {MF_SINAPPROX, MF_COSAPPROX, false},
@@ -218,7 +218,7 @@ static Ref of_math(Chain *c, MathFn f, Ref a, Ref b, Ref y) {
   return product(c, slopes[f](c, a, y), da);
 }
 
-// Intrinsics, each with the function that computes the same result, apart from
+// Intrinsics, each with the function that computes the same result, except for
 // subnormals.
 static const struct { IntrinId intrin; MathFn f; } SAME[] = {
   {IN_EX2FTZ, MF_EX2APPROX}, {IN_LG2FTZ, MF_LG2APPROX},

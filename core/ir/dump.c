@@ -1,5 +1,5 @@
-// Writes an Fn as readable text. It uses the script's names, writes constants
-// in place, names operands, and indents regions.
+// Writes an Fn as readable text. Uses the script's names, writes constants in
+// place, names operands, and indents regions.
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,8 +11,9 @@ struct Dump {
   Ctx *cx;
   const Fn *fn;
   Buf *out;
-  Ref *first;     // first value that has each name; indexed by Fn.text
-  // first memory object that has each name, plus 1; indexed by Fn.text
+  // for each name, an index of Fn.text: the first value that has the name
+  Ref *first;
+  // for each name: 1 + the first memory object that has the name
   uint32_t *mem;
   uint32_t src;   // source line that was printed last
   bool bare;      // whether to omit the script's names and lines
@@ -148,7 +149,7 @@ static void put_imm(Dump *d, const Ins *i) {
       if (i->imm) PUT(d, " unroll %" PRId64, i->imm);
       break;
     case IMM_BARRIER:
-      // the barrier's number is traced, so an operand shows it
+      // the number of the barrier is traced, so an operand shows it
       if (i->a[1]) break;
       PUT(d, " #%" PRId64, i->imm);
       break;
@@ -213,7 +214,7 @@ static void put_flags(Dump *d, const Ins *i) {
 static void put_line(Dump *d, const Ins *i) {
   const Src *s = &d->fn->src.p[i->src];
   if (!i->src || i->src == d->src || d->bare) return;
-  // name of the chunk, as in Lua's debug info
+  // name of the file or chunk, as in Lua's debug info
   const char *file = ir_str(d->fn, s->file);
   file = *file == '@' || *file == '=' ? file + 1 : "chunk";
   PUT(d, "%*s-- %.*s:%u\n", 2 * d->depth, "", (int)strcspn(file, "\n"), file,

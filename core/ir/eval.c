@@ -68,7 +68,7 @@ static uint64_t int_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
 #define OP(id, ...) case OP_##id:
 #define SCALAR(...)
 #include "ir/ops.h"
-      break;  // these operations are not scalar
+      break;  // no other operation is scalar
   }
   return 0;
 }
@@ -117,7 +117,7 @@ static bool is_nan64(uint64_t u) {
 static uint64_t quiet64(uint64_t u) { return u | (uint64_t)1 << QUIET; }
 
 // Returns the first NaN among x, y and z, made quiet. If none is a NaN, returns
-// the NaN that an invalid operation produces.
+// the NaN that invalid operations produce.
 static uint64_t first_nan(uint64_t x, uint64_t y, uint64_t z) {
   if (is_nan64(x)) return quiet64(x);
   if (is_nan64(y)) return quiet64(y);
@@ -169,9 +169,9 @@ static uint64_t rounded(Op op, DType t, uint64_t a, uint64_t b) {
                                     dtype_to_float(t, b)));
 }
 
-// Computes NEG and ABS. For f32 and f64 the hardware uses an addition. An f32
-// NaN then becomes 7fffffff, and an f64 NaN keeps its sign and payload. For
-// narrower types it changes only the sign bit.
+// Computes NEG and ABS. For f32 and f64 the hardware uses an addition: an f32
+// NaN becomes 7fffffff, and an f64 NaN keeps its sign and payload. For narrower
+// types it changes only the sign bit.
 static uint64_t signed_op(Op op, DType t, uint64_t a) {
   uint64_t sign = (uint64_t)1 << (dtype_bits(t) - 1);
   if (t == DT_F64 && is_nan64(a)) return quiet64(a);
@@ -195,7 +195,7 @@ static uint64_t float_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
 #define OP(id, ...) case OP_##id:
 #define SCALAR(...)
 #include "ir/ops.h"
-      break;  // these operations are on integers, or not scalar
+      break;  // the other operations are on integers, or not scalar
   }
   return 0;
 }

@@ -1,6 +1,6 @@
 // Applies a kernel's float options while it is traced, so that CUDA text and
-// the simulator compute the same. fmad contracts a product and a sum into one
-// FMA. fastmath uses the hardware's approximations.
+// the simulator compute the same results. fmad contracts a product and a sum
+// into one FMA. fastmath uses the hardware's approximations.
 #include <stdio.h>
 
 #include "ir/fold.h"
@@ -20,8 +20,8 @@ static bool contracts(DType t) {
   return t == DT_F32 || t == DT_F64 || t == DT_F16 || t == DT_BF16;
 }
 
-// Contracts a + b or a - b to an FMA x * y + c if a or else b is a product. For
-// a difference, negates c or a factor. Returns 0 if neither operand is a
+// Contracts a + b or a - b to an FMA x * y + c, if a or else b is a product x *
+// y. For a difference, negates c or a factor. Returns 0 if neither is a
 // product.
 static Ref contract(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   bool left = ir_get(fn, a)->op == OP_MUL;

@@ -1,8 +1,8 @@
 // Fidelity of executed instructions (fidelity.h). A value may differ on a GPU
 // if an instruction of a bounded class computes it, or if it depends on such a
-// value. Dependences are followed through values, variables, registers and
-// memory, regardless of order. An object of memory is one unit, and an access
-// at an address that is not an argument's may be to any global memory.
+// value. The analysis follows dependences through values, variables, registers
+// and memory, regardless of order. An object of memory is one unit. An access
+// at an address outside of arguments may be to any global memory.
 #include "ir/fidelity.h"
 
 #include <string.h>
@@ -62,7 +62,7 @@ static Fidelity intrin_class(const Ins *i) {
   return soft_fidelity((SoftOp)soft_unpack(intrin_imm(i->imm)).op);
 }
 
-// Returns the class of an instruction, without the notes in Fn.loose.
+// Returns the class of an instruction's operation, disregarding Fn.loose.
 static Fidelity class_of(const Fn *fn, const Ins *i) {
   Fidelity f = (Fidelity)op_rows[i->op].fidelity;
   if (f != FI_ROW) return f;
@@ -92,8 +92,8 @@ static Agreement agreement(Fidelity f, int sm) {
 
 // ---- contraction ----
 
-// Returns the instruction that computes the float r: skips negations and
-// reinterpretations of its bits.
+// Returns the instruction that computes the float r, without the negations and
+// bitcasts after it.
 static Ref computed(const Fn *fn, Ref r) {
   for (;;) {
     const Ins *i = ir_get(fn, r);
@@ -127,14 +127,15 @@ typedef struct Search {
   const Fn *fn;
   Faith *of;
   // for each instruction, and for each object of Fn.mem: the instruction that
-  // made its value inexact; 0: it is exact
+  // makes its value inexact; 0: the value is exact
   Ref *from, *object;
-  uint8_t *product;  // for each instruction: whether it is a loose product
+  // for each instruction: whether it is a product that the GPU may contract
+  uint8_t *product;
   bool changed;
 } Search;
 
-// Reports whether r is a product that a sum may contract. A variable is one if
-// such a product is assigned to it.
+// Reports whether r is a product that a sum may contract. A variable counts as
+// one if such a product is assigned to it.
 static bool is_product(const Search *s, Ref r) {
   r = computed(s->fn, r);
   const Ins *i = ir_get(s->fn, r);
@@ -253,8 +254,8 @@ static void flow(Search *s, Ref r) {
 
 // ---- uses ----
 
-// Returns how an instruction uses the operand, if more than rounding depends on
-// the operand's value.
+// Returns how an instruction uses the operand, if its value affects more than
+// the rounding of results.
 static Reach use_of(const Ins *i, const Operand *o) {
   bool opens = op_effect((Op)i->op) & EF_OPENS;
   bool address = o->role == ROLE_AT || o->role == ROLE_ADDRESS;

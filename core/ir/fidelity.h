@@ -1,4 +1,4 @@
-// Reports which executed instructions a GPU computes with the same bits, and
+// Reports for executed instructions whether a GPU computes the same bits, and
 // where values that may differ reach control flow, addresses or
 // synchronization.
 #ifndef CUTE_IRFIDELITY_H
@@ -6,9 +6,9 @@
 
 #include "ir/ir.h"
 
-// What a GPU computes compared with the simulator: the same bits; the same bits
-// as measured on an H100 and H200; a value within a bound; the same value in
-// memory that the simulator orders more weakly.
+// How the value of a GPU compares with the simulator's: the same bits; the same
+// bits as measured on an H100 and H200; a value within a bound; the same value
+// in memory that the simulator orders more weakly.
 typedef enum Agreement {
   AGREE_EXACT, AGREE_SM90, AGREE_BOUND, AGREE_TIMING, AGREE_COUNT
 } Agreement;
@@ -16,7 +16,8 @@ const char *agreement_name(Agreement a);
 const char *fidelity_name(Fidelity f);
 const char *fidelity_text(Fidelity f);
 
-// Where a value that may differ matters for more than rounding.
+// Uses of a value by which a small difference can change more than the rounding
+// of results.
 typedef enum Reach {
   REACH_NONE, REACH_CONTROL, REACH_ADDRESS, REACH_SYNC, REACH_CHOICE
 } Reach;

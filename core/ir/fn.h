@@ -18,12 +18,13 @@ typedef struct Ins {
   // flags whose meaning depends on the operation (CPF_*, HINT_*: kinds.h)
   uint16_t flags;
   uint32_t src;     // index into Fn.src: the script's file and line
-  Ref a[3];  // the first three operands; operands.h describes further operands
+  // the first three operands; operands.h describes how others are stored
+  Ref a[3];
   uint32_t ext, nx; // further operands: Fn.ext.p[ext .. ext+nx)
   uint32_t reg;  // index into Fn.reg of the instruction's first register number
   // the script's name of the value, an index into Fn.text; 0: none
   uint32_t name;
-  // number that no other instruction ever gets, even after a rollback
+  // serial number, which no other instruction ever gets, even after a rollback
   uint32_t birth;
   int64_t imm;
 } Ins;
@@ -48,8 +49,8 @@ typedef enum Space {
 #undef SP
 } Space;
 
-// A memory object of `count` elements. If count is -1, the number is unknown
-// and only the argument's buffer bounds it.
+// A memory object of `count` elements. count = -1: the number is unknown, and
+// only the argument's buffer bounds it.
 typedef struct Mem {
   Ref ref;
   Space space;
@@ -68,18 +69,21 @@ typedef struct Mem {
   uint32_t view;
   int8_t swizzle[3]; // swizzle of the layout: b, m, s; 0 0 0: none
   bool views;        // whether views of the object differ in swizzle
-  bool partial_ok;   // whether parts may be left unread or unwritten
+  // whether the simulator allows that parts stay unread or unwritten
+  bool partial_ok;
   bool undefined_ok; // whether the simulator allows reads of unwritten elements
-  bool nonfinite_ok; // whether its values may be NaN or infinity
+  bool nonfinite_ok; // whether the values may be NaN or infinity
   // a fragment of a tiled MMA's operand: 'A', 'B' or 'C'; 0: another object
   char operand;
-  bool ptx;  // whether a kernel in PTX uses the object, as bytes or registers
+  // whether a kernel read from PTX uses the object, as bytes or registers
+  bool ptx;
 } Mem;
 
-enum { NO_ARG = -1 };  // Mem.arg of memory that is given by an address
+// Mem.arg of memory that an address specifies, not an argument
+enum { NO_ARG = -1 };
 
-// Operations PICK and PUT choose among up to this many registers with select
-// instructions. For more registers, the fragment is placed in local memory.
+// Operations PICK and PUT use select instructions for up to this many
+// registers. A fragment of more registers is placed in local memory.
 enum { PICK_SELECTS = 8 };
 
 typedef struct Arg {
@@ -88,19 +92,20 @@ typedef struct Arg {
   bool pointer;
   bool map;          // whether a tensor map describes the pointer
   bool written, read;
-  // pointers with the same number may share memory in the launches that this
-  // function was traced for; 0: none
+  // Pointers with the same number may share memory in the launches for which
+  // this function was traced; 0: none.
   int32_t overlap;
   int64_t align;     // alignment in bytes, if the argument is a pointer
 } Arg;
 
 typedef struct Src {
-  uint32_t file;     // index into Fn.text (`source` of lua_Debug)
+  // name of the chunk (`source` of lua_Debug), an index into Fn.text
+  uint32_t file;
   uint32_t line;
 } Src;
 
-// A fact that was narrowed while `depth` regions were open. When the innermost
-// of these regions ends, the fact becomes `was` again.
+// A fact that was narrowed while `depth` regions were open. The end of the
+// innermost of these regions restores the old fact, `was`.
 typedef struct Assumed {
   Ref r;
   uint32_t depth;
@@ -117,14 +122,14 @@ typedef struct Assumed {
 //   is its encoding as a Dim.
 typedef struct Claim {
   Ref at, v, limit;  // v: checked value; 0: lo is the checked value
-  Ref mem;  // object that is accessed; 0: cute.assume made the assertion
+  Ref mem;  // the accessed object; 0: cute.assume made the assertion
   Ref when;  // condition under which the assertion is checked; 0: always
-  // write: the access writes mem; more: the next entry is for the next mode of
-  // the same coordinate; slice: v is the thread index of a get_slice
+  // write: the access writes mem; more: the next entry is about the next mode
+  // of the same coordinate; slice: v is the thread index of a get_slice
   bool write, more, slice;
   uint32_t note;     // index into Fn.text; 0: none
   uint32_t src;
-  uint32_t rule;     // a TracedRule, or 0
+  uint32_t rule;     // a TracedRule (layout/traced.c), or 0
   int64_t lo, hi, div;
 } Claim;
 
@@ -133,8 +138,10 @@ typedef enum FlightKind {
   FLIGHT_READ,     // an accumulator is read before a wait completes the MMA
   FLIGHT_WRITE,    // an operand is written before a wait completes the MMA
   FLIGHT_SHAPE,    // an MMA of another shape has the same accumulators
-  FLIGHT_LOAD,     // a register is used before the wait for a tcgen05.ld
-  FLIGHT_FENCE     // no fence separates an earlier use from the MMA
+  // a register is used before the wait for the tcgen05.ld that writes it
+  FLIGHT_LOAD,
+  // no wgmma.fence separates an earlier use of the registers from the MMA
+  FLIGHT_FENCE
 } FlightKind;
 
 // A misuse of registers in flight (async_regs.h): instruction `at` conflicts
@@ -147,15 +154,15 @@ typedef struct Flight {
   int64_t elem;
 } Flight;
 
-// A hash table of indices of entries (texts or source lines), keyed by their
-// contents. A slot of 0 is free.
+// A hash table of entries (texts or source lines), keyed by their contents. A
+// slot holds the index of an entry; 0: free.
 typedef struct Index {
   uint32_t *slot;
   size_t n, cap;          // n: used slots; cap: all slots, a power of 2
 } Index;
 
-// A note that instruction `at` is less exact than its operation's row says,
-// because of the text in PTX from which it was translated.
+// A note that instruction `at` is less exact than the row of its operation
+// states, because of the PTX text from which it was translated.
 typedef struct Loose {
   Ref at;
   Fidelity how;
@@ -167,10 +174,11 @@ typedef struct Fn {
   int32_t block[3];       // block size in threads; 0: not known yet
   int32_t cluster[3];     // cluster size in blocks; 0: not known yet
   int32_t min_blocks;     // second argument of __launch_bounds__; 0: none
-  int32_t registers;      // .maxnreg of PTX: the largest number a thread has at
-                          // the start; 0: none; -1: ptxas chooses a number
+  // .maxnreg of PTX: the maximum number of registers of a thread at the start;
+  // 0: none; -1: ptxas chooses a number
+  int32_t registers;
   bool fmad, fastmath;    // float options (fast.c)
-  bool tell;  // whether to print to standard error how passes change code
+  bool tell;  // whether to print how passes change code, to standard error
   VEC(Ins) ins;           // instructions; ins.p[0] is a NOP
   // fact.p[k]: known range and divisor of the value of ins.p[k]
   VEC(Fact) fact;
@@ -182,10 +190,11 @@ typedef struct Fn {
   VEC(Mem) mem;
   VEC(Arg) arg;
   VEC(Loose) loose;
-  // kernels in PTX: the first misuse of registers, which the simulator reports
+  // for kernels in PTX: the first misuse of registers, which the simulator
+  // reports
   Flight flight;
   int64_t smem_bytes;     // bytes of dynamic shared memory that objects use
-  // whether the instructions that are appended now serve only assertions
+  // whether instructions that are appended now serve only assertions
   bool aside;
   // whether an argument has over 2^31 elements, so that index arithmetic that
   // may not fit in i32 uses i64
@@ -196,7 +205,8 @@ typedef struct Fn {
   // serial number of each instruction's region, parallel to ins
   VEC(uint32_t) scope;
   uint32_t scopes;        // serial number of the newest region
-  uint32_t births;        // number of instructions ever appended
+  // number of instructions appended so far, including removed ones
+  uint32_t births;
   // number of operations traced from each source line, parallel to src
   VEC(uint32_t) hits;
   VEC(uint32_t) open;     // serial numbers of the open regions; open.p[0] == 0
@@ -204,7 +214,7 @@ typedef struct Fn {
   VEC(Assumed) assumed;   // facts narrowed in open regions, the newest last
   uint32_t *cons;         // hash table of the pure instructions
   size_t ncons, conscap;
-  Index text_at, src_at;  // hash tables that find entries of text and src
+  Index text_at, src_at;  // hash tables of the entries of text and of src
 } Fn;
 
 #endif

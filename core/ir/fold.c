@@ -1,5 +1,5 @@
 // Simplifies operations by constants, identities and facts (ranges and divisors
-// of integers), so that index arithmetic looks as a programmer would write it.
+// of integers). Index arithmetic then looks as a programmer would write it.
 #include "ir/eval.h"
 #include "ir/fold.h"
 
@@ -30,8 +30,8 @@ bool fact_within(Fact a, Fact b) {
 }
 
 // Returns a fact clipped to the range of type t. Signed overflow is undefined,
-// as in C, so facts assume that none happens. Unsigned results wrap, so that
-// only the power of two in div is known.
+// as in C, so facts assume that none happens. Unsigned results wrap: then only
+// the power of two in div remains valid.
 static Fact clip(DType t, __int128 lo, __int128 hi, int64_t div) {
   bool out = lo < dtype_least(t) || hi > dtype_most(t);
   if (out && dtype_class(t) != 'I') {
@@ -57,7 +57,7 @@ static Fact fact_mul(DType t, Fact a, Fact b) {
 }
 
 // Returns the fact of a / b. Division by 0 is undefined. Therefore a divisor
-// that may be 0, such as an extent, is assumed to be at least 1.
+// that may be 0, such as an extent, is taken to be at least 1.
 static Fact fact_div(DType t, Fact a, Fact b) {
   if (b.lo == 0 && b.hi > 0) b.lo = 1;
   if (b.lo != b.hi || b.lo <= 0) {
@@ -119,8 +119,8 @@ static Fact fact_shift(DType t, Op op, Fact a, Fact b) {
                 a.div % c == 0 ? a.div / c : 1};
 }
 
-// Returns the fact of `a op b`. For operations without a case here, it is the
-// range of type t.
+// Returns the fact of `a op b`: for operations without a case here, the range
+// of type t.
 static Fact fact_op2(DType t, Op op, Fact a, Fact b) {
   int64_t div = base_gcd(a.div, b.div);
   if (op == OP_ADD)
@@ -171,7 +171,7 @@ bool ir_unrolled(const Fn *fn, Ref r) {
   if (i->op != OP_FOR || !i->imm || !ir_const(fn, i->a[0], &lo) ||
       !ir_const(fn, i->a[1], &hi) || !ir_const(fn, i->a[2], &step))
     return false;
-  // A loop whose bounds satisfy these conditions does not wrap.
+  // Under these conditions, the loop's counter does not wrap.
   return step > 0 && hi <= INT32_MAX && lo >= 0 && hi - lo <= i->imm * step;
 }
 
@@ -188,7 +188,7 @@ Ref ir_int(Ctx *cx, Fn *fn, DType t, int64_t v) {
   return ir_cons(cx, fn, i, fact_const(v));
 }
 
-// Every NaN becomes the NaN that the emitter writes.
+// Every NaN becomes the NaN that the emitter writes for constants.
 Ref ir_float(Ctx *cx, Fn *fn, DType t, double v) {
   if (t == DT_F64 && isnan(v)) v = bits_double(INT64_MAX);
   Ins i = {.op = OP_CONST, .type = (uint8_t)t,
@@ -269,7 +269,7 @@ static bool commutes(Op op) {
 
 static bool is_compare(Op op) { return op_rows[op].rule == RULE_CMP; }
 
-// Reports whether the sum or product r is known not to wrap.
+// Reports whether facts show that the sum or product r does not wrap.
 static bool exact(const Fn *fn, Ref r) {
   const Ins *i = ir_get(fn, r);
   if (dtype_class((DType)i->type) == 'I') return true;
@@ -289,8 +289,8 @@ static bool exact(const Fn *fn, Ref r) {
 
 static bool divides(int64_t c, int64_t div) { return div % c == 0; }
 
-// Reports whether a + b and a have the same quotient by c: a is a multiple of a
-// step that divides c, and b is in [0, step).
+// Reports whether a + b and a have the same quotient by c, because a is a
+// multiple of a step that divides c, and b is in [0, step).
 static bool below_step(const Fn *fn, Ref a, Ref b, int64_t c) {
   Fact f = ir_fact(fn, b);
   int64_t step = base_gcd(ir_fact(fn, a).div, c);
@@ -508,8 +508,8 @@ static void want_same(Ctx *cx, const Fn *fn, Op op, Ref a, Ref b) {
              dtype_name(u));
 }
 
-// Returns the type in which arithmetic on t is computed: types below a byte
-// have no arithmetic of their own.
+// Returns the type in which operations on type t compute: types narrower than a
+// byte have no arithmetic.
 static DType worker(DType t) {
   return t == DT_UE8M0 ? DT_F32
          : dtype_is_int(t) && dtype_bits(t) < 8 ? DT_I32 : t;
@@ -541,8 +541,8 @@ Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   }
   bool ints = !dtype_is_float(t);
   int64_t v;
-  // Move a constant to the right operand, where the identities expect it.
-  // Floats have no such identities, so the script's order is kept.
+  // Move a constant to the right operand, where the identities expect it. The
+  // order of floats is kept, because no identity applies to them.
   if (ints && commutes(op) && ir_const(fn, a, &v) && !ir_const(fn, b, &v)) {
     Ref s = a;
     a = b;
@@ -635,7 +635,7 @@ Ref ir_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
     ctx_fail(cx, ERR_TYPE, "%s of %s: the operand must be f32",
              math_name(f), dtype_name(t));
   if (math_arity(f) == 2) want_same(cx, fn, OP_MATH, a, b);
-  // x^1 is x and x^2 is one product, with one rounding and far cheaper than
+  // x^1 is x, and x^2 is one product, which rounds once and is far cheaper than
   // pow.
   double d;
   if (f == MF_POW && float_const(fn, b, &d) && (d == 1 || d == 2))
@@ -655,8 +655,8 @@ static Ref cvt_const(Ctx *cx, Fn *fn, DType t, Ref a) {
     double y = ir_type(fn, a) == DT_U64 ? (double)(uint64_t)x : (double)x;
     if (t == DT_F64 || (x >= -(1 << 24) && x <= 1 << 24))
       return ir_float(cx, fn, t, y);
-    // Folding this conversion would round twice, to double and then to t: leave
-    // it to the GPU.
+    // Folding this conversion would round twice, to double and then to t, so
+    // the GPU computes it.
     return 0;
   }
   if (float_const(fn, a, &d) && dtype_is_float(t) && isfinite(d))
@@ -670,9 +670,9 @@ static bool small(const Fn *fn, Ref a) {
   return f.lo >= -(1 << 24) && f.hi <= 1 << 24;
 }
 
-// Converts the i32 x + constant or |x| to f32 by converting x first. Returns 0
-// for other values. Indices that differ by constants then share a conversion,
-// which takes as long as 4 additions.
+// Converts the i32 values x + constant and |x| to f32 by converting x first.
+// Returns 0 for other values. Indices that differ by constants then share a
+// conversion, which takes as long as 4 additions.
 static Ref cvt_index(Ctx *cx, Fn *fn, Ref a) {
   Ins i = *ir_get(fn, a);
   int64_t k;
@@ -709,7 +709,7 @@ Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a) {
   DType s = ir_type(fn, a);
   if (s == t) return a;
   bool byte = (s == DT_U8 && dtype_bits(t) < 8) ||
-              // A float narrower than a byte occupies the low bits of its byte.
+              // A float narrower than a byte is in the low bits of a byte.
               (t == DT_U8 && dtype_bits(s) < 8);
   if (dtype_bits(s) != dtype_bits(t) && !byte)
     ctx_fail(cx, ERR_TYPE, "bitcast of %s (%d bits) to %s (%d bits)",

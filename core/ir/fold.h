@@ -14,23 +14,25 @@ void ir_clear(Fn *fn);
 // visible here, if there is one, and otherwise appends.
 Ref ir_append(Ctx *cx, Fn *fn, Ins ins, Fact fact);
 Ref ir_cons(Ctx *cx, Fn *fn, Ins ins, Fact fact);
-// Fails with ERR_REGION if r is not visible at the current instruction.
+// Fails with ERR_REGION if r is not visible at the position where instructions
+// are appended.
 void ir_use(Ctx *cx, const Fn *fn, Ref r);
 
 // ---- fast.c ----
-// Return a replacement of `a op b` or f(a, b) under the kernel's options fmad
+// Return the replacement of `a op b` or f(a, b) under the kernel's options fmad
 // and fastmath, or 0 if the operation stays.
 Ref irfast_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b);
 Ref irfast_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b);
 
 // ---- fold.c ----
-Fact fold_full(DType t);  // the range of type t
+Fact fold_full(DType t);  // returns the range of type t
 Fact fold_counter(const Fn *fn, Ref lo, Ref hi, Ref step);
 Fact fact_const(int64_t v);
-Fact fact_join(Fact a, Fact b);      // the fact that both a and b imply
-// Returns fact_join(a, b), where each bound that differs from a's is infinite.
+Fact fact_join(Fact a, Fact b);      // returns the fact that both a and b imply
+// Returns fact_join(a, b), but with each bound that differs from a's made
+// infinite.
 Fact fact_widen(Fact a, Fact b);
-bool fact_within(Fact a, Fact b);    // whether a implies b
+bool fact_within(Fact a, Fact b);    // reports whether a implies b
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -137,7 +137,7 @@ static int64_t s32(uint64_t a) { return (int32_t)a; }
 static int64_t s24(uint64_t a) { return (int32_t)(a << 8) >> 8; }
 static uint64_t u24(uint64_t a) { return a & 0xffffffu; }
 
-// Returns s, or the nearest 32-bit integer.
+// Returns s, saturated to 32 bits.
 static uint64_t saturated(int64_t s) {
   return (uint64_t)(s > INT32_MAX ? INT32_MAX : s < INT32_MIN ? INT32_MIN : s);
 }
@@ -158,22 +158,22 @@ static uint64_t pick(uint64_t a, uint64_t b, bool max, bool nan, bool abs) {
   bool nb = (b & 0x7fffffffu) > 0x7f800000u;
   if ((na && nb) || (nan && (na || nb))) return 0x7fffffffu;
   if (na || nb) return (na ? b : a) | sign;
-  // integers in the order of the floats, with -0 before +0
+  // integers that sort like the floats, with -0 before +0
   int64_t x = a >> 31 ? -(int64_t)(a & 0x7fffffffu) - 1 : (int64_t)a;
   int64_t y = b >> 31 ? -(int64_t)(b & 0x7fffffffu) - 1 : (int64_t)b;
   return ((x < y) == max ? b : a) | sign;
 }
 
 // Rounds an f32 to tf32, ties away from zero. Infinities and NaNs lose their
-// low bits, as in cvt.rna.tf32, which converts the NaN 7f800001 to infinity.
+// low bits, as in cvt.rna.tf32: the NaN 7f800001 becomes infinity.
 static uint64_t tf32_away(uint64_t a) {
   bool special = (a & 0x7f800000u) == 0x7f800000u;
   return (special ? a : a + 0x1000u) & 0xffffe000u;
 }
 
-// Computes intrinsics ADDRZ to RCPRM: six operations, each rounded toward zero,
-// up and down. The function sets the host's rounding mode. `volatile` keeps the
-// operations between the changes of mode.
+// Computes the intrinsics ADDRZ to RCPRM: six operations, each rounded toward
+// zero, up and down. Sets the host's rounding mode. `volatile` keeps the
+// operations between the changes of the mode.
 static uint64_t directed(IntrinId id, uint64_t a, uint64_t b, uint64_t c) {
   static const int modes[] = {FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};
   enum { KINDS = 6 };
@@ -196,8 +196,8 @@ static uint64_t directed(IntrinId id, uint64_t a, uint64_t b, uint64_t c) {
   return f != f ? 0x7fffffffu : float_bits(f);
 }
 
-// Applies an operation to both halves of 32-bit operands. A half is an element
-// of type t.
+// Applies an operation to both halves of 32-bit operands, which are elements of
+// type t.
 static uint64_t halves(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
   int n = dtype_bits(t);
   uint64_t m = ((uint64_t)1 << n) - 1;
@@ -349,7 +349,7 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
 #define NOT_M NOT_K
     INTRINS(IN)
 #undef IN
-      break;  // these IR intrinsics depend on more than their operands
+      break;  // the other intrinsics depend on more than their operands
   }
   return 0;
 }

@@ -271,9 +271,9 @@ static inline bool intrin_pure(IntrinId id) {
 DType intrin_operand(IntrinId id, int k);
 // Returns the result's type. For `=`, this is the type of operand 0.
 DType intrin_result(IntrinId id);
-// Reports whether row `id` accepts n operands of types t. exact: accepts no
-// conversion. Without `exact`, registers of the same width suffice. DT_NONE
-// stands for a plain number, which fits any type.
+// Reports whether row `id` accepts n operands of types t. exact: types must be
+// equal; otherwise registers of the same width suffice. DT_NONE stands for a
+// plain number, which fits any type.
 bool intrin_fits(IntrinId id, const DType *t, int n, bool exact);
 
 // Packs an intrinsic and its immediate (from bit 16) into an Ins.imm.
@@ -304,9 +304,9 @@ static inline bool intrin_is_clock(IntrinId id) {
 }
 
 // Shuffles: four kinds for each of three types. The immediate is operand c of
-// PTX's shfl: bits 0-4 hold the last lane of a segment that may be read, or for
-// UP the first lane. Bits 8-12 hold the segment mask, which is 32 minus the
-// segment's width.
+// PTX's shfl. Bits 0-4 hold the last lane of a segment that may be read (for UP
+// the first). Bits 8-12 hold the segment mask, which is 32 minus the segment's
+// width.
 enum { SHUFFLE_BITS = 0x1f1f };
 typedef enum ShuffleKind { SH_IDX, SH_UP, SH_DOWN, SH_BFLY } ShuffleKind;
 CONSECUTIVE(4, IN_VOTEANY, IN_VOTEBALLOT);
@@ -321,9 +321,9 @@ static inline bool intrin_is_shuffle(IntrinId id) {
 static inline bool intrin_shuffles(const Ins *i) {
   return i->op == OP_ASK && intrin_is_shuffle(intrin_id(i->imm));
 }
-// Returns the operand of instruction i that is a shuffle of the other operand,
-// and in *of this other operand. Returns 0 if i combines no value with its
-// shuffle.
+// For an instruction i that combines a value with its shuffle: returns the
+// operand that is the shuffle, and in *of the value. Returns 0 for other
+// instructions.
 Ref intrin_shuffled(const Fn *fn, const Ins *i, Ref *of);
 static inline ShuffleKind intrin_shuffle(IntrinId id) {
   return (ShuffleKind)((id - IN_SHUFIDX) / (IN_SHUFUP - IN_SHUFIDX));
@@ -331,7 +331,7 @@ static inline ShuffleKind intrin_shuffle(IntrinId id) {
 static inline int intrin_clamp(int64_t imm) { return (int)(imm & 31); }
 static inline int intrin_segment(int64_t imm) { return (int)(imm >> 8 & 31); }
 // Finds the lane from which lane l reads in a shuffle with operand b. Returns
-// false if l may not read that lane. It then reads its own value.
+// false if l may not read that lane, and then reads its own value.
 bool intrin_source(ShuffleKind kind, int64_t imm, int l, int b, int *from);
 
 #endif

@@ -324,7 +324,7 @@ bool ir_has_addresses(const Fn *fn) {
 bool ir_is_idle(const Fn *fn) {
   for (size_t k = 0; k < fn->arg.n; k++)
     if (fn->arg.p[k].written) return false;
-  // cute.assume has an effect, because it checks values.
+  // cute.assume has an effect: the simulator checks the values.
   for (size_t k = 0; k < fn->claim.n; k++)
     if (!fn->claim.p[k].mem && !fn->claim.p[k].rule) return false;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -387,7 +387,7 @@ Ref ir_open(Ctx *cx, Fn *fn, Ins ins) {
   Ref r = ir_emit(cx, fn, ins);
   vec_push(cx, fn->region, r);
   vec_push(cx, fn->open, ++fn->scopes);
-  if (ins.op == OP_FOR) {  // the loop counter is visible in the body
+  if (ins.op == OP_FOR) {  // the body can use the loop counter
     fn->scope.p[r] = fn->scopes;
     fn->fact.p[r] = fold_counter(fn, ins.a[0], ins.a[1], ins.a[2]);
   }
@@ -456,8 +456,8 @@ IrMark ir_mark(const Fn *fn) {
     .smem = fn->smem_bytes};
 }
 
-// Reports whether fn still contains what it had at mark m. Births and scopes
-// are unique numbers. If the last birth and the last scope are equal,
+// Reports whether fn still contains all that it had at mark m. Births and
+// scopes are unique numbers, so if the last birth and the last scope are equal,
 // everything before is equal.
 static bool comes_from(const Fn *fn, const IrMark *m) {
   return fn->serial == m->serial && fn->ins.n >= m->ins &&

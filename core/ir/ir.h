@@ -55,18 +55,19 @@ Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a);
 // Appends an instruction for which there is no function above, without
 // simplification. Use operands_emit if it has more operands than Ins.a[] holds.
 Ref ir_emit(Ctx *cx, Fn *fn, Ins ins);
-// Notes that instruction r is less exact than its operation's row says.
+// Notes that instruction r is less exact than the row of its operation states.
 void ir_note_fidelity(Ctx *cx, Fn *fn, Ref r, Fidelity how);
 // Declares memory object m: sets m.ref and returns that Ref.
 Ref ir_mem(Ctx *cx, Fn *fn, Mem m);
-// Declares an OP_DSMEM: the shared object as seen in the CTA of rank `rank`.
+// Declares an OP_DSMEM: shared object `object` as seen in the CTA of rank
+// `rank`.
 Ref ir_mem_of(Ctx *cx, Fn *fn, Mem m, Ref object, Ref rank);
-// Declares an OP_PTR: global memory at an i64 address, which may alias any
+// Declares an OP_PTR: global memory at an i64 address. The memory may alias any
 // argument.
 Ref ir_at_address(Ctx *cx, Fn *fn, Mem m, Ref address);
 // Declares an OP_TMAPAT: a tensor map in the memory of `object` at `offset`. It
 // has the boxes of the argument `map`. If `map` is 0, its boxes and the address
-// of its tensor are not known.
+// of its tensor are unknown.
 Ref ir_map_at(Ctx *cx, Fn *fn, Ref object, Ref offset, Ref map);
 // Computes `a op b` for indices: converts the operands to a common integer type
 // (i64 if either operand is i64).
@@ -82,7 +83,7 @@ void ir_close(Ctx *cx, Fn *fn);
 bool ir_visible(const Fn *fn, Ref r);
 
 // Narrow the known facts about value r. ir_narrow adds a fact that follows from
-// r's definition. ir_assume states an assumption or a branch condition, which
+// r's definition. ir_assume adds an assumption or a branch condition, which
 // holds until the innermost open region ends.
 void ir_narrow(Fn *fn, Ref r, Fact f);
 void ir_assume(Ctx *cx, Fn *fn, Ref r, Fact f);
@@ -90,7 +91,7 @@ void ir_assume(Ctx *cx, Fn *fn, Ref r, Fact f);
 // Appends an assertion (Claim in fn.h) at the current instruction and line.
 void ir_claim(Ctx *cx, Fn *fn, Claim c);
 
-// A position in fn. Rolling back to it removes everything appended later.
+// A position in fn. A rollback to it removes everything appended later.
 typedef struct IrMark {
   uint32_t serial;       // serial number of the function
   // birth of the last instruction, serial number of the innermost region
@@ -99,10 +100,10 @@ typedef struct IrMark {
   int64_t smem;
 } IrMark;
 IrMark ir_mark(const Fn *fn);
-// Returns false and changes nothing if fn no longer contains the mark's
-// position.
+// Removes all that was appended after mark m. Returns false, and changes
+// nothing, if fn no longer contains the mark's position.
 bool ir_rollback(Fn *fn, IrMark m);
-// Returns a hash of the instructions appended since the mark, without names and
+// Returns a hash of the instructions appended since mark m, without names and
 // lines. Two traces of a loop body from the same mark are equivalent if their
 // hashes are equal.
 uint64_t ir_digest(const Fn *fn, IrMark m);
@@ -117,7 +118,7 @@ bool ir_const(const Fn *fn, Ref r, int64_t *v);
 // unrolled loops.
 bool ir_unrolled(const Fn *fn, Ref r);
 bool ir_is_mem(const Fn *fn, Ref r);
-bool ir_is_aside(const Ins *i);  // whether i serves only assertions
+bool ir_is_aside(const Ins *i);  // reports whether i serves only assertions
 static inline const Mem *ir_memof(const Fn *fn, Ref r) {
   return &fn->mem.p[fn->ins.p[r].imm];
 }
@@ -134,15 +135,15 @@ const char *ir_space_word(Space s);
 // Sets for each pointer argument whether the function reads and writes its
 // memory.
 void ir_mark_arguments(Fn *fn);
-// Reports whether the memory of argument k may be written through another
+// Reports whether the kernel may write the memory of argument k through another
 // argument.
 bool ir_arg_shared(const Fn *fn, size_t k);
-// Reports whether an instruction is a TMAPAT of any box.
+// Reports whether instruction i is a TMAPAT whose boxes are unknown.
 static inline bool ir_is_map_of_any(const Ins *i) {
   return i->op == OP_TMAPAT && !i->a[2];
 }
-// Reports whether fn accesses global memory at addresses that it computes,
-// which may alias any argument.
+// Reports whether fn accesses global memory at computed addresses, which may
+// alias any argument.
 bool ir_has_addresses(const Fn *fn);
 // Reports whether the function has no visible effect: no store, no output, no
 // trap, no assertion.
@@ -150,8 +151,8 @@ bool ir_is_idle(const Fn *fn);
 // Returns the END of the region that instruction r begins, or the number of
 // instructions if no END closes it.
 Ref ir_region_end(const Fn *fn, Ref r);
-// Returns how many named barriers of a block are in use, as ptxas counts them.
-// It counts up to the highest number, or all 16 if a number is not constant.
+// Returns how many named barriers of a block are in use, as ptxas counts them:
+// up to the highest number, or all 16 if a number is not constant.
 enum { MOST_BARRIERS = 16 };
 int ir_barriers(const Fn *fn);
 
@@ -166,11 +167,11 @@ Dump *dump_new(Ctx *cx, const Fn *fn, Buf *out);
 void dump_ins(Dump *d, Ref r);
 
 // ---- verify.c ----
-// Verifies types, arity, regions, visibility, register indices and operands of
-// atoms. Fails with ERR_INTERNAL and the instruction.
+// Verifies types, number of operands, regions, visibility, register indices and
+// operands of atoms. Fails with ERR_INTERNAL and the instruction.
 void check_fn(Ctx *cx, const Fn *fn);
-// Returns which threads must execute i together, as its operation or its table
-// row states (never WHO_ROW).
+// Returns which threads must execute i together, according to its operation or
+// its table row (never WHO_ROW).
 Who check_who(const Ins *i);
 
 #endif

@@ -1,6 +1,6 @@
 // The small enumerations of the IR as tables: special registers, atomics,
 // fences, and hints of memory accesses. A row holds everything that Lua, the
-// dump, the emitter and the simulator need to know about its kind.
+// dump, the emitter and the simulator need to know about an enumerator.
 #ifndef CUTE_KINDS_H
 #define CUTE_KINDS_H
 
@@ -12,9 +12,9 @@
 #include "base/tensormap.h"
 
 // SR(ID, "name", "CUDA", "name of a temporary", least, most): special registers
-// and their ranges. "CUDA" is NULL if a helper function reads the register. For
-// WARP, "CUDA" is valid only in one-dimensional blocks. The rows from
-// CLUSTERID_X on describe clusters and need sm_90.
+// and their ranges. "CUDA" is the C expression, or NULL if a helper function
+// reads the register. For WARP, it is valid only in one-dimensional blocks. The
+// rows from CLUSTERID_X on describe clusters and need sm_90.
 #define SREGS(SR) \
   SR(TID_X, "tid.x", "threadIdx.x", "tid", 0, 1023) \
   SR(TID_Y, "tid.y", "threadIdx.y", "tid_y", 0, 1023) \
@@ -86,7 +86,7 @@ typedef enum AtomicKind {
   AT_COUNT
 } AtomicKind;
 CONSECUTIVE(3, AT_AND, AT_XOR);
-// exchanges and counters, for which other types are allowed, are last
+// exchanges and counters, which allow other types, come last
 CONSECUTIVE(4, AT_EXCH, AT_COUNT - 1);
 typedef struct AtomicRow {
   const char *name, *cuda;
@@ -118,7 +118,7 @@ typedef enum FenceKind {
 #undef FE
   FE_COUNT
 } FenceKind;
-// fences that order threads, by their scope
+// fences that order threads come first, by increasing scope
 CONSECUTIVE(2, FE_CTA, FE_CLUSTER);
 CONSECUTIVE(4, 0, FE_SYS);
 typedef struct FenceRow {
@@ -130,8 +130,8 @@ const FenceRow *fence_row(FenceKind k);
 // Reports whether a fence orders memory among threads, as opposed to proxies.
 static inline bool fence_is_order(FenceKind k) { return k <= FE_SYS; }
 
-// Return the enumerator of the row with this name, or the kind's COUNT if there
-// is none.
+// Return the enumerator of the row with this name, or the enumeration's COUNT
+// if no row has it.
 SReg sreg_find(const char *name);
 AtomicKind atomic_find(const char *name);
 FenceKind fence_find(const char *name);
@@ -174,7 +174,7 @@ enum { SCOPE_NONE, HINT_SCOPES(HV) };
 enum { EVICT_ANY, HINT_EVICTS(HV) };
 enum { PREFETCH_NONE, HINT_PREFETCHES(HV) };
 #undef HV
-// from the weakest to the strongest
+// memory orders, from the weakest to the strongest
 CONSECUTIVE(2, SEM_RELEASE, SEM_ACQ_REL);
 CONSECUTIVE(3, SEM_RELAXED, SEM_RELEASE);
 CONSECUTIVE(2, SCOPE_CTA, SCOPE_CLUSTER);
@@ -189,7 +189,8 @@ typedef enum HintId {
 typedef struct HintField {
   const char *name;
   unsigned shift;
-  // value[0] has two empty texts. The name after the last value is NULL.
+  // Texts of the values. The first value, 0, has two empty texts. The name
+  // after the last value is NULL.
   struct { const char *name, *ptx; } value[8];
 } HintField;
 const HintField *hint_field(HintId f);

@@ -1,6 +1,6 @@
-// Loops of which only the last iteration counts, although each iteration loads
-// elements of its own: `sum = x[i]` instead of `sum = sum + x[i]`, a sum that
-// is reset in the loop, a store to the same element again and again.
+// Finds loops of which only the last iteration counts, although each iteration
+// loads elements of its own: `sum = x[i]` instead of `sum = sum + x[i]`, a sum
+// that the loop resets, or repeated stores to the same element.
 //
 // An iteration counts if it passes data on to the next one, or has an effect
 // that the next one does not overwrite. It passes data on if an iteration reads
@@ -14,17 +14,20 @@
 
 enum { DATA = 1, VARIES = 2, MOST = 1 << 16, DEPTH = 64 };
 
-// The analysis of the loop from instruction `first` to `end`.
+// The analysis of a loop, whose instructions are `first` to `end`.
 typedef struct Loop {
   const Fn *fn;
   Ref first, end;
-  // of each value, variable and object: whether it is computed from loads in
-  // the loop, and whether it differs between iterations
+  // for each value, variable and object: DATA if it is computed from loads in
+  // the loop; VARIES if it differs between iterations
   uint8_t *of;
-  bool *used;        // whether an instruction of the loop has this operand
-  bool *later;       // whether an instruction after the loop reads it
-  // what an iteration has written, whatever the condition: variables and shared
-  // tensors, by instruction, and registers, for each object and element
+  // for each instruction: whether it is an operand of one in the loop
+  bool *used;
+  // for each variable and object: whether an instruction after the loop reads
+  // it
+  bool *later;
+  // what an iteration has written in any case: set: variables and shared
+  // tensors, by instruction; element: registers, for each object and element
   bool *set;
   uint8_t **element;
   bool changed;
@@ -34,13 +37,14 @@ static bool is_space(const Fn *fn, Ref r, Space s) {
   return ir_is_mem(fn, r) && ir_memof(fn, r)->space == s;
 }
 
-// Returns the instruction by which an object or a variable is known here: the
-// first name of the object.
+// Returns the first instruction that declares an object (views of it are
+// others), or the variable r.
 static Ref name_of(const Fn *fn, Ref r) {
   return ir_is_mem(fn, r) ? ir_memof(fn, r)->ref : r;
 }
 
-// Reports whether an operand is a variable or an object of the thread's block.
+// Reports whether an operand is a variable, or an object of the thread or its
+// block.
 static bool is_own(const Fn *fn, const Operand *o) {
   if (o->kind == OPERAND_VAR) return true;
   return o->ref && ir_is_mem(fn, o->ref) && !o->barrier &&
@@ -82,8 +86,8 @@ static void pass_on(Loop *g, Ref r) {
 
 // ---- what an iteration passes on ----
 
-// Returns the range of the elements of a register object that an operand
-// accesses. Run number k of a run. Returns false if they are not known.
+// Stores the range of elements that an operand, or run number `run` of it,
+// accesses in a register object. Returns false if the range is unknown.
 static bool elements_of(const Loop *g, const Operand *o, int run,
                         int64_t *from, int64_t *to) {
   const Mem *m = ir_memof(g->fn, o->ref);
@@ -97,8 +101,9 @@ static bool elements_of(const Loop *g, const Operand *o, int run,
   return m->count >= 1 && m->count <= MOST && *from >= 0 && *to <= m->count;
 }
 
-// Records that an iteration writes an operand, if it always does, or reports
-// whether an operand that it reads was written by the iteration before.
+// For a write: records the operand as written if each iteration executes the
+// write. For a read: reports whether the operand's value comes from the
+// preceding iteration.
 static bool carries(Loop *g, const Operand *o, bool write, bool always) {
   const Fn *fn = g->fn;
   Ref name = name_of(fn, o->ref);
@@ -122,7 +127,7 @@ static bool carries(Loop *g, const Operand *o, bool write, bool always) {
   return false;
 }
 
-// Reports whether another shared tensor has bytes of the object.
+// Reports whether another shared tensor overlaps the object.
 static bool overlaps(const Fn *fn, Ref r) {
   const Mem *m = ir_memof(fn, r);
   for (size_t k = 0; k < fn->mem.n; k++) {
@@ -164,7 +169,7 @@ static bool counts(Loop *g, Ref r, bool always) {
 
 // ---- loops ----
 
-// Reports whether the loop has several iterations, as far as it is known.
+// Reports whether the loop may have several iterations.
 static bool repeats(const Fn *fn, Ref r) {
   const Ins *i = ir_get(fn, r);
   int64_t v[3];
@@ -186,7 +191,7 @@ static void find_later(Loop *g) {
 }
 
 // Reports whether an instruction after the loop reads what instruction r of the
-// loop writes, or r writes to global memory.
+// loop writes, or whether r writes to global memory.
 static bool matters(const Loop *g, Ref r) {
   Operand o;
   for (Operands w = operands_of(g->fn, ir_get(g->fn, r));
@@ -198,8 +203,8 @@ static bool matters(const Loop *g, Ref r) {
   return false;
 }
 
-// Returns the instruction of the loop that overwrites data of the iteration
-// before, or 0 if iterations count.
+// Returns the instruction of the loop that overwrites data of the preceding
+// iteration, or 0 if every iteration counts.
 static Ref overwrites(Loop *g) {
   const Fn *fn = g->fn;
   bool varies[DEPTH] = {false}, loads = false;
@@ -231,7 +236,7 @@ static Ref overwrites(Loop *g) {
 }
 
 // Reports whether instructions of a loop load from global memory, and none has
-// an effect that always counts.
+// an effect that makes every iteration count.
 static bool is_open(const Fn *fn, Ref first, Ref end) {
   bool loads = false;
   Operand o;

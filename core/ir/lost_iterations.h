@@ -4,9 +4,9 @@
 
 #include "ir/ir.h"
 
-// Returns the first instruction after `after` that overwrites, in each
-// iteration of such a loop, what the preceding iteration computed from its
-// loads. Returns 0 if there is none.
+// Finds the first such loop after instruction `after`. Returns the instruction
+// that overwrites, in each iteration, what the preceding iteration computed
+// from its loads. Returns 0 if there is none.
 Ref lost_iterations(Ctx *cx, const Fn *fn, Ref after);
 
 #endif

@@ -1,16 +1,16 @@
-// Sums over the lanes of a warp that are wrong in a lane that is used. A lane
-// for which shfl.up or shfl.down finds no source lane gets its own value, and
-// would add it twice. A chain of shuffles whose distances do not cover the warp
-// omits the values of some lanes, and so does a scan whose steps leave out some
-// lanes. If each lane adds elements of its own in a loop, and only one lane
-// uses its sum, a reduction is missing. If each warp adds elements of its own,
-// and only one warp uses its sum, the block lacks the sums of the other warps.
+// Finds sums over the lanes of a warp that are wrong in a lane whose sum is
+// used. A lane for which shfl.up or shfl.down finds no source lane gets its own
+// value, and would add it twice. If the distances of a chain of shuffles do not
+// cover the warp, the sum omits the values of some lanes. So does a scan that
+// lacks a step. If each lane adds elements in a loop, and only one lane's sum
+// is used, a reduction over the lanes is missing. If each warp adds elements,
+// and only one warp's sum is used, a reduction over the warps is missing.
 //
-// A backward pass finds for each value the lanes whose value some effect needs:
-// a store by lane 0 needs lane 0 of its operand, and a shuffle down by 16 needs
-// lane 16 of what it shuffles. The pass knows conditions that depend on the
-// thread's index alone. It takes bounds as true and as false, and omits effects
-// under all other conditions.
+// A backward pass finds, for each value, the lanes whose value some effect
+// needs. A store by lane 0 needs lane 0 of its operand, and a shuffle down by
+// 16 needs lane 16 of its operand. The pass evaluates conditions that depend
+// only on the thread's index. It takes a bounds check as both true and false,
+// and omits effects under all other conditions.
 #include "ir/lost_lanes.h"
 
 #include "ir/intrin.h"
@@ -22,23 +22,23 @@ static const uint32_t ALL = 0xffffffff;
 
 typedef struct Lanes {
   const Fn *fn;
-  // for each instruction: the lanes that may execute it; the lanes whose result
-  // (of a VAR or registers: whose value) an effect needs
+  // for each instruction: the lanes that may execute it (active), and the lanes
+  // whose result an effect needs (need); for a VAR or registers, whose value
   uint32_t *active, *need;
   // for each condition: the lanes where it may be false, and where it may be
-  // true; whether they are known
+  // true (where); whether these are known (met)
   uint32_t *where[2];
   bool *met[2];
   bool changed;
-  // Whether a bit stands for a warp of the block instead of a lane. Then
-  // shuffles do not move values.
+  // whether each bit stands for a warp of the block instead of a lane; shuffles
+  // then do not move values
   bool warps;
 } Lanes;
 
 // ---- conditions that depend on the thread's index alone ----
 
 // Computes value r in thread t. Returns false if r depends on more than the
-// index of the thread.
+// thread's index.
 static bool value_in(const Fn *fn, Ref r, int32_t t, int depth,
                      uint64_t *value) {
   const Ins *i = ir_get(fn, r);
@@ -50,12 +50,12 @@ static bool value_in(const Fn *fn, Ref r, int32_t t, int depth,
   return thread_value(fn, i, t, v, value);
 }
 
-// Returns the lanes in which condition p may be `yes`.
+// Returns the lanes in which condition p may have the value `yes`.
 static uint32_t lanes_where(Lanes *g, Ref p, bool yes);
 
-// Reports whether a condition may be that of a bound, as in `i < n`, which
-// holds in all lanes of most warps. Any other condition that is unknown may
-// choose just the lanes whose sums are right.
+// Reports whether a comparison may be a bounds check, as in `i < n`, which
+// holds in all lanes of most warps. Any other unknown condition may select just
+// the lanes whose sums are right.
 static bool is_bound(Op op) {
   return op == OP_LT || op == OP_LE;
 }
@@ -112,8 +112,9 @@ static void find_active(Lanes *g) {
 
 // ---- shuffles ----
 
-// Returns the lane from which lane l gets its value, or -1 if it is unknown.
-// Sets *own if there is no such lane, so that l gets its own value.
+// Returns the lane from which lane l gets its value in shuffle i, or -1 if the
+// lane is unknown. Sets *own if there is no such lane, so that l gets its own
+// value.
 static int source_of(const Fn *fn, const Ins *i, int l, bool *own) {
   int64_t d;
   int from;
@@ -146,8 +147,8 @@ static bool is_registers(const Fn *fn, Ref r) {
   return r && ir_get(fn, r)->op == OP_RMEM;
 }
 
-// Reports whether instruction i only computes: it has no effect other than on
-// its result, variables and registers.
+// Reports whether instruction i changes nothing but its result, variables and
+// registers.
 static bool computes(const Fn *fn, const Ins *i) {
   Op op = (Op)i->op;
   if (op == OP_VAR) return false;
@@ -193,8 +194,9 @@ static void pass_on(Lanes *g, Ref r) {
 
 // ---- what is reported ----
 
-// Reports whether value r contains the index of the thread or lane as such.
-// Sets *ok to false at operations that may repeat values in several lanes.
+// Reports whether value r contains the index of the thread or lane, unchanged.
+// Sets *ok to false at operations that may produce equal values in several
+// lanes.
 static bool varies(const Fn *fn, Ref r, bool *ok, int depth) {
   const Ins *i = ir_get(fn, r);
   if (!r || depth == 0) return false;
@@ -211,11 +213,10 @@ static bool varies(const Fn *fn, Ref r, bool *ok, int depth) {
   return found;
 }
 
-// Reports whether lanes may have different values of r that stem from different
-// elements of global memory: r is a loaded element, or a sum of such elements
-// in a loop, at an address that contains the index of the thread or lane as
-// such. Sets *ok to false at operations that may repeat values in several
-// lanes.
+// Reports whether lanes may have values of r that come from different elements
+// of global memory: r is a loaded element, or a sum of such elements in a loop,
+// at an address that contains the unchanged index of the thread or lane. Sets
+// *ok to false at operations that may produce equal values in several lanes.
 static bool is_input(const Fn *fn, Ref r, bool *ok, int depth) {
   const Ins *i = ir_get(fn, r);
   if (!r || depth == 0) return false;
@@ -237,15 +238,15 @@ static bool is_input(const Fn *fn, Ref r, bool *ok, int depth) {
   return found;
 }
 
-// Returns the shuffle in the sum of a value and its shuffle, and *of, the
-// value. Returns 0 if instruction i is no such sum.
+// If instruction i adds a value and its shuffle, returns the shuffle, and the
+// value in *of. Otherwise returns 0.
 static Ref shuffle_in(const Fn *fn, const Ins *i, Ref *of) {
   return i->op == OP_ADD ? intrin_shuffled(fn, i, of) : 0;
 }
 
-// Finds for each lane the lanes whose values a value contains, where it is a
-// chain of sums of values with their shuffles. A value of another kind
-// contains that of its own lane. Conditions that are not known end the chain.
+// Finds, for each lane, the lanes whose values are in r, if r is a chain of
+// sums of a value and its shuffle. A value of another kind contains that of its
+// own lane. Unknown conditions end the chain.
 static void find_parts(Lanes *g, Ref r, uint32_t part[WARP], int depth) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -273,8 +274,9 @@ static void find_parts(Lanes *g, Ref r, uint32_t part[WARP], int depth) {
   }
 }
 
-// Looks at choice r between a value and its sum with a shuffle, a step of a
-// scan: the last lane lacks the values of some lanes, but not half of them.
+// Checks a step of a scan: a selection r between a value and its sum with a
+// shuffle. Reports it if the last lane's sum lacks the values of some lanes,
+// but not of half of them.
 static void look_at_scan(Lanes *g, Ref r, LostLanes *l) {
   enum { STEPS = 16 };
   const Fn *fn = g->fn;
@@ -291,7 +293,7 @@ static void look_at_scan(Lanes *g, Ref r, LostLanes *l) {
                      .scan = true};
 }
 
-// Looks at the addition r of a loop to a variable.
+// Checks addition r, of a loop, to a variable.
 static void look_at_loop(const Lanes *g, Ref r, LostLanes *l) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r), *sum = ir_get(fn, i->a[1]);
@@ -329,8 +331,8 @@ static void look_at(const Lanes *g, Ref r, LostLanes *l) {
   *l = (LostLanes){.at = r, .shuffle = s, .lanes = none};
 }
 
-// Looks at sum r of a warp's shuffles: warps whose elements differ compute it,
-// but only some of them use it.
+// Checks sum r of a warp's shuffles. Reports it if warps with different
+// elements compute it, but only some of them use it.
 static void look_at_warps(const Lanes *g, Ref r, LostLanes *l) {
   const Fn *fn = g->fn;
   Ref of, inner, s = shuffle_in(fn, ir_get(fn, r), &of);
@@ -375,7 +377,7 @@ void lost_lanes(Ctx *cx, const Fn *fn,
     if (l.at) found(ud, &l);
     any |= l.at != 0;
   }
-  // wrong shuffles explain why nothing uses the sums of some lanes
+  // if shuffles are wrong, they explain why nothing uses the sums of some lanes
   for (Ref r = 1; r < fn->ins.n && !any; r++) {
     LostLanes l = {0};
     if (ir_get(fn, r)->op == OP_VSET) look_at_loop(&g, r, &l);

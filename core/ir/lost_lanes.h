@@ -7,17 +7,20 @@
 
 typedef struct LostLanes {
   Ref at;         // the sum of a value and its shuffle; 0 if there is none
-  Ref shuffle;  // the shuffle; 0: a loop computes the sum, and nothing combines
-                // the sums of the lanes
-  // true: `lanes` add their own value twice, because no lane is at the
-  // shuffle's distance; false: no sum contains the values of `lanes`
+  // the shuffle; 0: a loop computes the sum, and nothing adds up the lanes'
+  // sums
+  Ref shuffle;
+  // true: `lanes` add their own value twice, because no lane is at the distance
+  // of the shuffle; false: no sum contains the values of `lanes`
   bool twice;
   uint32_t lanes;
-  bool warps;  // whether `lanes` are warps, which compute a sum for nothing
-  bool scan;  // whether `at` is a step of a scan whose last lane lacks them
+  bool warps;  // whether `lanes` are warps, whose sums nothing uses
+  // whether `at` is a step of a scan whose last lane lacks the values of
+  // `lanes`
+  bool scan;
 } LostLanes;
 
-// Calls `found` for each sum of a value and its shuffle.
+// Calls `found` for each wrong sum.
 void lost_lanes(Ctx *cx, const Fn *fn,
                 void (*found)(void *ud, const LostLanes *l), void *ud);
 

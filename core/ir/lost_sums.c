@@ -1,9 +1,9 @@
-// Sums that are lost. A warpgroup MMA whose field ACCUMULATE is false
-// overwrites its accumulator. If it does so in each iteration of a loop in
-// which nothing else reads the accumulator, or after another MMA with no read
-// in between, the earlier sums are lost. A loop also loses the sums of its
-// earlier iterations if each iteration begins by resetting the accumulators of
-// an MMA, or a variable, and only adds to them afterwards.
+// Finds sums that are lost. A warpgroup MMA whose field ACCUMULATE is false
+// overwrites its accumulator. The earlier sums are lost if it does so in each
+// iteration of a loop in which nothing else reads the accumulator, or after
+// another MMA with no read in between. A loop also loses sums if each iteration
+// begins by resetting the accumulators of an MMA, or a variable, and only adds
+// to them afterwards.
 #include "ir/lost_sums.h"
 
 #include "ir/operands.h"
@@ -34,7 +34,7 @@ static bool overwrites(const Fn *fn, const Ins *i) {
   return !add;
 }
 
-// Reports whether i reads registers `mem` otherwise than by accumulating.
+// Reports whether i reads registers `mem`, other than by accumulating in them.
 static bool reads(const Fn *fn, const Ins *i, int64_t mem) {
   Operand o;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
@@ -71,8 +71,8 @@ static Ref region_of(const Fn *fn, Ref r, Ref *end) {
   return first;
 }
 
-// Reports whether an instruction of the region that contains r reads registers
-// `mem`, if r is in a loop that executes r in each iteration.
+// Reports whether the region that contains r is a loop that executes r in each
+// iteration, and another instruction of it reads registers `mem`.
 static bool loop_reads(const Fn *fn, Ref r, int64_t mem, bool *in_loop) {
   Ref end, first = region_of(fn, r, &end);
   Op op = (Op)ir_get(fn, first)->op;
@@ -99,7 +99,7 @@ static bool follows_mma(const Fn *fn, Ref r, int64_t mem, uint32_t reg) {
 // ---- resets in loops ----
 
 // Returns the object or the variable that instruction r sets to a constant, or
-// 0 if it sets none.
+// 0.
 static Ref reset_by(const Fn *fn, Ref r) {
   const Ins *i = ir_get(fn, r);
   if (i->op == OP_VSET && ir_get(fn, i->a[1])->op == OP_CONST) return i->a[0];
@@ -118,9 +118,9 @@ static bool is_mma(const Ins *i) {
   return i->op == OP_MMA || i->op == OP_WGMMA;
 }
 
-// Reports whether i only adds to the sum in `what`: an MMA that accumulates, or
-// a sum that is set to the variable again. Sets `sum` of results that contain
-// the variable's value.
+// Reports whether i only adds to the sum `what`: by an MMA that accumulates, or
+// by setting the variable to a sum that contains its old value. Sets bits in
+// `sum` for results that contain the variable's value.
 static bool adds(const Fn *fn, Ref r, Ref what, uint64_t *sum, Ref base) {
   const Ins *i = ir_get(fn, r);
   bool mma = false, reads_sum = false;
@@ -140,8 +140,8 @@ static bool adds(const Fn *fn, Ref r, Ref what, uint64_t *sum, Ref base) {
   return get || plus || (!reads_sum && !uses(fn, i, what));
 }
 
-// Returns the loop that executes instruction r in each of several iterations,
-// or 0.
+// Returns the loop that executes instruction r in each iteration and may have
+// several iterations, or 0.
 static Ref loop_of(const Fn *fn, Ref r, Ref *end) {
   Ref first = region_of(fn, r, end);
   bool loop = ir_get(fn, first)->op == OP_FOR && !runs_once(fn, first);
@@ -149,7 +149,7 @@ static Ref loop_of(const Fn *fn, Ref r, Ref *end) {
 }
 
 // Reports whether instruction r resets a sum in each iteration of a loop that
-// adds to the sum and does not use it, and whether later instructions use it.
+// only adds to the sum, and later instructions use the sum.
 static bool resets_sum(Ctx *cx, const Fn *fn, Ref r) {
   Ref what = reset_by(fn, r), end = 0;
   Ref first = what ? loop_of(fn, r, &end) : 0;

@@ -5,9 +5,9 @@
 
 #include "ir/ir.h"
 
-// Returns the first instruction after `after` that overwrites unread sums: an
-// MMA that does not accumulate, or a reset in a loop. Returns 0 if there is
-// none.
+// Returns the first instruction after `after` that overwrites sums that nothing
+// has read: an MMA that does not accumulate, or a reset in a loop. Returns 0 if
+// there is none.
 Ref lost_sums(Ctx *cx, const Fn *fn, Ref after);
 
 #endif

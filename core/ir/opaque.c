@@ -1,12 +1,12 @@
-// Follows the tokens of mbarriers through a function (opaque.h). A value may be
-// a token if it is the result of an arrival, a select of tokens, or a variable
-// that may hold a token. A loaded value may be a token, too.
+// Follows the tokens of mbarriers through a function (opaque.h). The following
+// values may be tokens: the result of an arrival, a select of tokens, a
+// variable that may hold a token, and a loaded value.
 #include "ir/opaque.h"
 
 #include "ir/operands.h"
 
-// Propagates token status through instruction r. Returns true if anything
-// changed.
+// Marks the result of instruction r, and the variable that it sets, if they may
+// be tokens. Returns true if a mark was added.
 static bool follow(const Fn *fn, bool *is, Ref r) {
   const Ins *i = ir_get(fn, r);
   Ref to = r;

@@ -7,9 +7,9 @@
 
 typedef enum OpaqueKind {
   OPAQUE_NONE,
-  OPAQUE_USED,    // a kernel computes with a token
+  OPAQUE_USED,    // a kernel uses a token as an operand of an operation
   OPAQUE_STORED,  // a token is stored in global memory
-  // a wait names its phase by a 64-bit value that no arrival returned
+  // the phase of a wait is a 64-bit value that no arrival returned
   OPAQUE_PHASE
 } OpaqueKind;
 

@@ -11,10 +11,11 @@
 
 // ---- operands that rows of other tables specify ----
 
-// The operands of instructions whose row in ops.h says `=`.
+// The operands of instructions whose row in ops.h has the letter `=`.
 typedef enum RowShape {
   EACH1, EACH2, EACH3, MASK1, MASK2, MASK3,    // values, a mask of lanes
-  MMA1, MMA2, MMA3, MMA4, MMA5, MMA6, MMA7,    // number of operands
+  // MMAs, by their number of operands
+  MMA1, MMA2, MMA3, MMA4, MMA5, MMA6, MMA7,
   WG, WG_SMEM_A, WG_SPARSE, WG_SPARSE_SMEM_A, TC, TC_SMEM_A,
   LDSM, STSM, MOVM, TMEM_LOAD, TMEM_STORE, NOTHING, ROW_SHAPES
 } RowShape;
@@ -97,7 +98,8 @@ static int64_t moved(const Fn *fn, const Ins *i, Ref mem) {
 
 // ---- shapes: the operands of each row, read once ----
 
-// An operand of a row. list: any number of operands.
+// One word of a row's operands. list: whether it describes any number of
+// operands.
 typedef struct Form {
   uint8_t kind, space, role;
   bool read, written, barrier, map, optional, list;
@@ -106,7 +108,8 @@ typedef struct Form {
 typedef struct OpShape {
   Form form[OPERANDS];
   int n;
-  // 1 + number of Refs before the first operand with each role; 0: no operand
+  // for each role: 1 + the number of Refs before the first operand with the
+  // role; 0: no operand has it
   uint8_t at[ROLE_COUNT];
 } OpShape;
 
@@ -131,7 +134,7 @@ static const Form letters['x' + 1] = {
   ['W'] = {.kind = OPERAND_RUN, .space = SP_RMEM, .written = true},
 };
 
-// Reads a role and its colon, if there is one.
+// Reads a role and its colon, if *s starts with one.
 static uint8_t read_role(const char **s) {
   size_t n = strcspn(*s, ": ");
   if ((*s)[n] != ':') return ROLE_NONE;
@@ -204,7 +207,7 @@ Operands operands_of(const Fn *fn, const Ins *i) {
   return (Operands){.fn = fn, .i = i, .shape = shape_of(i)};
 }
 
-// Returns Ref number k of an op without a list, or 0.
+// Returns the k-th Ref of an instruction whose op has no list, or 0.
 static Ref ref_at(const Fn *fn, const Ins *i, uint32_t k) {
   return k < 3 ? i->a[k] : k - 3 < i->nx ? fn->ext.p[i->ext + k - 3] : 0;
 }
@@ -224,7 +227,7 @@ static void take_run(Operands *w, Operand *o) {
   w->reg += (uint32_t)o->n;
 }
 
-// Reports whether the list of form f has operands that were not read yet.
+// Reports whether the list that form f describes has unread operands.
 static bool listed(const Operands *w, const Form *f) {
   return w->list < (f->written ? w->i->flags : w->i->nx);
 }

@@ -15,10 +15,10 @@
 enum { OPERANDS = 13 };  // maximum number of operands, without lists
 
 typedef enum OperandKind {
-  OPERAND_VALUE,    // ref: a value, of the type that the op's rule requires
+  OPERAND_VALUE,    // ref: a value whose type follows from the op's rule
   OPERAND_PRED,     // ref: a boolean
   OPERAND_LANES,    // ref: a mask of lanes
-  OPERAND_VAR,      // ref: the kernel variable
+  OPERAND_VAR,      // ref: a kernel variable
   OPERAND_MEM,      // `bits` bits of object ref from element `off`
   OPERAND_OBJECT,   // ref: a whole object
   OPERAND_MAP,      // ref: a TMAP or TMAPAT
@@ -27,14 +27,15 @@ typedef enum OperandKind {
 
 typedef struct Operand {
   uint8_t kind;         // the OperandKind
-  uint8_t space;  // MEM, RUN: the Space that the op requires; SP_HOST: any
+  // MEM, RUN: the Space that the op requires; SP_HOST: any space
+  uint8_t space;
   bool read, written;   // VAR, MEM, MAP, RUN: how the op accesses the operand
   uint8_t role;         // the Role, or ROLE_NONE
   bool optional;
   // MEM. barrier: the operand is an mbarrier. map: the operand is a tensor map.
   bool barrier, map;
   int n;                // RUN: number of 32-bit registers
-  Ref ref;              // 0: an optional operand that is absent
+  Ref ref;  // the Ref (see `kind`); 0: an optional operand that is absent
   Ref off;              // MEM: offset in elements, a value
   int64_t bits;         // MEM, RUN: number of bits
   const uint32_t *reg;  // RUN: first element of each register
@@ -43,14 +44,16 @@ typedef struct Operand {
 typedef struct Operands {
   const Fn *fn;
   const Ins *i;
-  const struct OpShape *shape;  // the operands of i's row, from operands.c
-  int k;                // number of operands of the shape read so far
-  uint32_t ref, list;   // number of Refs read so far, and of Refs of lists
-  uint32_t reg;         // number of register numbers read so far
-  int run;              // number of runs read so far
+  // the shape of the row of i's operation, from operands.c
+  const struct OpShape *shape;
+  int k;                // number of operands of the shape that were read
+  uint32_t ref, list;   // number of Refs that were read, and of Refs of lists
+  uint32_t reg;         // number of register numbers that were read
+  int run;              // number of runs that were read
 } Operands;
 
-// Use: for (Operands w = operands_of(fn, i); operands_next(&w, &o);) ...
+// Iterates over operands: for (Operands w = operands_of(fn, i);
+// operands_next(&w, &o);) ...
 Operands operands_of(const Fn *fn, const Ins *i);
 bool operands_next(Operands *w, Operand *o);
 // Writes all operands of an op without a list to o. Returns their number.
@@ -58,7 +61,7 @@ int operands_all(const Fn *fn, const Ins *i, Operand o[OPERANDS]);
 // Returns the first operand of i with this role. Its ref is 0 if it is absent,
 // or if the op has no such operand.
 Operand operand_of(const Fn *fn, const Ins *i, Role role);
-// Returns the ref of operand_of.
+// Returns the field `ref` of operand_of.
 Ref operand_ref(const Fn *fn, const Ins *i, Role role);
 // Writes the refs of all values with this role to r. Returns their number.
 int operand_refs(const Fn *fn, const Ins *i, Role role, Ref r[OPERANDS]);
@@ -69,7 +72,7 @@ bool operand_has(Op op, Role role);
 const Ref *operands_list(const Fn *fn, const Ins *i, uint32_t *n);
 // Reports whether two runs consist of the same registers.
 bool operands_same(const Operand *a, const Operand *b);
-// Reports whether the accumulators of MMA i are its C, too.
+// Reports whether the accumulators of MMA i are also its operand C.
 bool operands_accumulate(const Fn *fn, const Ins *i);
 
 // Appends ins with nref Refs as operands, in order, and the nreg register

@@ -1,14 +1,14 @@
-// Sums that count values more than once: each thread adds the sum of its block
-// to a total, a reduction over 32 lanes adds values that fewer lanes have, or
-// each block computes the same total. The opposite mistake is found, too: each
-// block stores a sum of its own to the same element.
+// Finds sums that count values more than once: each thread adds the sum of its
+// block to a total, a reduction over 32 lanes adds values that fewer lanes
+// have, or each block computes the same total. Also finds the opposite mistake:
+// each block stores its own sum to the same element.
 //
-// A forward pass finds for each value the lanes, warps and blocks that have the
-// same one. It begins with the assumption that all have, and is repeated until
-// nothing changes. A value differs where the index of the thread or block is
-// used, and in whatever depends on that. Loads at the same address of memory
-// that the kernel does not write give the same value, and so do loads of shared
-// memory in the threads of a block.
+// A forward pass finds, for each value, whether all lanes, all warps and all
+// blocks have the same value. It begins with the assumption that they do, and
+// is repeated until nothing changes. The index of the thread or block differs,
+// and so do values that depend on it. Loads at the same address of memory that
+// the kernel does not write give the same value, and so do loads of shared
+// memory by the threads of a block.
 #include "ir/repeated_sums.h"
 
 #include "ir/intrin.h"
@@ -17,16 +17,16 @@
 
 enum { DEPTH = 256, WARP = 32, NEAR = 8 };
 enum { THREADS = SAME_LANES | SAME_WARPS, ALL = THREADS | SAME_BLOCKS };
-// What a value is made of: elements of global memory, sums of several lanes.
+// Inputs of a value: elements of global memory, sums of several lanes.
 enum { DATA = 1, REDUCED = 2 };
 
 typedef struct Sums {
   const Fn *fn;
-  // For each instruction, SAME_*: of its result, of the elements of an object,
-  // or of the value of a VAR. For the head of a region: of the conditions that
-  // leave it. of: mask of DATA and REDUCED.
+  // same: for each instruction, a mask SAME_* for its result, for the elements
+  // of an object, or for the value of a VAR; for the head of a region, for the
+  // conditions that leave it. of: a mask of DATA and REDUCED.
   uint8_t *same, *of;
-  bool *used;            // whether an instruction has this operand
+  bool *used;  // for each instruction: whether it is an operand of another one
   bool changed;
 } Sums;
 
@@ -85,7 +85,8 @@ static bool is_redux(const Ins *i) {
   return i->op == OP_ASK && id >= IN_REDADD && id <= IN_REDXOR;
 }
 
-// Returns the lanes that a butterfly shuffle exchanges, or 0.
+// Returns the bits of the lane index that a butterfly shuffle changes
+// (SAME_LANES), or 0.
 static uint8_t butterfly(const Fn *fn, const Ins *i) {
   int64_t d;
   bool bfly = intrin_shuffles(i) &&
@@ -95,8 +96,8 @@ static uint8_t butterfly(const Fn *fn, const Ins *i) {
   return (uint8_t)d;
 }
 
-// Returns the distance of the butterfly shuffle in the combination of a value
-// and its shuffle, and *of, the value. Returns 0 for other instructions.
+// If instruction i combines a value with its butterfly shuffle, returns the
+// bits of the shuffle's distance, and the value in *of. Otherwise returns 0.
 static uint8_t combined(const Fn *fn, const Ins *i, Ref *of) {
   OpClass c = op_class((Op)i->op);
   bool either = (c == CLASS_SUM && i->op != OP_SUB) || c == CLASS_PRODUCT ||
@@ -122,8 +123,8 @@ static uint8_t of_ask(const Sums *g, const Ins *i) {
   return id == IN_ELECT ? all & (uint8_t)~SAME_LANES : 0;
 }
 
-// Returns what is the same in the elements of memory that an operand reads, and
-// adds to *of what they are made of.
+// Returns the mask SAME_* of the elements of memory that an operand reads. Adds
+// the inputs of these elements to *of.
 static uint8_t of_memory(const Sums *g, const Operand *o, uint8_t *of) {
   const Fn *fn = g->fn;
   if (o->barrier) return ALL;
@@ -150,12 +151,12 @@ static uint8_t of_operand(const Sums *g, const Operand *o, uint8_t *of) {
     return g->same[o->ref];
   }
   if (k == OPERAND_MEM && !o->read)
-    // the element that is written
+    // the operand is only written: take its address
     return o->off && !o->barrier ? g->same[o->off] : ALL;
   return o->read || k == OPERAND_OBJECT ? of_memory(g, o, of) : ALL;
 }
 
-// Reports whether the results of an operation may differ in any way.
+// Reports whether the analysis knows nothing about the results of an operation.
 static bool is_unknown(Op op) {
   bool place = operand_has(op, ROLE_OBJECT) || operand_has(op, ROLE_TMAP) ||
                operand_has(op, ROLE_ADDRESS);
@@ -198,8 +199,8 @@ static void narrow(Sums *g, Ref r, uint8_t same, uint8_t of) {
   g->of[r] = made;
 }
 
-// Passes what is the same to the targets of an instruction. `control` is that
-// of the conditions around it.
+// Narrows the masks of an instruction's result and of what it writes. `control`
+// is the mask of the conditions around it.
 static void pass_on(Sums *g, Ref r, uint8_t control) {
   const Ins *i = ir_get(g->fn, r);
   uint8_t of = 0, same = of_result(g, r, &of);
@@ -218,8 +219,8 @@ static void pass_on(Sums *g, Ref r, uint8_t control) {
   }
 }
 
-// Calls each(ud, r, control) for each instruction. `control` is what is the
-// same in the conditions around it and before it.
+// Calls each(ud, r, control) for each instruction. `control` is the mask SAME_*
+// of the conditions around and before the instruction.
 static void walk(Sums *g, void (*each)(void *ud, Ref r, uint8_t control),
                  void *ud) {
   const Fn *fn = g->fn;
@@ -259,17 +260,18 @@ typedef struct Look {
   Sums *g;
   void (*found)(void *ud, const RepeatedSum *s);
   void *ud;
-  bool unknown;  // whether blocks exchange values, which may be equal
+  // whether blocks exchange values, so that values of blocks may be equal
+  bool unknown;
 } Look;
 
-// Returns the parts of `same` of which there are several.
+// Returns `same` without SAME_WARPS if the block has only one warp.
 static uint8_t several(const Fn *fn, uint8_t same) {
   int32_t n = ir_threads(fn);
   return n > WARP ? same : same & (uint8_t)~SAME_WARPS;
 }
 
-// Returns what is the same in the value that an atomic addition adds, in its
-// address, and in the conditions around it.
+// Returns the mask SAME_* of an atomic addition: of the added value, of the
+// address, and of the conditions around it.
 static uint8_t of_atomic(const Sums *g, Ref r, uint8_t control) {
   const Ins *i = ir_get(g->fn, r);
   uint8_t of = 0, same = control;
@@ -283,8 +285,8 @@ static uint8_t of_atomic(const Sums *g, Ref r, uint8_t control) {
   return of & DATA ? same : 0;
 }
 
-// Returns SAME_BLOCKS if a store writes the same sum of several lanes in each
-// block, to an element of its own.
+// Returns SAME_BLOCKS if each block stores the same sum of several lanes, to an
+// element of its own.
 static uint8_t of_store(const Sums *g, Ref r, uint8_t control) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op != OP_ST || ir_get(g->fn, i->a[0])->op != OP_GMEM) return 0;
@@ -294,8 +296,8 @@ static uint8_t of_store(const Sums *g, Ref r, uint8_t control) {
   return one && own && of == (DATA | REDUCED) ? value & SAME_BLOCKS : 0;
 }
 
-// Returns the lanes, warps or blocks that store values of their own to the same
-// element: values that are computed from elements that only they load.
+// Returns which of lanes, warps and blocks store values of their own to the
+// same element: values computed from elements that only they load.
 static uint8_t of_apart(const Sums *g, Ref r, uint8_t control) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);

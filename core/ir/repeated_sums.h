@@ -5,21 +5,21 @@
 
 #include "ir/ir.h"
 
-// What a value is the same for. Bit k of LANES: for the two lanes of each pair
-// whose indices differ in bit k alone.
+// Masks of where a value is the same. Bit k of SAME_LANES: in the two lanes of
+// each pair whose indices differ only in bit k.
 enum { SAME_LANES = 31, SAME_WARPS = 32, SAME_BLOCKS = 64 };
 
 // at: an atomic addition whose result is unused, the sum of a value and its
-// shuffle, or the store of a sum. same: a mask of SAME_*. apart: at stores
-// values that differ, but lanes, warps or blocks of `same` store to the same
-// element.
+// shuffle, or the store of a sum. same: a mask of SAME_*. apart: the
+// instruction `at` stores different values, but lanes, warps or blocks in
+// `same` store to the same element.
 typedef struct RepeatedSum {
   Ref at;
   uint8_t same;
   bool apart;
 } RepeatedSum;
 
-// Calls `found` for each such sum.
+// Calls `found` for each mistake.
 void repeated_sums(Ctx *cx, const Fn *fn,
                    void (*found)(void *ud, const RepeatedSum *s), void *ud);
 

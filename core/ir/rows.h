@@ -61,8 +61,8 @@ typedef enum Role {
 const char *role_name(Role r);
 bool role_synchronizes(Role r);
 
-// The threads of a warp that execute an operation together. ops.h describes the
-// values.
+// The threads of a warp that must execute an operation together. ops.h
+// describes the values.
 typedef enum Who {
   WHO_LANE = 1, WHO_MASK, WHO_WARP, WHO_FULL, WHO_ROW, WHO_TEXT
 } Who;
@@ -98,8 +98,8 @@ typedef enum OpClass {
 typedef enum Point {
   POINT_NEVER, POINT_ALWAYS, POINT_ORDERED, POINT_UNLINKED
 } Point;
-// What an operation depends on and affects, as bits. EF_ORDERED: no memory
-// access moves past it, whatever its operands are.
+// Bits for what an operation depends on and affects. EF_ORDERED: no memory
+// access moves past the operation, whatever its operands are.
 enum {
   EF_PURE = 1, EF_FIXED = 2, EF_OBJECT = 4, EF_VAR = 8, EF_REGS = 16,
   EF_MEMORY = 32, EF_ORDERED = 64, EF_OPENS = 128, EF_CLOSES = 256,
@@ -108,10 +108,11 @@ enum {
 typedef struct OpRow {
   const char *name, *operands;
   uint16_t effect;   // bits EF_*
-  uint8_t done;  // EF_LATER: the Op that waits until this operation completes
+  // for EF_LATER: the Op that waits until this operation completes
+  uint8_t done;
   uint8_t imm, flags, rule, who;
   uint8_t fidelity;  // the Fidelity
-  uint8_t need;      // the Feature, FT_NONE or FT_ROW (target.h)
+  uint8_t need;  // a Feature that targets need, FT_NONE or FT_ROW (target.h)
   uint8_t class, point;
 } OpRow;
 extern const OpRow op_rows[OP_COUNT];

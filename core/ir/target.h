@@ -6,7 +6,7 @@
 #include "ir/ir.h"
 
 // TG(sm, maximum KiB of shared memory of a block, letters): architectures,
-// oldest first. The letters are the suffixes of the target that make features
+// oldest first. letters: the suffixes of the target's name that make features
 // of one chip (sm_90a) or one family (sm_100f) available.
 #define TARGETS(TG) \
   TG(70, 96, "") TG(72, 96, "") TG(75, 64, "") TG(80, 163, "") \
@@ -55,7 +55,7 @@ typedef enum Feature {
   FEATURES(FT)
 #undef FT
   FT_COUNT,
-  // in ops.h: no feature, and the one that a row of another table names
+  // FT_NONE: no feature; FT_ROW: the row of another table names the feature
   FT_NONE = FT_COUNT, FT_ROW
 } Feature;
 bool target_has(int sm, Feature f);
@@ -63,19 +63,19 @@ bool target_has(int sm, Feature f);
 Feature target_find(const char *name);
 
 // The requirement of an instruction. name NULL: every target meets it. An
-// mbarrier operation has a requirement only if older targets have no other
-// instructions for it. For example, on older targets a wait polls with
-// test_wait, several arrivals are made one by one, and relaxed operations have
-// a stronger order.
+// mbarrier operation has a requirement only if older targets cannot express it
+// in other instructions. On older targets, a wait polls with test_wait, several
+// arrivals are made one by one, and relaxed operations have a stronger order.
 typedef struct Need {
   const char *name;
-  int least, most;  // first and last sm; most 0: no upper limit
+  int least, most;  // first and last sm that have it; most 0: no upper limit
   // whether the instruction needs a chip- or family-specific target: sm_120a,
   // sm_120f
   bool specific;
   const char *instead;  // what to write for other targets, or NULL
-  int lacks;  // an sm between the first and the last that has it not, or 0
-  bool chip;  // whether the target of a family, such as sm_100f, lacks it
+  int lacks;  // an sm between the first and the last that lacks it, or 0
+  // whether only chip-specific targets have it, not a family's, such as sm_100f
+  bool chip;
 } Need;
 Need target_need(const Fn *fn, const Ins *i);
 Need target_feature(Feature f);

@@ -7,9 +7,9 @@
 // Reports whether instruction i is a constant, a special register or an integer
 // operation.
 bool thread_value_has(const Fn *fn, const Ins *i);
-// Computes such an instruction, whose operands have the bits v, in thread t of
-// a block. Returns false for a special register that depends on more than the
-// thread's index.
+// Computes instruction i, for which thread_value_has returns true, in thread t
+// of a block. v has the bits of its operands. Returns false for a special
+// register that depends on more than the thread's index.
 bool thread_value(const Fn *fn, const Ins *i, int32_t t, const uint64_t v[3],
                   uint64_t *value);
 

@@ -1,6 +1,7 @@
-// Parts of register fragments that a kernel loads and never reads, such as a
-// fragment of which each step of K multiplies the same part. A fragment has
-// registers that an MMA multiplies. All accesses must have constant offsets.
+// Finds parts of register fragments that a kernel loads and never reads, such
+// as a fragment of which each step of K multiplies the same part. A fragment
+// here is an array of registers that an MMA reads. All accesses must have
+// constant offsets.
 #include "ir/unread_parts.h"
 
 #include "ir/operands.h"
@@ -10,12 +11,12 @@ enum { FILLED = 1, READ = 2, MOST = 1 << 16 };
 typedef struct Fragment {
   uint8_t *how;  // for each element of the fragment: the flags FILLED and READ
   Ref *by;         // for each element: the first instruction that fills it
-  bool open;       // whether an access has an index that is unknown
+  bool open;       // whether an access has an unknown index
   bool multiplied; // whether an MMA reads the fragment
 } Fragment;
 
-// Notes an access to element `at` of an operand, whose type may differ from
-// that of its object.
+// Notes an access to element `at` of an operand. The type of the operand may
+// differ from the object's type.
 static void note(const Fn *fn, Fragment *f, const Mem *m, int64_t at, Ref r,
                  const Operand *o) {
   int bits = dtype_bits(m->type);
@@ -28,7 +29,7 @@ static void note(const Fn *fn, Fragment *f, const Mem *m, int64_t at, Ref r,
   }
 }
 
-// Notes the accesses of instruction r.
+// Notes the accesses of instruction r to fragments.
 static void access(const Fn *fn, Ref r, Fragment *all) {
   const Ins *i = ir_get(fn, r);
   bool mma = i->op == OP_MMA || i->op == OP_WGMMA;

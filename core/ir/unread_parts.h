@@ -12,7 +12,7 @@ typedef struct UnreadPart {
   int64_t n, first;
 } UnreadPart;
 
-// Calls `found` for each fragment that has such a part.
+// Calls `found` for each fragment with an unread part.
 void unread_parts(Ctx *cx, const Fn *fn,
                   void (*found)(void *ud, const UnreadPart *u), void *ud);
 

@@ -1,8 +1,8 @@
-// Lines of which most loads from global memory are unused, and the last loads
-// are used: an unrolled loop that computes `sum = x[i]` instead of
-// `sum = sum + x[i]`, so that only the last load counts. A line without any
-// used load says nothing: its values may be meant for a later version. The
-// addresses of the loads must differ by constants, as in an unrolled loop.
+// Finds script lines of which most loads from global memory are unused and the
+// last ones are used: an unrolled loop that computes `sum = x[i]` instead of
+// `sum = sum + x[i]`. Skips lines without any used load, because their values
+// may be meant for a later version. The addresses of the loads must differ by
+// constants, as in an unrolled loop.
 #include "ir/unused_loads.h"
 
 #include "ir/operands.h"
@@ -25,7 +25,7 @@ void unused_loads(Ctx *cx, const Fn *fn,
   Operand o;
   for (Ref r = (Ref)fn->ins.n - 1; r > 0; r--) {
     const Ins *i = ir_get(fn, r);
-    // what computes an unused value uses nothing
+    // operands of an instruction whose value is unused are not used by it
     if (i->op == OP_NOP || (op_pure((Op)i->op) && !used[r])) continue;
     for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
       used[o.ref] = true;
@@ -41,7 +41,8 @@ void unused_loads(Ctx *cx, const Fn *fn,
     if (u->base != base || (!used[r] && u->n + 1 < u->count)) u->mixed = true;
     if (!used[r] && !u->n++) u->at = r;
   }
-  // the last step uses as many loads as each step before lacks
+  // the number of unused loads is a multiple of the number of used ones: equal
+  // steps
   for (size_t k = 1; k < fn->src.n; k++)
     if (!line[k].mixed && line[k].n > 1 && line[k].n < line[k].count &&
         line[k].n % (line[k].count - line[k].n) == 0)

@@ -6,14 +6,14 @@
 
 typedef struct UnusedLoads {
   Ref at;            // the first load whose value nothing uses
-  int64_t n, count;  // numbers of these loads of the line, and of all its loads
-  // mixed: whether such a load follows one that is used, or the offsets of the
-  // loads are not sums of `base` and constants
+  int64_t n, count;  // number of unused loads of the line, and of all its loads
+  // whether an unused load follows a used one, or the offsets of the loads are
+  // not sums of `base` and constants
   bool mixed;
   Ref base;
 } UnusedLoads;
 
-// Calls `found` for each such line.
+// Calls `found` for each such line (unused_loads.c).
 void unused_loads(Ctx *cx, const Fn *fn,
                   void (*found)(void *ud, const UnusedLoads *u), void *ud);
 

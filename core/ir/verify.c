@@ -52,7 +52,7 @@ static void check_space(Check *c, const Operand *o) {
 // Checks that `bits` bits from element v of mem are inside the register object.
 static void check_register(Check *c, Ref mem, int64_t v, int64_t bits) {
   const Mem *m = ir_memof(c->fn, mem);
-  // a view may have a type of its own
+  // the type of a view may differ from the object's
   int64_t at = v * dtype_bits(ir_type(c->fn, mem));
   if (v < 0 || at + bits > m->count * dtype_bits(m->type))
     bad(c, "register index out of range");
@@ -107,7 +107,7 @@ typedef struct Types {
   // types of the values, and of the variables that are read
   DType value[OPERANDS];
   int n;
-  DType to;               // type of the operand that is written
+  DType to;               // type of the destination
 } Types;
 
 static Types check_operands(Check *c, const Ins *i) {
@@ -146,8 +146,8 @@ static void check_rule(Check *c, const Ins *i, const Types *t) {
   }
 }
 
-// Checks the type of a stored value: the element's type, or for an exchange a
-// type of the same width. Objects of bytes accept any type.
+// Checks the type of a stored value. It is the element's type, or for an
+// exchange a type of the same width. Objects of bytes accept any type.
 static void check_value(Check *c, const Ins *i) {
   DType v = ir_type(c->fn, i->a[2]), t = ir_type(c->fn, i->a[0]);
   if (t == DT_U8 && ir_memof(c->fn, i->a[0])->type == DT_U8) return;
@@ -165,8 +165,8 @@ static void check_mbarrier(Check *c, const Ins *i, const Types *t) {
   if (i->op == OP_MBARTOKEN) same(c, (DType)i->type, DT_U64);
 }
 
-// Checks the values that an operation moves: they have one type, and add up to
-// imm bits.
+// Checks the values that an operation moves: they have one type, and their bits
+// add up to imm.
 static void check_moved(Check *c, const Ins *i) {
   Ref v[OPERANDS];
   int n = operand_refs(c->fn, i, ROLE_VALUE, v);
@@ -185,7 +185,7 @@ static void check_intrin(Check *c, const Ins *i) {
     same(c, type_of(c, i->a[k]), intrin_operand(id, k));
 }
 
-// Checks that the table row that an instruction names exists.
+// Checks that the instruction names an existing table row.
 static void check_row(Check *c, const Ins *i) {
   ImmKind imm = (ImmKind)op_rows[i->op].imm;
   if (imm == IMM_INTRIN) check_intrin(c, i);
@@ -204,8 +204,8 @@ Who check_who(const Ins *i) {
   return atom_mma_alone(atom_mma((int)i->imm)) ? WHO_LANE : WHO_FULL;
 }
 
-// Checks that a pure operation does not involve other lanes, because it may
-// move to a place where other lanes are active.
+// Checks that a pure operation does not involve other lanes. It may move to a
+// place where other lanes are active.
 static void check_together(Check *c, const Ins *i) {
   if (check_who(i) != WHO_LANE && op_pure((Op)i->op))
     bad(c, "pure, but lanes do it together");

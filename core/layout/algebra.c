@@ -34,8 +34,8 @@ bool note_elements(Ctx *cx, Note *nt, Tup shape) {
 // ---- composition (plain layouts: compose.c) ----
 
 // Rewrites a o (Sw o 0 o b) as Sw' o 0 o ab, where ab is a o b and Sw' is a
-// swizzle of a's offsets. Returns false if the two differ in an element, or
-// have more than 2^16 elements.
+// swizzle of a's offsets. Returns false if the two layouts differ in an
+// element, or have more than 2^16 elements.
 static bool move_swizzle(Ctx *cx, Layout a, Layout b, Layout ab, Layout *r) {
   const Swizzle *sw = layout_swizzle(b);
   Swizzle w;
@@ -73,8 +73,8 @@ Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b) {
   return layout_outer(r, a);
 }
 
-// Runs compose_in as the public operation nt->op, and asserts the result if it
-// depends on traced extents.
+// Runs compose_in as the public operation nt->op. If the result depends on
+// traced extents, asserts that it is correct.
 static Layout composed(Ctx *cx, Note *nt, Layout a, Layout b) {
   Layout r = compose_in(cx, nt, a, b);
   traced_claim(cx, nt, TRACED_COMPOSE, a, b, r);
@@ -203,7 +203,7 @@ static void check_cotarget(Ctx *cx, Note *nt, Tup cotarget) {
 // Writes to `out` modes that cover the gaps between the modes of f. Returns the
 // offset where the modes of f end, or 0 if they overlap.
 static Dim gaps(Ctx *cx, Note *nt, Layout l, Flat f, Flat *out) {
-  Dim last = {1};  // offset where the modes so far end
+  Dim last = {1};  // offset where the modes that were visited end
   while (f.n) {
     Mode r = take_least(&f);
     bool known = dim_static(r.d) && dim_static(last);
@@ -232,8 +232,8 @@ static Dim gaps(Ctx *cx, Note *nt, Layout l, Flat f, Flat *out) {
 // are integers.
 static Layout complement_flat(Ctx *cx, Note *nt, Layout l, Flat f,
                               Tup cotarget) {
-  // A negative stride counts as positive. It reaches the same offsets, shifted,
-  // and a shift does not change which offsets remain free.
+  // A negative stride counts as positive. Both reach the same offsets but for a
+  // shift, which does not change which offsets remain free.
   for (int i = 0; i < f.n; i++) {
     nt->trust |= !traced_positive(cx, f.d[i]);
     f.d[i] = dim_abs(cx, f.d[i]);
@@ -288,7 +288,8 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
   return complement_flat(cx, nt, l, f, cotarget);
 }
 
-// Reports whether x is an offset of f, whose modes are sorted and disjoint.
+// Reports whether x is an offset of an element of f, whose modes are sorted and
+// disjoint.
 static bool takes(Flat f, int64_t x) {
   for (int i = f.n - 1; i >= 0; i--) {
     int64_t d = f.d[i].w ? f.d[i].w : 1, own = x / d;
@@ -298,8 +299,8 @@ static bool takes(Flat f, int64_t x) {
   return x == 0;
 }
 
-// Checks that no element of l has an offset of r, where r is the complement of
-// l without its outer functions.
+// Checks that l and r have no offset in common, where r is the complement of l
+// without its outer functions.
 static void check_free(Ctx *cx, Note *nt, Layout l, Layout r) {
   Flat f = flat_of(cx, r);
   if (!layout_static(l) || !layout_static(r) || layout_has_basis(r)) return;
@@ -365,7 +366,7 @@ static Layout common_mode(Ctx *cx, Layout a, Layout inv) {
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // Returns the length of the runs of offsets that l's outer functions keep
-// contiguous. Does not consider the offset of l itself.
+// contiguous, without regard to the offset of l itself.
 static int64_t run_of(Ctx *cx, Layout l) {
   l.offset = (Dim){0};
   l.at = NULL;

@@ -9,9 +9,9 @@
 typedef struct Tiler {
   enum { TILER_ANY, TILER_LAYOUT, TILER_TUPLE } kind;
   int n;
-  const struct Tiler *mode;  // TILER_TUPLE: its n entries
+  const struct Tiler *mode;  // TILER_TUPLE: its entries
   Layout l;                  // TILER_LAYOUT: the layout
-  bool extent;               // whether l is n:1, made from the integer n
+  bool extent;  // whether the tiler is an integer n, stored as the layout n:1
 } Tiler;
 Tiler tiler_layout(Layout l);
 Tiler tiler_tup(Ctx *cx, Tup t);  // returns a tiler from a tuple of extents
@@ -20,7 +20,8 @@ const char *tiler_text(Ctx *cx, Tiler t);
 
 Layout layout_compose(Ctx *cx, Layout a, Layout b);
 Layout layout_compose_tiler(Ctx *cx, Layout a, Tiler b);
-Layout layout_compose_swizzle(Ctx *cx, Layout a, Swizzle b);  // returns a o Sw
+// returns the composition a o Sw
+Layout layout_compose_swizzle(Ctx *cx, Layout a, Swizzle b);
 Layout layout_with_shape(Ctx *cx, Layout l, Tup shape);
 // if `cotarget` is NULL, uses the cosize of l
 Layout layout_complement(Ctx *cx, Layout l, Tup cotarget);
@@ -32,8 +33,8 @@ int64_t layout_max_common_vector(Ctx *cx, Layout a, Layout b);
 int64_t layout_max_alignment(Ctx *cx, Layout l);
 Layout layout_domain_distribute(Ctx *cx, Tup shape, int64_t n);
 Layout layout_logical_divide(Ctx *cx, Layout l, Tiler t);
-// Reports whether a divide of `shape` by t covers the shape exactly, with no
-// extent rounded up.
+// Reports whether a division of `shape` by t covers the shape exactly, so that
+// no extent is rounded up.
 bool layout_evenly_divides(Ctx *cx, Tup shape, Tiler t);
 Layout layout_zipped_divide(Ctx *cx, Layout l, Tiler t);
 Layout layout_tiled_divide(Ctx *cx, Layout l, Tiler t);
@@ -58,8 +59,8 @@ Layout layout_tv(Ctx *cx, Layout thr, Layout val, Tup *tiler);
 // ---- layouts whose extents are known only at launch (traced.c) ----
 typedef enum TracedRule {
   TRACED_NONE, TRACED_COMPOSE, TRACED_DIVIDE, TRACED_PRODUCT,
-  TRACED_COMPLEMENT,          // b: a layout with the codomain's shape
-  TRACED_UPCAST  // b: a layout of n elements; n is the factor
+  TRACED_COMPLEMENT,          // b: a layout whose shape is the codomain
+  TRACED_UPCAST  // b: a layout with n elements, where n is the factor
 } TracedRule;
 // Reads an assertion, which is stored as words (Claim in ir/fn.h), as the
 // layouts a, b and r. Traced values must have been replaced by numbers.
@@ -74,14 +75,14 @@ const char *traced_differs(Ctx *cx, TracedRule rule, Layout a, Layout b,
                            Layout r);
 
 // ---- XORed strides (xor.c) ----
-// whether the plain right side of l has XORed strides
+// whether l, without its outer functions, has XORed strides
 bool layout_has_xor(Layout l);
-// Returns an equal layout whose right side has integer strides. If l has XORed
-// strides, the values pass through the former right side as an outer function.
+// Returns an equal layout whose strides are integers. If l has XORed strides,
+// they move to an outer function of the result.
 Layout layout_linear(Ctx *cx, Layout l);
 
 // ---- domains and codomains (domain.c) ----
-// returns zeros in the profile of l's values
+// returns a tuple of zeros in the profile of l's values
 Tup layout_coprofile(Ctx *cx, Layout l);
 // Returns the common factors of the shapes a and b in order. Each factor is a
 // mode whose stride is the index where the factor starts. Returns (1):(0) if

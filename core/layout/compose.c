@@ -29,9 +29,9 @@ static const char *counter(Ctx *cx, Flat f, Mode r) {
   return NULL;
 }
 
-// Returns a static integer or basis as an integer weight. Bases are hashed by a
-// linear function of coordinates that is injective in practice, so that sums of
-// bases can be compared as integers.
+// Returns a static integer, or an integer that stands for a static basis. This
+// integer is a hash of the basis, linear in coordinates and injective in
+// practice, so that sums of bases can be compared as integers.
 static int64_t weight(Dim d) {
   if (dim_static(d)) return d.w;
   int path[DIM_LEVELS], n = dim_basis_path(d, path);
@@ -75,12 +75,13 @@ static Verdict look(Flat a, Flat b, Flat r, int64_t n, int64_t end,
   return SAME;
 }
 
-// Reports whether out(i) equals f(i * r.d) for all i < r.s.
+// Reports whether out(i) equals f(i * r.d) for all i < r.s, or cannot be
+// decided.
 static bool follows(Flat f, Mode r, Flat out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t at;
   if (!flat_static(f) || !flat_static(right) || !flat_static(out))
-    // Unknown with traced numbers, so the caller asserts the equality.
+    // Undecided, since numbers are traced. The caller asserts the equality.
     return true;
   return look(f, right, out, r.s.w, INT64_MAX, &at) == SAME;
 }
@@ -110,11 +111,11 @@ static bool fit(Ctx *cx, Flat f, Mode r, Flat *out) {
 }
 
 // Bounds on the coordinates that the leaves of the right layout produce in the
-// left layout. Each array has one entry for each mode of the left layout. One
+// left layout, with one array entry for each mode of the left layout. One
 // Digits has the bounds for leaves with positive strides, another for leaves
 // with negative strides.
 typedef struct Digits {
-  // largest coordinate that the leaves' sums reach in the mode, or DIM_MAX if
+  // largest coordinate in the mode that sums of the leaves reach, or DIM_MAX if
   // unknown
   int64_t *used;
   // step size of the leaf that reaches the end of a mode of traced extent, or 0
@@ -139,8 +140,8 @@ static void add_digit(Digits *g, int i, Dim n, Dim step, bool whole) {
 }
 
 // The composition of one leaf of the right side. `out` has the modes of the
-// result. Mode k of it advances by step[k] in left mode mode[k]. mode and step
-// are NULL if the leaf was composed by evaluation.
+// result. Mode k advances by step[k] in mode mode[k] of the left side. mode and
+// step are NULL if the leaf was composed by evaluation.
 typedef struct Leaf {
   Flat out;
   int *mode;
@@ -174,8 +175,8 @@ static Dim with_sign(Ctx *cx, Dim v, Dim like) {
   return dim_static(like) && like.w < 0 ? dim_neg(cx, v) : v;
 }
 
-// Returns min(a, b), without an instruction if a is known to divide b or b to
-// divide a.
+// Returns min(a, b). Emits no instruction if one of them is known to divide the
+// other.
 static Dim part_min(Ctx *cx, Dim a, Dim b) {
   if (dim_static(b) && dim_dynamic(a) && dim_div(cx, a) % b.w == 0) return b;
   if (dim_static(a) && dim_dynamic(b) && dim_div(cx, b) % a.w == 0) return a;
@@ -209,8 +210,7 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
     if (known && step.w >= cs.w && step.w % cs.w != 0)
       return bad_leaf(cx, nt, f, r, "stride", step, cs, g);
     if (dim_is(rest_s, 1) && dim_dynamic(cs)) {
-      // The extent 1 makes the coordinate 0, so only the stride is still
-      // needed.
+      // With extent 1 the coordinate is 0, so only the stride is needed.
       if (!known) continue;
     }
     Dim next_s = dim_ceil_div(cx, cs, step);
@@ -239,8 +239,8 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   }
   if (l.out.n == 0 || !dim_is(rest_s, 1)) {
     add_mode(cx, &l, f, f.n - 1, rest_s, rest_d);
-    // The last left mode has no bound, so record only that its coordinate may
-    // be nonzero.
+    // The last left mode has no bound. Record only that its coordinate may not
+    // be 0.
     if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;
   }
   if (!weak || nt->weak) return l;
@@ -258,8 +258,8 @@ typedef struct Part {
   // number of elements of the part. It is not computed from `left`, which
   // stores a last extent of 1 as 2.
   Dim size;
-  // extent of a mode that a basis names: CuTe returns values beyond it, which
-  // are outside the function
+  // extent of the mode that a basis names. Beyond it, the function is
+  // undefined, but CuTe returns values.
   int64_t end;
   Digits digits[2];  // bounds for positive and for negative strides
 } Part;
@@ -277,9 +277,9 @@ typedef struct Compose {
   size_t n, cap;
 } Compose;
 
-// A mode of the result. It has an extent s and a stride d, the leaf of the
-// right side that it comes from, and the left mode and the step by which it
-// advances (see Leaf). If the left mode is unknown, `mode` is -1.
+// A mode of the result: extent s and stride d, the leaf of the right side that
+// it comes from, and the left mode and step by which it advances (see Leaf). If
+// the left mode is unknown, `mode` is -1.
 typedef struct Place {
   Dim s, d;
   int leaf, mode;
@@ -298,8 +298,8 @@ static void put_mode(Ctx *cx, Compose *c, Dim s, Dim d, int mode, Dim step) {
 }
 
 // Compares the coordinate modes that strides a and b advance. Returns 0 if they
-// advance the same mode, 1 if they advance disjoint modes, and -1 if one of
-// these modes contains the other. Strides cannot be added in the last case.
+// are the same mode, 1 if they are disjoint, and -1 if one contains the other.
+// Then strides cannot be added.
 static int apart(Dim a, Dim b) {
   int p[DIM_LEVELS], q[DIM_LEVELS];
   int n = dim_basis_path(a, p), m = dim_basis_path(b, q);
@@ -324,7 +324,7 @@ static void find_left(Ctx *cx, Compose *c, Part *p) {
   p->left = flat_coalesce(cx, flat_of(cx, l), true);
 }
 
-// Returns the index of the part that stride d selects, which is added if it is
+// Returns the index of the part that stride d selects. Adds the part if it is
 // new.
 static int part_of(Ctx *cx, Compose *c, Dim d) {
   for (int i = 0; i < c->nparts; i++) {
@@ -404,11 +404,11 @@ static int64_t least(Ctx *cx, Dim s) {
 }
 
 // Reports whether the sum of several leaves of the right side may exceed the
-// extent of a left mode and carry into the next one. No layout represents such
-// a sum.
+// extent of a left mode. The sum then carries into the next mode, which no
+// layout represents.
 static bool may_carry(Ctx *cx, const Part *p) {
-  // left mode that positive ([0]) and negative ([1]) strides reach; -1: none;
-  // left.n: several
+  // the left mode that positive ([0]) and negative ([1]) strides reach; -1: no
+  // mode; left.n: several
   int met[2] = {-1, -1};
   for (int i = 0; i < p->left.n; i++) {
     for (int k = 0; k < 2; k++) {
@@ -447,10 +447,10 @@ static int64_t sides(Ctx *cx, Compose *c, int i, Flat *b, Flat *r) {
   return size;
 }
 
-// Reports whether the result of a divide covers all coordinates of part i of
-// the left side, where left extents are rounded up as needed. The modes must
-// enumerate the coordinates in the order of the right side's values, which have
-// no gaps. Coordinates and values are linear in the modes, so it suffices to
+// Reports whether the result of a division covers all coordinates of part i of
+// the left side, whose extents are rounded up as needed. The modes must
+// enumerate the coordinates in the order of the right side's values, without
+// gaps. Coordinates and values are linear in the modes, so it suffices to
 // compare the steps.
 static bool rounds_up(Ctx *cx, Compose *c, int i) {
   Flat left = c->part[i].left;
@@ -534,7 +534,7 @@ static const char *carried(Ctx *cx, Flat left, Flat b, Flat r, int64_t at) {
     (long long)flat_at(left, x), (long long)flat_at(r, at));
 }
 
-// Where sums may carry, compares the result with the exact values by
+// Checks sums that may carry: compares the result with the exact values by
 // evaluation. CuTe makes no such check.
 static void check_sums(Ctx *cx, Compose *c) {
   for (int i = 0; i < c->nparts; i++) {

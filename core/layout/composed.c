@@ -182,7 +182,8 @@ static int64_t bound_of(Ctx *cx, Layout l, int64_t m) {
     }
     if (__builtin_mul_overflow(top, dim_abs(cx, f.d[i]).w, &x) ||
         __builtin_add_overflow(sum, x, &sum) || sum > INT64_MAX / 2)
-      return INT64_MAX / 2;  // leaves room to add an offset
+      // half of the range, which leaves room to add an offset
+      return INT64_MAX / 2;
   }
   return sum;
 }
@@ -198,7 +199,8 @@ int64_t layout_bound(Ctx *cx, Layout l) {
   for (; l.outer; l = l.outer->l) {
     const Outer *f = l.outer;
     m += dim_abs(cx, l.offset).w;
-    if (l.at && f->kind == OUTER_LAYOUT)  // the values are coordinates of f->l
+    // a layout whose values are coordinates of f->l
+    if (l.at && f->kind == OUTER_LAYOUT)
       m = last_of(cx, f->l);
     m = f->kind == OUTER_LAYOUT
           ? bound_of(cx, layout_inner(f->l), m)
@@ -251,7 +253,8 @@ static int64_t grain_along(Ctx *cx, const Outer *f, const int *path, int n) {
 }
 
 // Returns the length of the runs of consecutive indices of l that l's outer
-// function maps to consecutive values. The values of l itself are coordinates.
+// function maps to consecutive values. The right side of l has coordinates as
+// values.
 static int64_t coord_grain(Ctx *cx, Layout l) {
   if (!l.outer) return 1;
   Flat f = flat_coalesce(cx, flat_of(cx, layout_inner(l)), false);
@@ -267,7 +270,8 @@ static int64_t coord_grain(Ctx *cx, Layout l) {
   for (int i = 1; i < f.n; i++) {
     int m = dim_basis_path(f.d[i], other), k = 0;
     while (k < n && k < m && path[k] == other[k]) k++;
-    if (k == n || k == m)  // a stride along the same mode of the coordinates
+    // strides of the same mode of the coordinates, or of a mode inside it
+    if (k == n || k == m)
       g = least(g, m == n ? low_bit(dim_div(cx, dim_basis_value(f.d[i]))) : 1);
   }
   return g;

@@ -14,14 +14,13 @@ int64_t swizzle_yyy(Swizzle sw);  // returns the mask of the bits that sw reads
 // returns the mask of the bits that sw changes
 int64_t swizzle_zzz(Swizzle sw);
 int64_t swizzle_bits(Swizzle sw, int64_t x);  // returns sw(x)
-// Returns sw(x) for a static or traced x. Facts about x's bits simplify the
-// result.
+// Returns sw(x) for a static or traced x. Known bits of x simplify the result.
 Dim swizzle_apply(Ctx *cx, Swizzle sw, Dim x);
 Swizzle swizzle_compose(Ctx *cx, Swizzle a, Swizzle b);
 Swizzle swizzle_upcast(Ctx *cx, Swizzle sw, int64_t n);
 Swizzle swizzle_downcast(Ctx *cx, Swizzle sw, int64_t n);
 // Completes a slice of layout l, whose only outer function is a swizzle. `rest`
-// has the remaining modes. x is the offset of the removed modes before the
+// has the modes that remain. x is the offset of the removed modes before the
 // swizzle. Stores the offset after the swizzle in *offset.
 Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
                              Tup *offset);
@@ -38,21 +37,21 @@ Layout layout_composed(Ctx *cx, Layout a, Dim offset, Layout l);
 // an integer, or coordinates if l's values are coordinates.
 Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l);
 Layout layout_with_offset(Layout l, Tup offset);
-// whether a user's function applies to the values
+// whether an outer function of l is a user's
 bool layout_has_fn(Layout l);
-// Returns a layout that maps each linear index as l does. If an outer function
-// takes coordinates, the result passes integers to it instead.
+// Returns a layout that maps each linear index as l does, and passes integers
+// to outer functions, also where l passes coordinates.
 Layout layout_indexed(Ctx *cx, Layout l);
 // Returns l with the outer function and the offset of `like`.
 Layout layout_seen_through(Ctx *cx, Layout l, Layout like);
 Tup layout_shifted(Ctx *cx, Layout l, Tup x);  // returns x plus l's offset
-// These functions return the value of l for x, a value of its right side: they
-// apply l's offset and outer functions to x.
+// Return the value of l for x, a value of its right side: apply l's offset and
+// outer functions to x.
 Tup layout_through(Ctx *cx, Layout l, Tup x);
 Dim layout_through_dim(Ctx *cx, Layout l, Dim x);
 Layout layout_slice_composed(Ctx *cx, Layout l, Tup coord, Tup *offset);
-// Returns the last of the functions that apply to l's values. Sets *rest to l
-// without this function and the offset before it.
+// Returns the function that is applied last to l's values. Sets *rest to l
+// without this function and without the offset before it.
 const Outer *layout_last(Ctx *cx, Layout l, Layout *rest);
 // Returns the length of the aligned runs of consecutive values that l's outer
 // functions keep consecutive. The length is a power of two, and 2^24 for a

@@ -1,6 +1,6 @@
-// Implements Dim, one extent or stride. Static operands are computed here.
-// Operations on traced operands are simplified by the known ranges and divisors
-// of these operands, or appended to the IR.
+// Implements Dim, one extent or stride. Computes static operands on the host.
+// Simplifies operations on traced operands by the known ranges and divisors of
+// these operands, or appends them to the IR.
 #include "layout/tuple.h"
 
 #define TAGGED(t, x) \
@@ -148,7 +148,7 @@ Ref dim_asref(Ctx *cx, Dim d) {
   }
 }
 
-// Returns what is known about d as an integer: its range and divisor.
+// Returns the known range and divisor of d, as an integer.
 static Fact fact_of(Ctx *cx, Dim d) {
   if (dim_tag(d) == TAG_XOR) {
     int64_t x = dim_xor_value(d);
@@ -165,7 +165,7 @@ int64_t dim_div(Ctx *cx, Dim d) { return fact_of(cx, d).div; }
 static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b);
 
 static Dim emit2(Ctx *cx, Op op, Dim a, Dim b) {
-  // Fails: d is not an integer, so no kernel has it as a value.
+  // Fails, because d is not an integer, so that a kernel cannot have its value.
   if (!dim_static(a)) dim_asref(cx, a);
   if (!dim_static(b)) dim_asref(cx, b);
   if (dim_kind(a) == DIM_BASIS || dim_kind(b) == DIM_BASIS)
@@ -175,7 +175,7 @@ static Dim emit2(Ctx *cx, Op op, Dim a, Dim b) {
 }
 
 static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b) {
-  Buf out = {0};  // the text is short; arena_printf copies it
+  Buf out = {0};  // arena_printf copies the text, which is short
   buf_printf(cx, &out, "operator '%s' is not defined for ", op);
   dim_print(cx, a, &out);
   buf_printf(cx, &out, " and ");
@@ -288,8 +288,8 @@ static void need_nonzero(Ctx *cx, const char *op, Dim a, Dim b) {
     ctx_fail(cx, ERR_ARG, "%lld %s 0: division by zero", (long long)a.w, op);
 }
 
-// Returns what is known about a divisor. An extent may be 0, but a divisor is
-// not.
+// Returns the known range and divisor of b as a divisor: an extent may be 0,
+// but a divisor is not.
 static Fact divisor_fact(Ctx *cx, Dim b) {
   Fact f = fact_of(cx, b);
   if (f.lo == 0) f.lo = 1;

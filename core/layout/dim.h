@@ -7,14 +7,14 @@
 #include "ir/ir.h"
 
 // Encoding, to be used only through the functions below. A static integer v,
-// |v| < 2^60, is the word itself, so its top four bits are 0 or -1. Otherwise
-// they are a tag.
+// |v| < 2^60, is the word itself, so its top four bits are 0 or -1. In all
+// other Dims, the top four bits are a tag.
 typedef enum DimTag {
   TAG_TUP = 1, TAG_DYN, TAG_ANY, TAG_BASIS, TAG_BASISREF, TAG_LAYOUT, TAG_XOR
 } DimTag;
 typedef union Dim {
   int64_t w;
-  // TAG_LAYOUT: pointer; TAG_XOR: value
+  // TAG_LAYOUT: a pointer; TAG_XOR: a value
   struct { uint64_t bits : 60, tag : 4; } of;
   // TAG_DYN, TAG_BASIS, TAG_BASISREF: a Ref or a 32-bit integer. A basis also
   // has the mode of each level, in six bits.
@@ -27,14 +27,14 @@ typedef struct Layout Layout;
 
 typedef enum DimKind {
   DIM_INT,    // static integer
-  DIM_DYN,    // a value of the traced function; its Fact has its divisor
+  DIM_DYN,    // a value of the traced function; its Fact has its known divisor
   DIM_ANY,    // `_`
   // the basis v@j@i: v in mode j of mode i. v is a static integer of 32 bits or
   // a Ref. A basis has at most 4 levels and modes below 64.
   DIM_BASIS,
   DIM_TUP,    // a tuple node of an IntTuple (tuple.h)
-  // an XORed stride: F9 is the stride 9, whose multiples are carry-less
-  // products and are added by XOR
+  // An XORed stride: F9 is the stride 9. Its multiples are carry-less products,
+  // and sums with it are XORs.
   DIM_XOR,
   // a layout as a leaf of a tiler, which only the functions that edit modes
   // accept
@@ -54,7 +54,7 @@ static inline bool dim_eq(Dim a, Dim b) { return a.w == b.w; }  // same encoding
 DimKind dim_kind(Dim d);
 Dim dim_int(Ctx *cx, int64_t v);  // fails with ERR_OVERFLOW beyond DIM_MAX
 Dim dim_ref(Ref r);
-// Returns r as a Dim: a static integer if r is an IR constant.
+// Returns value r as a Dim, which is a static integer if r is an IR constant.
 Dim dim_fold(Ctx *cx, Ref r);
 Dim dim_any(void);
 Dim dim_basis(Ctx *cx, Dim value, const int *path, int n);
@@ -62,8 +62,8 @@ Dim dim_basis(Ctx *cx, Dim value, const int *path, int n);
 Dim dim_layout(const Layout *l);
 // Returns NULL if d is not a DIM_LAYOUT.
 const Layout *dim_getlayout(Dim d);
-// Returns an XORed stride v >= 0: its multiples are carry-less products and are
-// added by XOR. For 0, returns the integer 0.
+// Returns an XORed stride v >= 0. Its multiples are carry-less products, and
+// sums with it are XORs. For 0, returns the integer 0.
 Dim dim_xor(Ctx *cx, int64_t v);
 // d must be a DIM_XOR or a static integer.
 int64_t dim_xor_value(Dim d);
@@ -90,15 +90,15 @@ Dim dim_abs(Ctx *cx, Dim a);
 Dim dim_mul(Ctx *cx, Dim a, Dim b);        // one operand may be a basis
 Dim dim_quo(Ctx *cx, Dim a, Dim b);        // rounds down
 Dim dim_rem(Ctx *cx, Dim a, Dim b);
-// Division and remainder that round toward zero, as in C++. The evaluation of
-// layouts splits coordinates with them. Thus a layout l maps negative
-// coordinates to mirrored values: l(-i) = -l(i).
+// Division and remainder that round toward zero, as in C++. Layouts split
+// coordinates with them, so a layout l maps negative coordinates to mirrored
+// values: l(-i) = -l(i).
 Dim dim_tquo(Ctx *cx, Dim a, Dim b);
 Dim dim_trem(Ctx *cx, Dim a, Dim b);
 Dim dim_ceil_div(Ctx *cx, Dim a, Dim b);
 Dim dim_min(Ctx *cx, Dim a, Dim b);
 Dim dim_max(Ctx *cx, Dim a, Dim b);
-// a traced operand counts with its known divisor
+// uses the known divisor of a traced operand
 Dim dim_gcd(Ctx *cx, Dim a, Dim b);
 // Comparisons, which return a truth value as a Dim: static 0 or 1, or a traced
 // predicate.

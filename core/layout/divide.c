@@ -26,8 +26,8 @@ Tiler tiler_tup(Ctx *cx, Tup t) {
   return (Tiler){.kind = TILER_TUPLE, .n = n, .mode = m};
 }
 
-// Appends a tuple with the nesting of tiler t to b. Zipping uses this tuple as
-// the profile.
+// Appends a tuple with the nesting of tiler t to b, which is the profile of zip
+// operations.
 static void profile(Ctx *cx, TupB *b, Tiler t) {
   if (t.kind != TILER_TUPLE) {
     tupb_leaf(cx, b, (Dim){0});
@@ -51,8 +51,8 @@ typedef Layout Step(Ctx *cx, Note *nt, Layout l, Layout t);
 static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
   if (t.kind == TILER_ANY) return l;
   if (t.kind == TILER_LAYOUT) {
-    // An integer tile is its compact layout. Therefore the tile 1 is 1:0,
-    // except that it is 1:1 if l's values are coordinates.
+    // An integer tile stands for its compact layout. Therefore tile 1 is 1:0,
+    // but it is 1:1 if l's values are coordinates.
     if (t.extent && dim_is(*t.l.shape, 1) && !layout_has_basis(l))
       t.l = layout_leaf(cx, (Dim){1}, (Dim){0});
     return f(cx, nt, l, t.l);
@@ -75,9 +75,8 @@ static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
 }
 
 // Restores the stride of the rest mode if the tile covers all of l and l's
-// values are coordinates. The tensor may become longer when its tensor map is
-// replaced, and then tile 1 must not start at tile 0. made: the modes
-// (tile,rest).
+// values are coordinates: if a new tensor map makes the tensor longer, tile 1
+// must not start at tile 0. made: the modes (tile,rest).
 static Layout keep_step(Ctx *cx, Layout l, Layout t, Layout made) {
   Flat f = flat_of(cx, l);
   Dim step = layout_size(cx, t);
@@ -132,7 +131,7 @@ static void check_lost(Ctx *cx, Note *nt, Layout l, Layout both) {
                       (long long)lost, at, layout_text(cx, both)));
 }
 
-// Divides a mode without elements: the result (tile,0) has no tiles. The mode
+// Divides a mode without elements. The result (tile,0) has no tiles. The mode
 // must have a single stride.
 static Layout divide_nothing(Ctx *cx, Note *nt, Layout l, Layout t) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), true);
@@ -158,7 +157,7 @@ static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
   if (explain_on(cx))
     explain_say(cx, "divide: tile %s, rest %s", layout_text(cx, t),
                 layout_text(cx, pair[1]));
-  Note up = *nt;  // first attempt: with extents rounded up, as in CuTe
+  Note up = *nt;  // first, try with extents that are rounded up, as in CuTe
   up.quiet = up.weak = true;
   Layout made = compose_in(cx, &up, l, both);
   if (up.bad) {
@@ -212,7 +211,7 @@ bool layout_evenly_divides(Ctx *cx, Tup shape, Tiler t) {
     return !nt.bad && dim_eq(size, dim_mul(cx, layout_size(cx, l),
                                            layout_size(cx, rest)));
   }
-  int n = tup_rank(shape);  // 1 if shape is an integer
+  int n = tup_rank(shape);  // an integer shape has one mode
   if (t.n > n) return false;
   Tup at = tup_first(shape);
   for (int i = 0; i < t.n; i++, at = tup_next(at))
@@ -251,7 +250,7 @@ static bool splits(Tup t, Tup guide) {
 // also the tile if `tile` is true.
 static Layout open_modes(Ctx *cx, Layout l, bool tile) {
   Tup t = tup_first(l.shape), r = tup_next(t), both[2];
-  // tup_cat removes the parentheses of a 1-tuple, so a leaf is unchanged
+  // tup_cat removes the parentheses of a 1-tuple, so a leaf stays a leaf
   both[0] = tile && tup_rank(t) != 1 ? t : tup_pack(cx, &t, 1);
   both[1] = tup_rank(r) != 1 ? r : tup_pack(cx, &r, 1);
   l.shape = tup_cat(cx, both, 2);
@@ -430,7 +429,7 @@ static Layout change(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
 }
 
 // Converts plain layout l with stride 1 to elements that are n times as wide
-// (up) or narrow. l must map runs of n coordinates to runs of n offsets.
+// (up) or 1/n as wide. l must map runs of n coordinates to runs of n offsets.
 static Layout cast_runs(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), true);
   Dim by = dim_int(cx, n);
@@ -451,7 +450,7 @@ static Layout cast_runs(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
 }
 
 // Converts the outer functions of l to elements that are n times as wide (up)
-// or narrow.
+// or 1/n as wide.
 static Layout cast_outer(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   Outer *f = NEW(cx, Outer, 1);
   *f = *l.outer;

@@ -15,7 +15,7 @@ Tup layout_coprofile(Ctx *cx, Layout l) {
   return tup_repeat_like(cx, tup_from_terms(cx, term, n), (Dim){0});
 }
 
-// The leaves s of a shape, and the index stride `from` of each.
+// The leaves `s` of a shape, and for each of them the index stride, `from`.
 typedef struct Digits {
   Dim *s, *from;
   size_t n;
@@ -37,9 +37,8 @@ static Digits digits(Ctx *cx, const char *op, Tup shape) {
   return d;
 }
 
-// Returns the number of indices at which both leaf i of a and leaf j of b
-// advance in equal steps, from index *at on. Returns 1 if there are no such
-// steps.
+// Returns how many steps both leaf i of a and leaf j of b make from index *at
+// on with equal sizes. Returns 1 if there are no such steps.
 static int64_t shared(Ctx *cx, Digits a, size_t i, Digits b, size_t j,
                       Dim *at) {
   int64_t p = a.from[i].w, q = b.from[j].w;
@@ -146,8 +145,8 @@ typedef struct Axes {
   size_t n;
 } Axes;
 
-// Appends the complement along the mode a->path of the coordinates, whose
-// extent is `room`.
+// Appends the complement along the mode a->path of the coordinates. `room` is
+// the extent of this mode.
 static void put_axis(Ctx *cx, Axes *a, Tup room, int depth) {
   Layout l = along(cx, a->l, a->path, depth);
   Layout c = complement_in(cx, a->nt, l, room);
@@ -156,15 +155,15 @@ static void put_axis(Ctx *cx, Axes *a, Tup room, int depth) {
   for (size_t i = 0; i < n; i++) {
     Dim d = c.stride[i];
     if (n == 1 && dim_is(*tup_flatten(cx, c.shape), 1))
-      // Every offset up to the end is in use, so the stride of the complement
-      // is the cosize of l.
+      // All offsets up to the end are in use, so the complement's stride is the
+      // cosize of l.
       d = layout_cosize(cx, l);
     a->stride[a->n++] = dim_basis(cx, d, a->path, depth);
   }
 }
 
 // Appends the complement for each mode of the coordinates. `has` is the
-// coprofile of l at a->path, and `room` is the codomain there.
+// coprofile of l at a->path, and `room` is the codomain at this path.
 static void put_axes(Ctx *cx, Axes *a, Tup has, Tup room, int depth) {
   if (!has || tup_is_leaf(has)) {
     put_axis(cx, a, room, depth);

@@ -5,7 +5,7 @@
 
 #include "layout/algebra.h"
 
-// n modes s[i]:d[i] without nesting, in the scratch arena.
+// A list of n modes s[i]:d[i] without nesting, in the scratch arena.
 typedef struct Flat {
   Dim *s, *d;
   int n;
@@ -15,8 +15,8 @@ typedef struct Mode {
   Dim s, d;
 } Mode;
 
-// The public operation in progress, with its operands, for messages. With
-// `quiet`, an inadmissible step sets `bad` instead of failing.
+// The public operation in progress and its operands, for messages. With
+// `quiet`, an inadmissible step sets `bad` and does not fail.
 typedef struct Note {
   const char *op;
   const Layout *a;
@@ -25,20 +25,22 @@ typedef struct Note {
   // right operand if it is a tuple. Without a right operand, bl, bt and bs are
   // NULL.
   Tup bs;
-  int mode;  // index of the mode that a by-mode operation works on, or -1
+  int mode;  // by-mode operations: index of the current mode; others: -1
   // whether the user wrote the modes of the right layout, so that messages may
-  // name them
+  // refer to them
   bool modes;
   bool quiet, bad;
-  // a divide: extents that a tile does not divide are rounded up in each mode,
+  // division: extents that a tile does not divide are rounded up in each mode,
   // as in CuTe
   bool weak;
-  bool gaps;          // a complement left gaps that no mode can fill
-  bool trust;         // traced extents left a condition undecided, so assert it
-  bool many;  // the failing step had more than LOOK_MAX elements to check
+  bool gaps;          // whether a complement left gaps that no mode can fill
+  // whether traced extents left a condition undecided, which is then asserted
+  bool trust;
+  // whether the failing step had more than LOOK_MAX elements to check
+  bool many;
 } Note;
 
-// Fails with the message `what` and the operands. detail: a further line, or
+// Fails with the message `what` and the operands. detail: another line, or
 // NULL.
 void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail);
 // Checks that the shape has no extent of 0. If it has one, fails or, with
@@ -46,12 +48,12 @@ void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail);
 // modes calls this first, so that it never divides by an extent of 0.
 bool note_elements(Ctx *cx, Note *nt, Tup shape);
 
-// Conditions that cheap tests leave undecided are tested by evaluating up to
-// this many elements. Larger layouts are rejected.
+// maximum number of elements that are evaluated to decide a condition that
+// cheap tests do not decide; larger layouts are rejected
 #define LOOK_MAX ((int64_t)1 << 20)
 
 Flat flat_of(Ctx *cx, Layout l);
-Layout flat_layout(Ctx *cx, Flat f);     // a single mode becomes a leaf
+Layout flat_layout(Ctx *cx, Flat f);     // converts a single mode to a leaf
 // Coalesces modes. x: the last mode keeps its stride even if its extent is 1,
 // so that indices beyond the domain evaluate as before (CuTe's coalesce_x).
 Flat flat_coalesce(Ctx *cx, Flat f, bool x);
@@ -63,7 +65,7 @@ Dim *flat_prefix(Ctx *cx, Flat f);
 
 Layout compose_plain(Ctx *cx, Note *nt, Layout a, Layout b);  // compose.c
 // Returns the value of static modes at index i. Strides that are bases count as
-// integer weights, so that sums can be compared.
+// integer weights (compose.c), so that sums can be compared.
 int64_t flat_at(Flat f, int64_t i);
 // traced_divides reports whether n is known to be a multiple of by.
 // traced_positive reports whether d is known to be positive (true for a static
@@ -86,7 +88,7 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget);
 // Implements complement_in for strides that are bases: each mode of the
 // coordinates has its own complement.
 Layout complement_based(Ctx *cx, Note *nt, Layout l, Tup cotarget);
-// Returns the codomain in which a product with t needs l's complement.
+// Returns the codomain for which a product with t needs l's complement.
 Tup product_room(Ctx *cx, Layout l, Layout t);
 
 #endif

@@ -27,9 +27,9 @@ Dim *flat_prefix(Ctx *cx, Flat f) {
   return p;
 }
 
-// Returns the right inverse of the modes f, whose index strides are pre.
-// Repeatedly takes the mode whose stride equals the size of the modes taken so
-// far, so that the taken modes have contiguous values.
+// Returns the right inverse of the modes f, whose index strides are `pre`.
+// Repeatedly takes the mode whose stride equals the size of the modes that were
+// taken before, so that the taken modes have contiguous values.
 static Flat right_modes(Ctx *cx, Note *nt, Flat f, const Dim *pre,
                         bool *sure) {
   size_t n = (size_t)f.n + 1;
@@ -64,16 +64,17 @@ Layout inverse_offsets(Ctx *cx, Layout l) {
   return flat_layout(cx, right_modes(cx, NULL, f, flat_prefix(cx, f), NULL));
 }
 
-// A function that inverts the modes f, whose index strides are pre. For a
+// A function that inverts the modes f, whose index strides are `pre`. For a
 // layout whose values are coordinates, by_path inverts the strides of each
-// basis path together. It concatenates the results in the coordinates' profile.
+// basis path together, and concatenates the results in the profile of the
+// coordinates.
 typedef Flat Inverse(Ctx *cx, Note *nt, Flat f, const Dim *pre, bool *sure);
 
 typedef struct Paths {
   Note *nt;
   Layout l;
   Flat f;          // the layout's modes with nonzero strides, coalesced
-  const Dim *pre;  // for each mode of f, the stride of the linear index
+  const Dim *pre;  // for each mode of f: its stride in the linear index
   Inverse *inverse;
   bool *sure;
   TupB shape;
@@ -279,7 +280,8 @@ static Layout inverse_of(Ctx *cx, Note *nt, Layout l, bool left) {
   return layout_composed(cx, in, back, first);
 }
 
-// Returns the number of leading indices i with l(r(i)) == i and r(i) inside l.
+// Returns how many indices i from 0 on satisfy l(r(i)) == i, with r(i) inside
+// l.
 static int64_t inverts(Ctx *cx, Layout l, Layout r) {
   int64_t n = dim_value(layout_size(cx, r)), size;
   size = dim_value(layout_size(cx, l));
@@ -291,9 +293,9 @@ static int64_t inverts(Ctx *cx, Layout l, Layout r) {
   return n;
 }
 
-// Checks that a composed layout is small enough to evaluate. Its inverse must
-// be checked, because outer functions and offsets may not reach all offsets
-// that the inverses of the parts assume.
+// Checks that a composed layout is small enough for its inverse to be checked
+// by evaluation. This check is necessary, because outer functions and offsets
+// may not reach all offsets that the inverses of the parts assume.
 static void check_composed(Ctx *cx, Note *nt, Layout l) {
   if (!layout_static(l) || dim_value(layout_size(cx, l)) > LOOK_MAX)
     note_fail(cx, nt, "a composed layout must be static and have at most 2^20 "

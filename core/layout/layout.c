@@ -70,8 +70,8 @@ Layout layout_ordered(Ctx *cx, Tup shape, Tup order) {
   return of_tups(cx, shape, tup_compact_order(cx, shape, order));
 }
 
-// Returns the absolute values of l's strides, by which the callers order l's
-// modes. Traced strides stay as they are.
+// Returns the absolute values of l's strides, which the callers use to order
+// l's modes. Traced strides stay as they are.
 static Tup steps(Ctx *cx, Layout l) {
   size_t n = tup_leaves(l.shape);
   Dim *d = NEW(cx, Dim, n);
@@ -100,7 +100,7 @@ Layout layout_fragment_like(Ctx *cx, Layout l) {
   vd = tup_compact(cx, tup_filter_zeros(cx, vd, v.shape), NULL, false);
   v = of_tups(cx, v.shape, vd);
   rest = layout_ordered(cx, rest.shape, steps(cx, rest));
-  // For two modes, use the logical product: its result is nested as l is.
+  // For two modes, use the logical product, whose result is nested as l is.
   // CuTe's tiled product would nest `rest` one level deeper.
   return n == 2 ? layout_logical_product(cx, v, tiler_layout(rest))
                 : layout_tiled_product(cx, v, tiler_layout(rest));
@@ -212,8 +212,8 @@ bool layout_eq(Layout a, Layout b) {
   return memcmp(&f->sw, &g->sw, sizeof f->sw) == 0 && layout_eq(f->l, g->l);
 }
 
-// Reports whether l can be compared only by evaluation: it has an outer
-// function other than a single swizzle, or XORed strides.
+// Reports whether layouts like l can be compared only by evaluation: l has an
+// outer function other than a single swizzle, or XORed strides.
 static bool looked_at(Layout l) {
   return (l.outer && !layout_swizzle(l)) || layout_has_xor(l);
 }
@@ -399,7 +399,7 @@ Layout layout_zip_of(Ctx *cx, const Layout *l, int n) {
 Flat flat_of(Ctx *cx, Layout l) {
   int n = (int)tup_leaves(l.shape);
   Dim *w = NEW(cx, Dim, 2 * (size_t)n + 2);
-  Dim *d = w + n + 1;  // one more entry: an empty layout becomes one mode
+  Dim *d = w + n + 1;  // one entry more, since an empty layout becomes one mode
   tup_collect(l.shape, w);
   if (n) memcpy(d, l.stride, (size_t)n * sizeof *w);
   return (Flat){w, d, n};
@@ -411,7 +411,7 @@ Layout flat_layout(Ctx *cx, Flat f) {
   return plain(tup_of(cx, f.s, (size_t)f.n), f.d);
 }
 
-// Reports whether s * d == next is known, without failing and without emitting
+// Reports whether s * d is known to equal `next`. Neither fails nor emits
 // instructions.
 static bool meets(Dim s, Dim d, Dim next) {
   int64_t v;
@@ -441,11 +441,12 @@ Flat flat_coalesce(Ctx *cx, Flat f, bool x) {
     f.n = 1;
     return f;
   }
-  int top = f.n - 1;  // index of the result's first mode so far
+  // index of the first mode of the result, as far as it is known
+  int top = f.n - 1;
   if (x && dim_is(f.s[top], 1)) f.s[top] = (Dim){2};
   for (int i = f.n - 2; i >= 0; i--) {
     if (dim_is(f.s[i], 1)) continue;
-    // of the coalesced modes, only the last can have extent 1
+    // after coalescing, only the last mode can have extent 1
     if (dim_is(f.s[top], 1)) {
       f.s[top] = f.s[i];
       f.d[top] = f.d[i];
@@ -566,8 +567,8 @@ Layout layout_domain_offset(Ctx *cx, Layout l, Tup coord, Tup *offset) {
   return layout_with_offset(l, layout_shifted(cx, l, x));
 }
 
-// Applies the inverses of l's outer functions: returns the value of l's right
-// side for which the value of l is x.
+// Returns the value of l's right side for which the value of l is x, by
+// applying the inverses of l's outer functions.
 static Tup before(Ctx *cx, Layout l, Tup x) {
   if (!l.outer) return x;
   const Outer *f = l.outer;
@@ -624,7 +625,7 @@ size_t layout_bytes(Layout l) {
 }
 
 // Copies the shape and the strides of *l to mem and makes *l point to the
-// copies. Returns the address after them.
+// copies. Returns the first free address after them.
 static char *put_words(Layout *l, char *mem) {
   size_t n = tup_words(l->shape), k = tup_leaves(l->shape);
   Dim *w = (Dim *)(void *)mem;

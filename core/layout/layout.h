@@ -17,7 +17,9 @@ struct Layout {
   Tup shape;
   const Dim *stride;
   Dim offset;                 // offset of a composed layout, else 0
-  Tup at;  // replaces `offset` if the values are coordinates, else NULL
+  // offset of a layout whose values are coordinates, instead of `offset`; else
+  // NULL
+  Tup at;
   const struct Outer *outer;  // NULL if the layout is plain
 };
 
@@ -25,7 +27,8 @@ struct Layout {
 // coordinates.
 typedef struct LayoutFn {
   Tup (*call)(Ctx *cx, const struct LayoutFn *f, Tup x);
-  const void *id;  // functions are equal if their id and run are equal
+  // identity of the function: two are equal if their id and run are equal
+  const void *id;
   const char *name;
   int mode;  // mode of x along which `run` holds; -1: x is an integer
   // Length of the runs of adjacent values that the function maps to adjacent
@@ -46,8 +49,8 @@ typedef struct Outer {
   Layout l;
 } Outer;
 
-// Returns the layout that is applied next to the values of l, its outer
-// function's. Returns NULL if l has no outer function.
+// Returns the layout in l's outer function, which is applied next to l's
+// values. Returns NULL if l has no outer function.
 static inline const Layout *layout_next(const Layout *l) {
   return l->outer ? &l->outer->l : NULL;
 }
@@ -92,11 +95,11 @@ int layout_rank(Layout l);
 Dim layout_size(Ctx *cx, Layout l);
 Tup layout_coshape(Ctx *cx, Layout l);
 Dim layout_cosize(Ctx *cx, Layout l);
-// Returns the number of elements of memory from l's origin on that l needs: 1
+// Returns the number of elements of memory that l needs from its origin on: 1
 // plus the largest value.
 Dim layout_reach(Ctx *cx, Layout l);
-// Returns how far the values of l reach below 0: the magnitude of the smallest
-// value, or 0 if no stride is negative.
+// Returns how far the values of l reach below 0: minus the smallest value, or 0
+// if no stride is negative.
 Dim layout_below(Ctx *cx, Layout l);
 Layout layout_take(Ctx *cx, Layout l, int b, int e);
 Layout layout_select(Ctx *cx, Layout l, const int *i, int n);
@@ -125,8 +128,8 @@ Dim layout_eval(Ctx *cx, Layout l, Tup coord);
 Dim layout_eval_at(Ctx *cx, Layout l, Dim i);          // i: a linear index
 Tup layout_eval_tup(Ctx *cx, Layout l, Tup coord);
 // Slices by a coordinate that may contain `_`. Returns the modes with `_`, and
-// in *offset the offset of the other coordinates. In a composed layout, the
-// result's own offset takes this offset, and *offset gets only the part that a
+// in *offset the offset of the other coordinates. In a composed layout, this
+// offset moves into the result, and *offset gets only the part of it that a
 // swizzle does not affect.
 Layout layout_slice(Ctx *cx, Layout l, Tup coord, Dim *offset);
 Layout layout_slice_tup(Ctx *cx, Layout l, Tup coord, Tup *offset);
@@ -140,7 +143,7 @@ Dim layout_1d_coord(Ctx *cx, Layout l, Tup x);
 
 // ---- in CuTe notation (notation.c) ----
 void layout_print(Ctx *cx, Layout l, Buf *out);
-const char *layout_text(Ctx *cx, Layout l);           // result in scratch
+const char *layout_text(Ctx *cx, Layout l);           // in cx->scratch
 
 // layout_bytes returns the size of a layout that is stored as one block
 // (header, shape, strides). layout_copy copies a layout to such a block at

@@ -89,10 +89,10 @@ Swizzle swizzle_downcast(Ctx *cx, Swizzle w, int64_t n) {
 }
 
 // ---- traced arguments ----
-// The argument x of a swizzle is a sum of terms. Terms divisible by 2^top,
-// where top is above all bits that the swizzle reads or changes, stay outside.
-// If the other terms can only set disjoint bits, their sum is an XOR. A swizzle
-// distributes over XOR, so constants can be moved out.
+// The argument x of a swizzle, as a sum of terms. Terms divisible by 2^top stay
+// outside, where `top` is above all bits that the swizzle reads or changes. If
+// the other terms can only set disjoint bits, their sum is an XOR. Constants
+// can then be moved out, because a swizzle distributes over XOR.
 
 #define TERMS 24
 typedef struct Terms {
@@ -156,7 +156,7 @@ static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
   if (!ts.ok) return plain_swizzle(cx, w, x);
   Ref in[TERMS], out[TERMS];
   int nin = 0, nout = 0;
-  // bits that the inner terms may set; -1: some terms may set the same bit
+  // bits that the inner terms may set; -1: two terms may set the same bit
   int64_t seen = 0;
   for (int i = 0; i < ts.n; i++) {
     Fact f = ir_fact(fn, ts.t[i]);
@@ -171,12 +171,12 @@ static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
   int64_t con_in = ts.con & (unit - 1), con_out = ts.con - con_in;
   int64_t con_xor = 0;
   if (seen < 0) {
-    // Some bits of the sum may be known although terms overlap.
+    // Some bits of the sum may be known, although terms overlap.
     seen = possible_bits(ir_fact(fn, dim_asref(cx, sum_of(cx, in, nin))));
   }
   if (seen >= 0 && !(seen & con_in)) {
     con_xor = con_in & zy;  // constant bits that the swizzle reads or changes
-    // the swizzle does not affect the other bits, and they do not carry
+    // other bits, which the swizzle does not affect and which do not carry
     con_out += con_in & ~zy;
     con_in = 0;
   }
@@ -206,7 +206,7 @@ Dim swizzle_apply(Ctx *cx, Swizzle w, Dim x) {
 // ---- slices ----
 
 // Returns all bits that values of a static layout can have. Returns -1 if the
-// sum of modes may carry or strides are negative.
+// sum of modes may carry, or if strides are negative.
 static int64_t layout_bits(Layout l) {
   int64_t all = 0;
   const Dim *d = l.stride;
@@ -223,9 +223,9 @@ static int64_t layout_bits(Layout l) {
   return all;
 }
 
-// Returns a layout that replaces the swizzle for a slice at offset `at`. The
-// slice must change only one of the two bits that each XOR combines, so that
-// the layout can be linear in the bits of its index.
+// Returns a layout that does, in a slice at offset `at`, what the swizzle does.
+// The slice must change only one of the two bits that each XOR combines. Then
+// the layout is linear in the bits of its index.
 static Layout linear(Ctx *cx, Swizzle w, int64_t at) {
   int n = 0, shift = iabs(w.s);
   Dim *s = NEW(cx, Dim, 2 * (size_t)w.b + 3);

@@ -194,8 +194,8 @@ Tup tup_flatten(Ctx *cx, Tup t) {
   return tup_is_leaf(t) ? t : tup_flatten_to_tuple(cx, t);
 }
 
-// Appends the modes of flat in the nesting of the profile: one mode, which may
-// be a tuple, for each leaf. Returns the next unused mode of flat.
+// Appends the modes of `flat` in the nesting of `profile`: for each leaf, one
+// mode, which may be a tuple. Returns the next unused mode of `flat`.
 static Tup unflatten(Ctx *cx, TupB *b, Tup flat, Tup profile) {
   if (tup_is_leaf(profile)) {
     tupb_put(cx, b, flat);
@@ -363,7 +363,7 @@ Tup tup_zip(Ctx *cx, Tup t) {
   return tupb_done(cx, &b);
 }
 
-// Zips along the profile guide: at each leaf of guide, t must have a pair
+// Zips along the profile `guide`: at each leaf of guide, t must have a pair
 // (tile,rest). Returns ((tiles...),(rests...)).
 Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide) {
   if (tup_is_leaf(guide)) {

@@ -27,7 +27,7 @@ static inline size_t tup_leaves(Tup t) {
 static inline Tup tup_first(Tup t) { return tup_is_leaf(t) ? t : t + 1; }
 static inline Tup tup_next(Tup t) { return t + tup_words(t); }
 Tup tup_get(Ctx *cx, Tup t, int i);  // fails with ERR_ARG if i is out of range
-int tup_depth(Tup t);                      // 0 for a leaf
+int tup_depth(Tup t);                      // returns 0 for a leaf
 bool tup_has(Tup t, DimKind k);            // whether a leaf is of kind k
 bool tup_static(Tup t);                    // whether no leaf is traced
 bool tup_eq(Tup a, Tup b);  // whether nesting and leaves are equal
@@ -38,7 +38,7 @@ bool tup_eq(Tup a, Tup b);  // whether nesting and leaves are equal
 typedef struct TupB {
   Dim *w;
   size_t n, cap;
-  size_t leaves;                           // number of leaves and modes so far
+  size_t leaves;  // number of leaves and of modes that were added
   int nopen;
   struct { uint32_t at, rank, leaves; } open[TUP_DEPTH_MAX + 1];
 } TupB;
@@ -53,18 +53,18 @@ Tup tup_int(Ctx *cx, int64_t v);
 // returns the flat tuple (d0,d1,..)
 Tup tup_of(Ctx *cx, const Dim *d, size_t n);
 Tup tup_pack(Ctx *cx, const Tup *t, int n);  // returns the tuple (t0,t1,..)
-// returns the leaves in shape's nesting
+// returns the tuple of these leaves, nested as shape is
 Tup tup_like(Ctx *cx, Tup shape, const Dim *leaf);
 void tup_collect(Tup t, Dim *leaf);  // copies t's leaves to an array, in order
 Tup tup_repeat_like(Ctx *cx, Tup profile, Dim d);
 
-Tup tup_flatten(Ctx *cx, Tup t);           // returns a leaf unchanged
+Tup tup_flatten(Ctx *cx, Tup t);           // returns leaf t unchanged
 Tup tup_flatten_to_tuple(Ctx *cx, Tup t);
 Tup tup_unflatten(Ctx *cx, Tup flat, Tup profile);
 Tup tup_wrap(Ctx *cx, Tup t);
 Tup tup_unwrap(Tup t);
 Tup tup_reverse(Ctx *cx, Tup t);
-Tup tup_group(Ctx *cx, Tup t, int b, int e);      // e < 0: up to the last mode
+Tup tup_group(Ctx *cx, Tup t, int b, int e);      // e < 0: e is the rank of t
 Tup tup_take(Ctx *cx, Tup t, int b, int e);
 Tup tup_select(Ctx *cx, Tup t, const int *i, int n);
 Tup tup_append(Ctx *cx, Tup t, Tup x);
@@ -91,7 +91,7 @@ bool tup_empty(Tup t);
 // Fails if shape is empty. Operations that need elements call this.
 void tup_need_elements(Ctx *cx, const char *op, Tup shape);
 Tup tup_shape(Ctx *cx, Tup t);  // replaces layouts in t by their shapes
-Tup tup_product_each(Ctx *cx, Tup t);      // 1-tuple for an integer
+Tup tup_product_each(Ctx *cx, Tup t);      // returns a 1-tuple for an integer
 // Returns the shape with the fewest extents that has the same elements: merges
 // adjacent extents that are both static or both traced.
 Tup tup_coalesce(Ctx *cx, Tup t);
@@ -106,8 +106,9 @@ bool tup_compatible(Ctx *cx, Tup a, Tup b);
 bool tup_weakly_compatible(Ctx *cx, Tup a, Tup b);
 bool tup_evenly_divides(Ctx *cx, Tup shape, Tup tiler);
 // Returns the shape of an element-wise operation on shapes a and b, as in the
-// Python DSL, or NULL if they do not match. Missing trailing modes are 1, and 1
-// matches any mode. An integer also matches a tuple of that size.
+// Python DSL, or NULL if the shapes do not match. Missing trailing modes are 1,
+// and 1 matches any mode. An integer also matches a tuple with as many
+// elements.
 Tup tup_broadcast(Ctx *cx, Tup a, Tup b);
 Tup tup_shape_div(Ctx *cx, Tup a, Tup b);
 Tup tup_ceil_div(Ctx *cx, Tup a, Tup b);
@@ -120,8 +121,8 @@ Tup tup_filter_zeros(Ctx *cx, Tup guide, Tup t);
 Tup tup_add(Ctx *cx, Tup a, Tup b);
 // Returns the strides of the identity layout of shape t: (1@0,(1@0@1,..)).
 Tup tup_basis_like(Ctx *cx, Tup t);
-// Returns the sum of the terms. A sum of bases is a tuple. Integers among the
-// bases must be 0.
+// Returns the sum of the terms. A sum of bases is a tuple. Integers among bases
+// must be 0.
 Tup tup_from_terms(Ctx *cx, const Dim *term, size_t n);
 // The order of a comparison: lexicographic, colexicographic, or element-wise
 // (all entries less).
@@ -133,8 +134,8 @@ Tup tup_crd2idx(Ctx *cx, Tup c, Tup shape, const Dim *stride);
 // if `stride` is NULL, the strides are compact
 Tup tup_idx2crd(Ctx *cx, Tup idx, Tup shape, Tup stride);
 Tup tup_crd2crd(Ctx *cx, Tup c, Tup src, Tup dst);
-// first: the first stride, or NULL for 1. right: whether the last mode has this
-// stride, instead of the first mode.
+// first: the stride of the first mode, or NULL for 1. right: the last mode, not
+// the first, has this stride.
 Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
 // Returns compact strides of `shape` with its modes ordered by their numbers in
 // `order`, the fastest first. If `order` is NULL, modes are ordered from left
@@ -151,7 +152,7 @@ Tup tup_increment(Ctx *cx, Tup coord, Tup shape);
 // ---- in CuTe notation (notation.c) ----
 void tup_print(Ctx *cx, Tup t, Buf *out);
 void dim_print(Ctx *cx, Dim d, Buf *out);
-const char *tup_text(Ctx *cx, Tup t);      // result in scratch, for messages
+const char *tup_text(Ctx *cx, Tup t);      // in cx->scratch, for messages
 
 #endif
 // SPDX-License-Identifier: MIT

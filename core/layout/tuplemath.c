@@ -54,7 +54,7 @@ Dim tup_min(Ctx *cx, Tup t) { return fold(cx, "min", t, dim_min); }
 Dim tup_max(Ctx *cx, Tup t) { return fold(cx, "max", t, dim_max); }
 
 static _Noreturn void no_integer(Ctx *cx, const char *op, Dim d) {
-  Buf out = {0};  // the text is short; arena_printf copies it
+  Buf out = {0};  // arena_printf copies the text, which is short
   dim_print(cx, d, &out);
   const char *s = arena_printf(cx, &cx->scratch, "%s", out.p);
   buf_free(&out);
@@ -130,9 +130,8 @@ Tup tup_product_like(Ctx *cx, Tup t, Tup guide) {
   return mapped(cx, product_like, t, guide);
 }
 
-// Divides the shape t by `by`, mode after mode from the first. Each mode is
-// divided by the part of `by` that it can take, and the next modes by the
-// remaining part.
+// Divides the shape t by `by`, mode after mode from the first: each mode by as
+// large a part of `by` as it can take, the next modes by the remaining part.
 static void div_fold(Ctx *cx, TupB *b, Tup t, Dim by, Fold2 *div) {
   tupb_open(cx, b);
   Tup m = tup_first(t);
@@ -168,7 +167,7 @@ static bool undivided(Ctx *cx, Tup x, Tup y, Dim bad[2]) {
   }
   bool each = !tup_is_leaf(y);
   int n = tup_rank(x);
-  // leave it to the division, which reports the error
+  // the division itself reports this error
   if (each && tup_rank(y) != n) return false;
   Dim by = *y;
   x = tup_first(x);
@@ -384,8 +383,8 @@ bool tup_compatible(Ctx *cx, Tup a, Tup b) {
   return all_pairs(cx, a, b, tup_rank(a), tup_compatible);
 }
 
-// Reports whether a is weakly compatible with b: where a has a leaf, it only
-// has to divide the size of b's entry.
+// Reports whether a is weakly compatible with b: each leaf of a divides the
+// size of b's entry at its place.
 bool tup_weakly_compatible(Ctx *cx, Tup a, Tup b) {
   if (tup_is_leaf(a))
     return !dim_is(*a, 0) && dim_is(dim_rem(cx, tup_size(cx, b), *a), 0);
@@ -503,7 +502,7 @@ static _Noreturn void mixed(Ctx *cx, Dim d) {
 }
 
 static void walk_leaf(Ctx *cx, Walk *w, Dim c, Dim d) {
-  // `_` as a coordinate keeps the mode, which adds no offset
+  // coordinate `_` keeps the mode, and adds no offset
   if (dim_kind(c) == DIM_ANY) return;
   if (dim_kind(d) == DIM_BASIS) {
     if (!w->term) w->term = NEW(cx, Dim, w->leaves + 1);
@@ -522,8 +521,8 @@ static void walk_leaf(Ctx *cx, Walk *w, Dim c, Dim d) {
   }
 }
 
-// Returns the number of modes of shape without trailing modes that have no
-// leaves. The last mode counted takes the remaining part of an index.
+// Returns the number of modes of shape, not counting trailing modes without
+// leaves. The last counted mode takes the remaining part of an index.
 static int modes_of(Tup shape) {
   int n = 0;
   Tup m = tup_first(shape);
@@ -532,9 +531,8 @@ static int modes_of(Tup shape) {
   return n;
 }
 
-// Returns the coordinate in mode m of the linear index *rest, and leaves in
-// *rest the index in the later modes. A mode without elements counts as one
-// element.
+// Returns the coordinate in mode m of the linear index *rest. Leaves in *rest
+// the index for the later modes. A mode without elements counts as one element.
 static Dim split(Ctx *cx, Dim *rest, Tup m) {
   Dim s = tup_size(cx, m);
   if (dim_is(s, 0)) s = (Dim){1};
@@ -787,8 +785,8 @@ bool tup_order_ties(Ctx *cx, Tup shape, Tup order) {
 }
 
 // Returns the strides of a compact layout of the shape. `order` numbers the
-// modes from the fastest on. Modes with traced numbers come after all others,
-// in their order of appearance.
+// modes, the fastest first. Modes with traced numbers come after all others, in
+// their order in the shape.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order) {
   if (!order) return tup_compact(cx, shape, NULL, false);
   if (!tup_weakly_congruent(order, shape))

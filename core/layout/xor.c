@@ -47,9 +47,9 @@ Layout compose_xor(Ctx *cx, Layout a, Layout b) {
 
 enum { BITS = 59 };
 
-// A basis of the values of a layout, made by elimination from the values of
-// each index bit. v[k] is a value whose highest bit is k, or 0 if no value has
-// highest bit k. c[k] is the index that has the value v[k].
+// A basis of the values of a layout, found by elimination from the values of
+// the index bits. v[k] is a value whose highest bit is k, or 0 if no value has
+// highest bit k. c[k] is the index whose value is v[k].
 typedef struct Basis {
   int64_t v[BITS], c[BITS];
 } Basis;
@@ -105,7 +105,7 @@ Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left) {
   Basis b = basis_of(cx, nt, l);
   int64_t col[BITS] = {0};
   int n = 0;
-  if (!left) {  // the inverse ends before the first bit that l does not reach
+  if (!left) {  // stop before the first bit that l does not reach
     for (; n < BITS; n++) {
       int64_t c = 0;
       if (reduced(&b, (int64_t)1 << n, &c)) break;

@@ -181,7 +181,8 @@ Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
 
 // ---- in a kernel ----
 
-// Returns the period of l's swizzle in bytes: W units of 16 bytes times 8 rows.
+// Returns the period of l's swizzle in bytes: W units of 16 bytes, times 8
+// rows.
 static int64_t pattern(Layout l) {
   const Swizzle *s = layout_swizzle(l);
   return s && s->b ? 128 << s->b : 16;

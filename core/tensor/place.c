@@ -1,10 +1,10 @@
 // Computes the positions of a view's elements in the kernel argument that it
-// views. An offset alone does not suffice: after the last column of a row comes
-// the first one of the next row. Therefore an identity tensor of the argument's
-// coordinates passes through the same views as the argument. Assertions state
-// that accesses are inside the argument's shape, and the simulator checks them.
-// The instructions for these coordinates are marked aside (Fn.aside) and not
-// emitted.
+// views. An offset alone does not suffice, because the last column of a row is
+// followed by the first one of the next row. Therefore an identity tensor of
+// the argument's coordinates passes through the same view operations as the
+// argument. Assertions state that accesses are inside the argument's shape, and
+// the simulator checks them. The instructions that compute these coordinates
+// are marked aside (Fn.aside) and not emitted.
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,9 @@ static void end(Ctx *cx, const Try *t) {
   ir_fn(cx)->aside = false;
 }
 
-// Handles the failure of a view that is applied to coordinates. The script did
-// not cause it, so attempt() returns false. Only lack of memory is reported.
+// Handles a view operation that fails when it is applied to coordinates. The
+// script did not cause this failure, so attempt() returns false. Only lack of
+// memory is reported.
 _Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
   Try *t = cx->ud;
   if (kind != ERR_MEMORY) longjmp(t->env, 1);
@@ -99,7 +100,7 @@ const TensorPlace *place_copy(void *mem, const TensorPlace *p) {
 
 // ---- assertions ----
 
-// Reports whether both c and c - more are known to be in [0, n).
+// Reports whether both c and c - more are known to be in the range [0, n).
 static bool within(Ctx *cx, Dim c, int64_t more, Dim n) {
   if (!dim_static(n)) return false;
   Fact f = {0};
@@ -131,8 +132,8 @@ static void claim(Ctx *cx, const Tensor *t, Tup c, const int64_t *more,
   }
 }
 
-// Reports whether the argument has a single mode of stride 1. Then an element's
-// coordinate is its offset, so the check of memory bounds suffices.
+// Reports whether the argument has a single mode of stride 1. An element's
+// coordinate is then its offset, so the check of memory bounds suffices.
 static bool is_offset(const Tensor *t) {
   const Tensor *at = &t->place->at;
   Dim c;
@@ -161,8 +162,8 @@ static Tensor element(Ctx *cx, Tensor t, const void *coord) {
 }
 
 // Reports whether `coord` is one traced number that indexes several modes.
-// Nothing is asserted then: splitting the number needs divisions, and an index
-// beyond the end of one mode continues in the next mode.
+// Nothing is asserted then: splitting the number would need divisions, and an
+// index beyond the end of one mode continues in the next.
 static bool is_folded(Tup shape, Tup coord) {
   int modes = 0;
   for (size_t i = 0; i < tup_words(shape); i++)
@@ -178,7 +179,7 @@ void place_claim(Ctx *cx, const Tensor *t, Tup coord, bool write) {
 }
 
 // Writes to `more`, for each mode of the argument, the distance from the view's
-// first element to the element at coord.
+// first element to its element at coord.
 static bool spread(Ctx *cx, const TensorPlace *p, Tup coord, int64_t *more) {
   Layout l = p->at.l;
   Dim d[PLACE_MODES];

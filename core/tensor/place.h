@@ -8,7 +8,7 @@
 enum { PLACE_MODES = 8 };  // maximum number of modes of an argument
 
 // The coordinates of a view's elements in an argument of shape `shape`. `at` is
-// an identity tensor with the view's shape. If `whole` is set, the view is the
+// an identity tensor with the view's shape. whole: whether the view is the
 // entire argument.
 typedef struct TensorPlace {
   Tup shape;
@@ -20,9 +20,8 @@ typedef struct TensorPlace {
 // t's elements in the argument.
 typedef Tensor TensorView(Ctx *cx, Tensor t, const void *x);
 Tensor place_view(Ctx *cx, Tensor t, TensorView *f, const void *x);
-// Applies view operation f to the place `was` and returns the resulting place,
-// which has coordinates in the same kernel argument. Returns NULL if the
-// resulting place does not have shape `shape`.
+// Applies view operation f to a place and returns the resulting place, in the
+// same kernel argument. Returns NULL if the result does not have shape `shape`.
 const TensorPlace *place_along(Ctx *cx, const TensorPlace *was, Tup shape,
                                TensorView *f, const void *x);
 

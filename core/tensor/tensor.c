@@ -1,6 +1,6 @@
-// Views of tensors. Every operation uses the plain (inner) layout and moves the
-// iterator. Under a swizzle, the operation changes the offset inside the
-// swizzle instead. Thus a slice of a swizzled tensor is correct whatever
+// Views of tensors. Every operation changes the plain (inner) layout and moves
+// the iterator. If the tensor is swizzled, it changes the offset inside the
+// swizzle instead. Thus a slice of a swizzled tensor is correct whichever
 // address bits its traced coordinates change.
 #include "tensor/place.h"
 
@@ -35,8 +35,8 @@ typedef struct Check {
 } Check;
 
 // Returns a hint if coord contains all three values of a call such as
-// thread_idx(), or "". In Lua, such a call as the last item of a table adds
-// three items instead of one.
+// thread_idx(), or "". In Lua, such a call as the last entry of a table adds
+// three entries instead of one.
 static const char *three_values(Ctx *cx, Tup coord) {
   static const char *const names[] = {"thread_idx", "block_idx", "block_dim",
                                       "grid_dim"};
@@ -123,7 +123,7 @@ static Dim extent_of(Ctx *cx, Tup shape) {
 
 // Checks that the element at coord is inside the shape. If `claim` is NULL,
 // only reports whether all coordinates are known to be inside. Otherwise
-// appends an assertion for each coordinate. *claim says whether the access
+// appends an assertion for each coordinate; *claim tells whether the access
 // writes.
 static bool look(Ctx *cx, const Tensor *t, Tup shape, Tup coord,
                  const bool *claim) {
@@ -200,7 +200,7 @@ static Tensor advance(Ctx *cx, Tensor t, Dim o) {
 }
 
 // Returns t's origin after a slice. x is the offset of the slice's coordinate
-// in layout l, and o is the offset by which the iterator moves outside the
+// in layout l. o is the offset by which the iterator moves, apart from the
 // remaining layout. A swizzle repeats at multiples of its period.
 static Origin moved(Ctx *cx, Tensor t, Layout l, Tup x, Dim o) {
   Origin p = t.origin;
@@ -257,7 +257,7 @@ Tensor tensor_offset(Ctx *cx, Tensor t, Dim o) {
   return t;
 }
 
-// Slices t as if it had layout l: keeps the modes where coord has `_`, and
+// Slices t as if its layout were l: keeps the modes where coord has `_`, and
 // moves the iterator by the offset of the other coordinates.
 static Tensor sliced(Ctx *cx, Tensor t, Layout l, Tup coord) {
   t.l = l;
@@ -357,16 +357,16 @@ Tensor tensor_domain_offset(Ctx *cx, Tensor t, Tup coord) {
 enum { MAX_MODES = 32 };
 
 // The result of dividing a layout by a tile, as in zipped_divide: tile[i] and
-// rest[i] are the two parts of divided mode i. The modes that the tiler does
-// not cover follow in `rest`.
+// rest[i] are the two parts of divided mode i. Then the modes that the tiler
+// does not cover follow in `rest`.
 typedef struct Zipped {
   Layout tile[MAX_MODES], rest[MAX_MODES];
   int ntile, nrest;
 } Zipped;
 
 // Appends the extents of tiler t to b. Returns false if the tiler contains a
-// layout. Used for a tuple of extents that tiles a mode with fewer modes: the
-// tuple then means its compact layout.
+// layout. A tuple of extents may tile a mode that is less nested; the tuple
+// then stands for its compact layout.
 static bool put_extents(Ctx *cx, TupB *b, Tiler t) {
   if (t.kind != TILER_TUPLE) {
     if (t.extent) tupb_leaf(cx, b, *t.l.shape);
@@ -407,7 +407,7 @@ static int put_all(Ctx *cx, Layout *to, Layout l) {
 }
 
 // Divides the whole tensor by one layout. The result has the modes of the tile
-// and the modes of the rest.
+// and those of the rest.
 static Zipped zip_whole(Ctx *cx, Layout l, Tiler tiler) {
   Zipped z;
   Layout d = layout_logical_divide(cx, l, tiler);
@@ -594,7 +594,7 @@ Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
                  tensor_show(cx, &t), each);
       t.off = dim_quo(cx, dim_mul(cx, t.off, was), is);
     }
-    if (t.mem) {  // declare a second name of the memory, with the new type
+    if (t.mem) {  // declare another name of the memory, with the new type
       Ins m = *ir_get(ir_fn(cx), t.mem);
       m.type = (uint8_t)type;
       m.src = 0;
@@ -624,7 +624,7 @@ void tensor_print(Ctx *cx, Tensor t, Buf *out) {
 // ---- visibility ----
 
 typedef struct Use {
-  Ctx *cx;       // NULL: only find out whether t has traced numbers
+  Ctx *cx;       // NULL: only tests whether t has traced numbers
   uint32_t born;
   bool quiet;    // set `bad` instead of failing
   bool any, bad;

@@ -1,18 +1,18 @@
-// Tensors: an iterator (memory object + offset, or coordinates) with a layout.
-// Traced tensors name a memory object of the IR, and host tensors name a
-// buffer.
+// Tensors: an iterator (memory object and offset, or coordinates) with a
+// layout. A traced tensor refers to a memory object of the IR, and a host
+// tensor to a buffer.
 #ifndef CUTE_TENSOR_H
 #define CUTE_TENSOR_H
 
 #include "layout/algebra.h"
 
 // The position of a swizzled tensor's slice in the whole tensor: the slice's
-// iterator is at element off + sw(at) of the whole tensor. The slice's layout
-// does not show this position if the slice is plain, or if part of its offset
+// iterator is at element off + sw(at) of the whole tensor. The slice's own
+// layout does not tell this position if it is plain, or if part of its offset
 // is outside the swizzle.
 typedef struct Origin {
-  // ORIGIN_LAYOUT: the slice's layout shows the position. ORIGIN_SWIZZLED: sw,
-  // at and off give it. ORIGIN_LOST: it is unknown.
+  // ORIGIN_LAYOUT: the slice's layout tells the position. ORIGIN_SWIZZLED: sw,
+  // at and off tell it. ORIGIN_LOST: it is unknown.
   enum { ORIGIN_LAYOUT, ORIGIN_SWIZZLED, ORIGIN_LOST } kind;
   Swizzle sw;
   int64_t at;
@@ -54,19 +54,19 @@ Tensor tensor_with_layout(Tensor t, Layout l);
 // Returns t's iterator as a tensor of one element. The element's address
 // includes t's swizzle at the position of t in the whole tensor.
 Tensor tensor_iterator(Ctx *cx, Tensor t);
-// Returns a tensor at the position that t's iterator has before the swizzle is
-// applied, with a layout without the swizzle.
+// Returns a tensor without the swizzle, at the position of t's iterator before
+// the swizzle is applied.
 Tensor tensor_unswizzled(Ctx *cx, Tensor t);
-// make_tensor(t.iterator, l). If t is swizzled and layout l is not, t's swizzle
+// make_tensor(t.iterator, l): if t is swizzled and layout l is not, t's swizzle
 // is applied to the addresses.
 Tensor tensor_view(Ctx *cx, Tensor t, Layout l);
 // Fails if an offset of o elements is larger than any memory.
 void tensor_check_reach(Ctx *cx, Dim o);
-// Moves the iterator by o elements. For a swizzled layout, the offset inside
-// the swizzle moves.
+// Moves the iterator by o elements, in a swizzled layout the offset inside the
+// swizzle.
 Tensor tensor_offset(Ctx *cx, Tensor t, Dim o);
-// domain_offset(coord, t): returns t shifted so that its coordinate 0 is what
-// was at coord.
+// domain_offset(coord, t): returns t shifted so that its coordinate 0 is the
+// former coordinate coord.
 Tensor tensor_domain_offset(Ctx *cx, Tensor t, Tup coord);
 // Returns zipped_divide(t, select(tiler, proj))[_, coord]. proj is NULL or a
 // tuple with 1 for each mode to use and DIM_ANY (X) for each mode to drop.
@@ -82,7 +82,7 @@ Tup tensor_coord(Ctx *cx, Tensor t, Tup coord);
 // Fails with ERR_ARG if coord does not match t's profile, or is static and out
 // of bounds. `_` is allowed anywhere.
 void tensor_check_coord(Ctx *cx, const Tensor *t, Tup coord);
-// Does the same as tensor_check_coord for a coordinate of a vector.
+// Checks a coordinate of a vector like tensor_check_coord.
 void tensor_check_index(Ctx *cx, Tup shape, Tup coord);
 bool tup_has_any(Tup coord);  // whether coord contains `_`
 
@@ -107,8 +107,8 @@ Tensor tensor_partial_ok(Ctx *cx, Tensor t);
 void tensor_claim(Ctx *cx, const Tensor *t, Tup coord, bool write);
 Ref tensor_load(Ctx *cx, Tensor t, Tup coord);
 void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value);
-// These functions load or store all n = tensor_count(t) elements in
-// colexicographic order, with the widest possible accesses.
+// Load or store all n = tensor_count(t) elements in colexicographic order, with
+// the widest possible accesses.
 void tensor_load_all(Ctx *cx, Tensor t, Ref *out);
 void tensor_store_all(Ctx *cx, Tensor t, const Ref *in);
 // Reports whether the offsets of static layout l are a permutation of 0 to size
@@ -116,11 +116,11 @@ void tensor_store_all(Ctx *cx, Tensor t, const Ref *in);
 bool tensor_dense(Ctx *cx, Layout l);
 // Reports whether offsets in l need more than 32 bits.
 bool tensor_wide(Ctx *cx, Layout l);
-// Returns the static number of t's elements. Fails with ERR_STATIC if the
-// number is not static. `what` names the caller in the message.
+// Returns the number of t's elements. Fails with ERR_STATIC if the number is
+// not static. `what` names the caller in the message.
 int64_t tensor_count(Ctx *cx, const Tensor *t, const char *what);
-// Options of a vectorized element-wise copy (autovec_copy), whose predicate is
-// NULL or a tensor of bools.
+// Options of a vectorized element-wise copy (autovec_copy). Its predicate is a
+// tensor of bools, or NULL.
 typedef struct CopyHow {
   int64_t max_bits;
   // The user guarantees that pointers, traced offsets and traced strides are
@@ -137,8 +137,8 @@ void tensor_print(Ctx *cx, Tensor t, Buf *out);
 const char *tensor_show(Ctx *cx, const Tensor *t);
 // Fails with ERR_REGION if t's memory or a traced number of t is not visible at
 // the current point of the kernel, or was created by an instruction whose
-// number (Ins.birth) is higher than `born`. In the latter case t belongs to an
-// earlier trace of a loop's body.
+// number (Ins.birth) is above `born`: t then belongs to an earlier trace of
+// a loop's body.
 void tensor_use(Ctx *cx, const Tensor *t, uint32_t born);
 // Reports whether tensor_use would succeed.
 bool tensor_usable(Ctx *cx, const Tensor *t, uint32_t born);
@@ -156,8 +156,9 @@ typedef struct TensorMarks {
   int64_t shape[TENSOR_MAX_MARKS];
   int64_t stride[TENSOR_MAX_MARKS];
   int64_t align;  // assumed_align in bytes; 0: the memory's alignment
-  bool symbolic;  // the tensor has no memory; dynamic leaves are `_`
-  bool wide;      // symbolic tensors: offsets need 64 bits
+  // whether the tensor has no memory; its dynamic leaves are `_`
+  bool symbolic;
+  bool wide;      // for symbolic tensors: whether offsets need 64 bits
   // Numbers of the symbols that stand for dynamic extents and strides; 0: no
   // symbol. Extents and strides with the same symbol are equal at run time.
   uint32_t shape_symbol[TENSOR_MAX_MARKS], stride_symbol[TENSOR_MAX_MARKS];

@@ -11,9 +11,9 @@
 enum { MAX_WALK = 256 };
 enum { SRC, DST, PRED, SIDES };
 
-// A loop over elements of three sides: the source, the destination and the
-// predicate. Each iteration moves by d[s] elements in the memory of side s, and
-// by `step` in the linear index.
+// A loop over elements of three sides: source, destination and predicate. Each
+// iteration moves by d[s] elements in the memory of side s, and by `step` in
+// the linear index.
 typedef struct Loop {
   int64_t n, step;  // n: iterations
   Dim d[SIDES];
@@ -23,7 +23,7 @@ typedef struct Loop {
 // false if the layouts have no common loops, as with extents 2x3 and 3x2.
 typedef struct Walk {
   Loop loop[MAX_WALK];
-  Loop run[MAX_WALK];  // loops that were merged into loop[0], in its order
+  Loop run[MAX_WALK];  // the loops that were merged into loop[0], in its order
   int n, runs, sides;
   bool ok;
   bool promised;  // whether traced offsets and strides count as aligned
@@ -109,7 +109,7 @@ static int64_t gather_run(Walk *w, int *rest) {
       memmove(&w->loop[at], &w->loop[at + 1], (size_t)(w->n - at) * sizeof l);
     }
     run *= l.n;
-    at = 0;  // loop 0 covers the elements found so far: search what follows
+    at = 0;  // loop 0 covers the run so far: search for a loop that extends it
   }
   return run;
 }
@@ -120,8 +120,8 @@ static int64_t limit(int64_t v, int64_t by) {
   return by < v ? by : v;
 }
 
-// Returns the known divisor of d. A traced d counts as divisible by everything
-// (0) if the user guarantees alignment.
+// Returns the known divisor of d. If the user guarantees alignment, a traced d
+// counts as divisible by everything (0).
 static int64_t divisor(Ctx *cx, const Walk *w, Dim d) {
   return w->promised && !dim_static(d) ? 0 : dim_div(cx, d);
 }

@@ -11,9 +11,9 @@
 
 // ---- allocation ----
 
-// Returns the number of elements of memory that layout l needs. A swizzle
-// permutes elements within blocks of a power of two, so the number is rounded
-// up. Stores the number of elements before the element at offset 0 in *below.
+// Returns the number of elements of memory that layout l needs. The number is
+// rounded up for a swizzle, which permutes elements within blocks of a power of
+// two. Stores the number of elements that are before offset 0 in *below.
 static int64_t reach(Ctx *cx, Layout l, const char *what, Dim *below) {
   Layout in = layout_inner(l);
   const Swizzle *sw = layout_swizzle(l);
@@ -73,7 +73,8 @@ Ref tensor_make_peer(Ctx *cx, Ref mem, Ref rank) {
   int own = dtype_bits(m.type), bits = dtype_bits((DType)i->type);
   m.space = SP_DSMEM;
   m.name = m.layout = 0;
-  m.count = m.count * own / bits;  // now in elements of the view's type
+  // count elements of the view's type from here on
+  m.count = m.count * own / bits;
   m.type = (DType)i->type;
   return ir_mem_of(cx, fn, m, mem, rank);
 }
@@ -112,12 +113,12 @@ static bool strides_tie(Ctx *cx, Layout l) {
   return false;
 }
 
-// Returns a register fragment with a register for each element. CuTe's order by
-// strides would give modes with equal strides (as in a matrix of one column)
-// the same registers. Such a layout gets a compact fragment instead.
+// Returns a register fragment with one register for each element. Modes with
+// equal strides (as in a matrix of one column) would get the same registers in
+// CuTe's order by strides, so such a layout gets a compact fragment.
 Tensor tensor_make_like(Ctx *cx, DType t, Layout l) {
   Layout f = l;
-  // Basis strides have no order, so the fragment is compact.
+  // The fragment is compact, because basis strides have no order.
   bool coords = l.outer && layout_has_basis(l);
   if (!coords) f = layout_fragment_like(cx, l);
   if (coords || strides_tie(cx, f)) f = layout_compact(cx, l.shape);
@@ -168,9 +169,9 @@ static Ref offset_ref(Ctx *cx, const Tensor *t, Dim o) {
 
 // ---- registers at a traced index ----
 
-// The registers that a traced coordinate of a fragment may select: n registers
-// of mem, `step` registers apart, from register `first` on. The run-time index
-// `at` selects one of the n.
+// The registers among which a traced coordinate of a fragment selects: n
+// registers of mem, `step` registers apart, from register `first` on. The
+// run-time index `at` selects one of the n.
 typedef struct Span {
   Ref mem;
   int64_t first, n, step;
@@ -197,7 +198,7 @@ static Span span_of(Ctx *cx, const Tensor *t, Tup coord) {
   put_open(cx, &b, coord);
   Layout l = layout_slice(cx, t->l, tupb_done(cx, &b), &base);
   base = dim_add(cx, t->off, base);
-  // The registers start at a traced position: all may be selected.
+  // If the registers start at a traced position, any may be selected.
   if (!dim_static(base)) return s;
   s.first = dim_value(base) - dim_value(layout_below(cx, l));
   s.n = dim_value(layout_cosize(cx, l));
@@ -225,7 +226,7 @@ static void register_store(Ctx *cx, Ref mem, int64_t at, Ref value) {
 }
 
 // Returns a contiguous span for s. If s has few registers that are not
-// adjacent, copies them to a new fragment. If s has many, also takes in the
+// adjacent, copies them to a new fragment. If s has many, includes the
 // registers between them.
 static Span gathered(Ctx *cx, const Tensor *t, Span s) {
   if (s.step == 1) return s;

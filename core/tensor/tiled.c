@@ -35,9 +35,9 @@ static int sized(Ctx *cx, const char *name, const char *type, int bits) {
                                      type, bits, *type ? "_t" : ""));
 }
 
-// Returns the id of the copy atom `name` or, if `name` is a family such as
-// "UniversalCopy", of its atom for values of `bits` bits. Returns -1 if there
-// is none.
+// Returns the id of the copy atom `name`. If `name` is a family such as
+// "UniversalCopy", returns the id of its atom for values of `bits` bits.
+// Returns -1 if there is none.
 static int find_sized(Ctx *cx, const char *name, DType type, int bits) {
   int id = atom_copy_find(name);
   if (id >= 0 || strchr(name, '<')) return id;
@@ -127,7 +127,7 @@ static Dim atoms_of(Ctx *cx, const TiledMma *m, int i) {
   return layout_size(cx, layout_mode(cx, m->thr_vmnk, i + 1));
 }
 
-// Returns the extent of mode i that one instruction of each atom covers.
+// Returns the extent along mode i that one instruction of each atom covers.
 static Dim core_of(Ctx *cx, const TiledMma *m, int i) {
   return dim_mul(cx, dim_int(cx, shape_of(&m->atom, i)), atoms_of(cx, m, i));
 }
@@ -161,7 +161,7 @@ TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
                "is %" PRId64 " wide, not a multiple of the %" PRId64 " of %s",
                layout_text(cx, l), "MNK"[i], n, atom, a.row->name);
     int64_t all = dim_value(core_of(cx, &m, i));
-    // CuTe also allows a tile that only some atoms cover.
+    // Unlike CuTe, reject a tile that only some atoms cover.
     if (n % all && all % n)
       ctx_fail(cx, ERR_SHAPE, "make_tiled_mma: the permutation %s of mode %c "
                "is %" PRId64 " wide, not a multiple of the %" PRId64 " that %"

@@ -19,8 +19,7 @@ typedef struct CopyAtom {
   int id;
   const AtomCopy *row;
   DType type;          // type of the copied values
-  // number of bits that one instruction copies, or the maximum for autovec
-  // copies
+  // number of bits that one instruction copies; for autovec copies, the maximum
   int bits;
   unsigned hints;      // hints of global loads, such as HINT_PREFETCH
   // thr: layout of the atom's threads. src, dst, ref: layouts (thread,value) ->
@@ -31,7 +30,7 @@ typedef struct CopyAtom {
 // The tile of mode M, N or K of a TiledMma: `_`, an extent, or a layout.
 typedef struct TiledPerm {
   enum { PERM_ANY, PERM_INT, PERM_LAYOUT } kind;
-  Layout l;            // the layout; an extent n is stored as n:1
+  Layout l;            // the tile's layout; an extent n is stored as n:1
 } TiledPerm;
 
 typedef struct TiledMma {
@@ -44,13 +43,13 @@ typedef struct TiledMma {
 enum { TILED_MODES = 4 };
 typedef struct TiledCopy {
   CopyAtom atom;
-  Layout tv;           // TiledLayout_TV: (thread,value) -> element of the tile
-  Layout tiler[TILED_MODES];  // Tiler_MN: a tile for each mode
+  Layout tv;  // TiledLayout_TV of CuTe: (thread,value) -> element of the tile
+  Layout tiler[TILED_MODES];  // Tiler_MN of CuTe: a tile for each mode
   // for each mode: whether the tile is an integer n, which prints as n and not
   // as n:1
   bool tiler_int[TILED_MODES];
   int ntiler;
-  // the operand ('A', 'B') of the tiled MMA from which the copy was made, if A
+  // 'A' or 'B': the operand of a tiled MMA for which the copy was made, if A
   // and B differ in their layouts; 0: another copy
   char operand;
 } TiledCopy;
@@ -88,8 +87,8 @@ Tup tiled_mma_shape(Ctx *cx, const TiledMma *m, char which, Tup shape);
 // is compact by shape for C, and in the order of l's strides for A and B.
 Layout tiled_mma_fragment(Ctx *cx, const TiledMma *m, char which, Layout l);
 DType tiled_mma_type(const MmaAtom *a, char which);
-// make_fragment_A, _B, _C: returns the register layout for a partition
-// (V,Rest0,Rest1,..).
+// make_fragment_A, _B, _C: returns the register layout of a fragment for a
+// partition (V,Rest0,Rest1,..).
 Layout tiled_mma_make_fragment(Ctx *cx, const MmaAtom *a, char which,
                                Layout part);
 Layout tiled_mma_tv(Ctx *cx, const TiledMma *m, char which);
@@ -132,11 +131,11 @@ TiledCopy tiled_copy_tv(Ctx *cx, CopyAtom a, Layout tv, Tup tiler);
 TiledCopy tiled_copy_cotiled(Ctx *cx, CopyAtom a, Layout tv, Layout data);
 TiledCopy tiled_copy_of_mma(Ctx *cx, CopyAtom a, const TiledMma *m, char abc);
 TiledCopy tiled_copy_of_copy(Ctx *cx, CopyAtom a, const TiledCopy *c,
-                             char which);  // 'S' source, 'D' destination
+                             char which);  // 'S': source; 'D': destination
 TiledCopy tiled_copy_c_atom(Ctx *cx, CopyAtom a, const TiledMma *m);
 int64_t tiled_copy_size(Ctx *cx, const TiledCopy *c);  // number of threads
-// Partitions of the source (which: 'S') or the destination ('D'). tidfrg
-// returns (thr,(FrgV,FrgX),(RestM,RestN,...)).
+// Partition the source (which: 'S') or the destination ('D'). tidfrg returns
+// (thr,(FrgV,FrgX),(RestM,RestN,...)).
 Layout tiled_copy_tidfrg(Ctx *cx, const TiledCopy *c, char which, Layout l);
 Tensor tiled_copy_partition(Ctx *cx, const TiledCopy *c, char which, Tensor t,
                             Dim thr);

@@ -28,7 +28,8 @@ typedef struct Copy {
   const Tensor *src, *dst, *pred;
   int64_t nsrc, ndst;    // values that an instruction copies for each thread
   Layout pred_v, pred_rest;
-  // atom: index of the current atom in V. rest: index in the rest modes.
+  // atom: index of the current atom in V. rest: current index in the rest
+  // modes.
   int64_t atom, rest;
   int64_t atoms;         // number of atoms in V
 } Copy;
@@ -104,7 +105,7 @@ static void emit_move(const Copy *k, Op op, Layout s, Dim so, Layout d,
   if (pred) place_claim_ends(cx, k->dst, first, last, true, pred);
   unsigned flags = k->a->row->flags | k->a->hints;
   if (!pred) flags &= ~(unsigned)CPF_ZFILL;
-  // Copies 256 bits at once if the atom allows it, otherwise in parts.
+  // Copies 256 bits at once if the atom supports it, otherwise in parts.
   bool whole = bits == 256 && k->a->row->ptx;
   int64_t step = bits > 128 && !whole ? 128 / dtype_bits(k->src->type)
                                       : k->nsrc;
@@ -240,8 +241,8 @@ static void store_word(const Copy *k, uint32_t at, Ref word) {
 }
 
 // Transposes a 2x2 block of words between each two lanes l and l ^ num, where
-// num is the field of the atom's row. Exchanges the second word of the lower
-// lane and the first word of the upper lane.
+// num is a field of the atom's row. Exchanges the second word of the lower lane
+// with the first word of the upper lane.
 static void emit_shuffle(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
   Fn *fn = ir_fn(cx);
@@ -480,7 +481,7 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
     return;
   }
   CopyHow how = {.max_bits = a->bits > 128 ? 128 : a->bits, .hints = a->hints,
-    // A DefaultCopy does not promise that traced offsets are aligned.
+    // DefaultCopy does not guarantee that traced offsets are aligned.
     .promised = a->row->flags & CPF_PROMISED};
   if (!pred) {
     tensor_copy(cx, src, dst, NULL, how);

@@ -236,8 +236,8 @@ static Tensor part(Ctx *cx, Tensor t, const void *x) {
   int rank = layout_rank(t.l);
   Tensor all = tensor_with_layout(t, tiled_copy_tidfrg(cx, c, which, t.l));
   if (dim_static(thr) && dim_value(thr) >= tiled_copy_size(cx, c)) {
-    // A thread index beyond the last thread continues in the last mode, as in
-    // every layout.
+    // As in every layout, a thread index beyond the last thread continues in
+    // the last mode.
     Layout tid = layout_mode(cx, layout_inner(all.l), 0);
     all = tensor_offset(cx, all, layout_eval(cx, tid, tup_leaf(cx, thr)));
     thr = dim_int(cx, 0);
@@ -274,7 +274,7 @@ static Layout retiled(Ctx *cx, const TiledCopy *c, int64_t v, Tup *by) {
     for (int i = 0; i < c->ntiler; i++) mode[i] = c->tiler[i].shape;
     Tup shape = tup_pack(cx, mode, c->ntiler);
     Layout inv = layout_with_shape(cx, layout_right_inverse(cx, c->tv), shape);
-    // (m,n) -> index of the group of v values
+    // maps (m,n) to the index of a group of v values
     Layout mn = layout_upcast(cx, inv, tiled_copy_size(cx, c) * v);
     all = layout_logical_product(
       cx, values, tiler_layout(layout_right_inverse(cx, mn)));

@@ -61,7 +61,7 @@ static void set_modes(const Gemm *g, Part *o, const int mode[3]) {
 
 static void dispatch(Gemm *g) {
   // ab: rank of A and B; c: rank of C and D. mab, mc: positions of the modes of
-  // these operands (set_modes).
+  // these operands (see set_modes).
   static const struct { int ab, c; int mab[3], mc[3]; } form[] = {
     {1, 1, {0, -1, -1}, {0, -1, -1}},   // (V) x (V) => (V)
     {1, 2, {-1, 0, -1}, {-1, 0, 1}},    // (M) x (N) => (M,N)
@@ -275,8 +275,8 @@ static void outer(const Gemm *g, int64_t k) {
 
 // ---- gemm of a warpgroup, and with tensor memory ----
 
-// Checks that D and C are the same fragment. Checks that an operand is a tensor
-// of descriptors exactly if the instruction reads it from shared memory.
+// Checks that D and C are the same fragment, and that A and B are tensors of
+// descriptors exactly if the instruction reads them from shared memory.
 static void check_asynchronous(const Gemm *g) {
   const Part *o[2] = {&g->x, &g->y};
   Ctx *cx = g->cx;
@@ -312,7 +312,7 @@ static void asynchronous_gemm(Gemm *g) {
       for (int64_t m = 0; m < g->c.n[0]; m++)
         if (tensor) emit_async(g, OP_TCMMA, m, n, k, put_tensor);
         else emit_async(g, OP_WGMMA, m, n, k, put_operand);
-    // the products of later k blocks are added to the accumulators
+    // the products of later k blocks are always added
     g->accumulate = 0;
   }
 }
@@ -440,7 +440,7 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
   for (int i = 0; i < 4; i++) set_regs(&g, o[i], i);
   for (int64_t k = 0; k < g.x.n[1]; k++) {
     outer(&g, k);
-    g.c = g.d;  // the products of later k are added to D
+    g.c = g.d;  // the products of later k are added to D, not to C
   }
 }
 // SPDX-License-Identifier: MIT

@@ -19,7 +19,7 @@ TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
     int k = a->leaf[i];
     m.extent[i] = k < 0 ? 1 : dim_value(shape[k]);
     if (i == 0) continue;
-    // A mode with one element may have any stride: use 0, which every tensor
+    // A mode with one element may have any stride: encode 0, which every tensor
     // map accepts.
     int64_t stride = k < 0 || m.extent[i] == 1 ? 0 : dim_value(t->l.stride[k]);
     m.stride[i - 1] = stride * dtype_bits(a->type) / 8;
@@ -32,7 +32,7 @@ TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
 typedef struct Boxes {
   Ctx *cx;
   const TmaAtom *a;
-  // shared is NULL for a prefetch.
+  // the two tensors; for a prefetch, shared is NULL
   const Tensor *global, *shared;
   int64_t n;                      // number of boxes
 } Boxes;
@@ -109,9 +109,8 @@ static void check_swizzle(const Boxes *b, int64_t n) {
 }
 
 // Checks that the values of a box, which are contiguous in shared memory, have
-// the coordinates of the box in the order of the tensor map: its mode 0 varies
-// fastest. Another order means that shared memory has another layout than the
-// atom.
+// the coordinates of the box in the order of the tensor map, whose mode 0
+// varies fastest. If not, shared memory has another layout than the atom's.
 static void check_order(const Boxes *b) {
   Ctx *cx = b->cx;
   const TmaAtom *a = b->a;

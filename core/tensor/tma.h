@@ -1,6 +1,6 @@
-// Copy atoms of the copy engine (TMA). Through a tensor map, it copies boxes
-// between a tensor in global memory and shared memory. Bulk copies move
-// contiguous bytes without a map.
+// Copy atoms of the copy engine (TMA). A tensor map lets it copy boxes between
+// a tensor in global memory and shared memory. Bulk copies move contiguous
+// bytes without a map.
 #ifndef CUTE_TMA_H
 #define CUTE_TMA_H
 
@@ -21,9 +21,9 @@ typedef struct TmaAtom {
   // whether a load writes to several CTAs, which a mask selects
   bool multicast;
   uint16_t flags;      // flags BKF_*
-  int ctas;            // CTAs that share a tile, each copying a slice of a box
-  int64_t values;      // elements of a box, for all CTAs that share it
-  int64_t tile;        // elements of a CTA's tile
+  int ctas;  // number of CTAs that share a tile; each copies a slice of a box
+  int64_t values;  // number of elements of a box, for all CTAs that share it
+  int64_t tile;        // number of elements of a CTA's tile
   // the tensor map. Its address, extents and strides are filled in at each
   // launch.
   TensorMap map;
@@ -78,11 +78,11 @@ void tma_copy_send(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
 // ---- tensor maps in memory, each stored as 16 elements of 64 bits ----
 typedef struct MapPlace { Ref mem, off; } MapPlace;
 void tma_map_copy(Ctx *cx, const TmaAtom *a, MapPlace p);
-// Makes the map at p describe tensor t in global memory, whose leaves match the
+// Makes the map at p describe tensor t in global memory. t's leaves match the
 // atom's.
 void tma_map_update(Ctx *cx, const TmaAtom *a, const Tensor *t, MapPlace p);
-// Implements prefetch(): copies the boxes that `src`, a tensor of coordinates,
-// selects into L2. If src is NULL, prefetches the tensor map instead.
+// Implements prefetch(): prefetches into L2 the boxes that `src`, a tensor of
+// coordinates, selects. If src is NULL, prefetches the tensor map instead.
 void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src, Ref policy);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-enum { LANE = 1 << 16 };  // distance of two lanes in columns
+enum { LANE = 1 << 16 };  // distance of two lanes, as a number of columns
 
 // Appends the rest modes of a partition to the n layouts in `mode`, with
 // strides from `next` on in elements. halves: the first factor of 2 has the

@@ -33,7 +33,7 @@ static void tell_assumption(SimWarp *w, const SimIns *i, int l) {
   if (!f) return;
   f->assumed.wrong = true;
   f->assumed.slice = ((const SimClaim *)i->x)->slice;
-  // The accesses that follow from a wrong thread index are not reported, too.
+  // The accesses of a lane with a wrong thread index are not reported, too.
   w->cluster->stop |= f->assumed.slice;
   f->assumed.value = value_at(w, &t->value, l);
   f->assumed.lo = t->lo;
@@ -50,8 +50,8 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
   for (int k = 0; k < f->r.modes; k++) {
     const SimTold *t = &c->part[k];
     int64_t v = value_at(w, &t->value, l);
-    // A copy's assertion is about two elements, with coordinates v - lo and v.
-    // The coordinate that is out of range is reported.
+    // An assertion of a copy is about two elements, with coordinates v - lo and
+    // v. The coordinate that is out of range is reported.
     f->r.coord[k] = v < t->lo ? v - t->lo : v;
     f->extent[k] = t->limit.slot ? value_at(w, &t->limit, l)
                      : t->hi == INT64_MAX ? -1 : t->hi + 1;
@@ -60,7 +60,8 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
 
 // ---- layouts ----
 
-// A context for the check, which catches errors of the layout algebra.
+// A context for the check of a layout, which catches errors of the layout
+// algebra.
 typedef struct Try {
   jmp_buf env;
   ErrKind kind;
@@ -94,9 +95,9 @@ static const Dim *words_at(Ctx *cx, SimWarp *w, const SimClaim *c, int l) {
   return word;
 }
 
-// Writes to `text`, which has n bytes, how the layout that assertion c is about
-// differs from the correct layout. Returns false if the layout is correct, or
-// if it is unknown whether it is correct.
+// Writes to `text`, which has n bytes, how the layout in assertion c differs
+// from the correct layout. Returns false if the layout is correct, or if that
+// is unknown.
 static bool wrong_layout(SimWarp *w, const SimClaim *c, int l, char *text,
                          size_t n) {
   Try t = {.text = text, .n = n};

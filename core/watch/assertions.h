@@ -1,11 +1,10 @@
-// Assertions of a program (assertions.c).
+// Checks the assertions of a program (assertions.c).
 #ifndef CUTE_WATCH_ASSERTIONS_H
 #define CUTE_WATCH_ASSERTIONS_H
 
 #include "sim/claim.h"
 
-// Checks assertion i->x, a SimClaim, and reports the active lanes that violate
-// it.
+// Checks assertion i->x, a SimClaim, and reports active lanes that violate it.
 void assertions_check(SimWarp *w, const SimIns *i);
 
 #endif

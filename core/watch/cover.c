@@ -1,7 +1,7 @@
-// Finds parts of arguments that a launch never reads or stores, although
-// nothing in the kernel says that they are left out on purpose. Such a part
-// suggests a wrong coordinate of a tile, a step between tiles that exceeds the
-// tile, or too few blocks. A part is told only if all of these hold:
+// Finds parts of arguments that a launch never reads or stores, although no
+// code of the kernel omits them on purpose. Such a part suggests a wrong
+// coordinate of a tile, a step between tiles that exceeds the tile, or too few
+// blocks. A part is reported only if all of these conditions hold:
 // - The kernel reads the argument and does not write it, or the opposite. An
 //   atomic whose result is unused is a store.
 // - Data, scalar arguments and limits of the kernel do not decide the part
@@ -16,9 +16,8 @@
 //   is_gridded, is_short, is_rest or is_alone holds.
 // - Another tensor of the kernel has a mode of the same extent (for an output,
 //   the kernel reads that tensor), or the kernel compares with the extent.
-// - For an output, the inputs are not all read completely, or none of them has
-//   the extents of the stored part; for an input, the same of the outputs.
-// - Periodic gaps are no parts of records, one or more for each thread.
+// - The part is not that of a smaller tensor (is_part).
+// - Periodic gaps are not unused fields of records (is_record).
 // - A single block accesses more than the first part of a mode, or an address
 //   depends on the block.
 // - No other argument shares the memory.
@@ -37,7 +36,7 @@ static const SimMeant *meant_of(const SimProg *p) {
 
 // ---- recording ----
 
-// Returns the only argument with memory in area a, or -1 if there are several.
+// Returns the argument whose memory is in area a, or -1 if there are several.
 static int32_t owner(const SimProg *p, const SimArea *a) {
   int32_t found = -1;
   for (size_t k = 0; k < p->fn->arg.n; k++) {
@@ -49,7 +48,8 @@ static int32_t owner(const SimProg *p, const SimArea *a) {
   return found;
 }
 
-// Returns the number of words in a map that has a bit for each granule of a.
+// Returns the number of 64-bit words in a map that has one bit for each granule
+// of a.
 static size_t words_of(const SimArea *a) {
   return ((a->bytes >> a->shift) + 1) / 64 + 1;
 }
@@ -68,8 +68,8 @@ static bool is_partial(const Fn *fn, int32_t arg) {
   return false;
 }
 
-// Marks the arguments that the kernel reads. Atomics whose results it does not
-// use only store.
+// Marks the arguments that the kernel reads. An atomic whose result is unused
+// does not read.
 static void find_reads(const SimProg *p, bool *reads) {
   Operand o;
   for (uint32_t k = 0; k < p->nins; k++) {
@@ -102,8 +102,8 @@ void cover_start(Ctx *cx, SimProg *p) {
 
 // ---- the covered coordinates ----
 
-// An argument, its accessed elements, and for each coordinate of each mode the
-// bits HIT and MISSED: whether an element there was accessed, and whether one
+// An argument and its accessed elements. For each coordinate of each mode,
+// `seen` has the bits HIT, if an element there was accessed, and MISSED, if one
 // was not.
 enum { HIT = 1, MISSED = 2, MOST = 1 << 26 };
 typedef struct Cover {
@@ -146,8 +146,8 @@ static void visit(Cover *c) {
   }
 }
 
-// Allocates the records of the coordinates. Returns the number of elements of
-// the shape, or 0 if there are too many.
+// Allocates `seen`. Returns the number of elements of the shape, or 0 if there
+// are too many.
 static int64_t allocate(Ctx *cx, Cover *c) {
   int64_t size = 1;
   for (int k = 0; k < c->s.rank; k++) {
@@ -185,8 +185,8 @@ static int64_t product_of(const Cover *c, uint8_t bit) {
   return n;
 }
 
-// Collects the coordinates of a mode at which no element was accessed. With
-// `boxed`, collects those at which some element was not accessed.
+// Collects the coordinates of a mode at which no element was accessed, or with
+// `boxed` those at which some element was not accessed.
 static void ranges_of(const Cover *c, int mode, bool boxed, SimRanges *r) {
   const uint8_t *seen = c->seen[mode];
   int64_t n = c->s.size[mode], from = -1, last = -1;
@@ -197,7 +197,7 @@ static void ranges_of(const Cover *c, int mode, bool boxed, SimRanges *r) {
     if (in && from < 0) from = k;
     if (in || from < 0) continue;
     if (r->n == 1) r->period = from - last;
-    // the last range may end early or late, with the tensor
+    // the last range may be shorter or longer, as the tensor ends there
     int64_t length = r->to[0] - r->from[0] + 1;
     if (r->n)
       even &= from - last == r->period && (k == n || k - from == length);
@@ -220,8 +220,8 @@ static bool is_scalar(const SimProg *p, int64_t n) {
   return false;
 }
 
-// Reports whether another argument, which the kernel reads if `stored` is set,
-// has a mode of extent n.
+// Reports whether another argument has a mode of extent n. With `stored`, only
+// arguments that the kernel reads count.
 static bool is_shared(Ctx *cx, const SimProg *p, int32_t arg, int64_t n,
                       bool stored) {
   for (size_t k = 0; k < p->fn->arg.n; k++) {
@@ -236,8 +236,9 @@ static bool is_shared(Ctx *cx, const SimProg *p, int32_t arg, int64_t n,
   return false;
 }
 
-// Reports whether periodic gaps are parts of records: each thread accesses some
-// elements of its own records, at constant offsets, as fields of a struct.
+// Reports whether periodic gaps are fields of records that the kernel does not
+// access: each thread accesses some elements of its own records, at constant
+// offsets.
 static bool is_record(const Cover *c, const SimMeant *m, const SimRanges *r) {
   int k = 0;
   while (c->s.of[k] != r->mode) k++;
@@ -265,10 +266,10 @@ static bool lacks_end(Ctx *cx, const SimProg *p, int32_t k, int64_t n) {
   return lacks;
 }
 
-// Reports whether a guard seems to be too small by 1: the last coordinate of a
-// mode is left out, and so is that of each other argument with a mode of this
-// extent. If another one is accessed there, as in x[i + 1] - x[i], the guard is
-// meant.
+// Reports whether a bounds check seems to be too small by 1: the last
+// coordinate of a mode is omitted in this argument, and in each other argument
+// with a mode of this extent. If another argument is accessed there, as in x[i
+// + 1] - x[i], the check is intended.
 static bool is_one_less(Ctx *cx, const SimProg *p, int32_t arg,
                         const SimRanges *r) {
   bool other = false;
@@ -286,9 +287,9 @@ static bool is_one_less(Ctx *cx, const SimProg *p, int32_t arg,
   return other;
 }
 
-// Reports whether a limit of the kernel may leave out the coordinates from
-// `end` on. A limit that is the extent of another mode is taken as a mistake,
-// and so is_one_less.
+// Reports whether a limit in the kernel seems to omit the coordinates from
+// `end` on intentionally. A limit that equals the extent of another mode counts
+// as a mistake, and so does one that is too small by 1 (is_one_less).
 static bool is_limit(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                      const SimMeant *m, const SimRanges *r) {
   int64_t end = r->from[0];
@@ -300,18 +301,18 @@ static bool is_limit(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
   return !is_one_less(cx, p, arg, r);
 }
 
-// Returns the number of tiles in the extent, where the accessed coordinates are
-// the first tile. Returns 1 if they are anything else.
+// Returns the number of tiles in the extent, if the accessed coordinates are
+// the first tile; otherwise 1.
 static int64_t tiles_of(const SimRanges *r) {
-  enum { LEAST = 8 };  // smaller tiles are counted if there is no rest
+  enum { LEAST = 8 };  // minimum tile size, unless tiles divide the extent
   int64_t tile = r->from[0];
   bool end = r->n == 1 && r->to[0] == r->extent - 1;
   bool good = end && tile && (tile >= LEAST || r->extent % tile == 0);
   return good ? (r->extent + tile - 1) / tile : 1;
 }
 
-// Reports whether the extent has as many tiles of the accessed coordinates as a
-// loop around the accesses has iterations, or the grid blocks along x, y or z,
+// Reports whether the number of tiles (tiles_of) equals the number of
+// iterations of a loop around the accesses, or of blocks along x, y or z,
 // although no address depends on that loop, or on the block.
 static bool is_counted(const SimProg *p, const SimMeant *m,
                        const SimRanges *r) {
@@ -323,8 +324,8 @@ static bool is_counted(const SimProg *p, const SimMeant *m,
   return false;
 }
 
-// Returns the first and the last value of loop k of the accesses, which are
-// constants, in ascending order. Returns false if they are not known.
+// Returns the lowest and the highest value of the counter of loop k around the
+// accesses. Returns false if they are not constant.
 static bool values_of(const SimProg *p, const SimMeant *m, uint32_t k,
                       int64_t *first, int64_t *last) {
   const Ins *i = ir_get(p->fn, m->loop[k]);
@@ -337,8 +338,8 @@ static bool values_of(const SimProg *p, const SimMeant *m, uint32_t k,
   return *first < *last;
 }
 
-// Reports whether a loop around the accesses leaves out only the first tiles of
-// a mode: it begins after tile number 0, and its last tile is that of the mode.
+// Reports whether a loop around the accesses omits only the first tiles of a
+// mode: it begins after tile 0, and its last tile is the mode's last.
 static bool is_late(const SimProg *p, const SimMeant *m, const SimRanges *r) {
   int64_t gap = r->to[0] + 1, first, last;
   if (r->n != 1 || r->from[0] || gap < 2) return false;
@@ -352,8 +353,8 @@ static bool is_late(const SimProg *p, const SimMeant *m, const SimRanges *r) {
   return false;
 }
 
-// Reports whether a loop around the accesses has an iteration for each tile of
-// a mode, although only the last tile is left out.
+// Reports whether a loop around the accesses seems to have an iteration for
+// each tile of a mode, although the last tile is omitted.
 static bool is_early(const SimProg *p, const SimMeant *m, const SimRanges *r) {
   int64_t first, last;
   if (r->n != 1 || r->to[0] != r->extent - 1) return false;
@@ -366,8 +367,8 @@ static bool is_early(const SimProg *p, const SimMeant *m, const SimRanges *r) {
   return false;
 }
 
-// Reports whether a loop moves the accesses along a mode but no output's: it
-// computes sums over the mode.
+// Reports whether a loop moves the accesses along a mode, but no accesses to
+// outputs. Such a loop computes sums over the mode.
 static bool is_summed(const SimProg *p, int32_t arg, int mode) {
   const SimMeant *m = &meant_of(p)[arg];
   for (uint32_t k = 0; k < m->ends; k++) {
@@ -384,9 +385,9 @@ static bool is_summed(const SimProg *p, int32_t arg, int mode) {
 }
 
 // Reports whether a loop around the accesses has an iteration for each whole
-// tile of a mode, so that it leaves out the rest, which is no whole tile. The
-// loop begins at a block's index, or there is a single block. The kernel does
-// not compare with the beginning of the rest.
+// tile of a mode, so that it omits the rest. The loop begins at a block's
+// index, or there is a single block. The kernel does not compare with the
+// beginning of the rest.
 static bool is_rest(const SimProg *p, const SimMeant *m, const SimRanges *r) {
   int64_t from = r->from[0];
   bool one = p->nunit * (uint64_t)p->ncta == 1;
@@ -405,7 +406,7 @@ static bool is_rest(const SimProg *p, const SimMeant *m, const SimRanges *r) {
 }
 
 // Reports whether is_counted, is_late or is_summed holds for all modes with
-// ranges.
+// omitted ranges.
 static bool is_counted_all(const SimProg *p, const SimGap *g, int32_t arg) {
   for (int k = 0; k < g->n; k++)
     if (!is_counted(p, &meant_of(p)[arg], &g->of[k]) &&
@@ -415,24 +416,24 @@ static bool is_counted_all(const SimProg *p, const SimGap *g, int32_t arg) {
   return true;
 }
 
-// Reports whether the grid has as many blocks as the tensor has tiles of the
-// accessed coordinates, although no address depends on the block.
+// Reports whether the grid has as many blocks as the tensor has tiles
+// (tiles_of), although no address depends on the block.
 static bool is_gridded(const SimProg *p, const SimMeant *m, const SimGap *g) {
   int64_t tiles = 1;
   for (int k = 0; k < g->n; k++) tiles *= tiles_of(&g->of[k]);
   return tiles > 1 && !m->blocks && tiles == (int64_t)p->nunit * p->ncta;
 }
 
-// Reports whether the accesses to a mode step over the coordinates of a whole
-// block's threads, although the kernel compares with the extent.
+// Reports whether the accesses to a mode use every coordinate number k *
+// (threads of a block), although the kernel compares with the extent.
 static bool is_stride(const SimProg *p, const SimMeant *m,
                       const SimRanges *r) {
   return r->from[0] == 1 && r->period == p->nthread && p->nthread > 1 &&
          meant_bounds(m, r->extent);
 }
 
-// Reports whether the accesses leave out one or more coordinates for each
-// thread of a block, in steps of several times as many.
+// Reports whether the accesses omit, at regular distances, a range of a
+// multiple of the block's threads.
 static bool is_block_step(const SimProg *p, const SimRanges *r) {
   int64_t n = p->nthread;
   bool end = !r->from[0] && r->n <= SIM_RANGES &&
@@ -442,8 +443,8 @@ static bool is_block_step(const SimProg *p, const SimRanges *r) {
 }
 
 // Reports whether threads store only to the first elements of a mode, although
-// the kernel compares the thread's index with the extent. No address depends on
-// the block.
+// the kernel compares the thread's index with the extent, and no address
+// depends on the block.
 static bool is_short(const SimMeant *m, const SimRanges *r, bool stored) {
   return stored && r->from[0] && r->n == 1 && r->to[0] == r->extent - 1 &&
          !m->blocks && meant_guards(m, r->extent, LIMIT_THREAD);
@@ -457,8 +458,8 @@ static bool is_complete(const SimProg *p, int32_t k) {
                           .arg = &p->launch->arg[k]});
 }
 
-// Reports whether input `arg` is the only tensor that is not accessed
-// completely, although two others have a mode of extent n.
+// Reports whether input `arg` is the only tensor with omitted elements,
+// although two others have a mode of extent n.
 static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
   int same = 0;
   for (size_t k = 0; k < p->fn->arg.n; k++) {
@@ -474,7 +475,7 @@ static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
   return same > 1;
 }
 
-// Reports whether the ranges of a mode may be a mistake.
+// Reports whether the omitted ranges of a mode may be a mistake.
 static bool is_odd(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                    const SimGap *g, const SimRanges *r) {
   const SimMeant *m = &meant_of(p)[arg];
@@ -543,11 +544,10 @@ static uint32_t line_of(const SimProg *p, int32_t arg, bool stored) {
   return 0;
 }
 
-// Reports whether the accessed box is a copy of a whole tensor, or the part
-// that a whole tensor needs: the kernel reads all inputs of an output (or
-// stores all outputs of an input) completely, and one of them has the box's
-// extents. An example is a matrix that is stored into the corner of a larger
-// one.
+// Reports whether the accessed box is as large as another tensor that is
+// accessed completely: the kernel reads all inputs of an output (or stores all
+// outputs of an input) completely, and one of them has the extents of the box.
+// An example is a matrix that is stored into the corner of a larger one.
 static bool is_part(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                     bool stored) {
   bool found = false;

@@ -8,7 +8,7 @@
 // Begins to record which granules of the arguments the launch reads and stores.
 void cover_start(Ctx *cx, SimProg *p);
 // Writes to `gap` the parts of arguments that the launch never read or never
-// stored. Returns the number of these parts.
+// stored and that may be mistakes. Returns their number.
 int cover_find(Ctx *cx, SimProg *p, SimGap gap[SIM_GAPS]);
 
 static inline void cover_set(uint64_t *word, uint64_t bits) {

@@ -187,8 +187,8 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
     const Mem *m = &p->fn->mem.p[k];
     if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
     const SimMem *s = p->mem[m->ref];
-    // The report names the argument that contains the byte, or the raw pointer
-    // if no argument does.
+    // The report names the argument that contains the byte; if no argument
+    // does, the raw pointer.
     if (s && s->address) {
       f->r.mem = (int32_t)k;
       f->r.offset = (byte - area->p) * 8 / s->own;

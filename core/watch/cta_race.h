@@ -7,8 +7,9 @@
 // Allocates the records of accesses for each area of global memory, in
 // cx->scratch.
 void cta_race_start(Ctx *cx, SimProg *p);
-// Records that the lanes of mask read `bytes` bytes from byte at[lane] of m on,
-// or write the bytes at data + lane * stride. data is NULL if an atomic writes.
+// Records an access by the lanes of mask, each to `bytes` bytes from byte
+// at[lane] of m on. If the access writes, the bytes are at data + lane *
+// stride, or data is NULL if an atomic writes.
 void cta_race_access(SimWarp *w, const SimIns *i, const SimMem *m,
                      uint32_t mask, const int64_t *at, int bytes,
                      const uint8_t *data, int stride);

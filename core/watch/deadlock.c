@@ -1,9 +1,9 @@
-// Deadlocks. A stop is a place where warps wait. A stop depends on the stops of
-// those threads that could end the wait. The root cause is among the stops that
-// depend only on each other. The candidates are, from the most likely on: a
-// stop that no thread can end; the first wait of a producer for an empty stage,
-// whose parity is wrong; a phase with a wrong arrival count; a stop of
-// producers; a stop of consumers.
+// Explains deadlocks. A stop is a place where warps wait. A stop depends on the
+// stops of those threads that could end the wait. The root cause is among the
+// stops that depend only on each other. The candidates are, from the most
+// likely on: a stop that no thread can end; the first wait of a producer for an
+// empty stage, with the wrong parity; a phase with a wrong arrival count; a
+// stop of producers; a stop of consumers.
 #include "ir/operands.h"
 #include "sim/barrier.h"
 #include "sim/mbar.h"
@@ -18,13 +18,13 @@
 enum { MOST_STOPS = 64 };
 
 typedef struct Stop {
-  SimWarp *w;              // first warp that waits here
+  SimWarp *w;              // first warp that waits at the stop
   SimStuck how;
-  int bar;                 // STUCK_BARRIER: number of the barrier
+  int bar;                 // STUCK_BARRIER: number of the named barrier
   SimLack lack;
   int rank;  // a stop with a lower rank is more likely to be the cause
-  // mask of the stops on which this stop depends. It includes this stop if its
-  // own warps could end the wait.
+  // mask of the stops on which this stop depends, itself included if its own
+  // warps could end the wait
   uint64_t behind;
 } Stop;
 typedef struct Stops {
@@ -108,7 +108,7 @@ typedef struct Bring {
   bool own;
 } Bring;
 
-// Reports whether the mbarrier d->at may be in memory object m.
+// Reports whether the mbarrier at d->at may be in memory object m.
 static bool is_there(const Bring *d, const SimMem *m) {
   return (m->rank || d->own) && d->at >= m->base &&
          d->at < (int64_t)m->base + m->bytes;
@@ -192,8 +192,8 @@ static void judge_mbarrier(Stop *s, bool nobody) {
   bool some = b->missing < b->expected || b->begun;
   bool fills = warp_roles_fills(s->w);
   int64_t ahead = simmbar_ahead(s->w, b);
-  // A producer waits for an empty stage, and the readers ended: its waits are
-  // one ahead, because the first one passed at once.
+  // A producer waits for an empty stage, and the readers have ended. Its waits
+  // are one phase ahead, because the first wait did not block.
   bool last = nobody && b->early && !some && ahead == 1;
   if (simmbar_stays(s->w, false)) {
     s->lack = LACK_STAY;
@@ -273,8 +273,8 @@ static void put_cause_first(Stops *all) {
 
 // ---- reports ----
 
-// Reports a fault that says what the warps at stop s wait for, and which warps
-// are at s.
+// Reports a fault about stop s: what its warps wait for, and which warps they
+// are.
 static SimFault *tell(const Stop *s, int32_t mem, int64_t element,
                       uint64_t state, uint32_t src2) {
   SimCluster *c = s->w->cluster;

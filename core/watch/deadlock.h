@@ -4,8 +4,8 @@
 
 #include "sim/machine.h"
 
-// Reports what each warp waits for. It is called when no warp can run. The wait
-// that is the root cause is reported first.
+// Reports what each warp waits for, beginning with the root cause. Called when
+// no warp can run.
 void deadlock_tell(SimCluster *c);
 
 #endif

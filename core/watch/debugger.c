@@ -12,12 +12,12 @@
 #include "sim/wgmma.h"
 
 // The state of a watched element after the last executed instruction. clk and
-// src are the epoch and the line of the last write to the element, so that a
-// store of an equal value counts as a change.
+// src are the epoch and the line of the last write to the element: a store of
+// an equal value counts as a change, too.
 typedef struct SimKept {
   SimThere there;
-  // `bits` is the element's value. `cluster` is the number of the first CTA of
-  // the cluster whose shadow memory was read.
+  // `bits` is the element's value. `cluster` is the cluster whose shadow memory
+  // was read, as the number of its first CTA.
   uint64_t bits, cluster;
   uint32_t clk, src;
   uint16_t warp;
@@ -88,8 +88,8 @@ static SimThere registers(SimWarp *w, const SimMem *m, int64_t e, int lane,
   return there;
 }
 
-// Returns the address in the cluster's shared memory of the byte with element
-// e.
+// Returns the address of the byte that contains element e, in the cluster's
+// shared memory.
 static uint32_t shared_at(SimWarp *w, const SimMem *m, int64_t e, int lane) {
   uint32_t home = w->home;
   if (m->rank)
@@ -239,9 +239,9 @@ static bool is_met(const SimDebug *d, const SimPoint *p) {
   return d->i->src && (!w->line || !same_line(fn, w->line, d->i->src));
 }
 
-// Returns the number in the cluster of a warp that can access element e: the
-// warp e->warp of CTA e->cta, or warp 0 for global memory. Returns -1 if that
-// CTA is not in this cluster.
+// Returns the number in the cluster of a warp that can access element e: warp
+// e->warp of CTA e->cta, or warp 0 for global memory. Returns -1 if the CTA is
+// in another cluster.
 static int eye_of(const SimDebug *d, const SimElement *e) {
   const SimMem *m = mem_of(d, e->mem);
   bool all = m && m->space != SP_RMEM && m->space != SP_SMEM;
@@ -303,7 +303,7 @@ static SimAt changed_by(const SimDebug *d, int k) {
 }
 
 // Handles a stop condition that is met: stops, or with `recall` only records
-// it. Returns false if the run was not stopped.
+// the condition. Returns false if the run goes on.
 static bool meet(SimDebug *d, SimWhy why, int which) {
   d->met = why == WHY_CHANGE ? changed_by(d, which) : at_of(d, d->w, d->i);
   d->met.step = d->step;

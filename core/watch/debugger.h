@@ -2,10 +2,10 @@
 // every instruction. The debugger stops the run under given conditions, and
 // reads the state at a stop.
 //
-// The instructions of a run are numbered from 1 on, in the order in which the
-// simulator executes them. With a debugger, all clusters run on one host
-// thread. Runs with the same seed execute the same instructions, so a debugger
-// steps back by a new run to an earlier instruction.
+// The instructions of a run are numbered from 1 on, in the order of their
+// execution. With a debugger, all clusters run on one host thread. Runs with
+// the same seed execute the same instructions. To step back, the debugger
+// starts a new run, which stops at an earlier instruction.
 #ifndef CUTE_WATCH_DEBUGGER_H
 #define CUTE_WATCH_DEBUGGER_H
 
@@ -13,10 +13,10 @@
 
 // A breakpoint at a line, for all warps or for one warp.
 typedef struct SimPoint {
-  int64_t cta;             // CTA, counted cluster by cluster; -1: any
-  int warp;                // number of the warp in its CTA; -1: any
+  int64_t cta;             // CTA, counted cluster by cluster; -1: any CTA
+  int warp;                // number of the warp in its CTA; -1: any warp
   const char *file;        // chunk name, as in Fn.src
-  uint32_t line;           // line number; 0: any
+  uint32_t line;           // line number; 0: any line
   // whether to stop at each instruction of the line, not only at the first
   bool every;
 } SimPoint;
@@ -28,9 +28,9 @@ typedef struct SimElement {
   int warp, lane;          // the thread that owns the registers
 } SimElement;
 
-// The reason why a run stops. STEP: the instruction with step number `until` is
-// next. POINT: a breakpoint was met. CHANGE: a watched element changed, or its
-// value was stored to it again. FAULT: a new fault was found. END: a fault was
+// The reason why a run stops. STEP: the next instruction has step number
+// `until`. POINT: a breakpoint was met. CHANGE: a watched element changed, or a
+// store wrote its value again. FAULT: a new fault was found. END: a fault was
 // found at the end of a cluster.
 typedef enum SimWhy {
   WHY_STEP, WHY_POINT, WHY_CHANGE, WHY_FAULT, WHY_END
@@ -38,7 +38,7 @@ typedef enum SimWhy {
 
 // An instruction that a warp executed.
 typedef struct SimAt {
-  uint64_t step;           // step number; 0: none
+  uint64_t step;           // step number; 0: no instruction
   int64_t cta;
   int32_t block[3];
   int warp;                // number of the warp in its CTA
@@ -52,21 +52,20 @@ struct SimDebug {
   // Stop conditions, which the caller sets before the run and at every stop. If
   // `recall` is set, a condition that is met is recorded in `met` but does not
   // stop the run.
-  uint64_t until;          // the run stops before this step at the latest
+  uint64_t until;  // step number before which the run stops at the latest
   bool recall, faults;
   const SimPoint *point;
   int npoint;
   const SimElement *change;
   int nchange;
-  // Called at a stop. If it returns false, the run ends. It must not call
-  // longjmp.
+  // Called at a stop. If it returns false, the run ends. Must not call longjmp.
   bool (*stop)(SimDebug *d);
   void *ud;
   // The current stop.
   uint64_t step;
   SimWhy why;
   int which;               // index of the breakpoint or watchpoint that was met
-  // The instruction that last met a condition. If an element changed, it is the
+  // The instruction that last met a condition. For a changed element, it is the
   // instruction that wrote the element.
   SimAt met;
   bool over;               // whether the caller ended the run
@@ -104,14 +103,14 @@ typedef struct SimWarpAt {
   int warp;
   const char *state;
   // `src` is the line of the next instruction, or of the instruction at which
-  // the warp waits. `active` is the mask of active lanes.
+  // the warp waits. `active` is the mask of the warp's active lanes.
   uint32_t src, active;
   Ref ref;
   // number of the barrier or mbarrier at which the warp waits, or -1
   int bar, mbar;
   uint64_t count;          // number of instructions that the warp executed
-  // number of cp.async instructions and of other asynchronous operations in
-  // flight
+  // number of cp.async instructions in flight, and of other asynchronous
+  // operations
   int copies, agents;
 } SimWarpAt;
 SimWarpAt debugger_warp_at(const SimDebug *d, int k);

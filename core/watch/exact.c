@@ -1,10 +1,11 @@
-// Results that their type cannot hold: an index, such as that of a maximum,
-// that is rounded because it is converted to a float of 16 or 8 bits; sums and
-// products of i8 or i16 that wrap around; and sums of a loop in 16 bits that
-// are so large that the next addends do not change them.
+// Finds results that their type cannot represent: an index, such as that of a
+// maximum, that is rounded in a conversion to a float of 16 or 8 bits; sums and
+// products of i8 or i16 that wrap around; and 16-bit sums of a loop that are so
+// large that further addends do not change them.
 //
-// An index is computed from the indices of threads, blocks and loops. Loaded
-// data may decide which index is chosen, but no number is computed from data.
+// Here, an index is a value that is computed from the indices of threads,
+// blocks and loops. Loaded data may select an index, but is no part of its
+// value.
 #include "watch/exact.h"
 
 #include <math.h>
@@ -15,8 +16,8 @@
 #include "sim/regs.h"
 
 // Searches through the values from which a value is computed. met: for each
-// value, the number of the last search that met it. known: for each value where
-// a search began, what it found.
+// value, the number of the last search that visited it. known: for each value,
+// the result of the search that began there.
 typedef enum Found { FOUND_UNKNOWN, FOUND_INDEX, FOUND_OTHER } Found;
 typedef struct Search {
   const Fn *fn;
@@ -27,7 +28,7 @@ typedef struct Search {
 
 static void look(Search *s, Ref r);
 
-// Looks at all values that are written to a variable or an object.
+// Visits all values that are written to a variable or an object.
 static void look_at_writers(Search *s, Ref target) {
   const Fn *fn = s->fn;
   Operand o, v;
@@ -74,8 +75,8 @@ static void look(Search *s, Ref r) {
   }
 }
 
-// Reports whether value r is an index. Loads of one object, and reads of one
-// variable, share a search, because it visits all instructions.
+// Reports whether value r is an index. Loads of one object share a search, and
+// so do reads of one variable, because a search visits all instructions.
 static bool is_index(Ctx *cx, Search *s, Ref r) {
   size_t n = s->fn->ins.n;
   const Ins *i = ir_get(s->fn, r);
@@ -93,7 +94,7 @@ static bool is_index(Ctx *cx, Search *s, Ref r) {
   return s->known[r] == FOUND_INDEX;
 }
 
-// Reports whether addition r of 16-bit floats adds to a variable.
+// Reports whether addition r of 16-bit floats is added up in a variable.
 static bool is_sum(const Fn *fn, Ref r) {
   const Ins *i = ir_get(fn, r), *old = ir_get(fn, i->a[0]);
   if (old->op != OP_VGET) return false;
@@ -141,7 +142,7 @@ static void note_lane(SimWarp *w, const SimIns *i, int l) {
   if (exact_is_sum(i)) {
     v[1] = dtype_to_double(t, lane_bits(w, i->b, sim_wide(t), l));
     result = dtype_to_double(t, d);
-    // the result is recorded if it is the old sum
+    // a sum is recorded if the addition did not change it
     exact = result == v[0] && v[1] != 0 ? v[0] + v[1] : result;
   } else if (i->watch == WATCH_NARROW) {
     v[1] = (double)dtype_int(t, lane_bits(w, i->b, sim_wide(t), l));
@@ -161,7 +162,8 @@ static void note_lane(SimWarp *w, const SimIns *i, int l) {
 }
 
 const SimOrigin *exact_first(const SimOrigins *all) {
-  enum { FEW = 32 };  // additions that may leave a sum as it is
+  // maximum number of additions that may leave a sum unchanged without a report
+  enum { FEW = 32 };
   for (int k = 0; k < all->n; k++) {
     const SimOrigin *o = &all->at[k];
     if (!exact_is_sum(o->i) || o->count > FEW) return o;

@@ -14,8 +14,7 @@ void exact_note(SimWarp *w, const SimIns *i);
 static inline bool exact_is_sum(const SimIns *i) {
   return i->watch >= WATCH_SUMF16;
 }
-// Returns the first origin in the list `all` that is reported, or NULL if none
-// is reported.
+// Returns the first origin in the list `all` that must be reported, or NULL.
 const SimOrigin *exact_first(const SimOrigins *all);
 
 #endif

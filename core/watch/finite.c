@@ -1,10 +1,11 @@
-// NaNs and infinities. A result is recorded if it is a NaN or an infinity
-// although all operands of its operation are finite numbers, or if it is a NaN
-// and no operand is one, as in -inf - -inf. Infinities that a kernel writes as
-// constants, such as the first maximum of a softmax, are operands and never
-// recorded themselves. Many recorded results do no harm: exp(x) may be
-// infinite where 1 / (1 + exp(x)) is wanted. Therefore a launch is reported
-// only if all its inputs are finite and an output has a NaN or an infinity.
+// Finds the origins of NaNs and infinities. A result is recorded if it is a NaN
+// or an infinity although all operands of its operation are finite numbers, or
+// if it is a NaN and no operand is one, as in -inf - -inf. Infinities that a
+// kernel writes as constants, such as the first maximum of a softmax, are
+// operands and never recorded themselves. Many recorded results do no harm:
+// exp(x) may be infinite where 1 / (1 + exp(x)) is wanted. Therefore a launch
+// is reported only if all its inputs are finite and an output has a NaN or an
+// infinity.
 #include "watch/finite.h"
 #include "watch/undefined.h"
 
@@ -19,8 +20,8 @@
 
 // ---- rules ----
 
-// The bits of a NaN or infinity u, and of no number, satisfy
-// (u & mask) + add >= bit.
+// A test for NaNs and infinities: exactly their bits u satisfy (u & mask) + add
+// >= bit.
 typedef struct Pattern {
   DType type;
   uint32_t mask, add, bit;
@@ -101,14 +102,15 @@ bool finite_wanted(const Fn *fn) {
 // the result.
 typedef struct Guards {
   const Fn *fn;
-  bool *escapes;       // for each value: it has other uses than selections
-  bool *tested;        // whether a condition depends on an operand of a value
-  // for each value: the last selection whose condition, or whose value,
-  // depends on it
+  bool *escapes;  // for each value: whether it has uses other than selections
+  // for each value: whether a condition depends on an operand of the value
+  bool *tested;
+  // for each value: the last selection whose condition depends on it (decides),
+  // and the last whose value does (reaches)
   Ref *decides, *reaches;
 } Guards;
 
-// DEPTH, NEAR: depths of searches through operands
+// maximum depths of searches through operands
 enum { DEPTH = 6, NEAR = 3 };
 
 static void find_escapes(Guards *g) {
@@ -175,8 +177,8 @@ void finite_guards(Ctx *cx, SimProg *p) {
 
 // ---- recording ----
 
-// Adds n to the count of an origin of i's line and operation. Returns false if
-// there is none.
+// Adds n to the count of the origin that has i's line and operation. Returns
+// false if there is no such origin.
 static bool count_again(SimOrigins *all, const SimIns *i, bool nan,
                         uint64_t n) {
   for (int k = 0; k < all->n; k++) {
@@ -211,7 +213,8 @@ static void record(SimWarp *w, const SimIns *i, int l, int n, const double *v,
   o->result = result;
 }
 
-// Returns part p of value u, a number of i's operands or of its result.
+// Returns part p of value u, which is an operand or the result of i, as a
+// number.
 static double number(const SimIns *i, uint64_t u, DType t, int p) {
   if (i->op == OP_CVT && !dtype_is_float(t))
     return t == DT_U64 ? (double)u : (double)dtype_int(t, u);
@@ -240,8 +243,8 @@ static void note_lane(SimWarp *w, const SimIns *i, int l) {
   }
 }
 
-// Reports whether a result of i may be a NaN or infinity. Looks at the results
-// of all lanes, because a loop without branches is fast.
+// Reports whether a result of i may be a NaN or infinity. Tests the results of
+// all lanes, active or not, because a loop without branches is fast.
 static inline bool is_special(SimWarp *w, const SimIns *i) {
   const uint32_t *d = u32_at(w, i->d);
   if (i->watch > WATCH_E4M3) return true;
@@ -391,8 +394,8 @@ SimInputs *finite_make(Ctx *cx, const SimProg *p) {
   for (size_t k = 0; k < fn->mem.n; k++) {
     const Mem *m = &fn->mem.p[k];
     const LaunchArg *a = arg_of(p, m);
-    // If the kernel does not write the memory, the simulator searches the
-    // memory for NaNs and infinities after the run, if necessary.
+    // If the kernel does not write the memory, it is searched after the run, if
+    // necessary.
     if (a && fn->arg.p[m->arg].written) t->had[k] = specials(a, m->type);
   }
   return t;
@@ -435,7 +438,7 @@ const SimOrigin *finite_first(const SimProg *p, const SimInputs *t,
       continue;
     found |= specials(a, m->type);
   }
-  // Assumes that an infinity keeps its sign. A NaN may come from any origin.
+  // Assumes that an infinity keeps its sign. Any origin may lead to a NaN.
   for (int k = 0; k < all->n; k++)
     if (found & (HAS_NAN | kind_of(all->at[k].result))) return &all->at[k];
   return NULL;

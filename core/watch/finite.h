@@ -1,4 +1,5 @@
-// NaNs and infinities that operations make from finite operands (finite.c).
+// Finds NaNs and infinities that operations produce from finite operands
+// (finite.c).
 #ifndef CUTE_WATCH_FINITE_H
 #define CUTE_WATCH_FINITE_H
 
@@ -9,11 +10,11 @@
 typedef enum SimWatch {
   WATCH_NONE, WATCH_F32, WATCH_F16, WATCH_BF16, WATCH_E5M2, WATCH_E4M3,
   WATCH_F16X2, WATCH_BF16X2, WATCH_F64, WATCH_F32X2,
-  // results that must be exact (exact.h)
+  // rules for results that must be exact (exact.h)
   WATCH_INDEX, WATCH_NARROW, WATCH_SUMF16, WATCH_SUMBF16
 } SimWatch;
-// The enumerators are ordered: first rules for results that are one number in
-// one 32-bit word, then rules for results that are two numbers or two words.
+// First the rules for results of one number in one 32-bit word, then those for
+// results of two numbers or two words.
 CONSECUTIVE(6, 0, WATCH_E4M3);
 CONSECUTIVE(4, WATCH_F16X2, WATCH_F32X2);
 CONSECUTIVE(2, WATCH_E4M3, WATCH_F16X2);
@@ -21,7 +22,7 @@ CONSECUTIVE(4, WATCH_INDEX, WATCH_SUMBF16);
 CONSECUTIVE(2, WATCH_SUMF16, WATCH_SUMBF16);
 
 // Returns the rule for the results of instruction d, or WATCH_NONE if d cannot
-// make a NaN or infinity from finite operands.
+// produce a NaN or infinity from finite operands.
 SimWatch finite_rule(const SimIns *d);
 // Reports whether launches of function fn are watched for NaNs and infinities.
 // They are not if fn's inputs are unknown, or if every output either has a type
@@ -46,7 +47,8 @@ SimOrigin *finite_origin(SimWarp *w, SimOrigins *all, const SimIns *i, int l,
                          bool nan);
 
 typedef struct SimInputs SimInputs;
-// Examines the memory of the launch's arguments before the launch runs.
+// Called before the launch: looks for NaNs and infinities in the arguments'
+// memory.
 SimInputs *finite_make(Ctx *cx, const SimProg *p);
 void finite_merge(SimOrigins *all, const SimOrigins *more);
 // Returns the first origin whose NaN or infinity may have reached an output.
@@ -54,7 +56,7 @@ void finite_merge(SimOrigins *all, const SimOrigins *more);
 // or infinity.
 const SimOrigin *finite_first(const SimProg *p, const SimInputs *t,
                               const SimOrigins *all);
-// Returns what the sentence about an origin names.
+// Returns the facts about an origin that the report's sentence names.
 SimNonfinite finite_facts(const SimOrigin *o);
 
 #endif

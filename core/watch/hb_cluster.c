@@ -43,7 +43,7 @@ typedef struct Order {
 
 static Order *order_of(const SimCluster *c) { return c->own[OWN_HB_CLUSTER]; }
 
-// Returns the size in bytes of a vector clock.
+// Returns the size in bytes of a vector clock with an epoch for each actor.
 static size_t clock_bytes(const SimCluster *c) {
   return (size_t)c->prog->nactor * sizeof(uint32_t);
 }
@@ -54,9 +54,8 @@ static size_t threads(const SimCluster *c) {
   return (size_t)c->prog->nall * LANES;
 }
 
-// words returns the number of epochs in a row. word returns the index of the
-// epoch of actor u in a row. If u is a warp, this is the epoch of the warp's
-// lane 0.
+// words returns the number of epochs in a row. word returns the index in a row
+// of the epoch of actor u; for a warp, of the warp's lane 0.
 static size_t words(const SimProg *p) {
   return (size_t)(p->nall * (LANES - 1) + p->nactor);
 }
@@ -108,8 +107,8 @@ static void join(const SimCluster *c, uint32_t *to, const uint32_t *from) {
   for (size_t k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-// Joins `from` into row `to`. If `some` is false, `to` holds no valid clock
-// yet, so `from` is copied to it.
+// Joins `from` into row `to`. If `some` is false, `to` has no valid clock, and
+// `from` is copied to it.
 static void add(const SimCluster *c, uint32_t *to, bool some,
                 const uint32_t *from) {
   if (some) join(c, to, from);
@@ -136,8 +135,8 @@ static void spread(const SimProg *p, const uint32_t *vc, uint32_t *out) {
   for (int u = p->nall; u < p->nactor; u++) out[word(p, u)] = vc[u];
 }
 
-// Writes to out the row of everything that happens before lane l, including its
-// own accesses.
+// Writes to `out` the row of all that happens before lane l, and of its own
+// accesses.
 static void view(SimWarp *w, int l, uint32_t *out) {
   HbWarp *h = hb_of(w);
   SimCluster *c = w->cluster;
@@ -146,7 +145,7 @@ static void view(SimWarp *w, int l, uint32_t *out) {
   out[w->id * LANES + l] = w->clk;
 }
 
-// If lane 0's row holds for all lanes, copies it to every lane, so that single
+// If lane 0's row holds for all lanes, copies it to the other lanes, so that
 // lanes can differ.
 static void expand(SimWarp *w) {
   HbWarp *h = hb_of(w);
@@ -156,7 +155,7 @@ static void expand(SimWarp *w) {
   h->level = false;
 }
 
-// Records that the lanes of mask may have acquired something since their last
+// Records that the lanes of mask may have acquired something after their last
 // proxy fences.
 static void learn(SimWarp *w, uint32_t mask) {
   HbWarp *h = hb_of(w);
@@ -260,8 +259,7 @@ bool hb_cluster_holds(const SimProg *p, const SimPast *past, int actor,
          (past->rows && past->row[word(p, actor)] >= clk);
 }
 
-// Adds to `to` the accesses that the lanes of mask made up to the current
-// epoch.
+// Adds to `to` the own accesses of the lanes of mask, up to the current epoch.
 static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
   SimCluster *c = w->cluster;
   if (!make_past(c, to)) return;
@@ -294,8 +292,8 @@ static void join_words(uint32_t *to, const uint32_t *from, int n) {
   for (int k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-// Adds to `to` what the lanes of mask know of n actors from `first` on: the
-// actors' epochs. None of these actors is a warp.
+// Adds to `to` the epochs of n actors from `first` on that the lanes of mask
+// have acquired. None of these actors is a warp.
 static void give_actors(SimWarp *w, uint32_t mask, int first, int n,
                         uint32_t *to) {
   HbWarp *h = hb_of(w);
@@ -341,8 +339,7 @@ void hb_cluster_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch) {
   for (; mask; mask &= mask - 1) acquire(w, __builtin_ctz(mask), r);
 }
 
-// Makes the lanes of mask acquire `from`, where mask is only a part of the
-// warp.
+// Makes the lanes of mask, a part of the warp, acquire `from`.
 static void take_part(SimWarp *w, uint32_t mask, const SimPast *from) {
   SimCluster *c = w->cluster;
   if (!make_rows(c)) return;
@@ -395,8 +392,8 @@ uint32_t hb_cluster_epoch(SimWarp *w, int l, int u) {
 
 // ---- release and acquire ----
 
-// Returns the first row of granule g's location. If it has none, creates it if
-// `make` is set, and otherwise returns NULL.
+// Returns the first row of granule g's location record. If there is none,
+// creates it if `make` is set, and otherwise returns NULL.
 static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   Order *o = order_of(c);
   Shadow *s = shadow_of(c);

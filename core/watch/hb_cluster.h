@@ -5,16 +5,16 @@
 #include "sim/machine.h"
 #include "watch/own.h"
 
-enum { FENCES = 16 };  // number of proxy fences that are kept for a warp
+enum { FENCES = 16 };  // number of the latest proxy fences that a warp records
 
-// What happens before a warp.
+// The accesses that happen before a warp and its lanes, as vector clocks.
 typedef struct HbWarp {
-  uint32_t *vc;            // vector clock: what happens before all lanes
+  uint32_t *vc;  // vector clock: accesses that happen before all lanes
   // lanes that have a row (a vector clock) of each kind that hb_cluster.c lists
   uint32_t seen, pending, distant, fenced;
-  bool level;              // whether lane 0's row holds for all lanes
-  // masks of the lanes that executed a fence with GPU scope, and of the CTAs
-  // that are known to have started
+  bool level;              // whether lane 0's row is the row of all lanes
+  // masks: sent: lanes that executed a fence with GPU scope; started: CTAs that
+  // are known to have started
   uint32_t sent, started;
   SimWaited waited[GROUPS_COUNT];  // the last wait for groups of each kind
   // The latest proxy fences; number k is fence[k % FENCES]. spaces: 1 for
@@ -22,8 +22,8 @@ typedef struct HbWarp {
   // the fence
   struct { uint32_t clk, met, lanes, spaces; } fence[FENCES];
   uint32_t nfence;
-  // epochs that proxy fences cover: first for shared memory, then for global
-  // memory
+  // epochs that proxy fences cover: first those for shared memory, then for
+  // global memory
   uint32_t *proxied;
   // wider: lanes that executed a fence with cluster scope or wider. fresh:
   // lanes that acquired nothing since their proxy fence for shared, and for
@@ -34,7 +34,7 @@ static inline HbWarp *hb_of(const SimWarp *w) {
   return w->own[OWN_HB_CLUSTER];
 }
 
-// Orders all lanes of mask: accesses of each lane before this point happen
+// Orders all lanes of mask: accesses of any of them before this point happen
 // before later accesses of all of them.
 void hb_cluster_meet(SimWarp *w, uint32_t mask);
 // hb_cluster_give adds to `to` everything that happens before the lanes of
@@ -60,8 +60,8 @@ void hb_cluster_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
 // Reports whether the accesses that `lanes` of actor u made in epoch clk happen
 // before the current instruction of lane l of warp w.
 bool hb_cluster_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
-// Returns the last epoch of actor u, which is no warp, that happens before the
-// current instruction of lane l.
+// Returns the last epoch of actor u that happens before the current instruction
+// of lane l. u is not a warp.
 uint32_t hb_cluster_epoch(SimWarp *w, int l, int u);
 // Reports whether the accesses that `lanes` of actor u made in epoch clk happen
 // before the current instruction of at least one lane of warp w.
@@ -70,9 +70,9 @@ bool hb_cluster_some(SimWarp *w, int u, uint32_t lanes, uint32_t clk);
 // `rank`, according to happens-before.
 bool hb_cluster_runs(SimWarp *w, int l, int rank);
 // Record that lane l reads or writes granule g with a memory order. g is
-// NO_GRANULE for memory that is never written. keep: the write replaces a value
-// that its thread released or read, so acquires from the granule still acquire
-// the older releases.
+// NO_GRANULE for memory that is never written. keep: whether the write replaces
+// a value that its thread released or read; acquires from the granule then
+// still acquire the older releases.
 void hb_cluster_read(SimWarp *w, const SimIns *i, int l, int64_t g);
 void hb_cluster_write(SimWarp *w, const SimIns *i, int l, int64_t g, bool keep);
 // hb_cluster_view returns the vector clock of what happens before lane l, and

@@ -8,16 +8,16 @@
 // (Hint) from the thread to the snapshot. The edge holds from the thread's
 // current epoch on, for all threads that know that epoch.
 //
-// An access of another cluster happens before a thread if the thread can reach
-// a snapshot that covers the epoch of the access. A thread reaches the
-// snapshots of its own edges. From a snapshot, it reaches the snapshots of all
-// edges that the snapshot's cluster had when the snapshot was written.
+// An access of another cluster happens before a thread if the thread reaches a
+// snapshot that covers the epoch of the access. A thread reaches the snapshots
+// of its own edges. From a snapshot, it reaches the snapshots of all edges that
+// the snapshot's cluster had when the snapshot was written.
 //
-// Each granule (the narrowest access) records the last write. It also records
-// all accesses from the last weak write on. Strong accesses are unordered among
-// each other, so a thread that is ordered after one of them may not be ordered
-// after the others. Therefore the last strong access of each block and kind is
-// kept.
+// Each granule (the narrowest access) records the last write, and all accesses
+// from the last weak write on. Strong accesses are unordered among each other,
+// so a thread that is ordered after one of them may not be ordered after the
+// others. Therefore the record has the last strong access of each block and
+// kind.
 #include "watch/hb_grid.h"
 
 #include "ir/intrin.h"
@@ -31,7 +31,7 @@ enum { PAGE = 1024 };
 
 typedef struct Hint { uint32_t message, clk; uint16_t warp, lane; } Hint;
 // A proxy fence for global memory, which `lanes` of a warp executed together.
-// The snapshot `message` has what happens before it.
+// The snapshot `message` covers all that happens before the fence.
 typedef struct Proxy {
   uint32_t clk, lanes, message;
   uint16_t warp, lane;     // warp of the access; the lowest lane of `lanes`
@@ -50,7 +50,7 @@ typedef struct Message {
   // chain: number of the chain of all snapshots at this address. nth: position
   // in the chain.
   uint32_t chain, nth;
-  // next older snapshot of the same cluster in the chain; 0: none
+  // the older snapshot of the same cluster that is next in the chain; 0: none
   uint32_t prior;
   // unit: the snapshot's cluster. nhint: number of edges that this cluster had
   // when the snapshot was written.
@@ -64,30 +64,30 @@ typedef struct Message {
 } Message;
 
 typedef struct Touch {     // an access by lanes of a warp
-  // unit: index of the cluster, counted from 1; 0: unused
+  // unit: index of the cluster, counted from 1; 0: the entry is unused
   uint32_t unit, clk, lanes, src;
   uint32_t turn;  // position of the access in the order of all accesses
   uint16_t warp;
-  // narrow: strong with CTA scope
+  // narrow: whether the access is strong with CTA scope
   bool strong : 1, agent : 1, narrow : 1;
   bool wrote : 1, atomic : 1;
-  // draws: an atomic addition whose result is used; puts: stores a value that
-  // does not depend on the old one
+  // draws: whether it is an atomic addition whose result is used; puts: whether
+  // it stores a value that does not depend on the old one
   bool draws : 1, puts : 1;
 } Touch;
 
 typedef struct Reader { Touch by; uint32_t next; } Reader;
 struct SimPlace {
   Touch write;
-  // list of the reads, and of the writes before the last one
+  // list of the reads, and of the writes that precede the last one
   uint32_t others;
   uint32_t message;        // newest snapshot at this address
   // number (turn) of the last write that is not an atomic
   uint32_t cut;
 };
 
-// The last snapshot of a cluster in a chain. In an unused table entry, message
-// is 0.
+// The last snapshot of a cluster in a chain. message 0: an unused entry of the
+// table.
 typedef struct Last { uint64_t key; uint32_t message; } Last;
 
 typedef struct SimRelay {
@@ -124,7 +124,7 @@ static int lanes_of(const SimProg *p) { return p->nall * LANES; }
 
 // ---- snapshots ----
 
-// Returns the epoch of a thread up to which snapshot m covers its accesses.
+// Returns the last epoch of a thread that snapshot m covers.
 static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
   const uint32_t *r = relay_of(p)->word + m->word;
   if (m->full) return r[warp * LANES + lane];
@@ -133,8 +133,8 @@ static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
   return r[warp];
 }
 
-// Reports whether, in row r, all lanes of each warp have the same epoch. The
-// epoch of thread `own` is ignored.
+// Reports whether all lanes of each warp have the same epoch in row r, without
+// regard to thread `own`.
 static bool is_level(const SimProg *p, const uint32_t *r, uint32_t own) {
   for (int u = 0; u < p->nall; u++) {
     const uint32_t *w = r + u * LANES;
@@ -180,8 +180,8 @@ static bool keep_last(SimCluster *c, uint32_t k) {
   return true;
 }
 
-// Creates a snapshot for lane l with vector clock `row`, in front of snapshot
-// `next` in the chain. Returns 0 if memory is exhausted.
+// Creates a snapshot for lane l with vector clock `row`, in the chain before
+// snapshot `next`. Returns 0 if memory is exhausted.
 static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
                             uint32_t next) {
   SimCluster *c = w->cluster;
@@ -222,8 +222,8 @@ static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
   return n + 1;
 }
 
-// Reports whether the last snapshot of cluster `unit` in m's chain, at m or
-// older, covers epoch clk of a thread. If it does, the query need not walk the
+// Reports whether the last snapshot of cluster `unit` in m's chain, not newer
+// than m, covers epoch clk of a thread. If it does, the query need not walk the
 // chain.
 static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
                         int lane, uint32_t clk) {
@@ -308,9 +308,9 @@ static void drop_others(SimRelay *r, SimPlace *p) {
   p->others = 0;
 }
 
-// Reports whether two accesses by a warp are of the same kind. All reads are of
-// one kind, and all weak writes are of another kind. Strong writes are of the
-// same kind if they have the same effects.
+// Reports whether two accesses of one warp are of the same kind. All reads are
+// of one kind, and all weak writes of another. Strong writes are of one kind if
+// they have the same effects.
 static bool same_kind(const Touch *a, const Touch *b) {
   return a->unit == b->unit && a->warp == b->warp && a->agent == b->agent &&
          a->wrote == b->wrote && (!a->wrote || (a->strong == b->strong &&
@@ -359,8 +359,8 @@ static int kind_of(const Touch *t) {
   return (t->wrote ? WRITE : READ) + (t->strong ? STRONG : 0);
 }
 
-// Reports whether a report names access a first. It names the read first or,
-// for two writes, the write by the later block.
+// Reports whether access a is the first in a report: a read, or of two writes
+// that of the later block.
 static bool comes_first(const Touch *a, int how, const Touch *b, int other) {
   bool write = how & WRITE, its = other & WRITE;
   return write != its ? !write : a->unit > b->unit;
@@ -391,8 +391,8 @@ static void race(Access *x, int l, const Touch *me, const Touch *o) {
 }
 
 
-// Reports whether cluster `unit` executed a proxy fence that happens after
-// write o, and before an agent that lane l starts.
+// Reports whether cluster `unit` executed a proxy fence after write o and
+// before an agent that lane l starts.
 static bool fenced_by(SimWarp *w, int l, const Touch *o, uint32_t unit) {
   SimCluster *c = w->cluster;
   SimRelay *r = relay_of(c->prog);
@@ -460,7 +460,7 @@ static bool observed(SimWarp *w, int l, const SimPlace *p, const Touch *me,
 }
 
 // Reports whether access a draws a number from a counter and access b resets
-// that counter. If they are unordered, numbers may be drawn twice or lost.
+// this counter. If the two are unordered, numbers may be drawn twice or lost.
 static bool draws(const Touch *a, const Touch *b) {
   return a->strong && b->strong && a->draws && b->puts;
 }

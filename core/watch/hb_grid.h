@@ -1,4 +1,4 @@
-// Communicating clusters (hb_grid.c).
+// Happens-before between clusters that communicate (hb_grid.c).
 //
 // The result of a cluster may depend on other clusters of the launch if it
 // reads global memory with a memory order, or uses the result of an atomic.
@@ -10,17 +10,17 @@
 
 #include "sim/machine.h"
 
-void hb_grid_start(Ctx *cx, SimProg *p);  // if clusters communicate
+void hb_grid_start(Ctx *cx, SimProg *p);  // called if clusters communicate
 void hb_grid_free(SimProg *p);
 
-// Checks and records accesses to global memory. The lanes of mask read x->bytes
-// bytes at x->at[lane], or write the bytes at data + lane * stride. data is
-// NULL if an atomic writes.
+// Checks and records an access to global memory by the lanes of mask, each to
+// x->bytes bytes at x->at[lane]. If the access writes, the bytes are at data +
+// lane * stride, or data is NULL if an atomic writes.
 void hb_grid_access(Access *x, uint32_t mask, const uint8_t *data,
                     int stride);
 // Record that lane l reads or writes byte `at` of m with a memory order. keep:
-// the write replaces a value that its thread released or read, so acquires from
-// the byte still acquire the older releases.
+// whether the write replaces a value that its thread released or read; acquires
+// from the byte then still acquire the older releases.
 void hb_grid_read(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                   int64_t at);
 void hb_grid_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,

@@ -1,8 +1,8 @@
-// Livelock: detects warps that poll memory in vain. If a warp returns to a
-// former state, registers included, while memory is unchanged, it will return
-// to this state again and again. When all runnable warps do so, they are
+// Detects livelock: warps that poll memory in vain. A warp that returns to an
+// earlier state, registers included, while memory is unchanged, will return to
+// this state again and again. When all runnable warps do so, they are
 // deadlocked on flags. A loop that counts, or that reads a clock, never returns
-// to a former state.
+// to an earlier state.
 #include "watch/livelock.h"
 
 #include "ir/rows.h"
@@ -32,7 +32,7 @@ static uint64_t state_of(const SimWarp *w) {
   return h;
 }
 
-// Clears the value of instruction i, which the next iteration computes anew, so
+// Clears the value of instruction i, which the next iteration recomputes, so
 // that states can be compared.
 static void clear(SimWarp *w, const SimIns *i) {
   const Ins *from = ir_get(w->cluster->prog->fn, i->ref);
@@ -60,7 +60,7 @@ uint64_t livelock_state(SimWarp *w) {
 }
 
 void livelock_ask(SimWarp *w, const SimIns *i) {
-  enum { OFTEN = 16 };  // the state is compared after this many polls
+  enum { OFTEN = 16 };  // number of polls after which the state is compared
   SimCluster *c = w->cluster;
   SimPoll *s = &w->poll;
   uint64_t stamp = simmem_stamp(c);
@@ -177,8 +177,8 @@ static bool goes_on(SimWarp *w) {
   return false;
 }
 
-// Returns the number of scheduling steps after which w is in the same state
-// again if its next poll reads `a`, or 0 if that is unknown.
+// Tries the next poll of w as if it read `a`. Returns the number of scheduling
+// steps after which w is in the same state again, or 0 if that is unknown.
 static int turns_back(SimWarp *w, SimAsk *a, uint64_t hash) {
   enum { MOST = 8 };  // maximum number of scheduling steps
   uint32_t first = w->pc;
@@ -214,8 +214,8 @@ static DType type_of(const SimPoll *s) {
   return (DType)((const SimSide *)s->i->x)->type;
 }
 
-// Returns the host address of the value that w polls, or NULL if it is out of
-// bounds.
+// Returns the host address of the value that w polls, or NULL if the address is
+// out of bounds.
 static const uint8_t *asked(const SimWarp *w, const SimPoll *s) {
   const SimProg *p = w->cluster->prog;
   if (s->at < 0 || s->at + dtype_bits(type_of(s)) / 8 > s->m->bytes)
@@ -225,7 +225,7 @@ static const uint8_t *asked(const SimWarp *w, const SimPoll *s) {
   return w->cluster->smem + s->home + s->m->base + s->at;
 }
 
-// Fills in the last write of the polled bytes by this cluster.
+// Fills in the last write to the polled bytes by this cluster.
 static void find_writer(const SimWarp *w, const SimPoll *s, SimFault *f) {
   SimCluster *c = w->cluster;
   const SimProg *p = c->prog;

@@ -1,24 +1,25 @@
-// Livelock: warps that poll memory for a value that is never stored
-// (livelock.c).
+// Detects warps that poll memory for a value that is never stored (livelock.c).
 #ifndef CUTE_WATCH_LIVELOCK_H
 #define CUTE_WATCH_LIVELOCK_H
 
 #include "sim/machine.h"
 
-// Records a poll by w at instruction i that changed nothing.
+// Records that w polled memory at instruction i, and that nothing had changed.
 void livelock_ask(SimWarp *w, const SimIns *i);
 // Returns a hash of the state of w before an instruction of a loop, without
-// values that the loop computes anew. Returns 0 if w is in no loop.
+// values that the loop recomputes. Returns 0 if w is in no loop.
 uint64_t livelock_state(SimWarp *w);
-// Reports whether the innermost loop of w only loads and computes.
+// Reports whether the innermost loop of w has only loads and arithmetic.
 bool livelock_only_reads(const SimWarp *w);
-// Tries the next poll of w, a load or atomic in a loop, as if it read `a`. Then
-// restores w. Returns the number of scheduling steps after which w is in the
-// same state if memory does not change. Returns 0 if the poll passes or the
-// number is unknown. room: scratch of livelock_room bytes.
+// livelock_fails executes the next poll of w, a load or atomic in a loop, as if
+// it read `a`, and then restores w. Returns the number of scheduling steps
+// after which w is in the same state if memory does not change, or 0 if the
+// poll succeeds or the number is unknown. room: scratch memory of livelock_room
+// bytes.
 size_t livelock_room(const SimProg *p);
 int livelock_fails(SimWarp *w, const SimAsk *a, char *room);
-// Reports whether w polls in vain until other warps change memory.
+// Reports whether w polls in vain, so that only another warp's store can end
+// the polling.
 bool livelock_stuck(const SimWarp *w);
 // Reports whether w and u poll the same element.
 bool livelock_same(const SimWarp *w, const SimWarp *u);

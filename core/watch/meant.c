@@ -1,15 +1,15 @@
 // Finds the arguments that a kernel may access in part on purpose. A part that
-// is never read or stored suggests a mistake only if the kernel's code decides
-// the part, and the code has no limit for it. The part is taken as meant if an
-// address of the argument, or a condition or a loop around its accesses,
-// depends on
+// is never read or stored suggests a mistake only if the kernel's code alone
+// determines the part, and the code has no limit for it. The part counts as
+// intended if an address of the argument, or a condition or a loop around its
+// accesses, depends on
 // - data: values in global memory, clocks, inline PTX;
 // - a scalar argument of the kernel, unless a condition compares with it;
 // - the block, in a comparison with a number that is no bound of any argument:
 //   a bound is an extent, or a number that divides one (a number of tiles).
 //
-// Dependences are found by a forward pass over the function, which is repeated
-// until nothing changes because variables and registers are mutable.
+// A forward pass over the function finds dependences. It is repeated until
+// nothing changes, because variables and registers are mutable.
 #include "ir/intrin.h"
 #include "ir/operands.h"
 #include "layout/algebra.h"
@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-// What a value depends on. TICKET: the number of earlier atomics that added a
+// Inputs on which a value depends. TICKET: the result of atomics that add a
 // constant.
 enum { ON_DATA = 1, ON_SCALAR = 2, ON_BLOCK = 4, ON_LOOP = 8,
        ON_THREAD = 16, ON_TICKET = 32, FREE = ON_DATA | ON_TICKET,
@@ -30,19 +30,21 @@ typedef struct Meant {
   Ctx *cx;
   const SimProg *p;
   const Fn *fn;
-  uint8_t *on;       // what the value, the variable or the object depends on
-  bool *sizes;       // for each argument: whether it is a number of a layout
-  // The instructions that write a variable or a register object: a linked list
-  // for each. The BREAKIFs that leave a region: a linked list for each.
+  // the inputs on which the value, the variable or the object depends
+  uint8_t *on;
+  // for each argument: whether it is an extent or stride of a layout
+  bool *sizes;
+  // Linked lists: the instructions that write a variable or a register object
+  // (writer, next), and the BREAKIFs that leave a region (leaver, after).
   Ref *writer, *next;
   Ref *leaver, *after;
-  // mark of the last search that met the instruction, and number of searches
+  // number of the last search that visited the instruction; number of searches
   uint32_t *met, search;
-  // The arguments for which a condition or a region was searched: bit k % 64 of
-  // argument k.
+  // The arguments for which a condition or a region was searched: argument k
+  // has bit k % 64.
   uint64_t *done;
   SimMeant *all;     // an entry for each argument of the kernel
-  SimShape *shape;   // for each argument; rank 0: unknown
+  SimShape *shape;   // shape of each argument; rank 0: unknown
 } Meant;
 
 // ---- shapes ----
@@ -62,7 +64,7 @@ static bool put_shape(Ctx *cx, SimShape *s, Layout l) {
       if (d < 0 || extent < 1) return false;
       s->of[s->n] = k;
       s->step[s->n] = s->size[k];
-      // a mode of stride 0 reaches a single element
+      // a mode of stride 0 has a single element
       s->extent[s->n] = d ? extent : 1;
       s->stride[s->n] = d;
       s->size[k] *= s->extent[s->n];
@@ -102,7 +104,7 @@ int32_t meant_shape(Ctx *cx, const SimProg *p, int32_t k, SimShape *s) {
   return -1;
 }
 
-// Reports whether n is a bound of an argument: an extent, an extent less 1, or
+// Reports whether n is a bound of an argument: an extent, an extent minus 1, or
 // a number that divides an extent or the number of elements.
 static bool is_bound(const Meant *g, int64_t n) {
   if (n == 0 || n == INT64_MIN) return false;
@@ -140,7 +142,8 @@ static bool reads_hardware(const Ins *i) {
   return intrin_is_clock(id) || id == IN_WARPID;
 }
 
-// Returns what an instruction's result depends on besides its operands.
+// Returns the inputs on which an instruction's result depends besides its
+// operands.
 static uint8_t on_own(const Meant *g, const Ins *i) {
   Op op = (Op)i->op;
   if (op == OP_ARG) return on_arg(g, i);
@@ -156,12 +159,12 @@ static bool is_registers(const Meant *g, Ref r) {
   return r && ir_get(g->fn, r)->op == OP_RMEM;
 }
 
-// Reports whether an object is in the block's own memory.
+// Reports whether an object is in registers or in the block's shared memory.
 static bool is_own(const Meant *g, Ref r) {
   return is_registers(g, r) || (r && ir_get(g->fn, r)->op == OP_SMEM);
 }
 
-// Reports whether i is an atomic that adds a constant.
+// Reports whether i is an atomic that adds a constant, and so may draw tickets.
 static bool is_ticket(const Meant *g, const Ins *i) {
   if (i->op != OP_ATOMIC || (i->imm != AT_ADD && i->imm != AT_INC))
     return false;
@@ -200,8 +203,9 @@ static uint8_t on_result(const Meant *g, const Ins *i) {
   return on;
 }
 
-// Passes what instruction r depends on to its result and its targets. The
-// region around it depends on `control`. Returns whether something changed.
+// Passes the inputs of instruction r to its result and to what it writes.
+// `control`: the inputs of the region around it. Returns whether something
+// changed.
 static bool pass_on(Meant *g, Ref r, uint8_t control) {
   const Ins *i = ir_get(g->fn, r);
   uint8_t on = on_result(g, i);
@@ -239,7 +243,7 @@ static bool pass(Meant *g) {
 
 // ---- conditions ----
 
-// Adds limit n of a condition to m, unless m has it already.
+// Adds limit n of a condition to m, unless m has the limit.
 static void add_limit(Meant *g, SimMeant *m, int64_t n, SimLimit how) {
   for (uint32_t k = 0; k < m->n; k++)
     if (m->limit[k] == n && m->how[k] == how) return;
@@ -259,8 +263,8 @@ static void add_limit(Meant *g, SimMeant *m, int64_t n, SimLimit how) {
 
 static void see(Meant *g, SimMeant *m, Ref r, bool limits);
 
-// Adds the constants and the scalar arguments of a sum to the limits. Returns
-// whether one of them, or a number of a layout, is a bound.
+// Adds the constants and the scalar arguments of sum r to the limits. Returns
+// whether one of them is a bound, or an extent or stride of a layout.
 static bool add_terms(Meant *g, SimMeant *m, Ref r, SimLimit how, int depth) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op == OP_CONST || i->op == OP_ARG) {
@@ -273,7 +277,7 @@ static bool add_terms(Meant *g, SimMeant *m, Ref r, SimLimit how, int depth) {
   }
   bool sum = i->op == OP_ADD || i->op == OP_SUB;
   if (depth > 8 || (!sum && i->op != OP_CVT && i->op != OP_NEG)) {
-    // the condition depends on a scalar argument in another way
+    // the condition depends on a scalar argument in a way that gives no limit
     if (g->on[r] & ON_SCALAR) m->free = true;
     see(g, m, r, false);
     return false;
@@ -311,7 +315,7 @@ static void see_writers(Meant *g, SimMeant *m, Ref r, bool limits) {
 }
 
 // Collects the comparisons on which value r depends. With `limits`, a minimum
-// or a choice that depends on the block is a limit, too.
+// or a selection that depends on the block is a limit, too.
 static void see(Meant *g, SimMeant *m, Ref r, bool limits) {
   if (!r || g->met[r] == g->search) return;
   g->met[r] = g->search;
@@ -363,7 +367,8 @@ static void see_bounds(Meant *g, SimMeant *m, Ref r) {
     m->end[m->ends++] = end->imm;
   }
   g->search++;
-  // a loop that begins at a block's index compares the index with its end
+  // a loop that begins at a block's index compares the index with the loop's
+  // end
   bool far = g->on[i->a[0]] & ON_BLOCK;
   if (far && !add_terms(g, m, i->a[1], LIMIT_FAR, 0)) m->free = true;
   see(g, m, i->a[0], true);
@@ -393,9 +398,9 @@ static void see_value(Meant *g, SimMeant *m, Ref r) {
   if (g->on[r] & ON_THREAD) m->threads = true;
 }
 
-// Finds the modes of an argument along which an offset, a sum, depends on the
-// block: a part of the sum that does is a multiple of the mode's stride, but
-// not of the mode's whole length.
+// Finds the modes of an argument along which an offset depends on the block.
+// The offset is a sum; a part of it that depends on the block is a multiple of
+// the mode's stride, but not of the mode's whole length.
 static void see_blocks(Meant *g, SimMeant *m, const SimShape *s, Ref r,
                        int depth) {
   const Ins *i = ir_get(g->fn, r);
@@ -414,12 +419,12 @@ static void see_blocks(Meant *g, SimMeant *m, const SimShape *s, Ref r,
   }
 }
 
-// Finds the modes of argument `mem` along which offset r moves: the part of the
-// offset that is not constant is no multiple of the mode's whole length.
+// Finds the modes of argument `mem` along which offset r moves: those where the
+// part of r that is not constant is no multiple of the mode's whole length.
 static void see_offset(Meant *g, SimMeant *m, const Mem *mem, Ref r) {
   const SimShape *s = &g->shape[mem->arg];
   see_value(g, m, r);
-  // strides that are arguments do not divide parts of the offset
+  // a layout with dynamic strides: they do not divide parts of the offset
   if (!strchr(ir_str(g->fn, mem->layout), '?')) see_blocks(g, m, s, r, 0);
   else if (g->on[r] & ON_BLOCK) m->blocks = UINT32_MAX;
   const Ins *i = ir_get(g->fn, r);
@@ -439,8 +444,8 @@ static void see_offset(Meant *g, SimMeant *m, const Mem *mem, Ref r) {
 static int box_at(const Meant *g, const Ins *i, Ref at[COVER_MODES]) {
   Operand q;
   int mode = 0;
-  // the values of a load begin with a mask and a policy, of a store with a
-  // policy
+  // a mask and a policy precede the coordinates of a load, and a policy those
+  // of a store
   int skip = i->op == OP_TMALOAD ? 2 : 1;
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &q);)
     if (q.kind == OPERAND_VALUE && skip-- <= 0 && q.ref && mode < COVER_MODES)
@@ -448,7 +453,7 @@ static int box_at(const Meant *g, const Ins *i, Ref at[COVER_MODES]) {
   return mode;
 }
 
-// Finds the modes of a tensor map's tensor along which a box moves.
+// Finds the modes of a tensor map's tensor along which a box may move.
 static void see_box(Meant *g, SimMeant *m, const Ins *i) {
   Ref at[COVER_MODES];
   int n = box_at(g, i, at);
@@ -498,7 +503,7 @@ static void see_loops(Meant *g, SimMeant *m, const Ins *i, const Operand *o,
 }
 
 // Finds whether data or scalar arguments decide whether instruction i is
-// executed: the conditions of the regions around it, and its predicate.
+// executed, by the conditions of the regions around it and by its predicate.
 static void see_given(const Meant *g, SimMeant *m, const Ins *i,
                       const Ref *open, int depth, Ref exits) {
   uint8_t on = 0;
@@ -514,8 +519,8 @@ static void see_given(const Meant *g, SimMeant *m, const Ins *i,
   m->scalar |= (on & ON_SCALAR) != 0;
 }
 
-// An access of instruction i to an argument. The `depth` regions in `open` are
-// around it, and the nexit conditions in `exits` end threads before it.
+// Records an access of instruction i to an argument. `open` has the `depth`
+// regions around it, and `exits` the conditions that end threads before it.
 static void see_access(Meant *g, const Ins *i, const Operand *o,
                        const Ref *open, int depth, Ref exits) {
   SimMeant *m = meant_of(g, o->ref);
@@ -562,7 +567,8 @@ static void link_all(Meant *g) {
     Operand o;
     bool linked = false;
     for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
-      // an instruction with several targets is only in its first target's list
+      // an instruction that writes several variables or objects is in the list
+      // of the first one only
       if (!is_target(g, &o) || linked) continue;
       g->next[r] = g->writer[o.ref];
       g->writer[o.ref] = r;
@@ -588,7 +594,7 @@ static void see_all(Meant *g) {
   }
 }
 
-// Marks the scalar arguments that are numbers of a layout.
+// Marks the scalar arguments that are extents or strides of a layout.
 static void find_sizes(Meant *g) {
   for (size_t k = 0; k < g->fn->mem.n; k++) {
     const Mem *m = &g->fn->mem.p[k];
@@ -600,7 +606,7 @@ static void find_sizes(Meant *g) {
   }
 }
 
-// Finds which arguments and memory each value depends on.
+// Finds the inputs on which each value depends.
 static void analyse(Ctx *cx, const SimProg *p, Meant *g) {
   const Fn *fn = p->fn;
   size_t n = fn->ins.n, args = fn->arg.n + 1;
@@ -632,8 +638,8 @@ SimMeant *meant_all(Ctx *cx, const SimProg *p) {
 
 // ---- reads of shared tensors ----
 
-// Marks in open[] the shared tensors that instruction i reads, if `control`,
-// what its execution depends on, or the read's address is not known.
+// Marks in open[] the shared tensors that instruction i reads, if the read's
+// address is unknown, or if its execution depends on such inputs (`control`).
 static void see_shared(const Meant *g, const Ins *i, uint8_t control,
                        bool *open) {
   enum { KNOWN = ON_THREAD | ON_LOOP };
@@ -666,7 +672,7 @@ bool *meant_shared(Ctx *cx, const SimProg *p) {
     const Ins *i = ir_get(g.fn, r);
     if (op_opens((Op)i->op) && depth < DEPTH) {
       uint8_t on = g.on[r];
-      // a loop whose number of iterations is known reads all that it may read
+      // a loop counts as complete if its number of iterations is known
       if (i->op != OP_IF) on &= (uint8_t)~ON_LOOP;
       else if (on & ON_LOOP) on |= ON_DATA;
       for (Ref b = g.leaver[r]; b; b = g.after[b]) on |= g.on[b] | ON_DATA;
@@ -684,8 +690,8 @@ bool *meant_shared(Ctx *cx, const SimProg *p) {
   return open;
 }
 
-// Reports whether limit number k may be one of the elements, not of the threads
-// that start copies of boxes.
+// Reports whether limit k may be a number of elements. If the threads only
+// start copies of boxes, a limit of their index is not.
 static bool counts(const SimMeant *m, uint32_t k) {
   return m->threads || m->how[k] != LIMIT_THREAD;
 }
@@ -711,7 +717,7 @@ bool meant_ends(const SimMeant *m, int mode, int64_t end) {
     if (!counts(m, k) || (far && !(m->blocks >> mode & 1))) continue;
     if (n < 0 && n != INT64_MIN) n = -n;
     if (n == end || n == end - 1) return true;
-    // elements may be accessed in vectors, or in tiles of a block
+    // elements may be accessed as vectors, or in tiles of a block
     if (!far || n < 2 || !end || end % n) continue;
     int64_t q = end / n;
     if ((q & (q - 1)) == 0) return true;

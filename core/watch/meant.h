@@ -1,12 +1,12 @@
-// Which arguments a kernel accesses in part on purpose (meant.c).
+// Finds arguments that a kernel accesses in part on purpose (meant.c).
 #ifndef CUTE_WATCH_MEANT_H
 #define CUTE_WATCH_MEANT_H
 
 #include "sim/areas.h"
 
 // How the kernel accesses the memory of an argument.
-// - free: the part that is accessed depends on data, on a scalar argument or on
-//   a limit of the kernel, so it says nothing about mistakes.
+// - free: the accessed part depends on data, on a scalar argument or on a limit
+//   of the kernel, so it does not suggest a mistake.
 // - data, scalar: data or a scalar argument decides whether an access is
 //   executed.
 // - moves: an address depends on the block or on a loop. threads: an address
@@ -15,19 +15,19 @@
 // - mode: mask of the modes along which an address depends on more than
 //   constants.
 // - limit: the n constants with which conditions compare. how: for each of
-//   them, what kind of value is compared (SimLimit).
-// - end: the constants at which loops around its accesses end. loop: these
-//   loops. moved: masks of the modes along which an address may depend on the
-//   loop.
-// Values that conditions compare. FAR: they depend on the block. THREAD: they
-// depend on the thread's index alone. NEAR: others.
+//   them, the kind of the compared value (SimLimit).
+// - end: the constants at which loops around the accesses end. loop: these
+//   loops. moved: for each loop, mask of the modes along which an address may
+//   depend on it.
+// Kinds of values that conditions compare. FAR: a value that depends on the
+// block. THREAD: one that depends only on the thread's index. NEAR: others.
 typedef enum SimLimit { LIMIT_NEAR, LIMIT_FAR, LIMIT_THREAD } SimLimit;
 enum { MEANT_ENDS = 8 };  // maximum number of loop bounds that are recorded
 typedef struct SimMeant {
   bool free, data, scalar, moves, threads;
   uint32_t blocks, mode;
-  // largest number of elements that divides the parts of all addresses that are
-  // not constant; 0: there is no such part
+  // largest number of elements that divides all parts of addresses that are not
+  // constant; 0: there are no such parts
   int64_t unit;
   uint32_t n, cap;
   int64_t *limit;
@@ -36,20 +36,21 @@ typedef struct SimMeant {
   int64_t end[MEANT_ENDS];
   Ref loop[MEANT_ENDS];
   uint32_t moved[MEANT_ENDS];
-  uint32_t strides;  // mask of the loops that begin at a block's index
+  // mask of the loops whose counter begins at a block's index
+  uint32_t strides;
 } SimMeant;
 // Returns the accesses to each argument of the function.
 SimMeant *meant_all(Ctx *cx, const SimProg *p);
-// Returns for each object of Fn.mem whether data, scalar arguments or the block
-// decide which elements of this shared tensor the kernel reads, or whether it
-// reads them.
+// Returns, for each shared tensor (by index in Fn.mem), whether data, scalar
+// arguments or the block decide which of its elements the kernel reads, or
+// whether it reads any.
 bool *meant_shared(Ctx *cx, const SimProg *p);
 // Reports whether a condition may exclude the elements of a mode from
 // coordinate `end` on.
 bool meant_ends(const SimMeant *m, int mode, int64_t end);
-// Reports whether a condition or the end of a loop compares with n.
+// Reports whether a condition, or the end of a loop, compares with n.
 bool meant_bounds(const SimMeant *m, int64_t n);
-// Reports whether a condition compares a value of this kind with n.
+// Reports whether a condition compares a value of the kind `how` with n.
 bool meant_guards(const SimMeant *m, int64_t n, SimLimit how);
 
 // The modes of an argument's layout at the top level, mode by mode.
@@ -57,7 +58,8 @@ enum { COVER_MODES = 8, COVER_LEAVES = 16 };
 typedef struct SimShape {
   int rank, n;                  // numbers of modes and of leaves of the shape
   int64_t size[COVER_MODES];    // extent of each mode
-  // for each leaf: its mode, and the step of the mode's coordinate
+  // for each leaf: its mode, and by how much a step along the leaf changes the
+  // mode's coordinate
   int of[COVER_LEAVES];
   int64_t step[COVER_LEAVES];
   int64_t extent[COVER_LEAVES], stride[COVER_LEAVES];
@@ -67,7 +69,7 @@ typedef struct SimShape {
 // unknown.
 int32_t meant_shape(Ctx *cx, const SimProg *p, int32_t k, SimShape *s);
 
-// Reports whether the grid has no blocks although all arguments have elements.
+// Reports whether the grid has no blocks, although all arguments have elements.
 bool meant_empty(Ctx *cx, const SimProg *p);
 
 #endif

@@ -1,5 +1,5 @@
-// Integer overflow: 32-bit results that do not fit. Products on which an
-// address depends are checked, because a wrong address may be valid by
+// Detects integer overflow: 32-bit results that do not fit. Products on which
+// an address depends are checked, because a wrong address may be valid by
 // accident. Products and sums that are compared, divided or shifted are
 // checked, because compilers assume that signed numbers do not overflow (n + 1
 // > n is always true). A result is checked when it is computed, and reported
@@ -60,10 +60,10 @@ enum { NO_MEMORY = -2 };  // value of SimWraps.mem for results that are compared
 // A search through the operands from which an address is computed.
 typedef struct Find {
   const SimProg *p;
-  // seen: for each value, the number of the last search that found it. stamp:
+  // seen: for each value, the number of the last search that visited it. stamp:
   // number of this search.
   uint32_t *seen, stamp;
-  Ref *pending;           // values that were found and must still be visited
+  Ref *pending;           // values that the search must still visit
 } Find;
 
 static void add(SimWraps *w, Ref r, int32_t mem) {
@@ -101,10 +101,10 @@ static bool compares(Op op) {
          op == OP_SHR || op == OP_ABS;
 }
 
-// Collects the results to check for i. These are the results that i compares,
-// and the results from which the addresses of i are computed. Addresses are
-// offsets in memory, raw addresses, addresses of tensor maps, and coordinates
-// of a box.
+// Collects the results that must be checked because i depends on them: results
+// that i compares, and results from which the addresses of i are computed.
+// Addresses are offsets in memory, raw addresses, addresses of tensor maps, and
+// coordinates of a box.
 static void collect_all(Find *f, const Ins *i, SimWraps *w) {
   const SimProg *p = f->p;
   int32_t map = -1;
@@ -129,8 +129,8 @@ static void collect_all(Find *f, const Ins *i, SimWraps *w) {
   }
 }
 
-// Attaches the results to check to instruction d. If d has raw pointers,
-// attaches them to its copies for the memory objects, too.
+// Attaches the results to check to instruction d. If d has raw pointers, it has
+// a copy for each memory object, to which they are attached, too.
 static void attach(SimIns *d, const SimWraps *w) {
   d->wraps = w;
   if (d->op != OP_PTR) return;

@@ -6,11 +6,12 @@
 
 // maximum number of checked results for one instruction
 enum { SIM_WRAPS = 8 };
-// The results on which an instruction depends and that may overflow. of: their
-// instructions in the IR, which decoding replaces by numbers from 0 on.
+// The results on which an instruction depends and that may overflow. `of` has
+// their instructions in the IR. Decoding replaces them by numbers from 0 on.
 typedef struct SimWraps {
   int n;
-  // for each result: the object that it addresses, an index into Fn.mem
+  // for each result: the object whose address depends on it, an index into
+  // Fn.mem
   int32_t mem[SIM_WRAPS];
   uint32_t of[SIM_WRAPS];
 } SimWraps;
@@ -18,11 +19,11 @@ typedef struct SimWraps {
 // Finds and numbers the results that may overflow and on which p's instructions
 // depend.
 void overflow_find(Ctx *cx, SimProg *p);
-// Checks a result that may overflow when instruction i computes it. The
-// result's number is i->jump - 1.
+// Checks the result of instruction i, which may overflow. The number of the
+// result is i->jump - 1.
 void overflow_note(SimWarp *w, const SimIns *i);
-// Reports overflows in the addresses of x in the lanes of mask. Returns the
-// lanes that it reported.
+// Reports overflows in the addresses of access x by the lanes of mask. Returns
+// the lanes whose overflow it reported.
 uint32_t overflow_check(const Access *x, uint32_t mask);
 // Reports overflows in values that instruction i compares, divides or shifts
 // (i->wraps).

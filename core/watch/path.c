@@ -1,16 +1,15 @@
-// Finds the program order of the two accesses of a race. Which of them comes
-// first in a run is random. The missing barrier belongs on the path from one
-// access to the other: in a straight line, or through the back edge of a loop.
-// A path is clear if it contains no barrier. It is open if it contains a
-// barrier in a branch that may be skipped, or a wait that orders only some
-// threads.
+// Finds the program order of the two accesses of a race, which may run in
+// either order. The missing barrier belongs on the path from one access to the
+// other: in a straight line, or through the back edge of a loop. A path is
+// clear if it contains no barrier. It is open if it contains a barrier in a
+// branch that may be skipped, or a wait that orders only some threads.
 #include "watch/path.h"
 
 #include "ir/operands.h"
 #include "watch/warp_roles.h"
 #include "sim/tables.h"
 
-enum { MOST = 64 };  // at most this many accesses of a line are examined
+enum { MOST = 64 };  // maximum number of accesses of a line that are examined
 
 typedef enum Way { CLEAR, OPEN, SHUT, APART } Way;
 
@@ -26,8 +25,8 @@ static bool is_memory(const SimMem *m, int32_t index) {
   return m && m->space != SP_RMEM && (index < 0 || m->index == index);
 }
 
-// Reports whether i reads (or, with `write`, writes) memory object `mem`; -1:
-// any object.
+// Reports whether i reads memory object `mem`, or writes it (with `write`). mem
+// -1: any object.
 static bool does(const SimIns *i, bool write, int32_t mem) {
   const SimSide *s = i->x;
   const SimCopy *c = i->x;
@@ -43,7 +42,7 @@ static bool does(const SimIns *i, bool write, int32_t mem) {
 
 // Finds the instructions of line src that access memory object `mem`. If there
 // are none, finds the line's accesses to any object, because the line may use
-// another name of the memory.
+// another name of `mem`.
 static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
                  Lines *out) {
   out->n = 0;
@@ -56,9 +55,9 @@ static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
 // ---- paths ----
 
 // Classifies instruction i: SHUT if it orders all threads of a block, CLEAR if
-// it orders none, OPEN if it orders some. SHUT requires more for a race with
-// another CTA: i must order all threads of the cluster. For a race inside a
-// warp, it must only order the warp's lanes.
+// it orders none, OPEN if it orders some. In a race with another CTA, SHUT
+// means that i orders all threads of the cluster. In a race inside a warp, it
+// means that i orders the warp's lanes.
 static Way orders(const SimProg *p, const SimIns *i, const SimFault *f) {
   bool some = i->a || (i->put && (int64_t)i->put != p->nthread);
   if (i->op == OP_BAR) return f->race.far || some ? OPEN : SHUT;
@@ -88,7 +87,8 @@ static Way straight(const SimProg *p, uint32_t from, uint32_t to,
   Way way = CLEAR;
   for (uint32_t k = from + 1; k < to; k++) {
     const SimIns *i = &p->ins[k];
-    if (i->op == OP_ELSE) {  // skip the ELSE half, which other threads execute
+    // skip the ELSE branch, which other threads execute
+    if (i->op == OP_ELSE) {
       if (to < i->jump) return APART;
       k = i->jump;
     } else if (i->op == OP_IF) {
@@ -105,7 +105,7 @@ static Way straight(const SimProg *p, uint32_t from, uint32_t to,
 }
 
 // Returns the class of the path with the least synchronization from an
-// instruction of a to a later one of b.
+// instruction of `a` to a later one of `b`.
 static Way best(const SimProg *p, const Lines *a, const Lines *b,
                 const SimFault *f) {
   Way way = APART;
@@ -123,7 +123,8 @@ static bool is_loop(const SimIns *i) {
 }
 
 // Reports whether, in the loop from head to end, a clear path leads from some
-// access of a to the loop's end or, with `back`, from its head to some access.
+// access of `a` to the loop's end. With `back`, from the loop's head to some
+// access.
 static bool is_clear(const SimProg *p, const Lines *a, uint32_t head,
                      uint32_t end, bool back, const SimFault *f) {
   for (int k = 0; k < a->n; k++) {
@@ -136,8 +137,7 @@ static bool is_clear(const SimProg *p, const Lines *a, uint32_t head,
 }
 
 // Returns the innermost loop in which a clear path leads from an instruction of
-// a, through the back edge, to an instruction of b in the next iteration.
-// Returns NULL if no such loop exists.
+// `a`, through the back edge, to one of `b` in the next iteration, or NULL.
 static const SimIns *clear_loop(const SimProg *p, const Lines *a,
                                 const Lines *b, const SimFault *f) {
   const SimIns *found = NULL;
@@ -172,9 +172,9 @@ static void turn(const SimProg *p, SimFault *f) {
   else if (f->race.how == CLASH_WAR) f->race.how = CLASH_RAW;
 }
 
-// Reports whether a barrier between accesses a and b would have to be outside a
-// branch. This is so if a branch contains only one of the accesses, has them in
-// different halves, or is taken by only some threads.
+// Reports whether a barrier between accesses a and b must be outside of a
+// branch: the branch contains only one of them, or has them in different
+// halves, or only some threads take it.
 static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   for (uint32_t k = 0; k < a || k < b; k++) {
     if (p->ins[k].op != OP_IF) continue;
@@ -187,8 +187,8 @@ static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   return false;
 }
 
-// Records in f the path between the sides of the race. turned: exchanges the
-// sides of the race first.
+// Records in f the path between the two accesses of the race. turned: whether
+// to exchange the accesses first.
 static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
                    const SimIns *loop) {
   if (turned) turn(p, f);
@@ -196,9 +196,8 @@ static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
   f->r.loop = loop ? loop->src : 0;
 }
 
-// If a clear path without back edges leads from an instruction of a to an
-// instruction of b, records that path in f and returns true. Otherwise returns
-// false.
+// If a clear path without back edges leads from an instruction of `a` to one of
+// `b`, records the path in f and returns true. Otherwise returns false.
 static bool goes_on(const SimProg *p, SimFault *f, const Lines *a,
                     const Lines *b, bool turned) {
   if (best(p, a, b, f) != CLEAR) return false;

@@ -4,11 +4,11 @@
 
 #include "sim/report.h"
 
-// Puts the two sides of race f in program order, if the threads of both sides
-// run the same code. The first line of the report is then the later line of the
+// Puts the two accesses of race f in program order, if their threads run the
+// same code. The first line of the report is then the later line of the
 // program, whichever access came first in this schedule. Sets f->r.way and
-// f->r.loop to the path between the sides. Does not change races of agents and
-// of warp roles.
+// f->r.loop to the path between the accesses. Does not change races of agents
+// and of warp roles.
 void path_turn(const SimProg *p, SimFault *f);
 
 #endif

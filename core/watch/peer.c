@@ -1,5 +1,5 @@
-// Accesses to shared memory of other CTAs of the cluster: reports CTAs that may
-// have exited before.
+// Checks accesses to shared memory of other CTAs of the cluster: reports CTAs
+// that may have exited before the access.
 #include "sim/mbar.h"
 #include "watch/hb_cluster.h"
 #include "watch/peer.h"
@@ -10,7 +10,8 @@
 // at that access, the mask of its lanes, and the source line.
 typedef struct SimReach { uint32_t clk, lanes, src; } SimReach;
 
-// Returns for each CTA and warp the warp's last access to the CTA's memory.
+// Returns, for each CTA and each warp, the warp's last access to the CTA's
+// memory.
 static SimReach *reaches_of(const SimCluster *c) { return c->own[OWN_PEER]; }
 
 static size_t bytes_of(const SimCluster *c) {
@@ -33,8 +34,8 @@ static bool is_gone(const SimCluster *c, int rank) {
 }
 
 // Reports that a CTA may have exited before an access to its memory. If
-// `landed` is not NULL, the access is by a copy, for which no thread waits at
-// that mbarrier. Otherwise it is by a thread.
+// `landed` is NULL, a thread made the access. Otherwise a copy did, and no
+// thread waits at its mbarrier `landed`.
 static void tell_gone(SimWarp *w, uint32_t src, int lane, int rank,
                       const SimMbar *landed) {
   SimFault *f = simreport_fault(w, SIM_EXIT, lane, src, 0, -1, 0);
@@ -56,7 +57,7 @@ void peer_reach(SimWarp *w, const SimIns *i, int l, int rank, bool keep) {
 }
 
 // Reports whether an access by `lanes` of warp u in epoch clk happens before
-// some thread of CTA `rank`.
+// the current instruction of some thread of CTA `rank`.
 static bool knows(SimCluster *c, int rank, int u, uint32_t lanes,
                   uint32_t clk) {
   SimWarp *w = &c->warp[rank * c->prog->nwarp];

@@ -1,4 +1,4 @@
-// Accesses to shared memory of other CTAs of the cluster (peer.c).
+// Checks accesses to shared memory of other CTAs of the cluster (peer.c).
 #ifndef CUTE_WATCH_PEER_H
 #define CUTE_WATCH_PEER_H
 
@@ -9,8 +9,8 @@ void peer_reset(SimCluster *c);
 // Records that lane l accesses shared memory of CTA `rank`. keep: the access
 // must happen before CTA `rank` exits.
 void peer_reach(SimWarp *w, const SimIns *i, int l, int rank, bool keep);
-// Reports, after all warps exited, CTAs that may have exited before other CTAs
-// accessed their shared memory, and agents that may still access it.
+// Called after all warps exited. Reports CTAs that may have exited before other
+// CTAs accessed their shared memory, and agents that may still access it.
 void peer_exited(SimCluster *c);
 
 #endif

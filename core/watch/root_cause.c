@@ -1,8 +1,8 @@
 // Finds root causes. One missing barrier or wait causes many faults: races in
 // both directions on all tensors that it protects, reads of elements that have
 // not arrived, and deadlocks. Memory faults that share a line or a tensor form
-// a group, together with the deadlocks that they cause. In each group, the root
-// cause is reported first.
+// a group, together with the deadlocks that they cause. Each group is reported
+// with its root cause first.
 #include "watch/root_cause.h"
 
 #include "watch/path.h"
@@ -38,8 +38,8 @@ static bool covers(const SimFault *a, const SimFault *f) {
           (a->r.src == f->r.src2 && a->r.src2 == f->r.src));
 }
 
-// Merges faults that became equal when the sides of races were put in program
-// order. Returns the number of faults left.
+// Merges faults that became equal when the accesses of races were put in
+// program order. Returns the number of faults left.
 static uint32_t joined(SimFault *f, uint32_t n) {
   uint32_t kept = 0;
   for (uint32_t k = 0; k < n; k++) {
@@ -90,9 +90,9 @@ static bool within(const Fn *fn, const SimFault *f, uint32_t *lo,
   return f->r.src && f->r.src2 && a->file == b->file;
 }
 
-// Reports whether faults a and b may have one cause but concern two tensors.
-// This is so if their ranges of lines overlap, because one barrier or wait
-// could then separate the sides of both races.
+// Reports whether faults a and b, on different tensors, may have one cause: if
+// their ranges of lines overlap, one barrier or wait could separate the
+// accesses of both races.
 static bool overlap(const Fn *fn, const SimFault *a, const SimFault *b) {
   uint32_t lo, hi, lo2, hi2;
   return a->r.kind == b->r.kind && a->r.lack == b->r.lack && a->r.src2 &&
@@ -124,8 +124,8 @@ static void group(const Fn *fn, const SimFault *f, uint32_t n, uint32_t *of) {
 
 // ---- conclusions from several faults ----
 
-// Returns a race in which f's line reads an element before a later write
-// overwrites that element, or NULL if no such race was reported.
+// Returns a race in which f's line reads an element that a later write
+// overwrites, or NULL if no such race was found.
 static const SimFault *filled_later(const SimFault *f, const SimFault *all,
                                     uint32_t n) {
   for (uint32_t k = 0; k < n; k++)
@@ -150,8 +150,8 @@ static void conclude(SimFault *all, uint32_t n) {
   }
 }
 
-// Reports whether, according to an earlier fault in the list, line src reads
-// f's tensor before it is first written.
+// Reports whether an earlier fault in the list says that line src reads f's
+// tensor before its first write.
 static bool is_early(const SimFault *f, uint32_t src, const SimFault *all) {
   for (const SimFault *u = all; u < f; u++)
     if (u->r.src == src && u->r.mem == f->r.mem && u->r.kind == SIM_UNINIT)
@@ -197,9 +197,9 @@ static int place_of(const SimFault *f, const SimFault *all) {
 }
 
 // Returns 1 for a write-after-read or write-after-write race with a known path,
-// otherwise 0. Among faults of equal place_of, those of rank 0 are reported
-// first. The reason is that a read that comes too early often causes a race in
-// which a write overwrites data before another read.
+// otherwise 0. Among faults of equal place_of, those of rank 0 come first,
+// because a read that comes too early often causes a race in which a write
+// overwrites data before another read.
 static int rank_of(const SimFault *f) {
   return f->r.kind == SIM_RACE && f->r.way && f->race.how != CLASH_RAW;
 }
@@ -212,11 +212,11 @@ static bool is_wild(const Fn *fn, const SimFault *f) {
           (f->r.mem >= 0 && fn->mem.p[f->r.mem].space == SP_SMEM));
 }
 
-// Reports whether f is less severe than a write outside of a tensor: a read
-// outside, a read of a register that nothing wrote, or a race in that tensor.
-// Two swapped predicates of a copy cause all of them. A race in a tensor in
-// shared memory is less severe than a read outside, too: a copy to a stage that
-// the tensor lacks is no fault of the copy.
+// Reports whether f is likely a consequence of `wild`, a write outside of a
+// tensor: f is a read outside, a read of a register that nothing wrote, or a
+// race in that tensor. Two swapped predicates of a copy cause all of them. If
+// `wild` is a read outside of a shared tensor, a race in that tensor is a
+// consequence, too.
 static bool yields(const Fn *fn, const SimFault *f, const SimFault *wild) {
   bool write = wild->access.write;
   if (f->r.kind == SIM_OOB) return write && !f->access.write;
@@ -265,7 +265,7 @@ uint32_t root_cause_arrange(const SimProg *p, SimFault *f, uint32_t n) {
   uint32_t *of = base_realloc(NULL, n * sizeof *of);
   Seat *seat = base_realloc(NULL, n * sizeof *seat);
   SimFault *all = base_realloc(NULL, n * sizeof *all);
-  // without memory for sorting, faults keep their order
+  // if memory for sorting is lacking, faults keep their order
   bool room = of && seat && all;
   if (room) {
     group(fn, f, n, of);

@@ -8,7 +8,8 @@
 // with different z indices are no twins: z mostly counts the products of a
 // batch, whose operands may be one matrix for all.
 //
-// The loads of a cluster are a sum of hashes. Their order does not matter.
+// The loads of a cluster, as a sum of hashes, which does not depend on their
+// order.
 #include "ir/block_sums.h"
 #include "sim/areas.h"
 #include "sim/cluster.h"
@@ -25,7 +26,7 @@ typedef struct SameReads {
 } SameReads;
 
 void same_reads_start(Ctx *cx, SimProg *p) {
-  enum { MOST = 1 << 20 };  // no search in larger grids
+  enum { MOST = 1 << 20 };  // maximum size of a grid that is searched
   Ref r = p->nunit > 1 && p->nunit <= MOST ? block_sums(cx, p->fn) : 0;
   if (!r) return;
   SameReads *s = arena_zero(cx, &cx->scratch, sizeof *s);
@@ -71,7 +72,8 @@ void same_reads_find(Ctx *cx, const SimProg *p, SimTwins *out) {
     by[n++] = &s->sum[k];
   }
   qsort(by, n, sizeof *by, compare);
-  size_t twins = 0, first = n;  // first: begin of the group of the first twin
+  // first: index at which the group of the first twin begins
+  size_t twins = 0, first = n;
   for (size_t k = 0, end; k < n; k = end) {
     for (end = k + 1; end < n && *by[end] == *by[k];) end++;
     if (end - k < 2) continue;

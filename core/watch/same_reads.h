@@ -1,11 +1,12 @@
-// Clusters that load the same elements and store equal sums (same_reads.c).
+// Finds clusters that load the same elements and store equal sums
+// (same_reads.c).
 #ifndef CUTE_WATCH_SAME_READS_H
 #define CUTE_WATCH_SAME_READS_H
 
 #include "sim/hooks.h"
 
-// Begins to record what each cluster loads, if the kernel stores sums that
-// depend on the block only through what it loads.
+// Begins to record the loads of each cluster, if the kernel stores sums that
+// depend on the block only through loads.
 void same_reads_start(Ctx *cx, SimProg *p);
 // Records that the lanes of mask read global memory.
 void same_reads_add(const Access *x, uint32_t mask);

@@ -41,13 +41,13 @@ static bool grow(SimCluster *c, uint32_t n) {
 
 // ---- tracked lines of global memory ----
 
-// A hash table of 2^k lines, in which key 0 marks an unused entry. It also has
+// A hash table of 2^k lines. Key 0 marks an unused entry. The table also has
 // the line that was found last.
 typedef struct ShadowLine { uint64_t key; uint32_t first; } ShadowLine;
 typedef struct SimLines {
   ShadowLine *at, last;
   uint32_t n, max;
-  // list of released lines, linked by `clk` of their first granules; 0: end
+  // list of released lines, linked by `clk` of their first granules; 0: the end
   uint32_t free;
 } SimLines;
 
@@ -143,13 +143,14 @@ static bool collect(SimCluster *c) {
 // exhausted.
 static uint32_t line_room(SimCluster *c) {
   Shadow *s = shadow_of(c);
-  // lines are collected only above this number of granules, which take 1.5 MB
+  // number of granules, which take 1.5 MB, above which lines are collected
   enum { MANY = 1 << 16 };
   SimLines *t = s->lines;
   if (!t->free && s->ngran + LINE > s->maxgran) {
     uint32_t lines = t->n;
     if (s->maxgran >= MANY && !collect(c)) return 0;
-    // If few lines could be released, add memory to collect less often.
+    // If only few lines were released, add memory, so that collections become
+    // rarer.
     if (t->n > lines / 2 && !more_room(c)) return 0;
   }
   uint32_t first = t->free;
@@ -191,7 +192,7 @@ int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g) {
 }
 
 // Reports whether x accesses global memory. The tensor of a tensor map is
-// global, too.
+// global memory, too.
 static bool is_global(const Access *x) { return x->m->space != SP_SMEM; }
 
 // ---- lists of reads ----
@@ -261,8 +262,8 @@ uint32_t shadow_byte(const SimCluster *c, uint32_t g) {
   return v ? byte_of(v, g) : UINT32_MAX;
 }
 
-// Returns the number in the cluster of the first warp of the CTA whose memory
-// contains granule g.
+// Returns the first warp of the CTA whose memory contains granule g, as its
+// number in the cluster.
 static int first_warp(const SimProg *p, const SimLevel *v, uint32_t g) {
   return (int)(byte_of(v, g) / (uint32_t)p->smem_bytes) * p->nwarp;
 }
@@ -298,8 +299,8 @@ static bool make_level(SimCluster *c, int shift) {
   return true;
 }
 
-// Copies the records of granule g to granule `to`, which has no records. Both
-// belong to the same CTA.
+// Copies the records of granule g to granule `to` of the same CTA, which has no
+// records.
 static void copy_granule(SimCluster *c, const SimLevel *from, uint32_t g,
                          const SimLevel *v, uint32_t to) {
   Shadow *s = shadow_of(c);
@@ -320,8 +321,8 @@ static void copy_granule(SimCluster *c, const SimLevel *from, uint32_t g,
   }
 }
 
-// Splits granule g into narrower granules of level v. Only the first one keeps
-// the location record of a strong access.
+// Splits granule g into narrower granules of level v. Only the first of them
+// keeps the location record of a strong access.
 static void split_granule(SimCluster *c, const SimLevel *from, uint32_t g,
                           const SimLevel *v) {
   Shadow *s = shadow_of(c);
@@ -376,8 +377,7 @@ static SimRead *far_read(SimCluster *c, uint32_t g, int actor) {
 // An iteration over all recorded reads of granule g since its last write.
 typedef struct Readers {
   const SimCluster *c;
-  // row: reads by the warps of the CTA. read: the current read, which `actor`
-  // made.
+  // row: reads by the warps of the CTA. read: the current read, by `actor`.
   const SimRead *row, *read;
   uint32_t left, far;
   int first, actor;
@@ -414,8 +414,8 @@ static bool next_reader(Readers *r) {
 
 // ---- faults ----
 
-// Returns the index, in the memory object of access x, of the element at
-// granule g.
+// Returns the index of the element at granule g, in the memory object of access
+// x.
 static int64_t element_at(const Access *x, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   if (is_global(x)) return x->piece * 8 / x->m->own;
@@ -423,8 +423,8 @@ static int64_t element_at(const Access *x, uint32_t g) {
   return (byte - x->m->base) * 8 / x->m->own;
 }
 
-// Returns the linear index in its block of a thread of actor u, or -1 if u is
-// not a warp.
+// Returns the linear index in its block of the first thread in `lanes` of actor
+// u, or -1 if u is not a warp.
 static int thread_of(const SimProg *p, int u, uint32_t lanes) {
   if (u >= p->nactor) u -= p->nactor;
   if (u >= p->nall) return -1;
@@ -442,7 +442,7 @@ static SimFault *fault_at(Access *x, SimKind kind, int l, uint32_t src2,
   return f;
 }
 
-// Returns the SimAgent that has an operation in flight that writes granule g.
+// Returns the kind of agent whose operation in flight writes granule g.
 static SimAgent flying_to(const SimCluster *c, uint32_t g) {
   if (shadow_of(c)->gran[g].flags & GF_AGENT) return AGENT_COPY;
   return simasync_to(c, shadow_byte(c, g)) ? AGENT_SEND : AGENT_CPASYNC;
@@ -462,8 +462,8 @@ static bool has_line(const SimProg *p, Op op, uint32_t src) {
   return false;
 }
 
-// Returns the kind of agent that made an access to granule g as `actor` at line
-// src, or AGENT_NONE if a thread made it.
+// Returns the kind of agent that accessed granule g as `actor` at line src, or
+// AGENT_NONE if a thread did.
 static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
                          uint32_t g) {
   Shadow *s = shadow_of(c);
@@ -481,7 +481,8 @@ static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
   return has_line(p, OP_TCCP, src) ? AGENT_CP : AGENT_UMMA;
 }
 
-// Fills in why x accesses granule g before an agent's write to it is complete.
+// Fills in why x accesses granule g before the write to it by an agent is
+// complete.
 static void say_late(SimFault *f, const Access *x, int l, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   const SimGran *q = &shadow_of(c)->gran[g];
@@ -498,8 +499,9 @@ static void say_late(SimFault *f, const Access *x, int l, uint32_t g) {
   if (b) simmbar_late(f, x->w, l, b, q->clk - 1, true);
 }
 
-// If the race with `actor` is between warp roles, fills in what is missing. A
-// barrier of the whole block cannot separate warp roles.
+// If the race with `actor` is between warp roles, fills in which
+// synchronization is missing. A barrier of the whole block cannot separate warp
+// roles.
 static void say_roles(SimFault *f, const Access *x, uint32_t g, int actor) {
   const SimCluster *c = x->w->cluster;
   if (!warp_roles_apart(c->prog, f->r.src, f->r.src2)) return;
@@ -511,7 +513,8 @@ static void say_roles(SimFault *f, const Access *x, uint32_t g, int actor) {
   waits_stray(f, x, g, clk ? &c->warp[actor] : NULL, clk);
 }
 
-// Fills in why the waits of threads did not cover an actor's read of granule g.
+// Fills in why the waits of threads did not cover the read of granule g by
+// `actor`.
 static void say_reader(SimFault *f, const Access *x, int l, uint32_t g,
                        int actor) {
   const SimCluster *c = x->w->cluster;
@@ -565,9 +568,9 @@ static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
   return false;
 }
 
-// Reports whether a proxy fence for `space` is between epoch clk of lane k of
-// warp u and lane l of w. Lane k may have executed it, or a lane that
-// synchronized with lane k later.
+// Reports whether a proxy fence for `space` comes after epoch clk of lane k of
+// warp u and before lane l of w. Lane k may have executed the fence, or a lane
+// that synchronized with lane k later.
 static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
                        uint32_t clk, int space) {
   HbWarp *h = hb_of(u);
@@ -584,8 +587,8 @@ static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
 }
 
 // Reports whether a proxy fence is missing between an earlier access and x, an
-// access by an agent. The earlier access was made by these lanes of actor u in
-// epoch clk. A fence by lane l's warp, which issued x, counts, too.
+// access by an agent. `lanes` of actor u made the earlier access in epoch clk.
+// A fence by lane l's warp, which issued x, suffices, too.
 static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
                         uint32_t clk) {
   SimWarp *w = x->w;
@@ -620,9 +623,9 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
 }
 
-// Reports whether the lanes in `lanes` of w stored the value that granule q now
-// has. If several lanes of an atomic made the last write, each of them stored
-// its own value.
+// Reports whether `lanes` of w stored the present value of granule q. If
+// several lanes of an atomic made the last write, each of them stored its own
+// value.
 static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
   if (q->warp == w->id && !(lanes & ~q->lanes) &&
       (lanes == q->lanes || !(q->flags & GF_STRONG)))
@@ -647,15 +650,16 @@ static bool strong_for(const Access *x, int actor, const SimRead *d) {
   return x->i->sem && d->strong && (!narrow || actor / n == x->w->id / n);
 }
 
-// Reports whether a kept write is strong for all actors. Then it is kept only
-// because atomics without a result, which may be in any order, came after it.
+// Reports whether the kept write d is strong for all actors. It is then kept
+// only because atomics without a result, which may be in any order, came after
+// it.
 static bool is_loose(const SimCluster *c, const SimRead *d) {
   return d->kind == READ_WROTE && d->strong &&
          !(d->narrow && c->prog->ncta > 1);
 }
 
-// Reports races of x with weaker writes that came before the last write and do
-// not happen before lane l.
+// Reports races of x with weaker writes that came before the last write, unless
+// they happen before lane l.
 static void check_kept(Access *x, int l, uint32_t g) {
   SimWarp *w = x->w;
   const SimGran *q = &shadow_of(w->cluster)->gran[g];
@@ -691,8 +695,8 @@ static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
     f->r.lack = waits_ahead(x, l, u, g) ? LACK_AHEAD : LACK_BARRIER;
 }
 
-// Returns the number of the first elements of a shared tensor of this CTA that
-// have been written, if no later element has; else 0.
+// If exactly the first elements of a shared tensor of this CTA have been
+// written, returns their number; otherwise 0.
 static int64_t filled_of(const Access *x) {
   const Shadow *s = shadow_of(x->w->cluster);
   const SimPages *t = s->pages;
@@ -715,8 +719,8 @@ static int64_t filled_of(const Access *x) {
 static void say_undefined(Access *x, int l, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   SimLack lack = LACK_NONE;
-  // A line that was reported before has the same src2. A search would take too
-  // long for each of its reads.
+  // A line that was reported before has the same src2. Searching for it at each
+  // read would take too long.
   const SimReport *same =
     simreport_of(x->w, SIM_UNINIT, x->i->src, x->m->index);
   bool full = c->out->nfault >= (uint32_t)c->host.max_reports;
@@ -730,7 +734,7 @@ static void say_undefined(Access *x, int l, uint32_t g) {
   waits_look(f, x, l, g);
 }
 
-// Returns the lanes that made the last write, without lane l itself.
+// Returns the lanes that made the last write of q, without lane l.
 static uint32_t others_of(const Access *x, int l, const SimGran *q) {
   return q->lanes & ~(q->warp == x->w->id ? 1u << l : 0);
 }
@@ -757,9 +761,8 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   fault_race(x, l, CLASH_RAW, q->warp, others_of(x, l, q), q->src, g, false);
 }
 
-// Flags that decide whether the quick check suffices: if a granule has
-// GF_DEFINED and none of the other two flags, an access is compared only with
-// the last write.
+// Flags that decide whether the quick check suffices: if a granule has only
+// GF_DEFINED of these flags, an access is compared only with the last write.
 enum { SURE = GF_DEFINED | GF_PENDING | GF_KEPT };
 
 // Returns r, the record for reads of granule q by w, a warp of the CTA that
@@ -776,7 +779,7 @@ static bool is_far(const Access *x, int l) {
 }
 
 // Returns the actor for reads by a warp's cp.asyncs in flight. No access can be
-// ordered after an epoch of this actor.
+// ordered after this actor.
 static int flyer(const SimWarp *w) { return w->cluster->prog->nactor + w->id; }
 
 static unsigned kind_of(const SimIns *i) {
@@ -785,7 +788,7 @@ static unsigned kind_of(const SimIns *i) {
 }
 
 // Checks and records a read of granule g by lane l. `near` is the record of the
-// warp's reads of g if g is in the memory of the warp's CTA, otherwise NULL.
+// warp's reads of g if g is in memory of the warp's CTA, otherwise NULL.
 static inline void read_granule(Access *x, int l, uint32_t g, SimRead *near) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
@@ -962,8 +965,8 @@ static void check_promise(Access *x, int l, uint32_t g, int actor,
 }
 
 // Reports races of write x with reads since the last write that do not happen
-// before x. `same` means that x stores the value that the granule has. In this
-// case, reads by threads that stored the same value are no race.
+// before x. `same`: x stores the present value of the granule. Reads by threads
+// that stored this value are then no race.
 static void check_readers(Access *x, int l, uint32_t g, bool same) {
   SimWarp *w = x->w;
   const SimGran *q = &shadow_of(w->cluster)->gran[g];
@@ -991,7 +994,7 @@ static void check_readers(Access *x, int l, uint32_t g, bool same) {
 }
 
 // Reports a race of write x with the last write. If both store the same value
-// without order, returns the mask of the warps of the CTA that stored it;
+// and are unordered, returns the mask of the warps of the CTA that stored it;
 // otherwise 0.
 static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
                              bool same, uint8_t flags) {
@@ -1000,7 +1003,7 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
     fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, true);
     return 0;
   }
-  // An agent's write is ordered by the end of the mbarrier's phase.
+  // The end of the mbarrier's phase orders a write by an agent.
   bool agent = q->flags & GF_AGENT;
   int actor = agent ? simmbar_twin(w->cluster->prog, q->warp) : q->warp;
   if (hb_cluster_before(w, l, actor, q->lanes, q->clk)) return 0;
@@ -1013,19 +1016,18 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
 }
 
 // Reports whether access d by `actor` must still be checked after a strong
-// write. An access that is strong or happens before all warps need not be
-// checked.
+// write. It need not if it is strong or happens before all warps.
 static bool stays(const SimCluster *c, int actor, SimRead *d) {
-  // A read before the strong write does not observe that write.
+  // A strong read that precedes the strong write does not observe it.
   if (d->kind != READ_WROTE) d->strong = 0;
   return d->kind > (c->prog->ncta > 1 ? READ_STRONG : READ_NARROW) &&
          !is_known(c, actor, d->clk);
 }
 
-// Removes the entries of granule g's list that need no more checks after a
-// strong write. loosely: the write is an atomic without a result, so loose
-// entries (is_loose) are kept. Loose entries need not be checked for age,
-// because each actor has at most one.
+// Removes, after a strong write of granule g, the entries of its list that need
+// no more checks. loosely: the write is an atomic without a result, so that
+// loose entries (is_loose) stay. Their age is not checked, because each actor
+// has at most one.
 static void keep_far(SimCluster *c, uint32_t g, bool loosely) {
   Shadow *s = shadow_of(c);
   SimGran *q = &s->gran[g];
@@ -1048,7 +1050,7 @@ static void keep_far(SimCluster *c, uint32_t g, bool loosely) {
 }
 
 // Adds the last write of granule g to its list, if it must still be checked
-// after the next write, which is strong.
+// after the following write, which is strong.
 static void keep_write(SimCluster *c, uint32_t g, bool loosely) {
   SimGran *q = &shadow_of(c)->gran[g];
   bool weak = !(q->flags & GF_STRONG), narrow = q->flags & GF_NARROW;
@@ -1067,8 +1069,8 @@ static void keep_write(SimCluster *c, uint32_t g, bool loosely) {
 
 // If the last write is by other lanes in the same execution of an atomic as x,
 // returns these lanes, otherwise 0. The hardware executes the lanes of an
-// atomic in any order. Therefore a later access by one of them is not ordered
-// after the others.
+// atomic in any order, so a later access by one of them is not ordered after
+// the others.
 static uint32_t beside(const Access *x, int l, const SimGran *q) {
   const SimWarp *w = x->w;
   if (x->i->op != OP_ATOMIC || !(q->flags & GF_STRONG) || q->warp != w->id ||
@@ -1172,9 +1174,9 @@ static uint32_t hash_of(const uint8_t *p, size_t n) {
   return p ? (uint32_t)h | 1 : 0;
 }
 
-// Another cluster, on another host thread, may have stored here since.
-// Therefore the new value is compared with a hash of what this cluster stored
-// last, not with memory.
+// Another cluster, on another host thread, may have stored to the granule.
+// Therefore the new value is compared with a hash of this cluster's last store,
+// not with memory.
 void shadow_write_global(Access *x, int l, const uint8_t *data,
                          uint8_t flags) {
   SimCluster *c = x->w->cluster;
@@ -1211,7 +1213,7 @@ bool shadow_init(SimCluster *c) {
   return make_level(c, WIDEST);
 }
 
-// Clears the records that pages have in use.
+// Clears the records of pages in use.
 static void reset_pages(SimCluster *c) {
   SimPages *t = shadow_of(c)->pages;
   shadow_of(c)->ngran = 0;

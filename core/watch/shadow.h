@@ -49,25 +49,26 @@ typedef struct SimGran {
   // mask of the warps of the owning CTA that also stored the value of the last
   // write
   uint32_t also;
-  // actor of the last write: a warp of the cluster or another actor
+  // actor of the last write: a warp of the cluster, or another actor
+  // (hb_cluster.c)
   uint16_t warp;
   uint8_t flags;
   uint8_t used;  // shared memory: READ_EVER, READ_SINCE (unread.c)
 } SimGran;
-// whether anything read a granule, and whether since the last write
+// whether a granule was read ever, and since its last write
 enum { READ_EVER = 1, READ_SINCE = 2 };
 // Kinds of recorded accesses. STRONG: a read with memory order. NARROW: a read
 // with memory order and CTA scope. WEAK: a read without order. WROTE: a write.
 enum { READ_STRONG, READ_NARROW, READ_WEAK, READ_WROTE };
-// The reads by one warp since the last write. `kind` is the weakest kind among
-// these reads.
+// The reads by one warp since the last write. `kind` is the weakest of their
+// kinds.
 typedef struct SimRead {
   uint32_t clk, lanes;
-  // strong: some of the reads had a memory order. narrow: a strong write has
-  // CTA scope.
+  // strong: whether some of the reads had a memory order. narrow: whether a
+  // strong write has CTA scope.
   uint32_t src : 28, kind : 2, strong : 1, narrow : 1;
 } SimRead;
-// list entry of the accesses by an actor that is not a warp of the CTA
+// list entry for the accesses by an actor that is not a warp of the CTA
 typedef struct SimFar {
   uint32_t next;
   int actor;
@@ -76,11 +77,11 @@ typedef struct SimFar {
 
 enum { WIDEST = 4, SHADOW_PAGE = 128 };
 typedef struct SimLevel {  // all granules of one width in shared memory
-  // The level has the granules first to first + n - 1 of Shadow.gran. n is
-  // 0 until a page needs the level.
+  // granules first to first + n - 1 of Shadow.gran; n is 0 until a page needs
+  // the level
   uint32_t first, n;
   int shift;               // log2 of the bytes of a granule
-  SimRead *read;  // for each granule and warp of its CTA: the last reads
+  SimRead *read;  // for each granule and each warp of its CTA: the last reads
 } SimLevel;
 typedef struct SimPages {
   SimLevel level[WIDEST + 1];  // indexed by log2 of the width
@@ -93,20 +94,20 @@ typedef struct Shadow {        // the shadow memory of a cluster
   uint32_t ngran, maxgran;
   struct SimLines *lines;      // tracked lines of global memory
   SimPages *pages;             // pages of shared memory
-  // entries of lists, of which entry 0 is unused; the list of granule g starts
-  // at farat[g]
+  // Entries of lists; entry 0 is unused. The list of granule g starts at
+  // farat[g].
   SimFar *far;
   uint32_t *farat;             // starts of lists in `far`; NULL until needed
   uint32_t nfar, maxfar, farfree;
-  // for each granule: 1 + number of the location record with what its last
-  // strong write released (hb_cluster.c), or 0; NULL until needed
+  // for each granule: 1 + number of the location record (hb_cluster.c) for its
+  // last strong write, or 0; NULL until needed
   uint32_t *place;
 } Shadow;
 static inline Shadow *shadow_of(const SimCluster *c) {
   return c->own[OWN_SHADOW];
 }
 
-// Granules g to g + n - 1 of shared memory. They are in one page and have
+// Granules g to g + n - 1 of shared memory, which are in one page and have
 // `bytes` bytes together.
 typedef struct Granules {
   uint32_t g, n, bytes;
@@ -146,31 +147,32 @@ enum { LINE = 32, NO_GRANULE = -1 };
 // if memory is exhausted.
 int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g);
 // Check and record a read or a write by lane l of x->bytes bytes at x->at[l] of
-// global memory. data: the written bytes; NULL: unknown. flags: see
-// shadow_write.
+// global memory. data: the written bytes; NULL: unknown. flags: the granules'
+// flags after the write.
 void shadow_read_global(Access *x, int l);
 void shadow_write_global(Access *x, int l, const uint8_t *data,
                          uint8_t flags);
 
 // Makes a write by lane l's agent visible, as if the lane wrote the bytes now.
 void shadow_settle_global(Access *x, int l);
-// Records that the read by lane l's cp.async is complete. From now on it counts
-// as a read by `actor` in `epoch`.
+// Records that the read by lane l's cp.async is complete. It then counts as a
+// read by `actor` in `epoch`.
 void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch);
 // Records that an agent reads x->bytes bytes at x->at[l] of global memory for
-// lane l. The read is complete for threads that know `epoch` of `actor`.
+// lane l. The read is complete for threads that have acquired `epoch` of
+// `actor`.
 void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch);
 
 // Check and record a read or a write by lane l of x->bytes bytes at addr of
-// shared memory. same: the written bytes equal the present ones. flags: the
-// granules' flags after the write.
+// shared memory. same: whether the written bytes equal the present ones. flags:
+// the granules' flags after the write.
 void shadow_read(Access *x, int l, uint32_t addr);
 void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags);
 // Reports the granules of x->bytes bytes at addr that were never written.
 void shadow_defined(Access *x, int l, uint32_t addr);
 // Records that an agent reads x->bytes bytes at addr of shared memory for lane
-// l. The read is complete for threads that know `epoch` of `actor`. actor -1:
-// the agent already reads these bytes for another lane.
+// l. The read is complete for threads that have acquired `epoch` of `actor`.
+// actor -1: the agent already reads these bytes for another lane.
 void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch);
 // Removes the list of accesses to granule g (GF_FAR).
 void shadow_drop(SimCluster *c, uint32_t g);

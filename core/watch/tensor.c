@@ -1,10 +1,10 @@
 // Checks the order of accesses to tensor memory, which no barrier orders alone.
 //
-// An MMA completes for the threads that learned it from an mbarrier after a
-// commit, a load or store of a warp after its tcgen05.wait. Each has an epoch
-// of its actor (tcgen05.h), and is complete for a thread that knows the epoch.
-// A thread's own wait for loads or stores does not release them: the threads
-// must also synchronize, by which the epoch spreads.
+// An MMA is complete for threads that learn it from an mbarrier after a commit.
+// A load or store of a warp is complete after its tcgen05.wait. Each has an
+// epoch of its actor (tcgen05.h), and is complete for a thread that has
+// acquired the epoch. A thread's own wait for loads or stores does not release
+// them to others: the threads must also synchronize, which passes the epoch on.
 //
 // Two MMAs with the same accumulators and shape execute in the order in which
 // they were issued, and so do a copy from shared memory and an MMA after it, so
@@ -20,15 +20,15 @@
 
 #include <string.h>
 
-enum { READERS = 4 };  // reads of a cell that are kept
+enum { READERS = 4 };  // number of reads of a cell that are recorded
 
 // An access: an operation of a warp's unit, issued in epoch clk of the warp.
 typedef struct Past {
   uint32_t epoch, clk;
   int16_t warp;
   uint8_t unit, lane;
-  bool some;           // whether there was such an access
-  int16_t start;       // MMAs: first column of the accumulators
+  bool some;           // whether the access exists
+  int16_t start;       // for MMAs: first column of the accumulators
   const SimIns *i;
 } Past;
 
@@ -39,7 +39,7 @@ typedef struct Cell {
 } Cell;
 
 typedef struct Tensors {
-  Cell (*cell)[TMEM_GROUPS][TMEM_COLUMNS];  // of each CTA
+  Cell (*cell)[TMEM_GROUPS][TMEM_COLUMNS];  // cells of each CTA
   // before: for each warp, its last fence::before_thread_sync. after: for each
   // warp and each unit of tensor memory, the last epoch of the unit that
   // happened before the warp's last fence::after_thread_sync.
@@ -114,8 +114,8 @@ static bool completed(const SimTensorAccess *x, const Past *p) {
   return before(x, actor, 1, p->epoch);
 }
 
-// Reports whether the tensor cores execute p before x because both were issued
-// in this order.
+// Reports whether the tensor cores execute p before x because p was issued
+// first.
 static bool in_order(const SimTensorAccess *x, const Past *p) {
   if (p->unit != TENSOR_MMA || !x->row || x->freed) return false;
   const SimTensorIns *q = p->i->x;
@@ -131,7 +131,7 @@ static SimTensorLack lack_of(const SimTensorAccess *x, const Past *p) {
     case TENSOR_MMA: return TENSOR_LACKS_COMMIT;
     case TENSOR_LOAD: case TENSOR_STORE: case TENSOR_UNITS: break;
   }
-  // The access is complete for its own warp only after the warp's wait.
+  // For its own warp, an access is complete only after the warp's wait.
   const SimProg *prog = x->w->cluster->prog;
   const SimWarp *u = &x->w->cluster->warp[p->warp];
   int actor = simtcgen05_actor(prog, p->warp, (SimTensorUnit)p->unit);
@@ -158,7 +158,7 @@ static int32_t object(const SimTensorAccess *x) {
   return x->m ? x->m->index : -1;
 }
 
-// Notes a missing fence between p and x, which are ordered.
+// Reports, as a note, a missing fence between p and x, which are ordered.
 static void check_fences(const SimTensorAccess *x, const Past *p, SimClash how,
                          int column) {
   const Tensors *t = tensors_of(x->w->cluster);
@@ -178,7 +178,7 @@ static void check_fences(const SimTensorAccess *x, const Past *p, SimClash how,
   fill(f, x, p, TENSOR_FENCE, how, lacks, column);
 }
 
-// Reports whether a fault of tensor memory names p as its first access.
+// Reports whether a fault of tensor memory has p as its first access.
 static bool is_told(const SimWarp *w, const Past *p) {
   const SimOut *o = w->cluster->out;
   for (uint32_t k = 0; k < o->nfault; k++)

@@ -1,12 +1,12 @@
-// Undefined values: uninitialized registers, and quotients by zero. Reading an
-// undefined value is not a fault by itself. For example, a predicated load may
-// leave registers undefined that only affect results that are never stored, and
-// cute.where computes both branches. Each value has a mask of the lanes in
-// which it is undefined, and a mask of the bits that are undefined in some
-// lane. Single bits matter, because compilers leave half of a register
-// undefined where nothing reads it. It is a fault to use undefined bits as an
-// address, as a condition, or in a store outside registers. Kernels that never
-// read an undefined register have no extra cost (w->taints.some).
+// Finds uses of undefined values: uninitialized registers, and quotients by
+// zero. Reading an undefined value is not a fault by itself. For example, a
+// predicated load may leave registers undefined that only affect results that
+// are never stored, and cute.where computes both branches. Each value has a
+// mask of the lanes in which it is undefined, and a mask of the bits that are
+// undefined in some lane. Single bits matter, because compilers leave half of a
+// register undefined where nothing reads it. It is a fault to use undefined
+// bits as an address, as a condition, or in a store outside registers. Kernels
+// that never read an undefined register have no extra cost (w->taints.some).
 #include "ir/eval.h"
 #include "ir/intrin.h"
 #include "watch/undefined.h"
@@ -37,7 +37,8 @@ static void use(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t mask) {
 
 // ---- registers ----
 
-// Returns why unit `unit` of registers is undefined in the lanes of `lack`.
+// Returns why the registers of unit number `unit` are undefined in the lanes of
+// `lack`.
 static SimTaint cause(const SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t lack, int64_t unit) {
   if (w->taints.quotient.mem == m)
@@ -46,8 +47,8 @@ static SimTaint cause(const SimWarp *w, const SimIns *i, const SimMem *m,
                     (uint32_t)(unit * m->unit / m->own), UINT64_MAX};
 }
 
-// Records that a value that is undefined because of a division by zero is
-// stored to registers.
+// Records that the value in `slot`, which is undefined because of a division by
+// zero, is stored to registers.
 static void keep(SimWarp *w, const SimMem *m, uint32_t slot) {
   if (!(undefined_mask(w, slot) & w->active)) return;
   const SimTaint *t = taint_at(w, slot);
@@ -113,15 +114,15 @@ void undefined_divide(SimWarp *w, const SimIns *i) {
 }
 
 // Reports whether an intrinsic moves bits of its first two operands to
-// positions that its third operand gives.
+// positions that the third operand selects.
 static bool moves_bits(IntrinId id) {
   return id == IN_PRMT || id == IN_BFI || id == IN_BFI64 ||
          id == IN_FUNNEL_L || id == IN_FUNNEL_R || id == IN_FUNNEL_LC ||
          id == IN_FUNNEL_RC;
 }
 
-// Returns the bits of i's result in lane l that depend on undefined bits u of
-// its operands. For an operation that moves bits, computes the operation on u.
+// Returns the bits of i's result in lane l that depend on the undefined bits u
+// of its operands. If i moves bits, it is applied to u.
 static uint64_t undefined_bits(SimWarp *w, const SimIns *i,
                                const uint64_t u[3], int l) {
   DType t = (DType)i->type, to = (DType)i->to;
@@ -217,8 +218,8 @@ void undefined_shuffle(SimWarp *w, const SimIns *i, const int *from) {
 
 // ---- around an instruction ----
 
-// Reports undefined values that i uses. An undefined operand of arithmetic
-// makes the result undefined, and MMAs check the registers that they read.
+// Reports undefined values that i uses. (Arithmetic does not use them but makes
+// its result undefined. MMAs check the registers that they read.)
 void undefined_before(SimWarp *w, const SimIns *i) {
   const SimUses *u = i->uses;
   for (int k = 0; u && k < u->n; k++) use(w, i, u->slot[k], w->active);

@@ -1,18 +1,18 @@
-// Undefined values in registers (undefined.c).
+// Finds uses of undefined values in registers (undefined.c).
 #ifndef CUTE_WATCH_UNDEFINED_H
 #define CUTE_WATCH_UNDEFINED_H
 
 #include "sim/regs.h"
 
-// Reports a fault if unit number `unit` of a register object is undefined in a
-// lane of mask.
+// Reports a fault if unit number `unit` of registers is undefined in a lane of
+// mask.
 void undefined_registers(SimWarp *w, const SimIns *i, const SimMem *m,
                          int64_t unit, uint32_t mask);
 // Makes the result of register load i undefined in the lanes in which the
 // register is undefined.
 void undefined_load(SimWarp *w, const SimIns *i, const SimSide *s);
 // Makes the result of i, which selects a register by an index, undefined in the
-// lanes of `lack`. `at` is an undefined unit that the lowest lane in `lack`
+// lanes of `lack`. `at` is the undefined unit that the lowest of these lanes
 // selects.
 void undefined_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
                     uint32_t lack);

@@ -1,6 +1,6 @@
 // Finds elements of shared tensors that a launch stores and never reads: loops
 // over a tile that end early, fragments of the wrong part, sums that lack some
-// warps' partial sums. A tensor is told only if all of these hold:
+// warps' partial sums. A tensor is reported only if all of these hold:
 // - The kernel decides which elements it reads: neither data nor scalar
 //   arguments nor the block do (meant.c).
 // - Threads do not keep values that they store for others: the threads that
@@ -8,12 +8,11 @@
 // - The tensor is no scan, in which no thread reads its own element or those of
 //   the following threads.
 // - cute.partial_ok does not name it.
-// - Some of the elements are not 0. Copies fill what lies outside of a tensor
+// - Some of the elements are not 0. Copies fill elements outside of a tensor
 //   with zeros.
 // If copies alone fill a tensor whose elements are read, elements that nothing
-// has read since the last copy are told: a loop over tiles that ends early, or
-// a copy of a tile that was copied before.
-// An element counts as read if an element of the same
+// has read since the last copy are reported: a loop over tiles ends early, or a
+// tile is copied twice. An element counts as read if an element of the same
 // vector is read, because vectors may contain more than a kernel needs.
 #include "sim/bulk.h"
 #include "watch/cover.h"
@@ -24,12 +23,13 @@
 
 #include <string.h>
 
-// The last store of a unit of shared memory by the first block, and the reads
-// since then.
+// The last store to a unit of shared memory in the first block, and the reads
+// after it.
 typedef struct SimUnit {
   uint32_t src;              // line
   int32_t writer[2];         // lowest and highest thread that stored it
-  int32_t reader[2];         // and that read it; reader[1] < 0: no thread did
+  // lowest and highest thread that read it; reader[1] < 0: none did
+  int32_t reader[2];
 } SimUnit;
 
 // Threads of a block: a mask of lanes for each warp.
@@ -38,9 +38,9 @@ typedef struct Threads { uint32_t lanes[MAX_WARPS]; } Threads;
 // What the launch did to shared memory. A unit has the bytes of the narrowest
 // access.
 typedef struct SimShared {
-  // bits: units that were stored, that were read, and that held numbers other
-  // than 0 which nothing read; units whose last such numbers nothing read, and
-  // those that were read since the last store
+  // sets of units: stored; used: those that were read; lost: those with a
+  // number other than 0 that nothing read; stale: those whose last such number
+  // nothing read; fresh: those that were read since the last store
   uint64_t *stored, *used, *lost, *stale, *fresh;
   SimUnit *unit;
   bool begun;                // whether a block has set `unit`
@@ -172,12 +172,15 @@ static bool overlaps(const Fn *fn, const Mem *m) {
   return false;
 }
 
-// Threads that stored unread units, and read ones, and that read. The ranges
-// have the lowest and the highest of the threads that stored.
+// Threads that stored unread units (lost), that stored units which are read
+// (kept), and that read (read).
 typedef struct Sides {
   Threads lost, kept, read;
-  int32_t from[2], to[2];    // of the unread units, of the read ones
-  bool up, down;  // whether only later or earlier threads read a unit
+  // lowest and highest thread that stored: unread units [0], read units [1]
+  int32_t from[2], to[2];
+  // whether all units that are read are read by later threads only (up), by
+  // earlier threads only (down)
+  bool up, down;
 } Sides;
 
 static void add_threads(Threads *t, const int32_t of[2]) {
@@ -198,8 +201,8 @@ static void add_unit(Sides *s, const SimUnit *u, bool used) {
 }
 
 // Reports whether all threads that read are among those whose stores nothing
-// reads, and none of these stored anything that is read: they keep their values
-// in registers.
+// reads, while none of those stored anything that is read. Such threads keep
+// their values in registers.
 static bool is_kept(const Sides *s) {
   bool some = false;
   for (int k = 0; k < MAX_WARPS; k++) {
@@ -210,8 +213,9 @@ static bool is_kept(const Sides *s) {
   return some;
 }
 
-// Reports whether each value is read by later threads only, and those of the
-// last ones, which also read, are unread, or the opposite.
+// Reports whether the accesses look like a scan: only later threads read a
+// value, and the values of the last threads, which also read, are unread. Or
+// the same in the opposite direction.
 static bool is_scan(const Sides *s) {
   bool reads = false;
   for (int k = 0; k < MAX_WARPS; k++)

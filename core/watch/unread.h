@@ -1,4 +1,5 @@
-// Elements of shared tensors that a launch stores and never reads (unread.c).
+// Finds elements of shared tensors that a launch stores and never reads
+// (unread.c).
 #ifndef CUTE_WATCH_UNREAD_H
 #define CUTE_WATCH_UNREAD_H
 
@@ -8,7 +9,7 @@
 void unread_start(Ctx *cx, SimProg *p);
 // Adds the accesses of a cluster that has finished.
 void unread_add(const SimCluster *c);
-// Writes the tensors with such elements to `unread`. Returns their number.
+// Writes the tensors with unread elements to `unread`. Returns their number.
 int unread_find(Ctx *cx, SimProg *p, SimUnread unread[SIM_GAPS]);
 
 #endif

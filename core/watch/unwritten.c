@@ -6,8 +6,8 @@
 // because these maps may be for loads. If an argument is a part of a tensor,
 // only that part counts. cute.undefined_ok allows unwritten elements.
 //
-// A kernel may keep a part of an output that was written before. cover.c finds
-// the parts that a mistake seems to omit.
+// A kernel may leave a part of an output as it was before the launch, if that
+// part was written before. cover.c finds parts that a mistake seems to omit.
 #include "sim/bulk.h"
 #include "watch/unwritten.h"
 #include "sim/members.h"
@@ -20,12 +20,12 @@ struct SimLeft {
   const LaunchArg *arg;
   int bits;                // bits of an element of the object
   SimMembers of;
-  bool moves;              // whether the footprint is known only at the launch
+  bool moves;              // whether only the launch determines the footprint
 };
 
-// Reports whether unwritten elements of argument k's memory are no fault. This
-// is so if the kernel reads this memory or allows undefined elements in it,
-// through argument k or an overlapping argument.
+// Reports whether unwritten elements of argument k's memory are no fault: the
+// kernel reads this memory or allows undefined elements in it, through argument
+// k or an overlapping argument.
 static bool is_free(const SimProg *p, int32_t k) {
   const SimArea *a = simareas_area(p, k);
   for (size_t j = 0; j < p->fn->mem.n; j++) {
@@ -62,7 +62,7 @@ static SimLeft *one_of(Ctx *cx, const SimProg *p, int32_t mem, bool idle) {
 
 SimLeft *unwritten_make(Ctx *cx, const SimProg *p) {
   SimLeft *all = NULL;
-  // A raw pointer may address any output, so no output is checked.
+  // A raw pointer may address any output, so that no output can be checked.
   if (ir_has_addresses(p->fn)) return NULL;
   bool idle = ir_is_idle(p->fn);
   for (size_t k = 0; k < p->fn->mem.n; k++) {
@@ -79,8 +79,8 @@ static bool is_written(const SimLeft *t, int64_t element) {
   return t->arg->defined[at / 8] >> (at & 7) & 1;
 }
 
-// Returns the first line that writes to an argument's memory. The line may use
-// another name of the memory, such as that of its bytes in PTX.
+// Returns the first line that writes to an argument's memory, also through
+// another memory object, such as the bytes that PTX accesses.
 static uint32_t line_of(const SimProg *p, int32_t mem) {
   int32_t arg = p->fn->mem.p[mem].arg;
   for (uint32_t k = 0; k < p->nins; k++) {

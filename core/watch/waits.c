@@ -1,5 +1,5 @@
-// Explains why waits for groups (cp.async, wgmma, bulk stores) did not suffice.
-// The message of a fault then does not advise to add a wait that is already
+// Explains why waits for groups (cp.async, wgmma, bulk stores) did not suffice,
+// so that the message of a fault does not advise to add a wait that is already
 // there. There are four reasons. The wait left the group pending, the waiting
 // threads had started no group, the wait was for reads only, or a barrier is
 // missing after the wait. Also explains accesses to a stage of a ring (ring.h):
@@ -37,8 +37,8 @@ void waits_note(SimWarp *w, SimGroups kind, const SimIns *i) {
   d->read = i->op == OP_BULKWAIT && i->flags & BKF_READ;
 }
 
-// Reports whether the last wait of lane k of warp u happens before lane l of
-// x->w.
+// Reports whether the last wait for groups by lane k of warp u happens before
+// lane l of x->w.
 static bool is_behind(const Access *x, int l, const SimWarp *u, SimGroups kind,
                       int k) {
   const SimWaited *d = &hb_of(u)->waited[kind];
@@ -62,7 +62,7 @@ static bool is_wait(const SimIns *i, const void *ud) {
   return op_rows[i->op].imm == IMM_GROUPS && i->src == d->src;
 }
 
-// Reports whether u has still to execute a wait that x->w has executed.
+// Reports whether u has yet to execute a wait that x->w has executed.
 static bool waits_later(const Access *x, const SimWarp *u, SimGroups kind) {
   const SimWaited *d = &hb_of(x->w)->waited[kind];
   return d->times > hb_of(u)->waited[kind].times &&
@@ -124,7 +124,7 @@ static void say_bulk(SimFault *f, const Access *x, int l, int actor,
       judge_group(f, x, l, a->w, GROUPS_BULK, a->lane, a->group);
     return;
   }
-  // The copy was waited for, so a barrier is missing.
+  // A wait covered the copy, so a barrier is missing.
   f->r.lack = LACK_BARRIER;
 }
 
@@ -199,8 +199,8 @@ static bool is_ready(const Access *x, int l, const SimGran *q) {
          copies(x->w->cluster->prog, q->src, false);
 }
 
-// Returns the warp whose writes in flight fill granules a and b, b by a
-// cp.async. Returns NULL if no warp's writes fill both granules in this way.
+// Returns the warp whose pending writes fill granules a and b, where a cp.async
+// fills b. Returns NULL if there is no such warp.
 static const SimWarp *filler_of(const SimCluster *c, uint32_t a, uint32_t b) {
   const SimGran *p = &shadow_of(c)->gran[a], *q = &shadow_of(c)->gran[b];
   bool both = p->flags & q->flags & GF_PENDING && p->warp == q->warp &&
@@ -208,7 +208,8 @@ static const SimWarp *filler_of(const SimCluster *c, uint32_t a, uint32_t b) {
   return both ? &c->warp[p->warp] : NULL;
 }
 
-// Reports whether one group of warp u has the cp.async to granules a and b.
+// Reports whether the cp.asyncs of warp u that fill granules a and b are in one
+// group.
 static bool share_group(const SimWarp *u, uint32_t a, uint32_t b) {
   int lane[2];
   uint32_t group[2];
@@ -217,8 +218,8 @@ static bool share_group(const SimWarp *u, uint32_t a, uint32_t b) {
          lane[0] == lane[1] && group[0] == group[1];
 }
 
-// Reports whether a cp.async of the threads that execute line `src` fills
-// granule q.
+// Reports whether a cp.async by threads that execute line `src` fills granule
+// q.
 static bool is_filled(const SimProg *p, uint32_t src, const SimGran *q) {
   return q->flags & (GF_DEFINED | GF_PENDING) && copies(p, q->src, true) &&
          !warp_roles_apart(p, src, q->src);
@@ -250,7 +251,8 @@ void waits_look(SimFault *f, const Access *x, int l, uint32_t g) {
     uint32_t other = shadow_shared(c, (uint32_t)(first + to));
     const SimGran *q = &shadow_of(c)->gran[other];
     bool ready = is_ready(x, l, q);
-    // a wait left the copy of u to granule g pending; u fills `other`, too
+    // the wait left the copy of u to granule g pending, and u fills `other`,
+    // too
     const SimWarp *u =
       f->r.lack == LACK_PENDING ? filler_of(c, g, other) : NULL;
     bool same = u && share_group(u, g, other);

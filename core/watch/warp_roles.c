@@ -1,5 +1,5 @@
-// Warp roles. Threads have different roles if their code is in different halves
-// of a branch on the thread index, or in loops in different branches.
+// Finds warp roles. Threads have different roles if their code is in different
+// halves of a branch on the thread index, or in loops in different branches.
 #include "ir/operands.h"
 #include "sim/bulk.h"
 #include "watch/warp_roles.h"
@@ -28,8 +28,8 @@ static bool accesses(const SimIns *i) {
   return op_effect(op) & EF_MEMORY && !other;
 }
 
-// Updates the regions around instruction k to those around the next one.
-// Returns false if they are nested too deeply.
+// Updates *at, the regions around instruction k, to those around instruction k
+// + 1. Returns false if regions are nested too deeply.
 static bool step(const SimProg *p, uint32_t k, Path *at) {
   const SimIns *i = &p->ins[k];
   if (i->op == OP_ELSE) at->r[at->n - 1].other = true;
@@ -78,7 +78,7 @@ bool warp_roles_parts(const SimProg *p, const SimIns *branch) {
   return by_thread(p->fn, branch->ref, &left);
 }
 
-// Reports whether different threads execute the code of two paths.
+// Reports whether different threads execute the code at two paths.
 static bool parted(const SimProg *p, const Path *a, const Path *b) {
   int k = 0;
   while (k < a->n && k < b->n && a->r[k].head == b->r[k].head &&
@@ -140,7 +140,7 @@ static int loop_of(const SimWarp *w) {
   return -1;
 }
 
-// Reports whether the ELSE at k belongs to a branch whose ELSE half w skips.
+// Reports whether the ELSE at k belongs to a branch whose second half w skips.
 static bool leaves(const SimWarp *w, uint32_t k) {
   for (uint32_t f = 0; f < w->depth; f++)
     if (w->cluster->prog->ins[w->frame[f].head].jump == k)
@@ -157,7 +157,7 @@ bool warp_roles_ahead(const SimWarp *w, SimIs *is, const void *ud) {
     for (k = head; k < p->ins[head].jump; k++)
       if (is(&p->ins[k], ud)) return true;
   }
-  // other lanes may be anywhere, so search all instructions
+  // other lanes of a diverged warp may be anywhere, so search all instructions
   if (w->split.part) k = 0;
   for (; k < p->nins; k++) {
     if (p->ins[k].op == OP_ELSE && leaves(w, k)) k = p->ins[k].jump;

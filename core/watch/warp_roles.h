@@ -21,7 +21,7 @@ bool warp_roles_fills(const SimWarp *w);
 bool warp_roles_some(const SimWarp *w);
 bool warp_roles_has(const SimProg *p, Op op);
 // Returns a line that fills shared memory m before line src reads it, or 0.
-// lack: what is missing if src comes too early: a wait after a copy
+// lack: the missing synchronization if src comes too early: a wait after a copy
 // (LACK_WAIT), or synchronization with another warp role (LACK_ROLES).
 uint32_t warp_roles_bringer(const SimProg *p, const SimMem *m, uint32_t src,
                             SimLack *lack);

@@ -1,4 +1,5 @@
-// Hands on what the machine announces (hooks.h) to the checks that need it.
+// Passes the events that the machine announces (hooks.h) to the checks that
+// need them.
 #include "watch/watch.h"
 
 #include "sim/access.h"
@@ -126,8 +127,8 @@ static void check_defined(const Access *x, int l) {
   f->access.size = x->bytes;
 }
 
-// Records that the bytes that lane l writes are defined. Uses atomics, because
-// other host threads write neighbouring bits.
+// Records that the bytes that lane l writes are defined. Uses atomic
+// operations, because other host threads write neighbouring bits.
 static void set_defined(const Access *x, int l) {
   uint8_t *bits = x->m->defined;
   int64_t end = x->at[l] + x->bytes;
@@ -153,7 +154,7 @@ static void computed(SimWarp *w, const SimIns *i) {
 // ---- accesses ----
 
 // Checks for races with other clusters. The lanes of mask read, or write the
-// bytes at x->data (NULL: an atomic writes).
+// bytes at x->data (NULL if an atomic writes).
 static void meet_others(Access *x, uint32_t mask) {
   const SimMem *m = x->m;
   if (m->area && m->area->place)
@@ -180,8 +181,8 @@ static uint32_t shared_granule(const Access *x, int l) {
 }
 
 // Records in the bits of `map` which bytes of global memory the lanes access
-// (cover.h). The machine has found whether they are adjacent, except for a
-// cp.async, which is counted later.
+// (cover.h). The machine has found out whether the bytes are adjacent, except
+// for a cp.async, which is recorded later.
 static void cover(const Access *x, uint32_t mask, uint64_t *map) {
   const SimPattern *q = x->w->cluster->pattern;
   bool counted = x->i->op != OP_CPASYNC && x->i->stat >= 0;
@@ -220,9 +221,9 @@ static bool own_release(const SimWarp *w, int l, const SimGran *g) {
   return g->flags & GF_RELEASED && g->warp == w->id && g->lanes == 1u << l;
 }
 
-// Reports whether lane l stores the bytes that its address holds after the
-// stores of the lower lanes of mask. All lanes store equally many aligned
-// bytes, so a lower lane stores either the same bytes or none of them.
+// Reports whether lane l stores the bytes that its address already holds after
+// the stores of the lower lanes of mask. All lanes store equally many aligned
+// bytes, so a lower lane stores either all of these bytes or none of them.
 static bool is_same(const Access *x, uint32_t mask, int l) {
   const SimCluster *c = x->w->cluster;
   uint32_t addr = simmem_address(x, l);
@@ -278,8 +279,8 @@ static void write_global(Access *x, uint32_t mask) {
   }
 }
 
-// Announces an access to global memory to the checks between clusters, of
-// coverage and of repeated loads.
+// Passes an access to global memory to the checks between clusters, of coverage
+// and of repeated loads.
 static void announce(Access *x, uint32_t mask) {
   const SimArea *a = x->m->area;
   if (!a) return;
@@ -318,12 +319,12 @@ static void access(Access *x, uint32_t mask) {
   if (x->m->space != SP_SMEM) access_global(x, mask);
   else if (!x->write) read_shared(x, mask);
   else if (x->i->op != OP_ATOMIC) write_shared(x, mask);
-  // Accesses after a release are in a new epoch.
+  // Later accesses are in a new epoch, after the release.
   bool releases = x->write && x->i->sem >= SEM_RELEASE;
   if (releases && x->i->op != OP_ATOMIC) x->w->clk++;
 }
 
-// Records lane l's atomic on granule g. stored: it stored a value.
+// Records lane l's atomic on granule g. stored: whether it stored a value.
 static void atomic_lane(Access *x, int l, int64_t g, bool stored) {
   SimCluster *c = x->w->cluster;
   bool relay = x->m->space == SP_GMEM && in_relay(x);

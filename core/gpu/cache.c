@@ -23,8 +23,8 @@ typedef struct Head {
   char magic[8];
   uint32_t version, parts;
   int32_t major, minor;  // version of the compiler
-  // key[i]: hash i of the key text. text: bytes of the key text. part[i]: bytes
-  // of part i.
+  // key[i]: hash i of the key text. text: length of the key text in bytes.
+  // part[i]: length of part i in bytes.
   uint64_t key[2], text, part[CACHE_PARTS];
   uint64_t sum;  // checksum of this header (with sum = 0) and of all parts
 } Head;
@@ -33,8 +33,8 @@ static const char magic[8] = "CUTEJIT";
 
 // ---- hashes ----
 
-// Hashes eight bytes at a time. The method differs from base_hash's, so that
-// two texts hardly ever agree in both hashes.
+// Hashes eight bytes at a time, by another method than base_hash, so that two
+// texts hardly ever agree in both hashes.
 static uint64_t word_hash(uint64_t h, const void *p, size_t n) {
   const unsigned char *s = p;
   for (; n; ) {
@@ -82,8 +82,8 @@ static bool make_folders(char *dir, mode_t mode) {
   }
 }
 
-// Reports whether a file or folder belongs to this user or, in the cache of an
-// image that is only read, to root.
+// Reports whether a file or folder belongs to this user or, in a container
+// image's cache, which is only read, to root.
 static bool is_owned(const Cache *c, const struct stat *st) {
   return st->st_uid == geteuid() || (c->fixed && st->st_uid == 0);
 }
@@ -95,9 +95,9 @@ static bool is_ours(const Cache *c, const struct stat *st) {
 }
 
 // Removes all entries and other files of the cache from the user's own folder,
-// to which other users could write: they may have placed the files, or renamed
-// files of this user. The sticky bit marks the folder until its last file is
-// removed, so that no other process trusts the files in the meantime.
+// because other users could write to it: they may have placed the files, or
+// renamed files of this user. The sticky bit marks the folder until its last
+// file is removed, so that no other process trusts the files before.
 static bool take_over(Cache *c, mode_t was) {
   size_t bytes;
   if (fchmod(c->fd, S_ISVTX | 0700) != 0) return false;
@@ -227,7 +227,7 @@ static bool read_head(const char *p, size_t size, Head *h) {
   return left == 0;
 }
 
-// Reports whether the checksum of an entry is right.
+// Reports whether the checksum of an entry is correct.
 static bool sums_up(const char *p, size_t size, const Head *h) {
   Head zero = *h;
   zero.sum = 0;
@@ -373,9 +373,9 @@ size_t cache_cap(void) {
   return (size_t)(mb > 0 ? mb : 256) << 20;
 }
 
-// Removes a file that is no entry once it is of no use: temporary files and
-// lock files of processes that must have died (an hour), and records of
-// compilers that are hardly found any more (30 days).
+// Removes a file that is no entry and of no more use: temporary files and lock
+// files of processes that must have ended (after an hour), and records of
+// compilers that are hardly found any more (after 30 days).
 static void remove_old(Cache *c, const char *name, const struct stat *st) {
   bool left = has_suffix(name, ".tmp") || has_suffix(name, ".lock");
   bool memo = strncmp(name, "nvrtc-", 6) == 0;
@@ -480,7 +480,7 @@ size_t cache_clear(Cache *c, size_t keep, size_t *bytes) {
   *bytes = 0;
   if (!c->on || c->fixed) return 0;
   CacheFile *list = list_files(c, &n, &total, keep ? remove_old : remove_idle);
-  // Also removes files of 0 bytes.
+  // A file of 0 bytes must be removed, too.
   if (!keep) total++;
   count = remove_files(c, list, n, total, keep, NULL, bytes);
   base_free(list);
@@ -601,8 +601,9 @@ int cache_lock(Cache *c, const CacheKey *key) {
       close(fd);
       return -1;
     }
-    // If the previous holder removed the file in the meantime, this lock
-    // protects nothing: another process can create and lock a new file.
+    // The previous holder may have removed the file in the meantime. Then this
+    // lock protects nothing, because another process can create and lock a new
+    // file.
     struct stat a, b;
     if (fstat(fd, &a) == 0 &&
         fstatat(c->fd, name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -28,9 +28,10 @@
 
 typedef struct Cache {
   bool on;
-  bool image;      // a cache of an image, whose keys have no compiler
+  // whether it is an image's cache, whose keys do not contain the compiler
+  bool image;
   bool fixed;      // never written
-  int fd;          // descriptor of the folder, if `on`
+  int fd;          // descriptor of the folder; valid if `on`
   char dir[900];
   char note[480];  // reason why the cache does not work, or ""
   // a message if other users could write to the folder, else ""
@@ -64,8 +65,8 @@ void cache_open_into(Cache *c, const char *dir);
 void cache_close(Cache *c);
 CacheKey cache_key(const char *text, size_t n);
 
-// Returns an entry, whose parts point into *mem (freed by the caller with
-// base_free), or false for a miss.
+// Returns an entry, or false for a miss. The parts of the entry point into
+// *mem, which the caller frees with base_free.
 bool cache_get(Cache *c, const CacheKey *key, CacheEntry *e, void **mem);
 // Writes an entry to a temporary file and renames the file, so that no reader
 // sees a part of it. Then evicts the entries of the user's own cache that were
@@ -79,22 +80,22 @@ typedef struct CacheFile {
   size_t size;
 } CacheFile;
 
-// Returns the files of all entries, the least recently used first (freed by the
-// caller with base_free), and the sum of their sizes.
+// Returns the files of all entries, the least recently used first, and the sum
+// of their sizes. The caller frees the list with base_free.
 CacheFile *cache_list(Cache *c, size_t *count, size_t *total);
 
 typedef enum CacheState {
   CACHE_GOOD,
   CACHE_BROKEN,   // the file is damaged
   CACHE_OLD,      // the file is from another version of cutelua
-  // the entry is no regular file, or other users could have written it
+  // the entry is no regular file, or another user could have written it
   CACHE_FOREIGN,
   CACHE_GONE,     // the file does not exist any more
 } CacheState;
 
-// Examines the file of an entry; with `verify`, all of its bytes. Stores the
-// key text, which points into *mem (freed by the caller with base_free), and
-// the compiler's version, if the file is good.
+// Examines the file of an entry; with `verify`, all of its bytes. If the file
+// is good, stores the compiler's version, and the key text, which points into
+// *mem (the caller frees it with base_free).
 CacheState cache_look(Cache *c, const char *name, bool verify, CachePart *text,
                       int *major, int *minor, void **mem);
 

@@ -9,20 +9,20 @@ typedef struct BlasSpec {
   int m, n, k;
   DType ta, tb, td;
   bool tf32;      // whether tensor cores round f32 operands to tf32
-  bool m_major;   // M is contiguous in D (false: N)
-  bool a_m, b_n;  // M is contiguous in A, N in B (false: K)
+  bool m_major;   // whether M, not N, is contiguous in D
+  bool a_m, b_n;  // whether M is contiguous in A, and N in B, not K
   DevBuf *a, *b, *d;
-  // For cublasLt with 8-bit floats: an f32 scale factor of A and of B (or
-  // NULL). fast_accum selects faster accumulation, less precise than f32.
+  // For cublasLt with 8-bit floats: one f32 scale factor of A and one of B, or
+  // NULL. fast_accum selects faster accumulation, less precise than f32.
   DevBuf *scale_a, *scale_b;
   bool fast_accum;
   double alpha, beta;  // floats only
-  // For cublasLt and a D in which N is contiguous: a bias for each column in
-  // D's type (or NULL), and a cublasLtEpilogue_t (0: none).
+  // For cublasLt and a D in which N is contiguous: a bias for each column, in
+  // D's type, or NULL; and a cublasLtEpilogue_t (0: none).
   DevBuf *bias;
   int epilogue;
-  // Number of products in a batch, and the elements from one matrix to the next
-  // of the batch (0: all products use the same matrix).
+  // Number of products in a batch, and the distance in elements from one matrix
+  // to the next of the batch (0: all products use the same matrix).
   int batches;
   int64_t step_a, step_b, step_d;
 } BlasSpec;
@@ -50,7 +50,7 @@ bool blas_gemm_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec, Why *w);
 int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, size_t workspace,
                   cublasLtMatmulHeuristicResult_t *algos, int max, Why *w);
 typedef struct BlasAlgo {
-  int32_t id, tile, split, reduction;  // values as cublasLt defines them
+  int32_t id, tile, split, reduction;  // these numbers are cublasLt's
 } BlasAlgo;
 bool blas_lt_about(Gpu *gpu, const cublasLtMatmulHeuristicResult_t *algo,
                    BlasAlgo *about, Why *w);

@@ -23,7 +23,8 @@ static bool sticky(CUresult r) {
   }
 }
 
-// Forgets all objects and memory of the context, which is destroyed elsewhere.
+// Forgets all objects and memory of the context, which the caller or the driver
+// destroys.
 static void forget(Gpu *g) {
   g->epoch++;
   g->ctx = NULL;
@@ -174,7 +175,7 @@ bool gpu_init(Gpu *g, int ordinal, Why *w) {
 // this process another context and return the same error again.
 bool gpu_use(Gpu *g, Why *w) {
   CUcontext c = NULL;
-  // The context is current, unless another GPU was used meanwhile.
+  // The context is current, unless another GPU was used in the meantime.
   if (g->ctx) {
     g->api->cuCtxGetCurrent(&c);
     return c == g->ctx || CU(cuCtxSetCurrent, (g->ctx));
@@ -329,8 +330,8 @@ bool gpustream_sync(GpuStream *s, Why *w) {
          gpu_use(g, w) && CU(cuStreamSynchronize, (s->s));
 }
 
-// Sets *out to whether the work that a query asked about has completed, given
-// the query's result r.
+// Interprets the result r of a query about the end of work: sets *out to
+// whether the work has completed.
 static bool done(Gpu *g, CUresult r, const char *what, bool *out, Why *w) {
   *out = r == CUDA_SUCCESS;
   return r == CUDA_ERROR_NOT_READY || gpu_check(g, r, what, w);
@@ -406,7 +407,8 @@ static int fn_attribute(const GpuFn *f, CUfunction_attribute a) {
   return v;
 }
 
-// Compiles PTX by the driver. A failure gives the first line of its log.
+// Compiles PTX by the driver. The message of a failure has the first line of
+// the driver's log.
 static bool load_ptx(Gpu *g, CUmodule *mod, const char *ptx, int level,
                      Why *w) {
   char log[512] = "";
@@ -485,7 +487,7 @@ int gpufn_param(const GpuFn *f, int k) {
 
 static unsigned volume(const unsigned v[3]) { return v[0] * v[1] * v[2]; }
 
-// Reports whether the launch needs attributes, and so cuLaunchKernelEx.
+// Reports whether the launch has attributes, so that it needs cuLaunchKernelEx.
 static bool extended(const GpuLaunch *l) {
   return volume(l->cluster) > 1 || l->pdl || l->cooperative;
 }

@@ -29,35 +29,39 @@ typedef struct Gpu {
   size_t memory;
   char name[128];
   CUdevice dev;
-  CUcontext ctx;  // NULL: the next gpu_use creates a context
+  CUcontext ctx;  // the context; NULL: the next gpu_use creates one
   unsigned epoch;
   // Kernels that were launched since the host last waited for the whole GPU. If
   // the driver reports an error, one of these kernels caused it. `lost`
   // describes the error that ended the previous context.
   struct {
-    // `at` is the script's line of the first launch, or "" if it is unknown.
+    // `at` is the script line of the first launch, or "" if the line is
+    // unknown.
     char who[96], at[64];
     long times;
   } ran[4];
-  int nran;  // number of kernels that ran; 5 means more than `ran` holds
+  // number of different kernels that ran; 5: more than `ran` can hold
+  int nran;
   char lost[640];
   struct GpuPool *pool;          // pool of device memory; NULL before first use
-  // Allocates memory in place of the pool, for calls from another library
-  // (library/python.c). NULL: the pool does.
+  // Allocates memory for calls from another library (library/python.c), instead
+  // of the pool. NULL: the pool allocates all memory.
   bool (*allocate)(void *allocator, int ordinal, size_t bytes, uint64_t *ptr,
                    struct Shared **shared, Why *w);
   void *allocator;
   bool captured;  // whether another library captures the current stream
-  struct GpuReturns *returns;    // exported memory that came back, or NULL
+  // exported memory that other libraries gave back, or NULL
+  struct GpuReturns *returns;
   size_t since;  // bytes requested since devlib_new last ran Lua's collector
   struct GpuStream *stream[64];  // open streams by number
   const struct GpuStream *now;   // current stream, or NULL
   struct GpuGraph *capture;      // graph being captured, or NULL
-  // Event by which one stream waits for another; NULL: the next use creates it.
+  // Event by which one stream waits for another; NULL: it is created at the
+  // next use.
   CUevent fence;
   unsigned syncs;                // how often the host waited for the whole GPU
-  // NULL: the next use of cuBLAS creates the handle. It is lost when the
-  // context ends.
+  // Handles of cuBLAS and cublasLt; NULL: they are created at the next use.
+  // They end with the context.
   cublasHandle_t blas;
   cublasLtHandle_t lt;
 } Gpu;
@@ -69,13 +73,13 @@ void gpu_close(Gpu *g);
 bool gpu_sync(Gpu *g, Why *w);
 bool gpu_free_memory(Gpu *g, size_t *left, Why *w);
 // Records that kernel `who` ("kernel add") was launched `times` times, by the
-// line `at` of a script ("x.lua:3"; NULL: unknown). gpu_ran reports whether the
-// kernel is already recorded.
+// script line `at` ("x.lua:3"; NULL: unknown). gpu_ran reports whether the
+// kernel is recorded.
 void gpu_runs(Gpu *g, const char *who, const char *at, long times);
 bool gpu_ran(const Gpu *g, const char *who);
 
-// Common fields of all objects of a context. Its owner closes an object, or the
-// object is lost when its context ends.
+// Common fields of all objects of a context. An object is closed by its owner,
+// or lost when its context ends.
 typedef struct GpuOwned {
   Gpu *gpu;
   unsigned epoch;  // epoch of the GPU when the object was created
@@ -84,21 +88,23 @@ typedef struct GpuOwned {
 static inline bool gpu_owns(const GpuOwned *o) {
   return !o->closed && o->epoch == o->gpu->epoch;
 }
-// Reports whether the object is usable (gpu_owns). If not, w says why the
-// `what` ("stream") is closed.
+// Reports whether the object is usable (gpu_owns). If not, stores in w why the
+// object, which `what` names ("stream"), is closed.
 bool gpu_usable(const GpuOwned *o, const char *what, Why *w);
 
-// A stream. Where a parameter of this type may be NULL, NULL is the current
-// stream, g->now, or if that is NULL the driver's default stream. The default
-// stream synchronizes with all others.
+// A stream. A parameter of this type may be NULL: it then stands for the
+// current stream, g->now, or if that is NULL for the driver's default stream.
+// The default stream synchronizes with all others.
 typedef struct GpuStream {
   GpuOwned own;
   CUstream s;
-  int number;  // 1 to 63: the stream's bit in GpuBlock's sets of streams
+  // from 1 to 63: the bit that stands for the stream in sets of streams
+  // (GpuBlock)
+  int number;
   bool foreign;  // whether another library owns the driver's stream
 } GpuStream;
 bool gpustream_new(GpuStream *s, Gpu *g, unsigned flags, Why *w);
-// Makes s stand for the stream `h` of another library, which keeps it open
+// Makes s stand for the stream `h` of another library, which must keep it open
 // until s is closed.
 bool gpustream_foreign(GpuStream *s, Gpu *g, CUstream h, Why *w);
 // Waits for the stream's work. A stream that a graph captures ends with the
@@ -145,7 +151,7 @@ void gpufn_close(GpuFn *f);
 bool gpufn_variable(const GpuFn *f, const char *name, uint64_t *ptr,
                     size_t *bytes, Why *w);
 // Returns the size of parameter k in bytes; 0: there is no parameter k; -1: the
-// driver is too old to report sizes. Call it only for k < nparam: tools that
+// driver is too old to report sizes. Requires k < nparam, because tools that
 // observe driver calls report any other k as an error.
 int gpufn_param(const GpuFn *f, int k);
 
@@ -156,8 +162,10 @@ typedef struct GpuLaunch {
   GpuFn *fn;
   const GpuStream *stream;  // NULL: the current stream
   unsigned grid[3], block[3], cluster[3], smem;
-  bool pdl;  // programmatic dependent launch
-  bool cooperative;  // all blocks run at once, or the launch fails
+  // programmatic dependent launch: may start before the preceding launch ends
+  bool pdl;
+  // cooperative launch: all blocks run at once, or the launch fails
+  bool cooperative;
   void **params;
   struct DevBuf **bufs;
   int nbufs;

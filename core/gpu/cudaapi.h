@@ -1,8 +1,8 @@
 // The CUDA declarations that this project needs, without the toolkit's headers:
 // types, constants, and a function table for each library.
 //
-// With CUTE_TOOLKIT defined, the types come from the toolkit's headers,
-// included before this file. Assertions at the end of this file then compare
+// If CUTE_TOOLKIT is defined, the types come from the toolkit's headers, which
+// must be included before. Assertions at the end of this file then compare its
 // tables and layouts with those headers. A spec compiles this file that way.
 #ifndef CUTE_CUDAAPI_H
 #define CUTE_CUDAAPI_H
@@ -157,8 +157,8 @@ typedef struct {
   K(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 3)
 
 // F(result, name, arguments) is a function that every supported library has.
-// G(result, name, arguments) is a function that only newer libraries have, so
-// its pointer may be NULL.
+// G(result, name, arguments) is a function that only newer libraries have: its
+// pointer may be NULL.
 #define CUDA_FUNCTIONS(F, G) \
   F(CUresult, cuInit, (unsigned)) \
   F(CUresult, cuDriverGetVersion, (int *)) \

@@ -75,8 +75,8 @@ int dl_folders(char out[DL_FOLDERS][1024]) {
   char python[900];
   const char *venv = env_folder("VIRTUAL_ENV"), *home = env_folder("HOME");
   const char *conda = env_folder("CONDA_PREFIX");
-  // The package of each library (nvidia/cuda_nvrtc), or of all of CUDA 13
-  // (nvidia/cu13).
+  // Folders of Python packages: of each library (nvidia/cuda_nvrtc), or of all
+  // of CUDA 13 (nvidia/cu13).
   static const char site[] = "lib/python3*/site-packages/nvidia/cu*/lib";
   if (venv) snprintf(out[n++], 1024, "%s/%s", venv, site);
   if (conda) {
@@ -114,7 +114,7 @@ static void *open_anywhere(const Dl *lib) {
   for (int i = 0; i < n && !h; i++) {
     glob_t g;
     if (glob(patterns[i], platform_glob_folders(), NULL, &g) == 0)
-      // Names are sorted: the newest version is last.
+      // File names are sorted, so the newest version is last.
       for (size_t j = g.gl_pathc; j-- > 0 && !h;)
         h = open_in(lib, g.gl_pathv[j]);
     globfree(&g);
@@ -183,7 +183,7 @@ static void *get(Dl *lib, Why *w) {
     return NULL;
   }
   if (lib->state == 0) {
-    SigHold hold;  // constructors of the library run, and may start threads
+    SigHold hold;  // the library's constructors run now, and may start threads
     signals_hold(&hold);
     lib->state = load(lib) ? 1 : -1;
     signals_release(&hold);

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-// A device allocation is host memory, whose pages are zero and take no space
-// until something is copied there.
+// Device memory is host memory, whose pages are zero and take no space until
+// data is copied there.
 typedef struct Block {
   struct Block *next;
   char *p;
@@ -18,7 +18,7 @@ typedef struct Block {
 static struct {
   int sm, sms, smem;
   int capturing;
-  uintptr_t handles;  // number of handles made so far
+  uintptr_t handles;  // number of handles that were created
   size_t held;        // bytes of device memory in use
   long launches;      // number of launches, and of copies on the device
   CUcontext current;
@@ -172,8 +172,8 @@ static CUresult wait_event(CUstream s, CUevent e, unsigned flags) {
   return (void)s, (void)e, (void)flags, CUDA_SUCCESS;
 }
 
-// An event is the number of launches before it. Each launch takes 10
-// milliseconds, so that loops which wait for some time of a GPU end soon.
+// The time of an event is the number of earlier launches, of 10 milliseconds
+// each, so that loops that wait for some GPU time end soon.
 static CUresult new_event(CUevent *e, unsigned flags) {
   (void)flags;
   *e = calloc(1, sizeof(long));

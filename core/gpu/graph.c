@@ -66,7 +66,7 @@ static void drop_blocks(GpuGraph *x) {
 
 // ---- capture ----
 
-// Starts a capture. Waits for all work of the GPU first, so that no other
+// Starts a capture. First waits for all work of the GPU, so that no other
 // stream still uses memory that the graph will use.
 bool graph_begin(GpuGraph *x, Gpu *g, const GpuStream *s, Why *w) {
   if (!g->api->cuStreamBeginCapture_v2 || !g->api->cuGraphInstantiateWithFlags)
@@ -93,12 +93,12 @@ static bool finish(GpuGraph *x, CUgraph *out, Why *w) {
   Gpu *g = x->own.gpu;
   g->capture = NULL;
   g->now = x->before;
-  x->spare = NULL;  // x->block also lists the spare blocks
+  x->spare = NULL;  // the spare blocks are in x->block, too
   for (size_t i = 0; i < x->nblock; i++) x->block[i]->of = NULL;
   bool ok = CU(cuStreamEndCapture, (x->on->s, out));
   if (g->ctx && x->on == &x->stream) gpustream_close(&x->stream);
   enum { MOST = sizeof g->stream / sizeof *g->stream };
-  // End the streams that were closed during the capture.
+  // Finish closing the streams that were closed during the capture.
   for (int k = 1; k < MOST; k++)
     if (g->stream[k] && g->stream[k]->own.closed) gpustream_end(g->stream[k]);
   x->on = NULL;

@@ -14,8 +14,8 @@ typedef struct GpuGraph {
   GpuBlock **block;   // blocks of device memory that the graph keeps
   size_t nblock, cap;
   const GpuStream *on;  // stream being captured; NULL after the capture
-  const GpuStream *before;  // g->now before the capture
-  GpuStream stream;     // the stream captured if the user names none
+  const GpuStream *before;  // g->now before the capture, restored after it
+  GpuStream stream;     // the captured stream if the user names none
   // List of blocks in `block` that were freed during the capture.
   GpuBlock *spare;
 } GpuGraph;
@@ -31,8 +31,8 @@ void graph_abandon(GpuGraph *x);
 bool graph_launch(GpuGraph *x, const GpuStream *s, int n, Why *w);
 void graph_close(GpuGraph *x);
 
-// During a capture: reports whether work on stream s (NULL: the default stream)
-// becomes part of graph x. If not, w says why.
+// Reports, during a capture, whether work on stream s (NULL: the default
+// stream) becomes part of graph x. If not, stores the reason in w.
 bool graph_takes(GpuGraph *x, const GpuStream *s, Why *w);
 // Reports whether stream s is part of the graph.
 bool graph_has(const GpuGraph *x, const GpuStream *s);

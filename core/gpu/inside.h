@@ -9,17 +9,17 @@
 // variables g and w.
 #define CU(f, args) gpu_check(g, g->api->f args, #f, w)
 
-// Returns true for CUDA_SUCCESS. Otherwise describes the error of the call
-// `what` in w, and drops the context if the error made it unusable.
+// Returns true for CUDA_SUCCESS. Otherwise describes in w the error of the call
+// that `what` names, and drops the context if the error made it unusable.
 bool gpu_check(Gpu *g, CUresult r, const char *what, Why *w);
 // Marks an object as closed. Returns false if the object is already closed, or
 // if its CUDA context was lost.
 bool gpu_disown(GpuOwned *o);
-// Checks that no graph is being captured, for an operation `what` that waits
-// for the GPU.
+// Checks that no graph is being captured, for an operation that waits for the
+// GPU and that `what` names.
 bool gpu_waits(const Gpu *g, const char *what, Why *w);
-// Stores the driver's stream for work on s in *out. Returns false if work
-// cannot be launched there.
+// Stores the driver's stream for work on s in *out. Returns false if no work
+// can be launched on it.
 bool gpustream_of(Gpu *g, const GpuStream *s, CUstream *out, Why *w);
 // Waits for the work on stream s, then destroys the driver's stream.
 void gpustream_end(GpuStream *s);

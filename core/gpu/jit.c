@@ -35,11 +35,11 @@ static bool nvrtc_id(const char *arch, NvrtcId *id, Why *w) {
   return true;
 }
 
-// Writes the name of a file of the cache: "nvrtc-" and a hash, which depends on
-// where NVRTC is searched for and on the target `arch`. The file records the
-// path, time, size and version of the NVRTC library that this search found
-// last. Until the search or the library file changes, reading the file saves
-// the 0.1 s of opening the library.
+// Writes the name of a file of the cache: "nvrtc-" and a hash of the search
+// path of NVRTC and of the target `arch`. The file records the path, time, size
+// and version of the NVRTC library that this search found last. While neither
+// the search path nor the library file changes, reading the file saves the 0.1
+// s of opening the library.
 static void memo_name(const char *arch, char name[40]) {
   uint64_t h = base_hash(nvrtc_fingerprint(), arch, strlen(arch));
   snprintf(name, 40, "nvrtc-%016llx", (unsigned long long)h);
@@ -80,8 +80,8 @@ static void memo_write(Cache *c, const char *arch, const NvrtcId *id) {
 // ---- key ----
 
 // Returns the cache key text: everything that the CUBIN depends on. Without
-// `id`, the text is the key in an image's cache, whose entries are used
-// whatever compiler made them. The caller frees it; NULL: memory is exhausted.
+// `id`, the text is the key in an image's cache, where the compiler does not
+// matter. The caller frees it. Returns NULL if memory is exhausted.
 static char *key_text(const JitJob *job, const NvrtcId *id, size_t *n) {
   const char *name = job->name ? job->name : "";
   size_t size = strlen(job->source) + strlen(job->arch) + strlen(name) + 160;
@@ -130,9 +130,8 @@ static size_t text_n(const char *s, size_t n) {
   return n;
 }
 
-// Compiles a job. Besides the job's options, passes options of cutelua's own to
-// NVRTC. fewer = 0 passes all of them, 1 those that do not need CUDA 12.9, and
-// 2 none.
+// Compiles a job. Passes cutelua's own options to NVRTC after the job's. fewer
+// = 0: all of them, 1: those that do not need CUDA 12.9, 2: none.
 static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
                        nvrtcProgram *p) {
   char arch[80];
@@ -189,7 +188,8 @@ static bool compile_held(const Nvrtc *v, const JitJob *job, JitOut *out,
   api->nvrtcDestroyProgram(&p);
   if (r == NVRTC_ERROR_INVALID_OPTION && out->log &&
       strstr(out->log, "gpu-architecture")) {
-    out->log_n = 0;  // drop the log: the message of unknown_arch says the same
+    // drop the log, because the message of unknown_arch says the same
+    out->log_n = 0;
     return unknown_arch(v, job, w);
   }
   if (r != NVRTC_SUCCESS)
@@ -290,7 +290,7 @@ static bool compile_once(Cache *c, const CacheKey *key, const NvrtcId *id,
                          const JitJob *job, JitOut *out, Why *w) {
   int lock = cache_lock(c, key);
   bool ok = lookup(c, key, out);
-  // Lua raises the interrupt as soon as it runs again.
+  // after this return, Lua raises the interrupt
   if (!ok && signals_asked) {
     why(w, ERR_COMPILE, "interrupted");
   } else if (!ok && (ok = compile(job, out, w))) {
@@ -303,8 +303,8 @@ static bool compile_once(Cache *c, const CacheKey *key, const NvrtcId *id,
 }
 
 // Looks a job up in the cache for the NVRTC `id`, and compiles it on a miss. If
-// `id` is only remembered (not `sure`), it is first compared with the installed
-// NVRTC, and replaced if they differ.
+// `id` comes from a record (not `sure`), compares it first with the installed
+// NVRTC, and replaces it if they differ.
 static bool with_id(Cache *c, NvrtcId *id, bool sure, const JitJob *job,
                     JitOut *out, Why *w) {
   NvrtcId real = *id;
@@ -350,8 +350,8 @@ static void clear(JitOut *out) {
   *out = (JitOut){.log = "", .cubin = "", .ptx = ""};
 }
 
-// Looks a job up in the image's cache. An entry whose code the driver does not
-// load is a miss.
+// Looks a job up in the image's cache. If the driver cannot load an entry's
+// code, the entry counts as a miss.
 static bool with_image(Cache *c, const JitJob *job, JitOut *out) {
   size_t n;
   char *text = c->on ? key_text(job, NULL, &n) : NULL;

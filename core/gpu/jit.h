@@ -5,15 +5,15 @@
 #include "base/base.h"
 
 typedef struct JitJob {
-  // NUL-terminated CUDA C. With #include, `no_cache` is needed: the cache does
-  // not read headers.
+  // CUDA C, NUL-terminated. With #include, set `no_cache`, because the cache
+  // does not read headers.
   const char *source;
   const char *name;     // the source's path in the log and .loc; NULL: "k.cu"
-  const char *arch;     // target, such as "sm_90a"; the CUBIN runs on no other
+  const char *arch;     // target, such as "sm_90a"; the CUBIN runs only on it
   const char *const *options;  // NVRTC options besides our own
   int noptions;
   bool no_cache;
-  // Folder of an image's cache, which receives the result too, or NULL.
+  // folder of an image's cache, to which the result is also written, or NULL
   const char *into;
   // Message to print on stderr if a compilation takes longer than `patience`
   // seconds, or NULL.
@@ -23,13 +23,15 @@ typedef struct JitJob {
 
 // The result of a compilation. If it failed, only `log` is set.
 typedef struct JitOut {
-  const char *log, *cubin, *ptx;  // messages in `log` contain JitJob.name
+  // all messages in `log` name the file JitJob.name
+  const char *log, *cubin, *ptx;
   size_t log_n, cubin_n, ptx_n;
-  bool cached, image;  // image: from the image's cache
+  bool cached, image;  // image: whether the result is from the image's cache
   int major, minor;    // version of NVRTC
-  // Reasons why the user's own cache or the image's does not work, why the
-  // driver may reject the code, and a warning about the own cache's folder, or
-  // "". The warning is also set if the compilation failed.
+  // For each problem, a message or "": the user's own cache does not work, the
+  // image's cache does not, the driver may reject the code, and a warning about
+  // the folder of the own cache. The warning is also set if the compilation
+  // failed.
   char notes[4][480];
   void *mem[3];        // memory of log, cubin and ptx
 } JitOut;

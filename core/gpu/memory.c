@@ -9,7 +9,7 @@
 
 // ---- blocks ----
 
-enum { STEP = 512 };  // block sizes are multiples of this many bytes
+enum { STEP = 512 };  // a block's size is a multiple of this many bytes
 
 static size_t rounded(size_t bytes) {
   return bytes < STEP ? STEP : (bytes + STEP - 1) / STEP * STEP;
@@ -21,9 +21,9 @@ static int logarithm(size_t n) {
   return k;
 }
 
-// Returns the set of streams (one bit for each stream's number) whose earlier
-// work may still use a free block: none if the host has waited for the GPU
-// since.
+// Returns the set of streams whose earlier work may still use a free block,
+// with a bit for each stream's number. The set is empty if the host has waited
+// for the GPU since.
 static uint64_t busy(const GpuBlock *b) {
   return b->syncs == b->gpu->syncs ? b->before : 0;
 }
@@ -68,7 +68,7 @@ static GpuBlock *pop(GpuPool *p) {
 }
 
 static void hand_out(GpuPool *p, GpuBlock *b) {
-  if (b->refs++) return;  // a graph holds the block: it counts as used
+  if (b->refs++) return;  // only a graph had the block: it counts as used again
   p->used += b->bytes;
   if (p->used > p->peak) p->peak = p->used;
 }
@@ -77,7 +77,8 @@ void block_keep(GpuBlock *b) { b->refs++; }
 
 void block_drop(GpuBlock *b) {
   Gpu *g = b->gpu;
-  bool lost = b->epoch != g->epoch;  // the driver freed it with the context
+  // a lost context: the driver freed the block with it
+  bool lost = b->epoch != g->epoch;
   bool captured = g->capture && b->of == g->capture;
   bool spare = --b->refs == 1 && !lost && !b->shared && captured;
   if (b->refs && !spare) return;
@@ -106,12 +107,13 @@ void block_drop(GpuBlock *b) {
 
 // ---- memory that other libraries use ----
 
-// Blocks that other libraries have released, on any thread. Each such library
-// and the GPU are owners; the last one frees the struct.
+// Blocks that other libraries have released, on any thread. The GPU and each
+// such library are owners; the last of them frees the struct.
 typedef struct GpuReturns {
   pthread_mutex_t lock;
   int owners;
-  bool closed;     // whether the GPU was closed: its blocks are gone
+  // whether the GPU was closed, so that its blocks no longer exist
+  bool closed;
   GpuBlock *list;
 } GpuReturns;
 
@@ -208,8 +210,8 @@ void pool_close(Gpu *g) {
   g->pool = NULL;
 }
 
-// Needs no wait before cuMemFree: that function waits for work that still uses
-// a block.
+// cuMemFree needs no wait before it, because it waits for work that uses a
+// block.
 bool pool_trim(Gpu *g, size_t *bytes, Why *w) {
   *bytes = 0;
   if (!g->pool || !g->ctx) return true;
@@ -316,7 +318,7 @@ bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count) {
   return !g->allocate && reuse(b, g, t, count, 0);
 }
 
-// Allocates a buffer by the allocator of another library.
+// Allocates a buffer by another library's allocator.
 static bool allocate_foreign(DevBuf *b, Gpu *g, DType t, size_t count,
                              size_t bytes, Why *w) {
   uint64_t ptr;

@@ -15,14 +15,15 @@ typedef struct GpuBlock {
   Gpu *gpu;
   unsigned epoch;  // epoch of the GPU when the block was allocated
   int refs;        // number of references, from a buffer and from graphs
-  struct GpuGraph *of;  // graph being captured that uses the block, or NULL
+  struct GpuGraph *of;  // the graph being captured that uses the block, or NULL
   // Two sets of streams, with a bit for each stream's number. Streams in `used`
   // have used the block since it was last taken from the pool; streams in
   // `before` used it before that. If g->syncs differs from `syncs`, the host
   // has waited for the GPU since, and the work of `before` is done.
   uint64_t used, before;
   unsigned syncs;
-  struct Shared *shared;  // owners of memory of another library, or NULL
+  // owners of the memory, if it is another library's, else NULL
+  struct Shared *shared;
 } GpuBlock;
 
 typedef struct GpuPool {
@@ -57,12 +58,13 @@ typedef struct DevBuf {
 // the pool, and returns false if none fits.
 bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w);
 bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count);
-// Makes a buffer of count elements on memory at ptr that another library owns.
-// The buffer takes over one owner's place in `shared` if this succeeds.
+// Makes a buffer of count elements in memory at ptr that another library owns.
+// If this succeeds, the buffer is one of the owners in `shared`, in place of
+// the caller.
 bool devbuf_foreign(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t ptr,
                     struct Shared *shared, Why *w);
-// Adds an owner to the buffer's memory, who calls shared_drop on any thread.
-// Returns NULL if there is no memory.
+// Returns the owners of the buffer's memory, with one added, which calls
+// shared_drop on any thread. Returns NULL if memory is exhausted.
 struct Shared *devbuf_share(DevBuf *b);
 // Allocates bytes for the next work on stream s. Chooses no block that another
 // stream may still use, so that the work need not wait.
@@ -74,8 +76,8 @@ void devbuf_close(DevBuf *b);
 bool devbuf_work(DevBuf *b, const GpuStream *s, Why *w);
 
 // Copy n bytes between the host and the buffer, from byte `at` of the buffer
-// on. The caller has checked the range. These two functions wait until the copy
-// is complete.
+// on. The caller has checked the range. Both functions wait until the copy is
+// complete.
 bool devbuf_upload(DevBuf *b, size_t at, const void *p, size_t n, Why *w);
 bool devbuf_download(const DevBuf *b, size_t at, void *p, size_t n, Why *w);
 // Copy like devbuf_upload and devbuf_download, but in stream order. The host

@@ -19,8 +19,8 @@
 static const char *const versions[] = {"13", "12", "11.2", "11.1", "11.0", "",
                                        NULL};
 
-// The NVRTC libraries that were found, whose addresses do not change, and
-// pointers to them, the newest first.
+// The NVRTC libraries that were found (found), and pointers to them, the newest
+// first (order).
 static Nvrtc found[MOST_FOUND], *order[MOST_FOUND];
 static int nfound;
 static bool searched;
@@ -60,7 +60,7 @@ static bool version_of_name(const char *path, const char *stem, int *major,
 // contains it.
 static bool guess_version(Nvrtc *v) {
   char pattern[1100], *real = realpath(v->path, NULL);
-  // CUDA 11.2 to 11.8 share a name that is no version.
+  // The name that CUDA 11.2 to 11.8 share is no version.
   bool ok = real && version_of_name(real, "libnvrtc.so.", &v->major,
                                     &v->minor) && v->major > 11;
   const char *end = real ? strrchr(real, '/') : NULL;
@@ -95,8 +95,8 @@ static const DlSym syms[] = {
 #undef EXTRA
   {NULL, 0, false}};
 
-// Opens a library, and asks it for its version and the targets that it knows.
-// If it cannot be used, writes the reason to v->why.
+// Opens a library, and asks it for its version and targets. If the library
+// cannot be used, writes the reason to v->why.
 static bool open_it(Nvrtc *v) {
   if (v->tried) return v->open;
   v->tried = true;
@@ -151,13 +151,13 @@ static void add_folder(const char *folder) {
 static void add_folders(const char *pattern) {
   glob_t g;
   if (glob(pattern, platform_glob_folders(), NULL, &g) == 0)
-    // Names are sorted: the newest version is last.
+    // File names are sorted, so the newest version is last.
     for (size_t i = g.gl_pathc; i-- > 0;) add_folder(g.gl_pathv[i]);
   globfree(&g);
 }
 
-// Adds what the loader finds by name: in LD_LIBRARY_PATH, and in the system's
-// list of libraries.
+// Adds the libraries that the loader finds by name: in LD_LIBRARY_PATH, and in
+// the system's list of libraries.
 static void add_loaders(void) {
   char name[40], path[1024];
   for (int i = 0; versions[i]; i++) {
@@ -170,8 +170,9 @@ static void add_loaders(void) {
   }
 }
 
-// Adds what CUTELUA_NVRTC names: a library; or a folder with one, a toolkit, a
-// Python environment, or the target of `pip install --target`.
+// Adds the library that CUTELUA_NVRTC names. It may name the library, or a
+// folder: one with the library, a toolkit, a Python environment, or the target
+// of `pip install --target`.
 static void add_named(const char *named) {
   static const char *const below[] = {
     "", "/lib64", "/lib", "/nvidia/cu[0-9d]*/lib",
@@ -245,9 +246,9 @@ static bool too_new(Nvrtc *v, int driver) {
   return true;
 }
 
-// Opens the libraries from the newest on, until one can be used. A library with
-// a wrong name may turn out to be older than the next, so the list is sorted
-// again.
+// Opens the libraries from the newest on, until one can be used. A library
+// whose name has the wrong version may turn out to be older than the next, so
+// the list is sorted again.
 static Nvrtc *choose(const char *arch) {
   int driver = nvrtc_driver(), at = 0;
   Nvrtc *stranger = NULL, *last = NULL;
@@ -270,8 +271,8 @@ static Nvrtc *choose(const char *arch) {
     if (!stranger) stranger = v;
   }
   if (stranger) return stranger;
-  // The driver may be unable to load the code of the oldest library, but other
-  // uses, such as `--emit ptx`, need no driver.
+  // The driver may be unable to load the code of this library, the oldest, but
+  // other uses, such as `--emit ptx`, need no driver.
   return last && open_it(last) ? last : NULL;
 }
 
@@ -324,7 +325,8 @@ static uint64_t hash_stat(uint64_t h, const char *path) {
   return base_hash(h, t, sizeof t);
 }
 
-// The kernel's module names the driver's version, without opening the driver.
+// The driver's kernel module has the version in its name, so the driver need
+// not be opened.
 static uint64_t hash_driver(uint64_t h) {
   char text[200];
   FILE *f = fopen("/proc/driver/nvidia/version", "re");
@@ -351,7 +353,7 @@ static uint64_t fingerprint(void) {
   int n = dl_folders(patterns);
   for (int i = 0; i < n; i++) {
     glob_t g;
-    // A package that was installed or replaced changes the time of its folder.
+    // Installing or replacing a package changes the time of its folder.
     if (strstr(patterns[i], "/nvidia/") &&
         glob(patterns[i], platform_glob_folders(), NULL, &g) == 0) {
       for (size_t k = 0; k < g.gl_pathc; k++) h = hash_stat(h, g.gl_pathv[k]);

@@ -2,10 +2,10 @@
 //
 // Libraries are searched for in the loader's own path and in the folders of
 // dl_folders. CUTELUA_NVRTC, the path of a library or of a folder, replaces the
-// search. Of the libraries found, the newest that the driver can run is taken:
-// a driver for CUDA 13 loads the code of every NVRTC up to 13.x. Without a
-// driver, the newest is taken. A library that does not know the target, such as
-// sm_70 in NVRTC 13, gives way to the next.
+// search. The newest library that the driver supports is used: a driver for
+// CUDA 13 loads the code of every NVRTC up to 13.x. Without a driver, the
+// newest is used. If a library does not know the target, as NVRTC 13 does not
+// know sm_70, the next one is used.
 #ifndef CUTE_NVRTC_H
 #define CUTE_NVRTC_H
 
@@ -16,7 +16,7 @@
 
 typedef struct Nvrtc {
   char path[1024];
-  // 0.0 until the library is open, unless the file's name has the version
+  // 0.0 until the library is open, unless the file's name contains the version
   int major, minor;
   // Reason why the library is not used for a target that it knows, or "".
   char why[400];
@@ -28,22 +28,21 @@ typedef struct Nvrtc {
   int narchs, archs[NVRTC_ARCHS];
 } Nvrtc;
 
-// Returns the library to compile for a target with, such as "sm_90a" (NULL: for
+// Returns the library that compiles for a target such as "sm_90a" (NULL: for
 // any target), or NULL with ERR_NONVRTC.
 const Nvrtc *nvrtc_pick(const char *arch, Why *w);
 // Stores the libraries found, newest first, in list; returns their number.
 int nvrtc_list(const Nvrtc *list[], int most);
-// Returns the version of CUDA that the driver is for, such as 13000, or 0
-// without a driver.
+// Returns the driver's version of CUDA, such as 13000, or 0 without a driver.
 int nvrtc_driver(void);
-// Reports whether the driver loads code of NVRTC `major`. Does not open the
-// driver: without an open driver, returns true.
+// Reports whether the driver can load code of NVRTC `major`. If the driver is
+// not open, does not open it and returns true.
 bool nvrtc_loads(int major);
 
-// Returns a hash of everything that determines which libraries a search would
-// find and which it would take: environment variables, the times of folders and
-// of the loader's cache, and the driver's version, at the first call. Does not
-// search.
+// Returns a hash of everything that determines the libraries that a search
+// would find, and the one that it would choose: environment variables, the
+// times of folders and of the loader's cache, and the driver's version at the
+// first call. Does not search.
 uint64_t nvrtc_fingerprint(void);
 
 #endif

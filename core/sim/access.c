@@ -9,10 +9,10 @@
 // ---- bank conflicts of a group of lanes ----
 
 // The words that a group of lanes accesses, by bank. Lanes that access the same
-// word share a pass. Different words in one bank need one pass each.
+// word share a pass. Each further word in a bank needs another pass.
 typedef struct Banks {
   uint32_t seen;        // mask of the banks that some lane accesses
-  uint32_t word[32];    // for each bank: the first word accessed
+  uint32_t word[32];    // for each bank: the first word that a lane accesses
   // for each lane: the lane that added the next word of the same bank
   uint8_t next[32];
   uint8_t tail[32], count[32];
@@ -21,7 +21,7 @@ typedef struct Banks {
 } Banks;
 
 // Adds a lane that accesses word `w` in bank `bank`. `word` has the first word
-// of each bank. The lanes that added other words of a bank form a linked list
+// of each bank. The lanes that added further words of a bank form a linked list
 // (`next`). Returns the index of w among the bank's words.
 static inline int banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
   uint32_t bit = 1u << bank;
@@ -44,9 +44,9 @@ static inline int banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
   return k->count[bank] - 1;
 }
 
-// Returns the number of passes of the lanes in `mask`, which form one group.
-// `so` has the passes of earlier groups. An access of 1 << shift bytes is
-// aligned and counts as one word in a bank of that width.
+// Returns the number of passes of the lanes in `mask`, which form one group,
+// plus those of earlier groups, `so`. An access of 1 << shift bytes is aligned
+// and counts as one word in a bank of that width.
 static inline int group_passes(int shift, const uint32_t *addr, uint32_t mask,
                                SimPasses so, SimTurns *turns) {
   Banks k;
@@ -135,10 +135,10 @@ SimPasses simaccess_matrix(int num, const uint32_t *addr, SimTurns *turns) {
 
 // ---- counting distinct keys ----
 
-// A hash set of at most 64 keys, two for each lane. `used` is the mask of taken
-// entries. The top six bits of the key's product with 2^64 / golden ratio
-// select the entry, which spreads neighbouring keys. If that entry is taken,
-// the next free entry is used.
+// A hash set of at most 64 keys, two for each lane. `used` is the mask of
+// occupied entries. The top six bits of the key's product with 2^64 / golden
+// ratio select the entry, which spreads neighbouring keys. If the entry is
+// occupied, the key gets the next free one.
 typedef struct Keys {
   uint64_t used;
   uint64_t key[64];
@@ -160,8 +160,8 @@ static inline uint8_t keys_add(Keys *s, uint64_t key) {
 
 // Counts one pass for each distinct triple of source line, destination line,
 // and XOR of the chunk numbers of destination and source. A line has 128 bytes,
-// a chunk 16. The minimum is one pass for each source line. If most 32-byte
-// source sectors are only half read, the minimum is one pass for eight lanes,
+// a chunk 16. The minimum (`least`) is one pass for each source line. If most
+// 32-byte source sectors are only half read, it is one pass for eight lanes,
 // because another request may read the other halves.
 SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
                                uint32_t mask, SimTurns *turns) {
@@ -175,7 +175,7 @@ SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
     int l = __builtin_ctz(mask);
     uint64_t line = src[l] >> 7;
     uint64_t chunk = (dst[l] >> 4 ^ src[l] >> 4) & 7;
-    uint64_t to = dst[l] >> 7;  // destination line; has 25 bits
+    uint64_t to = dst[l] >> 7;  // destination line, a number of 25 bits
     uint64_t pass = line << 32 ^ to << 3 ^ chunk;
     if (line != last_line) group = keys_add(&lines, line);
     if (pass != last_pass) number = keys_add(&passes, pass);

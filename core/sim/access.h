@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct SimPattern {  // an instruction's last address pattern and its passes
+// the last address pattern of an instruction, and its passes
+struct SimPattern {
   uint32_t mask;
   uint32_t rel[32];
   // For shared memory: the number of passes, and the minimum number of passes.
@@ -29,9 +30,8 @@ typedef enum SimAccess {
   SIMACCESS_MATRIX   // ldmatrix, stmatrix
 } SimAccess;
 
-// For each lane: the number of its group, and the number of the pass that
-// serves it. Lanes in one group would share a pass if they had no bank
-// conflicts. Groups and passes count from 0.
+// For each lane: the number of its group, and of the pass that serves it, from
+// 0 on. Lanes of one group share a pass if they have no bank conflicts.
 typedef struct SimTurns {
   uint8_t group[32], pass[32];
 } SimTurns;
@@ -39,7 +39,7 @@ typedef struct SimTurns {
 typedef struct SimPasses {
   int wavefronts;  // passes that the hardware counts
   int least;       // minimum number of passes for the width and the lanes
-} SimPasses;       // The number of bank conflicts is wavefronts - least.
+} SimPasses;       // Bank conflicts are wavefronts - least.
 
 // Returns the passes of a SIMACCESS_LOAD, STORE or CPASYNC of 1, 2, 4, 8 or 16
 // bytes. Lanes outside `mask` do not count, and their `addr` is not read.

@@ -152,8 +152,8 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
                 .who = d->who, .sem = d->sem, .x = m, .uses = u};
 }
 
-// Fails if d, an operation for which the simulator does not support raw
-// pointers, has an operand that is one.
+// Fails if d has an operand that is a raw pointer, although the simulator does
+// not support raw pointers for this operation.
 static void refuse(Ctx *cx, const Fn *fn, const SimIns *d) {
   const Ins *i = ir_get(fn, d->ref);
   Operand o;
@@ -260,13 +260,14 @@ uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
   uint32_t in = 0;
   for (uint32_t rest = left; rest; rest &= rest - 1) {
     int l = __builtin_ctz(rest);
-    if (k == m->n) {  // copy n is for the lanes that access no memory
+    // copy n of the instruction is for lanes that access no memory
+    if (k == m->n) {
       at[l] = 0;
       in |= (uint32_t)!acts(w, m, l) << l;
       continue;
     }
     uint64_t first = (uintptr_t)m->piece[k]->p;
-    // unsigned, so an address below `first` gives a huge number
+    // unsigned, so that an address below `first` becomes a huge number
     uint64_t d = (uint64_t)address_of(w, m, l) - first;
     uint64_t size = (uint64_t)m->bits / 8;
     if (d >= m->piece[k]->bytes || d % size ||

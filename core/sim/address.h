@@ -30,8 +30,8 @@ typedef struct SimAddressed {
 const LaunchArg *simaddress_piece(const SimProg *p, size_t k);
 size_t simaddress_pieces(const SimProg *p);
 // Prepares p for copies through tensor maps in memory. Such a map may describe
-// any object that raw pointers may address. Reports use the name of object m
-// for an object without a name. write: whether the copies write.
+// any object that raw pointers may address. Reports use m's name for an object
+// that has no name. write: whether the copies write.
 void simaddress_reach(Ctx *cx, SimProg *p, const SimMem *m, bool write);
 // Returns the object that contains an address, or NULL. Call simaddress_reach
 // first.

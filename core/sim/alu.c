@@ -105,7 +105,7 @@ static uint64_t convert(DType from, DType to, uint64_t a) {
     if (to == DT_BOOL) return x != 0;
     if (isnan(x) && dtype_is_float(to) && (from == DT_F64 || to == DT_F64))
       return convert_nan(from, to, a, x);
-    // the integer for a NaN depends on the source type
+    // a NaN becomes an integer that depends on the source type
     if (!dtype_is_float(to))
       return eval_narrow(to, from == DT_F64 ? dtype_from_double(to, x)
                                        : dtype_from_float(to, (float)x));
@@ -132,7 +132,7 @@ static uint64_t math(const SimIns *i, uint64_t a, uint64_t b) {
   DType t = (DType)i->type;
   MathFn f = (MathFn)i->imm;
   if (t == DT_F32) return eval_math(f, (uint32_t)a, (uint32_t)b);
-  if (t != DT_F64) {  // types narrower than f32 are computed in f32
+  if (t != DT_F64) {  // types narrower than f32 compute in f32
     uint32_t r = eval_math(f, float_bits(dtype_to_float(t, a)),
                            float_bits(dtype_to_float(t, b)));
     return dtype_from_float(t, bits_float(r));
@@ -177,8 +177,8 @@ static inline float result(float x) {
   return x == x ? x : bits_float(0x7fffffff);
 }
 
-// Returns the result of an operation: b if its second operand b is a NaN,
-// otherwise x. If both operands are NaNs, the hardware returns the second one.
+// Returns b if b, the second operand of an operation, is a NaN, and otherwise
+// the result x: of two NaN operands, the hardware returns the second.
 static inline double second(double x, double b) { return b == b ? x : b + b; }
 
 #define KEY(op, cls) ((op) * 8 + (cls))

@@ -1,5 +1,5 @@
-// Areas: the host memory of the arguments of a launch. The machine accesses an
-// area at the grain of the narrowest access that the kernel makes to it.
+// Areas: the host memory of the arguments of a launch. Accesses to an area are
+// recorded in granules, as wide as the kernel's narrowest access to it.
 #include "sim/address.h"
 #include "sim/areas.h"
 
@@ -31,7 +31,7 @@ void simareas_find(Ctx *cx, SimProg *p) {
       }
     p->area[p->narea++] = new;
   }
-  uint64_t end = ALIGN;  // leave address 0 unused
+  uint64_t end = ALIGN;  // address 0 stays unused
   for (int k = 0; k < p->narea; k++) {
     SimArea *a = &p->area[k];
     a->start = end + (uintptr_t)a->p % ALIGN;

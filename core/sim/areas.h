@@ -23,8 +23,8 @@ struct SimArea {
   bool maps;
   uint64_t **first[SIM_PLANES], **last[SIM_PLANES];
   SimPlace **place;
-  // for each granule a bit: whether the launch read it, and whether it stored
-  // to it; NULL: not recorded (cover.h)
+  // for each granule, a bit: read: whether the launch read it; stored: whether
+  // the launch stored to it; NULL: not recorded (cover.h)
   uint64_t *read, *stored;
 };
 

@@ -5,9 +5,9 @@
 // operation in a group completes when its thread waits for the group.
 //
 // Until the operation completes, the destination is pending in the shadow
-// memory. The source counts as read by an actor whose epoch only the threads
-// that wait for the operation acquire. Thus a write to the source that does not
-// happen after such a wait is reported as a race.
+// memory. The source is read by an actor whose epoch only threads that wait for
+// the operation acquire. Thus a write to the source that does not happen after
+// such a wait is reported as a race.
 #include "sim/async.h"
 #include "sim/mbar.h"
 
@@ -77,8 +77,8 @@ static Access access_of(const SimAsync *a, const SimMem *m, uint32_t bytes) {
                   .agent = !a->generic};
 }
 
-// Return the actor that counts as reader of the sources, and the epoch that
-// threads know after the operation is complete.
+// Return the actor that reads the sources, and the epoch that threads acquire
+// from the completed operation.
 static int actor_of(const SimAsync *a) {
   return a->mbar ? simmbar_actor(a->w->cluster, a->mbar) : a->actor;
 }
@@ -194,9 +194,8 @@ size_t simasync_first(const SimCluster *c, size_t k) {
   return k;
 }
 
-// Completes a random operation that ends at an mbarrier. wanted: only an
-// operation for which a thread waits. Returns false if there is no such
-// operation.
+// Completes a random operation that ends at an mbarrier. wanted: only one for
+// which a thread waits. Returns false if there is no such operation.
 static bool land_any(SimCluster *c, bool wanted) {
   size_t n = 0, pick = 0;
   for (size_t k = 0; k < c->agents.n; k++) {
@@ -259,8 +258,8 @@ void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read) {
     }
     a->run(a, ASYNC_DELIVER);
     settle(a, w->id, w->clk);
-    // k does not advance, because drop() moves another operation to index k.
-    // The order of operations in a group does not matter.
+    // k stays, because drop() moves another operation to index k. The order of
+    // operations in a group does not matter.
     drop(c, k);
   }
 }

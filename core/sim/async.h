@@ -30,8 +30,8 @@ struct SimAsync {
   uint8_t by;              // how the operation completes, a value of SimBy
   bool open;               // whether the operation is in no group yet
   bool fetched;            // whether the sources have been read
-  // whether the operation uses the generic proxy. Set before its accesses are
-  // declared.
+  // whether the operation uses the generic proxy; set before its accesses are
+  // declared
   bool generic;
   // mapped: a BY_MBAR operation through a tensor map in memory. drained: its
   // thread waited for a bulk group that it committed later.
@@ -39,11 +39,11 @@ struct SimAsync {
   uint32_t group;
   int actor;  // actor (hb_cluster.c) that counts as reader of the sources
   uint32_t epoch;
-  // BY_MBAR: position in the order in which operations of the same warp
-  // complete; 0: the operation may complete in any order
+  // BY_MBAR: position in the order in which the warp's operations complete; 0:
+  // the operation may complete in any order
   uint64_t turn;
   // number: number of the operation among those of its warp (interleave.c).
-  // cause: the step that started the operation.
+  // cause: the scheduling step that started the operation.
   uint32_t number, cause;
   uint64_t began;  // number of the operation among the cluster's operations
   // BY_MBAR: mbarrier at which the operation completes `bytes` bytes
@@ -55,8 +55,8 @@ struct SimAsync {
   void *data;
   // BY_MBAR: index in the event log of the step that started the operation
   size_t tape;
-  // BY_MBAR: epochs of the turn actors (mbar.h) that the thread knew when it
-  // started the operation
+  // BY_MBAR: epochs of the turn actors (mbar.h) that the thread had acquired
+  // when it started the operation
   uint32_t *turns;
   // ranges of shared memory that are pending until the operation completes
   SimSpan *span;
@@ -71,8 +71,8 @@ struct SimAsync {
 SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
                          SimRun *run, size_t data);
 // Declare that the operation reads or writes `bytes` bytes of the cluster's
-// shared memory from address addr on. Invalid accesses are reported as accesses
-// to object m.
+// shared memory from address addr on. An invalid access is reported as one to
+// object m.
 void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
                     uint32_t bytes);
 void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
@@ -101,7 +101,8 @@ void simasync_chance(SimCluster *c);  // may complete a random operation
 bool simasync_press(SimCluster *c);
 // Completes operation k in the cluster's list.
 void simasync_land(SimCluster *c, size_t k);
-// Returns the operation that must complete first if operation k is to complete.
+// Returns the operation that must complete first, if operation k is to
+// complete: k itself or an earlier one.
 size_t simasync_first(const SimCluster *c, size_t k);
 void simasync_end(SimCluster *c);     // called after all warps have exited
 void simasync_reset(SimCluster *c);

@@ -51,8 +51,8 @@ static bool knows_of(SimWarp *w, int u, uint32_t clk) {
   return w->cluster->hooks->before_some(w, o->id, o->valid, clk);
 }
 
-// Checks that the arrivals of the previous round happen before w's arrival.
-// Otherwise another schedule could count w's arrival in the previous round.
+// Checks that the arrivals of the previous round happen before w's arrival. If
+// not, another schedule could count w's arrival in the previous round.
 static void check_round(SimWarp *w, const SimIns *i, const SimBar *b, int id) {
   if (b->knows >> w->in & 1) return;
   for (uint32_t m = b->before & ~(1u << w->in); m; m &= m - 1) {
@@ -223,8 +223,8 @@ static void misallot(SimWarp *w, const SimIns *i, uint32_t src2,
 }
 
 // Checks the warps of w's warpgroup before setmaxnreg i: all must execute i,
-// and only after all executed the previous setmaxnreg. Reports misuse and then
-// returns false.
+// after all executed the previous setmaxnreg. Reports misuse, and then returns
+// false.
 static bool comes_along(SimWarp *w, const SimIns *i) {
   SimWarp *first = w - w->in % 4;
   w->regs.allot.n++;
@@ -253,8 +253,8 @@ static bool comes_along(SimWarp *w, const SimIns *i) {
 bool simbarrier_registers(SimWarp *w, const SimIns *i) {
   int *pool = &w->cta->pool[w->in % 4], n = (int)i->imm;
   bool more = i->flags & RGF_INC;
-  // A setmaxnreg for the number that the warp has needs no synchronization:
-  // Triton executes the same setmaxnreg.dec twice in a row.
+  // A setmaxnreg for the number of registers that the warp already has needs no
+  // synchronization: Triton executes the same setmaxnreg.dec twice in a row.
   if (n == w->regs.n) return true;
   if (!w->regs.wanted && !comes_along(w, i)) return true;
   // Without .maxnreg, ptxas may choose fewer registers at the start than fit.

@@ -16,13 +16,13 @@ void simbarrier_exited(SimCluster *c);
 bool simbarrier_registers(SimWarp *w, const SimIns *i);
 void simbarrier_arrive(SimWarp *w, const SimIns *i, int64_t id,
                        int64_t threads, bool wait);
-// Reports misuse `how` of barrier `id`. n and others are described in report.h.
+// Reports misuse `how` of barrier `id`. report.h describes n and others.
 void simbarrier_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
                        SimMisuse how, int64_t id, int64_t n, int64_t others);
 // begins a new round of barrier b
 void simbarrier_forget(const SimCluster *c, SimBar *b);
-// Report, after all warps exited, rounds of barriers that are not complete, and
-// warps without a setmaxnreg that other warps of their warpgroup executed.
+// Report, after all warps exited, incomplete rounds of barriers, and warps that
+// lack a setmaxnreg which other warps of their warpgroup executed.
 void simbarrier_left(SimCluster *c);
 void simbarrier_allotments(SimCluster *c);
 

@@ -301,9 +301,9 @@ static bool box_aligned(SimWarp *w, const SimIns *i, int l, bool write) {
   return false;
 }
 
-// Reports a box whose first byte in global memory is not aligned to 16 bytes.
-// For a store of such a box, TMA raises an illegal-instruction error (tried on
-// an H200). Loads of such boxes are reported, too.
+// Reports a box whose first byte in global memory is not aligned to 16 bytes. A
+// store of such a box is an illegal instruction (tested on an H200). Loads of
+// such boxes are reported, too.
 static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
                            int64_t at, bool write) {
   const SimMem *m = k->m.tensor;
@@ -351,8 +351,8 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
   s->least_sectors += (uint64_t)((bytes + 31) / 32);
 }
 
-// Lets operation a complete its bytes at an mbarrier of the CTA of rank `rank`,
-// at offset `bar` in its shared memory. Returns false if it reported a fault.
+// Sets the mbarrier of operation a: at offset `bar` of shared memory of the CTA
+// of rank `rank`. Returns false if it reported a fault.
 static bool complete_at(SimAsync *a, SimWarp *w, const SimIns *i, int l,
                         int rank, uint32_t bar, uint32_t bytes) {
   const SimBulk *b = i->x;
@@ -459,8 +459,9 @@ static void answer(SimAsync *a, SimStage stage) {
   if (stage == ASYNC_DELIVER) move_shared(a->data, a->w->cluster, true);
 }
 
-// Asks for a cluster to cancel. The answer, as the intrinsics clc.* read it, is
-// the coordinates of its first CTA and 1, or coordinates of no CTA and 0.
+// Executes clc.try_cancel: asks for a cluster of the grid to cancel. The
+// answer, which the intrinsics clc.* read, has the coordinates of that
+// cluster's first CTA and 1, or invalid coordinates and 0.
 static void start_cancel(SimWarp *w, const SimIns *i, int l) {
   const SimBulk *b = i->x;
   const SimProg *p = w->cluster->prog;

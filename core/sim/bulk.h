@@ -23,8 +23,8 @@ typedef struct SimBulk {
   uint32_t mask, rank;
   uint32_t at[2 * TENSORMAP_RANK];  // slots of the coordinates and im2col
                                     // offsets
-  // modes: number of modes of the box. bytes: size of a copy, or 0 if the size
-  // depends on the map in memory.
+  // modes: number of modes of the box. bytes: size of a copy; 0: the map in
+  // memory determines it.
   int modes, bytes;
   unsigned flags;          // flags BKF_*
 } SimBulk;

@@ -4,11 +4,11 @@
 
 #include "sim/machine.h"
 
-// SimTerm: a value in a register slot, or the constant `konst` if slot is 0.
-// SimTold: a value together with the bounds that it must be within.
-// SimClaim: an assertion about n values. If `mem` is -1, the assertion is an
-// assumption of cute.assume. Otherwise the values are the coordinate of an
-// accessed element of memory object `mem`, and there are bounds for each mode.
+// SimTerm: a value in a register slot; if slot is 0, the constant `konst`.
+// SimTold: a value and its bounds. SimClaim: an assertion about n values. If
+// `mem` is -1, the assertion is an assumption of cute.assume. Otherwise the
+// values are the coordinate of an accessed element of memory object `mem`, with
+// bounds for each mode.
 typedef struct SimTerm {
   uint32_t slot;
   bool wide, uniform;
@@ -22,8 +22,7 @@ typedef struct SimClaim {
   int n;
   int32_t mem;
   bool write;
-  // The assertion is checked only where this condition holds. By default it
-  // always holds.
+  // The condition under which the assertion is checked; by default always true.
   SimTerm when;
   // If not 0, this record is no assertion: a named range of the script begins
   // or ends here, and the range's name is text `note` of Fn.text.

@@ -143,8 +143,8 @@ void simcluster_free(SimCluster *c) {
 
 // ---- scheduling ----
 
-// Reports whether all runnable warps have tested phases of mbarriers for a long
-// time without success.
+// Reports whether all runnable warps have failed to see a phase of an mbarrier
+// complete for a long time.
 static bool in_vain(SimCluster *c) {
   enum { MANY = 10000 };
   if (c->calm.vain < MANY) return false;
@@ -200,7 +200,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   c->refused = false;
   c->sleep.hopeless = false;
   c->moved = c->changed = c->calm.still = c->calm.since = c->calm.quiet = 0;
-  c->sleep.since = UINT64_MAX;  // this cluster is not waiting for others
+  c->sleep.since = UINT64_MAX;  // since: this cluster does not wait for others
   for (int k = 0; k < p->ncta; k++) init_cta(c, k, index);
   for (int k = 0; k < p->nall; k++) init_warp(c, k);
   c->hooks->forget(c, &c->round.open);
@@ -235,7 +235,7 @@ static SimWarp *next(SimCluster *c, bool *others) {
 bool simcluster_run(SimCluster *c) {
   SimWarp *w;
   bool others = false;
-  // After this many failed polls, other clusters run.
+  // number of failed polls after which other clusters run
   int patience = c->prog->common ? (int)(base_random(&c->rng) % 32) : 256;
   c->calm.polls = 0;
   c->calm.look = true;

@@ -22,7 +22,7 @@ typedef struct Prog {
   const Fn *fn;
   SimProg *p;
   bool *uni;  // for each Ref: whether its value is equal in all lanes of a warp
-  bool *bad;  // for each VAR or region: whether it was found to be divergent
+  bool *bad;  // for each VAR or region: whether it is divergent
   bool *need;        // for each Ref: whether some instruction reads it
   bool *spread;  // for each Ref: whether some instruction reads it in all lanes
   uint32_t *slot;
@@ -33,8 +33,8 @@ typedef struct Prog {
   uint32_t *head;
   uint32_t nhead;
   uint32_t top;      // bytes of slots assigned so far
-  uint32_t full;  // slot with a mask of all lanes, if the program has patches
-  Ref end;  // from this instruction on, the IR computes operands of patches
+  uint32_t full;  // slot with a mask of all lanes, if the program is patched
+  Ref end;  // the IR instructions from this one on compute operands of patches
   int gran;
   const SimMmaIns *mma;  // the last decoded MMA
 } Prog;
@@ -88,8 +88,8 @@ static bool sreg_uniform(Prog *g, SReg s) {
 }
 
 // Reports whether r is uniform in a warp. A value that depends only on its
-// operands is uniform if they are. A region is uniform if its condition or its
-// bounds are. All other values are divergent.
+// operands is uniform if they are. A region is uniform if its condition, or its
+// bounds, are. Everything else is divergent.
 static bool find_uniform(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   Operand o;
@@ -137,7 +137,7 @@ static bool uniform_pass(Prog *g, uint32_t *open) {
     if (i->op == OP_BREAKIF && parts_lanes(g, i, open, n))
       changed |= spoil(g, open[n - (uint32_t)i->imm]);
     if (opens && !closes) {
-      // Some lanes may leave the region while other lanes stay.
+      // A VAR or region that some lanes leave while others stay is divergent.
       if (g->bad[r]) g->uni[r] = false;
       if (!g->uni[r]) g->home[r] = 1;
       div += !g->uni[r];
@@ -190,7 +190,7 @@ static void want_operands(Prog *g, Ref r) {
         if (mem_at(g, o.ref)->space != SP_RMEM) want(g, o.off, true);
         break;
       case OPERAND_VAR: case OPERAND_MAP: case OPERAND_RUN: case OPERAND_OBJECT:
-        break;  // operands of these kinds are not values, so they have no slot
+        break;  // operands of other kinds are no values, and have no slot
     }
 }
 
@@ -223,8 +223,8 @@ static uint32_t take(Prog *g, uint64_t bytes, uint32_t align) {
   return (uint32_t)at;
 }
 
-// Allocates rows for n elements, each with `size` bytes for every lane. Size 0:
-// one bit for every lane.
+// Allocates rows for n elements, with `size` bytes for each lane. size 0: one
+// bit for each lane.
 static uint32_t take_rows(Prog *g, uint64_t n, uint32_t size) {
   uint32_t at = take(g, n * (size ? size * LANES : 4), 64);
   g->p->rows[g->p->nrows++] = (SimRows){at, (uint32_t)n, size};
@@ -312,7 +312,7 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
     s->unit = unit;
     s->size = (unit + 7) / 8;
     s->per = s->bits / unit;
-    // the number of elements becomes a number of units
+    // count units instead of elements from here on
     s->count = m->count * s->own / unit;
     if (m->ref != r) {
       s->base = g->p->mem[m->ref]->base;
@@ -384,8 +384,8 @@ static int32_t new_stat(Prog *g, Ref r) {
   return (int32_t)g->p->nstat++;
 }
 
-// Records that an instruction accesses `bytes` bytes of m in one access. No
-// shadow granule may be wider than an access.
+// Records that an instruction accesses `bytes` bytes of m at once: no shadow
+// granule may be wider.
 static void note_access(Prog *g, const SimMem *m, int bytes, bool write) {
   if (bytes < 1 || bytes > 32 || (bytes & (bytes - 1)))
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bytes at once",
@@ -429,7 +429,7 @@ static void decode_copy(Prog *g, const Ins *i, SimIns *d) {
     d->stat = new_stat(g, d->ref);
 }
 
-// Returns element k of integers of `bytes` bytes.
+// Returns element k of an array of integers of `bytes` bytes.
 static int64_t whole(const uint8_t *p, int64_t k, int bytes) {
   int64_t wide = 0;
   int32_t narrow = 0;
@@ -438,7 +438,7 @@ static int64_t whole(const uint8_t *p, int64_t k, int bytes) {
   return bytes == 8 ? wide : narrow;
 }
 
-// Records the first element that is not 0 of m, a tensor of counters.
+// Records the first element of m, a tensor of counters, that is not 0.
 static void note_counter(Prog *g, const SimMem *m) {
   enum { MOST_COUNTERS = 4096 };
   int bytes = m->bits / 8;
@@ -507,7 +507,7 @@ static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   if (rank) s->mem = peer_of(g, s->mem, rank);
   d->x = s;
   Ref phase = operand_ref(g->fn, i, ROLE_PARITY);
-  // whether the phase is a token, not a parity
+  // whether a token names the phase, not a parity
   d->wide = phase && ir_type(g->fn, phase) == DT_U64;
   d->jump = g->l->tries ? 0 : g->token[d->ref];
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
@@ -614,7 +614,7 @@ static void decode_matrix(Prog *g, const Ins *i, SimIns *d) {
 static void decode_tcgen05(Prog *g, const Ins *i, SimIns *d) {
   if (i->op == OP_TCCOMMIT) {
     decode_mbarrier(g, i, d);
-    d->b = d->c;  // the mask of CTAs
+    d->b = d->c;  // operand b is the mask of CTAs
     d->c = 0;
   } else if (i->op == OP_TCALLOC) {
     SimTensorIns *x = arena_zero(g->cx, &g->cx->scratch, sizeof *x);
@@ -694,8 +694,8 @@ static void add_use(Prog *g, SimUses *u, Ref r) {
   if (r) u->slot[u->n++] = g->slot[r];
 }
 
-// Adds the values from which the place of memory operand o is computed.
-// SimAddressed has those of a raw address.
+// Adds the values from which the address of memory operand o is computed.
+// (SimAddressed has those of a raw address.)
 static void add_place(Prog *g, SimUses *u, const Operand *o) {
   const Ins *m = ir_get(g->fn, o->ref);
   if (m->op == OP_PTR || g->p->mem[o->ref]->space == SP_RMEM) return;
@@ -703,7 +703,8 @@ static void add_place(Prog *g, SimUses *u, const Operand *o) {
   add_use(g, u, operand_ref(g->fn, m, ROLE_RANK));
 }
 
-// Adds what i uses. A shuffle only moves its first operand.
+// Adds the values that i uses. A shuffle only moves its first operand, so it
+// does not use it.
 static void add_uses(Prog *g, const Ins *i, SimUses *u) {
   bool moves = intrin_shuffles(i);
   Operand o, dst = operand_of(g->fn, i, ROLE_DST);
@@ -727,7 +728,8 @@ static void add_uses(Prog *g, const Ins *i, SimUses *u) {
     }
 }
 
-// Finds what instruction i uses. A uniform instruction has no values of lanes.
+// Returns the values that instruction i uses. A uniform instruction uses no
+// values of lanes.
 static const SimUses *uses_of(Prog *g, const Ins *i, const SimIns *d) {
   if (d->uniform || op_effect((Op)i->op) & (EF_PURE | EF_VAR)) return NULL;
   size_t most = 2 * (OPERANDS + (size_t)i->nx);
@@ -801,13 +803,13 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_TCRELINQUISH: case OP_TCWAITLD: case OP_TCWAITST: case OP_TCFENCE:
     case OP_TMAPREFETCH: case OP_BULKCOMMIT: case OP_BULKWAIT:
     case OP_TRAP: case OP_BREAKIF: case OP_EXITIF:
-      break;  // these operations need only slots, Ins.imm and flags
+      break;  // the other operations need only slots, Ins.imm and flags
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
     case OP_NOP: case OP_DSMEM: case OP_TMAPAT: case OP_PTR: case OP_TMEM:
     case OP_COUNT:
-      break;  // these operations do not occur in a program
+      break;  // the other operations do not occur in a program
   }
 }
 
@@ -852,8 +854,8 @@ static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
   return k + n;
 }
 
-// Returns an array with the SimIns.x of each patch that inserts an operation on
-// an mbarrier or on a tensor map.
+// Returns an array with the field `x` (SimIns) of each patch that inserts an
+// operation on an mbarrier or on a tensor map.
 static const void *const *edited(Prog *g) {
   const void **x = arena_zero(g->cx, &g->cx->scratch,
                               (g->l->nedit + 1) * sizeof *x);
@@ -861,8 +863,8 @@ static const void *const *edited(Prog *g) {
     const SimEdit *e = &g->l->edit[k];
     SimSide *ring = arena_zero(g->cx, &g->cx->scratch, sizeof *ring);
     if (e->mem && e->op == OP_MAPACQUIRE) {
-      // The inserted MAPACQUIRE is for the tensor map at e->mem, a TMAPAT, and
-      // has the same operands.
+      // The inserted MAPACQUIRE acquires the tensor map at e->mem, a TMAPAT,
+      // whose operands it has.
       Ins i = *ir_get(g->fn, e->mem);
       SimIns d = {.op = i.op = e->op, .ref = e->mem};
       decode_map(g, &i, &d);
@@ -923,11 +925,11 @@ static void decode_all(Prog *g) {
 }
 
 // Returns the number of registers that a thread has at the start of a kernel
-// with setmaxnreg. It is the largest number with which the required number of
-// CTAs fits on an SM, up to the kernel's own limit, and up to the number
-// `largest` that some setmaxnreg.inc requests (0: none), as in ptxas 13.0. The
-// warps are distributed over the quarters of an SM. A thread's registers are
-// allocated in units of 8.
+// with setmaxnreg: the largest number with which the required number of CTAs
+// fits on an SM. It is limited by the kernel's own limit, and by `largest`, the
+// largest number that a setmaxnreg.inc requests (0: none), as in ptxas 13.0.
+// The warps are distributed over the quarters of an SM. A thread's registers
+// are allocated in units of 8.
 static int registers_of(const SimProg *p, int64_t largest) {
   int blocks = p->fn->min_blocks > 0 ? p->fn->min_blocks : 1;
   int n = 65536 / 4 / LANES / (blocks * ((p->nwarp + 3) / 4));
@@ -1018,7 +1020,8 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   p->nall = p->ncta * p->nwarp;
   count_actors(p, l);
   p->nunit = clusters(l);
-  take(&g, 64, 64);  // skip slot 0, which stands for no slot
+  // slot 0 stays unused, because 0 means that there is no slot
+  take(&g, 64, 64);
   p->rows = NEW(cx, SimRows, 2 * n);
   simareas_find(cx, p);
   place_all_mem(&g);

@@ -1,6 +1,6 @@
-// Shared memory as descriptors of MMAs describe it: operands in pieces of 16
-// bytes with swizzled addresses. wgmma and tcgen05.mma differ in the code of
-// the swizzle.
+// Shared memory as the descriptors of MMAs specify it: operands in pieces of 16
+// bytes with swizzled addresses. wgmma and tcgen05.mma encode the swizzle
+// differently.
 #ifndef CUTE_SIMDESCRIPTOR_H
 #define CUTE_SIMDESCRIPTOR_H
 
@@ -35,8 +35,8 @@ static inline uint32_t piece_of_row(const Place *p, uint32_t r, uint32_t c) {
                        c * lead);
 }
 
-// Returns the address of the piece with the u-th rows, as many as elements are
-// in a piece, of column k in an MN-major operand.
+// Returns the address of a 16-byte piece of an MN-major operand, with the rows
+// of group u in column k. A group has as many rows as a piece has elements.
 static inline uint32_t piece_of_column(const Place *p, uint32_t u, uint32_t k) {
   uint32_t at = k % 8 * p->w * PIECE;
   if (p->w > 1)
@@ -46,7 +46,8 @@ static inline uint32_t piece_of_column(const Place *p, uint32_t u, uint32_t k) {
   return swizzled(p, p->start + at);
 }
 
-// Called with the address of each piece of an operand, in the order of a tile.
+// Type of functions that are called with the address of each piece of an
+// operand, in the order of a tile.
 typedef void See(void *ud, uint32_t at);
 
 // Calls `see` for the pieces of rows first to first + rows - 1 of an operand

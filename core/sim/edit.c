@@ -11,7 +11,7 @@
 
 // ---- operands ----
 
-// Maximum number of IR instructions that compute one operand.
+// maximum number of IR instructions that compute one operand
 enum { MADE = 1 + 2 * EDIT_STEPS };
 
 static Ref append(Fn *fn, Ins i, Fact fact) {

@@ -6,18 +6,17 @@
 #include "ir/ir.h"
 
 typedef enum SimHow {
-  // The instruction is removed.
+  // remove the instruction
   EDIT_DROP,
-  // The instruction is replaced by one with op, imm, flags and count.
+  // replace the instruction by one with op, imm, flags and count
   EDIT_AS,
-  // A new instruction with op, imm, flags and count is inserted before the
-  // patched instruction.
+  // insert a new instruction with op, imm, flags and count before this one
   EDIT_BEFORE,
-  // The memory order (HINT_SEM) or scope of the instruction becomes sem or
-  // scope; 0: unchanged.
+  // change the instruction's memory order (HINT_SEM) to sem and its scope to
+  // scope; 0: unchanged
   EDIT_SEM,
-  // Operand number `operand` of the instruction is replaced. The fields `from`
-  // and `step` say how the new operand is computed.
+  // replace operand number `operand` of the instruction; `from` and `step`
+  // specify how the new operand is computed
   EDIT_VALUE
 } SimHow;
 
@@ -58,8 +57,8 @@ typedef struct SimEdit {
   //   one lane expects imm bytes.
   // - MAPACQUIRE: acquires the tensor map in memory that a TMAPAT names.
   uint8_t op;
-  // EDIT_SEM: the new memory order and scope. The scope also applies to an
-  // inserted MBARWAIT.
+  // EDIT_SEM: the new memory order and scope. An inserted MBARWAIT has this
+  // scope, too.
   uint8_t sem, scope;
   uint16_t flags;
   uint32_t count;  // thread count of a BAR; 0: all threads of the CTA

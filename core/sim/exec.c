@@ -91,8 +91,7 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
       memcpy(p, w->v + i->c, (size_t)m->size * LANES);
       continue;
     }
-    // Only a constant is stored to a wider unit. The upper half of that unit
-    // becomes zero.
+    // Only constants are stored to wider units, whose upper half becomes zero.
     if (m->size > 8)
       for (int l = 0; l < LANES; l++)
         if (w->active >> l & 1) memset(p + l * m->size, 0, (size_t)m->size);
@@ -347,8 +346,8 @@ static void push(SimWarp *w, const SimIns *i, uint32_t other) {
 
 static void pop(SimWarp *w) { w->active = w->frame[--w->depth].mask; }
 
-// Removes the active lanes for which i's condition holds from the `levels`
-// innermost regions, or from the kernel.
+// Makes the active lanes for which i's condition holds leave the `levels`
+// innermost regions, or the kernel.
 static void leave_if(SimWarp *w, const SimIns *i, uint32_t levels) {
   uint32_t out = condition(w, i) & w->active;
   if (i->op == OP_EXITIF) {
@@ -424,8 +423,8 @@ static void runaway(SimWarp *w, const SimIns *i, uint64_t quiet) {
   w->cluster->stop = true;
 }
 
-// Returns how many instructions the cluster executed while memory did not
-// change. Checks this every OFTEN instructions and otherwise returns 0.
+// Returns how many instructions the cluster has executed since memory last
+// changed. Checks this every OFTEN instructions; otherwise returns 0.
 static uint64_t quiet_for(SimCluster *c) {
   enum { OFTEN = 1 << 20 };
   if (c->serial - c->calm.since < OFTEN) return 0;
@@ -561,7 +560,7 @@ static void wait_before(SimWarp *w) {
 }
 
 // Executes launch_dependents: the next launch may start. Marks the CTA as early
-// if some active lane has not waited for the end of the preceding launch.
+// if an active lane has not waited for the end of the preceding launch.
 static void let_in(SimWarp *w) {
   int actor = w->cluster->prog->before;
   for (uint32_t m = actor ? w->active : 0; m; m &= m - 1)
@@ -569,8 +568,8 @@ static void let_in(SimWarp *w) {
       w->cta->early = true;
 }
 
-// Returns `done`: whether the current instruction was executed. If it was not,
-// lets w execute it again when w runs next.
+// Returns `done`, whether the current instruction was executed. If not, w
+// executes it again when it runs next.
 static bool again(SimWarp *w, bool done) {
   if (done) return true;
   w->pc--;
@@ -578,7 +577,7 @@ static bool again(SimWarp *w, bool done) {
   return false;
 }
 
-// If i is an ordered load, records that it may be a poll and returns true.
+// If i is an ordered load, records it as a possible poll and returns true.
 static bool polls(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
   if (!i->sem) return false;
@@ -588,7 +587,7 @@ static bool polls(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-// Executes an atomic, and records that it may be a poll if it changed nothing.
+// Executes an atomic. If it changed nothing, records it as a possible poll.
 static void atomic(SimWarp *w, const SimIns *i) {
   uint64_t moved = w->cluster->moved;
   simmem_atomic(w, i);
@@ -607,8 +606,7 @@ static void fence(SimWarp *w, FenceKind kind) {
 static bool step(SimWarp *w, const SimIns *i);
 
 // Executes instruction i, an access with raw pointers, once for each memory
-// object that contains addresses of active lanes. Combines the values that the
-// lanes load.
+// object that active lanes address. Combines the values that the lanes load.
 static bool at_addresses(SimWarp *w, const SimIns *i) {
   const SimAddressed *m = i->x;
   uint32_t all = w->active, left = all;
@@ -725,7 +723,7 @@ static bool step(SimWarp *w, const SimIns *i) {
 #include "ir/ops.h"
     case OP_PTR: return at_addresses(w, i);
     case OP_ASM: case OP_DSMEM: case OP_TMAPAT: case OP_TMEM: case OP_COUNT:
-      return true;  // these operations do not occur in a decoded program
+      return true;  // other operations do not occur in a decoded program
 #define OP(...)
 #define SCALAR(id, ...) case OP_##id:
 #include "ir/ops.h"
@@ -748,14 +746,14 @@ bool simexec_is_turn(const SimIns *i) {
     case POINT_NEVER: break;
     case POINT_ALWAYS: return true;
     case POINT_ORDERED: return i->sem;
-    // If a try_wait is linked to a wait, only the wait is a scheduling step
-    // (token.h).
+    // a try_wait that is linked to a wait (token.h) is no scheduling step; the
+    // wait is
     case POINT_UNLINKED: return !i->jump;
   }
   return false;
 }
 
-// Executes i after w->pc was advanced. Returns false if another warp may run
+// Executes i, which w->pc has passed. Returns false if another warp may run
 // next.
 static inline bool execute(SimWarp *w, const SimIns *i) {
   w->cluster->serial++;
@@ -788,8 +786,8 @@ static void count_execution(const SimProg *p, const SimIns *i) {
 // Runs w until it must wait, yields, or ends. watched: a debugger or an event
 // log is attached, or executions are counted.
 static inline void run(SimWarp *w, bool watched) {
-  enum { SLICE = 1 << 16,  // other warps run after this many instructions
-         // other lanes of the warp run after this many failed polls
+  enum { SLICE = 1 << 16,  // number of instructions after which other warps run
+         // number of failed polls after which other lanes of the warp run
          PATIENCE = 64 };
   SimCluster *c = w->cluster;
   const SimIns *prog = c->prog->ins;

@@ -23,9 +23,9 @@ static void check_cluster(Ctx *cx, const Launch *l, int64_t warps) {
              "simulator runs at most %d", (long long)(ctas * warps), MAX_ALL);
 }
 
-// Maximum number of blocks in a run of the whole grid. A run of more blocks
-// would take too long. If each block had an element of its own, it would also
-// need more memory than a host has.
+// Maximum number of blocks in a run of the whole grid. Running more blocks
+// would take too long, and one element for each would need more memory than a
+// host has.
 enum { MOST_BLOCKS = 1 << 27 };
 
 void simfits_all(Ctx *cx, const Launch *l) {

@@ -1,6 +1,6 @@
-// Hooks: what the machine announces while it runs a launch. The machine calls
-// no function that checks a program: checks listen to SimProg.hooks, and return
-// nothing that changes what the machine computes.
+// Hooks: the events that the machine announces while it runs a launch. The
+// machine calls no function that checks a program. Instead, checks listen to
+// SimProg.hooks. Their results do not change what the machine computes.
 #ifndef CUTE_SIMHOOKS_H
 #define CUTE_SIMHOOKS_H
 
@@ -17,15 +17,17 @@ typedef struct Access {
   int64_t at[LANES];      // for each lane: byte offset in the object
   // global memory: offset in bytes of the granule that is being checked
   int64_t piece;
-  // memory of other CTAs: for each lane, the first byte of the owner's memory
+  // memory of other CTAs: for each lane, the first byte of the owning CTA's
+  // memory
   uint32_t home[LANES];
   int bytes;
-  int64_t unit;  // alignment in bytes that the access needs; 0: `bytes`
+  // alignment in bytes that the access requires; 0: that of `bytes`
+  int64_t unit;
   bool write;
   bool agent;             // whether the access is made through the async proxy
   // whether the access belongs to a cp.async, which may happen later
   bool flying;
-  // whether the access is an operation on an mbarrier, which waiting threads
+  // whether the access is an operation on an mbarrier that waiting threads
   // acquire
   bool barrier;
   // mbarrier at which the access completes; NULL: none
@@ -43,9 +45,10 @@ static inline uint32_t simmem_address(const Access *x, int l) {
   return home + x->m->base + (uint32_t)x->at[l];
 }
 
-// What a release gives to a SimPast. ALL: everything that happens before the
-// lanes, and their own accesses. AGENTS: epochs of asynchronous agents, but not
-// what agents wrote for threads. FENCED: what the lanes fenced for the cluster.
+// What a release adds to a SimPast. ALL: all that happens before the lanes, and
+// their own accesses. AGENTS: epochs of asynchronous agents, but not what
+// agents wrote for threads. FENCED: what a fence of the lanes covers for the
+// cluster.
 typedef enum SimGive { GIVE_ALL, GIVE_AGENTS, GIVE_FENCED } SimGive;
 
 // A product d (m,n) = a (m,k) * b (n,k) + c of tensor cores.
@@ -80,14 +83,14 @@ typedef struct SimLaunchHooks {
   void (*stop)(SimProg *p);
 } SimLaunchHooks;
 
-// Values and registers.
+// Hooks of values and registers.
 typedef struct SimValueHooks {
   // The lanes of mask read unit number `unit` of a register object.
   void (*registers)(SimWarp *w, const SimIns *i, const SimMem *m, int64_t unit,
                     uint32_t mask);
-  // i loaded a register; or it selected registers by an index, of which those
-  // of the lanes of `lack` are undefined (at: such a unit of the lowest lane);
-  // or lane l got the value of lane from[l].
+  // loaded: i loaded a register. picked: i selected registers by an index;
+  // those of the lanes in `lack` are undefined (at: such a unit of the lowest
+  // lane). shuffled: lane l got the value of lane from[l].
   void (*loaded)(SimWarp *w, const SimIns *i, const SimSide *s);
   void (*picked)(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
                  uint32_t lack);
@@ -97,15 +100,17 @@ typedef struct SimValueHooks {
   // Called around each instruction of a warp that has undefined values.
   void (*before_value)(SimWarp *w, const SimIns *i);
   void (*after_value)(SimWarp *w, const SimIns *i);
-  // i computed a quotient, a value that may overflow, or a value from one.
+  // i computed a quotient, a value that may overflow, or a value that depends
+  // on such a value.
   void (*computed)(SimWarp *w, const SimIns *i);
   // Returns the lanes of mask whose addresses in x overflowed and were
   // reported.
   uint32_t (*wrapped)(const Access *x, uint32_t mask);
-  // i asserts something.
+  // i is an assertion.
   void (*asserted)(SimWarp *w, const SimIns *i);
-  // i made results of a type that SimIns.watch names. fma: a * b + c of type t
-  // in lane l, as bits. tile: an MMA of group g made a NaN or an infinity.
+  // nonfinite: i computed results of the type that SimIns.watch names. fma: a *
+  // b + c of type t in lane l, as bits. tile: an MMA of group g computed a NaN
+  // or an infinity.
   void (*nonfinite)(SimWarp *w, const SimIns *i);
   void (*fma)(SimWarp *w, const SimIns *i, int l, DType t, uint64_t a,
               uint64_t b, uint64_t c, uint64_t result);
@@ -126,12 +131,12 @@ typedef struct SimHooks {
   void (*free)(SimCluster *c);
 
   // ---- warps ----
-  // w executes i next, in a launch with a debugger. Returns false if it must
+  // In a launch with a debugger: w executes i next. Returns false if w must
   // not.
   bool (*step)(SimWarp *w, const SimIns *i);
-  // Whether a debugger ended the launch.
+  // Returns whether a debugger ended the launch.
   bool (*ended)(const SimProg *p);
-  // w polled memory at instruction i, and changed nothing.
+  // w polled memory at instruction i, and memory had not changed.
   void (*polled)(SimWarp *w, const SimIns *i);
   // Lane l accesses shared memory of CTA `rank`. keep: the access must happen
   // before CTA `rank` exits.
@@ -140,8 +145,8 @@ typedef struct SimHooks {
   void (*exited)(SimCluster *c);
   // No warp can run.
   void (*deadlock)(SimCluster *c);
-  // Whether all runnable warps poll in vain. Sets *global to whether one of
-  // them polls global memory.
+  // Returns whether all runnable warps poll in vain. Sets *global to whether
+  // one of them polls global memory.
   bool (*stuck)(const SimCluster *c, bool *global);
 
   // ---- memory ----
@@ -151,23 +156,23 @@ typedef struct SimHooks {
   // The lanes of mask executed an atomic, and those of `stored` stored a value.
   // Called after `access`.
   void (*atomic)(Access *x, uint32_t mask, uint32_t stored);
-  // Lane l's agent will read or write memory: x->bytes bytes at addr of shared
-  // memory, or at x->at[l] of global memory. A read is complete for threads
-  // that know `epoch` of `actor`; actor -1: the agent already reads the bytes
-  // for another lane.
+  // An agent of lane l will read or write memory: x->bytes bytes at addr of
+  // shared memory, or at x->at[l] of global memory. A read is complete for
+  // threads that have acquired `epoch` of `actor`; actor -1: the agent already
+  // reads the bytes for another lane.
   void (*agent_reads)(Access *x, int l, uint32_t addr, int actor,
                       uint32_t epoch);
   void (*agent_writes)(Access *x, int l, uint32_t addr);
-  // An agent's or cp.async's write to `bytes` bytes at addr of shared memory,
-  // from line src, became visible as a write by `lanes` of `actor` in epoch
-  // clk. proxy: it used the async proxy.
+  // A write by an agent or a cp.async, to `bytes` bytes at addr of shared
+  // memory, from line src, became visible as one by `lanes` of `actor` in epoch
+  // clk. proxy: whether it used the async proxy.
   void (*landed)(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
                  uint32_t lanes, uint32_t clk, uint32_t src, bool proxy);
-  // Lane l's agent completed a write to global memory, or its cp.async a read,
-  // which now counts as a read by `actor` in epoch clk.
+  // An agent of lane l completed a write to global memory, or its cp.async a
+  // read, which now counts as one by `actor` in epoch clk.
   void (*settled)(Access *x, int l, int actor, uint32_t clk);
 
-  // An access to tensor memory, before bytes move.
+  // An access to tensor memory. Called before bytes move.
   void (*tensor)(const SimTensorAccess *x);
   // w executed a tcgen05.fence.
   void (*tensor_fence)(SimWarp *w, const SimIns *i);
@@ -190,8 +195,8 @@ typedef struct SimHooks {
 
   // ---- questions of the machine's own checks ----
   // before: whether accesses by `lanes` of actor u in epoch clk happen before
-  // lane l of w. before_some: the same for some lane of w. runs: whether lane l
-  // happens after the start of some thread of CTA `rank`. knows: the same as
+  // lane l of w. before_some: whether they happen before some lane of w. runs:
+  // whether lane l runs after the start of some thread of CTA `rank`. knows: as
   // before, for a thread of cluster `unit`. holds: whether `past` covers epoch
   // clk of an actor that is not a warp.
   bool (*before)(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);

@@ -80,7 +80,7 @@ static uint64_t machine(const SimWarp *w, IntrinId id) {
 
 // ---- collective operations ----
 
-// The following functions execute an operation for one group of lanes,
+// The following functions execute an intrinsic for one group of lanes,
 // w->active.
 
 static void tell(SimWarp *w, const SimIns *i, uint64_t u) {
@@ -122,8 +122,8 @@ static void vote(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// Executes elect. PTX does not specify which lane is elected: chooses one in
-// the middle, or the lowest one if the immediate asks for it.
+// Executes elect. PTX does not specify the elected lane. Chooses one in the
+// middle, or the lowest one if the immediate requests it.
 static void elect(SimWarp *w, const SimIns *i) {
   uint32_t left = w->active;
   int skip = intrin_imm(i->imm) ? 0 : __builtin_popcount(left) / 2;

@@ -1,9 +1,9 @@
 // Names of the synchronization that is missing where a fault occurs, for faults
-// about which more is known than their kind.
+// whose cause is known in detail.
 #ifndef CUTE_SIMLACKS_H
 #define CUTE_SIMLACKS_H
 
-// SL(id, "stable-name"): something that is missing.
+// SL(id, "stable-name"): a kind of missing synchronization.
 #define SIM_LACKS(SL) \
   SL(NONE, "") \
   SL(WAIT, "wait")         /* no wait at the agent's mbarrier */ \
@@ -13,9 +13,9 @@
   SL(AHEAD, "ahead")       /* a later iteration started a cp.async */ \
   SL(ISSUER, "issuer")     /* the waiting thread started no group */ \
   SL(READ, "read")         /* the wait covers reads only, not writes */ \
-  SL(PARITY, "parity")     /* the wait passed in another phase */ \
-  SL(STAY, "stay")         /* the waits stay at one mbarrier of a ring */ \
-  SL(LANES, "lanes")       /* other lanes of the warp waited */ \
+  SL(PARITY, "parity")     /* the wait succeeded in another phase */ \
+  SL(STAY, "stay")         /* all waits are at one mbarrier of a ring */  \
+  SL(LANES, "lanes")       /* only other lanes of the warp waited */ \
   SL(BYTES, "bytes")       /* a phase expects a wrong byte count */ \
   SL(TURN, "turn")         /* a stage is refilled before others read it */ \
   SL(ROLES, "roles")       /* the race is between warp roles */ \

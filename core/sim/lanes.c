@@ -115,9 +115,9 @@ static void keep(SimFrame *frame, uint32_t depth, uint32_t lanes) {
   }
 }
 
-// Makes a part of the active lanes, and continues with the lanes of the running
-// part that wait at the end of their branches and loops. Returns false if there
-// are none.
+// Splits the active lanes off as a part, and continues with the lanes of the
+// running part that wait at the end of their branches and loops. Returns false
+// if there are none.
 static bool part(SimWarp *w) {
   uint32_t rest = w->split.here & ~w->gone & ~w->active;
   if (!rest) return false;
@@ -150,7 +150,7 @@ static bool turn(SimWarp *w) {
   if (!t) return false;
   remove_part(w, t);
   swap(w, t);
-  // warp w continues with the instruction at which it stopped
+  // warp w goes on at the instruction at which it stopped
   w->state = SW_RUN;
   append(w, t);
   return true;
@@ -286,7 +286,7 @@ bool simlanes_together(SimWarp *w, const SimIns *i) {
   if (!(named(w, i) & ~w->gone & ~w->split.here)) return true;
   SimPart *t = w->split.part;
   while (t && t->waits) t = t->next;
-  // The missing lanes never arrive. The caller reports a fault.
+  // The missing lanes will never arrive. The caller reports the fault.
   if (!t) return true;
   w->pc--;
   remove_part(w, t);
@@ -342,7 +342,7 @@ void simlanes_find(SimWarp *w) {
     const SimIns *head = &prog[f->head];
     w->pc = head->jump;
     if (head->op == OP_IF) {
-      // The other half of the branch, or its end, is next.
+      // The other half of the branch, or the branch's end, is next.
       if (f->other) return;
       if (prog[w->pc].op == OP_ELSE) w->pc = prog[w->pc].jump;
       w->pc++;

@@ -1,10 +1,11 @@
-// What the machine writes to the event log of a cluster (event_log.h).
+// The interface by which the machine writes to the event log of a cluster
+// (event_log.h).
 #ifndef CUTE_SIMLOG_H
 #define CUTE_SIMLOG_H
 
 #include "sim/hooks.h"
 
-// SimCluster.log is NULL unless the run of a cluster is logged.
+// SimCluster.log is NULL unless the run of the cluster is logged.
 typedef struct SimLog {
   // start creates a log and a cost model, play estimates the time of the logged
   // cluster, and stop frees the log. start sets *tape to NULL, and play returns
@@ -15,8 +16,8 @@ typedef struct SimLog {
                SimTiming *out);
   void (*stop)(struct SimTape *t);
 
-  // These functions log that instruction i of warp w begins or ends. If `again`
-  // is set, i was not executed and will be repeated.
+  // Log that instruction i of warp w begins or ends. again: i was not executed
+  // and will be repeated.
   void (*begin)(SimWarp *w, const SimIns *i);
   void (*end)(SimWarp *w, const SimIns *i, bool again);
   // Logs that each lane of mask accesses n bytes of global memory at start +

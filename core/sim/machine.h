@@ -96,9 +96,9 @@ static inline void simmem_moved(SimCluster *c, bool global) {
 static inline uint64_t simmem_stamp(const SimCluster *c) {
   return c->moved + (c->prog->common ? c->prog->common->changes : 0);
 }
-// The accesses that a load or an atomic would make. They consist of the bits
-// that the active lanes would find in memory, and of the keys (for
-// conflicts_access) of the granules that a lane would access.
+// The accesses that a load or an atomic would make: the bits that the active
+// lanes would find in memory, and the keys (for conflicts_access) of the
+// granules that a lane would access.
 typedef struct SimAsk {
   // found: bits for each lane. The n granules have the keys from `key` on.
   uint64_t found[LANES], key;
@@ -117,8 +117,8 @@ void simmem_rows(SimWarp *w, const SimIns *i, const struct SimMatrix *x,
                  const int64_t *off, SimLaneBuf buf);
 void simmem_cpasync(SimWarp *w, const SimIns *i);
 void simmem_commit(SimWarp *w);
-// Reports whether a cp.async of w that is in no group yet writes byte `at` of
-// the cluster's shared memory.
+// Reports whether byte `at` of the cluster's shared memory is the destination
+// of a cp.async of w that is in no group yet.
 bool simmem_open(const SimWarp *w, uint32_t at);
 // Finds the cp.async of warp w, in a committed group, that writes byte `at` of
 // the cluster's shared memory. Sets the lane and the group of this cp.async.
@@ -140,9 +140,9 @@ void simdump_prog(Ctx *cx, const SimProg *p, Buf *out);
 
 // ---- exec.c ----
 void simexec_warp(SimWarp *w);          // runs w until it waits, yields or ends
-// simexec_spend spends the guard's budget for the instructions since the last
-// call. simexec_tick does the same, reports progress, and stops the cluster if
-// the run of all clusters must end.
+// simexec_spend counts the instructions since the last call against the guard's
+// budget. simexec_tick does the same, reports progress, and stops the cluster
+// if the run of all clusters must end.
 void simexec_spend(SimCluster *c);
 void simexec_tick(SimCluster *c);
 // simexec_is_turn reports whether i is a scheduling step (interleave.h).

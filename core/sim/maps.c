@@ -3,12 +3,11 @@
 // The threads that use the map acquire it. In such a map, the address of a
 // tensor consists of an object number and a byte offset.
 //
-// Copies read a map through a proxy of their own. A change to a map is visible
-// to a copy after two fences: a release after all writes to the map, and an
-// acquire of the map. A thread of the copy's CTA must acquire the map after the
-// release and before the copy. It does not matter which threads and
-// instructions write the map. Therefore writes are recorded in all memory from
-// which copies take maps.
+// Copies read a map through a separate proxy. A change to a map is visible to a
+// copy after two fences: a release after all writes to the map, and an acquire
+// of the map. A thread of the copy's CTA must acquire the map after the release
+// and before the copy. Any threads and instructions may write the map.
+// Therefore writes are recorded in all memory from which copies take maps.
 #include "sim/address.h"
 #include "sim/async.h"
 #include "sim/bulk.h"
@@ -21,15 +20,15 @@ enum { WHERE = 40 };       // number of key bits that hold the byte offset
 enum { BYTES = 128, KEPT = 8 };
 
 // An operation (fence or write) that `lanes` of a warp executed in epoch clk.
-// unit: index of the cluster, counted from 1; 0: no operation.
+// unit: index of the cluster, counted from 1; 0: there is no operation.
 typedef struct Deed { uint32_t unit, clk, lanes; uint16_t warp; } Deed;
-// The latest KEPT fences, all releases or all acquires, of a map.
+// The latest KEPT fences of a map, all of them releases or all acquires.
 typedef struct Fences { Deed deed[KEPT]; uint32_t n; } Fences;
 typedef struct Note {      // the writes to a map, and its fences
   uintptr_t at;  // host address of the map's 128 bytes; 0: the entry is unused
   // cluster (as in Deed) and line of the last write
   uint32_t unit, src;
-  Deed word[TENSORMAP_WORDS];  // for each word: the write that set it last
+  Deed word[TENSORMAP_WORDS];  // for each word of the map: its last write
   Fences released, acquired;   // fences since the last write
 } Note;
 // A hash table of maps, with 2^k entries.
@@ -58,7 +57,7 @@ static uint32_t aligned(SimWarp *w, const SimIns *i, const SimMem *m,
 }
 
 // Loads the words of the maps at operand s for the lanes of mask. Returns the
-// lanes that got data.
+// lanes for which it loaded them.
 static uint32_t load(SimWarp *w, const SimIns *i, const SimSide *s,
                      uint32_t mask, Words *words) {
   int64_t off[LANES];
@@ -339,7 +338,7 @@ static bool is_inside(const TensorMap *m, const SimMem *of, int64_t at,
 }
 
 // Decodes t->words into t, as a map with the same box as t->map. Returns false
-// if the words do not encode such a map.
+// if the words encode no such map.
 static bool decode_like(const SimProg *p, SimMapped *t) {
   uint64_t want[TENSORMAP_WORDS];
   TensorMap like = t->map;
@@ -355,7 +354,7 @@ static bool decode_like(const SimProg *p, SimMapped *t) {
 }
 
 // Decodes t->words into t, as a map with `modes` modes, any box, and a tensor
-// at a raw address. Returns false if the words do not encode such a map.
+// at a raw address. Returns false if the words encode no such map.
 static bool decode_any(const SimProg *p, SimMapped *t, int modes) {
   Why why;
   if (!tensormap_decode(t->words, &t->map, &why) || t->map.rank != modes)

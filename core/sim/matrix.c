@@ -110,8 +110,8 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Returns the buffer for tile k: 0 to 2 for A, B and C, 3 for raw elements of
-// an operand, 4 and 5 for prepared operands.
+// Returns the buffer for tile k: 0, 1 and 2: A, B and C; 3: raw elements of an
+// operand; 4 and 5: prepared operands.
 void *simmatrix_room(SimWarp *w, int k) {
   return w->cluster->mma.tile + k * SIM_ROOM;
 }
@@ -322,8 +322,8 @@ static bool same_bytes(const char *p, const char *q, size_t n) {
 }
 
 // Returns the prepared operand A or B of an MMA. Loops over the tiles of a warp
-// multiply each operand several times, so those prepared last are kept. A slot
-// has the bytes of the registers, and then the prepared operand.
+// multiply each operand several times, so the last prepared ones are kept. A
+// slot has the bytes of the registers, followed by the prepared operand.
 static const float *prepared(SimWarp *w, const SimMmaIns *x, int g, int which) {
   enum { MOST = 64, ALIGN = 64 };
   const SimOperand *o = which ? &x->b : &x->a;
@@ -446,7 +446,7 @@ static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
 
 // Returns the lanes whose metadata the instruction reads.
 static uint32_t metadata_lanes(const AtomMma *r) {
-  // if a row has two words of metadata, half of each quad's lanes hold them
+  // if a row has two words of metadata, half of a quad's lanes hold them
   bool alike = atom_mma_words(r) == 2;
   return alike ? 0x33333333u << 2 * r->selector : FULL;
 }
@@ -593,7 +593,7 @@ static void fma_lanes(SimWarp *w, const SimIns *i) {
 // ---- undefined operands ----
 
 // value_def returns the lanes in which value v of operand o is defined. set_def
-// sets them for the active lanes.
+// sets the active ones of these lanes.
 static uint32_t value_def(SimWarp *w, const SimOperand *o, int v) {
   uint32_t d = FULL;
   for (int k = 0; k < o->mem->per; k++)

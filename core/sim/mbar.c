@@ -3,22 +3,22 @@
 // threads released, and what agents wrote whose bytes were counted. In
 // hb_cluster.c, each mbarrier is an actor, and its epochs are its phases.
 //
-// The storage of an mbarrier is in shared memory, where mbarrier.init creates
-// it. Its state is a SimMbar, found by the address of the storage.
+// mbarrier.init creates an mbarrier in its storage in shared memory. The
+// mbarrier's state is a SimMbar, which the address of the storage identifies.
 #include "ir/intrin.h"
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/token.h"
 
-// Maximum number of arrivals, and maximum magnitude of the byte count.
+// maximum number of arrivals, and maximum magnitude of the byte count
 enum { MAX_COUNT = (1 << 20) - 1 };
 
 // The last use of an mbarrier by a warp: epoch, lanes and line.
 struct SimUse { uint32_t clk, lanes, src, waited; };
 
-// The last wait of a warp that passed, in phase `phase` because phase - 1 was
-// complete: epoch, lanes and line.
+// The last wait of a warp that succeeded: `phase`, which is 1 + the completed
+// phase, epoch, lanes and line.
 struct SimPassed { uint32_t phase, clk, lanes, src; };
 
 // ---- lookup ----
@@ -116,8 +116,8 @@ static bool is_unwatched(const SimCluster *c, const SimMbar *b) {
 
 // Returns an mbarrier of b's ring that w never used and at which no warp has
 // waited, although w waited several times at b. Returns NULL if there is none.
-// (A warp goes once around the stages before it waits again at b, and uses both
-// rings of a pipeline, which one line initializes.) used: whether the mbarrier
+// (A warp visits all stages before it waits again at b, and uses both rings of
+// a pipeline, which one line initializes.) used: whether the returned mbarrier
 // must be in use.
 static const SimMbar *skipped(const SimWarp *w, const SimMbar *b, bool used) {
   const SimCluster *c = w->cluster;
@@ -159,12 +159,13 @@ static SimFault *fault(SimWarp *w, const SimIns *i, int l, uint32_t src2,
   SimFault *f = simreport_fault(w, SIM_MBARRIER, l, i->src, src2, m->index,
                                 simprog_bit(m, off) / m->own);
   if (f) f->mbar.how = how;
-  // after this fault, results of the run would be meaningless
+  // after this fault, further results would be meaningless
   w->cluster->stop = true;
   return f;
 }
 
-// Fills in a fault: n arrivals at once are more than b's phase still expects.
+// Fills in the fault that n arrivals at once exceed those that b's phase still
+// expects.
 static void over(SimFault *f, const SimMbar *b, int64_t n) {
   f->mbar.how = MBAR_OVER;
   f->mbar.n = b->expected;
@@ -196,8 +197,8 @@ static void next_came(SimCluster *c, SimMbar *b) {
 }
 
 // Finds a wait for the previous phase that does not happen before the end of
-// the current phase, and records this wait. If the current phase ends first in
-// another schedule, the recorded wait waits for a later phase.
+// the current phase, and records it. In a schedule in which the current phase
+// ends before the wait, the wait is for a later phase.
 static void note_missed(SimCluster *c, SimMbar *b) {
   const SimProg *p = c->prog;
   b->missed = NULL;
@@ -366,8 +367,7 @@ static bool next_group(Visit *v, Group *g) {
 }
 
 // Returns why lane l cannot initialize an mbarrier for n arrivals, or MBAR_NONE
-// if it can. `old` is the mbarrier that was at the same address before, or NULL
-// if no mbarrier was.
+// if it can. `old` is the previous mbarrier at the same address, or NULL.
 static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   if (old && !old->gone) return MBAR_TWICE;
   if (n < 1 || n > MAX_COUNT) return MBAR_COUNT;
@@ -378,7 +378,7 @@ static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
 }
 
 // Initializes an mbarrier. If the storage had an mbarrier b before, the new one
-// continues b's phases with an even phase number.
+// goes on from b's phases, with an even phase number.
 static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
   uint32_t phase = b ? (b->phase + 2) & ~1u : 0;
   SimPast past[PASTS];
@@ -464,7 +464,7 @@ void simmbar_inval(SimWarp *w, const SimIns *i) {
   while (next_group(&v, &g)) {
     SimMbar *b = g.b;
     int l = __builtin_ctz(g.mask);
-    // Two lanes invalidate the same mbarrier.
+    // Two lanes would invalidate the same mbarrier.
     if (g.mask & (g.mask - 1)) {
       fault(w, i, l, i->src, v.x.m, v.off[l], MBAR_GONE);
       return;
@@ -501,10 +501,10 @@ void simmbar_share(SimCluster *c, uint32_t met) {
       c->mbars.p[k].shared = met;
 }
 
-// Adds what an arrival releases to b's phase. An arrival releases everything
-// that happens before the arriving lanes. A relaxed arrival releases only turn
-// epochs (mbar.h), which order no memory. An arrival with CTA scope at another
-// CTA's mbarrier releases only accesses by agents.
+// Adds the accesses that an arrival releases to b's phase. An arrival releases
+// everything that happens before the arriving lanes. A relaxed arrival releases
+// only turn epochs (mbar.h), which order no memory. An arrival with CTA scope
+// at another CTA's mbarrier releases only accesses by agents.
 static void release(SimWarp *w, const SimIns *i, const Group *g) {
   SimCluster *c = w->cluster;
   if (i->sem == SEM_RELAXED) {
@@ -524,7 +524,7 @@ static void release(SimWarp *w, const SimIns *i, const Group *g) {
 // Reports whether all arrivals in b's previous phase happen before lane l, so
 // that lane l knows that the phase is complete.
 static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
-  // If the phase expected bytes, they may complete it after its last arrival.
+  // Expected bytes may complete the phase after its last arrival.
   if (b->fed[1]) return false;
   const SimProg *p = w->cluster->prog;
   for (int u = 0; u < p->nall; u++)
@@ -534,9 +534,9 @@ static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
   return true;
 }
 
-// Checks that an arrival happens after the end of the previous phase. Otherwise
-// another schedule could count this arrival in the previous phase, in place of
-// another arrival.
+// Checks that an arrival happens after the end of the previous phase. If not,
+// another schedule could count it in the previous phase, in place of another
+// arrival.
 static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
                     const Group *g) {
   SimMbar *b = g->b;
@@ -560,7 +560,7 @@ static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
   return true;
 }
 
-// Returns a token for an arrival now: b's index + 1, and the phase.
+// Returns a token for an arrival now: b's index + 1, and b's phase.
 static int64_t token_of(const SimCluster *c, const SimMbar *b) {
   return (int64_t)(index_of(c, b) + 1) << 32 | b->phase;
 }
@@ -632,8 +632,8 @@ static bool is_over(const Visit *v, const Group *g) {
   return (g->b->phase & 1) != (g->amount & 1);
 }
 
-// Checks that the token in g->amount is from mbarrier g->b, and from the
-// mbarrier's current or previous phase. Reports a fault otherwise.
+// Checks that the token in g->amount is from mbarrier g->b, and from its
+// current or previous phase. If not, reports a fault.
 static bool fits_token(Visit *v, const Group *g) {
   SimWarp *w = v->x.w;
   int64_t phase = g->b->phase, asked = phase_of(g->amount);
@@ -679,8 +679,8 @@ static int64_t flying_to(const SimCluster *c, const SimMbar *b,
   return n;
 }
 
-// Returns the warp whose waits at b ordered w's accesses: w itself or, if w
-// never waited, the warp of its block that waited most often on its behalf.
+// Returns the warp whose waits at b ordered w's accesses: w itself. If w never
+// waited, the warp of its block that waited most often.
 static const SimWarp *waiter_of(const SimWarp *w, const SimMbar *b) {
   const SimCluster *c = w->cluster;
   const SimWarp *u = w - w->in, *best = w;
@@ -768,8 +768,8 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-// Executes a try_wait whose result only decides whether a wait follows: returns
-// false in all lanes, so that the wait is executed.
+// Executes a try_wait whose result only decides whether a wait follows: it
+// returns false in all lanes, so that the wait is executed.
 static void put_off(Visit *v) {
   SimWarp *w = v->x.w;
   const SimIns *i = v->x.i;
@@ -843,8 +843,8 @@ void simmbar_end(SimCluster *c) {
 
 // ---- cp.async ----
 
-// An mbarrier arrival by lanes of a warp. It takes place when the lanes'
-// cp.asyncs with numbers up to `upto` are complete.
+// The arrival of some lanes of a warp at an mbarrier when their cp.asyncs with
+// numbers up to `upto` are complete.
 typedef struct Landing {
   uint64_t upto;
   uint32_t mask;
@@ -852,7 +852,7 @@ typedef struct Landing {
 } Landing;
 
 // Counts n arrivals of an operation at its mbarrier. simmbar_complete checks
-// the phase later, when the operation completes.
+// the phase when the operation completes.
 static void count_late(SimCluster *c, const SimAsync *a, uint32_t n) {
   SimMbar *b = a->mbar;
   if (n <= b->missing) {
@@ -888,7 +888,7 @@ SimAsync *simmbar_commit(SimWarp *w, const SimIns *i, int rank, SimRun *run,
   Group g;
   SimCluster *c = w->cluster;
   visit(&v, w, i);
-  // the mbarrier at the same place of the CTA's memory
+  // the mbarrier at the same offset in the other CTA's memory
   SimMem there = *v.x.m;
   there.rank = true;
   v.x.m = &there;

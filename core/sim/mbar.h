@@ -22,8 +22,8 @@ struct SimMbar {
   int64_t bytes;           // expected bytes minus completed bytes
   // number of completed phases: now, and when the mbarrier was initialized
   uint32_t phase, born;
-  // the warp that initialized the mbarrier, and the lanes, epoch and line of
-  // that initialization
+  // warp: the warp that initialized the mbarrier; lanes, clk, src: lanes, epoch
+  // and line of the initialization
   int warp;
   uint32_t lanes, clk, src;
   // line of the instruction that invalidated the mbarrier; 0: no instruction
@@ -43,19 +43,19 @@ struct SimMbar {
   // epochs of each warp's arrivals in the current and in the previous phase
   uint32_t *came[2];
   struct SimUse *use;      // for each warp: its last use of the mbarrier
-  struct SimPassed *passed;  // for each warp: its last wait that passed
-  // the first wait for a phase n that does not happen before the end of the
-  // phase after n; NULL: none
+  struct SimPassed *passed;  // for each warp: its last wait that succeeded
+  // the first wait for a phase that does not happen before the end of the
+  // following phase; NULL: none
   struct SimPassed *missed;
   int misser;              // warp of the wait `missed`
   // source line, warp and lane of the last arrival
   uint32_t last;
   int comer, at_lane;
   uint32_t expect;         // line of the last expect_tx
-  // `begun` says that the current phase has an arrival. `early` says that a
-  // wait passed before the first phase was complete.
+  // `begun`: the current phase has an arrival. `early`: a wait succeeded before
+  // the first phase was complete.
   bool begun, early;
-  // completed bytes in the current and in the previous phase
+  // completed bytes: in the current phase (sum), in the previous phase (had)
   int64_t sum, had;
   SimPast past[PASTS];  // what the phases release, indexed by OPEN to FAR_DONE
 };
@@ -70,13 +70,13 @@ bool simmbar_wait(SimWarp *w, const SimIns *i);
 void simmbar_try(SimWarp *w, const SimIns *i);
 void simmbar_cpasync(SimWarp *w, const SimIns *i);
 void simmbar_fence(SimWarp *w);
-// Starts an operation of an agent that arrives once at the mbarrier of i in the
-// CTA of this rank, for the only active lane, with `data` zeroed bytes. Returns
-// NULL and reports a fault if the mbarrier is unusable.
+// Starts, for the only active lane, an operation of an agent that arrives once
+// at the mbarrier of i in the CTA of this rank, with `data` zeroed bytes.
+// Returns NULL and reports a fault if the mbarrier is unusable.
 SimAsync *simmbar_commit(SimWarp *w, const SimIns *i, int rank, SimRun *run,
                          size_t data);
-// Counts the arrival of such an operation. Threads that wait for the phase
-// learn epoch `epoch` of `actor`.
+// Counts the arrival of an operation of simmbar_commit. Threads that wait for
+// the phase acquire epoch `epoch` of `actor`.
 void simmbar_arrived_by(SimCluster *c, const SimAsync *a, int actor,
                         uint32_t epoch);
 void simmbar_share(SimCluster *c, uint32_t met);
@@ -92,14 +92,13 @@ SimMbar *simmbar_for(SimWarp *w, const SimIns *i, int l, const SimMem *m,
 void simmbar_complete(SimCluster *c, SimMbar *b, uint32_t bytes);
 uint32_t simmbar_epoch(const SimMbar *b);
 int simmbar_actor(const SimCluster *c, const SimMbar *b);
-// Each mbarrier has two actors. Knowing an epoch of simmbar_actor means that
-// what a phase releases is visible. Knowing an epoch of simmbar_twin only means
-// that a phase is complete. Such an actor is called a turn actor. (For other
-// actors, simmbar_twin returns the actor itself.) A thread learns an epoch of a
-// turn actor even without memory order. It must have arrived, or seen a copy
-// complete, after a thread that knew the epoch. The arrivals of each warp are a
-// turn actor, too. simmbar_turns returns the part of a vector clock that holds
-// the nturn turn actors, warps first.
+// Each mbarrier has two actors. A thread that acquired an epoch of
+// simmbar_actor sees what a phase releases. An epoch of simmbar_twin, a turn
+// actor, only means that a phase is complete. (For other actors, simmbar_twin
+// returns the actor itself.) A thread acquires an epoch of a turn actor even
+// without memory order: it arrived, or saw a copy complete, after a thread that
+// had the epoch. The arrivals of each warp are a turn actor, too. simmbar_turns
+// returns the part of a vector clock for the nturn turn actors, warps first.
 static inline int simmbar_turn(const SimProg *p) {
   return p->nactor - p->nmbar - p->nturn;
 }
@@ -111,8 +110,8 @@ static inline int simmbar_twin(const SimProg *p, int actor) {
 }
 void simmbar_land(SimMbar *b, const SimWarp *w, int lane, uint32_t src,
                   bool moved);
-// Adds epochs of turn actors to b's phase. Threads learn these epochs when they
-// see the phase complete.
+// Adds epochs of turn actors to b's phase. Threads that see the phase complete
+// acquire these epochs.
 void simmbar_turned(SimCluster *c, SimMbar *b, const uint32_t *turns);
 // called after all warps of the cluster have exited
 void simmbar_end(SimCluster *c);
@@ -128,19 +127,19 @@ int simmbar_array(const SimCluster *c, const SimMbar *b);
 // waited at another mbarrier of that ring, which w did not use either. used:
 // whether the other mbarrier must be in use.
 bool simmbar_stays(const SimWarp *w, bool used);
-// Sets the fields of f that say why warp w accesses the bytes of a copy too
+// Sets the fields of f that tell why warp w accesses the bytes of a copy too
 // early. `phase` is the number of the mbarrier's phase when the copy started.
-// `landed` says that the copy is complete.
+// `landed`: the copy is complete.
 void simmbar_late(SimFault *f, const SimWarp *w, int l, const SimMbar *b,
                   uint32_t phase, bool landed);
-// Returns the number of waits that w passed at b, minus the number of completed
-// phases of b.
+// Returns the number of successful waits of w at b, minus the number of
+// completed phases of b.
 int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b);
 // Records in r how many phases the mbarriers in the CTA of mbarrier `of` began,
 // summed over each array of mbarriers. The array of `of` comes first.
 void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r);
-// Reports whether w never passed a wait at b although b's first phase, and no
-// other, is complete, so that w now waits for the second phase.
+// Reports whether w never waited successfully at b although exactly b's first
+// phase is complete, so that w now waits for the second phase.
 bool simmbar_skipped(const SimWarp *w, const SimMbar *b);
 // Returns the pending arrival at an mbarrier that follows w's cp.asyncs, or
 // NULL if no such arrival is pending.

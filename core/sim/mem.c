@@ -86,8 +86,8 @@ static void fault_place(Access *x, SimKind kind, int l) {
     name_place(x->m->members, f);
 }
 
-// Reports a fault: lane l accesses memory of CTA `rank`, which may not have
-// started. An mbarrier there counts as not initialized.
+// Reports the fault that lane l accesses memory of CTA `rank`, which may not
+// have started. An mbarrier there counts as uninitialized.
 static void fault_start(Access *x, int l, int rank) {
   SimFault *f = simreport_fault(x->w, SIM_START, l, x->i->src, 0, x->m->index,
                                 simprog_bit(x->m, x->off[l]) / x->m->own);
@@ -162,7 +162,7 @@ void simmem_mbarriers(SimWarp *w, const SimIns *i, int l, uint32_t addr,
   }
 }
 
-// Reports mbarriers among the bytes that the lanes access as data.
+// Reports active mbarriers among the bytes that the lanes access as data.
 static void check_mbarriers(Access *x, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
@@ -206,8 +206,8 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
 
 static int lane_count(uint32_t mask) { return __builtin_popcount(mask); }
 
-// Writes to rel the lanes' addresses relative to the first lane's address,
-// which is rounded down to `unit`. Returns false if they are too far apart.
+// Writes to rel the distance of each lane's address from that of the first
+// lane, rounded down to `unit`. Returns false if one is too large.
 static bool relative(const Access *x, uint32_t mask, int64_t base,
                      int64_t unit, uint32_t rel[LANES]) {
   int64_t first = (x->at[__builtin_ctz(mask)] + base) & ~(unit - 1);
@@ -365,7 +365,7 @@ static void announce(Access *x, uint32_t mask) {
 static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
   const uint8_t *p = x->m->p;
   announce(x, mask);
-  // a loop of its own for each common width
+  // one loop for each common width, so that the compiler specializes it
   if (x->bytes == 4) copy_lanes(buf, stride, p, x->at, mask, 4);
   else if (x->bytes == 16) copy_lanes(buf, stride, p, x->at, mask, 16);
   else copy_lanes(buf, stride, p, x->at, mask, x->bytes);
@@ -458,7 +458,8 @@ void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
   Access x = {.w = w, .i = &as, .m = m, .bytes = n, .write = true,
               .agent = true, .data = data};
   x.at[lane] = at;
-  if (!data) {  // a reduction combines the bytes with memory, as an atomic does
+  // a reduction combines the new bytes with memory, as an atomic does
+  if (!data) {
     as.op = OP_ATOMIC;
     as.imm = AT_ADD;
     as.idle = as.alone = true;
@@ -565,8 +566,8 @@ void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
 // ---- atomics ----
 
 // Returns the new value of an atomic. In global memory, L2 adds floats and
-// flushes subnormal f32. In shared memory, a loop of instructions adds the
-// value in memory to the operand. cmp: the value with which CAS compares.
+// flushes subnormal f32. In shared memory, a loop of instructions adds the old
+// value to the operand. cmp: the value with which CAS compares.
 static uint64_t atomic_new(AtomicKind k, const SimSide *s, uint64_t old,
                            uint64_t v, uint64_t cmp) {
   DType t = (DType)s->type;
@@ -738,7 +739,7 @@ static uint32_t read_sources(Access *s, uint32_t mask, const uint32_t *part,
                              SimBatch *b) {
   uint32_t read = 0;
   s->unit = s->bytes;
-  // read for one group of lanes with equal numbers of bytes at a time
+  // read one group of lanes, with equal numbers of bytes, at a time
   while (mask) {
     uint32_t same = mask;
     for (int l = 0; part && l < LANES; l++) {
@@ -807,10 +808,9 @@ void simmem_commit(SimWarp *w) {
   for (int l = 0; l < LANES; l++) w->copies.committed[l] += w->active >> l & 1;
 }
 
-// Returns the cp.async of w in flight that writes byte `at` of shared memory,
-// and sets *lane to the lane that does. Returns NULL if no cp.async writes the
-// byte. With `open`, searches the cp.asyncs that are in no group yet, otherwise
-// the cp.asyncs in groups.
+// Returns the pending cp.async of w that writes byte `at` of shared memory, and
+// its lane in *lane. Returns NULL if there is none. With `open`, searches the
+// cp.asyncs that are in no group yet, otherwise those in groups.
 static const SimBatch *batch_to(const SimWarp *w, uint32_t at, bool open,
                                 int *lane) {
   for (size_t k = w->copies.first; k < w->copies.end; k++) {

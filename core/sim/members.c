@@ -83,7 +83,7 @@ const SimMembers *simmembers_gaps(Ctx *cx, const Launch *l, const Mem *m) {
     for (int i = 0; i < t.n; i++)
       if (i != k && t.extent[i] > 1 && t.stride[i] == t.stride[k]) return NULL;
     int64_t inner = j < 0 ? 1 : t.extent[j] * t.stride[j];
-    // the modes overlap, so nothing is known about gaps
+    // the modes overlap, so gaps are unknown
     if (inner > t.stride[k]) return NULL;
     gaps |= inner < t.stride[k];
   }

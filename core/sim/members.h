@@ -6,8 +6,8 @@
 #include "sim/sim.h"
 
 enum { MEMBER_MODES = 16 };
-// The modes of the layout, without nesting: their extents, and their strides in
-// elements. The extent of a mode with stride 0 is set to 1.
+// The modes of the layout, without nesting: extents, and strides in elements. A
+// mode with stride 0 has extent 1.
 struct SimMembers {
   int n;
   int64_t extent[MEMBER_MODES], stride[MEMBER_MODES];

@@ -35,7 +35,7 @@ CONSECUTIVE(4, AGENT_COPY, AGENT_CP);
   X(BAR_LEFT, "left") \
   X(BAR_EARLY, "early")      /* the previous round may count the arrival */
 typedef enum SimMisuse { SIM_MISUSES(SIM_ID) } SimMisuse;
-// Misuse of an mbarrier.
+// Kinds of misuse of an mbarrier ("it") or of an operation on one.
 #define SIM_WRONGS(X) \
   X(MBAR_NONE, "none")            /* it was never initialized */ \
   X(MBAR_UNORDERED, "unordered")  /* a use may precede the initialization */ \
@@ -56,7 +56,7 @@ typedef enum SimMisuse { SIM_MISUSES(SIM_ID) } SimMisuse;
   X(MBAR_STILL, "still")          /* an inval may precede an earlier use */ \
   X(MBAR_MISSED, "missed")        /* a wait may come a phase too late */
 typedef enum SimWrong { SIM_WRONGS(SIM_ID) } SimWrong;
-// Faults of a tensor map in memory.
+// Kinds of faults of a tensor map ("it") in memory.
 #define SIM_MAP_WRONGS(X) \
   X(MAP_NONE, "none")              /* it is not a valid map */ \
   X(MAP_BEYOND, "beyond")          /* it describes more than the tensor */ \
@@ -65,23 +65,23 @@ typedef enum SimWrong { SIM_WRONGS(SIM_ID) } SimWrong;
   X(MAP_OTHER, "other")            /* the simulator does not model it */ \
   X(MAP_CHANGED, "changed")        /* it changes while a copy uses it */
 typedef enum SimMapWrong { SIM_MAP_WRONGS(SIM_ID) } SimMapWrong;
-// The things for which a stuck warp can wait.
+// The things for which a stuck warp waits.
 #define SIM_STUCKS(X) \
   X(STUCK_BARRIER, "barrier") X(STUCK_MBAR, "mbarrier") \
   X(STUCK_CLUSTER, "cluster") X(STUCK_REGISTERS, "registers") \
   X(STUCK_TEAM, "team") X(STUCK_TMEM, "tensor memory") X(STUCK_FLAG, "flag")
 typedef enum SimStuck { SIM_STUCKS(SIM_ID) } SimStuck;
-// Misuse of a warpgroup's MMA.
+// Kinds of misuse of a warpgroup's MMA.
 #define SIM_TEAMWORKS(X) \
   X(TEAM_LANES, "lanes")      /* lanes of a warp have different operands */ \
   X(TEAM_DIFFERS, "differs")  /* warps have different operands */ \
   X(TEAM_SHORT, "short")      /* the block lacks warps of the warpgroup */ \
   X(TEAM_LACKS, "lacks")      /* some warps do not issue the MMA */
 typedef enum SimTeamwork { SIM_TEAMWORKS(SIM_ID) } SimTeamwork;
-// Misuse of tensor memory or of a tcgen05 operation.
+// Kinds of misuse of tensor memory, or of a tcgen05 operation ("it").
 #define SIM_TENSOR_WRONGS(X) \
   X(TENSOR_NONE, "") \
-  X(TENSOR_COLUMNS, "columns")  /* an allocation cannot have this number */ \
+  X(TENSOR_COLUMNS, "columns")  /* no allocation can have this many columns */ \
   X(TENSOR_GIVEN_UP, "given up")  /* the CTA gave up its permit to allocate */ \
   X(TENSOR_PAIR, "pair")        /* CTAs of a pair allocate other numbers */ \
   X(TENSOR_HALF, "half")        /* one CTA of a pair gives up the permit */ \
@@ -91,28 +91,28 @@ typedef enum SimTeamwork { SIM_TEAMWORKS(SIM_ID) } SimTeamwork;
   X(TENSOR_LEFT, "left")        /* columns are never freed */ \
   X(TENSOR_OUTSIDE, "outside")  /* columns are not allocated */ \
   X(TENSOR_UNWRITTEN, "unwritten")  /* columns are read, but never written */ \
-  X(TENSOR_WINDOW, "window")    /* the lanes are not those of the warp */ \
+  X(TENSOR_WINDOW, "window")    /* the warp cannot access these lanes */  \
   X(TENSOR_LANE, "lane")        /* an MMA's operand starts at another lane */ \
   X(TENSOR_DIFFERS, "differs")  /* lanes of a warp have different operands */ \
   X(TENSOR_THREADS, "threads")  /* several threads issue it */ \
-  X(TENSOR_DESCRIPTOR, "descriptor")  /* a descriptor that is not modelled */ \
-  X(TENSOR_CTAS, "ctas")        /* a commit for CTAs that are not there */ \
+  X(TENSOR_DESCRIPTOR, "descriptor")  /* the descriptor is not modelled */    \
+  X(TENSOR_CTAS, "ctas")        /* a commit names CTAs that do not exist */ \
   X(TENSOR_OPEN, "open")        /* no commit follows an MMA */ \
   X(TENSOR_RACE, "race")        /* accesses are not ordered */ \
   X(TENSOR_FENCE, "fence")      /* a tcgen05.fence is missing */
 typedef enum SimTensorWrong { SIM_TENSOR_WRONGS(SIM_ID) } SimTensorWrong;
-// What orders the first of two accesses to tensor memory and the second.
+// Synchronization that is missing between two accesses to tensor memory.
 #define SIM_TENSOR_LACKS(X) \
   X(TENSOR_LACKS_NONE, "") X(TENSOR_LACKS_COMMIT, "commit") \
   X(TENSOR_LACKS_LOAD, "load") X(TENSOR_LACKS_STORE, "store") \
   X(TENSOR_LACKS_ORDER, "order") X(TENSOR_LACKS_BEFORE, "before") \
   X(TENSOR_LACKS_AFTER, "after")
 typedef enum SimTensorLack { SIM_TENSOR_LACKS(SIM_ID) } SimTensorLack;
-// Misuse of setmaxnreg.
+// Kinds of misuse of setmaxnreg ("it").
 #define SIM_ALLOTMENTS(X) \
   X(ALLOT_COUNT, "count")      /* the number of registers is invalid */ \
   X(ALLOT_DIFFERS, "differs")  /* warps execute different instructions */ \
-  X(ALLOT_APART, "apart")      /* not ordered after another warp's last one */ \
+  X(ALLOT_APART, "apart")      /* another warp's last one may come later */    \
   X(ALLOT_LACKS, "lacks")      /* some warps do not execute it */
 typedef enum SimAllotment { SIM_ALLOTMENTS(SIM_ID) } SimAllotment;
 

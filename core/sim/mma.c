@@ -36,7 +36,7 @@ SimRule simmma_rule(const SimMma *m) {
   }
   if (m->arch == 90 && !m->wgmma && fp8) {
     r.emulated = true;
-    // fp8 operands are converted to f16, so f16's smallest exponent counts
+    // fp8 operands are converted to f16, so f16's smallest exponent applies
     r.emin_a = r.emin_b = -14;
   }
   return r;
@@ -116,7 +116,7 @@ static int32_t clamp_or_wrap(int64_t s, bool sat) {
 
 static int32_t dot_int(const SimMma *m, const int16_t *a, const int16_t *b,
                        int32_t c) {
-  int32_t s = 0;  // at most 256 * 255 * 255, so an int32_t holds the sum
+  int32_t s = 0;  // at most 256 * 255 * 255: the sum fits in an int32_t
   for (int i = 0; i < m->k; i++) s += a[i] * b[i];
   return clamp_or_wrap((int64_t)c + s, m->sat);
 }

@@ -19,7 +19,7 @@ typedef enum SimMmaOp {
   SIMMMA_AND   // b1: adds the population count of a & b
 } SimMmaOp;
 
-// The numeric description of an MMA instruction. It is filled in from an atom's
+// The numeric description of an MMA instruction, which follows from an atom's
 // table row: {.a = at->a_type, .b = at->b_type, .c = at->d_type, .k = at->k,
 // ...}.
 typedef struct SimMma {
@@ -28,7 +28,9 @@ typedef struct SimMma {
   DType c;     // accumulator and result: f32 f16, f64, i32
   int k;       // the instruction's extent of K
   int arch;    // sm number of the target: 70 75 80 86 87 89 90 100 103 120
-  bool wgmma;  // whether it is a wgmma; its fp8 results differ from mma.sync's
+  // whether the instruction is a wgmma, whose fp8 results differ from
+  // mma.sync's
+  bool wgmma;
   bool sat;    // .satfinite: whether integer accumulators saturate
   SimMmaOp op;
 } SimMma;
@@ -49,7 +51,7 @@ uint64_t simmma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
 // * per + per - 1. If per is 0, there are no scale factors. Scale factors are
 // raw codes of `type`.
 //
-// The arithmetic of such sums follows the published model MMA-Sim and was not
+// The arithmetic of these sums follows the published model MMA-Sim and was not
 // measured here. 8-bit kinds use the fused sum, with each product's exponent
 // increased by the exponents of its scale factors. 4-bit kinds (n = 64) add 16
 // products exactly and multiply them by the significands of their scale
@@ -58,7 +60,8 @@ uint64_t simmma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
 typedef struct SimScaled {
   const SimMma *m;
   int n, per;
-  DType type;          // ue8m0, or e4m3 with the sign ignored
+  // type of the scale factors: ue8m0, or e4m3 with the sign ignored
+  DType type;
   uint8_t sa[8], sb[8];
 } SimScaled;
 float simmma_scaled(const SimScaled *q, const float *a, const float *b,
@@ -73,12 +76,13 @@ float simmma_scaled(const SimScaled *q, const float *a, const float *b,
 void simmma_tile(const SimMma *m, int M, int N, const float *A,
                  const float *B, const float *C, float *D);
 
-// The same for tiles of SIMMMA_ROWS rows whose accumulators are arranged as in
+// Functions for tiles of SIMMMA_ROWS rows whose accumulators are arranged as in
 // the registers of m16n8 and of wgmma. simmma_place returns the index of an
 // element. simmma_rows and simmma_columns prepare A and B from row-major
-// elements: n rows of A, of which further ones are zero, and n columns of D.
-// Then simmma_multiply computes D, which must not be C. N is a multiple of
-// SIMMMA_COLUMNS. It returns whether an element of D is a NaN or an infinity.
+// elements: n rows of A (missing rows are zeros), and n columns of D. Then
+// simmma_multiply computes D, which must not be C. N is a multiple of
+// SIMMMA_COLUMNS. The function returns whether an element of D is a NaN or an
+// infinity.
 enum { SIMMMA_ROWS = 16, SIMMMA_COLUMNS = 8 };
 static inline int simmma_place(int row, int column) {
   return column / 8 * 128 + (row / 8 * 2 + column % 2) * 32 + row % 8 * 4 +

@@ -11,26 +11,27 @@ typedef struct SimSwap {
   // source line of the step that was executed first, and source line of the
   // other step
   uint32_t src, src2;
-  // A schedule with the opposite order starts with steps of these actors.
+  // actors of the first steps of a schedule with the opposite order
   uint64_t *turn;
   size_t nturn;
 } SimSwap;
 enum { SIM_FULL = 1,       // some results were dropped to limit memory
        // lanes of one instruction conflict with each other at line `src`
        SIM_LANES = 2,
-       // the required steps of SimOpts.turn could not all be executed
+       // SimOpts.turn requires steps that could not all be executed
        SIM_MISSED = 4,
-       // The last required step of SimOpts.turn was a poll that failed.
+       // the last step that SimOpts.turn requires was a poll that failed
        SIM_IDLE = 8,
        // the launch has too many warps, so no scheduling steps were recorded
        SIM_MANY = 16,
        SIM_CLOCK = 32,     // line `src` reads a clock or the number of the SM
-       // Line `src` adds floats by atomics, whose result depends on the order.
+       // line `src` adds floats by atomics, so that the result depends on their
+       // order
        SIM_SUMS = 64,
-       // The run ended because no scheduling step was possible.
+       // no scheduling step was possible, so the run ended
        SIM_APART = 128,
-       // A wait was for another phase than the try_wait that decided whether to
-       // wait (Launch.tries).
+       // a wait was for another phase than the try_wait that decides whether to
+       // wait (Launch.tries)
        SIM_TRIES = 256 };
 // Results of the systematic schedule of one cluster, or of all clusters if they
 // communicate.
@@ -40,8 +41,8 @@ typedef struct SimOrders {
   // which is equal for two orders that differ only in the order of commuting
   // steps.
   uint64_t count, hash;
-  // number of times that the schedule switched to another warp although the
-  // current warp could have continued
+  // number of switches to another warp, although the current warp could have
+  // continued
   uint64_t switches;
   uint32_t flags, src;
   SimSwap *swap;

@@ -1,11 +1,11 @@
-// Lines where operations made NaNs or infinities (finite.c).
+// Lines where operations computed NaNs or infinities (finite.c).
 #ifndef CUTE_SIMORIGIN_H
 #define CUTE_SIMORIGIN_H
 
 #include "sim/prog.h"
 
-// A line where an operation made a NaN or infinity from finite operands. All
-// fields except `count` describe the first time that the line did so.
+// A line where an operation computed a NaN or infinity from finite operands.
+// All fields except `count` describe the line's first such result.
 typedef struct SimOrigin {
   const SimIns *i;
   bool nan;                // whether the result is a NaN

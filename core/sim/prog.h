@@ -4,8 +4,8 @@
 
 #include "sim/sim.h"
 
-// Maximum number of lanes of a warp, warps of a CTA, barriers of a CTA, CTAs of
-// a cluster, and warps of a cluster, in this order.
+// Maximum numbers, in this order, of lanes of a warp, warps of a CTA, barriers
+// of a CTA, CTAs of a cluster, and warps of a cluster.
 enum { LANES = 32, MAX_WARPS = 32, MAX_BARS = 16, MAX_CTAS = 16,
        MAX_ALL = 256 };
 // size in bytes of a slot, which holds a 32-bit value of all lanes (a 64-bit
@@ -40,23 +40,24 @@ typedef struct SimMem {
   // Indices into Fn.mem of the object and of its name in the script. They
   // differ only for raw addresses.
   int32_t index, named;
-  uint32_t rank;       // shared memory: slot of the owner's rank; 0: this CTA
+  // shared memory: slot of the rank of the owning CTA; 0: this CTA
+  uint32_t rank;
   // byte offset of the object: in the CTA's shared memory, or in SimWarp.v for
   // registers
   uint32_t base;
   // registers: byte offset in SimWarp.v of the masks, one for each unit, of the
   // lanes in which the unit is defined
   uint32_t def;
-  // Global memory: `p` points to the object's bytes. `defined` has a bit for
-  // each byte, which says whether the byte is defined.
+  // Global memory: `p` points to the object's bytes. `defined` has one bit for
+  // each byte: whether it is defined.
   uint8_t *p, *defined;
   // global memory at a raw address: slot of the address; 0: none
   uint32_t address;
-  // raw address: whether it is memory of Launch.known, not of an argument
+  // raw address: whether it is in memory of Launch.known, not of an argument
   bool known;
   bool lax;            // whether undefined elements may be read
   bool mbars;          // shared memory: whether it may hold mbarriers
-  // global memory: how the preceding launch uses it (SIM_READ ...)
+  // global memory: its uses by the preceding launch (SIM_READ ...)
   uint8_t before;
   // global memory: the host memory that contains the object
   struct SimArea *area;
@@ -81,7 +82,7 @@ typedef struct SimSide {
   uint32_t slot;
   // the DType of the access, which may be wider than an element of the object
   uint8_t type;
-  bool wide;  // whether the offset is a 64-bit value
+  bool wide;  // whether the offset has 64 bits
   // Registers: index of the first unit. In patches (edit.c): first element of a
   // ring of mbarriers.
   int64_t konst;
@@ -109,7 +110,7 @@ typedef struct SimPrint {
   const uint8_t *type;
 } SimPrint;
 
-// What an instruction uses, so that an undefined value is a fault: the slots of
+// The values that must be defined when an instruction executes: the slots of
 // its operands, as ops.h specifies them. A store to registers does not use its
 // value.
 typedef struct SimUses {
@@ -128,19 +129,18 @@ typedef struct SimIns {
   bool uniform;
   // whether a uniform result is also copied to the other lanes
   bool spread;
-  // `wide` says that values have 64 bits. The other two are for an ATOMIC:
-  // `idle` says that its result is unused, and `alone` says that it is idle and
-  // commutes with atomics of the same AtomicKind.
+  // `wide`: values have 64 bits. For an ATOMIC: `idle`: its result is unused;
+  // `alone`: it is idle and commutes with atomics of the same AtomicKind.
   bool wide, idle, alone;
   uint8_t watch;       // a SimWatch, for results of arithmetic (finite.h)
-  // END: the Op of its region; FOR: whether its bounds are uniform
+  // END: the Op that opened its region; FOR: whether its bounds are uniform
   uint8_t head;
   uint16_t flags;      // Ins.flags
   // LD, ST, ATOMIC, MBAR*: memory order (0: weak) and scope
   uint8_t sem, scope;
   // a Who: which lanes must execute the instruction together
   uint8_t who;
-  // WHO_MASK: slot of the last operand, the mask of lanes
+  // WHO_MASK: slot of the mask of lanes, the last operand
   uint32_t mask;
   // slots of the result (d) and of the three operands, as byte offsets in
   // SimWarp.v
@@ -156,7 +156,7 @@ typedef struct SimIns {
   uint32_t put;
   int64_t imm;
   const SimUses *uses;  // NULL: the instruction uses no value of a lane
-  // results that may overflow and on which the instruction depends
+  // results that may overflow and on which the instruction depends, or NULL
   const struct SimWraps *wraps;
   const void *x;  // data of the operation: a SimCopy, SimSide, SimMmaIns ...
 } SimIns;
@@ -175,8 +175,8 @@ typedef struct SimInit {
 typedef struct SimRows { uint32_t at, n, size; } SimRows;
 
 typedef struct SimArea SimArea;    // see cta_race.h
-// What communicating clusters share: the number of changes of global memory so
-// far, and tensor maps made by the kernel (maps.c).
+// Data that communicating clusters share: the number of changes of global
+// memory so far, and tensor maps that the kernel made (maps.c).
 typedef struct SimCommon { uint64_t changes; struct SimMaps *maps; } SimCommon;
 // maximum number of listeners that own state
 enum { SIM_OWNERS = 10 };
@@ -212,13 +212,13 @@ typedef struct SimProg {
   SimCounter counter;
   bool polls;          // whether the kernel accesses memory with a memory order
   bool watched;        // whether results are checked for NaNs (finite.h)
-  int before;  // actor of the preceding launch; 0: that launch is complete
+  int before;  // actor of the preceding launch; 0: that launch has ended
   int nteam;           // number of warpgroups, if the kernel uses wgmma
   int tensor;  // first actor of tensor memory (tcgen05.h); 0: it is not used
-  // nactor: number of actors with epochs (hb_cluster.c), which are warps, an
-  // agent of each warp, agents of warpgroups and of tensor memory, the
-  // preceding launch, turn actors and mbarriers. nturn: number of turn actors
-  // among them (mbar.h).
+  // nactor: number of actors with epochs (hb_cluster.c): warps, an agent of
+  // each warp, agents of warpgroups and of tensor memory, the preceding launch,
+  // turn actors and mbarriers. nturn: number of turn actors among them
+  // (mbar.h).
   int nactor, nturn;
   uint64_t nunit;      // number of clusters of the grid
   int64_t smem_bytes;  // bytes of shared memory of each CTA

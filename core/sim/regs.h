@@ -76,7 +76,7 @@ static inline uint64_t unit_mask(const SimMem *m) {
 
 // ---- exec.c ----
 // Splits the active lanes into groups whose lanes name the same mask. Reports a
-// fault if a group does not consist of the lanes of its mask. Then runs `each`
+// fault if a group does not consist of the lanes of its mask. Then calls `each`
 // for every group, with w->active set to the group. If `each` is NULL, only
 // synchronizes the group's lanes.
 typedef void (*SimGroup)(SimWarp *w, const SimIns *i);

@@ -1,5 +1,5 @@
-// Counts faults while a cluster runs, and lists the facts of each fault, of
-// which lua/cute/lang/kinds.lua makes a sentence.
+// Counts faults while a cluster runs, and lists the facts of each fault, from
+// which lua/cute/lang/kinds.lua forms a sentence.
 #include "sim/machine.h"
 
 #include <stdio.h>
@@ -148,7 +148,7 @@ typedef enum FieldType {
   AS_FLAG, AS_INT, AS_WORD, AS_LONG, AS_BLOCK, AS_NAME
 } FieldType;
 
-// A field of SimFault that is a fact of faults of some kinds, a set of bits.
+// A field of SimFault that is a fact in reports of some kinds, a set of bits.
 // names: for AS_NAME, the name of each value of the field.
 typedef struct Field {
   uint32_t kinds;
@@ -175,7 +175,7 @@ _Static_assert(SIM_KIND_COUNT <= 32, "a set of kinds has 32 bits");
   X(0, "read") X(1, "write") X(2, "atomic read") X(3, "atomic write")
 #define RACES (K(RACE) | K(WARPRACE))
 #define FOUND (K(INFLIGHT) | K(UNINIT))
-// what is missing where SimFault.late has an mbarrier
+// the values of r.lack for which SimFault.late describes an mbarrier
 #define LATE (1u << LACK_WAIT | 1u << LACK_STAGE | 1u << LACK_STAY | \
               1u << LACK_PARITY | 1u << LACK_BYTES)
 
@@ -253,10 +253,10 @@ static const Field fields[] = {
   FACT(K(TRAP), "div", assumed.div)};
 enum {
   FIELDS = sizeof fields / sizeof *fields,
-  MOST_FACTS = 32          // more facts than a report of any kind has
+  MOST_FACTS = 32          // more than the number of facts of any report
 };
 
-// The facts of a report in the making.
+// The facts of a report that is being built.
 typedef struct Facts { SimFact *p; int n; } Facts;
 
 static SimFact *add(Facts *t, const char *name, SimFactType type, int64_t v) {
@@ -286,7 +286,7 @@ static void add_field(Facts *t, const Field *d, const SimFault *f) {
   }
 }
 
-// Adds the facts that are not a field of the fault.
+// Adds the facts that are no field of SimFault.
 static void add_others(Facts *t, const SimProg *p, const SimFault *f) {
   static const char *const flights[] = {
     [FLIGHT_NONE] = "", [FLIGHT_READ] = "read", [FLIGHT_WRITE] = "write",

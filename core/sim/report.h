@@ -28,12 +28,12 @@ typedef struct SimFault {
       int64_t size, which, most;
       int rank, ranks;
     } access;
-    // RACE, WARPRACE: flying: the other access is by an operation in flight.
+    // RACE, WARPRACE: flying: the other access is by a pending operation.
     // agent: the agent of the other access, for which no thread on this side
-    // waited. proxy: no proxy fence is between the accesses of a thread and of
-    // an agent. far: the threads are of two blocks. copy: a bulk copy writes.
-    // alone: 1 + number of a warp that did not itself wait for the reading
-    // wgmma. cta: the CTA of a thread on the other side.
+    // waited. proxy: a proxy fence is missing between the accesses of a thread
+    // and of an agent. far: the threads are of two blocks. copy: a bulk copy
+    // writes. alone: 1 + number of a warp that did not itself wait for the
+    // reading wgmma. cta: the CTA of a thread on the other side.
     struct {
       SimClash how;
       SimAgent agent;
@@ -51,10 +51,9 @@ typedef struct SimFault {
     // lanes that exited the kernel, and `there` of the lanes that the warp has.
     // `mask` says that `named` is an operand of the instruction.
     struct { uint32_t here, named, gone, there; bool mask; } lanes;
-    // BARRIER: id: number of the barrier. n: the thread count that this warp
-    // names. others: the thread count that other warps name. LANES: n is the
-    // barrier that another lane names. LANES_COUNT: n and others are the counts
-    // of two lanes.
+    // BARRIER: id: number of the barrier. n: the thread count of this warp.
+    // others: the thread count of other warps. LANES: n is the barrier of
+    // another lane. LANES_COUNT: n and others are the counts of two lanes.
     struct { SimMisuse how; int64_t id, n, others; } barrier;
     // DEADLOCK: waiting, ended: masks of warps of the CTA. The other numbers
     // describe what the warps wait for: threads at a barrier, arrivals and
@@ -127,7 +126,7 @@ typedef struct SimFault {
     } assumed;
   };
   // Valid if r.lack is set. The mbarrier, its phase, the bytes that were
-  // completed (or, if `open` is set, expected so far), and all bytes that
+  // completed (or, if `open` is set, expected so far), and the bytes that all
   // copies bring. other: the element of another mbarrier of the array, at which
   // the warp never waited (LACK_STAY) or waited last (LACK_STAGE).
   struct {
@@ -161,7 +160,7 @@ typedef struct SimOut {
   uint64_t granules;
   SimText text;            // the output of printf
   SimOrigins origins;      // NaNs and infinities from finite operands
-  SimOrigins inexact;      // results that their type cannot hold
+  SimOrigins inexact;      // results that their type cannot represent
 } SimOut;
 
 enum { MAX_NOTES = 8 };
@@ -183,7 +182,7 @@ SimFault *simreport_state(SimWarp *w, SimKind kind, int lane, uint32_t src,
 SimFault *simreport_fault(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint32_t src2, int32_t mem, int64_t offset);
 // Counts behaviour that the tested cards accept but PTX does not guarantee: a
-// note, or a fault with SimOpts.strict. Returns the same as simreport_fault.
+// note, or with SimOpts.strict a fault. Returns as simreport_fault does.
 SimFault *simreport_note(SimWarp *w, SimKind kind, int lane, uint32_t src,
                          uint32_t src2, int32_t mem, int64_t offset);
 // Reports whether two reports are equal except for their counts.
@@ -191,10 +190,10 @@ bool simreport_same(const SimReport *a, const SimReport *b);
 // Returns the n facts of a fault, allocated by base_realloc. Returns NULL if
 // memory is exhausted.
 SimFact *simreport_facts(const SimProg *p, const SimFault *f, int *n);
-// Sets f->r.mbar, f->r.arrivals and f->r.bytes to what the phase of the
-// mbarrier should expect.
+// Sets f->r.mbar, f->r.arrivals and f->r.bytes: how the counts of the
+// mbarrier's phase should change.
 void simreport_amounts(SimFault *f);
-// Describes the function's misuse of an MMA's registers, Fn.flight.
+// Describes the function's misuse of an MMA's registers (Fn.flight).
 void simreport_flight(const SimProg *p, SimFault *out);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "sim/access.h"
 
-// at most this many distinct requests are recorded
+// maximum number of distinct requests that are recorded
 enum { SIMREQUESTS_MOST = 1 << 15 };
 
 typedef struct SimRequest {
@@ -24,23 +24,22 @@ typedef struct SimRequest {
   // SIMACCESS_CPASYNC_CG: source addresses, relative to a multiple of 128
   uint64_t src[32];
   uint64_t count;      // number of warp instructions that made this request
-  int32_t block[3], warp;  // block and warp that made the first such request
+  int32_t block[3], warp;  // block and warp that first made the request
 } SimRequest;
 
 typedef struct SimRequests {
   SimRequest *p;
   uint32_t n, cap;
   uint32_t *slot, nslot;  // hash table: index of a request + 1; 0: unused
-  // number of requests that were not recorded because SIMREQUESTS_MOST distinct
-  // requests were recorded already
+  // number of requests that were not recorded, since SIMREQUESTS_MOST were
   uint64_t lost;
 } SimRequests;
 
-// Counts request r once more, and records it if it is new. Returns false if
-// memory is exhausted.
+// Counts request r, and records it if it is new. Returns false if memory is
+// exhausted.
 bool simrequests_add(SimRequests *all, const SimRequest *r);
-// Returns the number of passes that request r would take if each lane l
-// accessed byte addr[l] of the object. `turns` is described in access.h.
+// Returns the number of passes of request r if each lane l accessed byte
+// addr[l] of the object. access.h describes `turns`.
 SimPasses simrequests_passes(const SimRequest *r, const uint32_t addr[32],
                              SimTurns *turns);
 void simrequests_free(SimRequests *all);

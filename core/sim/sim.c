@@ -25,7 +25,8 @@
 #include "sim/wgmma.h"
 
 enum { MAX_THREADS = 256, AHEAD = 1024, TILE_ALIGN = 64,
-       // instructions of the guard's budget that starting a cluster costs
+       // number of instructions that starting a cluster counts as, in the
+       // guard's budget
        CLUSTER_COST = 256 };
 
 typedef struct Run {
@@ -36,16 +37,16 @@ typedef struct Run {
   uint64_t first, total;
   // maximum number of communicating clusters that run at once
   uint64_t most;
-  // number of clusters that were started, and whose results are merged
+  // numbers of clusters that were started, and whose results were merged
   uint64_t begun, merged;
   bool stop, oom, stopped;
-  // time of the last call of SimOpts.progress, and the fraction passed to it
+  // time of the last call of SimOpts.progress, and its argument
   uint64_t told;
   double part;
   int nasleep;  // number of clusters that wait for others (Worker.asleep)
   Guard *guard;           // limits of the call that started the run, or NULL
-  // results of finished clusters that must wait until earlier clusters are
-  // merged
+  // results of finished clusters that cannot be merged before earlier clusters
+  // finish
   SimOut *done;
   pthread_mutex_t lock, atomics;
   pthread_cond_t moved;   // signaled when `merged` increases
@@ -54,22 +55,22 @@ typedef struct Run {
   SimOrigins origins, inexact;
   SimStat *stat;
   uint64_t instructions, mmas, turns, granules, early;
-  SimOrders *order;       // results of the schedules that check explores
+  SimOrders *order;  // results of the schedules that `cutelua check` explores
   size_t norder, maxorder;
   SimText text;
   SimRequests *requests;  // recorded requests; NULL: none are recorded
-  struct SimTape *tape;   // the event log; only if SimOpts.machine is set
+  struct SimTape *tape;   // the event log, if SimOpts.machine is set, else NULL
   SimTiming timing;
 } Run;
 
 typedef struct Worker {
   Run *run;
-  SimCluster **cluster;         // clusters, each allocated when first needed
+  SimCluster **cluster;         // clusters, allocated when needed
   // live: number of running clusters, which come first in `cluster`. made:
   // number of allocated clusters. max: capacity of `cluster`.
   int live, made, max;
-  // List of the Run.nasleep clusters that wait for others. The one that has
-  // waited longest comes first.
+  // Linked list of Run.nasleep clusters that wait for others, the one that has
+  // waited longest first.
   SimCluster *asleep, *last;
   struct SimTurns *turns;              // state of systematic schedules
   pthread_t thread;
@@ -104,7 +105,7 @@ static SimOut *out_new(const Run *r, uint64_t cluster) {
 
 static void stop(Run *r) {
   r->stopped = true;
-  // The other threads read this flag while they run.
+  // The other threads read this flag.
   __atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);
 }
 
@@ -174,7 +175,7 @@ static void hand_over(Run *r, SimOut *o) {
   pthread_cond_broadcast(&r->moved);
 }
 
-// Reports progress. Runs on the thread that called sim_run.
+// Reports progress. Called by the thread that called sim_run.
 static void report_progress(void *p) {
   Run *r = p;
   if (!r->opts->progress) return;
@@ -210,9 +211,9 @@ static bool goes_on(void *run) {
 // ---- clusters that others cancel ----
 
 // The function SimCluster.host.cancel. Results do not depend on time, because
-// kernels that cancel clusters run on one thread. A request is refused at
-// random one time in four. All later requests of the cluster are then refused,
-// too, as PTX allows none.
+// clusters run on one thread if the kernel cancels clusters. One request in
+// four is refused at random. All later requests of the cluster are then
+// refused, too, because PTX allows none.
 static bool cancel(void *run, SimCluster *c, uint64_t *cluster) {
   Run *r = run;
   if (c->refused || r->begun == r->total || base_random(&c->rng) % 4 == 0) {
@@ -267,9 +268,9 @@ static void cluster_free(SimCluster *c) {
 
 static bool cluster_init(SimCluster *c, Run *r) {
   const SimProg *p = r->prog;
-  // default limit of instructions of a warp
+  // default limit of a warp's instructions
   enum { MOST = 40000000,
-         // limit of instructions of a cluster while memory does not change
+         // limit of a cluster's instructions while memory does not change
          STILL = 32 << 20, EACH = 4 << 20 };
   size_t n = (size_t)p->nall, ctas = (size_t)p->ncta;
   c->prog = p;
@@ -362,7 +363,7 @@ static bool begin(Run *r, SimCluster *c, uint64_t index) {
   return true;
 }
 
-// Returns a free SimCluster of a worker, allocated if necessary, or NULL if
+// Returns an unused SimCluster of a worker, allocated if necessary, or NULL if
 // memory is exhausted.
 static SimCluster *place_for(Worker *w) {
   if (w->live < w->made) return w->cluster[w->live];
@@ -412,7 +413,7 @@ static bool has_room(const Worker *w) {
   return (uint64_t)(w->live + w->run->nasleep) < w->run->most;
 }
 
-// Sets running cluster k aside until other clusters change memory.
+// Suspends running cluster k until other clusters change memory.
 static void put_to_sleep(Worker *w, int k) {
   SimCluster *c = w->cluster[k];
   w->cluster[k] = w->cluster[--w->live];
@@ -457,9 +458,9 @@ static void give_up(Worker *w) {
 }
 
 // Runs communicating clusters in turns. At first only a few run. When all of
-// these wait, more are started, up to the number that the GPU's SMs hold. If
-// many clusters wait, a change of memory resumes one at a time. Thus a grid
-// barrier takes time linear in the number of blocks.
+// these wait, more start, up to the number that the GPU's SMs hold. If many
+// clusters wait, a change of memory resumes one at a time. The time of a grid
+// barrier is then linear in the number of blocks.
 static void take_turns(Worker *w) {
   enum { FEW = 4, MANY = 16, OFTEN = 4 };
   Run *r = w->run;
@@ -630,8 +631,8 @@ void sim_free(SimResult *r) {
   base_free(r);
 }
 
-// Returns the name of memory instruction i and finds its objects. out: whether
-// it moves data from shared to global memory.
+// Returns the name of memory instruction i, and finds its objects. out: whether
+// the instruction moves data from shared to global memory.
 static const char *memory_op(const SimProg *p, const Ins *i, int32_t *smem,
                              int32_t *gmem, bool *out) {
   const Fn *fn = p->fn;
@@ -684,8 +685,8 @@ static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   return (int32_t)(at - s->line);
 }
 
-// Builds the lines of the result. Requests name statistics records before this
-// call, and lines after it.
+// Builds the lines of the result. The requests, which referred to statistics
+// records, refer to lines afterwards.
 static bool add_lines(Run *r, SimResult *s) {
   uint32_t n = r->prog->nstat;
   int32_t *of = base_realloc(NULL, n * sizeof *of);
@@ -779,7 +780,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog, .guard = guard_now};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
-  // nothing runs if the grid is empty or the function misuses an MMA's
+  // nothing runs if the grid is empty or if the function misuses an MMA's
   // registers
   bool misused = prog->fn->flight.kind, none = prog->nunit == 0 || misused;
   bool one = !none && single && (o->machine || !prog->common);

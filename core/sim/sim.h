@@ -19,7 +19,7 @@ enum { SIM_READ = 1, SIM_WRITTEN = 2, SIM_FAR = 2 };
 typedef struct LaunchArg {
   void *p;           // pointer argument: host memory
   size_t bytes;      // size of the host memory
-  // one bit for each byte: whether it was written; NULL: all were
+  // one bit for each byte: whether it was written; NULL: all bytes were
   uint8_t *defined;
   const TensorMap *map;  // tensor-map argument: the map
   uint64_t bits;     // scalar argument: its raw bits
@@ -38,8 +38,8 @@ typedef struct Launch {
   int sm;                // architecture of the target: 80, 90, ...
   // whether the launch may start before the preceding one completes
   bool pdl;
-  // whether every try_wait is a scheduling step, whatever its result decides
-  // (token.h)
+  // whether every try_wait is a scheduling step, even if its result only
+  // decides whether a wait follows (token.h)
   bool tries;
   const SimEdit *edit;   // patches of fn (edit.h)
   size_t nedit;
@@ -50,22 +50,22 @@ typedef struct Launch {
 } Launch;
 
 // The path through the program from one access of a race to the later one.
-// NONE: unknown. STRAIGHT: straight ahead. AGAIN: to the next copy of the same
+// NONE: unknown. STRAIGHT: a straight line. AGAIN: to the next copy of the same
 // line in an unrolled loop. LOOP: through the back edge of a loop.
 typedef enum SimWay { WAY_NONE, WAY_STRAIGHT, WAY_AGAIN, WAY_LOOP } SimWay;
 
 // A distinct fault, identified by kind, lines, memory object and state. The
 // report describes the first occurrence. `count` is the number of warp
-// instructions that had the fault.
+// instructions with the fault.
 enum { SIM_MODES = 8, SIM_ROUNDS = 8 };
 
 // An array of mbarriers, an index into Fn.mem, and how many phases its elements
 // began.
 typedef struct SimRound { int32_t mem; int64_t phases; } SimRound;
 
-// How an access of a warp role strays from the stage that it waited for. WRITE,
-// READ: this access came after a wait for another stage. RELEASED: the thread
-// that read had released the stage before.
+// How an access of a warp role misses the stage for which the warp waited.
+// WRITE, READ: this access came after a wait for another stage. RELEASED: the
+// reading thread had released the stage before.
 typedef enum SimStray {
   STRAY_NONE, STRAY_WRITE, STRAY_READ, STRAY_RELEASED
 } SimStray;
@@ -101,10 +101,10 @@ typedef struct SimReport {
   // src: line of this access. src2: line of the other access. Both are indices
   // into Fn.src; 0: none.
   uint32_t src, src2;
-  // LACK_PARITY, LACK_STAY, LACK_LANES: line of the wait that passed too early,
-  // or 0. LACK_STAGE: line of the last wait
+  // LACK_PARITY, LACK_STAY, LACK_LANES: line of the wait that succeeded too
+  // early, or 0. LACK_STAGE: line of the last wait.
   uint32_t waited;
-  // number of modes of coord; 0: the coordinate is that of the element
+  // number of modes of coord; 0: coord is that of the element
   int modes;
   // coordinate of the access, outside the tensor's shape
   int64_t coord[SIM_MODES];
@@ -129,30 +129,30 @@ typedef struct SimReport {
   // arrivals and bytes that the phase should expect in addition; negative:
   // fewer
   int64_t arrivals, bytes;
-  // waits that nobody ends: the CTA's arrays of mbarriers
+  // waits that no thread can end: the CTA's arrays of mbarriers
   SimRound round[SIM_ROUNDS];
   int nround;
-  SimCounter counter;  // races of blocks: as SimProg.counter
-  // LACK_PENDING: number of groups that the wait leaves pending, and that it
-  // may leave. same: the reported group also holds a copy to another stage.
-  // open: a copy to another stage is in no group. idle: no group was committed
-  // since the wait before this one.
+  SimCounter counter;  // races of blocks: the counter, as in SimProg.counter
+  // LACK_PENDING: number of groups that the wait leaves pending (pending), and
+  // that it should leave at most (most). same: the reported group also has a
+  // copy to another stage. open: a copy to another stage is in no group. idle:
+  // no group was committed between this wait and the preceding one.
   uint32_t pending, most;
   bool same, open, idle;
-  // element of another stage at the same place, or -1. ready: its copy was
-  // waited for, but nothing has read it. With
-  // STRAY_WRITE and STRAY_READ, the access came after a wait for that stage.
-  // Otherwise a copy fills it.
+  // element of another stage at the same place, or -1. ready: a wait covered
+  // the copy to that element, but nothing has read it. With STRAY_WRITE and
+  // STRAY_READ, the access came after a wait for that stage. Otherwise a copy
+  // fills it.
   int64_t elsewhere;
-  // number of stages of the shared tensor, a ring, and the element's stage; 0:
-  // it is no ring
+  // number of stages of the shared tensor, and the element's stage; 0: the
+  // tensor is no ring
   int stages, stage;
-  // number of the first elements of a shared tensor, the only ones that have
-  // been written when another one was read; 0: it is not known
+  // if only the first elements of a shared tensor were written when another one
+  // was read: their number; 0: unknown
   int64_t filled;
   bool ready;
   SimStray strays;
-  SimFact *fact;       // names and numbers in the report's sentence
+  SimFact *fact;       // names and numbers for the report's sentence
   int nfact;
 } SimReport;
 
@@ -180,14 +180,14 @@ typedef struct SimGap {
   bool alone;          // whether all other tensors are accessed completely
   int rank, n;         // rank of the tensor; number of ranges
   SimRanges of[2];
-  int64_t none, size;  // number of these elements, and of all elements
+  int64_t none, size;  // number of the omitted elements, and of all elements
 } SimGap;
 
 // A shared tensor. A launch stored `count` elements, and never read n of them.
 typedef struct SimUnread {
   int32_t mem;         // an index into Fn.mem
   uint32_t src;        // source line of a store to the first of the elements
-  bool whole;          // whether nothing read the tensor
+  bool whole;          // whether nothing read any element of the tensor
   bool stale;  // whether the n elements were read, but not since the last copy
   // numbers of elements, and the first of the n
   int64_t n, count, first;
@@ -200,12 +200,12 @@ typedef struct SimTwins {
   int32_t block[2][3];
 } SimTwins;
 
-// The first operation that made a NaN or infinity from finite operands, in a
-// launch that stored one to an output.
+// The first operation that computed a NaN or infinity from finite operands, in
+// a launch that stored one to an output.
 typedef struct SimNonfinite {
   // "mma": the sum of an MMA, with the accumulator and the factors of the
   // largest product in v. "cvt": a conversion to the type named `to`. "fma",
-  // "+", or the name of a function. NULL: there is no such operation.
+  // "+", or the name of a function. NULL: no such operation.
   const char *op;
   const char *to;
   int n;                   // number of operands
@@ -214,14 +214,16 @@ typedef struct SimNonfinite {
   uint32_t src;            // source line
   int32_t block[3], thread[3];
   uint64_t count;  // number of such results that this line computed
-  bool sum;        // whether it is the sum of a loop, which stops growing
+  // whether the operation adds to a sum in a loop, which no longer grows
+  bool sum;
 } SimNonfinite;
 
 // Memory traffic of an instruction. Its bank conflicts are the wavefronts
 // beyond `least`.
 typedef struct SimStat {
   uint64_t count;      // number of executed warp instructions
-  uint64_t wavefronts, least;  // shared memory: passes, and minimum of passes
+  // shared memory: number of passes, and their minimum
+  uint64_t wavefronts, least;
   uint64_t requests, sectors, least_sectors;  // global memory
   uint64_t bytes;      // bytes that the active lanes moved
 } SimStat;
@@ -255,16 +257,16 @@ typedef struct SimOpts {
   // `unit`.
   const struct SimSteps *steps;
   bool all;
-  // The schedule starts with these nturn steps; NULL: none are required.
+  // required first steps of the schedule; NULL: none
   const uint64_t *turn;
   size_t nturn;
-  // With `machine` or `steps`: index of the only cluster to run or, with
-  // `all`, the only one to record. -1 means the first cluster with `machine`,
-  // and all clusters with `steps`.
+  // With `machine` or `steps`: index of the only cluster to run; with `all`, of
+  // the only one to record. -1 means the first cluster with `machine`, and all
+  // clusters with `steps`.
   int64_t unit;
-  // Called periodically on the calling thread with the fraction of the run that
-  // is done (0 to 1). The run stops if it returns false. May be NULL. Must not
-  // longjmp.
+  // Called periodically on the calling thread with the completed fraction of
+  // the run (0 to 1). If it returns false, the run stops. May be NULL. Must not
+  // call longjmp.
   bool (*progress)(void *ud, double done);
   void *ud;
   // whether shared-memory requests are recorded, which needs one host thread
@@ -303,7 +305,7 @@ typedef struct SimResult {
   size_t noutput;
   int64_t left;           // number of unwritten elements of all outputs
   SimNonfinite nonfinite;
-  SimNonfinite inexact;   // the first result that its type cannot hold
+  SimNonfinite inexact;   // the first result that its type cannot represent
   SimParts parts;
   // whether too many reports or `progress` ended the run
   bool stopped;

@@ -28,7 +28,7 @@ typedef struct SimPrepared {
   uint64_t filled;
 } SimPrepared;
 
-// These types are defined below, and in regs.h, mem.c, cluster.c, shadow.h,
+// Types that are defined below, and in regs.h, mem.c, cluster.c, shadow.h,
 // mbar.h, async.h ...
 typedef struct SimCta SimCta;
 typedef struct SimCluster SimCluster;
@@ -39,8 +39,8 @@ typedef struct SimAsync SimAsync;
 typedef struct SimPart SimPart;
 typedef struct SimTeam SimTeam;
 typedef struct SimPattern SimPattern;
-// The last poll of a warp. stuck: the warp has returned to a former state while
-// memory is unchanged, so it will return to this state again and again.
+// The last poll of a warp. stuck: the warp has returned to an earlier state
+// while memory is unchanged, so it will return to this state again and again.
 typedef struct SimPoll {
   // stamp: number of memory changes before the poll. hash: hash of the warp's
   // state.
@@ -90,7 +90,7 @@ struct SimWarp {
   // src: line at which the warp waits. line: last line that the warp executed
   // (for the debugger).
   uint32_t src, line;
-  // number of the barrier, or mbarrier, at which the warp waits or waited last.
+  // Number of the barrier, or mbarrier, of the warp's current or last wait.
   // mbar is -1 before the first wait.
   int bar, mbar;
   // refused: the last try_wait failed at random. polling: the last try_wait
@@ -119,8 +119,8 @@ struct SimWarp {
     int n, wanted;
     struct { const SimIns *i; uint32_t n, clk; } allot;
   } regs;
-  // lanes: for each result that may overflow, lanes in which its last value did
-  // not fit. some: some result overflowed.
+  // lanes: for each result that may overflow, the lanes whose last value did
+  // not fit. some: whether any result overflowed.
   struct { uint32_t *lanes; bool some; } wraps;
   // Undefined values (undefined.c). value: for each value, by slot, the lanes
   // in which it is undefined. some: there are undefined values. quotient.mem:
@@ -134,7 +134,7 @@ struct SimWarp {
   SimText text;            // output of printf
 };
 
-// The accesses that threads released, for threads that acquire them.
+// Accesses that threads released, for other threads to acquire.
 typedef struct SimPast {
   // `vc` is a vector clock with an epoch for each actor. `row` is a vector
   // clock with an epoch for each thread (hb_cluster.c), or NULL.
@@ -176,10 +176,10 @@ struct SimCluster {
   const struct SimHooks *hooks;  // prog->hooks
   uint32_t index;          // index of the cluster in the launch
   uint64_t rng, serial, mmas;
-  // values of `serial` at which simexec_tick is called next, and up to which
-  // the budget of the guard was spent (base/guard.h)
+  // values of `serial`: due: when simexec_tick is called next; spent: up to
+  // which the guard's budget was counted (base/guard.h)
   struct { uint64_t due, spent; } beat;
-  // changed, moved: numbers of memory changes, with and without arrivals
+  // numbers of memory changes: changed: with arrivals; moved: without arrivals
   uint64_t changed, moved;
   // Counters to detect livelocks (quiet_for in exec.c). polls: number of reads
   // of unchanged global memory in this time slice. vain: number of failed
@@ -189,10 +189,10 @@ struct SimCluster {
     int polls;
     bool look;
   } calm;
-  // Waiting for other clusters. since: value of prog->common->changes when the
-  // cluster began to wait. next: the cluster that was the next to begin to
-  // wait. hopeless: all clusters are stuck. unborn: number of blocks that
-  // cannot start.
+  // State of a cluster that waits for others. since: value of
+  // prog->common->changes when it began to wait. next: the cluster that began
+  // to wait next. hopeless: all clusters are stuck. unborn: number of blocks
+  // that cannot start.
   struct {
     uint64_t since;
     SimCluster *next;
@@ -219,13 +219,13 @@ struct SimCluster {
   } mbars;
   SimTeam *team;  // warpgroups (wgmma.c); NULL: the kernel has no wgmma
   struct SimTensors *tensors;  // tensor memory (tcgen05.c), or NULL
-  // The n operations of agents in flight. landing: number of those that end at
-  // an mbarrier.
+  // The n pending operations of agents. landing: number of those that end at an
+  // mbarrier.
   struct { SimAsync **p; size_t n, max, landing; } agents;
   struct SimMaps *maps;    // tensor maps made by the kernel (maps.c)
   // The cluster barrier. open, done: clocks that the threads acquire at the
-  // current and at the last round. met: number of completed rounds. meets:
-  // whether a warp has used the cluster barrier.
+  // current and the last round. met: number of completed rounds. meets: whether
+  // a warp has used the barrier.
   struct {
     SimPast open, done;
     uint32_t met;
@@ -239,18 +239,19 @@ struct SimCluster {
   // two entries for each statistics record: shared, global
   SimPattern *pattern;
   struct SimRequests *requests;  // recorded accesses, or NULL
-  bool refused;  // whether a request to cancel a cluster was refused
+  // whether a request of the cluster to cancel another one was refused
+  bool refused;
   SimOut *out;
   // Scratch for operands of MMAs. rooms: the allocation. tile: SIM_ROOMS areas
   // of SIM_ROOM bytes, at a multiple of 64. kept: prepared operands A and B.
   struct { char *rooms, *tile; SimPrepared kept[2]; } mma;
-  // The run. lock: pthread_mutex_t that atomics on global memory lock. quit:
-  // flag by which other threads end the run. tick: function called from time to
-  // time; NULL: none. strict: notes are faults. budget, patience: numbers of
-  // instructions after which a warp, or a cluster in which memory does not
-  // change, counts as endless. cancel: takes the next
-  // cluster of the grid that has not started, and sets *index to its index;
-  // returns false if it refuses, which it may do at any time.
+  // Data of the run. lock: pthread_mutex_t that atomics on global memory lock.
+  // quit: flag by which other threads end the run. tick: function that is
+  // called from time to time; NULL: none. strict: notes are faults. budget,
+  // patience: numbers of instructions after which a warp, or a cluster in which
+  // memory does not change, counts as endless. cancel: takes the next cluster
+  // of the grid that has not started, and sets *index to its index; may refuse
+  // at any time by returning false.
   struct {
     void *lock;
     const bool *quit;

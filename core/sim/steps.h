@@ -1,12 +1,12 @@
-// What the machine tells a scheduler of systematic schedules, and what the
-// scheduler does for it (interleave.h).
+// The interface between the machine and a scheduler of systematic schedules
+// (interleave.h).
 #ifndef CUTE_SIMSTEPS_H
 #define CUTE_SIMSTEPS_H
 
 #include "sim/hooks.h"
 #include "sim/orders.h"
 
-enum { TURNS_NONE = -2 };     // a result of SimSteps.next
+enum { TURNS_NONE = -2 };     // result of SimSteps.next: no step is possible
 // numbers of the cluster barrier's current and previous round
 enum { CAUSE_OPEN = -1, CAUSE_DONE = -2 };
 struct SimAsync;
@@ -33,24 +33,25 @@ typedef struct SimSteps {
   // The lanes of mask access memory with a memory order; called before bytes
   // move.
   void (*access)(const Access *x, uint32_t mask);
-  // give: w arrives at a barrier. take: w passes it. forget: its round ends.
-  // at: number of a barrier of the CTA, or CAUSE_OPEN, CAUSE_DONE for the
-  // cluster barrier. meet: a round of the cluster barrier is complete: what was
-  // CAUSE_OPEN becomes CAUSE_DONE.
+  // give: w arrives at a barrier. take: w passes the barrier. forget: the
+  // barrier's round ends. at: number of a barrier of the CTA, or CAUSE_OPEN,
+  // CAUSE_DONE for the cluster barrier. meet: a round of the cluster barrier is
+  // complete, so that CAUSE_OPEN becomes CAUSE_DONE.
   void (*give)(SimWarp *w, int at);
   void (*take)(SimWarp *w, int at);
   void (*forget)(SimWarp *w, int at);
   void (*meet)(SimCluster *c);
-  // Operations on mbarrier k of the cluster: an arrival, expected bytes, a test
-  // of the phase (wait: a wait that passed), and the end of a phase.
+  // Operations on mbarrier k of the cluster: arrive: an arrival; expect:
+  // expected bytes; test: a test of the phase (wait: a wait that succeeded);
+  // turn: the end of a phase.
   void (*arrive)(SimCluster *c, int k, uint32_t phase);
   void (*expect)(SimCluster *c, int k, uint32_t phase);
   void (*look)(SimWarp *w, int k, uint32_t phase, bool wait);
   void (*phase)(SimCluster *c, int k);
   // Warp a->w starts agent a.
   void (*started)(struct SimAsync *a);
-  // A wait is for another phase than its try_wait. The flags of the run get
-  // SIM_TRIES.
+  // A wait was for another phase than its try_wait. Sets SIM_TRIES in the flags
+  // of the run.
   void (*stray)(SimCluster *c);
 } SimSteps;
 

@@ -23,7 +23,7 @@ static Part part_of(float x, int emin) {
   return p;
 }
 
-// Returns x * 2^-right with a sign, truncated toward zero. right may be
+// Returns x * 2^-right, negated if `neg`, truncated toward zero. right may be
 // negative.
 static int64_t cut(uint64_t x, int right, bool neg) {
   uint64_t y = right <= 0 ? x << -right : right > 63 ? 0 : x >> right;

@@ -239,14 +239,15 @@ static SimTensorPlace place(const Launch *l, const SimMem **mem,
     .off = slot[o->off], .wide = sim_wide(ir_type(l->fn, o->off))};
 }
 
-// Describes which cell of tensor memory each register of a copy has.
+// Describes the cell of tensor memory that belongs to each register of a copy.
 static void describe_copy(Ctx *cx, const SimMem **mem, const Operand *regs,
                           SimTensorIns *x) {
   const AtomCopy *row = x->copy;
   bool load = row->op == CO_TMEM_LOAD;
   Tv tv = read_tv(cx, load ? row->dst : row->src);
   int lanes = strstr(row->ptx, "32x32b") ? 32 : 16;
-  int bits = LANES * row->bits / lanes;  // bits of a lane of tensor memory
+  // number of bits of one lane of tensor memory
+  int bits = LANES * row->bits / lanes;
   uint16_t *at = NEW(cx, uint16_t, (size_t)row->num * LANES);
   for (int v = 0; v < row->num; v++)
     for (int l = 0; l < LANES; l++) {

@@ -42,8 +42,8 @@ typedef struct SimMmaIns {
   SimOperand d, a, b, c;
   // For a wgmma, the operands d, a and c describe the 16 rows that one warp
   // computes. `desc` has the slots of the descriptors of A (0 if A is in
-  // registers) and of B. `add` is the slot of the predicate that says whether
-  // to accumulate.
+  // registers) and of B. `add` is the slot of the predicate that decides
+  // whether to accumulate.
   uint32_t desc[2], add;
   const SimMem **smem;  // all objects of shared memory
   int nsmem;
@@ -62,13 +62,13 @@ typedef struct SimMatrix {
   // for each 32-bit register of the fragment: the number of its first unit in
   // rmem
   const uint32_t *reg;
-  // half[(reg * 2 + h) * 32 + lane]: index of the 16-bit piece in half h
+  // half[(reg * 2 + h) * 32 + lane]: index of the 16-bit piece that is half h
+  // of register `reg`
   const uint8_t *half;
 } SimMatrix;
 
-// Decode an MMA or MATRIX instruction into cx->scratch. last: the MMA decoded
-// before, or NULL. If both instructions have the same atom, they share the
-// atom's tables.
+// Decode an MMA or MATRIX instruction into cx->scratch. last: the previously
+// decoded MMA, or NULL. Two instructions with the same atom share its tables.
 SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
                          const Ins *i, const SimMmaIns *last);
 SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,

@@ -52,8 +52,8 @@ typedef struct SimTensorIns {
 bool simtcgen05_init(SimCluster *c);   // returns false if memory is exhausted
 void simtcgen05_free(SimCluster *c);
 void simtcgen05_reset(SimCluster *c);  // prepares for the next cluster
-// Execute instructions. simtcgen05_alloc returns false if w must wait until
-// columns are free (SW_TMEM).
+// Execute instructions. simtcgen05_alloc returns false if w must wait for free
+// columns (SW_TMEM).
 bool simtcgen05_alloc(SimWarp *w, const SimIns *i);
 void simtcgen05_dealloc(SimWarp *w, const SimIns *i);
 void simtcgen05_relinquish(SimWarp *w);
@@ -73,9 +73,9 @@ uint32_t simtcgen05_open(const SimWarp *w);
 // called when all warps have exited
 void simtcgen05_end(SimCluster *c);
 
-// The agents of warp u, which are actors: what it started in the tensor cores,
-// its loads and its stores. Knowing an epoch of one means that the operations
-// with numbers up to the epoch have completed.
+// The agents of warp u, which are actors: for its operations in the tensor
+// cores, its loads and its stores. A thread that acquired an epoch of an agent
+// knows that the operations with numbers up to the epoch have completed.
 typedef enum SimTensorUnit {
   TENSOR_MMA, TENSOR_LOAD, TENSOR_STORE, TENSOR_UNITS
 } SimTensorUnit;

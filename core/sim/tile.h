@@ -15,7 +15,7 @@ typedef struct SimRule {
   // whether the instruction is an fp8 mma.sync on Hopper, which two f16
   // instructions implement
   bool emulated;
-  // smallest e of a sum: a smaller e is raised to it. 0 if there is none.
+  // smallest e of a sum, to which a smaller e is raised; 0: none
   int floor;
   // Exponents of the scale factors of each row of A and of B, or NULL: all
   // products of an element have the two factors 2^scale_a, 2^scale_b. A factor
@@ -32,11 +32,11 @@ enum { SIM_SCALE_NAN = 30000 };
 
 // Returns the rules of an MMA on floats.
 SimRule simmma_rule(const SimMma *m);
-// Computes D = A * B + C as simmma_tile does, by the rule.
+// Computes D = A * B + C as simmma_tile does, by rule r.
 void simmma_tile_by(const SimRule *r, int M, int N, int K, const float *A,
                     const float *B, const float *C, float *D);
-// Returns c plus the sum of a[i] * b[i] * 2^scale for i < n, computed as one
-// sum, term by term (sum.c).
+// Returns c plus the sum of a[i] * b[i] * 2^scale for i < n, added as one sum,
+// term by term (sum.c).
 float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
                  int scale, float c);
 

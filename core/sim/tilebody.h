@@ -57,8 +57,8 @@ typedef union Halves {
 #define QUADS (LANES / 4)             // rows in a vector
 #define GROUPS (SIMMMA_ROWS / QUADS)  // vectors that hold a column of the tile
 #define CHUNK 8  // products whose sum, with an accumulator, fits in 32 bits
-// Vectors that are computed together, so that their latencies overlap. The
-// functions with four lanes run where registers are few, as in WebAssembly.
+// Number of vectors that are computed together, so that their latencies
+// overlap. It is 1 with four lanes, where registers are few, as in WebAssembly.
 #define TOGETHER (LANES == 4 ? 1 : 4)
 
 // Unrolls the following loop, so that gcc keeps arrays of vectors in registers.
@@ -93,7 +93,7 @@ typedef union Halves {
 
 // ---- operands ----
 
-// Sets e, of type V, to the exponents of the elements of x, as the rule defines
+// Sets e, of type V, to the exponents of the elements of x, as SimRule defines
 // them.
 #define EXPONENTS(e, x, emin, V) \
   do { \
@@ -196,7 +196,7 @@ INLINE int scale_of(const SimRule *r, const Part *p, int i, int l) {
          r->scale_b[p->column + 2 * (l % 4)];
 }
 
-// Sets e to the largest exponent of the n products of each lane.
+// Sets e to the largest exponent among the n products of each lane.
 INLINE void largest(const Part *p, int n, VI *e) {
   for (int k = 0; k < n / 2; k++) {
     VS eb = (VS)LOAD_QUAD(p->eb + k * 4);
@@ -223,7 +223,7 @@ TARGET __attribute__((noinline)) static void scale_up(
   }
 }
 
-// Converts the sum of n chunks, multiplied by `down`, to f32, truncated toward
+// Converts the sum of n chunks, multiplied by `down`: to f32, truncated toward
 // zero to `keep` fraction bits, or to f16, rounded to nearest even.
 INLINE void round_wide(const SimRule *r, const VI *s, int n, const VF *down,
                        VF *d) {
@@ -248,8 +248,8 @@ INLINE void round_wide(const SimRule *r, const VI *s, int n, const VF *down,
   *d = h.f * *down;
 }
 
-// Does what round_wide does. Up to two chunks, whose sum hardly ever needs more
-// than 32 bits, are converted at once if the processor can.
+// Does the same as round_wide, but faster. Up to two chunks, whose sum hardly
+// ever needs more than 32 bits, are converted at once if the processor can.
 INLINE void round_sums(const SimRule *r, const VI *s, int n, const VF *down,
                        VF *d) {
 #if defined(TRUNCATED)
@@ -275,7 +275,7 @@ INLINE void classify(const VF *c, VI *e, const VI *products, VI *odd) {
   *e = (*e & ~none) | (none & E_LOW);
 }
 
-// Computes d from the accumulators c in the odd lanes of vector i.
+// Computes d from the accumulators c again, in the odd lanes of vector i.
 TARGET static bool mend(const SimRule *r, const Part *p, int i, int n,
                         const VF *c, VF *d, const VI *odd) {
   bool special = false;
@@ -318,7 +318,7 @@ INLINE bool sum_part(const SimRule *r, const Part *p, int n, VF *c) {
     VI scale = r->f + 254 - e[i];
     up[i] = (VF)((VU)scale << 23);
     down[i] = (VF)((VU)(254 - scale) << 23);
-    // Odd lanes may overflow. mend computes them again.
+    // Lanes in `odd` may overflow here. mend computes them again.
     s[i][0] = __builtin_convertvector(c[i] * up[i], VI);
     if (r->scale_a) {
       VF of_products;
@@ -348,14 +348,14 @@ INLINE bool sum_part(const SimRule *r, const Part *p, int n, VF *c) {
   return special;
 }
 
-// The address of a vector's accumulators: of half p of the columns, and of the
-// rows of group g.
+// Returns the index of a vector's accumulators: half p of the columns, rows of
+// group g.
 INLINE size_t accumulator(int p, int g) {
   int row = g * QUADS;
   return (size_t)((row / 8 * 2 + p) * 32 + row % 8 * 4);
 }
 
-// step: a constant equal to r->step
+// step: r->step as a constant
 INLINE bool multiply_body(const SimRule *r, int step, int N, int K,
                           const float *A, const float *B, const float *C,
                           float *D) {

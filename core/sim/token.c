@@ -2,11 +2,11 @@
 // returns true acquires what the wait would acquire. A try_wait that returns
 // false orders nothing. Therefore, in systematic schedules, such a try_wait
 // returns false, and only the wait is a scheduling step. This requires that the
-// result flows only through variables and booleans to branches that do nothing
-// but wait.
+// result only flows, through variables and booleans, to branches that do
+// nothing but wait.
 //
-// The wait must also be for the phase that was tested. If a run shows a wait
-// for another phase, all try_waits become scheduling steps (Launch.tries).
+// The wait must be for the phase that the try_wait tested. If a run shows a
+// wait for another phase, all try_waits become scheduling steps (Launch.tries).
 #include "sim/token.h"
 
 #include "ir/operands.h"

@@ -8,9 +8,9 @@
 // Each warpgroup has an agent, whose epoch is the number of MMAs issued. An MMA
 // reads shared memory in its own epoch of this agent. Threads that wait for the
 // MMA acquire this epoch. PTX guarantees completion only to the threads that
-// execute the wait. Therefore the waits of each warp are recorded, too. A write
-// that happens after the wait of one warp, but not after those of the other
-// three, is reported as a note (simwgmma_alone).
+// execute the wait. Therefore the waits of each warp are recorded. A write that
+// happens after the wait of one warp, but not after those of the other three,
+// is reported as a note (simwgmma_alone).
 #include "sim/wgmma.h"
 
 #include "sim/descriptor.h"
@@ -166,7 +166,8 @@ typedef struct Load {
   const uint8_t *smem;
   int64_t bytes;
   char *to;
-  // k: extent of K if MN-major, else 0. n: number of pieces so far.
+  // k: extent of K if the operand is MN-major, else 0. n: number of pieces that
+  // were loaded.
   int k, n;
 } Load;
 
@@ -269,7 +270,7 @@ static void compute_dense(SimWarp *w, const Job *j, const float *b) {
   bool nonfinite = simmma_multiply(&x->m, x->row->n, a, b, c, d);
   simmatrix_results(w, x, 0, d);
   if (!nonfinite || !w->cluster->prog->watched) return;
-  // room 1 keeps the prepared B
+  // buffer 1 keeps the prepared B
   float *b_tile = base_realloc(NULL, SIM_ROOM);
   if (!b_tile) {
     w->cluster->oom = w->cluster->stop = true;
@@ -405,8 +406,8 @@ void simwgmma_commit(SimWarp *w) {
   t->closed[me][w->agents.teamwork++ % GROUPS] = t->issued[me];
 }
 
-// Returns the number in the warpgroup of the first warp that has not issued the
-// first n MMAs, or -1.
+// Returns the number in the warpgroup of the first warp that has not yet issued
+// the first n MMAs, or -1.
 static int laggard(const SimTeam *t, uint32_t n) {
   for (int k = 0; k < WARPS; k++)
     if (t->issued[k] < n) return k;
@@ -414,7 +415,7 @@ static int laggard(const SimTeam *t, uint32_t n) {
 }
 
 // Records that w waited for the first n MMAs, if its earlier waits covered
-// fewer.
+// fewer MMAs.
 static void keep_wait(SimWarp *w, SimTeam *t, uint32_t n) {
   Waits *p = &t->waits[w->in % WARPS];
   if (p->n && p->at[p->n - 1].n >= n) return;
@@ -428,12 +429,12 @@ static void keep_wait(SimWarp *w, SimTeam *t, uint32_t n) {
     p->at = at;
     p->cap = cap;
   }
-  // The wait gets an epoch of its own, which no thread knows yet.
+  // The wait gets an epoch of its own, which no thread has acquired yet.
   p->at[p->n++] = (Passed){n, ++w->clk};
 }
 
 // Reports whether a wait by warp u for the first n MMAs happens before lane l
-// of w. p: the recorded waits of u.
+// of w. p: the recorded waits of warp u.
 static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
                           uint32_t n) {
   uint32_t lo = 0, hi = p->n;
@@ -445,12 +446,12 @@ static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
   if (lo == p->n) return false;
   const SimProg *prog = w->cluster->prog;
   uint32_t clk = p->at[lo].clk;
-  // All lanes of u wait together, so it suffices that any lane's wait happens
-  // before lane l.
+  // All lanes of u wait together, so it suffices that the wait of one of them
+  // happens before lane l.
   for (uint32_t m = u->valid; m; m &= m - 1)
     if (w->cluster->hooks->before(w, l, u->id, m & -m, clk)) return true;
-  // If u arrived at another block's mbarrier after the wait, lane l may know
-  // only the epoch of u's turn actor (mbar.h).
+  // If u arrived at another block's mbarrier after the wait, lane l may have
+  // acquired only the epoch of u's turn actor (mbar.h).
   return prog->nturn &&
          w->cluster->hooks->before(w, l, simmbar_turn(prog) + u->id, 1, clk);
 }

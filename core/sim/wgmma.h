@@ -10,14 +10,14 @@ void simwgmma_reset(SimCluster *c);  // prepares for the next cluster
 void simwgmma_issue(SimWarp *w, const SimIns *i);
 void simwgmma_commit(SimWarp *w);
 // Waits for groups of MMAs. If other warps of the warpgroup have not issued all
-// of these MMAs, returns false. Then w runs again when one of those warps
-// issues an MMA (SW_TEAM).
+// of these MMAs, returns false, and w runs again when one of those warps issues
+// an MMA (SW_TEAM).
 bool simwgmma_wait(SimWarp *w, const SimIns *i);
 // Returns the number in its CTA of a warp for which w waits.
 int simwgmma_lacks(const SimWarp *w);
 // Returns the number in its CTA of a warp whose own wait for epoch `epoch` of
 // its warpgroup's agent does not happen before lane l of w. Returns -1 if there
-// is no such warp or `actor` is no warpgroup's agent.
+// is no such warp, or if `actor` is not the agent of a warpgroup.
 int simwgmma_alone(SimWarp *w, int l, int actor, uint32_t epoch);
 // Reports whether an MMA of w in flight writes unit number `unit` of registers
 // m.

@@ -21,7 +21,7 @@
 #include "bind/interrupt.h"
 #include "program/terminal.h"
 
-// Declared here because libtinfo's header defines names such as `lines` as
+// Declared here, because libtinfo's header defines names such as `lines` as
 // macros.
 int tgetent(char *bp, const char *name);
 
@@ -35,11 +35,11 @@ typedef struct Editor {
   // Signals that are blocked while the editor waits for a key. At other times
   // Ctrl-C is blocked too.
   sigset_t mask;
-  // State of the Lua call that reads a line. The editor is at index 1 of the
-  // stack of L.
+  // The Lua state whose call reads a line. The editor is at index 1 of its
+  // stack.
   lua_State *L;
-  // Keys that were read to see whether they follow a TAB at once. Those from
-  // index `from` to n - 1 are still to be handled.
+  // Keys that were read to find out whether they follow a TAB at once. Those
+  // with indices `from` to n - 1 are not handled yet.
   char ahead[64];
   size_t from, n;
 } Editor;
@@ -226,7 +226,8 @@ static int editor_read(lua_State *L) {
   e->prompt = copy;
   interrupt_answered();
   sys_hold(&e->mask);
-  el_set(e->el, EL_PREP_TERM, 1);  // raw mode, before the prompt is shown
+  // selects raw mode before the prompt is shown
+  el_set(e->el, EL_PREP_TERM, 1);
   el_resize(e->el);
   int n = 0;
   e->L = L;
@@ -251,7 +252,7 @@ static int editor_read(lua_State *L) {
   return 1;
 }
 
-// ed:add(entry): appends an entry to the history.
+// ed:add(entry): appends a line to the history.
 static int editor_add(lua_State *L) {
   Editor *e = check_editor(L);
   HistEvent ev;

@@ -72,7 +72,7 @@ static int main_protected(lua_State *L) {
   return 1;
 }
 
-// Reports output that could not be written. Runs at exit, also after os.exit.
+// Reports output that could not be written. Runs at exit, including os.exit.
 static void check_output(void) {
   if (fflush(stdout) == 0 && !ferror(stdout)) return;
   fputs("cutelua: standard output could not be written [io]\n", stderr);
@@ -80,7 +80,8 @@ static void check_output(void) {
 }
 
 // Opens /dev/null for each standard stream that the caller closed. Otherwise
-// the next file opened would get the stream's number, and receive its output.
+// the next file that is opened would get the stream's number, and receive its
+// output.
 static void keep_numbers(void) {
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&

@@ -26,8 +26,8 @@
 #define MT_PROCESS "cute.process"
 
 typedef struct Process {
-  // Process id, or 0 after the process was waited for, and for a socket without
-  // a process.
+  // Process id; 0 after the process was waited for, and for a socket without a
+  // process.
   pid_t pid;
   int fd;      // socket; -1 after it was closed
   int status;  // exit status from waitpid
@@ -69,13 +69,14 @@ static int sys_divert(lua_State *L) {
   return 1;
 }
 
-// Becomes the program `words`, in the child process. The child also ends when
+// Runs the program `words` in place of this child process, which also ends when
 // its parent does. If the system cannot run the program, writes the error's
-// number to the pipe `told`, which the program's start closes.
+// number to the pipe `told`, which a successful start closes.
 static _Noreturn void become(char **words, int fd, bool own_errors,
                              pid_t parent, int told) {
   platform_end_with_parent();
-  // Its own processes belong to its group, which process_close() ends.
+  // The processes that it starts belong to its group, which process_close()
+  // ends.
   setpgid(0, 0);
   if (getppid() == parent && dup2(fd, 0) == 0 && dup2(fd, 1) == 1 &&
       (own_errors || dup2(fd, 2) == 2))
@@ -163,8 +164,8 @@ static int sys_fork(lua_State *L) {
   return 2;
 }
 
-// mute(): sends what this process prints from now on to nowhere. Closes the
-// streams first, as the process may have reached its limit on open files.
+// mute(): discards all that this process prints from now on. Closes the streams
+// first, as the process may have reached its limit on open files.
 static int sys_mute(lua_State *L) {
   (void)L;
   fflush(NULL);
@@ -175,14 +176,14 @@ static int sys_mute(lua_State *L) {
   return 0;
 }
 
-// leave(code): ends a copy of a process, without the functions that run at the
-// end of the program.
+// leave(code): ends a copy of a process, without running the functions that are
+// registered for the program's end.
 static int sys_leave(lua_State *L) {
   _exit((int)luaL_checkinteger(L, 1));
 }
 
-// listen(port) -> socket, port | nil, reason: listens on the loopback address
-// only. Port 0 selects any free port.
+// listen(port) -> socket, port | nil, reason: listens on the loopback address.
+// Port 0 selects any free port.
 static int sys_listen(lua_State *L) {
   struct sockaddr_in at = {.sin_family = AF_INET};
   socklen_t size = sizeof at;
@@ -244,9 +245,9 @@ static int process_send(lua_State *L) {
   return 1;
 }
 
-// input() -> socket | nil, reason: standard input as an object to poll and to
-// receive from. It may be a pipe, a terminal or a file. From now on, a write to
-// a pipe that nobody reads fails and does not end the program.
+// input() -> socket | nil, reason: standard input as an object that can be
+// polled and received from. It may be a pipe, a terminal or a file. From then
+// on, a write to a pipe that nobody reads fails, and does not end the program.
 static int sys_input(lua_State *L) {
   Process *p = new_process(L);
   signal(SIGPIPE, SIG_IGN);
@@ -254,9 +255,9 @@ static int sys_input(lua_State *L) {
   return p->fd < 0 ? failed(L, errno) : 1;
 }
 
-// limit(bytes, files) -> true | nil, reason: limits the memory of this process;
-// if `files` is false, the process can no longer open files, sockets or pipes.
-// Those that are open stay open.
+// limit(bytes, files) -> true | nil, reason: limits the memory of this process.
+// If `files` is false, the process can no longer open files, sockets or pipes,
+// but those that are open stay open.
 static int sys_limit(lua_State *L) {
   rlim_t bytes = (rlim_t)luaL_checkinteger(L, 1);
   struct rlimit memory = {bytes, bytes}, none = {0, 0}, open = {3, 3};
@@ -371,8 +372,8 @@ static bool is_machine_code(const char *path) {
 }
 
 // Stores the path with which the running executable was started, as the kernel
-// passed it, for systems without /proc. If it names a script, which starts with
-// #! and this program's path, there is no such path.
+// passed it, for systems without /proc. Returns false if the path is that of a
+// script, which starts with #! and this program's path.
 static bool started_as(char out[PATH_MAX]) {
   const char *s = (const char *)getauxval(AT_EXECFN);
   return s && is_machine_code(s) && realpath(s, out);

@@ -7,13 +7,14 @@
 
 #include "bind/face.h"
 
-// An embedded Lua file of lua/ or kernels/, or document. tools/embed.lua writes
+// An embedded document, or Lua file of lua/ or kernels/. tools/embed.lua writes
 // it as C.
 typedef struct Embedded {
-  const char *name;   // module, "cute.report", or document, "docs/ops.md"
+  const char *name;  // "cute.report" for a module, "docs/ops.md" for a document
   const char *chunk;  // chunk name: "=[cute.report]"
   const char *packed;  // text compressed by gzip
-  size_t packed_size, size;  // bytes of the packed and of the unpacked text
+  // number of bytes of the packed text and of the unpacked text
+  size_t packed_size, size;
   const char *code;  // the module's bytecode, compressed by gzip, or NULL
   size_t code_packed_size, code_size;
 } Embedded;
@@ -23,10 +24,10 @@ extern const Embedded embedded_files[];
 extern const size_t embedded_count;
 
 bool embedded_is_document(const Embedded *e);
-// Finds the embedded module of this name. NULL: there is none.
+// Finds the embedded module of this name. Returns NULL if there is none.
 const Embedded *embedded_module(const char *name);
 
-// Creates a Lua state without libraries. NULL: out of memory.
+// Creates a Lua state without libraries. Returns NULL if memory is exhausted.
 lua_State *program_state(void);
 // Opens Lua's libraries, the bindings and the embedded files in a state. Call
 // it as a lua_CFunction.
@@ -40,8 +41,8 @@ void embedded_load(lua_State *L, const Embedded *e);
 // file system as in the standalone lua.
 void embedded_open(lua_State *L);
 
-// For the browser's program (weblib.c): creates a Lua state, which then answers
-// requests of the web page.
+// For the program in a browser (weblib.c): creates a Lua state, which then
+// answers requests of the web page.
 const char *web_open(void);
 const char *web_ask(const char *request);
 double web_heap(void);

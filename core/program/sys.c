@@ -168,8 +168,8 @@ static int l_embedded(lua_State *L) {
   return 0;
 }
 
-// heard(): ends the program, as a write would, if the program that reads its
-// standard output has exited.
+// heard(): ends the program if the program that reads its standard output has
+// exited. A write would do the same.
 static int l_heard(lua_State *L) {
   (void)L;
   struct pollfd out = {STDOUT_FILENO, 0, 0};

@@ -10,7 +10,7 @@
 int sys_columns(void);
 // Returns the number of rows of the terminal, or 24 if it is unknown.
 int sys_rows(void);
-// Blocks Ctrl-C. Stores the signals that were blocked before in *old.
+// Blocks Ctrl-C. Stores the previously blocked signals in *old.
 void sys_hold(sigset_t *old);
 // Waits for a key, while only the signals of `mask` are blocked. Returns false
 // after Ctrl-C. SIGINT is blocked at all other times, so that none is lost

@@ -12,8 +12,7 @@
 #include "bind/limit.h"
 #include "library/foreign.h"
 
-// A range of host memory that tensors share, and the buffer object for this
-// range.
+// A range of host memory that tensors share, and the buffer object for it.
 typedef struct Span {
   uintptr_t from, to;
   DType t;
@@ -21,19 +20,20 @@ typedef struct Span {
   int at;  // stack index of the buffer
 } Span;
 
-// A tensor argument or result.
+// A tensor that is an argument or a result.
 typedef struct Given {
   const cutelua_tensor *tensor;
   DType t;
   int64_t shape[MOST_RANK], stride[MOST_RANK];
-  size_t reach;  // elements from the first one to the last one
+  // number of elements in memory from the first one to the last one
+  size_t reach;
   Span *span;    // NULL: the tensor has no elements, or is on a GPU
   size_t offset;  // index of the first element in the buffer
 } Given;
 
 typedef struct Call {
   Task *task;
-  Given *given;  // arguments, then results
+  Given *given;  // the tensors: arguments, then results
   Span *span;    // ranges of host memory
   int nspan;
 } Call;
@@ -111,8 +111,8 @@ static size_t bytes_of(const Given *g) {
   return (g->reach * (size_t)dtype_bits(g->t) + 7) / 8;
 }
 
-// Adds the host memory of tensor i to the list of spans. Joins the spans that
-// overlap this memory to one.
+// Adds the host memory of tensor i to the list of spans. Merges all spans that
+// overlap this memory.
 static void add_span(lua_State *L, Call *c, size_t i) {
   Given *g = &c->given[i];
   if (!g->tensor || !g->reach || g->tensor->device >= 0) return;
@@ -196,7 +196,7 @@ static void move_tensor(const Given *g, bool back) {
   } while (next_element(g, at));
 }
 
-// Allocates a buffer for each span, and pushes all buffers.
+// Allocates a buffer for each span, and pushes the buffers.
 static void make_buffers(lua_State *L, Call *c) {
   luaL_checkstack(L, c->nspan + 20, "buffers of arguments");
   for (int k = 0; k < c->nspan; k++) {
@@ -387,7 +387,7 @@ static void read_result(lua_State *L, Call *c, size_t k, int idx) {
 }
 
 // Pushes a table that maps the number of each result that is a tensor to the
-// tensor that receives it.
+// buffer or tensor that receives it.
 static void push_places(lua_State *L, Call *c) {
   const Task *t = c->task;
   lua_newtable(L);
@@ -446,7 +446,8 @@ static void run_launch(lua_State *L, Call *c) {
   push_place(L, c);
   int n = push_args(L, c);
   lua_call(L, n + 3, 0);
-  // raises the error of an exhausted budget again, if the script caught it
+  // if the budget is exhausted, raises that error again, which the script may
+  // have caught
   limit_spend(L, 0);
   if (!t->compile) finish(c);
 }

@@ -1,11 +1,11 @@
-// Calls of kernels, functions and operations (call.c), for cutelua.h's
-// functions and for compilations on threads of their own (compile.c).
+// Calls of kernels, functions and operations (call.c), for the functions of
+// cutelua.h and for compilations on separate threads (compile.c).
 #ifndef CUTE_LIBRARY_CALL_H
 #define CUTE_LIBRARY_CALL_H
 
 #include "library/state.h"
 
-// The largest numbers of arguments, and of modes of a tensor.
+// Maximum number of arguments, and of modes of a tensor.
 enum { MOST_ARGS = 64, MOST_RANK = 8 };
 
 // A call to execute. It calls the operation `name` of cute.ops or, if `name` is

@@ -1,5 +1,6 @@
-// Compilations of libcutelua on threads of their own. A compilation copies its
-// arguments, and then compiles in a call of the state as any other thread does.
+// Compilations of libcutelua on separate threads. A compilation copies its
+// arguments, and then compiles in a call of the state, as any other thread
+// does.
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "base/signals.h"
 #include "library/call.h"
 
-// References to compilations have this bit, and do not refer to Lua values.
+// A reference to a compilation has this bit. It does not refer to a Lua value.
 #define JOB_BIT ((cutelua_ref)1 << 63)
 
 struct Job {
@@ -26,8 +27,8 @@ struct Job {
 
 // ---- copies of arguments ----
 
-// Memory that receives copies. n is the number of bytes copied so far. If p is
-// NULL, nothing is copied, and n becomes the size of all copies.
+// Memory that receives copies. n is the number of bytes that were copied. If p
+// is NULL, nothing is copied, and n becomes the size of all copies.
 typedef struct Room {
   char *p;
   size_t n;

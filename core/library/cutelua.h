@@ -1,8 +1,8 @@
 // cutelua.h: runs kernels and operations of cutelua from C and C++.
 //
 // An application opens a state, loads Lua scripts, and launches their kernels
-// on the CPU simulator or on a GPU. docs/embedding.md states the errors, the
-// units and the rules for threads of each function.
+// on the CPU simulator or on a GPU. docs/embedding.md states the errors, units
+// and thread rules of each function.
 #ifndef CUTELUA_H
 #define CUTELUA_H
 
@@ -29,15 +29,15 @@ extern "C" {
 // A Lua state with its scripts, kernels and memory.
 typedef struct cutelua_state cutelua_state;
 
-// Names a script, a kernel, a function or a compilation of one state. 0 names
-// nothing. A state never reuses a number, so a stale one is an error.
+// Identifies a script, a kernel, a function or a compilation of one state; 0:
+// none. A state never reuses a number, so using a released one is an error.
 typedef uint64_t cutelua_ref;
 
 typedef enum cutelua_status {
   CUTELUA_OK = 0,
   CUTELUA_ERROR = 1,   // the script, a kernel, a file or the GPU failed
   CUTELUA_MEMORY = 2,  // memory ran out, or the state's limit was reached
-  CUTELUA_LIMIT = 3,   // a budget was exhausted, or the call interrupted
+  CUTELUA_LIMIT = 3,   // a budget was exhausted, or the call was interrupted
   CUTELUA_MISUSE = 4,  // an argument of the C function is invalid
   CUTELUA_BUSY = 5,    // a hook called a function of its own state
   CUTELUA_FORKED = 6,  // the state belongs to the parent process
@@ -46,14 +46,14 @@ typedef enum cutelua_status {
 
 // Flags of cutelua_options.
 enum {
-  // Scripts are not trusted: they get no files, processes, environment
-  // variables, debug library, bytecode, PTX or GPU.
+  // Scripts are not trusted: they have no access to files, processes,
+  // environment variables, the debug library, bytecode, PTX or the GPU.
   CUTELUA_UNTRUSTED = 1
 };
 
-// Works like lua_Alloc: allocates, resizes, or (new_size 0) frees memory.
-// Returns memory aligned for any type, or NULL. Several threads may call it at
-// a time.
+// Works like lua_Alloc: allocates memory, resizes it, or frees it (new_size 0).
+// Returns memory aligned for any type, or NULL. Several threads may call the
+// function at a time.
 typedef void *(*cutelua_alloc)(void *ud, void *p, size_t old_size,
                                size_t new_size);
 // Receives text that scripts, kernels and warnings print. stream is 1 for
@@ -102,7 +102,7 @@ typedef enum cutelua_type {
 // An argument, or the place where a result is stored.
 typedef struct cutelua_arg {
   cutelua_type type;
-  // Not NULL: the argument is this field of a table of options, which is
+  // If not NULL, the argument is this field of a table of options, which is
   // passed after all other arguments.
   const char *name;
   union {
@@ -118,14 +118,15 @@ typedef struct cutelua_arg {
 // Options of a launch. Zeros mean defaults.
 typedef struct cutelua_launch_options {
   size_t size;            // sizeof(cutelua_launch_options)
-  uint32_t grid[3];       // blocks; 0 in the second or third: 1
+  // numbers of blocks; 0 in the second or third place means 1
+  uint32_t grid[3];
   uint32_t block[3];      // threads
-  uint32_t cluster[3];    // blocks of a cluster
+  uint32_t cluster[3];    // numbers of blocks of a cluster
   uint32_t flags;         // 0
   const char *device;     // "sim", "sim:sm_80", "gpu", "gpu:1"; NULL: the
                           // device of the tensors
   void *stream;           // a CUstream of the driver, or NULL
-  int64_t seed;           // of the simulator's schedule
+  int64_t seed;           // seed of the simulator's schedule
 } cutelua_launch_options;
 
 // ---- the library ----
@@ -171,11 +172,11 @@ CUTELUA_API cutelua_status cutelua_load_text(cutelua_state *state,
                                              const char *name,
                                              cutelua_ref *script);
 // Finds a kernel or function: a field of the table that the script returned, or
-// a global variable; "" means the value that the script returned.
+// a global variable. "" stands for the value that the script returned.
 CUTELUA_API cutelua_status cutelua_find(cutelua_state *state,
                                         cutelua_ref script, const char *name,
                                         cutelua_ref *found);
-// Forgets a reference.
+// Releases a reference.
 CUTELUA_API cutelua_status cutelua_release(cutelua_state *state,
                                            cutelua_ref ref);
 

@@ -15,7 +15,7 @@ static void release(DLManagedTensorVersioned *m) { base_free(m); }
 
 void foreign_tensor(lua_State *L, const cutelua_tensor *t, DType type,
                     const int64_t *shape, const int64_t *stride) {
-  // DLPack has no tf32: the tensor would have elements of f32.
+  // DLPack has no tf32, so the elements would be f32.
   DLDataType element;
   if (type == DT_TF32 || !dlpacklib_type(type, &element))
     face_error(L, ERR_TYPE, "a tensor on a GPU cannot have elements of %s",
@@ -34,7 +34,7 @@ void foreign_tensor(lua_State *L, const cutelua_tensor *t, DType type,
   memcpy(m->extents + n, stride, n * sizeof *stride);
   lua_pushlightuserdata(L, m);
   if (lua_pcall(L, 1, 1, 0) == LUA_OK) return;
-  release(&m->m);  // the tensor does not exist, so it has not taken m
+  release(&m->m);  // the tensor was not created, and did not take m over
   lua_error(L);
 }
 // SPDX-License-Identifier: MIT

@@ -1,11 +1,12 @@
-// Heap allocation of libcutelua, in place of base/heap.c: each block records
-// the state that it belongs to, whose allocator and memory limit apply.
+// Heap allocation of libcutelua, in place of base/heap.c. Each block records
+// the state to which it belongs. That state's allocator and memory limit apply
+// to the block.
 #include <stdlib.h>
 #include <string.h>
 
 #include "library/state.h"
 
-// Bytes whose allocation costs one instruction of the budget.
+// number of allocated bytes that count as one instruction of the budget
 enum { PER_INSTRUCTION = 64 };
 
 // The head of a block, as large as the strictest alignment.

@@ -1,5 +1,5 @@
-// string.find, match, gmatch and gsub with the semantics of Lua 5.4, whose
-// matching spends the budget of the call.
+// string.find, match, gmatch and gsub with the semantics of Lua 5.4. Their
+// matching counts against the budget of the call.
 #include "library/pattern.h"
 
 #include <ctype.h>
@@ -9,11 +9,12 @@
 
 #include "bind/limit.h"
 
-enum { CAPTURES = 32,   // largest number of captures of a pattern
-       DEPTH = 180,     // nesting of match() on the C stack
-       STEPS = 1024 };  // steps between two payments to the budget
+enum { CAPTURES = 32,   // maximum number of captures of a pattern
+       DEPTH = 180,     // maximum nesting of match() on the C stack
+       STEPS = 1024 };  // number of steps between two payments to the budget
 
-enum { OPEN = -1, POSITION = -2 };  // lengths of unfinished, position captures
+// instead of a length: an unfinished capture, a position capture
+enum { OPEN = -1, POSITION = -2 };
 
 typedef struct Capture {
   const char *at;
@@ -24,15 +25,16 @@ typedef struct Match {
   lua_State *L;
   const char *text, *text_end, *pattern_end;
   int depth;       // remaining depth of recursion
-  int count;       // number of captures so far
+  int count;       // number of captures that were begun
   uint64_t steps;  // steps since the last payment
   Capture capture[CAPTURES];
 } Match;
 
 static const char *match(Match *m, const char *s, const char *p);
 
-// Spends n of the budget, in payments of at least STEPS. A short search pays
-// nothing, so that message handlers can search after the budget's end.
+// Counts n steps against the budget, in payments of at least STEPS. A short
+// search pays nothing, so that message handlers can search after the budget's
+// end.
 static void pay(lua_State *L, uint64_t *steps, uint64_t n) {
   if ((*steps += n) < STEPS) return;
   n = *steps;
@@ -173,7 +175,7 @@ static const char *close_capture(Match *m, const char *s, const char *p) {
   return to;
 }
 
-// Matches the text of an earlier capture, whose digit is d.
+// Matches the text of an earlier capture, whose number is the digit d.
 static const char *again(Match *m, const char *s, int d) {
   int k = d - '1';
   if (k < 0 || k >= m->count || m->capture[k].n == OPEN)
@@ -194,7 +196,8 @@ static bool at_frontier(Match *m, const char *s, const char *p,
 
 // Matches a capture, %b, %f or %1, which take no quantifier, or a final '$'.
 // Returns false if *p begins no such item. If *done becomes true, *to is the
-// end of the whole match, or NULL. Otherwise, *p and *s are behind the item.
+// end of the whole match, or NULL. Otherwise, *p and *s are moved past the
+// item.
 static bool special(Match *m, const char **s, const char **p,
                     const char **to, bool *done) {
   const char *q = *p;
@@ -316,7 +319,7 @@ static const char *try_at(Match *m, const char *s, const char *p) {
 // ---- the functions ----
 
 // Returns the index, counted from 0, at which a search in n bytes begins. Lua's
-// argument idx counts from 1. Returns n + 1 if the index is behind the end.
+// argument idx counts from 1. Returns n + 1 if the index is beyond the end.
 static size_t start(lua_State *L, int idx, size_t n) {
   lua_Integer at = luaL_optinteger(L, idx, 1);
   if (at > 0) return (size_t)at - 1 > n ? n + 1 : (size_t)at - 1;

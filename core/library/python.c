@@ -17,7 +17,8 @@
 #include "library/recycle.h"
 #include "library/state.h"
 
-// Functions of Python's stable interface: name, result, parameters.
+// Functions of Python's stable interface: F(name, type of the result, types of
+// the parameters).
 #define PYTHON(F) \
   F(Py_IncRef, void, (PyObject *)) \
   F(Py_DecRef, void, (PyObject *)) \
@@ -74,8 +75,8 @@
   F(ref_type)  /* class of references to Lua values, a subclass of Callable; \
                   made of the number and the state's address */ \
   F(classify)  /* f(type): address of its DLPackExchangeAPI, or 0 */ \
-  F(convert)  /* f(object): a capsule, or a simpler value */ \
-  F(wrap)     /* f(capsule, like): the tensor of a result */ \
+  F(convert)  /* f(object): converts it to a capsule, or to a simpler value */ \
+  F(wrap)     /* f(capsule, like): makes a tensor of the kind of `like` */ \
   F(check_grad)  /* f(object): raises an error if gradients are recorded */ \
   F(bind)  /* f(callable without a state): sets its fields */ \
   F(gradient_error)  /* class of the error that check_grad raises */ \
@@ -143,8 +144,8 @@ typedef struct Exchange {
   int (*stream)(int32_t device, int32_t id, void **out);
 } Exchange;
 
-// Types of tensors met so far, with their interfaces (NULL: none), and whether
-// their tensors have an attribute requires_grad.
+// Types of tensors that occurred, with their interfaces (NULL: none), and
+// whether their tensors have an attribute requires_grad.
 static struct { PyObject *type; const Exchange *api; bool grad; } known[64];
 static int nknown;
 
@@ -171,7 +172,7 @@ static const Exchange *exchange_of(PyObject *type, bool *grad) {
 
 // ---- a call ----
 
-// A step that makes the arguments on Lua's stack.
+// A step that puts an argument, or a part of one, on Lua's stack.
 typedef enum StepKind {
   STEP_NIL, STEP_BOOL, STEP_INT, STEP_FLOAT, STEP_TEXT,
   STEP_TENSOR, STEP_REF, STEP_TABLE, STEP_FIELD, STEP_ITEM
@@ -213,12 +214,13 @@ typedef struct PyCall {
   size_t nstep, maxstep;
   Res some[HERE], *res;
   size_t nres, maxres;
-  int nargs;                // values that the steps leave on the stack
-  const Exchange *api;      // interface of the first tensor that has one
-  PyObject *like;           // first tensor of another kind, or NULL
-  // whether an argument is a host tensor, and whether one is a GPU tensor
+  int nargs;  // number of values that the steps leave on the stack
+  const Exchange *api;  // exchange interface of the first tensor that has one
+  PyObject *like;  // first tensor that has no exchange interface, or NULL
+  // whether an argument is a tensor on the host (host), or on a GPU (gpu)
   bool host, gpu;
-  // whether recycle_push may be called for this call, and whether it was
+  // whether this call may use recycle_push (recycles), and whether it did
+  // (recycled)
   bool recycles, recycled;
   bool refs;                // whether some result is a reference
   int device;               // number of the GPU
@@ -226,7 +228,7 @@ typedef struct PyCall {
 } PyCall;
 
 // Flags of cutelua_python_call. OURS: the function is cutelua's own, and keeps
-// no tensor after a call whose results are no references.
+// no tensor after a call that returns no references.
 enum { NO_GRAD_CHECK = 1, OURS = 2 };
 
 static bool grow(void **p, void *here, size_t *max, size_t need, size_t size) {
@@ -249,9 +251,9 @@ static Step *step(PyCall *c, StepKind op) {
   return s;
 }
 
-// Keeps the object that a step refers to until the end of the call. The object
-// may be in a list that another thread, or code of an argument's class, changes
-// in the meantime.
+// Keeps the object of a step alive until the end of the call. The object may be
+// in a list that another thread, or code of an argument's class, changes in the
+// meantime.
 static void own(Step *s, PyObject *owner) {
   py.Py_IncRef(owner);
   s->owner = owner;
@@ -265,7 +267,7 @@ static bool fail(const char *text) {
 // ---- objects that can be called ----
 
 // The fields of an object of Python's class Callable. Python's own fields,
-// which every object has, precede them.
+// which every object has, come before them.
 typedef struct Callable {
   cutelua_state *state;  // NULL: py.bind sets the fields before the first call
   cutelua_ref number;
@@ -476,7 +478,7 @@ static void drop_step(Step *s) {
 
 // ---- the call in Lua ----
 
-// Executes a step. Imported tensors are also stored in the list at `opened`.
+// Executes a step. Also stores imported tensors in the list at `opened`.
 static void run_step(lua_State *L, PyCall *c, Step *s, int opened) {
   switch (s->op) {
     case STEP_NIL: lua_pushnil(L); return;
@@ -515,7 +517,8 @@ static void push_stream(lua_State *L, int gpu, void *handle) {
     lua_pushnil(L);
     return;
   }
-  static const char key[64];  // the addresses are keys of GPUs' tables
+  // the address of `key` is the key in the tables of GPUs
+  static const char key[64];
   int ordinal = ((Gpu *)lua_touserdata(L, gpu))->ordinal;
   const char *k = &key[ordinal & 63];
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, k) == LUA_TNIL) {
@@ -585,8 +588,8 @@ static void write_text(lua_State *L, PyCall *c, int idx) {
 
 static void write_value(lua_State *L, PyCall *c, int idx, int depth);
 
-// Writes a table: as a list if it has the indices 1 to n, else with the names
-// of its fields. Other keys are not passed on.
+// Writes a table: as a list if it has the indices 1 to n, otherwise with the
+// names of its fields. Drops all other keys.
 static void write_table(lua_State *L, PyCall *c, int idx, int depth) {
   size_t n = (size_t)lua_rawlen(L, idx), at = c->nres;
   if (depth > MOST_DEPTH)
@@ -653,8 +656,8 @@ static void write_value(lua_State *L, PyCall *c, int idx, int depth) {
   lua_settop(L, top);
 }
 
-// Closes the buffers of results and arguments, and empties their list. Python
-// owns results from here on; arguments belong to the caller again.
+// Closes the buffers of results and arguments, and empties their list. From
+// here on, Python owns the results, and the caller the arguments.
 static void close_all(lua_State *L, int opened) {
   for (lua_Integer i = (lua_Integer)lua_rawlen(L, opened); i > 0; i--) {
     lua_rawgeti(L, opened, i);
@@ -686,8 +689,8 @@ static void note_results(lua_State *L, int first, int opened) {
   }
 }
 
-// Calls the value of the reference with the arguments, in the stack: the task,
-// the list of opened buffers, the module lua/cute/python.lua.
+// Calls the value of the reference with the arguments. Stack: the task, the
+// list of opened buffers, the module lua/cute/python.lua.
 static int call_inside(lua_State *L) {
   PyCall *c = lua_touserdata(L, 1);
   int opened = 2, first = lua_gettop(L) + 1;
@@ -711,8 +714,8 @@ static int call_inside(lua_State *L) {
   return 0;
 }
 
-// Sets devices.simulates: without a GPU among the arguments, operations run on
-// the simulator.
+// Sets devices.simulates: whether operations run on the simulator, because no
+// argument is on a GPU.
 static void set_simulates(lua_State *L, int module, bool on) {
   lua_getfield(L, module, "devices");
   lua_pushboolean(L, on);
@@ -720,8 +723,8 @@ static void set_simulates(lua_State *L, int module, bool on) {
   lua_pop(L, 1);
 }
 
-// Makes the call's stream and allocator those of its GPU. Returns the GPU. Sets
-// *before to the context that was current.
+// Makes the call's stream and allocator the GPU's current ones. Returns the
+// GPU. Sets *before to the context that was current.
 static Gpu *enter_gpu(lua_State *L, PyCall *c, CUcontext *before) {
   Why w;
   const Gpu *opened = gpulib_known(L, c->device);
@@ -809,7 +812,7 @@ static void capsule_gone(PyObject *capsule) {
   m->deleter(m);
 }
 
-// Returns f(number, address of the call's state).
+// Calls f(number, address of the call's state), and returns the result.
 static PyObject *with_state(const PyCall *c, PyObject *f, int64_t number) {
   PyObject *a = py.PyLong_FromLongLong(number);
   PyObject *b = py.PyLong_FromLongLong((int64_t)(intptr_t)c->state);
@@ -932,7 +935,7 @@ static bool in_main_thread(void) {
 }
 
 // Lets Ctrl-C end a call that runs on the simulator. Returns false if another
-// call already does, or Python does not handle Ctrl-C.
+// call already does so, or if Python does not handle Ctrl-C.
 static bool watch_interrupts(cutelua_state *s) {
   struct sigaction ours = {.sa_handler = on_interrupt};
   if (!in_main_thread() || interruptible) return false;
@@ -954,7 +957,7 @@ static void unwatch_interrupts(void) {
 
 // ---- the interface ----
 
-// The stream that the library of some tensor named during this call.
+// The stream that the library of some tensor named during this call, or NULL.
 static _Thread_local void *named_stream;
 
 void cutelua_python_stream(void *stream) { named_stream = stream; }
@@ -973,7 +976,7 @@ static void begin(PyCall *c) {
   c->maxstep = c->maxres = HERE;
 }
 
-// Releases the arguments and results that nobody took.
+// Releases the arguments and results that were not taken over.
 static void end(PyCall *c) {
   for (size_t i = 0; i < c->nstep; i++) drop_step(&c->step[i]);
   for (size_t i = 0; i < c->nres; i++) drop_result(&c->res[i]);
@@ -1107,7 +1110,7 @@ PyObject *cutelua_python_class(int bytes, PyObject *(*from_spec)(void *)) {
 
 // ---- memory of Python's objects ----
 
-// A managed tensor on memory that a Python object owns.
+// A managed tensor whose memory belongs to a Python object.
 typedef struct Held {
   DLManagedTensorVersioned m;
   PyObject *owner;

@@ -15,10 +15,10 @@ CUTELUA_API const char *cutelua_python_names(void);
 CUTELUA_API const char *cutelua_python_objects(void);
 CUTELUA_API void cutelua_python_start(void *const *values);
 
-// Calls the function or launches the kernel that `ref` names, with a tuple of
-// arguments and a dictionary of options, or None. Returns a new reference, or
-// NULL with an exception. `stream` is a CUDA stream for tensors whose library
-// does not name its own. The caller holds Python's lock.
+// Calls the function or launches the kernel that `ref` identifies, with a tuple
+// of arguments and a dictionary of options, or None. Returns a new reference,
+// or NULL with an exception. `stream` is a CUDA stream for tensors whose
+// library does not name its own. The caller holds Python's lock.
 CUTELUA_API PyObject *cutelua_python_call(cutelua_state *s, cutelua_ref ref,
                                           PyObject *args, PyObject *options,
                                           unsigned flags, void *stream);
@@ -29,8 +29,8 @@ CUTELUA_API PyObject *cutelua_python_call(cutelua_state *s, cutelua_ref ref,
 // from_spec: Python's function PyType_FromSpec.
 CUTELUA_API PyObject *cutelua_python_class(int bytes,
                                            PyObject *(*from_spec)(void *));
-// Sets the CUDA stream on which this thread's calls of these objects run; NULL:
-// the default.
+// Sets the CUDA stream on which this thread's calls of Callable objects run;
+// NULL: the default.
 CUTELUA_API void cutelua_python_choose(void *stream);
 
 // Calls a function with n tensors, without Python. Returns NULL, or the message
@@ -45,12 +45,13 @@ CUTELUA_API PyObject *cutelua_python_capsule(void *data, int rank,
                                              const int64_t *extents, int code,
                                              int bits, int device, int id,
                                              int readonly, PyObject *owner);
-// Names the CUDA stream of a tensor that an object of `convert` describes.
+// Sets the CUDA stream of a tensor that an object of `convert` describes.
 CUTELUA_API void cutelua_python_stream(void *stream);
 // Takes the managed tensor from a capsule.
 CUTELUA_API DLManagedTensorVersioned *cutelua_python_take(PyObject *capsule);
 CUTELUA_API void cutelua_python_drop(DLManagedTensorVersioned *m);
-// Returns a capsule of either form with memory of m, which `owner` keeps alive.
+// Returns a capsule of either form (versioned or not) with the memory of m,
+// which `owner` keeps alive.
 CUTELUA_API PyObject *cutelua_python_share(DLManagedTensorVersioned *m,
                                            int versioned, PyObject *owner);
 

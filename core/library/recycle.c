@@ -9,8 +9,8 @@
 
 enum { TENSORS = 64, RANK = 6, ALIGN = 64 };
 
-// What two tensors must have in common. Rows of `extents` that the rank does
-// not need are 0.
+// The properties that two tensors must share. Entries of `extents` beyond the
+// rank are 0.
 typedef struct Form {
   DLDataType type;
   int32_t gpu, rank;
@@ -23,11 +23,11 @@ typedef struct Entry {
   DevBuf *buffer;
   Gpu *gpu;
   int64_t before;  // bytes from the memory's first byte to the first element
-  bool busy;       // whether the running call uses the tensor
+  bool busy;       // whether the running call uses the entry
 } Entry;
 
-// The tensors of a state, in an object of Lua. Its uservalue 1 is the list of
-// the tensors of the entries.
+// The kept tensors of a state, in a Lua object. Uservalue 1 is the list of the
+// tensors.
 typedef struct Kept {
   int n, next;   // number of entries; index of the entry to replace next
   int busy;      // number of entries that the running call uses
@@ -87,7 +87,7 @@ static void open_again(lua_State *L, Entry *e, DLManagedTensorVersioned *m) {
   b->readonly = (m->flags & DL_READ_ONLY) != 0;
 }
 
-// Chooses the entry for a new tensor: a free one. NULL: there is none.
+// Returns an entry for a new tensor, which is not in use, or NULL.
 static Entry *choose(Kept *k) {
   if (k->n < TENSORS) return &k->entry[k->n++];
   for (int i = 0; i < TENSORS; i++) {

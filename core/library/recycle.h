@@ -10,14 +10,14 @@
 
 #include "base/dlpack.h"
 
-// Pushes a tensor on the memory of a managed tensor, which it owns from then
-// on: one of an earlier call that has the same type, layout and alignment, or a
-// new one. Returns false and pushes nothing if such a tensor is not kept. The
-// caller keeps no reference after recycle_end.
+// Pushes a tensor on the memory of a managed tensor, which the tensor then
+// owns. It is a kept tensor of an earlier call with the same type, layout and
+// alignment, or a new one. Returns false and pushes nothing if such a tensor is
+// not kept. The caller keeps no reference after recycle_end.
 bool recycle_push(lua_State *L, DLManagedTensorVersioned *m);
 // Closes the tensors that recycle_push pushed since the last recycle_end. keep:
-// whether they may serve again. Objects that outlive the call must not refer to
-// them in this case.
+// whether later calls may use them; then no object that outlives the call may
+// refer to them.
 void recycle_end(lua_State *L, bool keep);
 
 #endif

@@ -1,5 +1,5 @@
 // Opens Lua's libraries, the bindings and the embedded Lua files in a state:
-// all of them, or for untrusted scripts only those that reach nothing outside
+// all of them, or for untrusted scripts only those that have no effect outside
 // of the state.
 #include <string.h>
 
@@ -29,7 +29,7 @@ static int l_emit(lua_State *L) {
   return 0;
 }
 
-// spend(n): spends n instructions of the budget.
+// spend(n): counts n instructions against the budget.
 static int l_spend(lua_State *L) {
   lua_Number n = luaL_checknumber(L, 1);
   limit_spend(L, n > 1e18 ? (uint64_t)1e18 : n > 0 ? (uint64_t)n : 0);
@@ -37,8 +37,9 @@ static int l_spend(lua_State *L) {
 }
 
 // Names of the workshop that untrusted states have, as rows of the table
-// lua/cutelua/init.lua: kernels and the texts of errors need them. `whole` is
-// the name of a module that is itself the value; NULL: a field of the module.
+// lua/cutelua/init.lua, because kernels and the texts of errors need them.
+// `whole` is the name of a module that is itself the value; NULL: the value is
+// a field of the module.
 static const struct { const char *prefix, *name, *module, *whole; } names[] = {
   {"cute.", "testing", "cutelua.bench.testing", "cute.testing"},
   {"workshop.", "explained", "cutelua.text.choice", NULL},
@@ -52,7 +53,7 @@ static bool of_workshop(const char *module) {
   return false;
 }
 
-// Sets package.loaded.cutelua to the table of these names.
+// Sets package.loaded.cutelua to a table of these names.
 static void add_workshop(lua_State *L) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_newtable(L);
@@ -126,7 +127,8 @@ static int refused_nothing(lua_State *L) {
   return 0;
 }
 
-// Replaces the functions of cute.core, which is on top, that reach the system.
+// Replaces those functions of cute.core, which is on top, that access the
+// system.
 static void restrict_core(lua_State *L) {
   static const luaL_Reg files[] = {
     {"open_input", refused_with_reason}, {"open_aside", refused_with_reason},
@@ -203,10 +205,11 @@ static void open_untrusted(lua_State *L) {
   add_workshop(L);
 }
 
-// The compiler and the search for libraries of CUDA serve one state at a time.
+// Locked while a state uses the compiler or searches for CUDA libraries, which
+// serve one state at a time.
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 
-// Calls the function in upvalue 1 while no other state calls such a function.
+// Calls the function in upvalue 1 under this lock.
 static int alone(lua_State *L) {
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);

@@ -82,7 +82,7 @@ static void set_message(LastError *e, const char *s, size_t n,
   if (!e->kind[0] || strspn(e->kind, "abcdefghijklmnopqrstuvwxyz-") !=
                      strlen(e->kind))
     copy_part(e->kind, sizeof e->kind, kind, strlen(kind));
-  // The faults of a kernel have their positions in the lines that follow.
+  // In a report of kernel faults, the following lines have the positions.
   if (!e->line && end) {
     const char *next = end + 1, *stop = memchr(next, '\n', n - first - 1);
     read_position(e, next, stop ? (size_t)(stop - next) : n - first - 1);
@@ -163,8 +163,8 @@ static uint64_t deadline(const cutelua_state *s) {
                              1000000;
 }
 
-// The number of forks between the first process and this one. Reading it costs
-// less than a call of getpid.
+// The number of forks between the first process and this one, which is cheaper
+// to read than the process id.
 static atomic_uint forks;
 
 static void count_fork(void) { atomic_fetch_add(&forks, 1); }
@@ -348,7 +348,7 @@ cutelua_status cutelua_open(const cutelua_options *options,
   s->forks = state_forks();
   init_locks(s);
   set_options(s, &o);
-  // Opening a state spends no budget.
+  // Opening a state does not count against the budget.
   Guard *g = &s->account.guard;
   int step = g->step;
   g->step = 0;
@@ -379,7 +379,7 @@ void cutelua_close(cutelua_state *s) {
   atomic_store(&s->closing, true);
   atomic_store(&s->account.guard.end, GUARD_ASKED);
   jobs_end(s);
-  pthread_mutex_lock(&s->lock);  // waits for a call of another thread
+  pthread_mutex_lock(&s->lock);  // wait for the end of another thread's call
   Guard *before = guard_now;
   guard_now = &s->account.guard;
   s->account.guard.step = 0;

@@ -38,15 +38,16 @@ typedef struct Job Job;
 struct cutelua_state {
   Account account;
   lua_State *L;
-  unsigned forks;          // state_forks() of the process that opened the state
-  pthread_mutex_t lock;    // held by the thread that is in a call
-  _Atomic(const void *) holder;  // identity of that thread, or NULL
+  // value of state_forks() in the process that opened the state
+  unsigned forks;
+  pthread_mutex_t lock;    // locked by the thread that is in a call
+  _Atomic(const void *) holder;  // identity of the thread in a call, or NULL
   bool untrusted;
   cutelua_print print;
   void *print_ud;
   uint64_t instructions, milliseconds;
   LastError error;
-  cutelua_ref last;        // last reference that was given out
+  cutelua_ref last;        // the newest reference
   // The list of compilations, which job_lock protects; job_done is signaled
   // when one ends.
   Job *jobs;
@@ -58,16 +59,16 @@ struct cutelua_state {
 
 // ---- state.c ----
 
-// Returns a number that differs between this process and the processes that it
-// was forked from.
+// Returns a number that is equal in all threads of a process, and differs in
+// the processes that it was forked from.
 unsigned state_forks(void);
 // Returns CUTELUA_OK if this thread may call functions of the state.
 cutelua_status state_check(cutelua_state *s);
 // Begins a call: takes the state's lock, and starts its budget. On failure,
 // returns a status other than CUTELUA_OK, and the caller must return it.
 cutelua_status state_enter(cutelua_state *s);
-// Decides whether cutelua_interrupt ends Lua code of this call of a state
-// without limits. If it does, Lua code takes three times as long.
+// Decides whether cutelua_interrupt can end Lua code of this call of a state
+// without limits. If it can, Lua code takes three times as long.
 void state_watch(cutelua_state *s, bool on);
 // Ends a call and returns `status`.
 cutelua_status state_leave(cutelua_state *s, cutelua_status status);
@@ -85,14 +86,15 @@ void error_free(LastError *e);
 cutelua_ref state_ref(cutelua_state *s, lua_State *L);
 // Pushes the value of a reference, or raises an error.
 void state_push(cutelua_state *s, lua_State *L, cutelua_ref ref);
-// Pushes function `name` of lua/cute/embedding.lua.
+// Pushes the function with this name of lua/cute/embedding.lua.
 void state_function(lua_State *L, const char *name);
 
 // ---- compile.c ----
 
 // Waits for the threads of all compilations, and frees them.
 void jobs_end(cutelua_state *s);
-// Waits for a compilation, and frees it. Returns false if `ref` names none.
+// Waits for a compilation, and frees it. Returns false if `ref` is not one of a
+// compilation.
 bool job_release(cutelua_state *s, cutelua_ref ref);
 
 // ---- sandbox.c ----

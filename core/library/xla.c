@@ -30,7 +30,7 @@ typedef struct Version {
   int major, minor;
 } Version;
 
-// What XLA asks for when a handler is registered.
+// The data that XLA requests when a handler is registered.
 typedef struct Metadata {
   Extension head;
   struct {
@@ -48,7 +48,7 @@ typedef struct Buffer {
   int64_t rank, *shape;
 } Buffer;
 
-// The arguments or the results of a call; kind 1 means a Buffer.
+// The arguments or the results of a call. Kind 1: a Buffer.
 typedef struct Buffers {
   Head head;
   int64_t n;
@@ -65,7 +65,7 @@ typedef struct Scalar {
   void *value;
 } Scalar;
 
-// Named constants of the program; kind 3: a Scalar.
+// Named constants of the program. Kind 3: a Scalar.
 typedef struct Attributes {
   Head head;
   int64_t n;
@@ -125,8 +125,8 @@ enum { TYPES = sizeof types / sizeof *types };
 
 // ---- a call ----
 
-// Identifies this process: a program that another process compiled must not run
-// here, since it names a function of that process.
+// Identifies this process. A program that another process compiled must not run
+// here, since it refers to a function of that process.
 static uint64_t process;
 
 static Error *fail(const Frame *f, int code, const char *message) {
@@ -147,7 +147,8 @@ static int64_t attribute(const Frame *f, const char *name) {
 
 static void keep(DLManagedTensorVersioned *m) { (void)m; }
 
-// Returns what prevents a call with the buffers of a list, or NULL.
+// Returns the reason why a call with the buffers of a list is impossible, or
+// NULL.
 static const char *unfit(const Buffers *list) {
   if (list->n < 0 || list->n > INT_MAX)
     return "cutelua: the number of arrays is wrong";
@@ -163,7 +164,8 @@ static const char *unfit(const Buffers *list) {
   return NULL;
 }
 
-// Describes the buffers of a list from m on. Returns the number of buffers.
+// Writes descriptions of the buffers of a list to m and the following elements.
+// Returns the number of buffers.
 static int64_t describe(const Buffers *from, DLDevice device, uint64_t flags,
                         DLManagedTensorVersioned *m) {
   for (int64_t i = 0; i < from->n; i++) {
@@ -201,14 +203,15 @@ static Error *execute(const Frame *f, DLDevice device, void *stream) {
   return e;
 }
 
-// Answers what XLA asks for instead of a call. Returns false if this is a call.
+// Answers a request of XLA that is no call. Returns false if it is a call.
 static bool answers(const Frame *f) {
   const Extension *x = f->head.extensions;
   if (x && x->type == METADATA) {
     const Metadata *asked = (const void *)x;
     Version *v = &asked->out->version;
-    // Versions 0.1 to 0.3 have the same fields. XLA decides whether it serves
-    // handlers of an older version. Version 0.1 asks without its functions.
+    // Versions 0.1 to 0.3 have the same fields. XLA decides whether it accepts
+    // handlers of an older version. Version 0.1 makes this request without
+    // passing its functions.
     int theirs = f->api ? f->api->version.minor : 1;
     v->major = MAJOR;
     v->minor = theirs < MINOR ? theirs : MINOR;

@@ -1,4 +1,4 @@
-// The driver's own functions, which hooks.c replaces, and warnings.
+// Finds the driver's own functions, which hooks.c replaces. Prints warnings.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ Dlsym *real_dlsym(void) {
   static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17",
                                          "GLIBC_2.2.5"};
   static Dlsym *real;
-  // dlvsym is not replaced.
+  // this library does not replace dlvsym
   for (int i = 0; i < 3 && !real; i++)
     *(void **)(void *)&real = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
   return real;

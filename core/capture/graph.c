@@ -7,7 +7,7 @@
 
 #include "capture/inside.h"
 
-// CUDA_KERNEL_NODE_PARAMS_v2, whose first fields are those of version 1.
+// CUDA_KERNEL_NODE_PARAMS_v2. Its first fields are those of version 1.
 typedef struct NodeParams {
   CUfunction func;
   unsigned grid[3], block[3], smem;
@@ -25,8 +25,8 @@ typedef struct SetParams {
 
 enum { KERNEL_NODE, COPY_NODE, SET_NODE, HOST_NODE, GRAPH_NODE, EMPTY_NODE };
 
-// A graph that the program instantiated, with a copy of the graph. The program
-// may destroy its own.
+// A graph that the program instantiated, with a copy of the graph, because the
+// program may destroy the original.
 typedef struct Exec {
   struct Exec *next;
   CUgraphExec exec;
@@ -92,7 +92,7 @@ void graph_change(CUgraphExec e, CUgraphNode node, const void *params) {
 
 // ---- nodes ----
 
-// The nodes of a graph in an order that its edges permit.
+// The nodes of a graph, each after its predecessors.
 typedef struct Order {
   CUgraphNode *node;
   size_t n;
@@ -129,7 +129,7 @@ static void sort(CUgraphNode *list, size_t n, CUgraphNode *from,
   }
 }
 
-// Finds the order of a graph's nodes, which the caller frees.
+// Finds the order of a graph's nodes. The caller frees it.
 static bool order_of(CUgraph g, Order *out) {
   CUresult (*nodes)(CUgraph, CUgraphNode *, size_t *);
   CUresult (*edges)(CUgraph, CUgraphNode *, CUgraphNode *, size_t *);
@@ -164,8 +164,8 @@ static bool params_of(CUgraphNode node, NodeParams *p) {
   DRIVER(get, "cuGraphKernelNodeGetParams_v2");
   if (!get) DRIVER(get, "cuGraphKernelNodeGetParams");
   if (!get || get(node, p)) return false;
-  // Of a kernel of a library, the driver returns the function that it made for
-  // the graph, which nobody else knows, and the kernel's handle.
+  // For a kernel of a library, the driver returns the kernel's handle, and a
+  // function that it made for the graph and that is unknown here.
   if (!p->func || (p->kern && !kernel_known(p->func))) p->func = p->kern;
   return true;
 }

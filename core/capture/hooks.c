@@ -19,7 +19,8 @@ typedef void *CUlibrary, *CUkernel;
 typedef struct Known {
   struct Known *next;
   const void *handle;
-  Kernel k;  // name is NULL for modules and libraries
+  // what the handle stands for; name is NULL for modules and libraries
+  Kernel k;
 } Known;
 
 static Known *known[4096];
@@ -29,7 +30,7 @@ static Known **slot(const void *handle) {
   return &known[((uintptr_t)handle >> 4) % 4096];
 }
 
-// Remembers what the handle of a module, library or kernel stands for. A later
+// Records what the handle of a module, library or kernel stands for. A later
 // handle with the same address hides the earlier one.
 static void know(const void *handle, const Kernel *k) {
   Known *e = calloc(1, sizeof *e);
@@ -51,7 +52,7 @@ static bool known_of(const void *handle, Kernel *k) {
   return e != NULL;
 }
 
-// Remembers a module or library with its image.
+// Records a module or library with its image.
 static void keep(const void *handle, const Image *image, bool library) {
   Kernel k = {image, NULL, NULL, NULL};
   if (library) k.library = (void *)(uintptr_t)handle;
@@ -59,8 +60,8 @@ static void keep(const void *handle, const Image *image, bool library) {
   if (k.image) know(handle, &k);
 }
 
-// Remembers a module or library that was loaded from memory. The memory may be
-// the result of cuLinkComplete, of which the linked PTX is known.
+// Records a module or library that was loaded from memory. The memory may be
+// the result of cuLinkComplete, whose linked PTX is known.
 static void loaded(const void *handle, const void *data, bool library) {
   Kernel linked;
   if (!launch_wanted()) return;
@@ -68,7 +69,7 @@ static void loaded(const void *handle, const void *data, bool library) {
   keep(handle, known_link ? linked.image : image_new(data), library);
 }
 
-// Remembers a kernel of the module or library `of`.
+// Records a kernel of the module or library `of`.
 static void found(const void *handle, const void *of, const char *name) {
   Kernel k;
   if (!launch_wanted() || !known_of(of, &k)) return;
@@ -76,8 +77,8 @@ static void found(const void *handle, const void *of, const char *name) {
   know(handle, &k);
 }
 
-// Asks the driver about a kernel that the program found in another way, such
-// as cuModuleEnumerateFunctions.
+// Queries the driver about a kernel that the program found in another way, such
+// as by cuModuleEnumerateFunctions.
 static bool ask(CUfunction f, Kernel *k) {
   CUresult (*name_of)(const char **, const void *);
   CUresult (*module_of)(void **, const void *);
@@ -130,8 +131,8 @@ static int before(CUfunction f, const CUlaunchConfig *c, void **params,
 
 // ---- the hooks ----
 
-// H(name, name for cuGetProcAddress, parameters, arguments). REAL(name) is the
-// driver's function.
+// H(name, name in cuGetProcAddress, parameters, arguments): the hooks.
+// REAL(name) is the driver's function.
 #define LAUNCH_ARGS \
   (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, \
    unsigned by, unsigned bz, unsigned smem, CUstream s, void **p, void **extra)
@@ -382,7 +383,8 @@ CUresult capture_launch(const CUlaunchConfig *c, CUfunction f, void **params,
 
 // ---- graphs ----
 
-// A hook that calls the driver's function, and then `then` if it succeeded.
+// Defines a hook that calls the driver's function, and then the statement
+// `then` if it succeeded.
 #define AFTER(name, params, args, then) \
   CUresult name params { \
     REAL(name, params); \
@@ -442,7 +444,7 @@ static const char *symbol_of(const char *name, int version) {
   return name;
 }
 
-// Replaces a function that cuGetProcAddress found. Bit 1 of `flags` asks for
+// Replaces a function that cuGetProcAddress found. Bit 1 of `flags` requests
 // functions that use the default stream of each thread.
 static void replace(const char *name, void **p, int version,
                     unsigned long long flags) {
@@ -476,7 +478,7 @@ CUresult cuGetProcAddress_v2(const char *name, void **p, int version,
 }
 
 // The C library's dlsym finds its caller by the return address, so the last
-// call must be a jump: the Makefile compiles this file with
+// call must be a jump. Therefore the Makefile compiles this file with
 // -foptimize-sibling-calls.
 void *dlsym(void *handle, const char *name) {
   Dlsym *real = real_dlsym();

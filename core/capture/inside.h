@@ -1,8 +1,8 @@
 // libcutecapture.so: a library for LD_PRELOAD that records kernel launches of a
 // program as folders for `cutelua check`. docs/ptx.md describes its use.
 //
-// The library never makes a call of the program fail: after an error of its own
-// it prints a warning once, and the call continues.
+// The library never makes a call of the program fail. After an error of its
+// own, it prints a warning once, and the call continues.
 #ifndef CUTE_CAPTURE_INSIDE_H
 #define CUTE_CAPTURE_INSIDE_H
 
@@ -20,9 +20,9 @@ typedef struct Image {
   size_t size;
 } Image;
 
-// Remembers an image. Returns NULL if the memory is exhausted.
+// Copies an image. Returns NULL if memory is exhausted.
 Image *image_new(const void *data);
-// Remembers the image in a file. Returns NULL if the file cannot be read.
+// Reads an image from a file. Returns NULL if that fails.
 Image *image_file(const char *path);
 // Returns the PTX text of an image that has the entry `name`, in memory of its
 // own; or NULL, with the reason in `why`.
@@ -33,13 +33,13 @@ char *image_ptx(const Image *image, const char *name, char *why, size_t size);
 enum { PARAMS = 512, NAME = 256 };
 
 typedef struct Param {
-  char kind;      // of the type: 'u', 's', 'b' or 'f'
-  bool array;     // a structure or an array of bytes
+  char kind;      // letter of the PTX type: 'u', 's', 'b' or 'f'
+  bool array;     // whether it is a structure or an array of bytes
   size_t size, align, offset;
 } Param;
 
-// Reports whether the text has the entry `name`, and returns the position of
-// its parameter list.
+// Returns the position of the parameter list of entry `name` in the text, or
+// NULL if the text has no such entry.
 const char *entry_find(const char *ptx, const char *name);
 // Writes the parameters of an entry to `out`; returns their number, or -1 if
 // the text is not understood.
@@ -52,14 +52,14 @@ void entry_variables(const char *ptx, void (*use)(const char *name, void *data),
 
 typedef struct Kernel {
   const Image *image;
-  CUmodule module;   // NULL if the kernel is that of a CUlibrary
+  CUmodule module;   // NULL if the kernel belongs to a CUlibrary
   void *library;
   char *name;
 } Kernel;
 
-// Reports whether launches are still to be recorded.
+// Reports whether further launches must be recorded.
 bool launch_wanted(void);
-// Reports whether the names of selected kernels fit.
+// Reports whether a kernel of this name is selected.
 bool launch_selects(const char *name);
 // Reports whether a stream is being captured for a graph.
 bool launch_capturing(CUstream s);
@@ -72,7 +72,7 @@ void launch_after(int record);
 
 // ---- graphs (graph.c) ----
 
-// Remembers a graph that was instantiated, or whose nodes update another one.
+// Keeps a graph that was instantiated, or by which another one was updated.
 void graph_keep(CUgraphExec e, CUgraph g);
 void graph_forget(CUgraphExec e);
 // Changes the parameters of a kernel node of an instantiated graph.
@@ -98,7 +98,7 @@ typedef void *Dlsym(void *library, const char *name);
 Dlsym *real_dlsym(void);
 // Returns a function of the driver, or NULL.
 void *driver_function(const char *name);
-// Prints a warning with this number, at most once in a process.
+// Prints warning number `which`, at most once in a process.
 void warn_once(int which, const char *format, ...)
   __attribute__((format(printf, 2, 3)));
 

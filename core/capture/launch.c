@@ -24,7 +24,7 @@ typedef struct Region {
   size_t size;
 } Region;
 
-// A word of an allocation that is an address in an allocation.
+// A word of a recorded allocation that is an address in a recorded allocation.
 typedef struct Pointer {
   int region;
   uint64_t offset, value;
@@ -45,7 +45,7 @@ typedef struct Record {
   uint64_t missed[MISSES];  // addresses / 256 that are in no allocation
 } Record;
 
-// What a launch passes: its kernel and the bytes of its parameters.
+// The kernel of a launch and the bytes of its parameters.
 typedef struct Passed {
   const Kernel *k;
   CUfunction f;
@@ -59,13 +59,13 @@ static struct {
   const char *folder, *kernel;
   int count, skip;
   bool after, pointers;
-  uint64_t most;  // largest number of bytes of a record
+  uint64_t most;  // maximum number of bytes of a record
 } settings;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Record *open_records;
-// numbers of selected launches so far, and of records that were begun
+// number of selected launches (seen), and of records that were begun (taken)
 static int seen, taken;
 static bool stopped;     // whether a folder could not be written
 
@@ -102,8 +102,8 @@ bool launch_wanted(void) {
 
 // ---- memory of the GPU ----
 
-// Waits for the work before the launch. A stream that another thread captures
-// must not see this wait, for which the driver has a mode.
+// Waits for the work before the launch. If another thread captures a stream,
+// this wait must not affect it; the driver has a mode for this.
 static bool finish_work(void) {
   CUresult (*mode)(int *), (*wait)(void);
   int relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -161,9 +161,9 @@ static int region_of(Record *r, uint64_t address) {
 // ---- pointers in memory ----
 
 // Finds the words of an allocation that are addresses in recorded allocations,
-// and adds them to the record's pointers. With `add`, an address in any other
-// allocation counts too, and this allocation is recorded. Addresses are
-// multiples of 8, and smaller than 2^47. Allocations begin at multiples of 256.
+// and adds them to the record's pointers. With `add`, records other allocations
+// that contain such an address, too. Addresses are multiples of 8, and smaller
+// than 2^47. Allocations begin at multiples of 256.
 static bool add_words(Record *r, int region, uint64_t from,
                       const uint64_t *word, size_t n, bool add) {
   for (size_t k = 0; k < n; k++) {
@@ -476,7 +476,7 @@ static uint64_t total(const Record *r) {
 }
 
 // Sets the addresses of the parameters' values. Returns false if the driver
-// knows other sizes than the PTX, or the launch passes fewer bytes.
+// reports other sizes than the PTX, or if the launch passes too few bytes.
 static bool values(Passed *p, void **params, void **extra) {
   CUresult (*info)(CUfunction, size_t, size_t *, size_t *);
   const unsigned char *buffer = NULL;
@@ -530,7 +530,8 @@ static void end_record(Record *r, bool good) {
   free(r);
 }
 
-// Writes everything that is known before the launch. Warns if that fails.
+// Writes all data that is known before the launch. Prints a warning if that
+// fails.
 static bool fill(Record *r, const Passed *p, const char *ptx) {
   r->ptx = strlen(ptx);
   bool ok = write_file(r, "module.ptx", ptx, r->ptx);

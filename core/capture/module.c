@@ -13,11 +13,11 @@
 
 enum { WRAPPER = 0x466243b1, FATBIN = (int)0xba55ed50u, ELF = 0x464c457f };
 enum { LZ4 = 0x2000, ZSTD = 0x8000 };  // flags of an entry of a fat binary
-enum { LARGEST = 64 << 20 };           // largest copied image, in bytes
+enum { LARGEST = 64 << 20 };  // maximum size of a copied image, in bytes
 
 // The head of one entry of a fat binary.
 typedef struct Part {
-  uint16_t kind, version;  // kind: 1 PTX, 2 machine code
+  uint16_t kind, version;  // kind: 1: PTX, 2: machine code
   uint32_t head;
   uint64_t bytes;
   uint32_t packed, options;
@@ -57,7 +57,7 @@ static size_t size_of(const void *data) {
 Image *image_new(const void *data) {
   Image *image = calloc(1, sizeof *image);
   if (!image || !data) return image;
-  // A wrapper is static data of the program, and so is its fat binary.
+  // A wrapper and its fat binary are static data of the program.
   bool fixed = (int)word_at(data) == WRAPPER;
   if (fixed) memcpy(&data, (const char *)data + 8, sizeof data);
   image->size = size_of(data);
@@ -70,7 +70,7 @@ Image *image_new(const void *data) {
 
 // ---- compressed texts ----
 
-// Reads a length of LZ4, whose first four bits are n.
+// Reads a length in LZ4 data. n is its first four bits.
 static size_t length(const unsigned char **s, const unsigned char *end,
                      size_t n) {
   if (n != 15) return n;
@@ -112,8 +112,8 @@ static bool unpack_zstd(const void *s, size_t n, char *out, size_t size) {
   return ok;
 }
 
-// Returns the text of a PTX part, in memory of its own; NULL if its compression
-// is not understood.
+// Returns the text of a PTX part, in memory of its own, or NULL if its
+// compression is unknown.
 static char *text_of(const Part *p, const unsigned char *data) {
   bool packed = p->packed && p->flags & (LZ4 | ZSTD);
   size_t size = (size_t)(packed ? p->plain : p->bytes);
@@ -131,8 +131,8 @@ static char *text_of(const Part *p, const unsigned char *data) {
 
 // ---- the PTX of an image ----
 
-// Returns the text of the newest architecture that has the entry. Sets *packed
-// if a text cannot be unpacked.
+// Returns the PTX text for the newest architecture that has the entry. Sets
+// *packed if a text cannot be unpacked.
 static char *fatbin_ptx(const unsigned char *p, size_t size, const char *name,
                         bool *packed) {
   const unsigned char *end = p + size;
@@ -182,7 +182,7 @@ Image *image_file(const char *path) {
   return image;
 }
 
-// Returns the text of PATH.ptx if PATH.cubin equals the image.
+// Returns the text of PATH.ptx if the contents of PATH.cubin equal the image.
 static char *beside(const Image *image, const char *path) {
   char ptx[4096];
   struct stat st;
@@ -197,7 +197,7 @@ static char *beside(const Image *image, const char *path) {
   return file_bytes(ptx, &size);
 }
 
-// Searches a folder, and folders in it, for the machine code of the image.
+// Searches a folder and its subfolders for the machine code of the image.
 static char *search(const Image *image, const char *folder, int depth) {
   DIR *d = opendir(folder);
   char path[4096], *found = NULL;
@@ -217,7 +217,7 @@ static char *search(const Image *image, const char *folder, int depth) {
   return found;
 }
 
-// Returns the PTX that a cache keeps beside the machine code, or NULL.
+// Returns the PTX beside the machine code in a cache such as Triton's, or NULL.
 static char *cached_ptx(const Image *image, const char *name) {
   const char *folder = getenv("CUTELUA_CAPTURE_PTX"), *home = getenv("HOME");
   char path[4096];

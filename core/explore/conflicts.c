@@ -37,13 +37,13 @@ typedef struct Guests { SimCause *p; uint32_t n, max; } Guests;
 typedef struct Mbar {
   // arrivals in the current phase [0], the previous one [1] ...
   Guests came[KEPT];
-  // operations that must happen before the end of the current phase
+  // operations that must happen before the current phase ends
   Guests due;
 } Mbar;
 typedef struct Place { uint64_t key; uint32_t first; } Place;
 typedef struct Touch {
   SimCause by;
-  uint32_t next;  // index of the next older access to the granule; 0: none
+  uint32_t next;  // the next older access to the same granule; 0: none
   int how;
   uint64_t was;            // contents of the granule before the step
 } Touch;
@@ -55,8 +55,8 @@ struct SimCauses {
   // nwarp: number of warps of all clusters. n: number of words in a vector
   // clock.
   uint32_t nwarp, n;
-  // vector clocks: one for each warp, one for the agent whose step runs, and a
-  // copy of the current warp's clock from before its step
+  // vector clocks: one for each warp, one for the agent of the current step,
+  // and a copy of the current warp's clock before its step
   uint32_t *vc;
   uint32_t *bar;           // vector clocks of barriers, sorted by cluster
   // two vector clocks for each mbarrier: one of the open phase, one of the
@@ -65,7 +65,7 @@ struct SimCauses {
   Mbar *mbar;
   SimCause now;
   uint32_t *row;  // vector clock of the current step; NULL: no step runs
-  // mbarrier that the current step used last, and its phase
+  // mbarrier that the current step last used, and its phase
   int at;
   uint32_t in;
   uint32_t *rows, nrow, maxrow;  // vector clocks of finished steps
@@ -311,7 +311,7 @@ static void visit(SimCauses *s, int k, uint32_t phase) {
 
 // Records that the current step contributes to phase `phase` of mbarrier k, and
 // pairs it with arrivals in the previous phase. Returns the index of k among
-// the mbarriers of all clusters, or -1 if no step is being recorded.
+// the mbarriers of all clusters, or -1 if no step is recorded.
 static int come(SimCluster *c, int k, uint32_t phase) {
   SimCauses *s = c->causes;
   if (!s->row) return -1;
@@ -452,8 +452,8 @@ static bool follows(const uint32_t *row, const Touch *t) {
 }
 
 // Reports whether access t is a write (CAUSE_WRITE) that comes before the step
-// with vector clock `row` in every schedule. No other change commutes with such
-// a write, so the step cannot read older values.
+// with vector clock `row` in every schedule. No other change of the granule
+// commutes with such a write, so the step cannot read older values.
 static bool closes(const uint32_t *row, const Touch *t) {
   return t->how == CAUSE_WRITE && follows(row, t);
 }
@@ -486,8 +486,8 @@ static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
   return true;
 }
 
-// Returns the bytes that the granule had before step `turn`. `now` has its
-// bytes after all steps.
+// Returns the bytes of the granule before step `turn`. `now` has its bytes
+// after all steps.
 static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
                        uint64_t now) {
   for (uint32_t k = newest(s, key); k && s->touch[k].by.turn >= turn;
@@ -497,7 +497,7 @@ static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
 }
 
 // Returns the last step before `turn` that changed the granule. Returns NONE if
-// there is none, or if a write that replaced the changed value comes before the
+// there is none, or if a write that replaced the changed value precedes the
 // step with vector clock `row` in every schedule.
 static uint32_t change_before(const SimCauses *s, const uint32_t *row,
                               uint64_t key, uint32_t turn) {

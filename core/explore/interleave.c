@@ -5,9 +5,9 @@
 //
 // A poll that fails and returns its warp to the same state is no step. Instead,
 // the warp sleeps until memory changes. livelock.c tries polls first, so that a
-// failing poll is not executed. Only the last required step is executed even if
-// it is a poll that fails. Its read may race with an earlier step, before which
-// the poll might pass.
+// failing poll is not executed. The exception is the last required step, which
+// is executed even if it is a failing poll: its read may race with an earlier
+// step, and if it came before that step, it might pass.
 #include "explore/interleave.h"
 
 #include "ir/intrin.h"
@@ -21,12 +21,12 @@
 enum { NONE = UINT32_MAX };
 
 typedef struct Turn {
-  // actor: the number of a warp among all warps, or an agent_id
+  // actor: the number of a warp among all warps, or the agent_id of an agent
   uint64_t who;
-  // src: line of the step. row: index of the step's vector clock in SimCauses
-  // (NONE: this is no step, or the clock was not kept).
+  // src: line of the step. row: index of the step's vector clock in SimCauses;
+  // NONE: this is no step, or its clock was not kept.
   uint32_t src, row;
-  int warp;                // number of the warp among all warps; -1: an agent
+  int warp;  // number of the warp among all warps; -1: the step is an agent's
   uint32_t seq;
   // step of an agent: mbarrier at which the agent's work completed
   int mbar;
@@ -40,7 +40,7 @@ typedef struct Turn {
 } Turn;
 
 typedef struct Actor {     // a warp as the scheduler sees it
-  // number of memory changes when the warp fell asleep; 0: it is awake
+  // number of memory changes when the warp began to sleep; 0: it is awake
   uint64_t asleep;
   uint32_t started;        // number of agents that the warp started
 } Actor;
@@ -57,7 +57,7 @@ typedef struct SimTurns {
   Actor *actor;
   char *room;              // scratch for trial runs (livelock.h)
   size_t at;  // index in o->turn of the next required step
-  int last;                // warp of the last step; -1: it was an agent's step
+  int last;  // warp of the last step; -1: the last step was an agent's
   uint64_t switches, began;
   // flags: flags SIM_FULL ... of this run. always: flags that every run of the
   // kernel has.
@@ -120,7 +120,7 @@ static bool alike_warps(const SimProg *p) {
   return true;
 }
 
-// Returns flags (SIM_CLOCK ...) that say why results may depend on more than
+// Returns flags (SIM_CLOCK ...) for reasons why results may depend on more than
 // the schedule.
 static uint32_t undecided(const SimProg *p, uint32_t *src) {
   uint32_t flags = 0;
@@ -197,8 +197,8 @@ static bool can_go(const SimTurns *t, const SimWarp *w) {
          actor_of(t, w)->asleep != stamp_of(w->cluster);
 }
 
-// Reports whether instruction i reads something, memory or the phase of an
-// mbarrier, that may have another value when i is executed again.
+// Reports whether instruction i reads memory or the phase of an mbarrier, which
+// may have changed when i is executed again.
 static bool asks(const SimIns *i) {
   return i->op == OP_LD || i->op == OP_MBARTRY || i->op == OP_ATOMIC;
 }
@@ -245,8 +245,8 @@ static bool is_at(SimWarp *w, uint32_t pc, uint64_t hash) {
 }
 
 // Reports whether w, after step k, is again in the state that it had before an
-// earlier step, and would read the same values again. If so, the steps since
-// then had no effect. Considers earlier steps only back to the last required
+// earlier step, and would read the same values again. If so, the steps in
+// between had no effect. Considers earlier steps only back to the last required
 // step.
 static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   enum { FAR = 64 };
@@ -263,8 +263,8 @@ static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   return false;
 }
 
-// Why a step is executed. FREE: by the fixed rules, after all required steps.
-// ASKED: as a required step. LAST: as the last required step.
+// Reasons why a step is executed. FREE: by the fixed rules, after all required
+// steps. ASKED: as a required step. LAST: as the last required step.
 typedef enum Reason { FREE, ASKED, LAST } Reason;
 
 // Reports whether a failing poll of w could pass if it came before some earlier
@@ -342,9 +342,9 @@ static SimCluster *cluster_of(const SimTurns *t, SimCluster **c, int n,
   return NULL;
 }
 
-// Returns the index in agents.p of the asynchronous operation with this number
-// among those of w that complete on an mbarrier. Returns -1 if there is none,
-// or if other operations must complete before it.
+// Returns the index in agents.p of operation number `number` of those that w
+// started and that complete at an mbarrier. Returns -1 if there is none, or if
+// other operations must complete first.
 static int64_t agent_of(const SimCluster *c, const SimWarp *w,
                         uint32_t number) {
   for (size_t k = 0; k < c->agents.n; k++)
@@ -393,7 +393,7 @@ static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
 }
 
 // Reports whether w recently executed the last required step. If so, polls of
-// other warps come before its own, because they may change what it reads next.
+// other warps come before w's, because they may change what it reads next.
 static bool is_held(const SimTurns *t, const SimWarp *w) {
   enum { LONG = 64 };
   return t->wanted < t->n && t->n - t->wanted < LONG &&
@@ -401,8 +401,8 @@ static bool is_held(const SimTurns *t, const SimWarp *w) {
 }
 
 // Returns the first warp, counted from warp `after` on, that can run. late:
-// considers only warps whose next step is a poll. Without `late`, considers
-// only the other warps.
+// considers only warps whose next step is a poll; otherwise only warps whose
+// next step is not.
 static SimWarp *first(const SimTurns *t, SimCluster **c, int n, int after,
                       bool late) {
   SimWarp *best = NULL;

@@ -5,8 +5,8 @@
 //
 // A scheduling step (turn) is one synchronization operation of a warp (an
 // ordered access, an atomic, an operation on an mbarrier), or the completion of
-// an agent's operation. What warps do between steps commutes with everything
-// that others do, except for races, which are reported separately.
+// an agent's operation. Instructions between steps commute with those of other
+// warps, except for races, which are reported separately.
 #ifndef CUTE_EXPLORE_INTERLEAVE_H
 #define CUTE_EXPLORE_INTERLEAVE_H
 
@@ -17,13 +17,14 @@
 extern const SimSteps turns_steps;
 
 // ---- conflicts.c ----
-// Happens-before between steps, as far as no other schedule can change it. A
-// vector clock has a component for each warp, and the number of completed
+// Happens-before between steps, to the extent that no other schedule can change
+// it. A vector clock has a component for each warp, and the number of completed
 // phases of each mbarrier.
 typedef struct SimCauses SimCauses;
 typedef struct SimCause {    // identifies a step
   uint32_t turn;
-  int warp;  // number of the step's warp among all warps; -1: an agent's step
+  // number of the step's warp among all warps; -1: the step is an agent's
+  int warp;
   // number of this step among the steps of its warp
   uint32_t seq;
 } SimCause;
@@ -41,10 +42,11 @@ void conflicts_begin(SimCauses *s, uint32_t turn, int g, uint32_t start);
 void conflicts_void(SimCauses *s, bool pairs);
 uint32_t conflicts_end(SimCauses *s);
 uint32_t conflicts_seq(const SimCauses *s);
-// Returns the number of w's current vector clock, for an agent that w starts.
+// Returns the number of w's current vector clock, for an agent that w is
+// starting.
 uint32_t conflicts_start(SimWarp *w);
-// Reports whether the step with vector clock number k happens after step c.
-// mbar, phase: where c completed, if c is an agent's step.
+// Reports whether the step with vector clock number k happens after step c. If
+// c is an agent's step, mbar and phase tell where the agent completed.
 bool conflicts_after(const SimCauses *s, uint32_t k, const SimCause *c,
                      int mbar, uint32_t phase);
 // conflicts_hash returns the hash of a vector clock, with warps and clusters
@@ -71,8 +73,7 @@ int64_t conflicts_lanes(const SimCauses *s);
 void conflicts_give(SimWarp *w, int at);
 void conflicts_take(SimWarp *w, int at);
 void conflicts_forget(SimWarp *w, int at);
-// Completes a round of the cluster barrier: what was CAUSE_OPEN becomes
-// CAUSE_DONE.
+// Completes a round of the cluster barrier: CAUSE_OPEN becomes CAUSE_DONE.
 void conflicts_meet(SimCluster *c);
 // Record operations on mbarrier k of the cluster: an arrival, expected bytes, a
 // test of the phase (wait: a wait that passed), and the end of a phase.
@@ -88,10 +89,10 @@ void conflicts_access(SimWarp *w, uint64_t place, int how, uint64_t was);
 // Reports whether warp g has only read since step `turn`, and every granule
 // that it read still has the value that it read.
 bool conflicts_still(const SimCauses *s, int g, uint32_t turn);
-// conflicts_earlier returns the last step before `turn` that changed what w
-// polls, and the value before that change. It returns UINT32_MAX if, in every
-// schedule, w comes after all changes. conflicts_plain reports whether, in
-// every schedule, w's poll reads a value that the polled memory had in this
+// conflicts_earlier returns the last step before `turn` that changed the memory
+// that w polls, and the value before that change. It returns UINT32_MAX if w
+// comes after all changes in every schedule. conflicts_plain reports whether,
+// in every schedule, w's poll reads a value that the polled memory had in this
 // run.
 bool conflicts_plain(const SimWarp *w, const SimAsk *a);
 uint32_t conflicts_earlier(const SimWarp *w, const SimAsk *a, uint32_t turn,

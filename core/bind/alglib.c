@@ -118,8 +118,8 @@ static int64_t swizzle_alignment(Ctx *cx, Swizzle sw) {
   return (int64_t)1 << sw.m;
 }
 
-// Returns the swizzle that l applies last, and sets *rest to l without this
-// swizzle. Returns NULL if l does not end with a swizzle.
+// Returns the swizzle that l applies last, and sets *rest to l without it.
+// Returns NULL if l does not end with a swizzle.
 static const Swizzle *last_swizzle(Ctx *cx, Layout l, Layout *rest) {
   const Outer *f = layout_last(cx, l, rest);
   return f && f->kind == OUTER_SWIZZLE ? &f->sw : NULL;
@@ -271,9 +271,9 @@ static int l_composition(lua_State *L) {
   return laylib_push_operand(L, &o, b);
 }
 
-// Pushes `made`, the layout of a shape whose modes are ordered by `order`. As
-// in CuTe, modes of equal order may overlap. The function then prints a
-// warning, but only once for each source line.
+// Pushes `made`, a layout whose modes are ordered by `order`. As in CuTe, modes
+// of equal order may overlap. If they do, prints a warning, once for each
+// source line.
 static int push_ordered(lua_State *L, Ctx *cx, const char *op, Tup shape,
                         Tup order, Layout made) {
   bool ties = order && tup_order_ties(cx, shape, order);
@@ -377,8 +377,8 @@ static void push_tiler(lua_State *L, Tiler t) {
   }
 }
 
-// layout "(8,8):(8,1)" -> the layout of this notation. A layout is returned
-// unchanged.
+// layout "(8,8):(8,1)" -> the layout that the string denotes. A layout is
+// returned unchanged.
 static int l_layout(lua_State *L) {
   Ctx *cx = face_enter(L);
   size_t n;
@@ -392,7 +392,8 @@ static int l_layout(lua_State *L) {
   return 1;
 }
 
-// parse(s) -> the integer, tuple, layout, tiler or swizzle in CuTe's notation
+// parse(s) -> the integer, tuple, layout, tiler or swizzle that s denotes in
+// CuTe's notation
 static int l_parse(lua_State *L) {
   Ctx *cx = face_enter(L);
   size_t n;

@@ -1,5 +1,5 @@
 // Walks over the arguments of a launch, which may be nested tables, to build
-// the argument key. Properties that a program is compiled for become words of
+// the argument key. Properties for which a program is compiled become words of
 // the key. Values that each launch passes become leaves. During a trace, the
 // walk replaces each argument by a traced value for the kernel.
 #include "bind/trace.h"
@@ -308,8 +308,8 @@ static void walk_tma(Walk *w, int idx, const TmaBox *b) {
 
 // ---- tables ----
 
-// Reports whether the table at idx has a metatable with __closed: a constant
-// object, which is not copied for the kernel.
+// Reports whether the table at idx has a metatable with the field __closed.
+// Such a table is a constant object, which is not copied for the kernel.
 static bool is_closed(Walk *w, int idx) {
   lua_State *L = w->L;
   if (!lua_getmetatable(L, idx)) return false;
@@ -445,9 +445,8 @@ bool argkey_met(Walk *w, const void *p) {
   return false;
 }
 
-// Reports whether the walk met the table p, at idx, before. If it did, and a
-// trace is in progress, replaces the table at idx by the copy that was made for
-// the kernel.
+// Reports whether the walk met the table p, at idx, before. If so, and if a
+// trace is in progress, replaces the table at idx by its copy for the kernel.
 static bool met(Walk *w, int idx, const void *p) {
   for (int i = 0; i < w->depth; i++)
     if (w->open[i].table == p)
@@ -462,7 +461,7 @@ static bool met(Walk *w, int idx, const void *p) {
 }
 
 // Rejects an argument that is an object of lua/cute for the host only. Accepts
-// such an object inside a table, where a kernel may ignore it.
+// such an object as a field of a table, because a kernel may ignore it.
 static void refuse_host(Walk *w, int idx) {
   lua_State *L = w->L;
   if (w->calls || w->depth) return;
@@ -491,7 +490,7 @@ static void walk_table(Walk *w, int idx) {
   put(w, ARG_HEAD(ARG_TABLE, n));
   put_metatable(w, idx);
   if (w->see) {
-    // The copy has room for a list of the same length.
+    // Gives the copy room for a list of the same length.
     lua_createtable(L, (int)lua_rawlen(L, idx), 0);
     copy = lua_gettop(L);
     lua_pushvalue(L, copy);
@@ -561,7 +560,7 @@ static void walk_userdata(Walk *w, int idx) {
   }
 }
 
-// Appends the value of a number that the program is compiled for.
+// Appends the value of a number for which the program is compiled.
 static void put_number(Walk *w, int at) {
   lua_State *L = w->L;
   uint64_t bits;
@@ -742,7 +741,7 @@ typedef struct Span {
 // memory that was closed.
 static bool span_of(const Leaf *l, Span *s) {
   if (!l->pointer) return false;
-  // The leaves of one symbolic tensor share memory, so they get the same span.
+  // All leaves of a symbolic tensor share memory, so they get the same span.
   if (!l->host && !l->dev) {
     *s = (Span){(uint64_t)(uintptr_t)l->t, (uint64_t)(uintptr_t)l->t + 1,
                 s->leaf};

@@ -1,5 +1,5 @@
 // The argument key of a launch. Its words are the properties of the arguments
-// that a program is compiled for. Its leaves are the values that each launch
+// for which a program is compiled. Its leaves are the values that each launch
 // passes. argkey.c walks over arguments, and argmatch.c compares them with a
 // key. kernlib.c and launchlib.c use both files.
 #ifndef CUTE_ARGKEY_H
@@ -14,29 +14,30 @@
 
 // The words describe values in preorder. The first word of a value is its head.
 // The head has a tag and, in the bits above, a number whose meaning depends on
-// the tag ("more" below). Other words may follow the head ("then"). Some words
-// are addresses of objects, which an ArgKey keeps alive.
+// the tag: "head" below. Other words may follow the head: "words" below. Some
+// words are addresses of objects, which an ArgKey keeps alive.
 typedef enum ArgTag {
   ARG_NIL = 1, ARG_FALSE, ARG_TRUE,
-  ARG_NUMBER,   // more: DType; the value is a leaf
-  ARG_INT, ARG_FLOAT,  // constants of the program; then the value
-  ARG_STRING,   // more: number of bytes; then the bytes, padded to words
+  ARG_NUMBER,   // head: DType; the value itself is a leaf
+  ARG_INT, ARG_FLOAT,  // constants of the program; words: the value
+  ARG_STRING,   // head: number of bytes; words: the bytes, padded to words
   ARG_DTYPE,    // more: DType
-  ARG_CONST,    // more: ConstKind; then its Dim and swizzle
-  // Then the object's address. ARG_STREAM has none: any stream of a cached call
-  // is equal.
+  ARG_CONST,    // head: ConstKind; words: its Dim and swizzle
+  // ARG_OBJECT: words: the object's address. ARG_STREAM has no words: any
+  // stream of a cached call is equal.
   ARG_OBJECT, ARG_STREAM,
-  ARG_TABLE,    // more: number of fields; then the metatable, keys and values
-  ARG_SAME,     // a table met before; more: its index among the tables
-  // more: ArgFlags; then the layout. Its dynamic extents and strides are
+  // head: number of fields; words: the metatable, the keys and values
+  ARG_TABLE,
+  ARG_SAME,  // a table that occurred before; head: its index among the tables
+  // head: ArgFlags; words: the layout. Its dynamic extents and strides are
   // leaves.
   ARG_LAYOUT,
-  // more: DType, ArgFlags; then the alignment and the layout. The memory, and
+  // head: DType, ArgFlags; words: the alignment and the layout. The memory, and
   // dynamic extents and strides, are leaves.
   ARG_TENSOR,
-  ARG_TMA,  // more: bytes of a TMA atom; then the atom; its tensor is a leaf
-  ARG_CODE,     // more: id of a function's code; then its upvalues
-  // After the last argument: the group of each leaf (argkey_overlaps).
+  ARG_TMA,  // head: bytes of a TMA atom; words: the atom; its tensor is a leaf
+  ARG_CODE,     // head: id of a function's code; words: its upvalues
+  // after the last argument; words: the group of each leaf (argkey_overlaps)
   ARG_OVERLAP
 } ArgTag;
 enum ArgFlags { ARG_COORD = 1 << 8, ARG_WIDE = 1 << 9,
@@ -57,8 +58,8 @@ enum ArgFlags { ARG_COORD = 1 << 8, ARG_WIDE = 1 << 9,
 typedef struct Leaf {
   DType type;
   bool pointer;
-  // True for the stride of a mode with one element. Such a stride may have any
-  // value.
+  // whether it is the stride of a mode with one element, which may have any
+  // value
   bool free;
   int argument;            // number of the argument that contains the value
   size_t place;            // number of this leaf, from 1 on
@@ -67,7 +68,7 @@ typedef struct Leaf {
   double real;             // the value, if it is a float
   uint64_t bits;
   const Tensor *t;         // for memory: the tensor, inside its userdata
-  const struct TmaBox *tma;  // TMA atom whose tensor this is, or NULL
+  const struct TmaBox *tma;  // TMA atom to which the tensor belongs, or NULL
   // The host or device buffer that has the memory. Both are NULL for a symbolic
   // tensor.
   const HostBuf *host;
@@ -101,20 +102,20 @@ typedef struct Seen {
 typedef struct Walk {
   Ctx *cx;
   lua_State *L;
-  uint64_t *w;             // words of the argument key written so far
+  uint64_t *w;             // words of the argument key that were written
   Leaf *leaf;
   size_t n, cap, nleaf, leafcap;
-  const void **table;      // addresses of the tables met so far
+  const void **table;      // addresses of the tables that occurred
   size_t ntable, tablecap;
   int call;  // stack index of the table {arguments, kernel =} of the call, or 0
-  int argument;            // number of the argument being walked over
-  int depth;               // number of nested tables being walked over
+  int argument;            // number of the argument over which the walk goes
+  int depth;               // number of nested tables in which the walk is
   struct { const void *table; int key; } open[ARG_DEPTH];
-  // Stack index of a list that keeps objects alive whose addresses are in
+  // Stack index of a list that keeps alive the objects whose addresses are
   // words, or 0.
   int hold;
-  // Stack index of a table {[leaf] = buffer}, or 0, where `leaf` is the number
-  // of the leaf, from 1 on. {[-leaf] = atom} has the leaf's TMA atom.
+  // Stack index of a table, or 0: {[leaf] = buffer}, where `leaf` is the number
+  // of the leaf, from 1 on, and {[-leaf] = atom} for the leaf's TMA atom.
   int buffers;
   // Callbacks that replace arguments during a trace, or NULL.
   const Seen *see;
@@ -137,7 +138,7 @@ typedef struct Walk {
 } Walk;
 
 // argkey.c: begins a walk. `launch` is the first word: an integer that encodes
-// the other properties that the program is compiled for.
+// other properties for which the program is compiled.
 Walk argkey_begin(Ctx *cx, lua_State *L, uint64_t launch);
 void argkey_add(Walk *w, int idx);  // walks over the next kernel argument
 void argkey_put(Walk *w, uint64_t word);
@@ -161,7 +162,8 @@ LeafMemory argkey_memory(Ctx *cx, const Leaf *l);
 // connected by overlaps share. Returns false if no leaves overlap.
 bool argkey_overlaps(Ctx *cx, const Leaf *l, size_t n, int *group);
 
-// An argument key that is kept with its program, for later launches.
+// An argument key that is kept with its program, to compare later launches with
+// it.
 typedef struct ArgKey {
   const char *name;        // name of the kernel, or NULL
   int arguments;
@@ -183,9 +185,9 @@ bool kernlib_unchanged(lua_State *L, int idx);
 // arguments of a walk. Raises an error that names an argument that does not fit
 // the key.
 const Leaf *argmatch_fit(const Walk *w, const ArgKey *k);
-// A plain layout in words. It has n words of a shape and `leaves` strides.
-// shape_div and stride_div have the divisibility of each extent and stride.
-// They are NULL in a static layout.
+// A plain layout in words: n words of a shape, and `leaves` strides. shape_div
+// and stride_div have the divisibility of each extent and stride; they are NULL
+// in a static layout.
 typedef struct ArgLayout {
   size_t n, leaves;
   const uint64_t *shape, *stride, *shape_div, *stride_div;

@@ -9,8 +9,8 @@
 
 // ---- messages ----
 
-// Returns advice for a value of type `got` that users of other languages pass
-// where `want` is needed.
+// Returns advice for a value of type `got` that users of other languages often
+// pass where `want` is expected.
 static const char *advice_on(const char *want, const char *got) {
   const char *end = strrchr(got, '.');
   bool result = strcmp(got, "nil") == 0 || strcmp(got, "no value") == 0 ||
@@ -191,7 +191,7 @@ static int l_check_options(lua_State *L) {
 }
 
 // nearest(name, list) -> the name in the list that is most similar to `name`,
-// or nil if none is similar
+// or nil
 static int l_nearest(lua_State *L) {
   Nearest n = nearest_of(face_checkstr(L, 1));
   face_checktype(L, 2, LUA_TTABLE);
@@ -275,7 +275,7 @@ static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
   if (lua_type(L, idx) == LUA_TTABLE) {
     int what = luaL_getmetafield(L, idx, "__name");
     if (what == LUA_TSTRING && !strstr(lua_tostring(L, -1), "cute."))
-      t = lua_tostring(L, -1);  // the metatable keeps the string alive
+      t = lua_tostring(L, -1);  // the metatable keeps the string t alive
     if (what != LUA_TNIL) lua_pop(L, 1);
   }
   if (strlen(t) == n && memcmp(t, word, n) == 0) return true;
@@ -350,7 +350,8 @@ static void wanted(const Param *p, char *out, size_t size) {
   }
 }
 
-// What check_call needs of a signature: its parameters, without the receiver.
+// The data of a signature that check_call uses: its parameters, without the
+// receiver.
 typedef struct Checks {
   // `most` is the maximum number of arguments, including a method's receiver.
   // `method` is 1 for a method and 0 for a function.
@@ -509,7 +510,7 @@ const char *face_checklstr(lua_State *L, int idx, size_t *n) {
   return lua_tolstring(L, idx, n);
 }
 
-// Raises an error that names the type as its metatable does, without "cute.".
+// Raises an error that names the type by the metatable's name, without "cute.".
 void *face_checkudata(lua_State *L, int idx, const char *tname) {
   void *p = luaL_testudata(L, idx, tname);
   if (!p) face_argerror(L, idx, tname + 5);

@@ -10,8 +10,7 @@
 
 #include "bind/laylib.h"
 
-// State of comparing the words of given arguments with the words of a stored
-// key.
+// State of a comparison of given arguments with the words of a stored key.
 typedef struct Fit {
   Ctx *cx;
   const ArgKey *k;

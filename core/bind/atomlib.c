@@ -92,8 +92,8 @@ static CopyAtom check_copy_atom(Ctx *cx, lua_State *L, int idx) {
 
 // ---- arguments ----
 
-// The argument to partition: a tensor, or a layout. If it is a layout, the
-// results are layouts, too.
+// The argument of partition: a tensor, or a layout. For a layout, the results
+// are layouts, too.
 typedef struct Subject {
   Tensor t;
   bool layout;
@@ -158,8 +158,8 @@ static int l_make_mma_atom(lua_State *L) {
 // atom for elements of this type
 static int l_make_copy_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
-  // An operation (a table) has the name of its atom, or is a bulk copy without
-  // a name.
+  // An operation is a table. It names its atom, or is a bulk copy without a
+  // name.
   if (lua_istable(L, 1)) {
     if (lua_getfield(L, 1, "atom") == LUA_TNIL) {
       lua_pop(L, 1);
@@ -384,8 +384,8 @@ static const AtomBox *check_part(Ctx *cx, lua_State *L, int which, Dim *thr,
   return b;
 }
 
-// Raises an error if the tensor to partition among threads is a fragment of a
-// tiled MMA, which has the values of one thread.
+// Raises an error if the tensor to be partitioned among threads is a fragment
+// of a tiled MMA, which holds the values of one thread.
 static void check_unpartitioned(Ctx *cx, lua_State *L, Dim thr, int which,
                                 const Subject *s) {
   if (s->layout || s->t.space != SP_RMEM || dim_static(thr)) return;
@@ -577,7 +577,7 @@ static lua_Integer push_accumulate(lua_State *L, int idx) {
   return n;
 }
 
-// Reports whether the field ACCUMULATE says what the MMA does.
+// Reports whether the field ACCUMULATE determines if the MMA accumulates.
 static bool accumulates_by(const AtomMma *r) {
   return r->kind == MK_WGMMA || r->kind == MK_TCGEN05;
 }
@@ -612,7 +612,8 @@ static int mma_get(lua_State *L) {
   return 1;
 }
 
-// Returns the field ACCUMULATE of the tiled MMA at idx; 0 if the field is true.
+// Returns the value of the field ACCUMULATE of the tiled MMA at idx; 0: it is
+// true.
 static Ref accumulates(Ctx *cx, lua_State *L, int idx) {
   bool set = luaL_testudata(L, idx, MT_TILED) ||
              luaL_testudata(L, idx, MT_SLICE);
@@ -721,7 +722,7 @@ static Tensor check_operand(lua_State *L, int idx, Tensor *more, int *n,
 }
 
 // Raises an error if tensor t, operand `want` of an MMA, is a fragment that was
-// made for the other one of A and B.
+// made for the other operand (A or B).
 static void check_fragment(Ctx *cx, lua_State *L, const Tensor *t, char want) {
   if (t->space != SP_RMEM || !t->mem) return;
   const Mem *m = ir_memof(ir_fn(cx), t->mem);

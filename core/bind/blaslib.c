@@ -44,9 +44,9 @@ static int field_extent(lua_State *L, const char *name) {
   return (int)v;
 }
 
-// Returns how many elements apart the matrices `name` of a batch are: field
-// step_NAME, by default the size of a matrix. Checks that buffer b, unless
-// NULL, has room for all matrices.
+// Returns the distance in elements between the matrices `name` of a batch:
+// field step_NAME, by default the size of a matrix. Unless b is NULL, checks
+// that buffer b has room for all matrices.
 static int64_t field_step(lua_State *L, const char *name, int batches,
                           size_t elements, const DevBuf *b) {
   char step[] = {'s', 't', 'e', 'p', '_', *name, 0};
@@ -96,7 +96,7 @@ static DType field_operand(lua_State *L, const char *name, size_t rows,
 }
 
 // Reads the description of a product from the table at 2. If `asked`, the
-// product is only queried: its operands are types instead of buffers.
+// product is only queried: types take the place of the buffers of its operands.
 static BlasSpec check_spec(lua_State *L, bool asked) {
   BlasSpec s;
   face_checktype(L, 2, LUA_TTABLE);
@@ -145,8 +145,8 @@ static BlasSpec check_spec(lua_State *L, bool asked) {
 }
 
 // Creates a closed product. It keeps the GPU, the workspace and the buffers
-// alive. It refers to a copy of the table at 2, since the user may change that
-// table.
+// alive. It refers to a copy of the table at 2, because the user may change
+// that table.
 static BlasGemm *new_blas(lua_State *L, int workspace) {
   BlasGemm *g = gpulib_handle(L, 1, sizeof *g, MT_BLAS);
   static const char *const keep[] = {"A", "B", "D", "scale_A", "scale_B",

@@ -47,13 +47,13 @@ void buflib_grew(lua_State *L, size_t bytes) {
   if (kib >= 1024) lua_gc(L, LUA_GCSTEP, kib > 1 << 30 ? 1 << 30 : (int)kib);
 }
 
-// Number of the newest buffer of the process.
+// number of the process's newest buffer
 static atomic_uint_least64_t newest;
 
 uint64_t buflib_newest(void) { return atomic_load(&newest); }
 
-// Pushes a buffer without memory. If the buffer will use memory of another
-// buffer, the caller stores that one as uservalue 1.
+// Pushes a buffer without memory. If it will use another buffer's memory, the
+// caller stores that buffer as uservalue 1.
 static HostBuf *push_closed(lua_State *L) {
   HostBuf *b = lua_newuserdatauv(L, sizeof *b, 1);
   memset(b, 0, sizeof *b);
@@ -218,9 +218,9 @@ static int buffer_gc(lua_State *L) {
   return 0;
 }
 
-// b:close() frees the memory, except if a graph uses it. The garbage collector
-// frees memory that a GPU graph copies. If a graph of the simulator is being
-// recorded, the graph keeps the memory, and reuses it.
+// b:close() frees the memory, unless a graph uses it. The garbage collector
+// later frees memory that a GPU graph copies. If a graph of the simulator is
+// being recorded, the graph keeps the memory and reuses it.
 static int buffer_close(lua_State *L) {
   HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
   if (b->closed) return 0;
@@ -373,7 +373,7 @@ size_t buflib_addressed(lua_State *L) {
   return n;
 }
 
-// addressed_buffers() -> buffers whose address a script asked for
+// addressed_buffers() -> the buffers whose address a script requested
 static int l_addressed(lua_State *L) {
   buflib_addressed(L);
   return 1;
@@ -677,8 +677,8 @@ static int l_gemm_reference(lua_State *L) {
   return 1;
 }
 
-// Reads a row-major matrix of m rows and n columns: the buffer in field `name`
-// of the options. Returns false if there is none.
+// Reads a row-major matrix of m rows and n columns, whose buffer is in field
+// `name` of the options. Returns false if there is none.
 static bool opt_mat(lua_State *L, const char *name, size_t m, size_t n,
                     BulkMat *out) {
   if (lua_getfield(L, 7, name) == LUA_TNIL) {

@@ -11,7 +11,7 @@ HostBuf *buflib_new(lua_State *L, DType t, size_t count);
 HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count);
 HostBuf *buflib_check(lua_State *L, int idx);
 size_t buflib_count(lua_State *L, int idx);
-// Raises an error if `readonly`.
+// Raises the error that the memory cannot be written, if `readonly`.
 void buflib_check_writable(lua_State *L, bool readonly);
 // Returns n as a count of elements. Raises an error if no memory can hold that
 // many.
@@ -51,7 +51,7 @@ HostBuf *buflib_foreign(lua_State *L, DType t, size_t count, void *p);
 // Returns NULL if there is no memory.
 struct Shared *buflib_share(HostBuf *b);
 
-// Tells the garbage collector about memory that it does not manage.
+// Informs the garbage collector about memory that it does not manage.
 void buflib_grew(lua_State *L, size_t bytes);
 
 #endif

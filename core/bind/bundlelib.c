@@ -6,7 +6,7 @@
 #include "bind/buflib.h"
 #include "bind/laylib.h"
 
-// A walk over the words of an argument key, which appends a description of each
+// A walk over the words of an argument key. It appends a description of each
 // leaf to the list at stack index `list`.
 typedef struct Scan {
   lua_State *L;

@@ -27,7 +27,8 @@ typedef struct Closure {
   void *list;
   const Shared *shared;
 } Closure;
-enum { INSTRUCTIONS = 2 };  // index into Shared.counts
+// index into Shared.counts of the number of instructions
+enum { INSTRUCTIONS = 2 };
 
 static const Shared *shared_of(lua_State *L, int idx) {
   return ((const Closure *)lua_topointer(L, idx))->shared;
@@ -72,7 +73,7 @@ static int l_vm_made(lua_State *L) {
 #define TRIAL_MAX 64
 
 typedef struct Trial {
-  uintptr_t at[TRIAL_MAX];  // address that the hook saw at each instruction
+  uintptr_t at[TRIAL_MAX];  // address that the hook found at each instruction
   int n;
 } Trial;
 
@@ -87,7 +88,7 @@ static void trial_hook(lua_State *L, lua_Debug *ar) {
     t->at[t->n++] = (uintptr_t)bytecode_place(ar) - sizeof(uint32_t);
 }
 
-// Reports whether the addresses that the hook saw are those of n consecutive
+// Reports whether the addresses that the hook found are those of n consecutive
 // instructions, and whether the memory there contains the bytes of `code`.
 static bool walked(const Trial *t, const char *code, size_t n) {
   if ((size_t)t->n != n) return false;

@@ -118,7 +118,8 @@ static int l_fail(lua_State *L) {
   return luaL_error(L, "no error kind '%s'", kind);
 }
 
-// outside(): raises an error if a kernel is being traced.
+// outside(): raises an error if a kernel is being traced: the function may be
+// called only outside of kernels.
 static int l_outside(lua_State *L) {
   face_outside(L);
   return 0;

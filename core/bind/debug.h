@@ -6,10 +6,10 @@
 #include "bind/face.h"
 #include "watch/debugger.h"
 
-// Reads the debugger's options in the table at t. `debug` is a function that is
-// called at each stop of the run and returns the goal of the next stop. `goal`
-// is the goal of the first stop. Pushes the userdata that owns the debugger's
-// state. Without `debug`, pushes nil and returns NULL.
+// Starts the debugger with the options in the table at t. `debug` is a function
+// that is called at each stop of the run and returns the goal of the next stop.
+// `goal` is the goal of the first stop. Pushes the userdata that owns the
+// debugger's state. Without `debug`, pushes nil and returns NULL.
 SimDebug *debuglib_start(lua_State *L, int t, const Fn *fn);
 // Ends the debugger after the run. If the function `debug` raised an error,
 // raises it again.

@@ -27,8 +27,8 @@ typedef struct DebugBox {
   lua_State *L;
   const Fn *fn;
   int at;                  // stack index of this userdata
-  // failed: the function `debug` raised an error. looking: the function is
-  // running, and may examine the stop.
+  // failed: whether the function `debug` raised an error. looking: whether it
+  // is running, so that it may examine the stop.
   bool failed, looking;
 } DebugBox;
 

@@ -22,8 +22,8 @@ DevBuf *devlib_check(lua_State *L, int idx) {
 }
 
 // Creates a device buffer. If the pool has no block that fits, runs the garbage
-// collector first. Does so only if 1/64 of the GPU's memory was requested since
-// this function last ran the collector.
+// collector first, but only if 1/64 of the GPU's memory was requested since the
+// last such run.
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   DevBuf *b = gpulib_handle(L, gpu, sizeof *b, MT_DEVBUF);
   Gpu *g = b->own.gpu;
@@ -252,7 +252,7 @@ static size_t span_count(const Span *s) {
                   dtype_bits(s->t.type));
 }
 
-// How to copy: on which stream, and whether asynchronously.
+// How to copy: on which stream, and whether to wait for the end.
 typedef struct Way {
   GpuStream *stream;
   bool queued;  // asynchronous
@@ -388,7 +388,7 @@ static int tensor_to(lua_State *L) {
   Way way = way_of(L, 3);
   lua_settop(L, 3);
   if (lua_isnil(L, 2)) face_argerror(L, 2, "device");
-  Gpu *g = devlib_place(L, 2);  // the GPU or nil, at stack index 4
+  Gpu *g = devlib_place(L, 2);  // stack index 4: the GPU, or nil
   const TensorBox *b = tensorlib_box(L, 1);
   bool there = g ? b->dev && b->dev->own.gpu == g : b->host != NULL;
   if (there || t.space == SP_COORD) lua_pushvalue(L, 1);
@@ -405,8 +405,8 @@ static int tensor_clone(lua_State *L) {
   Span s = span_of(cx, L, 1);
   lua_settop(L, 2);
   if (s.dev) {
-    lua_getiuservalue(L, 1, 1);  // the buffer, at stack index 3
-    lua_getiuservalue(L, 3, 1);  // the buffer's GPU, at stack index 4
+    lua_getiuservalue(L, 1, 1);  // stack index 3: the buffer
+    lua_getiuservalue(L, 3, 1);  // stack index 4: the buffer's GPU
   } else {
     lua_pushnil(L), lua_pushnil(L);
     way.queued = false;
@@ -427,7 +427,8 @@ static void check_alike(Ctx *cx, lua_State *L, const Tensor *to,
   if (to->type != from->type)
     face_error(L, ERR_TYPE, "copy_from: %s cannot be copied to %s: convert it "
                "first", dtype_name(from->type), dtype_name(to->type));
-  Tup a = to->l.shape, b = from->l.shape;  // the shapes 4 and (4) match
+  // the shapes 4 and (4) count as equal
+  Tup a = to->l.shape, b = from->l.shape;
   if (!tup_eq(a, b) && !(tup_leaves(a) == 1 && tup_leaves(b) == 1 &&
                          dim_eq(tup_size(cx, a), tup_size(cx, b))))
     face_error(L, ERR_SHAPE, "copy_from: a tensor of shape %s cannot be copied "
@@ -512,8 +513,8 @@ static bool move_elements(lua_State *L, int to, int from, int stream) {
   return moved;
 }
 
-// Copies the tensor at 2 to the tensor at 1 one element at a time, since their
-// layouts differ or have gaps. The GPU of the result does this if possible,
+// Copies the tensor at 2 to the tensor at 1 one element at a time, because
+// their layouts differ or have gaps. The GPU of the result copies if possible,
 // else the host. `stream` is the stack index of the stream.
 static void copy_general(Ctx *cx, lua_State *L, const Span *to,
                          const Span *from, int stream, Way way) {
@@ -522,7 +523,7 @@ static void copy_general(Ctx *cx, lua_State *L, const Span *to,
   int at = lua_gettop(L) - 1;
   if (to->dev && (!from->dev || from->dev->own.gpu != to->dev->own.gpu)) {
     lua_getiuservalue(L, at, 1);
-    lua_getiuservalue(L, -1, 1);  // the GPU of the result
+    lua_getiuservalue(L, -1, 1);  // pushes the GPU of the result
     push_copy(cx, L, at + 1, at + 3, way);
     lua_replace(L, at + 1);
     lua_settop(L, at + 1);
@@ -579,7 +580,7 @@ static int tensor_copy_from(lua_State *L) {
 
 void devlib_set(lua_State *L, DevBuf *b, uint64_t bits) {
   int size = dtype_bits(b->t);
-  char some[192];  // a few whole elements
+  char some[192];  // buffer for a number of whole elements
   Why w;
   if (size >= 8) {
     must(L, devbuf_fill(b, 0, b->count, bits, size / 8, NULL, &w), &w);
@@ -611,7 +612,7 @@ void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
          &w);
     return;
   }
-  // Copy from a tensor that repeats one element, since its strides are 0.
+  // Copy from a tensor with strides of 0, which repeats one element.
   size_t leaves = tup_leaves(t->l.shape);
   Dim *stride = NEW(cx, Dim, leaves);
   for (size_t i = 0; i < leaves; i++) stride[i] = dim_int(cx, 0);

@@ -13,7 +13,7 @@
 enum { MOST_ARGS = 4 };
 
 typedef union Slot {
-  LayoutOperand o;  // its first field is a Layout, so that l aliases it
+  LayoutOperand o;  // a Layout is its first field, so that l aliases it
   Layout l;
   Tiler t;
   Tup p;
@@ -156,7 +156,7 @@ static void take(Ctx *cx, lua_State *L, char letter, int idx, Slot *a) {
   }
 }
 
-// Returns the stack index of the tensor argument, whose type letter is X.
+// Returns the stack index of the tensor argument, which has the type letter X.
 static int tensor_place(const char *t) { return (int)(strchr(t, 'X') - t) + 1; }
 
 static int push(lua_State *L, const FnRow *row, char letter, const Slot *x,
@@ -179,7 +179,8 @@ static int push(lua_State *L, const FnRow *row, char letter, const Slot *x,
 
 static void apply(Ctx *cx, const FnRow *row, const Slot *a, Slot *x) {
   switch (row->shape) {
-  case SHAPE_FACE: case SHAPE_NUMBERED: break;  // call() handles these shapes
+  // call() handles these shapes of functions
+  case SHAPE_FACE: case SHAPE_NUMBERED: break;
 #define APPLY(name, type, field, takes, from) \
   case SHAPE_##name: x->field = ((Fn_##name *)row->f) from; break;
   SHAPES(APPLY)
@@ -187,8 +188,8 @@ static void apply(Ctx *cx, const FnRow *row, const Slot *a, Slot *x) {
   }
 }
 
-// An operation on the layout of a tensor, argument a[0]. It is also applied to
-// the layout of the tensor's coordinates.
+// An operation on the layout of a tensor, argument a[0], that is also applied
+// to the layout of the tensor's coordinates.
 typedef struct Applied {
   const FnRow *row;
   Slot *a;

@@ -23,7 +23,7 @@ static const struct TypeRow {
   {DT_BF16, DL_BFLOAT, 16}, {DT_E4M3, DL_E4M3FN, 8}, {DT_E5M2, DL_E5M2, 8},
   {DT_UE8M0, DL_E8M0FNU, 8}, {DT_E2M3, DL_E2M3FN, 6}, {DT_E3M2, DL_E3M2FN, 6},
   {DT_E2M1, DL_E2M1FN, 4}, {DT_I4, DL_INT, 4}, {DT_U4, DL_UINT, 4},
-  // only exports use this row: an imported f32 matches a row above
+  // only for exports: for imports, a row above matches f32
   {DT_TF32, DL_FLOAT, 32}};
 
 enum { TYPES = sizeof types / sizeof *types };
@@ -35,8 +35,8 @@ static const char *const codes[] = {
   "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn",
   "float6_e3m2fn", "float4_e2m1fn"};
 
-// Returns our type for an element type of another library, or raises an error
-// that names it.
+// Returns the DType of an element type of another library, or raises an error
+// that names the type.
 static DType type_of(lua_State *L, DLDataType d) {
   for (int i = 0; d.lanes == 1 && i < TYPES; i++)
     if (types[i].code == d.code && types[i].bits == d.bits) return types[i].t;
@@ -68,7 +68,7 @@ static DLDataType type_out(lua_State *L, DType t) {
 
 // ---- import ----
 
-// A tensor of another library with its owner, in either form.
+// A tensor of another library and its owner, in either form (versioned or not).
 typedef struct Given {
   const DLTensor *t;
   bool versioned, readonly, padded;
@@ -87,7 +87,7 @@ void dlpacklib_release(void *p, size_t bytes) {
   if (m->deleter) m->deleter(m);
 }
 
-// Returns the pointer at idx, light userdata: a script cannot make one.
+// Returns the pointer at idx, light userdata, which scripts cannot create.
 static void *check_pointer(lua_State *L, int idx) {
   void *p = lua_islightuserdata(L, idx) ? lua_touserdata(L, idx) : NULL;
   if (!p) face_argerror(L, idx, "pointer to a managed tensor of DLPack");
@@ -178,8 +178,8 @@ static Layout layout_from(Ctx *cx, const DLTensor *t, const int64_t *stride) {
 }
 
 // Pushes t on a buffer of `count` elements at `p`, on the device of the given
-// tensor, whose owner the buffer becomes. If this raises an error, the owner
-// stays.
+// tensor. The buffer takes over the ownership of that tensor, unless an error
+// is raised.
 static void push_on(lua_State *L, const Given *g, const Tensor *t, size_t count,
                     char *p) {
   int kind = g->t->device.kind;
@@ -255,8 +255,8 @@ static void split_pairs(Ctx *cx, lua_State *L, DLTensor *d, int64_t *stride) {
   d->strides = stride;
 }
 
-// Returns the alignment that kernels may assume of an address. There are few
-// alignments, since each one needs a program of its own.
+// Returns the alignment that kernels may assume of an address. Only a few
+// alignments are possible, because each one needs another program.
 static int64_t alignment(uintptr_t at) {
   uintptr_t a = at ? at & -at : HOSTBUF_ALIGN;
   return a >= 64 ? 64 : a >= 16 ? 16 : (int64_t)a;
@@ -304,7 +304,7 @@ static int l_from_dlpack(lua_State *L) {
 
 // ---- export ----
 
-// A managed tensor of either form that this library makes.
+// A managed tensor, of either form, that this library creates.
 typedef struct Made {
   union {
     DLManagedTensor old;

@@ -10,7 +10,7 @@
 #include "ir/opaque.h"
 
 // Raises an error about a traced boolean, or vector of booleans, that nothing
-// uses or that Lua tested. src is its line, an index into Fn.src.
+// uses or that Lua tested. src is the boolean's line, an index into Fn.src.
 static _Noreturn void unused_error(Ctx *cx, lua_State *L, uint32_t src,
                                    const char *what) {
   const Src *s = &ir_fn(cx)->src.p[src];

@@ -56,9 +56,10 @@ static Ref amount_of(const Fn *fn, const Ins *i) {
   return r;
 }
 
-// mbar_of returns the memory object of i's mbarrier operand, and whether this
-// is i's first operand. map_of returns the operand of a copy that is the
-// address of its tensor map in memory. Both return 0 if there is none.
+// mbar_of returns the memory object of the mbarrier that is an operand of i,
+// and whether the operand is i's first. map_of returns the operand of a copy
+// that is the address of its tensor map in memory. Both return 0 if there is
+// none.
 static Ref mbar_of(const Fn *fn, const Ins *i, bool *first) {
   Operand o;
   *first = true;
@@ -89,7 +90,7 @@ static const char *role_of(const Operand *o) {
 typedef struct RoleOperand {
   Operand o;
   const char *name;
-  Ref v;  // value of the operand; its offset if the operand is a memory object
+  Ref v;  // value of the operand; for a memory object, its offset
   uint32_t at;   // index of v among the instruction's operands
   uint32_t next;
 } RoleOperand;
@@ -140,7 +141,7 @@ static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
   lua_setfield(L, -2, "operands");
 }
 
-// Sets the fields of an instruction that depend on its operation: see
+// Sets those fields of an instruction that depend on its operation: see
 // sim_sites.
 static void set_words(lua_State *L, const Fn *fn, const Ins *i) {
   bool first;
@@ -612,7 +613,7 @@ static bool has_value(const Fn *fn, const SimEdit *e) {
     if (o.kind == OPERAND_MEM && at++ == e->operand) object = o.ref;
     if (at == e->operand) was = o.kind == OPERAND_MEM ? o.off : o.ref;
   }
-  if (object) {  // the operand is a memory object
+  if (object) {  // if the operand is a memory object
     const Mem *m = ir_memof(fn, object);
     return e->from == FROM_REF && !e->nstep && e->mem && e->mem < fn->ins.n &&
            ir_is_mem(fn, e->mem) && ir_memof(fn, e->mem)->space == m->space &&
@@ -656,7 +657,7 @@ static Op find_step(const char *name) {
 }
 
 // Reads the steps by which a patch computes a replacement: steps = {{op,
-// number}, {op, number, flip = true}, {op, with = ref}, ...}
+// number}, {op, number, flip = true}, {op, with = ref}, ...}.
 static void get_steps(lua_State *L, int t, SimEdit *e) {
   if (lua_getfield(L, t, "steps") != LUA_TTABLE) {
     lua_pop(L, 1);
@@ -735,8 +736,8 @@ size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
   return n;
 }
 
-// Returns the instruction `was` as the patch changes it, or NOP if the patch
-// drops it. Raises an error if the patch inserts an instruction.
+// Returns the instruction `was` as the patch changes it; NOP: the patch drops
+// it. Raises an error if the patch inserts an instruction.
 static Ins edited(lua_State *L, const Ins *was, const SimEdit *e) {
   Ins i = *was;
   unsigned shift = hint_field(HINT_SEM)->shift;

@@ -14,11 +14,10 @@ static size_t folder_length(const char *src) {
   return end ? (size_t)(end - src) + 1 : 0;
 }
 
-// Reports whether the chunk src belongs to a library. Error messages do not
-// name lines of libraries. A chunk belongs to a library if it is a kernel that
-// comes with the program or a rock. Unless caller is NULL, a file in the folder
-// of the chunk `caller` also belongs to a library, as does the file FOLDER.lua
-// next to this folder.
+// Reports whether the chunk src belongs to a library, whose lines error
+// messages do not name. Kernels that come with the program or a rock belong to
+// one. Unless `caller` is NULL, so do files in the folder of the chunk
+// `caller`, and the file FOLDER.lua next to this folder.
 static bool is_library(const char *src, const char *caller) {
   if (strncmp(src, "=[kernels.", 10) == 0) return true;
   if (src[0] == '@' && strstr(src, "lua/5.4/kernels/")) return true;
@@ -65,7 +64,7 @@ static void push_kinded(lua_State *L, ErrKind kind, const char *msg) {
   lua_concat(L, 2);
 }
 
-// Raises the error msg. Precedes it by the position on top of the stack.
+// Raises the error msg, with the position on top of the stack before it.
 static _Noreturn void raise_kinded(lua_State *L, ErrKind kind,
                                    const char *msg) {
   push_kinded(L, kind, msg);
@@ -88,8 +87,8 @@ static bool of_a_call(ErrKind kind) {
   }
 }
 
-// Skips an operation's name at the start of msg, as in "composition: ". The
-// operation may be a step of the function that the user called.
+// Skips the name of an operation at the start of msg, as in "composition: ".
+// The operation may be a step of the function that the user called.
 static const char *after_operation(lua_State *L, const char *msg) {
   size_t n = strspn(msg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                          "_0123456789");

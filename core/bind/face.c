@@ -23,9 +23,9 @@ Ctx *face_state(lua_State *L) {
 
 // ---- user functions ----
 
-// Reports whether src is the path of a file of lua/cutelua/ROOM/. Checks the
-// names of rooms, too: a folder lua may contain a clone named cutelua, which
-// has users' scripts.
+// Reports whether src is the path of a file of lua/cutelua/ROOM/. Compares the
+// names of rooms, too, because a folder lua may contain a clone named cutelua,
+// which has users' scripts.
 static bool workshop_source(const char *src) {
   const char *at = strstr(src, "lua/cutelua/");
   if (!at && !(at = strstr(src, "lua/5.4/cutelua/"))) return false;

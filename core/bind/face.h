@@ -2,9 +2,9 @@
 // show.c, error.c, context.c and arglib.c, and to files for one kind of value.
 //
 // A binding is a lua_CFunction whose upvalue 1 is the Ctx (set by
-// face_setfuncs). It starts with `Ctx *cx = face_enter(L)`, which stores L in
-// cx and empties cx->scratch. Calling a Lua function may call other bindings,
-// which also empty scratch.
+// face_setfuncs). The binding starts with `Ctx *cx = face_enter(L)`, which
+// stores L in cx and empties cx->scratch. A Lua function that it calls may call
+// other bindings, which empty scratch, too.
 #ifndef CUTE_FACE_H
 #define CUTE_FACE_H
 
@@ -68,17 +68,18 @@ void dispatch_open(lua_State *L);
 // Creates the context of a Lua state (context.c).
 void context_new(lua_State *L);
 Ctx *face_enter(lua_State *L);
-// Returns the context as face_enter does, but keeps scratch: for metamethods
-// such as __index and __gc.
+// Returns the context like face_enter, but keeps scratch: for metamethods such
+// as __index and __gc.
 Ctx *face_ctx(lua_State *L);
-// Does what face_ctx does, for functions whose upvalue 1 is not the Ctx.
+// Returns the context like face_ctx, for functions whose upvalue 1 is not the
+// Ctx.
 Ctx *face_state(lua_State *L);
 
 // Stores functions in the table on top, each with the Ctx as upvalue 1. A name
 // with parameters, such as "size(layout, modes...)", makes a function public
 // (public.h).
 void face_setfuncs(lua_State *L, const luaL_Reg *regs);
-// Stores the functions that rows describe (row.h), as face_setfuncs does.
+// Stores the functions that rows (row.h) describe, like face_setfuncs.
 struct FnRow;
 void face_setrows(lua_State *L, const struct FnRow *rows);
 // Creates the metatable `tname` with these functions, and leaves it on top.
@@ -102,8 +103,8 @@ const char *face_meant(lua_State *L, const Nearest *n);
 void face_check_options(lua_State *L, int idx, const char *names);
 
 // Raises the error "file:line: msg [kind]". The position is that of the
-// innermost Lua function that is not cutelua's own (lua/cute, "=[cute...]").
-// The kind follows the first line of the message.
+// innermost Lua function that is not cutelua's own (lua/cute, "=[cute...]"). "
+// [kind]" is appended to the first line of the message.
 _Noreturn void face_error(lua_State *L, ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(3, 4);
 // Raises an error like face_error, with msg unchanged. If a library raises the
@@ -182,7 +183,7 @@ bool face_where(lua_State *L, char src[512], int *line, lua_Debug *ar);
 // Writes the line that the innermost user function executes, as "file.lua:31".
 // Returns false if it is not in a file.
 bool face_line(lua_State *L, char out[64]);
-// Whether the chunk is a Lua file of cutelua.
+// Reports whether the chunk is a Lua file of cutelua.
 bool face_own_source(const char *src);
 
 // face_test returns the userdata at idx if its metatable is `tname`, else NULL.
@@ -250,16 +251,15 @@ Fn *face_tracing(Ctx *cx, lua_State *L, const char *what);
 // Raises an error if a kernel is being traced.
 void face_outside(lua_State *L);
 
-// The userdata MT_FN of a traced function.
+// The userdata MT_FN: a traced function.
 typedef struct FnBox {
   Fn fn;
   int returned;  // last line of the kernel, if the kernel returns traced values
   bool known;    // whether bytecode.c can read this Lua's instructions
-  // If `known`: the address after the bytecode instruction that the script
-  // executes.
+  // if `known`: address after the current bytecode instruction of the script
   const void *at;
   int ptx_sm;      // target of the PTX that the kernel runs; 0: none
-  bool ptx_only;   // whether the PTX runs on no later target
+  bool ptx_only;   // whether later targets cannot run the PTX
 } FnBox;
 Fn *face_check_fn(lua_State *L, int idx);
 // Sets two fields of the table on top: the file and the line of entry src of
@@ -273,12 +273,12 @@ void face_set_place(lua_State *L, const Fn *fn, const char *file,
 void face_push_tensor(lua_State *L, const Tensor *t, int owner);
 bool face_test_tensor(lua_State *L, int idx, Tensor *t);
 Tensor face_check_tensor(lua_State *L, int idx);
-// Returns the tensor at idx, or NULL if there is no tensor. Does not check that
-// the tensor can be used at the current point of a trace.
+// Returns the tensor at idx, or NULL if there is none. Does not check that the
+// tensor can be used at the current point of a trace.
 const Tensor *face_peek_tensor(lua_State *L, int idx);
-// Returns the tensor at idx. Returns NULL if there is no tensor, or if it
-// cannot be used here, since it belongs to another kernel or a region that has
-// ended.
+// Returns the tensor at idx. Returns NULL if there is none, or if the tensor
+// cannot be used here, because it belongs to another kernel or to a region that
+// has ended.
 const Tensor *face_live_tensor(lua_State *L, int idx);
 // intrinlib.c: returns the flags HINT_PREFETCH for the field
 // level_prefetch_size of the table at idx, such as "size_128b".

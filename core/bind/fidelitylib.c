@@ -13,7 +13,7 @@
 typedef struct Entry {
   const Fn *fn;
   uint32_t src;
-  // name of the operation; "" stands for all operations that are exact
+  // name of the operation; "" stands for all exact operations
   const char *op;
   Fidelity how;
   Agreement agree;

@@ -12,7 +12,7 @@ const AtomBox *fields_slice(Ctx *cx, lua_State *L, int idx, Dim *thr) {
   // Raises an error if the thread is a traced value of another kernel.
   face_test_dim(cx, L, -1, thr);
   lua_getiuservalue(L, idx, 1);
-  // The slice keeps the tiled operation alive.
+  // the slice keeps the tiled operation alive
   const AtomBox *b = lua_touserdata(L, -1);
   lua_pop(L, 2);
   return b;
@@ -84,7 +84,8 @@ static bool mma_field(Ctx *cx, lua_State *L, const AtomBox *b, const char *k) {
     Dim n[3] = {dim_int(cx, row->m), dim_int(cx, row->n),
                 dim_int(cx, row->k)};
     face_push_tup(L, tup_of(cx, n, 3));
-  } else if (strcmp(k, "value_bits") == 0) {  // bits of a value of D, A, B, C
+  // number of bits of a value of D, A, B, C
+  } else if (strcmp(k, "value_bits") == 0) {
     lua_createtable(L, 4, 0);
     for (int i = 0; i < 4; i++) {
       lua_pushinteger(L, row->bits[i]);
@@ -147,7 +148,7 @@ static const AtomBox *check_box(lua_State *L, int idx) {
   return b ? b : face_check(L, idx, MT_TILED, "atom or tiled operation");
 }
 
-// Raises the error that there is no field k. If only a slice has a method of
+// Raises the error that there is no field k. If only slices have a method of
 // this name, says so.
 static _Noreturn void no_field(lua_State *L, const char *k, bool mma) {
   const char *of = mma ? "partition_A partition_B partition_C partition_E"

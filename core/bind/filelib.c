@@ -55,9 +55,9 @@ static int failed(lua_State *L, int e) {
 
 // ---- reading ----
 
-// Resolves the symbolic links in a path. If a link belongs to another user
-// (except root), or is broken, sets errno and returns false. The reason is that
-// another user's link could lead to any file of this user.
+// Resolves the symbolic links in a path. If a link is broken or belongs to
+// another user (except root), sets errno and returns false, because another
+// user's link could lead to any file of this user.
 static bool resolve(const char *path, char out[PATH_MAX]) {
   struct stat st;
   if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
@@ -157,8 +157,8 @@ static int l_folder_names(lua_State *L) {
 
 typedef struct Aside { char s[PATH_MAX + 32]; } Aside;
 
-// Writes the next of 8 random names for a file next to the target. Returns
-// false after the last one. A name may already exist.
+// Writes the next of 8 random names for a file next to the target. The name may
+// already exist. Returns false after the last one.
 static bool next_aside(Aside *a, const char *target, uint64_t *seed, int *n) {
   if (!*n) *seed = base_nanotime() ^ (uint64_t)getpid() << 32;
   snprintf(a->s, sizeof a->s, "%s.%016llx.new", target,

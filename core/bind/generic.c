@@ -1,5 +1,5 @@
 // Public functions with implementations for several kinds of arguments, and
-// functions that are also methods. The tables below list each function once.
+// functions that are also methods. Each function is in one of the tables below.
 #include "bind/row.h"
 
 #include "bind/laylib.h"

@@ -1,7 +1,6 @@
-// Lua bindings of the GPU: streams, events, kernels, prepared launches. A
-// request that the driver may not be able to fulfil (for a GPU, a buffer,
-// information) returns nil, message. An action that fails (a launch, a copy, a
-// wait) raises an error, as misuse does.
+// Lua bindings of the GPU: streams, events, kernels, prepared launches. A query
+// that may fail (for a GPU, a buffer, information) returns nil, message. An
+// action that fails (a launch, a copy, a wait) raises an error, as misuse does.
 #include "bind/gpulib.h"
 #include "bind/tma.h"
 
@@ -13,8 +12,8 @@
 #define MAX_ARGS 1024  // maximum number of arguments of a kernel
 // ---- the device ----
 
-// gpu_open([ordinal]) -> the GPU with this number, always the same object |
-// nil, message
+// gpu_open([ordinal]) -> the GPU with this number | nil, message. Repeated
+// calls return the same object.
 static int l_gpu_open(lua_State *L) {
   lua_Integer n = face_optint(L, 1, 0);
   Why w;
@@ -311,7 +310,8 @@ static int fn_close(lua_State *L) {
   return 0;
 }
 
-// f:usable() -> whether the kernel is neither closed nor lost with its context.
+// f:usable() -> whether the kernel is neither closed nor lost with its CUDA
+// context.
 static int fn_usable(lua_State *L) {
   const GpuFn *f = check_kernel(L, 1);
   lua_pushboolean(L, gpu_owns(&f->own));
@@ -494,7 +494,7 @@ static int fn_prepare(lua_State *L) {
   Why w;
   if (!gpu_usable(&f->own, "kernel", &w))
     return gpulib_failed(L, &w);
-  GpuLaunch *l = new_prepared(L, f);  // at stack index 5
+  GpuLaunch *l = new_prepared(L, f);  // stack index 5: the launch
   l->fn = f;
   get_extents(L, "grid", l->grid, 0);
   get_extents(L, "block", l->block, 0);
@@ -520,8 +520,8 @@ static int fn_prepare(lua_State *L) {
   return gpulaunch_prepare(l, &w) ? 1 : gpulib_failed(L, &w);
 }
 
-// Launches the prepared launch at 1 n times, on the stream at `at` or, if there
-// is none, on its own.
+// Launches the prepared launch at 1 n times, on the stream at index `at` or, if
+// that is nil, on its own stream.
 static int launch_on(lua_State *L, int n, int at) {
   const GpuLaunch *l = face_checkudata(L, 1, MT_LAUNCH);
   const GpuStream *stream = gpulib_stream(L, at);
@@ -597,7 +597,7 @@ static int l_driver_tensor_map(lua_State *L) {
 static const struct Handle {
   const char *name;
   lua_CFunction close;
-  luaL_Reg methods[24];  // the last one is followed by a NULL name
+  luaL_Reg methods[24];  // a row with the name NULL ends the list
 } handles[] = {
   {MT_GPU, NULL, {
     {"info()", gpu_info}, {"alive()", gpu_alive}, {"sync()", gpu_l_sync},

@@ -15,8 +15,8 @@
 
 // Returns nil, message for a failure w. If w is misuse, raises an error.
 int gpulib_failed(lua_State *L, const Why *w);
-// Returns true if `ok`, else raises the error w. For calls whose result a
-// script usually ignores.
+// Returns true if `ok`, else raises the error w: for calls whose result scripts
+// usually ignore.
 int gpulib_done(lua_State *L, bool ok, const Why *w);
 
 Gpu *gpulib_check(lua_State *L, int idx);
@@ -45,8 +45,8 @@ void gpulib_ran(lua_State *L, Gpu *g, const char *who);
 // the graph. Does not keep buffers of g: the graph owns their memory, and can
 // reuse it when a buffer is dropped.
 void gpulib_keep(lua_State *L, const Gpu *g, int idx);
-// If a graph of g is being captured, keeps the stream at idx, which joins the
-// capture, alive until the capture ends.
+// If a graph of g is being captured, the stream at idx joins the capture: keeps
+// it alive until the capture ends.
 void gpulib_joins(lua_State *L, const Gpu *g, int idx);
 // Writes and returns the GPU's name, "gpu" or "gpu:1".
 const char *gpulib_name(const Gpu *g, char name[16]);
@@ -63,7 +63,7 @@ Gpu *devlib_place(lua_State *L, int idx);
 void devlib_move(Ctx *cx, lua_State *L, int idx, int gpu);
 // Pushes the name of the device of the tensor at idx.
 void devlib_push_device(lua_State *L, int idx);
-// Raises an error: a graph can copy only pinned host memory.
+// Raises the error that a graph can copy only pinned host memory.
 void devlib_refuse_copy(lua_State *L);
 // Sets all elements of b to the value with these bits.
 void devlib_set(lua_State *L, DevBuf *b, uint64_t bits);
@@ -80,7 +80,7 @@ extern const luaL_Reg devlib_methods[];  // methods of tensors (devlib.c)
 extern const luaL_Reg dlpacklib_methods[];
 int dlpacklib_stream(lua_State *L);
 
-// blaslib.c: methods of a GPU, and of products
+// blaslib.c: methods of GPUs and of products
 int blaslib_cublas(lua_State *L);
 int blaslib_cublaslt(lua_State *L);
 int blaslib_first(lua_State *L);
@@ -90,8 +90,8 @@ int blaslib_run_n(lua_State *L);
 int blaslib_close(lua_State *L);
 
 // recordlib.c: if a graph of the simulator is being recorded, records this call
-// with its arguments and returns true. In this case, the caller must not
-// execute the call.
+// with its arguments and returns true. The caller must then not execute the
+// call.
 bool recordlib_recorded(lua_State *L);
 bool recordlib_recording(lua_State *L);
 // Keeps the closed buffer at idx for the calls recorded so far. If `spare`,

@@ -70,12 +70,12 @@ static int l_update(lua_State *L) {
   GpuGraph *x = check_graph(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);
   lua_settop(L, 2);
-  lua_pushnil(L);            // index 3: no stream
-  lua_getiuservalue(L, 1, 1);  // index 4: the GPU
-  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // index 5: y
+  lua_pushnil(L);            // stack index 3: nil, because no stream is given
+  lua_getiuservalue(L, 1, 1);  // stack index 4: the GPU
+  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // stack index 5: y
   *x = *y, *y = was;
   lua_getiuservalue(L, 5, 2);
-  lua_setiuservalue(L, 1, 2);  // objects that the new graph keeps alive
+  lua_setiuservalue(L, 1, 2);  // the objects that the new graph keeps alive
   graph_close(y);
   lua_settop(L, 1);
   return 1;

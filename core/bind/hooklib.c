@@ -1,8 +1,8 @@
 // The debug hook of a trace. At each line and return, it names traced values
-// after the local variables that hold them. It keeps what it finds out about a
-// function, for the function's next line. At each bytecode instruction, it
-// detects `==`, `~=` and `t[k]` with traced values, for which Lua calls no
-// metamethod. It examines only operands, not names or source text.
+// after the local variables that hold them, and keeps its findings about a
+// function for the next line. At each bytecode instruction, it detects `==`,
+// `~=` and `t[k]` with traced values, for which Lua calls no metamethod. It
+// examines only operands, not names or source text.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ typedef struct Hook {
   const void *func;
   const void *skip;  // function of cutelua that ran last; its lines are ignored
   int named;         // number of locals that are already named
-  int line;          // line of the function that runs now
+  int line;          // the current line of the running function
   bool counts;       // whether the hook examines Lua instructions
   bool notes;        // whether to record writes to tables
   bool records;  // whether to call TRACE_STATE.record before each source line
@@ -106,8 +106,8 @@ static void name_array(lua_State *L, Ctx *cx, const char *name) {
   lua_pop(L, 1);
 }
 
-// Names the mbarriers in the arrays of the pipeline on top: those of pipe.full
-// become pipe_full.
+// Names the mbarriers in the arrays of the pipeline on top, for example
+// pipe_full for pipe.full.
 static void name_arrays(lua_State *L, Ctx *cx, const char *name) {
   static const struct { const char *field, *suffix; } parts[] = {
     {"full", "_full"}, {"empty", "_empty"}, {"array", ""}};
@@ -175,8 +175,8 @@ static bool is_traced(lua_State *L, int idx) {
   return var;
 }
 
-// Returns "the traced value 'k'" for the value at idx, named as the local
-// `name` or, if that is NULL, as in the IR.
+// Returns "the traced value 'k'" for the value at idx. The name is that of the
+// local `name` or, if it is NULL, the name in the IR.
 static const char *say_traced(lua_State *L, Ctx *cx, const char *name,
                               int idx) {
   const Value *v = trace_value(L, idx);
@@ -188,8 +188,8 @@ static const char *say_traced(lua_State *L, Ctx *cx, const char *name,
               : lua_pushliteral(L, "a traced value");
 }
 
-// Reports whether the running function is a user's. Sets the source and line of
-// ar.
+// Reports whether the running function is a user's. Fills in the source and
+// line of ar.
 static bool of_user(lua_State *L, lua_Debug *ar) {
   lua_getinfo(L, "Sl", ar);
   return !face_own_source(ar->source);
@@ -274,8 +274,7 @@ static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
 
 // Checks a call that passes all results of an inner call as its last arguments,
 // from register `first` on. Raises an error if the called function would ignore
-// some of these results (TRACE_STATE.surplus). The inner call's function is on
-// top.
+// some of them (TRACE_STATE.surplus). The inner call's function is on top.
 static void check_spread(lua_State *L, lua_Debug *ar, int first) {
   VmIns next = bytecode_behind(ar);
   if ((next.op != VM_CALL && next.op != VM_TAILCALL) || next.b) return;
@@ -289,8 +288,8 @@ static void check_spread(lua_State *L, lua_Debug *ar, int first) {
   if (!lua_isnil(L, -1) && of_user(L, ar)) raise_here(L, ar, ERR_ARG);
 }
 
-// Handles a call whose results, any number of them, become the last arguments
-// of an outer call. The outer call is in this function or, if this is a tail
+// Handles an inner call whose results, any number of them, become the last
+// arguments of an outer call. The outer call is in this function or, for a tail
 // call, in the caller.
 static void see_spread(lua_State *L, lua_Debug *ar, VmIns in) {
   lua_Debug up;
@@ -316,7 +315,7 @@ static int hook_mask(const Hook *h) {
 // The hook that runs after an instruction that creates a table. Before the next
 // instruction, records the new table and restores the usual hook.
 static void hook_born(lua_State *L, lua_Debug *ar) {
-  // The register does not have the table yet if a line event comes first.
+  // If a line event comes first, the register does not have the table yet.
   if (ar->event != LUA_HOOKCOUNT) {
     hooklib_event(L, ar);
     return;
@@ -335,9 +334,8 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
 }
 
 // Calls TRACE_STATE.truth to find out whether Lua may test the traced value on
-// top. If not, returns false with the message on top. For each test and each
-// instruction that creates values, TRACE_STATE.truth is called only once, not
-// in every pass of a loop.
+// top. If not, returns false with the message on top. Calls it once for each
+// test and each instruction that creates values, not in every pass of a loop.
 static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
                      const Value *v) {
   if (h->tested == bytecode_place(ar) && h->made == v->made) return h->sound;
@@ -352,8 +350,8 @@ static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
 }
 
 // Handles a test of a register, as by `if`. Raises an error for a traced
-// number, which is always true in Lua. Notes the line for a boolean: if nothing
-// else uses the boolean, the end of the trace raises an error.
+// number, which is always true in Lua. For a boolean, notes the line: if
+// nothing else uses the boolean, the end of the trace raises an error.
 static void see_test(lua_State *L, Hook *h, lua_Debug *ar, VmIns in) {
   int reg = in.op == VM_TEST ? in.a : in.b;
   bytecode_register(L, ar, reg);
@@ -563,8 +561,8 @@ static void push_lines(lua_State *L, const char *source) {
   }
 }
 
-// Prepares the hook for another function than before. The hook's userdata is at
-// stack index `at`.
+// Prepares the hook for a change of the running function. The hook's userdata
+// is at stack index `at`.
 static void enter_function(lua_State *L, Hook *h, int at, lua_Debug *ar,
                            const void *func) {
   lua_getinfo(L, "S", ar);

@@ -14,7 +14,7 @@
 static HostBuf *buffer_of(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   lua_getiuservalue(L, idx, 1);
-  // The tensor keeps the buffer alive.
+  // the tensor keeps the buffer alive
   HostBuf *b = face_test(L, -1, MT_BUFFER);
   bool gpu = !b && face_test(L, -1, MT_DEVBUF);
   lua_pop(L, 1);
@@ -96,7 +96,7 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
     size_t first = host_index(cx, L, b, t, t->off);
     host_index(cx, L, b, t, dim_add(cx, t->off, dim_int(cx, n - 1)));
     bulk_fill(t->type, b->p, first, (size_t)n, bits);
-  // The first pass checks all elements, the second one writes them.
+  // The first pass checks all elements, and the second pass writes them.
   } else {
     for (int write = 0; write < 2; write++)
       for (int64_t i = 0; i < n; i++) {
@@ -109,7 +109,7 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
 
 // ---- constructors ----
 
-// Returns a host tensor with layout l that has no memory yet. *n is the number
+// Returns a host tensor with layout l, still without memory. *n is the number
 // of elements that its memory needs.
 static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
                          size_t *n) {
@@ -130,7 +130,7 @@ static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
   return dim_is(below, 0) ? t : tensor_offset(cx, t, below);
 }
 
-// Where to allocate a new tensor.
+// The device on which to allocate a new tensor.
 typedef struct Place {
   Gpu *gpu;     // the GPU, or NULL for the host
   int at;       // stack index of the GPU's object
@@ -178,16 +178,16 @@ static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
   return b;
 }
 
-// Pushes a new tensor on the device that the options at opts name. All its
-// elements have the value *bits; NULL: they are undefined.
+// Pushes a new tensor on the device that the options at opts name. All elements
+// have the value *bits; if bits is NULL, they are undefined.
 static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
                        const uint64_t *bits) {
   Place p = place_of(L, opts);
   if (!p.gpu) {
     HostBuf *b = push_host(cx, L, type, l, p.pinned, p.sim);
     if (!bits) return 1;
-    // A new buffer has zeros already. A graph that reuses memory fills it in
-    // each launch.
+    // A new buffer already has zeros. A graph that reuses memory must fill it
+    // in each launch.
     if (*bits && b->raw) bulk_fill(type, b->p, 0, b->count, *bits);
     b->defined = true;
     if (p.named && recordlib_recording(L)) {
@@ -301,10 +301,9 @@ static int l_manual_seed(lua_State *L) {
   return 0;
 }
 
-// Pushes a tensor of random elements. Its shape is the Lua argument at stack
-// index `at`, its type the next argument, and its options the argument after
-// that. The numbers are drawn on the host, so that they are the same for each
-// device.
+// Pushes a tensor of random elements. The Lua arguments from stack index `at`
+// on are its shape, its type and its options. The numbers are drawn on the
+// host, so that they do not depend on the device.
 static int push_random(lua_State *L, int at, char how) {
   Ctx *cx = face_enter(L);
   Layout l = check_layout(cx, L, at);

@@ -29,7 +29,7 @@ typedef struct Stop {
   lua_State *volatile running;
   volatile sig_atomic_t raised;  // number of errors raised, up to 2
   int grace;                     // remaining instructions of the grace period
-  // A hook that debug.sethook set, while no interrupt_call is active.
+  // hook that debug.sethook set while no interrupt_call was active
   lua_Hook hook;
   int mask, count;
 } Stop;
@@ -51,7 +51,7 @@ static void arm(lua_State *L) {
 }
 
 static void stop_hook(lua_State *L, lua_Debug *ar) {
-  // Ctrl-C was handled elsewhere while this coroutine was suspended.
+  // Ctrl-C was handled while this coroutine was suspended.
   if (!signals_asked) {
     lua_sethook(L, NULL, 0, 0);
     return;
@@ -117,9 +117,9 @@ void interrupt_answered(void) { signals_asked = stop.raised = 0; }
 
 // ---- calls ----
 
-// Removes a hook that debug.sethook set from L after a call, since nothing
+// Removes a hook that debug.sethook set from L after a call, because nothing
 // would catch an error that the hook raised. If `keep`, stores the hook in
-// stop.hook for the next call; otherwise (the call failed) drops it.
+// stop.hook for the next call. Otherwise (the call failed) drops it.
 static void park_hook(lua_State *L, bool keep) {
   lua_Hook f = lua_gethook(L);
   if (!keep || f == stop_hook) f = NULL;

@@ -6,11 +6,11 @@
 
 #include <lua.h>
 
-// Does what lua_sethook does, but keeps the hook of a Ctrl-C that is not
+// Sets a hook like lua_sethook, but keeps the hook of a Ctrl-C that is not
 // handled yet, and the hook of a budget (limit.h).
 void interrupt_sethook(lua_State *L, lua_Hook f, int mask, int count);
 
-// interrupt_watch counts Ctrl-C in signals_asked from now on, and raises no
+// interrupt_watch makes Ctrl-C count in signals_asked from now on. It raises no
 // error outside of interrupt_call, because the prompt handles Ctrl-C itself
 // while it waits for a key. interrupt_answered resets the count.
 void interrupt_watch(void);
@@ -19,7 +19,8 @@ void interrupt_answered(void);
 // call(f, handler, ...): calls f(...) as xpcall does. Ctrl-C raises the error
 // "interrupted" in f.
 int interrupt_call(lua_State *L);
-// Replaces coroutine.resume and coroutine.wrap, as described above.
+// Replaces coroutine.resume and coroutine.wrap by versions that record which
+// coroutine runs.
 void interrupt_open(lua_State *L);
 
 #endif

@@ -168,10 +168,10 @@ static int l_access_load(lua_State *L) {
 
 enum { MOST_LOADS = 64 };
 
-// loads(y, tensor): returns a list of the loads of single elements of the
-// tensor's memory on which the value y depends. Each has three entries: the
-// element, its offset from the tensor's iterator, and a number by which equal
-// offsets are recognized.
+// loads(y, tensor) -> a list of the loads of single elements of the tensor's
+// memory on which the value y depends. Each load has three entries: the
+// element, its offset from the tensor's iterator, and a number that is equal
+// for equal offsets.
 static int l_loads(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "loads");
@@ -248,7 +248,7 @@ static Ref take_peer(Ctx *cx, Place *p) {
   Ref rank = i->a[1];
   Ins own = *ir_get(fn, i->a[0]);
   p->mem = i->a[0];
-  // The script accesses the object as another type than its own.
+  // if the script accesses the object as another type than its own
   if (own.type != p->type) {
     own.type = (uint8_t)p->type;
     own.src = 0;
@@ -436,8 +436,8 @@ static int l_umma_commit(lua_State *L) {
   return 0;
 }
 
-// cancel_cluster(answer, mbarrier): asks that a cluster be canceled. The answer
-// is written to 16 bytes of shared memory.
+// cancel_cluster(answer, mbarrier): requests that a cluster be canceled. The
+// answer is written to 16 bytes of shared memory.
 static int l_cancel_cluster(lua_State *L) {
   enum { BITS = 128 };
   Ctx *cx = face_enter(L);
@@ -529,8 +529,8 @@ static int l_inline_ptx(lua_State *L) {
   return 0;
 }
 
-// hints() -> {sem = {relaxed = bits, ...}, ...}: flags that encode each hint of
-// an access
+// hints() -> {sem = {relaxed = bits, ...}, ...}: the flags that encode each
+// hint of an access
 static int l_hints(lua_State *L) {
   lua_createtable(L, 0, HINT_COUNT);
   for (int f = 0; f < HINT_COUNT; f++) {

@@ -1,5 +1,5 @@
-// Lua bindings of the compiler NVRTC, which makes a CUBIN and a log of CUDA C,
-// and of its caches.
+// Lua bindings of the compiler NVRTC, which makes a CUBIN and a log from CUDA
+// C, and of its caches.
 #include <string.h>
 
 #include "bind/face.h"
@@ -24,7 +24,7 @@ static void set_bytes(lua_State *L, const char *name, const char *p,
   lua_setfield(L, -2, name);
 }
 
-// Pushes a list of the reasons why a cache does not work, and the like.
+// Pushes a list of the reasons why a cache does not work, and of similar notes.
 static void push_notes(lua_State *L, const JitOut *out) {
   lua_newtable(L);
   for (size_t i = 0; i < sizeof out->notes / sizeof *out->notes; i++) {
@@ -97,8 +97,8 @@ static int l_nvrtc_version(lua_State *L) {
 }
 
 // nvrtc_list([arch]) -> {{path=, version=, chosen=, why=}, ...}, driver: the
-// NVRTC libraries found, newest first; `chosen` marks the one that compiles for
-// `arch`. driver: the version of CUDA that the driver is for, or nil.
+// NVRTC libraries that were found, newest first. `chosen` marks the library
+// that compiles for `arch`. driver: the driver's version of CUDA, or nil.
 static int l_nvrtc_list(lua_State *L) {
   enum { MOST = 32 };
   const Nvrtc *list[MOST];

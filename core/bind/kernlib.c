@@ -39,7 +39,7 @@ static bool is_entry(lua_State *L, lua_Integer i) {
 }
 
 // Pushes the list in field `name` of the table at stack index `read`, which
-// lists what the trace read. Returns its length.
+// records what the trace read. Returns the list's length.
 static lua_Integer push_list(lua_State *L, int read, const char *name) {
   lua_getfield(L, read, name);
   face_checktype(L, -1, LUA_TTABLE);
@@ -66,8 +66,8 @@ static bool same_upvalues(lua_State *L, int read) {
   return true;
 }
 
-// Replaces the key on top and the table below it by the key's value, found in
-// the table or along tables in __index.
+// Replaces the key on top and the table below it by the field's value, which is
+// in the table or in tables along __index.
 static void get_field(lua_State *L) {
   for (int level = 0; level < 8; level++) {  // stack: table key
     lua_pushvalue(L, -1);
@@ -323,7 +323,7 @@ void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n) {
 // ---- location of its bytes ----
 
 // param_memory(tensor or TMA atom) -> the tensor's buffer, byte offset of its
-// first element in the buffer, bytes that its layout spans
+// first element in the buffer, number of bytes that its layout spans
 static int l_param_memory(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (!tmalib_box(L, 1)) face_check_tensor(L, 1);

@@ -1,6 +1,7 @@
 // Launches of compiled programs. A call of a kernel finds its program by the
-// argument key, and by the values that the trace read. A prepared launch knows
-// its program. On a GPU, both make one driver call, without allocating memory.
+// argument key, and by the values that the trace read. A prepared launch refers
+// to its program. On a GPU, both make one driver call, without allocating
+// memory.
 #include "bind/trace.h"
 #include "bind/gpulib.h"
 #include "bind/argkey.h"
@@ -102,8 +103,8 @@ static int l_launch_fit(lua_State *L) {
 
 // kind({arguments, n =}, launch) -> argument key, its hash, list of the objects
 // whose addresses are in the key[, groups]. The key keeps these objects alive.
-// `launch` is an integer that encodes the other properties that the program is
-// compiled for. If memory of some arguments overlaps, groups[i] is 0 for a leaf
+// `launch` is an integer that encodes other properties for which the program is
+// compiled. If memory of some arguments overlaps, groups[i] is 0 for a leaf
 // that overlaps no other, else a number that all leaves connected by overlaps
 // share.
 static int l_kind(lua_State *L) {
@@ -111,7 +112,7 @@ static int l_kind(lua_State *L) {
   face_checktype(L, 1, LUA_TTABLE);
   lua_Integer launch = face_optint(L, 2, 0);
   lua_settop(L, 2);
-  lua_newtable(L);  // list of the objects to keep alive, at stack index 3
+  lua_newtable(L);  // stack index 3: list of the objects to keep alive
   Walk w = argkey_begin(cx, L, (uint64_t)launch);
   w.hold = 3;
   walk_list(&w, 1);
@@ -222,8 +223,8 @@ static int l_find_program(lua_State *L) {
 
 // ---- launch options ----
 
-// Options of a plain launch, that is, of a launch that C code can handle.
-// Launches with other or with invalid options are left to Lua code.
+// Options of a plain launch, which is a launch that C code can handle. Lua code
+// handles launches with other or invalid options.
 typedef struct Plain {
   unsigned grid[3], block[3];  // grid[0], block[0] are 0 if absent
   unsigned cluster[3];         // cluster[0] is 0 if absent
@@ -363,7 +364,8 @@ static int on_gpu(const Walk *w) {
   return 0;
 }
 
-// Returns the boolean field `name` of the kernel, or `none` if it is absent.
+// Returns the boolean field `name` of the kernel, or `none` if the field is
+// absent.
 static bool own_flag(lua_State *L, int kernel, const char *name, bool none) {
   lua_pushvalue(L, kernel);
   bool flag = pop_field(L, name) == LUA_TNIL ? none : lua_toboolean(L, -1);

@@ -41,8 +41,8 @@ static void use_ref(lua_State *L, Ctx *cx, Dim d, uint32_t born) {
                "was computed inside a loop or branch that has ended");
 }
 
-// Raises an error if b has traced extents that cannot be used here: of another
-// kernel, or of a region that has ended.
+// Raises an error if b has traced extents that cannot be used here, because
+// they belong to another kernel or to a region that has ended.
 static void own_layout(lua_State *L, const LayoutBox *b) {
   Ctx *cx = face_state(L);
   if (!ir_fn(cx) || ir_fn(cx)->serial != b->serial)
@@ -135,7 +135,7 @@ Dim laylib_basis(lua_State *L, const ConstBox *b) {
 
 // ---- dims and tuples ----
 
-// Converts a traced value to the type of index arithmetic, i32 or i64.
+// Converts a traced value to a type of index arithmetic, i32 or i64.
 static Ref as_index(Ctx *cx, Ref r) {
   DType t = ir_type(ir_fn(cx), r);
   if (t == DT_I32 || t == DT_I64) return r;

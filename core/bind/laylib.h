@@ -6,11 +6,12 @@
 #include "bind/face.h"
 
 // The userdata of a layout. `mark` is the address of a constant of this
-// program: comparing it identifies the type faster than a metatable does.
+// program. Comparing this address identifies the type faster than comparing
+// metatables.
 typedef struct LayoutBox {
   const void *mark;
-  // Serial of the Fn that traced extents belong to (0: none), and its `births`
-  // when the layout was created.
+  // serial: that of the Fn to which traced extents belong (0: none). born:
+  // value of Fn.births when the layout was created.
   uint32_t serial, born;
   Layout l;               // points to words that follow in the userdata
 } LayoutBox;
@@ -40,8 +41,8 @@ ConstBox *laylib_push_const(lua_State *L, ConstKind kind);
 // belongs to another kernel.
 Dim laylib_basis(lua_State *L, const ConstBox *b);
 bool laylib_is(lua_State *L, int idx, ConstKind kind);
-// Returns the layout at idx, or NULL if there is none. Does not check that the
-// layout's traced extents can be used at the current point of a trace.
+// Returns the layout at idx, or NULL. Does not check that the layout's traced
+// extents can be used at the current point of a trace.
 LayoutBox *laylib_box(lua_State *L, int idx);
 // Pushes a plain layout that, like a tensor, can get dynamic marks in uservalue
 // 2.
@@ -96,12 +97,12 @@ const LayoutFn *layoutfn_make(lua_State *L, int f, int opts);
 // Pushes the Lua function of fn.
 void layoutfn_push(lua_State *L, const LayoutFn *fn);
 int layoutfn_count(Layout l);  // number of Lua functions in l
-// Keeps the Lua functions in l alive: stores their owners in uservalues of the
-// userdata on top, from `first` on.
+// Keeps the Lua functions in l alive: stores their userdata in uservalues of
+// the userdata on top, from `first` on.
 void layoutfn_hold(lua_State *L, Layout l, int first);
 
 // Handles t[k] for a tuple t without an entry k: pushes nil, or raises an error
-// for k < 1, since tuples count from 1.
+// for k < 1, because tuples count from 1.
 int tuplelib_index(lua_State *L);
 
 #endif

@@ -62,7 +62,7 @@ static _Noreturn void bad_result(lua_State *L, Ctx *cx, const LayoutFn *f,
 }
 
 // Calls the Lua function. The call may empty cx->scratch, so it gets an empty
-// arena as scratch, and the caller's arena is restored afterwards.
+// arena, and the caller's arena is restored afterwards.
 static Tup call(Ctx *cx, const LayoutFn *f, Tup x) {
   lua_State *L = cx->ud;
   int top = lua_gettop(L);

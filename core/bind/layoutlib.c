@@ -273,7 +273,7 @@ static int any_add(lua_State *L) {
   return 1;
 }
 
-// Pushes the basis v@..@mode, with the modes in the arguments from `first` on.
+// Pushes the basis v@..@mode. The arguments from `first` on are the modes.
 static int push_in_modes(Ctx *cx, lua_State *L, Dim v, int first) {
   int path[DIM_LEVELS], n = lua_gettop(L) - first + 1;
   if (n > DIM_LEVELS)
@@ -335,7 +335,7 @@ static int l_swizzle(lua_State *L) {
 // ---- tuples as tables ----
 
 // Pushes the text of a tuple, the table at idx. Reads the table directly,
-// without scratch, since another binding may be using scratch.
+// without scratch, because another binding may be using scratch.
 static void table_text(lua_State *L, int idx, int depth) {
   luaL_Buffer out;
   lua_Integer n = (lua_Integer)lua_rawlen(L, idx);

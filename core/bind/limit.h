@@ -11,11 +11,12 @@
 // Sets the hook of the budget in L, which new coroutines inherit. Removes it if
 // the running call has no guard, or the guard has no `step`.
 void limit_start(lua_State *L);
-// Does what lua_sethook does, and keeps the hook of the budget.
+// Sets a hook like lua_sethook, but keeps the hook of the budget.
 void limit_sethook(lua_State *L, lua_Hook f, int mask, int count);
 // Reports whether the running call has a hook of the budget.
 bool limit_active(void);
-// Spends n instructions of the budget. Raises an error if the call must end.
+// Counts n instructions against the budget. Raises an error if the call must
+// end.
 void limit_spend(lua_State *L, uint64_t n);
 // Returns the reason why a call ended, such as "exceeded its budget of
 // instructions".

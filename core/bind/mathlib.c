@@ -145,7 +145,7 @@ static int l_abs(lua_State *L) {
     return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_ABS);
   }
   if (lua_isinteger(L, 1)) {
-    // Negate as unsigned: the negative of math.mininteger wraps to itself.
+    // Negate as unsigned, so that math.mininteger wraps to itself.
     lua_Integer v = lua_tointeger(L, 1);
     lua_pushinteger(L, v < 0 ? (lua_Integer)(0u - (lua_Unsigned)v) : v);
   } else {

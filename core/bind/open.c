@@ -1,8 +1,8 @@
 // Opens all bindings: require "cute.core".
 #include "bind/face.h"
 
-// Returns the module. There is one module for each Lua state, so a second call
-// returns the same module. The reason is that metatables belong to the state,
+// Returns the module. There is one module for each Lua state, so later calls
+// return the same module. The reason is that metatables belong to the state,
 // and their functions keep the context with which they were created. A module
 // loader may forget the module and require it again, as busted does for each
 // spec file.

@@ -179,8 +179,7 @@ static int op_eq(lua_State *L) {
   if ((dispatch_kind(L, 1) & traced && dispatch_kind(L, 2) & traced) ||
       !(a || b))
     needs_now(L, "==", "eq");
-  // Like Lua, treat other pairs, such as a traced value and a layout, as
-  // unequal.
+  // Other pairs, such as a traced value and a layout, are unequal, as in Lua.
   lua_pushboolean(L, 0);
   return 1;
 }

@@ -34,7 +34,7 @@ enum { ENTRY_PLAN = 1, ENTRY_HOLD, ENTRY_RUNS, ENTRY_VALUES = ENTRY_RUNS };
 
 // ---- functions ----
 
-// Number of functions whose forms (push_form) are remembered.
+// Number of functions whose forms (push_form) are kept.
 enum { SEEN = 64 };
 
 static uint64_t mixed(uint64_t h, const unsigned char *p, size_t n) {
@@ -241,21 +241,23 @@ static int l_add(lua_State *L) {
 
 // ---- runs ----
 
-// The memory that a kernel parameter points to, or the source of its number.
-// CALL: an argument of the call. NEW: a tensor that the call creates. WORK: the
-// workspace. KEPT: memory or a constant that is the same in all calls.
+// The source of a kernel parameter: of its number, or of the memory to which it
+// points. CALL: an argument of the call. NEW: a tensor that the call creates.
+// WORK: the workspace. KEPT: memory or a constant that is the same in all
+// calls.
 typedef enum From { FROM_CALL, FROM_NEW, FROM_WORK, FROM_KEPT } From;
 typedef enum Part { PART_ALL, PART_LOW, PART_HIGH } Part;
 
 typedef struct Slot {
   From from;
   bool pointer;
-  // Index of an argument's leaf, a new tensor or kept memory, as `from` says.
+  // Depending on `from`: index of an argument's leaf, of a new tensor, or of
+  // kept memory.
   size_t of;
   int64_t offset;   // byte offset in the memory that `of` names
   uint64_t *map;    // words of a tensor map, without an address; or NULL
   DType type;       // type of the parameter, if it is a number
-  Part part;        // which half of a 64-bit number to pass, or all of it
+  Part part;        // whether to pass all of a 64-bit number, or which half
   uint64_t bits;    // value of a constant number
 } Slot;
 
@@ -302,7 +304,7 @@ static int64_t begin_of(const Leaf *l) {
   return dim_value(l->t->off) * dtype_bits(l->type) / 8;
 }
 
-// State of building a run.
+// State of the construction of a run.
 typedef struct Make {
   lua_State *L;
   Ctx *cx;
@@ -406,7 +408,7 @@ static void make_step(Make *m, Step *s) {
   s->n = (size_t)lua_rawlen(L, values);
   s->slot = held(L, m->hold, s->n * sizeof *s->slot);
   for (size_t i = 0; i < s->n; i++) {
-    lua_rawgeti(L, values, (lua_Integer)i + 1);  // now at index step + 4
+    lua_rawgeti(L, values, (lua_Integer)i + 1);  // then at index step + 4
     lua_rawgeti(L, step + 4, 1);
     DevBuf *b = face_test(L, step + 5, MT_DEVBUF);
     if (b) {
@@ -449,7 +451,7 @@ static void make_results(Make *m) {
   lua_pop(L, 1);
 }
 
-// calls:ready(description, arguments...): from now on, calls with the key of
+// calls:ready(description, arguments...): makes later calls with the key of
 // these arguments on the same stream run the launches of the description. Its
 // fields: steps = {{launch =, values = (as launch_values), from = {[kernel
 // argument] = {argument of the call, index of the number in it, part}}}, ...};
@@ -495,8 +497,8 @@ static int l_ready(lua_State *L) {
 
 // ---- execution ----
 
-// Returns the bits of a kernel parameter: a number in the call's arguments,
-// converted to the parameter's type.
+// Returns the bits of a kernel parameter that is a number of the call's
+// arguments, converted to the parameter's type.
 static uint64_t number_bits(const Slot *s, const Leaf *l) {
   uint64_t whole;
   if (s->part != PART_ALL) {
@@ -508,7 +510,7 @@ static uint64_t number_bits(const Slot *s, const Leaf *l) {
   return dtype_from_double(s->type, l->real);
 }
 
-// State of a call that runs prepared launches.
+// State of a call that is running prepared launches.
 typedef struct Going {
   lua_State *L;
   Ctx *cx;
@@ -593,10 +595,9 @@ static void push_results(Going *c, int run) {
   }
 }
 
-// Allocates the workspace from the pool. The call returns the workspace to the
-// pool right after its launches. Stream order keeps later uses of that memory
-// behind these launches. A graph keeps the workspace with which it was
-// captured.
+// Allocates the workspace from the pool. The call returns it to the pool right
+// after its launches. Stream order keeps later uses of that memory behind these
+// launches. A graph keeps the workspace with which it was captured.
 static bool take_work(Going *c, Gpu *g, Why *why) {
   size_t n = c->r->work;
   const GpuStream *s = c->w->stream;

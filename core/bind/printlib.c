@@ -7,7 +7,7 @@
 #include "ir/operands.h"
 
 enum { MAX_TEXT = 4096, MAX_VALUES = 32 };
-#define BY_TYPE '\1'  // a conversion whose letter follows from the value's type
+#define BY_TYPE '\1'  // a conversion whose letter is chosen by the value's type
 
 // ---- printf ----
 
@@ -115,7 +115,7 @@ static int l_printf(lua_State *L) {
 
 // ---- layouts and tensors ----
 
-// Appends those of the n words d that are traced to the list on top, in order.
+// Appends the traced ones among the n words d to the list on top, in order.
 static void add_words(lua_State *L, const Dim *d, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (!dim_dynamic(d[i])) continue;

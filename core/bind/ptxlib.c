@@ -217,7 +217,7 @@ static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
     b.mem = face_check_tensor(L, at + 1).mem;
   } else if (lua_type(L, at + 1) == LUA_TSTRING) {
     size_t n;
-    // The caller's table keeps the string alive.
+    // the caller's table keeps the string alive
     b.bytes = face_checklstr(L, at + 1, &n);
     b.size = (uint32_t)n;
   } else {

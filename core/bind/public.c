@@ -56,7 +56,7 @@ bool public_has_colon(const char *sig) {
 
 // ---- the called function ----
 
-// Runs first when a public C function is called. Upvalue 2 is its Entry.
+// Called first in each call of a public C function. Upvalue 2 is its Entry.
 static int enter(lua_State *L) {
   const Entry *e = lua_touserdata(L, lua_upvalueindex(2));
   return e->enter(L, e);
@@ -84,14 +84,14 @@ bool public_pop(lua_State *L, const char **prefix,
   lua_insert(L, -2);
   lua_rawget(L, -2);
   *prefix = "";
-  // The table in the registry keeps the string alive.
+  // the table in the registry keeps the string alive
   *sig = lua_tostring(L, -1);
   lua_pop(L, 2);
   return *sig != NULL;
 }
 
-// Reports whether the value on top is a table that has the function of p in
-// field `name`.
+// Reports whether the value on top is a table whose field `name` is the
+// function of p.
 static bool holds_it(lua_State *L, Public *p, const char *name) {
   if (!lua_istable(L, -1)) return false;
   lua_pushstring(L, name);
@@ -154,7 +154,7 @@ void public_usage(const Public *p, char *out, size_t size) {
 }
 
 // Returns the number of the argument of the public function p that is the value
-// at idx, or 0 if no argument is this value.
+// at idx, or 0.
 int public_argument(lua_State *L, const Public *p, int idx) {
   int step = *p->ar.what == 'C' ? 1 : -1, most = public_count(p->sig);
   bool none = lua_isnoneornil(L, idx);

@@ -9,7 +9,7 @@
 #define PUBLIC_NAMES "cute.names"
 
 typedef struct Param {
-  const char *name, *type;  // type is NULL if any type fits
+  const char *name, *type;  // type is NULL if the parameter has any type
   size_t name_len, type_len;
   bool optional, rest;
 } Param;
@@ -28,9 +28,9 @@ bool public_has_colon(const char *sig);
 typedef struct Entry {
   const char *prefix;        // "cute."
   const char *sig;           // "size(x, modes...)"
-  // Called first; checks the arguments.
+  // function that checks the arguments before the call
   int (*enter)(lua_State *L, const struct Entry *e);
-  // The C function; NULL: `rows` has n alternatives.
+  // The C function. If it is NULL, `rows` has n alternatives.
   lua_CFunction f;
   const struct FnRow *rows;  // n alternatives
   int n;
@@ -48,10 +48,10 @@ typedef struct Public {
   int level;
   const char *prefix, *sig;
   char name[96];
-  // The signature is a method's, and so does not list the receiver.
+  // whether the signature is a method's, which does not list the receiver
   bool own;
-  bool method;      // called as x:f(...), so that argument 1 is x
-  bool colon;       // called as cute:f(...), by mistake
+  bool method;      // whether it is called as x:f(...), so that argument 1 is x
+  bool colon;       // whether it is called as cute:f(...), which is a mistake
 } Public;
 
 // Pops a function and finds its prefix and signature. Returns false if it is
@@ -63,7 +63,7 @@ bool public_find(lua_State *L, Public *p);
 // Writes how to call the function: "cute.size(x, modes...)".
 void public_usage(const Public *p, char *out, size_t size);
 // Returns the number of the argument of the public function p that is the value
-// at idx, or 0 if no argument is this value.
+// at idx, or 0.
 int public_argument(lua_State *L, const Public *p, int idx);
 
 // ---- arglib.c: setting functions into the table on top ----

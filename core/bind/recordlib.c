@@ -11,7 +11,7 @@
 
 // record(list, f) calls f(), and appends the launches and copies that f makes
 // to the list instead of executing them. f cannot yield. record(nil) ends the
-// recording, so that later calls are executed.
+// recording. Later calls are then executed.
 static int l_record(lua_State *L) {
   lua_settop(L, 2);
   lua_pushvalue(L, 1);
@@ -46,7 +46,7 @@ static bool record(lua_State *L, int first) {
 }
 
 // Calls f with each buffer in the value on top: a buffer, a tensor, or a list
-// of such values. f gets the buffer on top.
+// of such values. The buffer is on top of the stack in these calls.
 static void each_buffer(lua_State *L, void (*f)(lua_State *L, size_t *),
                         size_t *arg) {
   luaL_checkstack(L, LUA_MINSTACK, "arguments of a call");
@@ -67,8 +67,8 @@ static void check_open(lua_State *L, size_t *unused) {
   buflib_check(L, -1);
 }
 
-// recorded(f, arguments...) -> whether the call was recorded, and so must not
-// be executed
+// recorded(f, arguments...) -> whether the call was recorded. If so, it must
+// not be executed.
 static int l_recorded(lua_State *L) {
   for (int i = 2; recordlib_recording(L) && i <= lua_gettop(L); i++)
     lua_pushvalue(L, i), each_buffer(L, check_open, NULL), lua_pop(L, 1);

@@ -34,7 +34,7 @@ static int requests_len(lua_State *L) {
   return 1;
 }
 
-// requests:lost() -> number of requests that were not recorded, since there
+// requests:lost() -> number of requests that were not recorded, because there
 // were too many
 static int requests_lost(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)check_requests(L)->lost);
@@ -141,7 +141,7 @@ static int requests_worst(lua_State *L) {
 
 // A change of an object's layout to a plain layout. The element at position e
 // of the old layout moves to position to[e], which has the same coordinate in
-// the new layout. If no coordinate has position e, to[e] is -1.
+// the new layout; -1: no coordinate has position e.
 typedef struct Move {
   int64_t count;
   int bits;            // bits per element
@@ -149,7 +149,7 @@ typedef struct Move {
 } Move;
 
 // Stores the offsets of a plain static layout in *out, in the order of its
-// coordinates, and returns their number.
+// coordinates. Returns their number.
 static int64_t offsets(Ctx *cx, lua_State *L, Layout l, int32_t **out) {
   if (!layout_static(l))
     face_error(L, ERR_STATIC, "the layout must be static, not %s",

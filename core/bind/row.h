@@ -27,7 +27,7 @@
 //
 // A row named OR is an alternative to the row before it. A call uses the first
 // alternative whose letters match the kinds and number of its arguments. If
-// none matches, the call uses the last alternative, which raises the error.
+// none matches, it uses the last one, which raises the error.
 #ifndef CUTE_ROW_H
 #define CUTE_ROW_H
 
@@ -97,7 +97,7 @@ SHAPES(DEFINE)
 
 typedef enum Shape {
   SHAPE_FACE,      // a lua_CFunction that reads its own arguments
-  SHAPE_NUMBERED,  // as SHAPE_FACE, but also gets the row's number
+  SHAPE_NUMBERED,  // like SHAPE_FACE, but also gets the row's number
 #define NAME(name, type, field, takes, from) SHAPE_##name,
   SHAPES(NAME)
 #undef NAME
@@ -110,7 +110,7 @@ typedef struct FnRow {
   const char *sig;    // name and parameters, or the value OR (see above)
   const char *types;
   Shape shape;
-  AnyFn *f;           // before a call, cast to the type of `shape`
+  AnyFn *f;           // function; cast to the type of `shape` before a call
   int number;
 } FnRow;
 #define OR "|"
@@ -123,7 +123,7 @@ typedef struct FnRow {
            SHAPES(SHAPE_CASE)), (AnyFn *)(f), number
 #define FN(f) NUMBERED(f, 0)
 
-// Kinds of arguments as bits, for choosing among alternatives.
+// Kinds of arguments, as bits, by which alternatives are chosen.
 enum {
   KIND_NONE = 1, KIND_NIL = 2, KIND_NUMBER = 4, KIND_TABLE = 8,
   KIND_LAYOUT = 16, KIND_TENSOR = 32, KIND_SWIZZLE = 64, KIND_ANY = 128,

@@ -64,7 +64,7 @@ static void put_object(lua_State *L, int idx, Shown *out) {
   const char *what = face_typename(L, idx);
   int top = lua_gettop(L);
   bool text = luaL_getmetafield(L, idx, "__tostring") != LUA_TNIL;
-  // The text of other objects is an address.
+  // Other objects have only an address as text, which is not shown.
   if (text && lua_type(L, idx) == LUA_TUSERDATA)
     text = luaL_getmetafield(L, idx, "__name") == LUA_TSTRING &&
            strncmp(lua_tostring(L, -1), "cute.", 5) == 0;

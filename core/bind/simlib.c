@@ -19,14 +19,15 @@
 #include "watch/watch.h"
 
 // The owner of all memory that a run of the simulator allocates, so that an
-// error leaks nothing. The run has a context of its own, since the function
+// error leaks nothing. The run has a separate context, because the function
 // `progress` may call other bindings, which empty the usual scratch arena.
 typedef struct SimBox {
   Ctx cx;
   SimResult *result;
   lua_State *L;
   int progress;       // stack index of the function `progress`, or 0
-  bool failed;  // `progress` raised an error, which is on top of the stack
+  // whether `progress` raised an error, which is on top of the stack
+  bool failed;
 } SimBox;
 
 static void box_free(SimBox *b) {
@@ -119,8 +120,8 @@ static uint8_t front_of(lua_State *L, int buf) {
 }
 
 // Copies the recorded uses of buffers by the preceding launch to the table on
-// top, shifted by SIM_FAR bits: as uses by a launch before the preceding
-// launch.
+// top, shifted by SIM_FAR bits: they become uses by a launch before the
+// preceding one.
 static void push_back(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TTABLE) {
     for (lua_pushnil(L); lua_next(L, -2);) {
@@ -188,7 +189,8 @@ static LaunchArg pointer_arg(lua_State *L, SimBox *b, Track *all, size_t *n) {
                "%zu",
                (long long)off, (long long)off + (long long)bytes, buf->bytes);
   uint8_t *bits = track(b, all, n, buf);
-  // The tensor starts inside a byte of bits: treat the whole buffer as defined.
+  // If the tensor starts inside a byte of `bits`, the whole buffer counts as
+  // defined.
   if (bits && off % 8)
     memset(bits, 0xff, buf->bytes / 8 + 1), bits = NULL;
   return (LaunchArg){.p = (char *)buf->p + off, .bytes = (size_t)bytes,
@@ -251,7 +253,7 @@ static LaunchArg *get_args(lua_State *L, SimBox *b, const Fn *fn, int t,
   return a;
 }
 
-// Marks buffers as defined that the run wrote at least in part.
+// Marks the buffers as defined to which the run wrote.
 static void settle(const Track *all, size_t n) {
   for (size_t k = 0; k < n; k++)
     for (size_t i = 0; i <= all[k].buf->bytes / 8; i++)
@@ -263,7 +265,7 @@ static void settle(const Track *all, size_t n) {
 
 // ---- launches without effects (cutelua.program.memory) ----
 
-// The saved bytes of a buffer, which is uservalue 1.
+// A copy of the bytes of a buffer, which is uservalue 1.
 typedef struct Kept {
   size_t bytes;
   bool defined;
@@ -364,7 +366,7 @@ static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
   if (!*text || strchr(text, '?') || strchr(text, '_') || idx < 0) return NULL;
   Layout l = layout_parse(cx, text, strlen(text));
   const Swizzle *sw = layout_swizzle(l);
-  // A swizzle is its own inverse, so applying it again undoes it.
+  // Applying a swizzle again undoes it.
   if (sw) idx = swizzle_bits(*sw, idx) - dim_value(l.offset);
   Tup c = l.outer && !sw ? coord_found(cx, l, idx)
           : idx >= 0     ? coord_at(cx, l, idx) : NULL;
@@ -490,7 +492,8 @@ static void push_memory(lua_State *L, const Fn *fn, const Mem *m) {
   face_set_bool(L, "raw", m->arg == NO_ARG && m->space == SP_GMEM);
 }
 
-// Sets t.facts = {[name] = value}: what the sentence of a fault names.
+// Sets t.facts = {[name] = value}: the facts that the sentence of a fault
+// names.
 static void set_facts(lua_State *L, const Fn *fn, const SimReport *r) {
   lua_createtable(L, 0, r->nfact);
   for (int k = 0; k < r->nfact; k++) {
@@ -598,8 +601,8 @@ static void push_line(lua_State *L, const Fn *fn, const SimLine *s) {
   face_set_int(L, "bytes", (int64_t)n->bytes);
 }
 
-// Pushes a schedule (which warp takes each step) as a string of 64-bit words.
-// The option `turns` of sim_run accepts it.
+// Pushes a schedule (the actor of each step) as a string of 64-bit words. The
+// option `turns` of sim_run accepts it.
 static void push_turns(lua_State *L, const uint64_t *turn, size_t n) {
   lua_pushlstring(L, n ? (const char *)turn : "", n * sizeof *turn);
 }
@@ -694,8 +697,8 @@ static void push_twins(lua_State *L, const Fn *fn, const SimTwins *t) {
 }
 
 // Sets field `name` of a report to the table of an operation, if there is one:
-// nonfinite, the first one that made a NaN or infinity, or inexact, the first
-// one with a result that its type cannot hold.
+// nonfinite, the first that computed a NaN or infinity, or inexact, the first
+// with a result that its type cannot represent.
 static void push_operation(lua_State *L, const Fn *fn, const char *name,
                            const SimNonfinite *f) {
   if (!f->op) return;

@@ -13,8 +13,7 @@
 
 #include <lualib.h>
 
-// The largest number of tables that are followed along __newindex; Lua allows
-// more.
+// maximum number of tables that are followed along __newindex; Lua allows more
 #define MAX_CHAIN 100
 
 // Stores a copy of the table on top, which is about to be written, in the table
@@ -79,8 +78,8 @@ static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
 }
 
 // Records the metatable of the first argument of setmetatable, before the call,
-// unless the table was created inside the body. `reg` is the register of the
-// called function.
+// unless the body created the table. `reg` is the register of the called
+// function.
 static void note_metatable(lua_State *L, lua_Debug *ar, int reg, int writes) {
   int top = lua_gettop(L);
   bytecode_register(L, ar, reg + 1);
@@ -139,7 +138,7 @@ bool table_writes_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
   switch (in.op) {
     case VM_NEWTABLE: return true;
     case VM_CALL: case VM_TAILCALL: case VM_TFORCALL:
-    // This instruction starts a generic `for`, which calls its iterator.
+    // this instruction starts a generic `for`, whose iterator it calls
     case VM_TFORPREP:
       note_call(L, w, ar, in.a, writes);
       return false;

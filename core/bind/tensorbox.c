@@ -112,7 +112,7 @@ bool face_test_tensor(lua_State *L, int idx, Tensor *t) {
   own_box(L, b);
   *t = b->t;
   if (t->place && !tensor_usable(face_state(L), &t->place->at, b->born))
-    t->place = NULL;  // its values are from a region that has ended
+    t->place = NULL;  // the place's values belong to a region that has ended
   return true;
 }
 

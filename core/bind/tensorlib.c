@@ -16,7 +16,7 @@
 
 // Computes the offset of t(i, j, ...), whose n coordinates start at stack index
 // `first`. Returns false unless the coordinates are integers inside modes that
-// are not nested. Makes loops on the host fast, since it creates no IntTuple.
+// are not nested. Creates no IntTuple, so that loops on the host are fast.
 static bool plain_offset(Ctx *cx, lua_State *L, const Tensor *t, int first,
                          int n, Dim *off) {
   if (t->mem || t->space == SP_COORD || t->l.outer || t->l.at ||
@@ -183,9 +183,9 @@ static int l_operators(lua_State *L) {
   return 0;
 }
 
-// Reports whether the value at idx is a tensor in memory that a host program
-// computes with: no iterator, which is a tensor of the shape 1, and no
-// coordinate tensor.
+// Reports whether the value at idx is a tensor in memory with which a host
+// program computes: neither an iterator (a tensor of shape 1) nor a coordinate
+// tensor.
 static bool is_whole(lua_State *L, int idx) {
   const TensorBox *b = tensorlib_box(L, idx);
   if (!b || b->t.mem || b->t.space == SP_COORD) return false;
@@ -273,7 +273,8 @@ static int tensor_unary(lua_State *L, int k) {
              "vector, x:load()" : "");
 }
 
-// t < u, t <= u: Lua would convert the result to one boolean.
+// t < u and t <= u raise an error, because Lua would convert the result to one
+// boolean.
 static int tensor_less(lua_State *L, int equal) {
   face_error(L, ERR_ARG, "operator '%s' does not apply to %s and %s\n  write "
              "cute.ops.elementwise(cute.%s, x, y) to compare each element",
@@ -341,7 +342,7 @@ static void check_offsets(Ctx *cx, lua_State *L, Layout l) {
 static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
   l = layout_linear(cx, l);
   check_offsets(cx, L, l);
-  // The range of a Lua function is unknown, so each access will be checked.
+  // The range of a Lua function is unknown, so each access is checked later.
   if (layout_has_fn(l)) return l;
   Dim need = layout_cosize(cx, l), below = layout_below(cx, l);
   if (!dim_is(below, 0))
@@ -547,7 +548,7 @@ static const FnRow rows[] = {
   LAST_ROW};
 
 // unswizzled(tensor) -> a tensor without the swizzle, which starts at the
-// address that the tensor has before its swizzle is applied
+// tensor's address before its swizzle is applied
 static int l_unswizzled(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = tensor_unswizzled(cx, face_check_tensor(L, 1));

@@ -8,7 +8,7 @@
 // The userdata of a tensor, followed by the words of its layout. Uservalue 1:
 // its host or device buffer; 2: its TensorMarks, or nil.
 typedef struct TensorBox {
-  const void *mark;  // identifies the type, as in LayoutBox
+  const void *mark;  // address that identifies the type, as in LayoutBox
   Tensor t;
   const HostBuf *host;        // the tensor's host buffer, or NULL
   struct DevBuf *dev;     // the tensor's device buffer, or NULL
@@ -17,8 +17,8 @@ typedef struct TensorBox {
   bool sum;         // the result of tensor + integer outside of a kernel
 } TensorBox;
 
-// Returns the tensor at idx, or NULL if there is none. Does not check that it
-// can be used here (tensorbox.c).
+// Returns the tensor at idx, or NULL. Does not check that it can be used here
+// (tensorbox.c).
 TensorBox *tensorlib_box(lua_State *L, int idx);
 // Raises the error that a kernel's tensor was used on the host.
 _Noreturn void tensorlib_outside(lua_State *L);

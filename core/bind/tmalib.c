@@ -150,7 +150,7 @@ static const TmaAtom *check_traced(lua_State *L, int idx, const char *what) {
     face_error(L, ERR_ARG, "%s: a TMA atom must be an argument of the kernel: "
                "pass it and the coordinate tensor at the launch", what);
   lua_getiuservalue(L, idx, 1);
-  // Raises an error if the tensor is another kernel's.
+  // raises an error if the tensor belongs to another kernel
   face_check_tensor(L, -1);
   lua_pop(L, 1);
   return &b->a;
@@ -307,7 +307,7 @@ int tmalib_bulk_atom(lua_State *L) {
 }
 
 // tma_leaves(tensor) -> list of {extent, stride, whether the extent is 1 in
-// each launch} of the modes of its flattened layout.
+// every launch} for the modes of its flattened layout.
 static int l_tma_leaves(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -440,7 +440,8 @@ static Ref read_value(Ctx *cx, lua_State *L, const char *k, DType type) {
   return r;
 }
 
-// Reports whether a tensor has 16 contiguous elements, or one (a pointer).
+// Reports whether a tensor has 16 contiguous elements, or is a pointer (one
+// element).
 static bool is_run(Ctx *cx, const Tensor *t) {
   Layout l = layout_coalesce(cx, t->l);
   return dim_is(layout_size(cx, l), 1) ||

@@ -12,11 +12,12 @@
 typedef struct Value {
   uint32_t serial, birth;
   Ref r;
-  // Address of the Lua bytecode instruction after the one that made the value.
+  // address of the Lua bytecode instruction after the one that created the
+  // value
   const void *made;
   uint32_t tested;   // for a boolean: line where Lua tested it, or 0
   bool consumed;  // for a boolean: whether a kernel operation used it
-  // For a boolean: whether it may stay unused, unless Lua's `if` tested it.
+  // for a boolean: whether it may stay unused, unless Lua's `if` tests it
   bool lazy;
   // Whether the value replaces a Lua boolean that changes in a loop or branch,
   // so that Lua must not test it.
@@ -25,7 +26,7 @@ typedef struct Value {
   // uservalues.
   bool choice;
   // If not 0, the value is undefined (see tracelib.c), and this is the message
-  // for its uses: an index into Fn.text.
+  // of the error that its uses raise: an index into Fn.text.
   uint32_t undefined;
 } Value;
 
@@ -36,7 +37,8 @@ Value *trace_push(lua_State *L, Ctx *cx, Ref r);
 // plain number does.
 void trace_push_choice(lua_State *L, Ctx *cx, Ref r, int a, int b);
 bool trace_is_choice(lua_State *L, int idx);
-Value *trace_value(lua_State *L, int idx);  // NULL if it is no traced scalar
+// returns NULL if there is no traced scalar
+Value *trace_value(lua_State *L, int idx);
 // Raises an error if v belongs to another kernel, is undefined, or its
 // instruction was removed.
 void trace_own(Ctx *cx, const Value *v);
@@ -50,8 +52,8 @@ typedef struct TraceLeaves {
 } TraceLeaves;
 TraceLeaves trace_leaves(Ctx *cx, Layout l);
 
-// kernlib.c: replaces the n arguments, at stack index `first` and above, of the
-// kernel function at `func` by the traced values for the kernel.
+// kernlib.c: replaces the n arguments of the kernel function at `func`, from
+// stack index `first` on, by the traced values for the kernel.
 void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n);
 
 // Checks of a finished trace (donelib.c). donelib_check_use runs after the
@@ -64,8 +66,8 @@ void donelib_check(Ctx *cx, lua_State *L);
 // for a new trace. hooklib_on switches the hook on or off.
 void hooklib_start(lua_State *L);
 void hooklib_on(lua_State *L, bool on);
-// Pops a table or nil. From now on, the hook records writes to tables in this
-// table. After nil, the hook records no writes.
+// Pops a table or nil. The hook then records writes to tables in this table;
+// after nil, it records none.
 void hooklib_note(lua_State *L);
 // Records that C code is about to write the table at idx.
 void hooklib_wrote(lua_State *L, int idx);
@@ -80,7 +82,7 @@ void trace_watch(lua_State *L);
 // are known.
 typedef struct VmIns {
   uint8_t op, a, b, c;
-  bool k;  // c is the index of a constant, not of a register
+  bool k;  // whether c is the index of a constant, not of a register
 } VmIns;
 enum { VM_GETTABLE = 12, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17,
        VM_SETFIELD = 18, VM_NEWTABLE = 19, VM_NOT = 51, VM_LEN = 52,

@@ -204,7 +204,7 @@ static int fn_lines(lua_State *L) {
   return 1;
 }
 
-// Returns which asynchronous unit accesses the shared object number `mem`:
+// Returns the asynchronous unit that accesses shared object number `mem`:
 // "wgmma" if MMAs do, else "tma", else "bulk". Returns NULL if only threads
 // access it.
 static const char *agent_of(const Fn *fn, size_t mem) {
@@ -251,9 +251,9 @@ static int fn_shared(lua_State *L) {
   return 1;
 }
 
-// Records that source line src needs feature n: appends it to the list at 2,
-// and sets it in the table at 3. If the table has the feature already,
-// increments its count.
+// Records that source line src needs feature n: appends the feature to the list
+// at 2, and sets it in the table at 3. If the table has it already, increments
+// its count.
 static void note_need(lua_State *L, const Fn *fn, Need n, uint32_t src) {
   if (lua_getfield(L, 3, n.name) == LUA_TTABLE) {
     face_set_int(L, "count", face_get_int(L, lua_gettop(L), "count", 0) + 1);
@@ -301,7 +301,7 @@ static int fn_tostring(lua_State *L) {
 
 // ---- the trace ----
 
-// Reports whether a kernel returned traced values, at index `first` and above.
+// Reports whether a kernel returned traced values, from stack index `first` on.
 // No caller can use such values.
 static bool returns(lua_State *L, int first) {
   for (int i = first; i <= lua_gettop(L); i++)
@@ -429,8 +429,8 @@ static int l_hook(lua_State *L) {
   return 0;
 }
 
-// note(writes): from now on, records writes to tables in the table `writes`.
-// note(nil) ends this.
+// note(writes): records later writes to tables in the table `writes`. note(nil)
+// ends this.
 static int l_note(lua_State *L) {
   lua_settop(L, 1);
   if (ir_fn(face_ctx(L))) hooklib_note(L);
@@ -716,8 +716,8 @@ static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
   face_push_tensor(L, &t, 0);
 }
 
-// rebuild(x, {scalars}, at) -> a value like x with the scalars from index `at`
-// on in place of x's. Also returns the index after the last scalar used. x may
+// rebuild(x, {scalars}, at) -> a value like x in which the scalars from index
+// `at` on replace x's, and the index after the last one that was used. x may
 // come from a region that has ended.
 static int l_rebuild(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -734,7 +734,7 @@ static int l_rebuild(lua_State *L) {
 }
 
 // same(a, b) -> whether a and b are the same value. If both are the same traced
-// value, a use of either then counts as a use of both.
+// value, a later use of either counts as a use of both.
 static int l_same(lua_State *L) {
   if (lua_rawequal(L, 1, 2)) {
     lua_pushboolean(L, lua_type(L, 1) != LUA_TNUMBER ||
@@ -784,8 +784,8 @@ static int l_truth(lua_State *L) {
   return 1;
 }
 
-// known(value) -> the integer or boolean that a traced value always has, or nil
-// if it is not constant. A constant value then counts as used.
+// known(value) -> the constant integer or boolean of a traced value, or nil if
+// it is not constant. A constant value then counts as used.
 static int l_known(lua_State *L) {
   Ctx *cx = face_ctx(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);

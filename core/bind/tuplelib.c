@@ -98,7 +98,7 @@ static Tup filter_zeros(Ctx *cx, Tup guide, Tup t) {
   return tup_filter_zeros(cx, guide, t ? t : guide);
 }
 
-// Return the first or the last leaf of a tuple.
+// Return the first leaf (front) or the last leaf (back) of a tuple.
 static Tup front(Ctx *cx, Tup t) {
   while (!tup_is_leaf(t)) t = tup_get(cx, t, 0);
   return t;
@@ -142,7 +142,7 @@ static int l_tuple_cat(lua_State *L) {
   return push(L, tup_cat(cx, t, n));
 }
 
-// find(t, x) -> the number of the mode of t that equals x, or nil
+// find(t, x) -> the index of the mode of t that equals x, or nil
 static int l_find(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tup t = laylib_tree(cx, L, 1), x = laylib_tree(cx, L, 2);

@@ -59,7 +59,7 @@ void face_push_value(lua_State *L, Ref r) {
 }
 
 // Raises the error of an undefined value. If v replaces a computed value that
-// cannot be used here, raises the error about the computed value instead.
+// cannot be used here, raises that value's error instead.
 static void use_undefined(Ctx *cx, const Value *v) {
   const Fn *fn = ir_fn(cx);
   if (v->r && v->r < fn->ins.n && ir_get(fn, v->r)->birth == v->birth)
@@ -101,7 +101,7 @@ static bool int_fits(DType t, lua_Integer v) {
 }
 
 // Raises the error that a number does not fit in type t. If the other operand
-// is an argument of the kernel, names it.
+// is an argument of the kernel, the message names it.
 static _Noreturn void number_misfit(lua_State *L, double d, DType t) {
   const Fn *fn = ir_fn(face_ctx(L));
   char text[40];
@@ -291,8 +291,8 @@ static int v_tostring(lua_State *L) {
   return 1;
 }
 
-// Raises the error for an indexed element, as in m[1][2] = x, where m[1] is a
-// number.
+// Raises the error for an index of an element that is no table, as in m[1][2] =
+// x, where m[1] is a number.
 static _Noreturn void element_indexed(lua_State *L, const char *what) {
   face_error(L, ERR_ARG, "%s was indexed like a table, by %s\n  write "
              "t[{i, j}] for an element of a tensor, t(i, _) for a part", what,
@@ -352,7 +352,8 @@ static bool ours(lua_State *L) {
 static int basic_index(lua_State *L) {
   if (ours(L)) return 0;
   if (lua_type(L, 2) != LUA_TSTRING) element_indexed(L, "a number");
-  // the error is about argument 1, the table of methods, which lacks the field
+  // the error is about argument 1, the table of methods, which has no such
+  // field
   lua_pushvalue(L, 1);
   lua_pushinteger(L, 0);
   lua_replace(L, 1);
@@ -477,9 +478,9 @@ static const luaL_Reg events[] = {
   {"__newindex", v_newindex},
   {NULL, NULL}};
 
-// Pops a value of a basic type. Adds the methods in the table at methods_at to
-// the type's metatable, which is created if there is none. Keeps existing
-// entries.
+// Pops a value of a basic type, such as a number. Adds the methods in the table
+// at methods_at to the type's metatable, which is created if necessary. Keeps
+// existing entries.
 static void basic_type(lua_State *L, int methods_at) {
   if (!lua_getmetatable(L, -1)) lua_newtable(L);
   if (lua_getfield(L, -1, "__index") == LUA_TNIL) {

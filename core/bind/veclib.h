@@ -12,7 +12,7 @@ typedef struct Vector {
   uint32_t serial, born;
   uint32_t src;           // line that created the vector: an index into Fn.src
   DType type;
-  // vectors of booleans: whether an operation has used the vector
+  // for booleans: whether an operation has used the vector
   bool consumed;
   int64_t n;
   Tup shape;
@@ -27,7 +27,7 @@ Vector *veclib_push(lua_State *L, DType type, Tup shape, const Ref *r,
 Vector *veclib_test(lua_State *L, int idx);
 
 // An operand of an element-wise function. r has a value for each element of the
-// result. If r is NULL, s is the value for all elements.
+// result; if r is NULL, s is the value for all elements.
 typedef struct Element {
   const Ref *r;
   Ref s;

@@ -8,7 +8,7 @@
 
 #include "base/sha256.h"
 
-// No DEFLATE stream expands to more than this many times its size.
+// maximum factor by which a DEFLATE stream expands
 enum { MOST_RATIO = 1032 };
 
 static void *zip_alloc(void *ud, unsigned n, unsigned size) {
@@ -21,7 +21,7 @@ static void zip_free(void *ud, void *p) {
   base_free(p);
 }
 
-// Returns the next part of n bytes that zlib can count.
+// Returns n, limited to a number of bytes that zlib can count.
 static uInt part(size_t n) { return n > 1u << 30 ? 1u << 30 : (uInt)n; }
 
 // Runs inflate until the stream ends. Returns zlib's result; *left is the

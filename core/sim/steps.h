@@ -42,8 +42,8 @@ typedef struct SimSteps {
   void (*forget)(SimWarp *w, int at);
   void (*meet)(SimCluster *c);
   // Operations on mbarrier k of the cluster: arrive: an arrival; expect:
-  // expected bytes; test: a test of the phase (wait: a wait that succeeded);
-  // turn: the end of a phase.
+  // expected bytes; look: a test of the phase (wait: a wait that succeeded);
+  // phase: the end of a phase.
   void (*arrive)(SimCluster *c, int k, uint32_t phase);
   void (*expect)(SimCluster *c, int k, uint32_t phase);
   void (*look)(SimWarp *w, int k, uint32_t phase, bool wait);

@@ -809,7 +809,8 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
 static const struct { const char *name; size_t at; } RATES[] = {
 #define RATE(name) {#name, offsetof(SimMachine, name)}
 #define FENCE(name, field) {"fence" name, offsetof(SimMachine, fence.field)}
-  RATE(mma), RATE(wgmma), RATE(mma_again), RATE(f64), RATE(integer),
+  RATE(mma), RATE(wgmma), RATE(mma_f4), RATE(tcgen05), RATE(tcgen05_i8),
+  RATE(tcgen05_f4), RATE(mma_again), RATE(f64), RATE(integer),
   RATE(special), RATE(l2), RATE(bulk), RATE(store), RATE(fill), RATE(atomic),
   RATE(copy), RATE(peer), RATE(cas), RATE(alu), RATE(shared), RATE(matrix),
   RATE(tensor), RATE(l1_hit), RATE(global), RATE(tma), RATE(far_shared),

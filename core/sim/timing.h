@@ -25,6 +25,10 @@ typedef struct SimMachine {
   uint64_t steps;      // maximum number of steps in the event log
   bool events;         // whether to collect events
   double mma, wgmma;   // 16-bit multiply-adds per cycle and quarter of the SM
+  double mma_f4;       // the same for an mma of packed 4-bit floats
+  // multiply-adds of tcgen05.mma per cycle and quarter: of 16-bit floats, of
+  // integers, of packed 4-bit floats
+  double tcgen05, tcgen05_i8, tcgen05_f4;
   // fraction of an mma's time after which its warp may issue the next mma
   double mma_again;
   // cycles for which a warp's f64 operation, integer operation or comparison,

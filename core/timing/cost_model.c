@@ -66,6 +66,7 @@ typedef struct Player {   // a warp of a running cluster
   // that load arrives.
   double asked, agents;
   Groups copies, sums, stores;
+  double moved;           // time at which all copies of tensor memory are done
   // for each value or register (its id): time at which it is ready
   uint32_t *ready;
 } Player;
@@ -87,7 +88,7 @@ typedef struct Stage {    // a running cluster
 
 typedef struct Sm {
   double issue[QUARTERS], fma[QUARTERS], alu[QUARTERS], xu[QUARTERS],
-         f64[QUARTERS], tensor[QUARTERS];
+         f64[QUARTERS], tensor[QUARTERS], tmem[QUARTERS];
   double shared, l1, memory, fill, peer, meet, fence;
 } Sm;
 
@@ -287,7 +288,8 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
       t = most(t, p->last_end);
       return c->alu > 0 ? most(t, sm->alu[q]) : t;
     case K_MMA: return most(t, most(sm->tensor[q], p->tensor));
-    case K_WGMMA: return most(t, sm->tensor[q] - 4 * c->work);
+    case K_WGMMA: case K_TCMMA: return most(t, sm->tensor[q] - 4 * c->work);
+    case K_TCWAIT: return most(t, p->moved);
     case K_LOAD: case K_STORE:
       t = most(t, sm->l1 - QUEUE);
       return most(t, sm->memory - FAR_QUEUE);
@@ -298,8 +300,8 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
       return most(t, sm->shared - QUEUE);
     case K_PEER: return most(t, sm->peer - QUEUE);
     case K_NONE: case K_HEAD: case K_CPCOMMIT: case K_CPWAIT: case K_CPARRIVE:
-    case K_WGCOMMIT: case K_WGWAIT: case K_BULKLOAD: case K_BULKSTORE:
-    case K_BULKCOMMIT: case K_BULKWAIT:
+    case K_WGCOMMIT: case K_WGWAIT: case K_TCCOMMIT: case K_TCMOVE:
+    case K_BULKLOAD: case K_BULKSTORE: case K_BULKCOMMIT: case K_BULKWAIT:
       break;
   }
   return t;
@@ -437,6 +439,22 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
       return t;
     }
     case K_WGCOMMIT: group_close(k, p, &p->sums, i, "wgmma"); return t;
+    case K_TCMMA: {
+      double end = take(k, &sm->shared, PIPE_SHARED, t, c->shared, one);
+      for (int j = 0; j < QUARTERS; j++)
+        end = most(end, take(k, &sm->tensor[j], PIPE_TENSOR, t, c->work, one));
+      for (int j = 0; j < QUARTERS; j++) sm->tensor[j] = end;
+      group_add(&p->sums, t, end + m->tensor);
+      return t;
+    }
+    case K_TCCOMMIT:
+      group_close(k, p, &p->sums, i, "tcgen05");
+      p->agents = group_end(&p->sums, 0);
+      return t;
+    case K_TCMOVE:  // a register of all lanes moves in a cycle
+      sm->tmem[q] = most(sm->tmem[q], t) + c->work;
+      p->moved = most(p->moved, sm->tmem[q] + m->shared);
+      return p->moved;
     case K_BULKLOAD:
       p->asked = t;
       p->agents = take(k, &sm->memory, PIPE_MEMORY, t,
@@ -450,7 +468,7 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
       group_add(&p->stores, t, work + m->tma);
       return t;
     case K_BULKCOMMIT: group_close(k, p, &p->stores, i, "tma.store"); return t;
-    case K_CPWAIT: case K_WGWAIT: case K_BULKWAIT: return t;
+    case K_CPWAIT: case K_WGWAIT: case K_TCWAIT: case K_BULKWAIT: return t;
   }
   return t;
 }
@@ -626,10 +644,11 @@ static void add_costs(const SimClock *k, SimTiming *out) {
       if (s->mark != TAPE_RUN) continue;
       const SimWork *c = &k->w->work[s->at];
       SimCost *to = cost_at(out, p->ins[s->at].src);
-      bool mma = p->ins[s->at].op == OP_WGMMA || c->kind == K_MMA;
+      bool mma = c->kind == K_WGMMA || c->kind == K_MMA;
       if (c->kind != K_NONE) to->slots++;
       to->passes += s->passes;
-      if (c->kind == K_WGMMA) to->passes += (uint64_t)(c->shared + 0.5f);
+      if (c->kind == K_WGMMA || c->kind == K_TCMMA)
+        to->passes += (uint64_t)(c->shared + 0.5f);
       to->sectors += s->sectors;
       to->missed += s->missed;
       to->flops += (double)c->flops * (mma ? 1 : s->lanes);

@@ -8,6 +8,7 @@
 #include "sim/bulk.h"
 #include "timing/price.h"
 #include "sim/tables.h"
+#include "sim/tcgen05.h"
 
 enum { LINE = 128 };
 // The compiler unrolls loops whose bodies have at most SHORT_LOOP instructions,
@@ -217,6 +218,34 @@ static SimWork fence_cost(const Works *k, FenceKind f) {
                    .late = (float)late};
 }
 
+// Reports whether the operands of an MMA are 4-bit floats without padding.
+static bool is_packed_f4(const AtomMma *r) {
+  return r->flags & AMF_SCALE && !(r->flags & AMF_BYTE) &&
+         r->a_type == DT_E2M1;
+}
+
+// Returns the cost of a tcgen05 operation. Floats that are not packed all take
+// the time of 16 elements of 16 bits along K. All quarters of the SM work on an
+// instruction; those of two SMs if a pair of CTAs issues it.
+static SimWork tensor_cost(const Works *k, const SimIns *d, SimWorkKind kind) {
+  const SimTensorIns *x = d->x;
+  const SimMachine *m = k->out.m;
+  SimWork c = {.kind = (uint8_t)kind, .slots = 1};
+  if (d->op == OP_TCLD || d->op == OP_TCST) c.work = (float)x->copy->num;
+  if (d->op == OP_TCCP) c.shared = (float)(x->rows * (double)x->bytes / LINE);
+  if (d->op != OP_TCMMA) return c;
+  const AtomMma *r = x->row;
+  double sms = r->m > TMEM_LANES ? 2 : 1, each = (double)r->m * r->n / sms;
+  double n = each * r->k;
+  c.flops = (float)(2.0 * r->m * r->n * r->k);
+  if (dtype_is_int(r->d_type)) c.work = (float)(n / (4 * m->tcgen05_i8));
+  else if (is_packed_f4(r)) c.work = (float)(n / (4 * m->tcgen05_f4));
+  else c.work = (float)(each * 16 / (4 * m->tcgen05));
+  double rows = r->n / sms + (r->flags & AMF_SMEM_A ? r->m / sms : 0);
+  c.shared = (float)(rows * 32 / LINE);
+  return c;
+}
+
 static SimWork mma_cost(const Works *k, const SimIns *d) {
   const SimMmaIns *x = d->x;
   const AtomMma *r = x->row;
@@ -232,8 +261,13 @@ static SimWork mma_cost(const Works *k, const SimIns *d) {
     return arithmetic(k, p, 2 * n);
   }
   c.flops *= (float)(team ? 1 : x->groups);
-  if (bits < 8) bits = 8;
   double rate = team ? 4 * k->out.m->wgmma : k->out.m->mma;
+  if (is_packed_f4(r)) {
+    bits = 16;
+    rate = k->out.m->mma_f4;
+  } else if (bits < 8) {
+    bits = 8;
+  }
   c.work = (float)(bits == 64 ? n / 32 : n * bits / 16 / rate);
   if (!team) return c;
   // All four warps read B, so each counts a quarter.
@@ -270,10 +304,15 @@ static SimWork memory_cost(const Works *k, const SimIns *d) {
 }
 
 static SimWork cost_of(const Works *k, const SimIns *d, bool fixed) {
+  static const uint8_t TENSOR[OP_COUNT] = {
+    [OP_TCMMA] = K_TCMMA, [OP_TCCP] = K_TCMMA, [OP_TCCOMMIT] = K_TCCOMMIT,
+    [OP_TCLD] = K_TCMOVE, [OP_TCST] = K_TCMOVE, [OP_TCWAITLD] = K_TCWAIT,
+    [OP_TCWAITST] = K_TCWAIT};
   SimWork c = {.kind = K_ALU, .slots = 1};
   if (ir_is_aside(ir_get(k->out.p->fn, d->ref))) return (SimWork){0};
   if (d->op == OP_PTR)
     return cost_of(k, ((const SimAddressed *)d->x)->ins, fixed);
+  if (TENSOR[d->op]) return tensor_cost(k, d, (SimWorkKind)TENSOR[d->op]);
   switch (op_class((Op)d->op)) {
     case CLASS_NONE: return (SimWork){0};
     case CLASS_SUM: case CLASS_PRODUCT: case CLASS_QUOTIENT:
@@ -288,9 +327,7 @@ static SimWork cost_of(const Works *k, const SimIns *d, bool fixed) {
     case CLASS_SHARED: c.kind = K_SHARED; break;
     case CLASS_SEND: c.kind = K_SEND; break;
     case CLASS_MATRIX: c.kind = K_LDMATRIX; break;
-    case CLASS_MMA:
-      if (d->op == OP_TCMMA) return c;  // no rates of these units are known
-      return mma_cost(k, d);
+    case CLASS_MMA: return mma_cost(k, d);
     case CLASS_CPASYNC: c.kind = K_CPASYNC; break;
     case CLASS_CPCOMMIT: c.kind = K_CPCOMMIT; break;
     case CLASS_CPWAIT: c.kind = K_CPWAIT; break;

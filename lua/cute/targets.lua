@@ -82,19 +82,19 @@ targets.H100 = {arch = "sm_90a", sms = 132, l2_bytes = 50 * MIB}
 -- Blackwell's GPUs: public figures, which nobody here has measured. clock: Hz,
 -- at which `fmas` give the published rates; fmas: dense multiply-adds per cycle
 -- of an SM for operands of 16 bits, with f32 accumulators; times: the ratio of
--- other operands' rates to it; dram: bytes per second. Rates: "NVIDIA Blackwell
--- Architecture Technical Brief" (HGX B200: 2.25 PFLOP/s of bf16, half of that
--- for tf32, twice for 8 bits, four times for e2m1; HGX B300: 14 PFLOP/s of
--- e2m1, 0.15 POP/s of i8), both with 7.7 TB/s; "NVIDIA RTX Blackwell GPU
--- Architecture" (GeForce RTX 5090: 209.5 TFLOP/s of bf16, 419 of 8-bit floats,
--- 838 TOP/s of i8, 1676 TFLOP/s of e2m1; 1.792 TB/s). L2: "Blackwell Tuning
--- Guide" of CUDA 13.0, and the latter paper.
+-- other operands' rates to it (i8: absent without such instructions); dram:
+-- bytes per second. Sources: "NVIDIA Blackwell Architecture Technical Brief"
+-- and the data sheets of HGX B200 (2.25 PFLOP/s of bf16, 1.1 of tf32, 4.5 of 8
+-- bits, 9 of e2m1; 7.7 TB/s) and of HGX B300 (14 PFLOP/s of e2m1); "NVIDIA RTX
+-- Blackwell GPU Architecture" (GeForce RTX 5090: 209.5 TFLOP/s of bf16, 419 of
+-- 8-bit floats, 838 TOP/s of i8, 1676 TFLOP/s of e2m1; 1.792 TB/s, 96 MiB of
+-- L2); "Blackwell Tuning Guide" of CUDA 13.0 (126 MB of L2).
 targets.B200 = {arch = "sm_100a", sms = 148, l2_bytes = 126 * MIB,
   clock = 1.855e9, fmas = 4096, dram = 7.7e12,
   times = {tf32 = 0.5, bits8 = 2, i8 = 2, bits4 = 4}}
 targets.B300 = {arch = "sm_103a", sms = 148, l2_bytes = 126 * MIB,
   clock = 1.855e9, fmas = 4096, dram = 7.7e12,
-  times = {tf32 = 0.5, bits8 = 2, i8 = 1 / 15, bits4 = 56 / 9}}
+  times = {tf32 = 0.5, bits8 = 2, bits4 = 56 / 9}}
 targets.RTX5090 = {arch = "sm_120a", sms = 170, l2_bytes = 96 * MIB,
   clock = 2.407e9, fmas = 256, dram = 1.792e12,
   times = {tf32 = 0.5, bits8 = 2, i8 = 4, bits4 = 8}}

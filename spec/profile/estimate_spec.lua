@@ -310,6 +310,52 @@ describe("an estimate's memory", function()
   end)
 end)
 
+describe("an estimate for Blackwell", function()
+  local gemm_sm100 = require "kernels.gemm_sm100"
+
+  -- Returns the estimate of a product of n x n matrices of a type.
+  local function product(name, n, card)
+    local dtype = cute[name]
+    local d = dtype.is_integer and cute.i32 or cute.f32
+    local function matrix(t)
+      return cute.make_tensor(zeros(n * n, t).iterator,
+                              cute.make_layout({n, n}, {n, 1}))
+    end
+    local g = gemm_sm100 {tile = {128, 128, 1024 // dtype.bits}, dtype = dtype,
+                          d_dtype = d}
+    return g.prepare(matrix(dtype), matrix(dtype), matrix(d),
+      {device = "sim:sm_100a", output = false})
+      :estimate {card = card, registers = REGISTERS}
+  end
+
+  -- the published rates in PFLOP/s
+  for _, c in ipairs {{"bf16", 2.25}, {"f32", 1.125}, {"e4m3", 4.5},
+                      {"i8", 4.5}, {"bf16", 2.25, "b300"}} do
+    it(("has the tensor cores' rate of %s on %s"):format(c[1], c[3] or "b200"),
+       function()
+      local e = product(c[1], 256, c[3])
+      assert.equal(2.0 * 256 ^ 3, e.flops)
+      local roof = 2 * 256 ^ 3 / (c[2] * 1e15)
+      assert.is_true(math.abs(e.roof.tensor / roof - 1) < 0.01)
+    end)
+  end
+
+  it("is of the launch's card, and says that it is unmeasured", function()
+    local e = product("bf16", 128)
+    assert.equal("B200", e.card)
+    assert.is_true(e.unmeasured)
+    assert.matches("note: rates of B200 are public figures", tostring(e))
+  end)
+
+  it("waits at commits until the MMAs before them have ended", function()
+    local one, four = product("bf16", 128), product("bf16", 512)
+    -- 2 and 8 steps along K, for one tile of each block: 256 cycles each
+    local least = 6 * 128 * 128 * 64 / 4096
+    assert.is_true(four.cycles - one.cycles > least)
+    assert.is_true(four.cycles - one.cycles < 8 * least)
+  end)
+end)
+
 describe("an estimate rejects", function()
   local k = cute.kernel("k", function(Y) Y[cute.arch.thread_idx()] = 1 end)
   local function refused(text, o, Y)
@@ -321,7 +367,8 @@ describe("an estimate rejects", function()
 
   it("cards that it does not know", function()
     refused("registers = 0: a thread has 1 to 255", {registers = 0})
-    refused('no card "h20"; known cards: a100 h100 h200 l40s', {card = "h20"})
+    refused('no card "h20"; known cards: a100 b200 b300 h100 h200 l40s rtx5090',
+            {card = "h20"})
   end)
 
   it("options that are none", function()

@@ -163,17 +163,18 @@ describe("the occupancy of an SM", function()
   end)
 
   it("lists GPUs, and the sources of their numbers", function()
-    for _, card in ipairs {"h200", "h100", "a100", "l40s"} do
+    for _, card in ipairs {"h200", "h100", "a100", "l40s", "b200", "b300",
+                            "rtx5090"} do
       local c = cards.card(card)
       assert.is_true(#c.source > 20 and c.dram > 0 and c.sms > 0)
       assert.is_true(targets.limits(cute.device("sim:" .. c.arch).sm).threads
         > 0)
     end
-    local ok, err = pcall(cards.card, "b300")
+    local ok, err = pcall(cards.card, "b400")
     assert.is_false(ok)
     assert.is_truthy(tostring(err):find(
-      'no card "b300"; known cards: a100 h100 h200 '
-        .. 'l40s', 1, true), tostring(err))
+      'no card "b400"; known cards: a100 b200 b300 h100 h200 l40s rtx5090', 1,
+      true), tostring(err))
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -144,8 +144,8 @@ describe("a LAUNCH file", function()
       .. "\nk%.ptx:15 .*\ny: as expected\n$", out)
     assert.equal(0, code)
     local _, why, wrong = with(LAUNCH, {"estimate", "--card", "h1000"})
-    assert.equal("cutelua: --card: no card 'h1000'; known cards: a100 h100 "
-      .. "h200 l40s\n", why)
+    assert.equal("cutelua: --card: no card 'h1000'; known cards: a100 b200 "
+      .. "b300 h100 h200 l40s rtx5090\n", why)
     assert.equal(2, wrong)
   end)
 

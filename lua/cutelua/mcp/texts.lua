@@ -91,7 +91,7 @@ advice names. Check again until the verdict is ok. Do not remove work, widen
 tolerances, or silence a finding.]]},
   {"speed-up-kernel", "Speed up a kernel", "Finds what limits a kernel.",
     {{"script", "the script's text or path", true},
-     {"card", "h200, h100, a100 or l40s", false}},
+     {"card", "h200, h100, a100, l40s, b200, b300 or rtx5090", false}},
     [[
 Make the kernel of this cutelua script faster on CARD: SCRIPT
 

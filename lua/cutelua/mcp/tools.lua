@@ -180,8 +180,9 @@ local ROWS = {
     record = true},
   {"estimate", "Estimates the time of each launch on a GPU that need not be "
     .. "present, and what limits it.", with(SCRIPT, LIMITS, {
-      card = {enum = {"h200", "h100", "a100", "l40s"}, type = "string",
-              description = "the GPU (h200)"},
+      card = {enum = {"h200", "h100", "a100", "l40s", "b200", "b300",
+                      "rtx5090"}, type = "string", description = "the GPU (the "
+                        .. "Blackwell card of the launch, else h200)"},
       cold = flag "L2 is empty at the start",
       registers = {type = "integer", minimum = 1, maximum = 255,
                    description = "registers of a thread"}}), nil,

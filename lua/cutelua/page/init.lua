@@ -407,12 +407,10 @@ local function facts_of(program, launch, report, made)
   return facts
 end
 
-local CARDS = {[80] = "a100", [89] = "l40s", [90] = "h200"}
-
 -- Estimates a launch's time on a GPU of its architecture. Returns nil and the
 -- reason if that is not possible.
 local function estimate_of(program, launch, made)
-  local card = CARDS[launch.sm]
+  local card = require "cutelua.profile.cards".of(launch.sm)
   if not card then return nil, "no estimate: no card of " .. program.arch end
   local r = made.compiled and made.compiled.resources
   local estimate = require "cutelua.profile.estimate"
@@ -530,13 +528,14 @@ function Page:timeline(n)
   local known = self.launches[n]
   if not known then return nil end
   local program, launch = known[1], known[2]
-  if not CARDS[launch.sm] then
+  local card = require "cutelua.profile.cards".of(launch.sm)
+  if not card then
     core.fail("wrong-arch", "no timeline: no card with the architecture "
       .. program.arch .. " is described")
   end
   local launched = require "cutelua.profile.estimate".launched
   return require "cutelua.profile.timeline".by_model(launched(program, launch),
-    {card = CARDS[launch.sm]})
+    {card = card})
 end
 
 --- Returns a kernel of a page as a table to encode as JSON, with named fields.

@@ -17,34 +17,34 @@ end
 -- cycles of `clock`, the GPU's clock under full load. (With little to do, an SM
 -- runs at 1.98 GHz and takes more cycles for the same time.)
 --
--- Per quarter of an SM: mma, wgmma: 16-bit multiply-adds per cycle; mma_again:
--- time until the same warp can issue its next mma, relative to one mma; f64,
--- integer, special: cycles of a warp's operation on f64, on integers
--- (comparisons, 16-bit conversions), on the special function unit.
--- Memory: l2, bulk, store: rates of threads' reads from L2, of TMA, of writes,
--- with all SMs active; l2_most: the limit of each when few are active; fill:
--- TMA into shared memory; peer: another block's shared memory; copy: least
--- cycles of a cp.async; atomic: time of an atomic relative to a store; cas:
--- cycles of shared memory for an atomic implemented as a compare-and-swap loop.
--- Latencies: of arithmetic (alu), shared memory, ldmatrix (matrix), an mma
--- (tensor), L1, L2 (global), in addition for memory (far) and a bulk copy
--- (tma), another block's shared memory (far_shared), a compare-and-swap
--- (swapped).
--- Threads: time to continue after an mbarrier (barrier); cost of a barrier per
--- warp (meet), and time to continue after the last warp arrived (round); time
--- to continue after a cluster's barrier (cluster); least time of a loop
--- iteration (loop).
--- Fences of block scope, of cluster or GPU scope, and of system scope: time to
--- continue after a fence, and its cost per warp if all warps of an SM execute
--- one; cluster_each: the same cost for releasing arrivals at a cluster's
--- barrier.
+-- Per quarter of an SM: mma, wgmma, tcgen05: 16-bit multiply-adds per cycle;
+-- tcgen05_i8: those of integers; mma_f4, tcgen05_f4: those of packed 4-bit
+-- floats (0 where no such instruction exists); mma_again: time until the same
+-- warp can issue its next mma, relative to one mma; f64, integer, special:
+-- cycles of a warp's operation on f64, on integers (comparisons, 16-bit
+-- conversions), on the special function unit. Memory: l2, bulk, store: rates of
+-- threads' reads from L2, of TMA, of writes, with all SMs active; l2_most: the
+-- limit of each when few are active; fill: TMA into shared memory; peer:
+-- another block's shared memory; copy: least cycles of a cp.async; atomic: time
+-- of an atomic relative to a store; cas: cycles of shared memory for an atomic
+-- implemented as a compare-and-swap loop. Latencies: of arithmetic (alu),
+-- shared memory, ldmatrix (matrix), an mma (tensor), L1, L2 (global), in
+-- addition for memory (far) and a bulk copy (tma), another block's shared
+-- memory (far_shared), a compare-and-swap (swapped). Threads: time to continue
+-- after an mbarrier (barrier); cost of a barrier per warp (meet), and time to
+-- continue after the last warp arrived (round); time to continue after a
+-- cluster's barrier (cluster); least time of a loop iteration (loop). Fences of
+-- block scope, of cluster or GPU scope, and of system scope: time to continue
+-- after a fence, and its cost per warp if all warps of an SM execute one;
+-- cluster_each: the same cost for releasing arrivals at a cluster's barrier.
 -- start: time until a block starts where another one has ended. launch: seconds
 -- for a kernel's start and end. block, group: seconds to start a block, and
 -- additional seconds to start a cluster; the SMs start them in sequence. clock:
 -- Hz.
 local HOPPER = like(targets.H100, {clock = 1.755e9, l1_bytes = 256 * KIB,
   mma = 308, mma_again = 1.56,
-  wgmma = 512, f64 = 1.75, integer = 1.75, special = 7.05, l2 = 42, bulk = 62,
+  wgmma = 512, mma_f4 = 0, tcgen05 = 0, tcgen05_i8 = 0, tcgen05_f4 = 0,
+  f64 = 1.75, integer = 1.75, special = 7.05, l2 = 42, bulk = 62,
   store = 20, l2_most = 64, fill = 64, peer = 19.1, copy = 6, atomic = 2.2,
   cas = 3.2, alu = 4, shared = 23, matrix = 33, tensor = 33, l1_hit = 33,
   global = 280, far = 380, tma = 150, far_shared = 177, swapped = 80,
@@ -57,7 +57,26 @@ local AMPERE = like(HOPPER, {arch = "sm_80", sms = 108, clock = 1.41e9,
   l2_bytes = 40 * MIB, l1_bytes = 192 * KIB, mma = 256, mma_again = 1,
   wgmma = 512, f64 = 4, l2 = 32})
 
+-- Returns the table of a Blackwell card with the public figures of
+-- cute.targets. Its other numbers are the H200's, but no one has measured them
+-- on Blackwell.
+local function blackwell(name, public, more)
+  local quarter, times = public.fmas / 4, public.times
+  return like(like(HOPPER, public), like({name = name,
+    tcgen05 = quarter, tcgen05_i8 = quarter * (times.i8 or 0),
+    tcgen05_f4 = quarter * times.bits4, unmeasured = true,
+    source = "public figures of cute.targets; all else as the H200"}, more))
+end
+
 local CARDS = {
+  b200 = blackwell("B200", targets.B200, {}),
+  -- FP64: 1.2 TFLOP/s.
+  b300 = blackwell("B300", targets.B300, {f64 = 58}),
+  -- Its tensor cores have mma.sync alone. FP64: 1/64 of FP32.
+  rtx5090 = blackwell("RTX 5090", targets.RTX5090, {l1_bytes = 128 * KIB,
+    mma = targets.RTX5090.fmas / 4, mma_again = 1, f64 = 64, tcgen05 = 0,
+    tcgen05_i8 = 0, tcgen05_f4 = 0,
+    mma_f4 = targets.RTX5090.fmas / 4 * targets.RTX5090.times.bits4}),
   h200 = like(HOPPER, {name = "H200", dram = 4.2e12, l2_bytes = 60 * MIB,
     fence = 269, fence_each = 10, fence_sys = 930, fence_sys_each = 53,
     fence_async = 160, cluster_each = 12,
@@ -88,10 +107,20 @@ end
 ---@return boolean
 function cards.known(name) return CARDS[name] ~= nil end
 
---- Returns the table of a GPU with this name ("h200", "h100", "a100" or
--- "l40s"). Its fields are name, arch, sms, clock (Hz), dram (bytes per second),
--- l2_bytes, and the numbers described above. The field `source` names the
--- origin of these numbers.
+-- The card of each target.
+local OF = {[80] = "a100", [89] = "l40s", [90] = "h200", [100] = "b200",
+            [103] = "b300", [120] = "rtx5090"}
+
+--- Returns the name of the card whose rates stand for a target; nil if there is
+-- none.
+---@param sm integer
+---@return string?
+function cards.of(sm) return OF[sm] end
+
+--- Returns the table of a GPU with this name ("h200", "h100", "a100", "l40s",
+-- "b200", "b300" or "rtx5090"). Its fields are name, arch, sms, clock (Hz),
+-- dram (bytes per second), l2_bytes, and the numbers described above. The field
+-- `source` names the origin of these numbers.
 ---@param name string
 ---@return table
 function cards.card(name)

@@ -10,16 +10,17 @@
 -- is installed.
 --
 -- An estimate has: card, seconds, cycles; occupancy (from targets.occupancy),
--- registers (nil: unknown), shared, threads; waves (2.4 take the time of 3),
--- tail (fraction of the SMs' capacity that the last wave uses); flops, and
+-- registers (nil: unknown), shared, threads; unmeasured (true if no estimate
+-- for the card was compared with a measurement); waves (2.4 take the time of
+-- 3), tail (fraction of the SMs' capacity that the last wave uses); flops, and
 -- bytes = {shared =, l2 =, dram =} of the whole grid; busy = {issue =, fma =,
--- alu =, special =, f64 =, tensor =, shared =, l1 =, memory =, fill =, peer
--- =}, each a fraction of the time, and bound, the busiest of them, or
--- "launch", where blocks begin during the whole time; roof: seconds that each
--- of these alone would take with all SMs always busy, and l2, dram (the
--- tensors, once); lines = {{file =, line =, slots =, flops =, shared =, l2 =,
--- stall =}, ...}: for one cluster the instructions issued, operations, bytes,
--- and the fraction of its warps' time spent waiting there.
+-- alu =, special =, f64 =, tensor =, shared =, l1 =, memory =, fill =, peer =},
+-- each a fraction of the time, and bound, the busiest of them, or "launch",
+-- where blocks begin during the whole time; roof: seconds that each of these
+-- alone would take with all SMs always busy, and l2, dram (the tensors, once);
+-- lines = {{file =, line =, slots =, flops =, shared =, l2 =, stall =}, ...}:
+-- for one cluster the instructions issued, operations, bytes, and the fraction
+-- of its warps' time spent waiting there.
 --
 -- docs/estimate.md lists the limitations of estimates.
 local core = require "cute.core"
@@ -76,7 +77,8 @@ end
 -- The model
 ---------------------------------------------------------------------------
 
-local RATES = {"mma", "mma_again", "wgmma", "f64", "integer", "special", "copy",
+local RATES = {"mma", "mma_again", "wgmma", "mma_f4", "tcgen05", "tcgen05_i8",
+  "tcgen05_f4", "f64", "integer", "special", "copy",
   "fill", "peer", "atomic", "cas", "alu", "shared", "matrix", "tensor",
   "l1_hit", "tma", "far_shared", "swapped", "barrier", "meet", "round",
   "cluster", "loop", "fence_cta", "fence_cta_each", "fence", "fence_each",
@@ -201,7 +203,8 @@ estimate.OPTIONS = {card = "string", cold = "boolean", registers = "integer",
 -- number of clusters that can run at once, with one block on each SM) and each
 -- (the number of clusters that each place runs in sequence).
 local function on_card(p, opts)
-  local card = cards.card(opts.card or "h200")
+  local own = p.device.sm >= 100 and cards.of(p.device.sm)
+  local card = cards.card(opts.card or own or "h200")
   local sm = tonumber(card.arch:match "%d+")
   p.program.fn:check_smem(sm)
   p.program.fn:check_arch(sm, card.arch)
@@ -312,9 +315,10 @@ end
 --- Estimates a prepared launch on the simulator.
 ---@param p any the result of call:compile
 ---@param opts? table {card: string?, cold: boolean?, registers: integer?, at:
--- integer?} card: of cute.targets, "h200" when absent; cold: L2 is empty at the
--- start (otherwise it holds the data that fits); registers: per thread, instead
--- of NVRTC's; at: number of the representative cluster, 0 when absent
+-- integer?} card: of cutelua.profile.cards; when absent, the Blackwell card
+-- that the launch simulates, else "h200"; cold: L2 is empty at the start
+-- (otherwise it holds the data that fits); registers: per thread, instead of
+-- NVRTC's; at: number of the representative cluster, 0 when absent
 ---@param events? boolean
 ---@return table
 ---@return table found the simulator's report, with events if requested
@@ -332,7 +336,7 @@ function estimate.of(p, opts, events)
     seconds = x.card.launch + math.max(cycles, begins) / x.card.clock,
     occupancy = x.occupancy, registers = x.registers, why = x.why,
     shared = x.shared, threads = x.threads, waves = x.clusters / x.room,
-    clusters = x.clusters, idle = x.idle},
+    clusters = x.clusters, idle = x.idle, unmeasured = x.card.unmeasured},
     Estimate)
   e.tail = e.waves - math.ceil(e.waves) + 1
   local s, l2, flops = sums(found)
@@ -393,6 +397,10 @@ function Estimate:__tostring()
   add("registers %s, shared memory %d bytes, threads %d",
       self.registers or "unknown: " .. self.why, self.shared, self.threads)
   add("waves %.2f, the last one %.0f %% full", self.waves, 100 * self.tail)
+  if self.unmeasured then
+    add("note: rates of %s are public figures and an H200's; no estimate was "
+      .. "compared with a measurement", self.card)
+  end
   if self.idle then
     add("note: the last of %d clusters moves no data: is the grid larger than "
       .. "the data?", self.clusters)

@@ -14,7 +14,8 @@ Runs a script on the simulator and prints, for each kernel and grid, the time
 that a card is estimated to take, and what limits it. The card need not be
 present. docs/estimate.md explains the figures and their error.
 
-  --card NAME    h200, h100, a100 or l40s (default h200)
+  --card NAME    h200, h100, a100, l40s, b200, b300 or rtx5090 (default: the
+                 Blackwell card that a launch simulates, else h200)
   --cold         L2 is empty at the start
   --registers N  of each thread (default: those that NVRTC reports)
   --at N         the block or cluster that is simulated (default 0)

@@ -111,8 +111,8 @@ end
 -- barrier_for_retrieve is a NamedBarrier at which wait_for_alloc waits, so its
 -- num_threads counts all threads that call it. allocator_warp_id is the warp of
 -- the block that allocates and frees (0 when absent). With is_two_cta, a pair
--- of blocks allocates, and frees only when both have called free; the simulator
--- has no such pairs yet. The pair synchronizes at an mbarrier: its pointer
+-- of blocks allocates, and frees only when both have called free. The pair
+-- synchronizes at an mbarrier: its pointer
 -- two_cta_tmem_dealloc_mbar_ptr is given exactly if the first argument is.
 -- num_allocated_columns is the number of columns that are allocated already.
 ---@param alloc_result_dst_smem_ptr? table pointer to an i32 in shared memory,

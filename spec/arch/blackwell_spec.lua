@@ -68,6 +68,21 @@ local function tma(change)
   end)(map, coords, table.unpack(more)):trace {block = 32, cluster = 2}
 end
 
+-- Returns a kernel that loads a tile by TMA for a pair of blocks.
+local function pair_load()
+  local x = cute.zeros({32, 32}, "f32")
+  local tile = cute.make_ordered_layout({8, 32}, {1, 0})
+  local map, coords = cpasync.make_tiled_tma_atom(
+    cpasync.CopyBulkTensorTileG2SOp(2), x, tile, {8, 32})
+  return cute.kernel("k", function(atom, c)
+    local s = cute.make_smem_tensor(cute.f32, tile, 128)
+    local ts, tg = cpasync.tma_partition(atom, 0, cute.make_layout(1),
+      cute.group_modes(s, 0, 2), cute.zipped_divide(c, {8, 32}))
+    local bar = arch.alloc_smem(cute.i64, 1)
+    cute.copy(atom, tg(all, 0), ts, {tma_bar_ptr = bar})
+  end)(map, coords):trace {block = 32, cluster = 2}
+end
+
 local function wide_copy()
   return program(function(x)
     local r = cute.make_rmem_tensor({8}, cute.f32)
@@ -154,7 +169,8 @@ local PROGRAMS = {
                    32)
   end,
   ["`mma.sync` with scales"] = scaled_product,
-  ["TMA"] = function() return tma(false) end,
+  ["TMA, clusters"] = function() return tma(false) end,
+  ["TMA loads for a pair"] = pair_load,
   ["`tensormap.replace`"] = function() return tma(true) end,
   ["`setmaxnreg`"] = registers, ["`wgmma`"] = warpgroup,
 }

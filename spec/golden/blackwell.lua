@@ -193,6 +193,11 @@ local function of_partition(which)
     local p = parts_of(case.args[1])
     local shape = parsed(case.partition_shape)
     local pair = p.head:find "2x1SM" ~= nil
+    if pair then
+      local mma = core.make_tiled_mma(core.make_mma_atom(case.args[1]))
+      local got = mma["make_fragment_" .. which](mma, core.make_layout(shape))
+      if tostring(got) ~= case.out then return false, tostring(got) end
+    end
     if which == "A" then
       return equal(tmem.operand(shape, dtype(p.types[1]).bits, pair), case.out)
     end

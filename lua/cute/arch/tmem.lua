@@ -13,7 +13,8 @@
 --     cute.when(warp:eq(0), function() cute.arch.dealloc_tmem(ptr, 128) end)
 --
 -- The allocation waits until the columns are free; the same warp must free
--- them. is_two_cta is for pairs of blocks.
+-- them. In a kernel whose MMAs belong to pairs of blocks, is_two_cta is true,
+-- and a warp of each block allocates and frees: both get the same columns.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 

@@ -181,7 +181,8 @@ local function atom(op, family, types, k, shape, cta_group, a_src, a_major,
 end
 
 --- Makes an MMA of f16 or bf16 with K = 16. Accumulators are f32, or for f16
--- also f16.
+-- also f16. With CtaGroup.TWO, M is 128 or 256, and each CTA of the pair has
+-- half of A's rows and half of B's.
 ---@param ab_dtype cute.DType
 ---@param acc_dtype cute.DType
 ---@param instruction_shape integer[] {64 or 128, N, 16}

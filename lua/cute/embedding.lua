@@ -146,8 +146,8 @@ function embedding.op(name, places, n, ...)
   return deliver(places, n, pack(ops[name](...)))
 end
 
--- Streams of the application by GPU and handle. Closing one waits for its GPU,
--- so they stay open.
+-- Streams of the application by GPU and handle, kept open because closing a
+-- stream waits for its GPU.
 local streams = {}
 
 --- Returns the stream object for a CUstream of the driver on a GPU.

@@ -38,7 +38,7 @@ function gpu.open(ordinal)
   return core.gpu_open(ordinal)
 end
 
---- Reports whether a GPU can be used.
+--- Reports whether a GPU can be used; if not, also returns why.
 ---@param ordinal integer|nil
 ---@return boolean
 ---@return string|nil reason

@@ -59,9 +59,9 @@ local function some(r, from, n, step)
   return cute.make_tensor(r.iterator + from, cute.make_layout({n}, {step}))
 end
 
--- Two numbers of Philox blocks that `words` computes at once: the first without
--- pairs of elements, the second with pairs. More blocks do not fit in registers
--- besides the accumulators.
+-- Numbers of Philox blocks that `words` computes at once, without and with
+-- pairs of elements. More blocks need too many registers beside the
+-- accumulators.
 local AT_ONCE = {4, 2}
 
 --- Returns a random word for each element of a matrix, given the elements' rows

@@ -690,8 +690,7 @@ local function guarded(C, src, dst)
   end
 end
 
--- Returns a vector t (N) as a matrix with M equal rows; returns a matrix
--- unchanged.
+-- Returns t: a vector (N) as a matrix with M equal rows, a matrix unchanged.
 local function as_matrix(t, M)
   if cute.rank(t) > 1 then return tiles.matrix(t) end
   return cute.make_tensor(t.iterator, cute.make_layout(

@@ -289,7 +289,7 @@ local function nibbles(w, t, signed, zero, shuffled)
   return table.unpack(out)
 end
 
--- The e4m3 codes of 0 to 7, and of -8 to -1, four in each word.
+-- e4m3 codes of the integers 0 to 7, then of -8 to -1, four in each word.
 local CODES = {{0x44403800, 0x4e4c4a48}, {0xcaccced0, 0xb8c0c4c8}}
 
 -- Converts the eight signed nibbles of w to two words of e4m3.

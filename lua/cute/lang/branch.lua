@@ -56,8 +56,8 @@ local function merge_carry(slot, what)
   for i = 1, #init do
     local in_a = not core.same(init[i], pa[i])
     local in_b = not core.same(init[i], pb[i])
-    -- Both branches change part i of the value, so the part's value before the
-    -- branches does not affect its type.
+    -- Both branches change part i of the value, so its type does not depend on
+    -- the part's value before the branches.
     if in_a and in_b then
       carrying.part(slot, what, carry, i, pa[i], pb[i])
     elseif in_a or in_b then
@@ -107,8 +107,8 @@ local function begin_slot(slot, what)
   return true
 end
 
--- Reports whether a slot holds a result of the functions of cute.when for which
--- both functions return the same number, known while tracing.
+-- Reports whether a slot holds a result of cute.when for which its two
+-- functions return the same number, known while tracing.
 local function is_constant(slot)
   return slot.result and not slot.carry and core.same(slot.yes, slot.no)
     and regions.is_known(slot.yes)
@@ -153,8 +153,8 @@ end
 ---------------------------------------------------------------------------
 
 -- In the functions below, `level` is the stack level, seen from the caller, of
--- the function whose locals the branch may change. If slots are only upvalues,
--- any level will do.
+-- the function whose locals the branch may change. The level is ignored if all
+-- slots are upvalues.
 
 -- Begins to trace a branch; first restores all slots to their values before it.
 local function enter(region, level)
@@ -190,8 +190,8 @@ local function begin(region, level)
   enter(region, level + 1)
 end
 
--- Ends the tracing of the branch for a true condition and begins to trace the
--- branch for a false one.
+-- Ends tracing the branch of the true condition, and begins the branch of the
+-- false condition.
 local function turn(region, level)
   leave(region, "yes", level + 1)
   core.open_else()

@@ -5,8 +5,7 @@ local core = require "cute.core"
 
 local bytecode = {}
 
--- The numbers of Lua's opcodes, by name. core/bind/trace.h defines some of
--- them, too.
+-- Numbers of Lua's opcodes, by name. core/bind/trace.h also has some of them.
 local OP, count = {}, 0
 for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
   LOADNIL GETUPVAL SETUPVAL GETTABUP GETTABLE GETI GETFIELD SETTABUP SETTABLE
@@ -222,7 +221,7 @@ local function globals(p, env, out)
     local w = string.unpack("=I4", p.code, 4 * i + 1)
     local op, a = w & 0x7f, w >> 7 & 0xff
     if op == OP.GETTABUP and w >> 16 & 0xff == env then
-      -- A chunk ends with a return, so that an instruction follows.
+      -- A chunk ends with a return, so instruction i has a next one.
       local to = string.unpack("=I4", p.code, 4 * i + 5)
       out[#out + 1] = {name = p.k[w >> 24], line = lines[i],
         field = to & 0x7f == OP.SETFIELD and to & 0x8000 == 0

@@ -29,8 +29,8 @@ local Device, opened = devices.Device, devices.opened
 -- Programs: a traced kernel and its compiled forms
 ---------------------------------------------------------------------------
 
--- __closed: the object tracks its own contents (see cute.lang.dependencies).
--- __host: the object cannot be passed to a kernel.
+-- __closed: the object tracks its own contents (cute.lang.dependencies).
+-- __host: it cannot be passed to a kernel.
 local Program = {__closed = true, __host = "traced program"}
 
 -- Fields that are computed when they are first read: source (CUDA C), ir
@@ -486,7 +486,7 @@ local function prepare_gpu(p)
   local run, message = gpu_launch(p, args)
   if not run then return nil, message end
   p.run, p.copies = run, copies
-  -- If nothing has to be copied or printed, p.launch only makes one call of the
+  -- Without copies and without printf, p.launch only makes one call of the
   -- driver.
   if not next(copies) and not p.program.info.prints and not p.program.card then
     local launch, faults = run.launch, p.faults
@@ -534,7 +534,8 @@ local function run_gpu(p, opts, values, grid)
   return true
 end
 
--- For each kind of device, functions that prepare a launch and run it.
+-- For each kind of device ("sim", "gpu"), the functions that prepare a launch
+-- and run it.
 local KINDS = {sim = {prepare = function(p) return p end, run = run_sim},
                gpu = {prepare = prepare_gpu, run = run_gpu}}
 
@@ -581,8 +582,8 @@ local function check_grid(p, opts)
   end
 end
 
--- Returns the arguments of the kernel's launch that `resolve` (see
--- kernel.resolve) makes of the arguments of a call.
+-- Calls resolve.call (see kernel.resolve) with a call's arguments; returns the
+-- arguments of the kernel's launch.
 local function resolved(p, resolve, ...)
   local args = table.pack(resolve.call(...))
   if resolve.options then

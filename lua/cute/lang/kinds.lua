@@ -82,7 +82,7 @@ local CLASHES = {["write after write"] = "write after a write",
 ---@return boolean
 function kinds.one_line(r) return r.line == r.line2 and r.file == r.file2 end
 
--- Words of sentences that are no facts, as functions of the report.
+-- Words in braces that sentences use besides facts, as functions of the report.
 local WORDS = {
   mem = function(r) return object(r.facts.memory) end,
   mbar = function(r) return mbarrier(r.facts.memory, r.offset) end,
@@ -577,7 +577,7 @@ function WORDS.group(r)
   return ("%d to %d"):format(first, first + 3)
 end
 
--- Returns the description of what stuck threads wait for at an mbarrier.
+-- Returns the sentence on what threads that wait forever at an mbarrier lack.
 local function lacking(f)
   local text = {"{mbar} for the end of phase {barrier} (parity {parity}), "
     .. "which lacks "}
@@ -599,7 +599,7 @@ end
 
 function WORDS.parity(r) return r.facts.barrier & 1 end
 
--- Returns a case of a deadlock, of which `at` says what the warps wait for.
+-- Returns a case of a deadlock; at(facts) describes what the warps wait for.
 local function stuck(at, case)
   case[1] = function(f, r)
     local list, n, ended = {}, count(f.waiting), count(f.ended)
@@ -624,13 +624,12 @@ local OPS = {["tcgen05.mma"] = "a tcgen05.mma", ["tcgen05.ld"] = "a load",
 function WORDS.op_name(r) return OPS[r.facts.op] end
 function WORDS.tensor_clash(r) return CLASHES[r.facts.clash_of] end
 
--- Returns a condition of a case: whether a fault lacks something.
+-- Returns a function that tests whether a fault lacks the thing `lacks`.
 local function lacking_order(lacks)
   return lacks and function(f) return f.lacks == lacks end or nil
 end
 
--- Returns a case for accesses without order, by what is missing; nil: any
--- other thing.
+-- Returns a case for unordered accesses that lack `lacks` (nil: anything else).
 local function unordered(lacks, why, cure, code)
   return {function(f)
     return ("%s of column {column} of tensor memory by {op_name}, %s"):format(
@@ -1254,7 +1253,7 @@ kinds.OTHERS = {
 -- Functions
 ---------------------------------------------------------------------------
 
--- Returns a value of a row, which may be a function of the facts.
+-- Returns v, a field of a row, or its result for the facts if it is a function.
 local function value(v, r)
   if type(v) == "function" then return v(r.facts, r) end
   return v
@@ -1274,7 +1273,7 @@ function kinds.case(r)
   error(("no sentence for a fault of kind %s, %s"):format(r.kind, f.how))
 end
 
--- Returns the row of what is missing at a fault.
+-- Returns the row's entry for the thing that a fault lacks, or nil.
 local function lack(r)
   local lacks = FAULTS[r.kind].lacks
   return lacks and lacks[r.lack] or {}

@@ -333,11 +333,11 @@ local function ours(t)
     and info.source
 end
 
---- The metatables of all classes of lua/cute, as a set. No script changes them.
+--- Set of the metatables of all classes of lua/cute. No script changes them.
 sign.classes = setmetatable({}, {__mode = "k"})
 
 --- Makes reading a missing field of a table an error, except in code of
--- lua/cute. It is for tables that are not documented classes.
+-- lua/cute. Serves tables that are not documented classes.
 ---@param name string name of its kind
 ---@param t table
 ---@param fields? string names that any reader may find absent
@@ -369,7 +369,8 @@ function sign.closed(name, t, fields)
   end})
 end
 
---- Makes the methods of a class report a call with a dot, as in `at.col(bias)`.
+--- Makes the methods of a class report calls with a dot instead of a colon,
+-- such as `at.col(bias)`.
 ---@param name string the users' name of an object: "at"
 ---@param class table metatable and methods of the objects
 ---@return table class
@@ -389,7 +390,8 @@ function sign.colons(name, class)
   return class
 end
 
---- Does the same as sign.closed for a documented class.
+--- Makes reading a missing field of a documented class an error, like
+-- sign.closed.
 function sign.strict(name, t, fields)
   sign.classes[t] = true
   return sign.closed(name, t, fields)
@@ -511,7 +513,8 @@ function sign.lazy(t)
   return functions, modules
 end
 
---- Does the same as sign.namespace for a module that users load with require.
+--- Makes a namespace, like sign.namespace, of a module that users load with
+-- require.
 ---@param full string "kernels.norm"
 ---@param t table
 ---@return table t

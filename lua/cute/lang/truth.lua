@@ -17,9 +17,8 @@ local truth = {}
 
 local OP = bytecode.OP
 
--- Three sets of opcodes. SETS holds those of Lua instructions that set register
--- A, NEVER those whose result is never nil or false, MAKES those that may have
--- made a traced value.
+-- Three sets of opcodes: SETS, which set register A; NEVER, whose result is
+-- never nil or false; MAKES, which may make a traced value.
 local SETS, NEVER, MAKES = {}, {}, {}
 for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
   GETUPVAL GETTABUP GETTABLE GETI GETFIELD NEWTABLE UNM BNOT NOT LEN CONCAT
@@ -79,8 +78,8 @@ local function find_local(level, name)
   end
 end
 
--- Does the same as `always` for upvalue n of f, which is a local of a function
--- on the stack that called f.
+-- Reports what `always` reports, for upvalue n of f, a local of a function on
+-- the stack that called f.
 local function always_above(f, n, value, state)
   local name, inside = debug.getupvalue(f, n), false
   if name == "(no name)" then return false end

@@ -281,7 +281,7 @@ local function safe_xpcall(f, handler, ...)
 end
 
 local function coroutines(out)
-  -- A new coroutine counts its instructions from 0.
+  -- Each coroutine counts its own instructions, from 0.
   function out.create(f)
     spend(200)
     return create(body(f))

@@ -126,15 +126,15 @@ function sync.arrive_and_wait(barrier_id, num_threads)
   arch.barrier(barrier_id, num_threads)
 end
 
---- Does the same as arrive where the lanes of a warp may arrive one by one.
+--- Arrives like arrive, but the lanes of a warp may arrive one by one.
 ---@param barrier_id integer|cute.Value
 ---@param num_threads integer
 function sync.arrive_unaligned(barrier_id, num_threads)
   arch.barrier_arrive(barrier_id, num_threads, {aligned = false})
 end
 
---- Does the same as arrive_and_wait where the lanes of a warp may arrive one by
--- one.
+--- Arrives and waits like arrive_and_wait, but the lanes of a warp may arrive
+-- one by one.
 ---@param barrier_id integer|cute.Value
 ---@param num_threads integer
 function sync.wait_unaligned(barrier_id, num_threads)
@@ -310,7 +310,8 @@ function Array:arrive_and_expect_tx(index, bytes)
   arch.mbarrier_arrive_and_expect_tx(self.storage + index, bytes)
 end
 
---- Does the same as arrive_and_expect_tx in another block of the cluster.
+--- Arrives and expects bytes, like arrive_and_expect_tx, in another block of
+-- the cluster.
 ---@param index integer|cute.Value
 ---@param bytes integer|cute.Value
 ---@param rank? integer|cute.Value

@@ -103,8 +103,8 @@ local function explore_cluster(result, run, order)
     local o = found.orders[1]
     note_open(result, o, swap.file, swap.line)
     if o.idle then
-      -- o.idle: this run polled without success, so its order is not counted;
-      -- only the schedules that swap two of its turns are explored.
+      -- o.idle: the run polled without success, so its order is not counted.
+      -- Only schedules that swap two of its turns are explored.
       add(o)
     elseif not known[o.hash] then
       known[o.hash] = true

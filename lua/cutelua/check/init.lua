@@ -43,7 +43,7 @@ local repair = require "cutelua.check.repair"
 local check = {}
 
 local ORDERS, SECONDS, LEAST = 2000, 60, 1e-3
--- The most seconds of the search for a repair that was not asked for.
+-- Most seconds for finding a repair that the user did not ask for.
 local MENDING = 20
 
 local Verdict = {__closed = true}  -- see cute.lang.dependencies

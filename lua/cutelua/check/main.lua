@@ -23,7 +23,7 @@ local sys = require "cute.sys"
 
 local main = {}
 
---- See cutelua.program.main: edits of a script with a bug are tried.
+--- After a bug, cutelua.program.main tries edits of the script.
 main.repairs = true
 
 main.HELP = [==[
@@ -109,7 +109,7 @@ function main.options(words)
   return opt
 end
 
--- The most runs of one launch in a trial of an edit.
+-- Most runs for one launch when an edit is tried.
 local TRIED = 200
 
 local Session = {}
@@ -165,7 +165,7 @@ function main.start(opt)
   return s
 end
 
--- A launch may take this fraction of the time limit beyond the limit.
+-- A launch may exceed the time limit by this fraction of it.
 local GRACE = 0.1
 
 --- Runs a launch as the script would, after its check; the script then

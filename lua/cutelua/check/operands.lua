@@ -26,8 +26,8 @@ local function number(o, n) return edit(o, "number", nil, {imm = n}) end
 
 local function key_of(s) return s.file .. ":" .. s.line end
 
---- Returns the operand of an instruction (site) that has this role; nil if
--- there is none.
+--- Returns the operand of an instruction (site) with this role, such as
+-- "parity"; nil if there is none.
 ---@param site table
 ---@param role string
 ---@return table?

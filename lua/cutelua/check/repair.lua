@@ -99,7 +99,7 @@ end
 function repair.edited(run, edits)
   return function(o)
     local more, all = o.edits or {}, table.move(edits, 1, #edits, 1, {})
-    -- If an instruction has several patches, the last one counts.
+    -- The last patch of an instruction counts.
     table.move(more, 1, #more, #all + 1, all)
     local words = {edits = all}
     for k, v in pairs(o) do if k ~= "edits" then words[k] = v end end
@@ -639,7 +639,7 @@ function Trial:at_places(list, o, from, to)
     if how then
       found[#found + 1] = list[i]
       open = open or how == "open"
-      -- An exploration that is not complete has used up the time.
+      -- An incomplete exploration has used up the time.
       if open then break end
     end
   end

@@ -7,10 +7,10 @@ local report = require "cute.lang.report"
 
 local watch = {}
 
--- What launches found since the watch began: a list of texts.
+-- Texts of what checked launches found since the watch began.
 local found = {}
 
--- Collects the findings of all watches whose options ask for it.
+-- The collector of findings, which all watches with `mend` share.
 local collector
 
 local function collected()
@@ -43,9 +43,9 @@ local function finding(v)
   end
 end
 
---- Checks each launch on the simulator from now on, as call:check does with
--- these options. Without options, ends that, and returns the list of what the
--- checks found. With `mend`, searches repairs, and collects all findings for
+--- From now on, checks each launch on the simulator like call:check with these
+-- options. Without options, ends this, and returns the list of what the checks
+-- found. With `mend`, searches repairs, and collects all findings for
 -- watch.watch_findings.
 ---@param opts? {seconds: number?, orders: integer?, mend: boolean?}
 ---@return string[]?

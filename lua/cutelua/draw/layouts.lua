@@ -337,12 +337,12 @@ end
 -- Threads and values of a tile's elements
 ---------------------------------------------------------------------------
 
--- The largest number of further threads and values that are kept for a cell.
+-- Most threads and values that are kept for a cell, besides the first.
 local HOLDERS = 16
 
--- Returns begin[t], the first element of each thread, and step[v], the distance
--- of each value from it. For a layout that is not composed, an element is their
--- sum, which saves a call for each element. For a composed layout, returns only
+-- Returns begin[t], the first element of thread t, and step[v], the distance of
+-- value v from it. An element of a layout that is not composed is their sum,
+-- which saves a call for each element. For a composed layout, returns only
 -- `begin`.
 local function starts(tv, threads, values)
   local begin, step = {}, {}

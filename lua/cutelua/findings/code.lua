@@ -18,7 +18,7 @@ local CLOSES = {[")"] = true, ["}"] = true, ["]"] = true}
 -- Tokens with which a line continues the statement of the line before.
 local CONTINUES = {["and"] = true, ["or"] = true, ["then"] = true,
                    ["do"] = true}
--- Tokens behind which a statement is not complete.
+-- Tokens after which a statement must continue.
 local OPEN_ENDED = {["and"] = true, ["or"] = true, ["not"] = true,
                     ["return"] = true, ["local"] = true, ["in"] = true}
 local BEGINS = {["function"] = true, ["do"] = true, ["then"] = true,
@@ -59,7 +59,7 @@ local function statements_of(list)
     elseif CLOSES[t.text] then depth = math.max(depth - 1, 0)
     elseif BEGINS[t.text] then
       open[#open + 1] = {depth = depth, statement = now}
-      -- The parameters of a function are in brackets of their own.
+      -- A function's parameters have brackets of their own.
       depth = 0
     end
   end
@@ -80,7 +80,8 @@ local function set_names(s, list)
       end
     end
   end
-  -- Names before the `=` of an assignment, or of a `local` or `for`.
+  -- The names before the `=` of an assignment, or of a `local` or `for`, are
+  -- defined.
   local i = s.first + (target and 1 or 0)
   if list[i] and list[i].text == "function" then
     if list[i + 1] then s.defines[list[i + 1].text] = true end
@@ -174,13 +175,13 @@ function Code:statement_at(n)
   return best
 end
 
--- Costs of the distance between statements: from a statement that uses a name
--- to one that defines it, and to another that uses it.
+-- Steps of the distance between statements: from one that uses a name to one
+-- that defines it (DEFINES), or to another that uses it (USES).
 local DEFINES, USES = 3, 6
 
---- Returns the distances of the statements from lines, by statement: a
--- statement that defines a name which the line uses is near it. Statements that
--- have nothing to do with the lines have none.
+--- Returns, for each statement, its distance from the given lines. A statement
+-- that defines a name which a line uses is near that line. Statements that
+-- share no names with the lines, directly or through others, are absent.
 ---@param from table<integer, number> a distance for each line
 ---@return table<table, number>
 function Code:distances(from)
@@ -204,7 +205,7 @@ function Code:distances(from)
     end
   end
   local function reach(list, d)
-    -- Names such as `cute`, which everything uses, relate nothing.
+    -- Names that very many statements use, such as `cute`, relate nothing.
     for _, s in ipairs(list and #list <= 20 and list or {}) do
       if d < (far[s] or math.huge) then
         far[s] = d

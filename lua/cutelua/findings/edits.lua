@@ -7,7 +7,7 @@ local source = require "cute.lang.source"
 
 local edits = {}
 
--- The largest number of edits of a finding.
+-- Most edits of one finding.
 local MOST = 8
 
 -- Returns the number of the line that closes the block which line n opens: the
@@ -196,7 +196,8 @@ local function other_parity(parity)
     or ("1 - (%s)"):format(parity)
 end
 
--- Returns a function that moves the last index of a stage by some stages.
+-- Returns a function that adds stages to, or with "-" subtracts them from, the
+-- last index of an expression.
 local function moved(direction)
   return function(index, by, stages)
     by = math.tointeger(by)
@@ -205,7 +206,8 @@ local function moved(direction)
   end
 end
 
--- Returns a function that gives another rank of a cluster of n blocks.
+-- Returns the text of a rank that is `by` (1 when absent) higher in a cluster
+-- of n (2 when absent) blocks.
 local function other_rank(rank, by, n)
   return ("((%s) + %s) %% %s"):format(rank, by or "1", n or "2")
 end

@@ -22,13 +22,12 @@ local simreport = require "cute.lang.simreport"
 
 local findings = {}
 
--- The largest number of findings, and of launches, of a record.
+-- Most findings, and most launches, of one record.
 local MOST = 200
 
 findings.FORMATS = {text = true, json = true, sarif = true}
 
---- Is called with a sentence after each launch, and while a launch runs, if it
--- is set.
+--- If set, called with a sentence after each launch, and while a launch runs.
 ---@type fun(text: string)?
 findings.launched = nil
 
@@ -76,7 +75,7 @@ end
 local Collector = {}
 Collector.__index = Collector
 
---- Starts to collect.
+--- Returns a new collector for a command, with the script's name and arguments.
 ---@param command string
 ---@param name string the script's name
 ---@param words? string[] the script's arguments
@@ -97,8 +96,8 @@ local function identity(f)
   return ("%s %s %s:%s %s"):format(f.kernel, f.code, p.file, p.line, f.message)
 end
 
--- Removes findings that are there already, and those beyond the largest number,
--- from index `from` on.
+-- Removes findings, from index `from` on, that repeat earlier ones or exceed
+-- the largest number.
 local function trim(self, from)
   for i = #self.list, from, -1 do
     if self.known[identity(self.list[i])] or i > MOST then
@@ -125,7 +124,8 @@ function Collector:leave(what, text, more)
     file = more.file and changes.file(more.file)})
 end
 
--- Adds the float function that a GPU need not compute with the same bits.
+-- Adds to `not_checked` the first float function of a program whose bits a GPU
+-- need not reproduce.
 local function leave_inexact(self, program)
   local name, file, line = core.sim_inexact(program.fn)
   if name then
@@ -134,7 +134,7 @@ local function leave_inexact(self, program)
   end
 end
 
--- Returns what launches of the same program and grid share.
+-- Returns a text that is equal for launches of the same program and grid.
 local function launch_key(program, launch)
   return ("%s %s"):format(program.fn, table.concat(launch.grid, ","))
 end
@@ -203,7 +203,7 @@ end
 ---@param replay? string the text of the schedule's file
 function Collector:verdict(v, program, launch, replay)
   local from = #self.list + 1
-  -- The count starts at 0: the launch that follows the check adds 1.
+  -- The count begins at 0, because the launch after the check adds 1.
   local e = {kernel = v.kernel, launch = v.launch, grid = launch.grid,
              block = launch.block, count = 0}
   for _, k in ipairs(EXTENT) do e[k] = v[k] end
@@ -247,7 +247,8 @@ function Collector:verified(o)
   self:lead(f, edits_of)
 end
 
---- Adds that the time limit or the number of values left launches unchecked.
+--- Adds to `not_checked` that launches were left unchecked, because of the time
+-- limit or of too many integer contents.
 ---@param what string
 ---@param text string
 ---@param kernel_name? string
@@ -264,7 +265,7 @@ function Collector:add_error(told)
     return
   end
   self.error = true
-  -- The reader of PTX names a line of the file.
+  -- For PTX, the reader's message names a line of the file.
   local line = told.kind == "bad-ptx" and not told.line
     and self.name:find "%.ptx$" and told.message:match "^line (%d+)"
   if line then
@@ -278,7 +279,7 @@ end
 --- Adds the error that ended the script.
 ---@param failure table of cutelua.text.errors.capture
 function Collector:failed(failure)
-  -- If memory is exhausted, the failure is only a text.
+  -- If memory is exhausted, the failure is a text without stack.
   if type(failure) ~= "table" then
     failure = {message = failure .. " [out-of-memory]", frames = {}}
   end
@@ -287,7 +288,7 @@ function Collector:failed(failure)
   self:add_error(told)
 end
 
---- Adds what the reader of PTX rejects.
+--- Adds the error with which the reader of PTX rejects a file.
 ---@param message string
 ---@param line integer?
 ---@param chunk? string of the PTX: "@" and a path; else it is the script
@@ -298,7 +299,7 @@ function Collector:rejected(message, line, chunk)
       or "@" .. self.name}))
 end
 
---- Adds a message without a file and line as an error.
+--- Adds an error that has no file and line.
 ---@param message string
 function Collector:fail(message)
   self.error = true
@@ -306,7 +307,8 @@ function Collector:fail(message)
                                            text = message}))
 end
 
---- Adds figures of a launch: a table with the field `kind`.
+--- Adds numbers measured or estimated for a launch: a table with the field
+-- `kind`.
 ---@param result table plain data
 function Collector:measure(result) table.insert(self.results, result) end
 
@@ -366,8 +368,8 @@ local function ticking(progress, name)
   end
 end
 
---- From now on, adds all launches on the simulator, also those of a runner that
--- was there before.
+--- From now on, adds all launches on the simulator, including those that an
+-- earlier runner executes.
 function Collector:watch()
   local runner = kernel.runner or {}
   local run = runner.run or function(program, launch)
@@ -385,16 +387,16 @@ end
 -- Repairs
 ---------------------------------------------------------------------------
 
--- Remembers the finding whose edits the record will have: the first. Only code
--- in Lua has edits.
+-- Remembers the first finding and its edits, which the record will have. Only
+-- Lua code has edits.
 function Collector:lead(f, edits_of)
   if f and edits_of and not self.first and not self.name:find "%.ptx$" then
     self.first = {finding = f, edits_of = edits_of}
   end
 end
 
---- Adds edits to the first finding. With trials (cutelua.findings.trials), they
--- are those after which the command finds nothing wrong; without, the most
+--- Adds edits to the first finding. With trials (cutelua.findings.trials), only
+-- those after which the command finds nothing wrong; without trials, the most
 -- likely ones.
 ---@param trials table?
 ---@param limit number? of core.clock: the trials end then
@@ -433,7 +435,7 @@ function Collector:record(code)
   local verdict = verdict_of(self)
   self:repair()
   if verdict == "ok" and code ~= 0 then verdict = "error" end
-  -- After a bug, the checked launch does not run.
+  -- After a bug, the checked launch does not run, but counts as one.
   for _, e in ipairs(self.checked) do e.count = math.max(e.count, 1) end
   return {form = 1, kind = "findings",
     tool = {name = "cutelua", version = ok and sys.version or "0"},

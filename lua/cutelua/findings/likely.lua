@@ -11,18 +11,20 @@ local variants = require "cutelua.findings.variants"
 
 local likely = {}
 
--- The largest number of edits of a finding that no trial has checked.
+-- Most untried edits of one finding.
 likely.MOST = 3
 -- LINES: the most lines of a chunk that is searched. COLUMNS: the longest line
 -- that is searched. OPERATIONS: the most operations that rounds of pipelines
 -- may lack. NAMES: the most lines of a chunk whose names are compared.
 local LINES, COLUMNS, OPERATIONS, NAMES = 5000, 500, 60, 2000
--- The distance of lines of another file, and of lines that only the host runs.
+-- Distances from the fault that are added for lines of another file, and for
+-- lines that only the host runs.
 local ELSEWHERE, HOST = 12, 10
--- The number of lines beside a line that the kernel executes that belong to it.
+-- Lines within this distance of a line that the kernel executes count as
+-- executed, too.
 local BESIDE = 6
 
--- Messages of faults that vanish if one thread executes the line.
+-- Messages of faults that do not occur if one thread executes the line.
 local ONE_THREAD = {"is initialized a second time", "two lanes of a warp write",
                     "two warps write"}
 
@@ -35,12 +37,13 @@ local function by_one_thread(r)
     ("cute.when(cute.arch.thread_idx():eq(0), function() %s end)"):format(text))
 end
 
--- How a line names an mbarrier: the name, and the text of its stage.
+-- Patterns of calls that name an mbarrier; they capture its name, and the text
+-- of its stage.
 local SLOTS = {"mbarrier_[%l_]+%(()([%a_][%w_.]*)([^,(){}]*)()[,)]",
                "bar_ptr%s*=%s*()([%a_][%w_.]*)([^,(){}]*)()[,}]"}
 
--- Adds the edits that give an mbarrier of a ring another stage: that of the
--- nearest line with another one.
+-- Adds edits that replace the stage of an mbarrier in line n by the stage in
+-- the nearest line that names another one.
 local function add_slots(add, chunk, n, line, lines)
   for _, form in ipairs(SLOTS) do
     for from, ring, stage, to in line:gmatch(form) do
@@ -62,7 +65,7 @@ local function add_slots(add, chunk, n, line, lines)
   end
 end
 
--- Adds the edits that expect the bytes of copies where only an arrival is.
+-- Adds edits that make an arrival also expect the bytes of the copies.
 local function add_bytes(add, chunk, n, line, _, r)
   local ring, bytes = (r.message or ""):match
     "mbarrier '([%w_]+)'.-expects %d+ of (%d+) bytes"
@@ -74,7 +77,7 @@ local function add_bytes(add, chunk, n, line, _, r)
   end
 end
 
--- Adds the fence that an error about warpgroup MMAs misses.
+-- Adds the fence whose absence an error about warpgroup MMAs reports.
 local function add_fence(add, chunk, n, line, lines)
   local text = changes.indent(line) .. "cute.nvgpu.warpgroup.fence()"
   n = changes.fitting(lines, text, n, math.max(1, n - changes.LONGEST))
@@ -83,17 +86,18 @@ local function add_fence(add, chunk, n, line, lines)
   end
 end
 
--- For each kind of fault or error: the functions that add edits of any line of
--- the chunks, and of lines that the kernel executes. An error is in one line.
+-- For each kind of fault or error, functions that add edits: in ANY of every
+-- line of the chunks, in EXECUTED of lines that the kernel executes. For an
+-- error, these are its one line.
 local ANY = {["async-in-flight"] = {add_bytes}, deadlock = {add_bytes}}
 local EXECUTED = {deadlock = {add_slots}, race = {add_slots},
                   mbarrier = {add_slots}, uninitialised = {add_slots},
                   ["async-in-flight"] = {add_slots},
                   ["in-flight"] = {add_fence}}
 
--- For each kind of fault or error, how much likelier (below 0) or less likely
--- than usual the changes of cutelua.findings.variants are, by their name.
--- Registers that are not cleared make only results wrong or undefined.
+-- For each kind of fault or error, a number added to the distance of edits that
+-- cutelua.findings.variants makes, by the name of the change: below 0 for
+-- likely ones. Uncleared registers only make results wrong or undefined.
 local WEIGHTS = {
   ["out-of-bounds"] = {terms = -4, operators = -4},
   ["wrong-results"] = {fills = -4}, uninitialised = {fills = -4},
@@ -131,7 +135,7 @@ local function add_rounds(add, chunk, lines)
   end
 end
 
--- Reports whether a list of edits has one that consists of this change.
+-- Reports whether an edit of a list consists of this change alone.
 local function has(list, change)
   for _, e in ipairs(list) do
     local c = e.changes[1]
@@ -154,7 +158,7 @@ local function lines_of(r, chunk)
   add(r.loop_file, r.loop, 1)
   for i, frame in ipairs(r.frames or {}) do
     add(frame.source, frame.line, math.min(i, 3))
-    -- A line that the message of an error names.
+    -- The lines that the error's message names.
     for n in (r.message or ""):gmatch "%f[%w]line (%d+)" do
       if frame.source == chunk then add(chunk, math.tointeger(n), 1) end
     end
@@ -199,8 +203,8 @@ local function own_chunks(executed)
   return list
 end
 
--- Adds the edits of a chunk's lines. `executed` are those that the kernel
--- executes.
+-- Adds the edits of each line of a chunk. `executed` holds the lines that the
+-- kernel executes.
 local function search(add, chunk, lines, executed, r)
   for n, line in ipairs(lines) do
     line = #line <= COLUMNS and line:gsub("%-%-.*$", "") or ""
@@ -213,17 +217,18 @@ local function search(add, chunk, lines, executed, r)
   end
 end
 
--- Calls in lines that only report errors. Neither they nor conditions in the
--- line before change: an edit must not hide an error.
+-- Calls that report errors. Lines with such a call, and conditions in the line
+-- before it, are not changed: an edit must not hide an error.
 local REPORTS = {"%f[%w_]fail%s*%(", "%f[%w_]error%s*[%(\"]",
                  "%f[%w_]assert%s*%(", ":format%("}
 
--- Words of lines that launch kernels or choose their size.
+-- Patterns of lines that launch a kernel or compute the number of its blocks or
+-- threads.
 local LAUNCH = {"%f[%w_]grid%f[^%w_]", "%f[%w_]cluster%f[^%w_]",
                 "%f[%w_]block%f[^%w_]", "ceil_div", "tiles%.count"}
 
--- Reports whether a line near a statement is executed. The statement may
--- compute only what is known during the trace.
+-- Reports whether a line near a statement is executed. The statement itself may
+-- only compute values known during the trace.
 local function is_beside(executed, s)
   for n = s.line - BESIDE, s.last_line + BESIDE do
     if executed[n] then return true end
@@ -275,7 +280,7 @@ local function add_variants(add, chunk, executed, r)
   end
 end
 
--- Returns the list of edits sorted by distance, without equal ones.
+-- Returns the edits sorted by distance, each once.
 local function sorted(list)
   table.sort(list, function(a, b)
     if a.far ~= b.far then return a.far < b.far end
@@ -296,8 +301,8 @@ local function sorted(list)
   return out
 end
 
---- Returns the edits of a search and those that are likely, alternately, the
--- best first. The field `unchecked` of the latter is true.
+--- Returns known edits and likely ones in alternation, the best first. Likely
+-- edits have `unchecked` = true.
 ---@param r table an element of report.reports, or {kind =, file =, line =}
 ---@param executed table<string, table<integer, boolean>> lines that the kernel
 -- executes, by chunk

@@ -10,7 +10,7 @@ local PRODUCER = {producer_acquire = true, producer_commit = true,
 
 local function indent_of(line) return #line:match "^%s*" end
 
--- Returns a line without its comment.
+-- Returns a line of text without its comment.
 local function code_of(line) return (line:gsub("%s*%-%-.*$", "")) end
 
 -- Reports whether a line opens a loop or a function, not a branch.
@@ -68,8 +68,8 @@ function pipelines.operations(lines)
   return list
 end
 
--- The method that waits or arrives at a ring of mbarriers of a pipeline, by the
--- ring's name and the operation.
+-- For the rings "full" and "empty" of a pipeline, the method that replaces each
+-- operation on the ring's mbarriers.
 local METHODS = {
   full = {["mbarrier_wait"] = "consumer_wait",
           ["mbarrier_arrive"] = "producer_commit"},
@@ -169,7 +169,7 @@ local function complete_round(r, lines, others, add)
     or of.producer_get_barrier then
     if not of.producer_acquire then early "producer_acquire" end
     if not r.last then
-      -- Without a commit, copies that use the state may follow.
+      -- Copies that use the state may follow if nothing is committed.
       return add(of.producer_commit and final.line
         or end_of(lines, block, final.line) - 1, state .. ":advance()", true)
     end

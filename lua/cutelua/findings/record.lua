@@ -278,13 +278,11 @@ function record.wrong(o)
     end
 end
 
--- The number of lines around the lines of an error's traceback that may be its
--- cause.
+-- Most lines between an error's traceback and lines that may be its cause.
 local AROUND = 40
 
--- Returns the lines of the modules that are files of the user, as a set for
--- each chunk: of the functions that the modules, their tables and metatables
--- have.
+-- Returns, for each chunk, the set of its lines that belong to functions of the
+-- user's modules, of their tables, or of their metatables.
 local function own_modules()
   local all = {}
   local function look(v, deep)
@@ -304,7 +302,7 @@ local function own_modules()
   return all
 end
 
--- Returns the lines that may be the cause of an error.
+-- Returns the lines that may have caused an error.
 local function suspected(told)
   local all = own_modules()
   all[told.chunk] = all[told.chunk] or {}

@@ -38,7 +38,7 @@ local function attempt(sys, socket, run, request)
   overlay(request.texts)
   local ok, verdict, sizes = pcall(run, request)
   for i = 1, ok and math.max(#sizes, #request.sizes) or 0 do
-    -- The edit makes another problem of it.
+    -- The edit changed a launch's size, so that it solves another problem.
     local size = request.sizes[i]
     if size and sizes[i] ~= size or not size and sizes[i] == "empty" then
       ok = false
@@ -115,14 +115,13 @@ function Trials:try(texts, seconds)
     bytes = bytes .. more
   end
   local verdict, time = bytes:match "^(%l+) (%S+)\n$"
-  -- Without an answer, such as after an interruption, the next one would be
-  -- that of this trial.
+  -- An answer that comes late would be taken for that of the next trial.
   self.over = not verdict
   return verdict, tonumber(time)
 end
 
--- Seconds of the processor for the trials of all edits, and the most seconds
--- for one. MOST: the edits that are enough.
+-- SECONDS: processor time for the trials of all edits. ONE: the most for one
+-- trial. MOST: number of successful edits that ends the search.
 local SECONDS, ONE, MOST = 30, 10, 3
 
 -- Returns the texts of the files of an edit with its changes, by path; nil if
@@ -141,8 +140,8 @@ local function changed_texts(edit)
   return texts
 end
 
--- Returns the names of the modules of cutelua that the script has loaded. The
--- copy loads them once, before the first trial.
+-- Returns the names of cutelua's modules that the script has loaded. The copy
+-- of the process loads them before its first trial.
 local function loaded()
   local list = {}
   for name in pairs(package.loaded) do

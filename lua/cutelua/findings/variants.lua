@@ -21,7 +21,7 @@ local variants = {}
 local UPPER, LOWER = "[A-DSX]", {"[abc]", "[mnk]", "[ij]", "[xy]", "[st]",
                                  "[01]"}
 
--- Returns the patterns that a name shares with similar names.
+-- Returns patterns made from a name, which only similar names share.
 local function skeletons(name)
   local list = {}
   local upper, n = name:gsub(UPPER, "?")
@@ -33,7 +33,7 @@ local function skeletons(name)
   return list
 end
 
--- Returns the set of the names that a text has, fields left out.
+-- Returns the set of all names in a text, except names of fields.
 local function names_of(c)
   if c.names then return c.names end
   c.names = {}
@@ -111,7 +111,7 @@ local function is_misspelt(a, b)
   return math.max(#a, #b) - n - k <= most
 end
 
--- Names that are similar to others. A name that nothing defines is misspelt, or
+-- Replaces names by similar ones. A name that nothing defines is misspelt, or
 -- its definition is.
 local function add_names(c, near, add)
   local known, unknown = defined(c), {}
@@ -147,8 +147,7 @@ local function add_names(c, near, add)
   end
 end
 
--- Calls f for each name before a field or a method: its index, its token, and
--- the field.
+-- Calls f(index, token, field) for each name before a field or method.
 local function each_owner(c, f)
   for i, t in ipairs(c.tokens) do
     local mark, field = c.tokens[i + 1], c.tokens[i + 2]
@@ -160,7 +159,7 @@ local function each_owner(c, f)
   end
 end
 
--- Returns the names that have a field or a method, by the field.
+-- Returns, for each field or method, the names that occur before it.
 local function owners_of(c)
   if c.owners then return c.owners end
   c.owners = {}
@@ -175,7 +174,8 @@ local function owners_of(c)
   return c.owners
 end
 
--- Names before a field or a method: those of other uses of the same.
+-- Replaces the name before a field or method by a name that occurs elsewhere
+-- before the same field or method.
 local function add_owners(c, near, add)
   local owners = owners_of(c)
   each_owner(c, function(i, t, key)
@@ -187,8 +187,8 @@ local function add_owners(c, near, add)
   end)
 end
 
--- Returns the names that share fields and methods with a name, those that share
--- most first.
+-- Returns the names that have fields and methods in common with a name, sorted
+-- by the number of these.
 local function companions(c, name)
   local list, shared = {}, {}
   for _, names in pairs(owners_of(c)) do
@@ -208,7 +208,7 @@ end
 -- Arguments
 ---------------------------------------------------------------------------
 
--- Returns the keys of the calls with which a call is compared.
+-- Returns keys of a call. Calls with a common key are compared with each other.
 local function keys_of(c, call)
   if call.name == "{" or call.name == "(" then return {} end
   local keys = {call.name}
@@ -224,7 +224,7 @@ end
 
 local function line_of(c, call) return c.tokens[call.first].line end
 
--- Adds the changes that give a call the arguments of another one.
+-- Adds changes that replace arguments of a call by those of another call.
 local function borrow(c, call, other, add, weight)
   local n, m = #call.arguments, #other.arguments
   local function own(text)
@@ -262,7 +262,7 @@ local function borrow(c, call, other, add, weight)
   end
 end
 
--- The largest number of other calls with which a call is compared.
+-- Most other calls that a call is compared with.
 local COMPARED = 6
 
 local function add_arguments(c, near, add)
@@ -314,7 +314,7 @@ end
 -- Numbers and operators
 ---------------------------------------------------------------------------
 
--- Tokens that are often confused, with those that replace them.
+-- For tokens that are often confused, the tokens that may replace each.
 local CONFUSED = {lt = {"le"}, le = {"lt"}, ge = {"gt"}, gt = {"ge"},
   min = {"max"}, max = {"min"}, ["<"] = {"<="}, ["<="] = {"<"},
   [">"] = {">="}, [">="] = {">"}, ["+"] = {"-"}, ["-"] = {"+"},
@@ -344,7 +344,7 @@ local function add_operators(c, near, add)
   end
 end
 
--- Returns the numbers that often stand where another one should.
+-- Returns numbers by which a number may be replaced, such as its neighbours.
 local function other_numbers(text)
   local n = math.tointeger(tonumber(text))
   if not n then return {} end
@@ -379,13 +379,14 @@ end
 local COUNTING = {["("] = true, ["{"] = true, lt = true, le = true, gt = true,
                   ge = true, range = true, min = true, max = true}
 
--- Reports whether the arguments of a call are numbers: coordinates, bounds.
+-- Reports whether all arguments of a call are numbers, such as coordinates and
+-- bounds.
 local function counts(c, call)
   local first = call.arguments[1]
   return COUNTING[call.name] or first and c:text_of(first[1], first[2]) == "_"
 end
 
--- Waits that leave fewer groups pending.
+-- Makes waits leave fewer groups pending.
 local function add_waits(c, near, add)
   for _, call in ipairs(c.calls) do
     local a = near(call.statement) and call.name:find "wait_group$"
@@ -401,8 +402,7 @@ local function add_waits(c, near, add)
   end
 end
 
--- Terms that are added or subtracted, factors of a remainder, and conditions
--- that are left out, or have one more.
+-- Removes terms of a sum, factors of a remainder, and conditions, or adds one.
 local function add_terms(c, near, add)
   for i, t in ipairs(c.tokens) do
     local after, before = c.tokens[i + 1], c.tokens[i - 1]
@@ -434,7 +434,7 @@ local function add_terms(c, near, add)
   end
 end
 
--- The last value of a loop that counts.
+-- Changes the last value of a loop that counts.
 local function add_bounds(c, near, add)
   for i, t in ipairs(c.tokens) do
     local s = t.statement
@@ -448,7 +448,7 @@ local function add_bounds(c, near, add)
   end
 end
 
--- Fields of a table that have the name of a local.
+-- Replaces values of a table's fields by the local that has the field's name.
 local function add_fields(c, near, add)
   for _, call in ipairs(c.calls) do
     for _, a in ipairs(call.name == "{" and near(call.statement)
@@ -463,7 +463,7 @@ local function add_fields(c, near, add)
   end
 end
 
--- Divisions that should round up.
+-- Makes divisions round up.
 local function add_round_ups(c, near, add)
   for i, t in ipairs(c.tokens) do
     local one, two = c.tokens[i + 1], c.tokens[i + 2]
@@ -484,8 +484,8 @@ local REGISTERS = {make_fragment_C = true, make_rmem_tensor = true,
   make_fragment_like = true, partition_fragment_C = true,
   make_fragment = true}
 
--- Registers that nothing clears: a statement that fills them with 0 behind
--- their declaration, and before the loops that use them.
+-- Clears registers that nothing clears: adds a statement that fills them with 0
+-- after their declaration, and before the loops that use them.
 local function add_fills(c, near, add)
   local function insert(s, text, weight)
     local indent = changes.indent(c.lines[s.line])
@@ -530,8 +530,8 @@ local function call_of(c, s)
   return s.call
 end
 
--- Statements that a line misses beside it: calls of the same function that are
--- elsewhere in the text, and this call for the other operand.
+-- Adds statements that a line may miss beside it: calls of the same function
+-- that occur elsewhere in the text, and this call for the other operand.
 local function add_companions(c, near, add)
   local by = {}
   for _, s in ipairs(c.statements) do
@@ -577,7 +577,7 @@ local function add_companions(c, near, add)
   end
 end
 
--- Statements that are neighbours, exchanged.
+-- Exchanges neighbouring statements.
 local function add_exchanges(c, near, add)
   for k = 1, #c.statements - 1 do
     local a, b = c.statements[k], c.statements[k + 1]
@@ -592,7 +592,7 @@ local function add_exchanges(c, near, add)
   end
 end
 
---- The functions that find changes, by what they change.
+--- The functions that add changes, by the name of what they change.
 variants.ALL = {
   names = add_names, owners = add_owners, arguments = add_arguments,
   swaps = add_swaps, operators = add_operators, numbers = add_numbers,

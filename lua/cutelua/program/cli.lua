@@ -24,7 +24,7 @@ local sign = require "cute.lang.signature"
 
 local cli = {}
 
---- Returns the whole number that a word consists of, or nil: literal.whole.
+--- Returns the whole number that a word consists of, or nil: see literal.whole.
 ---@param text string?
 ---@return integer?
 function cli.whole(text) return literal.whole(text) end
@@ -299,8 +299,8 @@ cli.read_plain, cli.writable = output.read_plain, output.writable
 cli.write_file, cli.write_private = output.write_file, output.write_private
 cli.output = output.output
 
---- Returns the name of a list that is nearest to `name`, or nil when none is
--- near.
+--- Returns the name of a list that is most similar to `name`, or nil if none is
+-- similar.
 ---@param name string
 ---@param list string[]
 ---@return string?

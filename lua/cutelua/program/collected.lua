@@ -38,7 +38,7 @@ function collected.run(opt, format, command, words, at, f)
     report.tell(("cutelua: cannot write standard output: %s [io]"):format(why))
     return 1
   end
-  -- Most runs have no record, so that its modules are not loaded at the start.
+  -- Most runs need no record, so its modules are loaded only here.
   local findings = require "cutelua.findings"
   local c = findings.new(command, words[at],
                          table.move(words, at + 1, #words, 1, {}))

@@ -1,7 +1,7 @@
 --- Lets os.exit end a script without ending the program.
 local exit = {}
 
---- The value that os.exit raises while it is watched. No pcall catches it.
+--- The value that a watched os.exit raises. No pcall catches it.
 exit.STOP = {}
 local STOP <const> = exit.STOP
 

@@ -13,7 +13,7 @@ local uris = require "cutelua.text.uri"
 
 local http = {}
 
---- Limit of a request's head in bytes.
+--- Largest number of bytes of a request's head.
 http.MOST = 8192
 
 local TYPES = {html = "text/html; charset=utf-8",
@@ -62,8 +62,8 @@ end
 
 local OURS = {["127.0.0.1"] = true, ["localhost"] = true, ["[::1]"] = true}
 
--- Reports whether a request is addressed to a loopback name. Returns nil if it
--- has no Host, or several.
+-- Reports whether a request's field Host is a loopback name; nil if there is no
+-- such field, or several.
 local function is_ours(request)
   local found
   for name, value in request:gmatch "\n([%w-]+):[ \t]*([^\r\n]*)" do

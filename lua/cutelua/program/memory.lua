@@ -1,7 +1,6 @@
 --- Saves and restores all state that a launch on the simulator changes: the
--- memory that it writes, and the record of the previous launch that the next
--- launch is checked against. This allows a program to try a launch without
--- effect, or to repeat it.
+-- memory that it writes, and the record with which the next launch is compared.
+-- A program can thus try a launch without effect, or repeat it.
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
 

@@ -7,8 +7,8 @@ local core = require "cute.core"
 local menu = {}
 menu.__index = menu
 
--- The least number of columns for a candidate's explanation. A narrower
--- terminal shows only the names.
+-- Least number of columns for the meanings of candidates. A narrower terminal
+-- shows only their names.
 local LEAST = 24
 -- The largest width of the column of names.
 local WIDEST = 38

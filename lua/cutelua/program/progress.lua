@@ -3,7 +3,7 @@ local core = require "cute.core"
 
 local progress = {AFTER = 2, EVERY = 0.5}  -- seconds
 
--- Shows nothing. A run calls it so that Ctrl-C can stop the run.
+-- Shows nothing; a run that calls this function can be stopped by Ctrl-C.
 local function quiet() end
 
 --- Returns a function that accepts the finished fraction (0 to 1) and shows it

@@ -1,6 +1,6 @@
---- Makes listings of the compiled code of a program: of NVRTC's PTX and, if
--- nvdisasm is found, of the SASS of the program's CUBIN. They also have the
--- line of CUDA C to which each of their lines belongs.
+--- Makes listings of a program's compiled code: of NVRTC's PTX and, if nvdisasm
+-- is found, of the SASS of the program's CUBIN. Each line of a listing names
+-- its line of CUDA C.
 --
 -- A listing has text = {line, ...} and at = {line of the CUDA C or false, ...}.
 -- A listing of SASS also has live = {number of live registers, ...}.
@@ -11,8 +11,8 @@ local asm = {}
 
 local function lines_of(text) return (text .. "\n"):gmatch "([^\n]*)\n" end
 
---- Returns PTX with line information as a listing, without that information
--- itself and without the debugger's sections.
+--- Returns PTX with line information as a listing, without the line directives
+-- and the debugger's sections.
 ---@param text string
 ---@return {text: string[], at: (integer|false)[]}
 function asm.ptx(text)
@@ -71,7 +71,7 @@ end
 
 local function quoted(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
 
--- Returns nvdisasm's output for a CUBIN.
+-- Returns nvdisasm's output for a CUBIN; nil and the reason if there is none.
 local function disassembled(cubin, options)
   local path, why = asm.disassembler()
   if not path then return nil, why end

@@ -6,7 +6,7 @@ local plans = require "cute.ops.plan"
 
 local choice = {}
 
--- The options that `words` does not print as NAME = VALUE.
+-- Options that `words` does not print as NAME = VALUE, but in another way.
 local TOLD = {cluster = true, split = true, splits = true}
 
 local function words(c)

@@ -7,7 +7,7 @@ local report = require "cute.lang.report"
 
 local compared = {}
 
--- The places in scripts of the comparisons that were noted, as a set.
+-- Set of the places in scripts where a comparison was noted.
 local known = {}
 
 -- Returns the string with which instruction i of a function compares register
@@ -24,10 +24,10 @@ local function string_of(level, f, flow, i, reg)
   return type(value) == "string" and value or nil
 end
 
---- Notes if the function that reads an element type compares it with a string
--- in its next instruction.
+--- Called when a function reads an element type. Writes a note if the
+-- function's next instruction compares the type with a string.
 function compared.compared_type()
-  local level = 4  -- of the script's function: after two functions in C
+  local level = 4  -- the script's function, after two functions in C
   local info = debug.getinfo(level, "Sfl")
   local place = ("%s:%d"):format(info.short_src, info.currentline)
   if known[place] or not bytecode.known() then return end

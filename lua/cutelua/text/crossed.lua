@@ -99,9 +99,9 @@ end
 -- to be exchanged, judging only by the names of the script's variables.
 local doubtful = setmetatable({}, {__mode = "k"})
 
---- Writes a note if two arguments of a call seem to be exchanged. If no other
--- argument is the local with the name of its own parameter, the note waits for
--- crossed.traced.
+--- Writes a note if two arguments of a call seem to be exchanged. The note
+-- waits for crossed.traced if no other argument has the name of its own
+-- parameter.
 ---@param k table kernel
 ---@param call table the arguments
 function crossed.crossed(k, call)

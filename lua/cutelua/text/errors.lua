@@ -14,7 +14,7 @@ local errors = {}
 local MAX_LINES = 12
 local MAX_FRAMES = 40
 
--- Explains lines that Lua rejects. Loaded for the first error.
+-- Explains lines that Lua rejects; its module is loaded for the first error.
 local function suggest() return require "cutelua.text.suggest" end
 
 local function frame_name(info)
@@ -190,7 +190,7 @@ local function leaders(rest)
   return out, folded
 end
 
--- Words in front of the second place of a fault in a simulator's report.
+-- Words before the second place of a fault in a simulator's report.
 local OTHER = {["the other"] = true, ["first access"] = true,
                ["second access"] = true}
 

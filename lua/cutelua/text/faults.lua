@@ -76,8 +76,8 @@ local GROUPS = {["wgmma"] = "warpgroup.wait_group",
                 ["bulk copy"] = "cp_async_bulk_wait_group",
                 ["cp.async"] = "cp_async_wait_group"}
 
--- Returns advice if a wait allowed too many groups to stay pending, so that it
--- did not wait for the group of the reported access; else nil.
+-- Returns advice if a wait allowed so many groups to stay pending that it did
+-- not wait for the group of the reported access; else nil.
 local function fewer(r)
   local call = GROUPS[r.facts.agent]
   return call and ("the wait leaves its group pending: %s(%d) waits for that "
@@ -269,7 +269,8 @@ local function add_places(text, r, second)
   local lines = {other and ("    %s: %s"):format(second or "the other", other)}
   if own then
     lines[2] = ("    %s: %s"):format(own, where)
-    table.sort(lines)  -- "first access" precedes "second access"
+    -- alphabetical order: "first access" precedes "second access"
+    table.sort(lines)
   end
   table.move(lines, 1, #lines, #text + 1, text)
   local wait = at(r.wait_file, r.wait)
@@ -466,14 +467,15 @@ local function lost_lanes(o)
     or "only the first lanes hold the sum; warp_reduction_sum gives it to all")
 end
 
--- Returns the number of lanes that differ only in the index bits of a mask.
+-- Returns the number of lanes that a mask of index bits groups: those that
+-- differ only in these bits.
 local function lanes_of(mask)
   local n = 1
   for k = 0, 4 do n = n << (mask >> k & 1) end
   return n
 end
 
--- Reports whether a run left out a part of an input.
+-- Reports whether a launch never read a part of an input.
 local function unread_input(report)
   for _, gap in ipairs(report.gaps or {}) do
     if not gap.stored then return true end
@@ -481,7 +483,7 @@ local function unread_input(report)
   return false
 end
 
--- Adds a note for each line with sums that count the same value more than once.
+-- Adds a note for each line with a sum that adds the same value several times.
 local function repeated_sums(report, add)
   local list, by = {}, {}
   for _, o in ipairs(report.program.repeated) do
@@ -495,7 +497,7 @@ local function repeated_sums(report, add)
     one.lanes, one.warps = one.lanes | o.lanes, one.warps or o.warps
     one.blocks = one.blocks or o.blocks
   end
-  -- a part that is never read has the same cause, and its note says more
+  -- unread parts have the same cause, and their note says more
   local twins = not unread_input(report) and report.twins
   for _, o in ipairs(list) do
     o.n = lanes_of(o.lanes)
@@ -553,8 +555,8 @@ local function add_operation(what, n, add)
   add(what, n)
 end
 
--- Calls add(what, about, text) for each note on what a program computes for
--- nothing.
+-- Calls add(what, about, text) for each note on values that a program computes
+-- and never uses.
 local function add_losses(program, unread, add)
   local known = {}
   for _, o in ipairs(program.unread) do

@@ -25,7 +25,7 @@ foreign.NAMES = rows {
   ["cutlass cutelua torch np tl triton"] = "cute",
   ["null nullptr NULL"] = "nil",
   ["isinstance"] = "type(x), core types by x.__name",
-  -- CUDA C: threads
+  -- threads of CUDA C
   ["threadIdx"] = "local x, y, z = cute.arch.thread_idx()",
   ["blockIdx"] = "local x, y, z = cute.arch.block_idx()",
   ["blockDim"] = "local x, y, z = cute.arch.block_dim()",
@@ -39,7 +39,7 @@ foreign.NAMES = rows {
   ["__device__"] = "a Lua function",
   ["__launch_bounds__"] = "cute.kernel(\"name\", {block = 128}, "
     .. "function(...) end)",
-  -- CUDA C: memory
+  -- memory of CUDA C
   ["__shared__ shared_memory SharedMemory"] = "cute.make_smem_tensor",
   ["cudaMalloc"] = "cute.zeros({m, n}, cute.f32, {device = \"gpu\"})",
   ["cudaMemcpy cudaMemcpyAsync"] = "tensor:to, tensor:copy_from",
@@ -52,7 +52,7 @@ foreign.NAMES = rows {
   ["atomicMin"] = "cute.arch.atomic_min",
   ["atomicCAS"] = "cute.arch.atomic_cas",
   ["atomicExch"] = "cute.arch.atomic_exch",
-  -- CUDA C: warps and arithmetic
+  -- warps and arithmetic of CUDA C
   ["__shfl_sync"] = "cute.arch.shuffle_sync",
   ["__shfl_up_sync"] = "cute.arch.shuffle_sync_up",
   ["__shfl_down_sync"] = "cute.arch.shuffle_sync_down",
@@ -103,7 +103,7 @@ foreign.NAMES = rows {
   ["autotune"] = "cute.testing.autotune_jit",
   ["do_bench"] = "cute.testing.benchmark",
   ["inline_asm_elementwise asm"] = "cute.arch.inline_ptx",
-  -- the Python DSL
+  -- names of the Python DSL
   ["launch"] = "k(arguments...):launch {grid = g, block = b}",
   -- PyTorch
   ["sum mean prod amax argmax"] = "cute.ops.reduce(x, \"sum\") for a tensor "
@@ -145,8 +145,8 @@ local SENTENCES = {
 local LATER = {"tmem", "tcgen05", "umma", "clc", "sm100", "sm103", "sm120",
   "blackwell", "blockscaled", "mxf8", "gather4", "scatter4"}
 
--- Element types that the Python DSL has and for which there is no arithmetic,
--- atom or conversion here.
+-- Element types of the Python DSL for which cutelua has no arithmetic, atom or
+-- conversion.
 local NO_TYPES = {Float8E4M3 = true, Float8E4M3B11FNUZ = true,
                   Float8E3M4 = true, Int128 = true}
 
@@ -180,8 +180,8 @@ end
 -- Options
 ---------------------------------------------------------------------------
 
--- Options of other languages that no option here replaces, and what a script
--- does instead: by an option that the called function has, and by name.
+-- Options of other languages that no option here replaces, and what to write
+-- instead. OPTIONS[o] is for functions that have an option o.
 local OPTIONS = {
   min_blocks = rows {
     ["grid cluster stream device seed pdl cooperative arch"] = "it is an "
@@ -276,8 +276,8 @@ end
 -- Fields and methods
 ---------------------------------------------------------------------------
 
--- Fields and methods of tensors and values in other languages, and what to
--- write for those of x.
+-- Fields and methods of tensors and values in other languages, and what a
+-- script writes instead of x.NAME.
 local FIELDS = rows {
   ["T t mT transpose permute swapaxes"] = "cute.select(x, {1, 0}) for the "
     .. "transposed view, cute.ops.transpose(x) for a copy",

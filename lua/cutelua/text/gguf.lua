@@ -43,7 +43,7 @@ local TYPES = {[0] = {"F32", 1, 4, "f32"}, {"F16", 1, 2, "f16"},
 local PLAIN = {[0] = "<B", "<b", "<H", "<h", "<I4", "<i4", "<f", [10] = "<I8",
                [11] = "<i8", [12] = "<d"}
 local BOOL, STRING, ARRAY = 7, 8, 9
--- The least number of bytes of a value.
+-- Least number of bytes of a metadata value, by its format.
 local LEAST = {[BOOL] = 1, [STRING] = 8, [ARRAY] = 12}
 for i, f in pairs(PLAIN) do LEAST[i] = f:packsize() end
 
@@ -78,8 +78,8 @@ function Reader:number(format)
   return (format:unpack(self:bytes(format:packsize())))
 end
 
--- Reads a count of things that have at least `least` bytes each. Fails if the
--- rest of the file is too short for them.
+-- Reads the number of entries of a list whose entries have at least `least`
+-- bytes. Fails if the rest of the file is too short for them.
 function Reader:count(what, least)
   local n = self:number "<I8"
   if not math.ult(n, (self.total - self.at) // least + 1) then
@@ -159,8 +159,8 @@ function Reader:entry()
     bytes = cute.product(rank == 0 and {1} or shape) // t[2] * t[3]}
 end
 
--- Makes the offsets of entries in the data, which begin at byte `from` of the
--- file, positions in the file, and checks them.
+-- Converts the entries' offsets, counted from the begin of the data at byte
+-- `from`, to positions in the file, and checks them.
 local function place(self, list, from, align)
   for _, e in ipairs(list) do
     local size = self.total - from
@@ -240,15 +240,16 @@ local function decoded(dtype, byte)
   return cute.buffer_from(dtype, string.char(byte))[0]
 end
 
--- Scales by their byte: 255 of E8M0 is a NaN, and so is 127 of E4M3.
+-- For each type of scales, the number that each byte encodes: byte 255 of E8M0
+-- is a NaN, as is byte 127 of E4M3.
 local scale = setmetatable({}, {__index = function(t, dtype)
   t[dtype] = {}
   for i = 0, 255 do t[dtype][i] = decoded(dtype, i) end
   return t[dtype]
 end})
 
--- Stores 2 n values in `out` from index `at` on: the low halves of n bytes of
--- the block s, then their high halves, each by f.
+-- Stores 2 n values in `out` from index `at` on: f of the low halves of n bytes
+-- of the block s, then f of their high halves.
 local function halves(s, from, n, out, at, f)
   for i = 0, n - 1 do
     local b = s:byte(from + i)
@@ -268,7 +269,7 @@ function DECODE.MXFP4(s, out)
   halves(s, 2, 16, out, 1, function(q) return d * E2M1[q] end)
 end
 
--- Each of 4 scales has 16 elements, whose halves have 8 bytes.
+-- The block has 4 scales. Each applies to 16 elements in 8 bytes.
 function DECODE.NVFP4(s, out)
   for k = 0, 3 do
     local d = scale.e4m3[s:byte(k + 1)]

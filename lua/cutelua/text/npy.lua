@@ -401,7 +401,7 @@ end
 
 -- ---- buffers and tensors ----
 
---- Returns the stride of each mode of an array, in elements of its `bytes`.
+--- Returns the stride of each mode of an array, in elements.
 ---@param array table
 ---@return integer[]
 function npy.strides(array)
@@ -410,7 +410,7 @@ function npy.strides(array)
   for i = 1, #shape do
     local mode = array.fortran and i or #shape + 1 - i
     strides[mode] = step
-    -- A mode of extent 0 counts as one of extent 1.
+    -- An extent of 0 would make all further strides 0.
     step = step * math.max(shape[mode], 1)
   end
   return strides

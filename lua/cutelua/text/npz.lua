@@ -33,7 +33,8 @@ end
 local function find_directory(f, size)
   local from = math.max(0, size - TAIL)
   local tail, at = bytes_at(f, from, size - from), nil
-  -- The last record whose comment ends with the file is the archive's.
+  -- An archive's end record is the last one whose comment ends where the file
+  -- ends.
   for i = #tail - 21, 1, -1 do
     if tail:sub(i, i + 3) == "PK\5\6"
       and i + 21 + ("<I2"):unpack(tail, i + 20) == #tail then

@@ -7,7 +7,7 @@ local words = require "cute.lang.report"
 
 local relaunched = {}
 
--- Returns a hash of the arguments with the numbers for which is(n) holds.
+-- Returns a hash of those arguments values[n] for which is(n) is true.
 local function hash_of(values, is)
   local sum = 1
   for n, v in ipairs(values) do
@@ -23,8 +23,8 @@ local function hash_of(values, is)
   return sum
 end
 
--- For each program, its last launch {inputs, before, after, line}: hashes of
--- the inputs, and of the outputs before and after it; the script's line.
+-- Each program's last launch: {inputs, before, after, line}: hashes of its
+-- inputs and of its outputs before and after the launch; the script's line.
 local last = setmetatable({}, {__mode = "k"})
 
 --- Begins to observe a launch on the simulator. Returns a function that must be

@@ -153,7 +153,7 @@ local Files = {}
 Files.__index = Files
 
 --- Opens files. Raises an error if one is not a valid safetensors file, or if
--- two have a tensor of one name.
+-- two files have tensors of the same name.
 ---@param paths string[]
 ---@return table files with the fields `entries`, tensors by name, and
 -- `metadata`, strings by name

@@ -17,7 +17,8 @@ function scopes.declaration(list, name, offset)
   local open, waiting = {{}}, nil
   local i = 1
   local function declare(scope, stop)
-    -- Names up to the token `stop`, or of `local a <const>, b`.
+    -- Declares the names before token `stop`, such as those of `local a
+    -- <const>, b`.
     while list[i] and list[i].text ~= stop do
       local t = list[i]
       if t.name then scope[t.text] = t.from end

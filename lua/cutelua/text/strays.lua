@@ -95,7 +95,7 @@ function Strays:look()
   end
 end
 
--- Reports the collected mistakes, after the trace.
+-- Writes the notes on the assignments found, after the trace.
 function Strays:tell()
   for _, s in ipairs(self.list) do s:tell(self.kernel) end
 end

@@ -5,7 +5,7 @@ local core = require "cute.core"
 
 local surplus = {}
 
--- The functions whose results are the x, y and z of an index or extent.
+-- Functions that return the x, y and z of an index or extent.
 local THREE = {}
 for name in ([[thread_idx block_idx block_dim grid_dim cluster_idx cluster_dim
   block_in_cluster_idx block_in_cluster_dim]]):gmatch "%S+" do

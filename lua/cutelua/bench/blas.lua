@@ -1,4 +1,4 @@
---- Products by cuBLAS and cublasLt, which measurements compare with.
+--- Products by cuBLAS and cublasLt, with which measurements compare kernels.
 local core = require "cute.core"
 
 local blas = {}

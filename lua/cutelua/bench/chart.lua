@@ -129,7 +129,7 @@ function chart.lines(spec)
   return svg_of(out, AXIS + PLOT + 20, TOP + HIGH + 28)
 end
 
--- Returns the least and the greatest power of ten around the values of a list.
+-- Returns the powers of ten below and above all values of a list.
 local function decades(list)
   local low, high = math.huge, -math.huge
   for _, v in ipairs(list) do

@@ -48,7 +48,7 @@ function convolution.lesson(about, make)
       return 2.0 * p.n * P * Q * p.k * p.c * taps * taps
     end,
     look = 1 << 13,
-    pieces = function(p)  -- number of pieces: the pixels of y
+    pieces = function(p)  -- number of pieces: pixels of y
       local P, Q = convolution.extents(p)
       return p.n * P * Q
     end,

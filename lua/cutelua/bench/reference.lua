@@ -130,8 +130,8 @@ end
 -- Products, element-wise functions
 ---------------------------------------------------------------------------
 
--- Returns factor(row) of a scale: a number, or a tensor with one element or
--- with one for each of n rows.
+-- Returns a function factor(row) for a scale: a number, a tensor of one
+-- element, or a tensor with an element for each of n rows.
 local function factors(name, x, n)
   if x == nil or type(x) == "number" then
     return function() return x or 1 end

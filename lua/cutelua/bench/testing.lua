@@ -12,8 +12,8 @@ local testing = {}
 -- Assertions and conversions
 ---------------------------------------------------------------------------
 
---- Stops the kernel if the condition is false. The simulator then reports the
--- line and the text; a GPU traps. On the host it is Lua's assert.
+--- Stops the kernel if the condition is false: the simulator reports the line
+-- and the text, a GPU traps. On the host it is Lua's assert.
 ---@param cond any
 ---@param text? string
 function testing.assert_(cond, text)

@@ -19,9 +19,8 @@ local any = {REMEDY = ': write the largest size in place of "any"'}
 
 local fail = describe.fail
 
--- The largest size, and the largest number of elements that a tensor spans.
--- Kernels compute with 32 bits, and threads beyond the last tile count further
--- than there are elements.
+-- Largest size, and largest number of elements that a tensor spans. Kernels use
+-- 32 bits, and the threads of the last tile count beyond the elements.
 local LARGEST, SPAN = 1 << 30, (1 << 31) - (1 << 20)
 
 -- Steps from the first size to those that are tried first: small numbers, and
@@ -48,7 +47,7 @@ end
 local Any = {}
 Any.__index = Any
 
---- Returns an object that watches the calls of one function.
+--- Returns an object that records the calls of one function.
 ---@param name string
 ---@param from integer
 ---@param step integer
@@ -68,13 +67,13 @@ function Any:rows_of(m)
   return self.typical[self.rows]
 end
 
--- Reports whether the kernel of candidate c is its family's own, and takes
--- extents that each launch provides.
+-- Reports whether the kernel of candidate c belongs to its own family, and
+-- takes its extents at launch.
 local function is_any(c)
   return c.family == c.base and families.of(c.base).any
 end
 
--- Returns the choice for a product: that of the first size.
+-- Returns the choice that the first size made for a product.
 function Any:choose(p)
   self.choice = self.choice + 1
   local kept = self.chosen[self.choice]
@@ -117,7 +116,7 @@ local function numbers_of(t)
   return table.move(stride, 1, #stride, #list + 1, list)
 end
 
--- Notes the extents and strides of a launch's tensors.
+-- Records the extents and strides of a launch's tensors.
 function Any:see(step, list)
   local l = self.launches[self.at]
   if not l then
@@ -150,7 +149,7 @@ function Any:finish(size)
 end
 
 -- Returns the divisor of a number that has these values for the sizes, as far
--- as it is known for all sizes: the number must be linear.
+-- as it holds for all sizes: the number must be linear.
 function Any:divisor(values)
   local index = {}
   for i, size in ipairs(self.sizes) do
@@ -196,9 +195,8 @@ function Any:fit()
   self.watching = false
 end
 
---- Replaces the grid of each step of a variant whose blocks share the elements
--- of a tensor equally by a formula of the size, if their number is a multiple
--- of the size.
+--- Replaces the grid of each step of a variant by a formula of the size, if it
+-- is a multiple of the size and its blocks share a tensor's elements equally.
 function Any:grids(variant)
   for at, l in ipairs(self.launches) do
     local step, count = variant.steps[at], l.count
@@ -226,8 +224,8 @@ local function replaced(x, symbol, at)
   return out
 end
 
--- Returns the declaration of argument t of a launch. Modes with one element
--- have the strides that they have for other sizes.
+-- Returns the declaration of argument t of a launch. Modes with one element get
+-- the strides that they have for other sizes.
 local function declared(t, a)
   local at, first = {0}, a.values[1]
   local shape = replaced(t.shape, a.symbol, at)
@@ -256,8 +254,8 @@ local function extents_text(l)
   return table.concat(out, ", ")
 end
 
--- Launches a step of an operation like cute.ops.calls.launch, with symbols in
--- place of the numbers that vary.
+-- Launches a step of an operation as cute.ops.calls.launch does, but with
+-- symbols in place of the numbers that vary.
 function Any:launch(step, list, o, check)
   self.at = self.at + 1
   if self.watching then return self:see(step, list) end
@@ -314,8 +312,8 @@ local function span(t, size)
   return n
 end
 
---- Returns the largest size from `from` on, in steps, whose tensors are not too
--- large.
+--- Returns the largest size, in steps from `from` on, for which no tensor is
+-- too large.
 function any.last(v, from, step)
   local low, high = 0, (LARGEST - from) // step
   while low < high do

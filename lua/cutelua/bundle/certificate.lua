@@ -33,7 +33,7 @@ local function file_of(b, kernel, at)
   return ("%s.%d.%s.%s"):format(b.name, at, kernel.code.symbol, kernel.arch)
 end
 
--- Returns CUDA C without its comments, which name the script's lines.
+-- Returns CUDA C without its comments, which contain the script's lines.
 local function plain_source(text)
   return (("\n" .. text):gsub("\n%s*//[^\n]*", ""))
 end
@@ -98,8 +98,7 @@ local function functions_of(b)
   return list
 end
 
--- Returns the texts of the files of a bundle by their endings, and the
--- certificate.
+-- Returns the texts of a bundle's files by their endings, and the certificate.
 local function made(b)
   local code = write.code(b)
   -- The version is a hash of both files. Because the header contains it, it is
@@ -125,7 +124,7 @@ local function size_text(b, files)
     report.plural(#b.kernels, "kernel"), cubins, b.name, #files[".c"])
 end
 
--- Returns a text of what the check found.
+-- Returns the check's result as text.
 local function check_text(b)
   local count, open = {}, 0
   for _, f in ipairs(b.functions) do
@@ -181,8 +180,8 @@ local function read(opt, name)
   return text
 end
 
--- Returns {["ARCH NAME HASH"] = kernel} for a list of a certificate's kernels.
--- `field` is the name of the hash's field.
+-- Returns {["ARCH NAME HASH"] = kernel} for a certificate's list of kernels;
+-- `field` names the hash's field.
 local function by_hash(list, field)
   local out = {}
   for _, k in ipairs(list) do
@@ -206,8 +205,7 @@ local function verdicts(c)
   return out
 end
 
--- Compares the kernels of a certificate with the kernels that the script makes
--- now.
+-- Compares a certificate's kernels with those that the script makes now.
 local function compare_kernels(was, now, say)
   local source, ptx = by_hash(now, "source_sha256"), by_hash(now, "ptx_sha256")
   for _, k in ipairs(was) do
@@ -242,8 +240,7 @@ local function function_texts(c)
   return out
 end
 
--- Compares the functions of a certificate with the functions that the script
--- makes now.
+-- Compares a certificate's functions with those that the script makes now.
 local function compare_functions(was, now, say)
   local before, after = function_texts(was), function_texts(now)
   local names = {}

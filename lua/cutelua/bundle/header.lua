@@ -1,5 +1,5 @@
---- The fixed part of a bundle's header. "bun_" and "BUN_" stand for the
--- bundle's name.
+--- The part of the C header that all bundles have. "bun_" and "BUN_" stand for
+-- the bundle's name.
 return [==[
 #ifndef BUN_H
 #define BUN_H

@@ -68,7 +68,7 @@ function bundle.number(name, value)
 end
 
 --- Returns the architecture for which `cutelua bundle` runs the script, or nil
--- in other runs. A script can add functions for some architectures only.
+-- in other runs. A script can thus add functions for some architectures only.
 ---@return string?
 function bundle.arch() return state.session and state.session.arch or nil end
 

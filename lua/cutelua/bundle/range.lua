@@ -18,8 +18,8 @@ local Formula = {}
 --- Reports whether v is a formula and no plain number.
 function range.is_formula(v) return getmetatable(v) == Formula end
 
---- Makes table t = {a, b, d} a formula, also after it was read from a file, and
--- returns it.
+--- Makes table t = {a, b, d}, perhaps read from a file, a formula, and returns
+-- it.
 function range.restore(t) return setmetatable(t, Formula) end
 
 -- Returns the value of a formula for a size.
@@ -97,7 +97,7 @@ local function split(v, source)
   end
   for _, s in ipairs(v.steps) do
     local copy = {}
-    -- The offset `at` and size `n` of memory that a step sets to 0 are merged
+    -- The offset `at` and size `n` of memory that a step clears are merged
     -- separately.
     for k, x in pairs(s) do
       if k ~= "program" and not (s.kernel == -1 and (k == "at" or k == "n"))

@@ -62,7 +62,7 @@ local function recorded(program, launch, since, zeroed)
     local v = launch.args[i]
     if core.typename(v[1]) == "buffer" then
       local serial, defined = core.buffer_origin(v[1])
-      -- Memory that existed before the call is an argument, so its contents do
+      -- Memory that existed before the call is an argument, whose contents do
       -- not matter.
       local fresh = defined and (serial > since or zeroed[v[1]])
       l.origin[i] = {serial = serial, defined = defined,
@@ -366,7 +366,7 @@ local function arguments_of(f, config, moved)
                                set = v}
       return v
     elseif type(v) == "table" and not seen[v] then
-      -- An object, such as a mask, is not copied.
+      -- Objects, such as masks, are not copied.
       local copy = not getmetatable(v) and {} or nil
       seen[v] = true
       for _, k in ipairs(sorted_keys(v)) do
@@ -503,8 +503,8 @@ local function dry(self, f, ...)
   return result
 end
 
--- Makes a call whose kernels do not run, and returns its launches. other: the
--- call gets other numbers.
+-- Makes a call whose kernels do not run; returns its launches. other: whether
+-- the call gets other numbers.
 local function dry_run(self, call, other)
   return dry(self, collect, self, "replay", call, other)
 end
@@ -537,7 +537,7 @@ local function check_steady(self, name, tensors, launches, call)
 end
 
 -- Returns a function that calls f with a list of arguments. Its parameter is
--- that of with_numbers.
+-- passed to with_numbers.
 function Session:caller(f, list)
   return function(other)
     local own = {}
@@ -804,8 +804,8 @@ local function grid_function(f, roots, numbers, count)
   return grid, leaves
 end
 
--- Small integers, powers of two and their neighbours, for a test of expressions
--- against the function that made them.
+-- Small integers, powers of two and their neighbours, to compare expressions
+-- with the function that made them.
 local TRIED = {1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65,
   100, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000, 1023, 1024, 1025,
   4095, 4096, 4097, 65535, 65536, 1 << 20}

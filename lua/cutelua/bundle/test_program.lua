@@ -201,7 +201,7 @@ static int compare(const char *name, const Memory *m, int n, Call *c) {
 }
 ]==]
 
--- C code for what bench() measures now. It precedes the C code of the cases.
+-- C code that names what bench() measures. It precedes the C code of the cases.
 local BENCH = [==[
 #ifdef BUN_BENCH
 static struct Bench {

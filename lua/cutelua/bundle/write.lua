@@ -62,8 +62,8 @@ end
 -- Code of kernels
 ---------------------------------------------------------------------------
 
--- Returns the index of a step's kernel in the table of kernels. Adds the kernel
--- if the table lacks it.
+-- Returns the index of a step's kernel in the table of kernels, to which a new
+-- kernel is added.
 function Writer:kernel(step)
   local code = step.code
   local big = step.cluster[1] * step.cluster[2] * step.cluster[3] > 8
@@ -137,8 +137,8 @@ function Writer:formulas_of(v, n)
   return plain, by
 end
 
--- Returns the index of tensor map m in the table of maps. Adds the map if the
--- table lacks it.
+-- Returns the index of tensor map m in the table of maps, to which a new map is
+-- added.
 function Writer:map(m)
   local extent, extent_by = self:formulas_of(m.extent, 5)
   local stride, stride_by = self:formulas_of(m.stride, 4)
@@ -322,8 +322,7 @@ local function renamed(text, name)
 end
 write.renamed = renamed
 
--- The name of the bundle that is being written, which determines the length of
--- lines.
+-- Name of the bundle being written, whose length affects line breaks.
 local own_name = "bun"
 
 -- Breaks a list of words into lines of at most 78 characters.
@@ -343,7 +342,8 @@ local function wrapped(start, words, ending)
   return table.concat(lines, "\n")
 end
 
--- Returns the head of the function NAME_v, which also gets the version.
+-- Returns the head of the function NAME_v, whose first parameter is the
+-- version.
 local function head(name, types, ending)
   return wrapped(("int bun_%s_v("):format(name),
     {"uint64_t version", table.unpack(types)}, ending)

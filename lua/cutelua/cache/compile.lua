@@ -41,8 +41,8 @@ local VALUED = {["--arch"] = "archs", ["--sms"] = "sms", ["--into"] = "into",
                 ["--jobs"] = "jobs", ["--card"] = "card"}
 local COUNTS = {sms = 4096, jobs = 256}
 
--- Returns the architectures of a list as a GPU's driver names them: sm_90a for
--- sm_90.
+-- Returns a list's architectures under the names that GPUs' drivers use: sm_90a
+-- for sm_90.
 local function archs_of(text)
   local list, seen = {}, {}
   for word in (text .. ","):gmatch "([^,]*)," do

@@ -59,7 +59,7 @@ function main.describe(key)
   local arch, rest = (head or ""):match "^[^\n]*\n[^\n]*\n([^\n]*)\n(.*)$"
   local options = (rest or ""):gsub("name [^\n]*\n$", ""):gsub("\n", " ")
   local name = (source or ""):match "__global__[^;{]-([%a_][%w_]*)%s*%("
-  -- The text may declare launch bounds between the type and the name.
+  -- The text may have launch bounds between the type and the name.
   if name and name:find "^__launch_bounds__" then
     name = source:match "__launch_bounds__%s*%b()%s*([%a_][%w_]*)%s*%("
   end

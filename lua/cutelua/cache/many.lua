@@ -39,9 +39,9 @@ local function job_of(call, o)
           arch = device.arch, options = options}
 end
 
--- Returns a pool that compiles kernels into the cache, in parallel processes;
--- nil where there are no processes or no cache. Then the launches compile their
--- kernels.
+-- Returns a pool that compiles kernels into the cache in parallel processes.
+-- Returns nil without processes or without a cache; each launch then compiles
+-- its own kernel.
 local function new_pool(n)
   local there, sys = pcall(require, "cute.sys")
   if n == 1 or not there or not sys.spawn or

@@ -22,8 +22,8 @@ end
 
 local visit
 
--- Adds the contents of a folder. Links to folders are left out, as by git: they
--- may form a cycle, and their folders are found under their own names.
+-- Adds the contents of a folder, except links to folders, as git does: links
+-- may form a cycle, and their targets are found under their own names.
 local function add_folder(self, path)
   if core.file_kind(path .. "/LAUNCH.json") then
     table.insert(self.items, {path = path})
@@ -56,7 +56,8 @@ function visit(self, path)
   end
 end
 
--- Adds a path of the command line: a file is a script whatever its contents.
+-- Adds a path of the command line. A file counts as a script, whatever it
+-- contains.
 local function start(self, path)
   path = path:gsub("^%./+(.)", "%1")
   local kind, why = core.file_kind(path)

@@ -40,13 +40,13 @@ local SPEC = {
     rpc.OPTIONS.memory, rpc.OPTIONS.jobs},
 }
 
--- A check may take this fraction of its time, and these seconds, longer: it
--- ends by itself and reports what it has covered.
+-- A check may exceed its time by this fraction, and by these seconds: it ends
+-- by itself and reports what it covered.
 local GRACE, LEAST = 0.2, 2
--- The largest record that --add reads, and the output of a check that is kept
--- for a message, in bytes.
+-- Largest number of bytes of a record that --add reads, and of a check's output
+-- that is kept for a message.
 local LARGEST, OUTPUT = 64 << 20, 4096
--- The verdicts of records.
+-- Verdicts that a record can have.
 local KNOWN = {ok = true, bug = true, incomplete = true, error = true}
 
 -- Returns the words of `cutelua check` for a path.
@@ -58,7 +58,7 @@ local function words_of(opt, path)
     words[#words + 1] = tostring(opt.orders)
   end
   if opt.strict then words[#words + 1] = "--strict" end
-  -- A name that begins with a dash is no option.
+  -- A name that begins with a dash must not become an option.
   words[#words + 1] = path:find "^%-" and "./" .. path or path
   return words
 end
@@ -78,9 +78,9 @@ local function empty_record(path)
   return findings.new("check", path):record(0)
 end
 
--- Moves the first place in an existing file to the front, since code hosts show
--- no others: PTX that a script contains, and modules of cutelua, have none.
--- Without such a place, the first line of the script is the place.
+-- Moves the first place that is in an existing file to the front, because code
+-- hosts show no other places. PTX inside a script, and modules of cutelua, are
+-- no files. If no place is in a file, adds the script's first line.
 local function move_place(item, f)
   for i, p in ipairs(f.places) do
     if core.file_kind(p.file) == "file" then

@@ -1,9 +1,9 @@
 --- Keeps verdicts in a folder, by the contents of all that a check read.
 --
 -- The key of an entry has the script's path and the options of the check. The
--- entry has the hashes of the program, of all inputs (cutelua.mcp.reads), and
--- the record. It counts only while all hashes are those of now. The folder is a
--- cache of core/gpu/cache.h, which rejects damaged entries, and files that
+-- entry has the hashes of the program and of all inputs (cutelua.mcp.reads),
+-- and the record. An entry is used while all hashes are unchanged. The folder
+-- is a cache of core/gpu/cache.h, which rejects damaged entries, and files that
 -- other users could have written.
 local core = require "cute.core"
 local json = require "cutelua.text.json"
@@ -81,7 +81,7 @@ end
 function Verdicts:put(path, status, record, seen)
   if not (self.dir and LASTING[status] and seen) or seen.opaque then return end
   for _, read in ipairs(seen.list) do
-    -- The values that verdicts has computed may be older than the check.
+    -- verdicts may have computed its values before the check began.
     read.value = reads.value(read.what, read.name)
     if read.stamp ~= (read.what == "file" and sys.stamp(read.name) or nil) then
       return

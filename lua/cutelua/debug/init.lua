@@ -81,7 +81,7 @@ local function drive(self, options)
       look(self, nil)
       if coroutine.status(co) ~= "dead" then
         goal = resume()
-        -- The run is at its end, so only goals that go back can be reached.
+        -- The run has ended, so only goals that go back can be reached.
         while not goal.back and coroutine.status(co) ~= "dead" do
           goal = resume()
         end

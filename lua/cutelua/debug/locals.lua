@@ -5,8 +5,7 @@ local locals = {}
 local Locals = {}
 Locals.__index = Locals
 
--- Reports whether line `line` of `file` is inside the function whose local the
--- record e is about.
+-- Reports whether a line is inside the function whose local the record e holds.
 local function is_around(e, file, line)
   return file == e.file and e.first <= line and line <= e.last
 end

@@ -295,7 +295,8 @@ end
 function show.where(session)
   local at = session.at
   if session:is_over() then
-    local n = 0  -- number of faults that no other fault may have caused
+    -- number of leading faults, which no other fault may have caused
+    local n = 0
     for _, r in ipairs(session.report.reports) do
       if not r.leads then n = n + 1 end
     end

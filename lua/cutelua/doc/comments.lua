@@ -59,7 +59,7 @@ function readers.type(doc, rest) doc.type = rest end
 local function parse(lines)
   local doc = {text = {}, example = {}, body = {}, params = {}, returns = {},
     fields = {}}
-  -- `open` is the tag that the next line may continue, or the tag's text.
+  -- `open` is the tag, or the text of the tag, that the next line may continue.
   local tags, open = {}, {}
   for _, line in ipairs(lines) do
     local tag, rest = line:match "^@(%w+)%s*(.*)$"

@@ -121,8 +121,8 @@ local function load_meta()
   meta = {classes = {}, names = {}}
   for _, file in ipairs(META) do
     local chunk = comments.chunk("cute.meta." .. file)
-    -- Maps a variable of the file in lua/cute/meta, such as Layout, to the
-    -- class that the variable stands for.
+    -- Classes by the variable that stands for each in a file of lua/cute/meta,
+    -- such as Layout.
     local variables = {}
     for _, entry in ipairs(comments.of_chunk(chunk).list) do
       entry.chunk = chunk
@@ -381,9 +381,8 @@ local CLASS_MODULES = [[cute.lang.kernel cute.lang.trace cutelua.ptx.raw
 
 local function class_name(name) return (name:lower():gsub(" ", "_")) end
 
--- Classes by name: {name =, annotation =, tables =, title =}. `objects` are
--- those made by C, which exist before the modules of the other classes are
--- loaded.
+-- objects: the classes of C, which exist before modules are loaded. classes:
+-- all classes by name, {name =, annotation =, tables =, title =}.
 local objects, classes
 
 local function load_objects()

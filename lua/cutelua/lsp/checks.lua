@@ -18,9 +18,9 @@ local uris = require "cutelua.text.uri"
 
 local checks = {}
 
--- Seconds without a change before a check starts.
+-- Seconds without a change before a document's check starts.
 local PAUSE = 0.01
--- The longest text in bytes that is checked.
+-- Largest number of bytes of a text that is checked.
 local MOST = 1 << 20
 local STEPS = {script = {"check", "profile", "explain"},
                launch = {"check", "profile"}, ptx = {"ptx"}}
@@ -92,8 +92,8 @@ local function add(doc, record, wanted)
   end
 end
 
--- Returns the hints of a line's accesses to memory: bank conflicts, and sectors
--- of global memory beyond those that its bytes need.
+-- Returns the hints of a line's memory accesses: bank conflicts, and sectors of
+-- global memory beyond the least number for its bytes.
 local function hints_of(s)
   local list = {}
   if s.conflicts > 0 then
@@ -114,7 +114,7 @@ local function hints_of(s)
   return list
 end
 
--- Takes the hints of a record of `profile`.
+-- Stores the hints from a record of `profile` in the document.
 local function weigh(doc, record)
   doc.traffic, doc.weighed = {}, doc.version
   local name = name_of(doc)
@@ -144,7 +144,7 @@ end
 
 local run
 
--- Takes the outcome of step number `step` of a document's checks.
+-- Handles the outcome of step number `step` of a document's checks.
 local function take(session, doc, step, outcome)
   doc.call = nil
   local record = outcome.record
@@ -187,7 +187,7 @@ function run(session, doc, step)
       texts = job and json.object {} or {[name] = doc.text},
       files = job and job.files or json.object {}, allow_io = server.io},
     done = function(outcome) take(session, doc, step, outcome) end}
-  -- A bug is shown at once; its repairs follow.
+  -- Shows a bug at once; its repairs follow.
   doc.call.early = command == "check" and function(record)
     doc.found = {}
     add(doc, record, "")
@@ -228,7 +228,7 @@ function checks.plan(session, doc)
   end
 end
 
---- Takes back the diagnostics of a document that is closed.
+--- Removes the diagnostics of a closed document from the editor.
 ---@param session table
 ---@param doc table
 function checks.clear(session, doc)
@@ -237,7 +237,7 @@ function checks.clear(session, doc)
   publish(session, doc)
 end
 
--- Starts the check of a document whose pause is over.
+-- Starts the check of a document that has not changed for PAUSE seconds.
 local function start(session, doc)
   local path = uris.path(doc.uri)
   local other = path and ptx.takes(path)
@@ -258,7 +258,7 @@ local function start(session, doc)
   publish(session, doc)
 end
 
---- Starts the checks whose pause is over.
+--- Starts the checks of all documents that have not changed for PAUSE seconds.
 ---@param session table
 function checks.tick(session)
   local now = core.clock()

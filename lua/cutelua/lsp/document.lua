@@ -7,7 +7,7 @@ local document = {}
 local Document = {}
 Document.__index = Document
 
--- A character in UTF-8, or a byte that belongs to none.
+-- Pattern of a character in UTF-8, or of a stray byte.
 local CHARACTER = "[%z\1-\127\192-\255][\128-\191]*"
 
 --- Returns a new document.
@@ -57,8 +57,8 @@ local function units(text)
   return characters + pairs_
 end
 
---- Returns the offset of a position. A position behind the end of its line is
--- the line's end; one behind the text is the text's end.
+--- Returns the offset of a position. Positions beyond the end of a line or of
+-- the text count as that end.
 ---@param p {line: integer, character: integer}
 ---@return integer
 function Document:offset(p)

@@ -9,15 +9,16 @@ local tokens = require "cutelua.text.tokens"
 
 local names = {}
 
--- LONGEST: the longest line that is searched for declarations. NEAR: the
--- longest distance between the words of an expression. Patterns that search
--- more could take minutes.
+-- LONGEST: longest line that is searched for declarations. NEAR: longest
+-- distance between the words of an expression. Longer searches by patterns
+-- could take minutes.
 local LONGEST, NEAR = 1000, 200
--- The most names of a path such as a.b.c.
+-- Largest number of names in a path such as a.b.c.
 local MOST_NAMES = 6
 
---- Returns the name of the module that `require`, which ends before an offset,
--- loads, and the offset behind it; nil if the name is no constant text.
+--- Returns the name of the module that a call of `require` loads, and the
+-- offset after it; nil if the name is no constant text. `from` is the offset
+-- after the word `require`.
 ---@param text string
 ---@param from integer
 ---@return string? name, integer? to

@@ -10,7 +10,7 @@ local uris = require "cutelua.text.uri"
 
 local ptx = {}
 
--- Returns the text of a file: that of its document, or of the file.
+-- Returns the text of a file, from its open document if there is one.
 local function text_of(session, path, most)
   local doc = session.documents[uris.of_path(path)]
   return doc and doc.text or files.read(path, most, "plain")
@@ -23,8 +23,8 @@ local function is_launch(text)
   return t.args ~= nil or t.launches ~= nil or t.memory ~= nil
 end
 
--- Returns the paths of PTX and of its LAUNCH file, of which a document has one;
--- the second is nil if there is none. Returns nil for other documents.
+-- Returns the paths of a PTX file and of its LAUNCH file (nil without one), if
+-- `path` is either of them; else nil.
 local function pair(session, path, text, most)
   local base = path:match "^(.*)%.ptx$"
   if base then
@@ -38,7 +38,7 @@ local function pair(session, path, text, most)
   local name = path:match "^(.*)%.launch%.json$" or path:match "^(.*)%.json$"
   if not name then return nil end
   if path:find "/LAUNCH%.json$" then name = path:gsub("[^/]*$", "module") end
-  -- A LAUNCH file with a mistake may be no JSON any more.
+  -- A LAUNCH file with a mistake may not be valid JSON.
   local known = path:find "%.launch%.json$" or path:find "/LAUNCH%.json$"
   if not (known or is_launch(text)) then return nil end
   local of = name .. ".ptx"

@@ -95,13 +95,13 @@ local function open_document(self, params)
   return found
 end
 
--- Returns the open document and the offset that the parameters name.
+-- Returns the open document and the offset that a request's parameters name.
 local function place_of(self, params)
   local at = open_document(self, params)
   return at, at:offset(position_of(object(params, "position")))
 end
 
--- Returns the values that a document's local variables hold.
+-- Returns the known values of a document's local variables.
 local function environment(at)
   at.env = at.env or names.environment(#at.text <= checks.MOST and at.text
     or "", at.facts)
@@ -210,7 +210,7 @@ methods["textDocument/completion"] = function(self, params)
   local at, offset = place_of(self, params)
   if #at.text > checks.MOST then return {isIncomplete = false, items = {}} end
   local before = at.text:sub(math.max(1, offset - BEFORE), offset - 1)
-  -- A text that is cut begins with a whole line.
+  -- The text before the cursor is cut at the begin of a line.
   if offset > BEFORE then before = before:gsub("^[^\n]*\n", "", 1) end
   local list, word, place, about = complete.find(before, environment(at))
   local range = {start = at:position(offset - #word),
@@ -348,7 +348,7 @@ end
 
 for name, f in pairs(notifications) do
   if name ~= "exit" then
-    -- A notification has no answer, so a wrong one is ignored.
+    -- Notifications get no answer, so wrong ones are ignored.
     notifications[name] = function(self, params)
       if not self.initialized or self.stopped then return end
       rpc.try(f, self, params)

@@ -29,7 +29,7 @@ function calls.nonce()
   return ("%016x%016x"):format(string.unpack("<i8i8", f:read(16)))
 end
 
--- Standard output and its functions. A script that runs later cannot replace
+-- Standard output and its functions, kept here so that a script cannot replace
 -- them.
 local out, write, flush = io.stdout, io.stdout.write, io.stdout.flush
 
@@ -63,7 +63,7 @@ function Calls:prepare()
   if not (self.spare or self.running[1]) then self.spare = spawn(self) end
 end
 
--- Starts waiting calls as long as fewer than `jobs` calls run.
+-- Starts waiting calls while fewer than `jobs` calls run.
 function Calls:start()
   while #self.running < self.jobs and self.waiting[1] do
     local call = table.remove(self.waiting, 1)
@@ -116,7 +116,7 @@ local function take(call)
     local mark = "\0" .. call.nonce .. " "
     local from, to = call.bytes:find(mark, 1, true)
     if not from then
-      -- The end may be the beginning of a mark.
+      -- The last bytes may be the begin of a frame's mark.
       local zero = call.bytes:find("%z[%x ]*$")
       keep(call, call.bytes:sub(1, (zero or #call.bytes + 1) - 1))
       call.bytes = zero and call.bytes:sub(zero) or ""
@@ -172,7 +172,7 @@ function Calls:cancel(call)
   else remove(self.waiting, call) end
 end
 
---- Takes what a running call sent.
+--- Receives bytes that a running call sent.
 ---@param call table
 function Calls:receive(call)
   local more = call.process:receive()

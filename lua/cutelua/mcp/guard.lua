@@ -1,9 +1,9 @@
 --- The limits of a worker of `cutelua mcp`, and the globals of its script.
 --
 -- A script gets globals without io, os, debug and package, and may require only
--- modules of cute, the library of kernels, and the harness of lessons. If it
--- reached a function of Lua or of cutelua that opens files all the same, the
--- system would refuse: the process can open no file, socket or pipe any more.
+-- modules of cute, the library of kernels, and the harness of lessons. Should
+-- it reach a function that opens files nevertheless, the system refuses: this
+-- process can open no more files, sockets and pipes.
 local core = require "cute.core"
 local learn = require "cutelua.learn"
 local sys = require "cute.sys"
@@ -70,8 +70,8 @@ end
 ---@param memory integer bytes
 function guard.memory(memory) limit(memory, true) end
 
---- Returns a function that prepares a script's main function: unless `allowed`,
--- it limits what the script can reach.
+--- Returns a function that prepares a script's main function and, unless
+-- `allowed`, limits what the script can reach.
 ---@param memory integer bytes
 ---@param allowed boolean
 ---@return fun(f: function): function

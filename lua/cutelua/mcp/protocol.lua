@@ -17,13 +17,14 @@ local MODERN = {"2026-07-28"}
 local LEGACY = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 local META = "io.modelcontextprotocol/"
 
--- Codes of errors. FULL is outside of the range that JSON-RPC reserves.
+-- Error codes of the protocol. FULL is outside of the range that JSON-RPC
+-- reserves.
 local METHOD, PARAMS, INTERNAL = rpc.METHOD, rpc.PARAMS, rpc.INTERNAL
 local VERSION, NO_RESOURCE, FULL = -32022, -32002, 1001
 
 local failed = rpc.failed
 
--- The most calls that wait; milliseconds for which a client may keep lists.
+-- Most calls that wait; milliseconds for which a client may keep lists.
 local MOST_WAITING, KEEP = 64, 3600000
 
 local INSTRUCTIONS = [[
@@ -147,8 +148,8 @@ end
 
 local function told(text) return {type = "text", text = text} end
 
--- Returns the result of a call from its outcome. A record that is longer than
--- the limit of output loses its figures, then its findings' texts.
+-- Returns the result of a call from its outcome. If a record exceeds the limit
+-- of output, its figures are removed, then the texts of its findings.
 local function result_of(outcome, most)
   local text = outcome.text
   if outcome.cut then
@@ -189,8 +190,8 @@ local function progress_of(self, request)
   end
 end
 
--- Returns an outcome in which no text names the folder of a call, whose path
--- ends in a slash.
+-- Returns an outcome whose texts do not contain the path of the call's folder.
+-- `folder` ends in a slash.
 local function without(outcome, folder)
   local pattern = folder:gsub("%p", "%%%0")
   local function cut(v)
@@ -251,8 +252,8 @@ notifications["notifications/cancelled"] = function(self, params)
   self.calls:cancel(call)
 end
 
--- Returns the code and the message of what is wrong with the _meta of a request
--- of the newest revision, and data; nil if it is right.
+-- Returns code, message and data of an error if the _meta of a request of the
+-- newest revision is wrong; else nil.
 local function wrong_meta(meta)
   local version = meta[META .. "protocolVersion"]
   if type(version) ~= "string" then

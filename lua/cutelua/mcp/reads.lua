@@ -54,7 +54,7 @@ end
 
 local known = {}
 
--- Adds a read.
+-- Records that the process read an input.
 local function note(what, name)
   if type(name) ~= "string" or known[what .. name] then return end
   known[what .. name] = true
@@ -76,7 +76,7 @@ local function candidates(name, templates)
 end
 
 --- Makes Lua's searcher for files call tell(path) for each file that it tries,
--- in order; the last one is the module's unless no file was found.
+-- in order. The last path is the module's file, unless none was found.
 ---@param tell fun(path: string)
 function reads.watch_modules(tell)
   local search = package.searchers[3]
@@ -103,7 +103,7 @@ end
 function reads.start()
   local function file(path) note("file", path) end
   reads.watch_modules(file)
-  -- Lua's searchers of modules in C.
+  -- the searchers that find modules in C
   for _, at in ipairs {4, 5} do
     local search = package.searchers[at]
     package.searchers[at] = function(name)

@@ -16,7 +16,7 @@ local sys = require "cute.sys"
 
 local rpc = {}
 
---- Codes of errors.
+--- Error codes of JSON-RPC.
 rpc.PARSE, rpc.REQUEST, rpc.METHOD = -32700, -32600, -32601
 rpc.PARAMS, rpc.INTERNAL = -32602, -32603
 
@@ -97,8 +97,8 @@ local function is_id(id)
   return type(id) == "string" or math.type(id) == "integer"
 end
 
--- Returns what is wrong with the form of a message; nil if it is a request or a
--- notification.
+-- Returns a text about a message's first mistake; nil if it is a valid request
+-- or notification.
 local function wrong_form(m)
   if not json.is_object(m) then return "a message must be an object" end
   if m.jsonrpc ~= "2.0" then return "jsonrpc must be \"2.0\"" end
@@ -191,11 +191,10 @@ end
 
 local NAME = "[Cc]ontent%-[Ll]ength:"
 
--- Takes the header from the bytes of s; reports whether there was one. Then
--- s.want is the size of the body, or s.skip the number of bytes to leave out.
--- After bytes that are no message, the next header follows at once, without a
--- new line. s.lost says that such bytes were reported, and no right header has
--- followed.
+-- Parses the header at the begin of s.bytes; reports whether there was one.
+-- s.want becomes the size of the body, or s.skip the number of bytes to skip.
+-- After bytes that are no message, the next header follows at once. s.lost:
+-- such bytes were reported, and no valid header has followed.
 local function take_header(s, session)
   local _, stop = s.bytes:find "\r?\n\r?\n"
   local large = not stop or stop > HEADER
@@ -253,8 +252,8 @@ end
 -- Events
 ---------------------------------------------------------------------------
 
--- Waits for an event: input of the client, or something of a worker. Returns
--- false at the end of the input, or if the client no longer reads.
+-- Waits for input of the client or of a worker. Returns false at the end of the
+-- input, or if the client no longer reads.
 local function step(session, input, all, feed)
   local most = all:patience(LONGEST)
   if session.patience then most = session:patience(most) end

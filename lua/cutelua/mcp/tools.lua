@@ -23,7 +23,7 @@ local LIMITS = {
   seconds = number "time limit of this call in seconds",
 }
 
--- What a script or a kernel is, for tools that run one.
+-- Properties that describe a script or a kernel, for tools that run one.
 local SCRIPT = {
   script = text("text of a Lua script that launches kernels, or of PTX or "
     .. "CUDA C; either this or path is needed"),

@@ -11,7 +11,7 @@ body { height: 100vh; height: 100dvh; display: flex; flex-direction: column; }
 main { flex: 1; min-height: 0; padding: 0; }
 ]]
 
---- The style of the view, in addition to html.style and the pictures' style.
+--- Style of the view, besides html.style and the style of pictures.
 view.style = [[
 .view { display: flex; flex-direction: column; min-height: 0; }
 #bar { display: flex; flex-wrap: wrap; gap: 6px 14px; align-items: center;

@@ -102,7 +102,7 @@ function cards.names()
   return names
 end
 
---- Reports whether a card with this name is known.
+--- Reports whether the cost model has the numbers of this GPU.
 ---@param name string
 ---@return boolean
 function cards.known(name) return CARDS[name] ~= nil end

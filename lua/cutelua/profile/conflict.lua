@@ -25,7 +25,7 @@ Conflict.__index = Conflict
 -- Number of banks; largest number of passes that are drawn as text.
 local BANKS, SHOWN = 32, 16
 
---- The words that messages use for each kind of access.
+--- Words for each kind of access in messages.
 local WORDS = {load = "a load", store = "a store",
                ["cp.async"] = "a cp.async", ["cp.async.cg"] = "a cp.async.cg"}
 
@@ -36,8 +36,8 @@ end
 local function swizzle_of(text) return text:match "^Sw<[^>]*>" end
 
 -- Returns the layout through which a kernel accesses a shared object, and
--- whether it uses several swizzles. The layout is the object's own or, if the
--- object is flat memory, the layout of the first view of it.
+-- whether it uses several swizzles. For flat memory, this is the layout of the
+-- first view of it.
 local function layout_text(object)
   local flat = object.layout:match "^%(?%d+%)?:%(?1%)?$"
   local own, view = object.layout, object.view

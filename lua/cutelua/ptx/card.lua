@@ -1,5 +1,5 @@
---- PTX on a GPU. The driver compiles the text of the module; the launch passes
--- the arguments of the simulator's launch.
+--- Launches PTX on a GPU. The driver compiles the module's text and gets the
+-- arguments of the simulator's launch.
 local core = require "cute.core"
 
 local card = {}
@@ -28,7 +28,8 @@ function card.exact(text)
     .. "([%w_%$%%]+)([^;]*;)", "%1%2%3 or.b64 %2, %2, 0;"))
 end
 
--- Returns PTX whose variables the driver finds by name: all are visible.
+-- Returns PTX in which all variables are visible, so that the driver finds them
+-- by name.
 local function visible(text)
   for _, space in ipairs {"global", "const"} do
     text = text:gsub("%f[^\n%z]([ \t]*%." .. space .. "%s)", ".visible %1")
@@ -42,15 +43,15 @@ end
 ---@return integer
 function card.newest(cuda)
   local major, minor = cuda // 1000, cuda % 1000 // 10
-  -- CUDA 11.0 began with PTX 7.0, CUDA 12.0 with 8.0 and 13.0 with 9.0. Only
+  -- PTX 7.0 came with CUDA 11.0, PTX 8.0 with 12.0, PTX 9.0 with 13.0. Only
   -- CUDA 12.6 and later 12.x are one version behind.
   if major == 12 and minor >= 6 then minor = minor - 1 end
   return (major - 4) * 10 + minor
 end
 
---- Returns the text for a driver, and the version of the text if that is newer
--- than what the driver reads. The line `.version` is then lowered. The driver
--- accepts such a text if it uses no newer instruction.
+--- Returns a module's text for a driver. If the text's version is newer than
+-- the driver reads, lowers the line `.version`, and also returns the version.
+-- The driver accepts such text if no instruction is newer.
 ---@param text string
 ---@param cuda integer
 ---@param contract? boolean lets the compiler contract products and sums
@@ -67,16 +68,16 @@ function card.text(text, cuda, contract)
     newer and major .. "." .. minor or nil
 end
 
--- Returns a value of the simulator's launch, {dtype, number}, as the driver
--- takes it. The simulator has the bits of an f64 as an integer.
+-- Converts v, {dtype, number} of the simulator's launch, for the driver: the
+-- simulator passes the bits of an f64 as an integer.
 local function scalar(v, kind, bits)
   if core.typename(v[1]) ~= "dtype" then return v end
   local name = kind == "f" and bits == 32 and "f32" or "i" .. bits
   return {core.find_dtype(name), v[2]}
 end
 
--- Returns the bytes of a structure from the values of its fields. A program
--- takes integers of 8 and 16 bits in 32 bits.
+-- Returns the bytes of a structure, given the values of its fields. Integers of
+-- 8 and 16 bits have 32 bits in a launch.
 local function structure(p, values, fields)
   local bytes = ("\0"):rep(p.bits // 8 * p.count)
   for i, f in ipairs(fields) do

@@ -4,9 +4,9 @@
 --     local gemm = cute.dsl "dump"
 --     gemm(a, b, c):launch()
 --
--- The IR has the function of the host that launches the kernel. The arguments
--- are those of this function, from which the module computes grid, block,
--- cluster, shared memory and the parameters of the PTX.
+-- The IR contains the host function that launches the kernel. A call takes this
+-- function's arguments, from which the module computes grid, block, cluster,
+-- shared memory and the parameters of the PTX.
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local host = require "cutelua.ptx.host"
@@ -134,7 +134,7 @@ local function check_strides(layout, extents, strides, what)
   end
 end
 
--- Returns the value of a tensor for a parameter of the host's function.
+-- Returns the value that tensor x has as a parameter of the host's function.
 local function tensor_value(t, x, what)
   if core.typename(x) ~= "tensor" then
     core.fail("bad-argument", ("%s must be a tensor, not %s"):format(what,
@@ -157,7 +157,7 @@ local function tensor_value(t, x, what)
   return {memory = x, layout = layout}
 end
 
--- Returns the value of a scalar for a parameter of the host's function.
+-- Returns the value that scalar x has as a parameter of the host's function.
 local function scalar_value(t, x, what)
   local kind, bits = t.text:match "^([if])(%d+)$"
   if type(x) == "boolean" then x = x and 1 or 0 end
@@ -174,8 +174,8 @@ local function is_memory(t)
   return t.name == "cute.memref" or t.name == "cute.ptr"
 end
 
--- Returns the values of the parameters of the host's function. The stream is no
--- argument of the user.
+-- Returns the values of the host function's parameters. Its stream is not among
+-- the user's arguments.
 local function host_values(k, args)
   local out, at = {}, 0
   for i, p in ipairs(k.host.parameters) do
@@ -203,8 +203,8 @@ local function need(v, what)
   return v
 end
 
--- Appends the fields of the dynamic leaves of a tuple, {value, type, bytes}, to
--- a list. `tuple` is that of the type, `value` that of the argument v.
+-- Appends a field {value, type, bytes} for each dynamic leaf of a tuple to a
+-- list. `tuple` is the type's tuple, `value` that of argument v.
 local function add_leaves(list, tuple, value, v, what)
   local values
   for i, leaf in ipairs(tuple and mlir.leaves(tuple) or {}) do
@@ -246,7 +246,8 @@ local function fields_of(t, v, what)
   return list
 end
 
--- Gives fields their byte offsets; returns the bytes of the structure.
+-- Sets the byte offsets of fields; returns the number of bytes of the
+-- structure.
 local function place(list)
   local at, align = 0, 1
   for _, f in ipairs(list) do
@@ -256,7 +257,7 @@ local function place(list)
   return (at + align - 1) // align * align
 end
 
--- Returns the argument for a parameter of the PTX.
+-- Returns the PTX argument for a kernel parameter.
 local function argument(p, list, made)
   if made then return {tensor = made.memory, map = map.encode(made)} end
   if not p.array then
@@ -275,7 +276,7 @@ local function argument(p, list, made)
   return fields
 end
 
--- Returns all arguments of the PTX for a launch of host.run.
+-- Returns the PTX arguments of a launch that host.run returned.
 local function arguments_of(k, launch)
   local out, at = {}, 0
   for i, p in ipairs(k.kernel.parameters) do
@@ -306,8 +307,8 @@ end
 -- Kernels
 ---------------------------------------------------------------------------
 
--- Runs the host's function of a kernel or a module with the arguments of a
--- call; returns its launches.
+-- Runs the host function with the arguments of a call; returns the launches
+-- that it makes.
 local function launches_of(k, args)
   local name = k.host.name
   if args.n ~= k.takes then
@@ -351,8 +352,8 @@ local function known(k, list, name)
   return out
 end
 
--- Returns the options of a launch: the given ones, and the ones that the IR
--- contains.
+-- Returns the options of a launch: those that the user gave, and those of the
+-- IR.
 local function options_of(k, given, opts)
   local made = {}
   for name, v in pairs(opts or {}) do made[name] = v end
@@ -369,8 +370,8 @@ local function options_of(k, given, opts)
   return made
 end
 
--- Raises an error if the IR tells another grid for these arguments than that of
--- a prepared launch.
+-- Raises an error if the IR computes another grid for these arguments than the
+-- one of a prepared launch.
 local function check_grid(k, given, grid)
   local l, want = launch_of(k, given), {}
   for i, v in ipairs(l.grid or {}) do want[i] = v.n or grid[i] end
@@ -388,7 +389,7 @@ end
 local Module = {}
 Module.__index = Module
 
---- Returns the names of the kernels that the host's function launches.
+--- Returns the names of the kernels that the host function launches.
 ---@return string[]
 function Module:entries()
   local list, seen = {}, {}
@@ -407,10 +408,11 @@ end
 ---@return cute.Tensor
 function Module:variable(name) return self.ptx:variable(name) end
 
--- Returns the bytes of dynamic shared memory that the host's function gives.
+-- Returns the bytes of dynamic shared memory: the user's number, or that of the
+-- host function.
 local function smem_of(self, name, given)
   if given then return given end
-  -- the host's instructions by the name of their first result
+  -- the host's instructions, by the name of their first result
   local made, config = {}, nil
   mlir.each(self.host.body, function(i)
     made[i.results[1] or ""] = i
@@ -449,7 +451,8 @@ local function kernel_of(self, name, opts, all)
                lines = opts and opts.lines}
   return ptx.made(self.ptx, entry.name, own, {
     takes = all and 1 or self.takes,
-    -- A warp copies by TMA as a whole; code of the DSL elects no lane to store.
+    -- A warp copies by TMA as a whole; the DSL's code elects no lane that
+    -- stores.
     store_once = true,
     expand = function(...)
       local l = launch_of(k, table.pack(...))
@@ -497,8 +500,8 @@ end
 local Calls = {}
 Calls.__index = Calls
 
---- Launches the kernels in the order of the host's function. Returns what the
--- last launch returns, or the first with an error.
+--- Launches the kernels in the host function's order. Returns the results of
+-- the last launch, or of the first that fails.
 ---@param opts? table of each launch
 function Calls:launch(opts)
   local ok, why
@@ -509,8 +512,8 @@ function Calls:launch(opts)
   return ok, why
 end
 
---- Checks each launch, and then launches it. Returns the verdict of the last
--- one, or the first verdict with a fault.
+--- Checks each launch, then launches it. Returns the first verdict with a
+-- fault, else the last verdict.
 ---@param opts? table of each check
 ---@return table verdict
 function Calls:check(opts)
@@ -541,7 +544,7 @@ function Module:calls(opts)
   end
 end
 
---- Reads the IR that the CuTe DSL kept, and the PTX beside it.
+--- Reads the IR that the CuTe DSL wrote, and the PTX beside it.
 ---@param path string a folder, or its file cute_dsl_NAME_clean.mlir
 ---@return cute.DslModule
 function dsl.module(path)

@@ -14,7 +14,7 @@ local function numbers(list)
   return out
 end
 
--- Raises `why` as the reason for which the value of an instruction is unknown.
+-- Ends an instruction: its value is unknown for the reason `why`.
 local function give_up(why) error({unknown = why}, 0) end
 
 local function leaf_values(v)
@@ -42,7 +42,7 @@ end
 
 local function ceildiv(a, b) return -(-a // b) end
 
--- Operations on two integers.
+-- Operations on two integers, by their name in the IR.
 local BINARY = {
   addi = function(a, b) return a + b end,
   subi = function(a, b) return a - b end,
@@ -68,12 +68,13 @@ local DIVISIONS = {divsi = true, divui = true, floordivsi = true, remsi = true,
   remui = true, ceildivsi = true, ceildivui = true, tuple_div = true,
   tuple_mod = true, ceil_div = true}
 
--- Operations on the leaves of tuples.
+-- Operations on the leaves of tuples, by their name in the IR.
 local TUPLE = {tuple_add = BINARY.addi, tuple_sub = BINARY.subi,
   tuple_mul = BINARY.muli, tuple_div = truncated, tuple_mod = math.fmod,
   ceil_div = ceildiv}
 
--- Returns the mode of a tuple that a list of positions names.
+-- Returns the mode of a tuple at the positions that the text "mode = [...]"
+-- lists.
 local function mode_of(v, text)
   local list = text:match "mode = %[(.-)%]"
   for i in (list or ""):gmatch "%d+" do
@@ -99,7 +100,8 @@ local function compact(shape)
   return mlir.with_leaves(shape, list)
 end
 
--- Returns a tuple of the type whose dynamic leaves have the values in `list`.
+-- Returns a tuple like a type's, with the values in `list` as its dynamic
+-- leaves.
 local function filled(tuple, list)
   local at = 0
   local out = {}
@@ -145,8 +147,9 @@ end
 
 local run_body
 
--- Each function takes the state, the instruction, its operands and the type of
--- its first result, and returns the results.
+-- Functions that execute an instruction, by its name. Each takes the state, the
+-- instruction, its operands and the type of its first result, and returns the
+-- results.
 local RUN = {}
 
 RUN["cute.size"] = function(_, i, a)
@@ -263,7 +266,7 @@ for op, f in pairs(TUPLE) do
   RUN["cute." .. op] = function(_, _, a, t)
     local x, y = leaf_values(a[1]), leaf_values(a[2])
     local out = {}
-    -- the divisor may have fewer modes: the missing ones are 1
+    -- missing modes of the divisor are 1
     if op == "ceil_div" then
       for k = #y + 1, #x do y[k] = 1 end
     end
@@ -277,14 +280,14 @@ for op, f in pairs(TUPLE) do
   end
 end
 
--- Returns the mode of a layout, shape and stride alike.
+-- Returns a mode of a layout: of its shape and of its stride.
 RUN["cute.get"] = function(_, i, a)
   if not a[1].shape then return mode_of(a[1], i.text) end
   return {shape = mode_of(a[1].shape, i.text),
           stride = mode_of(a[1].stride, i.text)}
 end
 
--- Divides modes without inner modes by the extents of a tile.
+-- Divides the modes of a flat layout by the extents of a tile.
 RUN["cute.zipped_divide"] = function(_, _, a)
   local l, tile = layout_of(a[1]), mlir.leaves(a[2])
   local inner = {shape = {}, stride = {}}
@@ -370,7 +373,7 @@ RUN["cute.fast_divmod.create_divisor"] = function(_, i, a)
     {n = math.min(log, 1), bits = 8}, {n = math.max(log - 1, 0), bits = 8}}}
 end
 
--- An atom of an MMA has its operands as fields.
+-- The operands of an MMA atom are its fields.
 RUN["cute.make_atom"] = function(_, i, a)
   local types = mlir.split(i.text:match ":%s*%((.-)%)%s*%->" or "")
   local fields = {}
@@ -383,7 +386,7 @@ for op in ("make_tiled_mma make_tiled_copy"):gmatch "%S+" do
   RUN["cute." .. op] = function(_, _, a) return a[1] end
 end
 
--- CU_TENSOR_MAP_DATA_TYPE by the name in the IR.
+-- Values of CU_TENSOR_MAP_DATA_TYPE by the IR's names.
 local MAP_TYPE = {U8 = 0, U16 = 1, U32 = 2, S32 = 3, U64 = 4, S64 = 5,
   F16_RN = 6, F32_RN = 7, F64_RN = 8, BF16_RN = 9, F32_FTZ_RN = 10,
   TF32_RN = 11, TF32_FTZ_RN = 12}
@@ -418,8 +421,8 @@ local function tensor_map(atom, swizzle, a, coordinates, share)
     map.extent[d + 1], map.box[d + 1] = shape[k], extents[k - 1] or 1
     map.stride[d] = stride[k]
   end
-  -- Each of several CTAs that share a tile copies a part of it: the box is
-  -- divided from its last mode on.
+  -- CTAs that share a tile each copy a part of it: the box is divided from its
+  -- last mode on.
   for d = map.rank, 1, -1 do
     local n = map.box[d]
     map.box[d], share = ceildiv(n, share), ceildiv(share, n)
@@ -463,7 +466,8 @@ local function names_in(text)
   return list
 end
 
--- Returns the values in parentheses behind a word, which must be known.
+-- Returns the values of the operands in parentheses after a word. Raises an
+-- error if one is unknown.
 local function numbers_of(state, text, word)
   local out = {}
   for _, name in ipairs(names_in(text:match(word .. "%s*(%b())") or "")) do
@@ -472,12 +476,12 @@ local function numbers_of(state, text, word)
   return out
 end
 
--- Attributes of a launch: the name in the table, and in the IR.
+-- Attributes of a launch: the IR's name, and cutelua's.
 local ATTRIBUTES = {cooperative = "cooperative",
   programmatic_stream_serialization_allowed = "pdl"}
 
--- Records what an instruction says about a launch. Returns whether it says
--- anything.
+-- Records a launch, or an attribute of it, that an instruction sets. Reports
+-- whether the instruction does so.
 local function launch_of(state, i)
   local op = i.op:match "^cuda%.launch_cfg%.([%w_]+)$"
   if op == "create" then
@@ -542,7 +546,7 @@ end
 -- Loops
 ---------------------------------------------------------------------------
 
--- limit of iterations that all loops of a host function take together
+-- limit of the iterations of all loops of a host function
 local MOST_TURNS = 4096
 
 local function count_turn(state)
@@ -565,7 +569,7 @@ local function give(state, names, values)
   for k, name in ipairs(names or {}) do state.values[name] = values[k] end
 end
 
--- Each function runs a loop and returns the values of its results.
+-- Functions that run a loop and return its results, by the loop's name.
 local LOOPS = {}
 
 LOOPS["scf.for"] = function(state, i)
@@ -602,8 +606,8 @@ LOOPS["scf.while"] = function(state, i)
   end
 end
 
--- Runs a loop. If a value is unknown on which the number of turns depends, the
--- loop must not launch, and its results are unknown.
+-- Runs a loop. If its number of iterations depends on an unknown value, its
+-- results are unknown, and a launch in it is an error.
 local function loop(state, i)
   local ok, out = pcall(LOOPS[i.op], state, i)
   if ok then return out end
@@ -622,7 +626,8 @@ local function loop(state, i)
   return list
 end
 
--- Runs the instructions of a body; returns the values that it yields.
+-- Runs the instructions of a body. Returns the values that its last instruction
+-- yields.
 function run_body(state, body)
   for _, i in ipairs(body) do
     state.line = i.line

@@ -18,7 +18,7 @@ local sign = require "cute.lang.signature"
 
 local ptx = {}
 
--- loads the module when it is first used
+-- loads the module cute on first use
 local function cute() return require "cute" end
 
 ---@class cute.PtxModule
@@ -85,8 +85,8 @@ local function scalar(value, kind, bits, what)
     bits, core.show(value)))
 end
 
--- Splits {value, dtype}; returns the value as `scalar` does, the kind and the
--- number of bits.
+-- Splits `pair`, {value, dtype}. Returns the value in the form of `scalar`, its
+-- kind and its number of bits.
 local function typed(pair, what)
   local dtype = type(pair[2]) == "string" and core.find_dtype(pair[2])
   if not dtype then
@@ -100,7 +100,7 @@ local function typed(pair, what)
   return scalar(pair[1], kind, dtype.bits, what), kind, dtype.bits
 end
 
--- Returns the argument for a parameter that is one scalar or pointer.
+-- Returns the argument for a parameter that is a scalar or a pointer.
 local function plain(p, value, what)
   if type(value) == "string" then
     local format = p.kind == "f" and p.bits == 32 and "<f"
@@ -125,7 +125,8 @@ local function plain(p, value, what)
   return scalar(value, p.kind, p.bits, what)
 end
 
--- Returns the fields of a structure with their scalars as a program takes them.
+-- Converts the scalars in a structure's fields to the form that a program
+-- takes.
 local function fields(list, what)
   local out = {}
   for offset, value in pairs(list) do
@@ -140,7 +141,8 @@ local function fields(list, what)
   return out
 end
 
--- Checks the arguments of a call, and returns them as a program takes them.
+-- Checks the arguments of a call, and returns them in the form that a program
+-- takes.
 local function converted(entry, args)
   if args.n ~= #entry.parameters then
     core.fail("bad-argument", ("entry %s takes %d arguments, not %d"):format(
@@ -178,8 +180,8 @@ local function arguments(entry, given)
   return list
 end
 
--- Returns for each parameter how a launch passes it: the string of its bytes,
--- its sorted fields, or false for one value.
+-- Returns for each parameter what a launch passes: the string of its bytes, its
+-- sorted fields, or false for a single value.
 local function passed_as(entry, given)
   local list = {}
   for i, p in ipairs(entry.parameters) do
@@ -300,7 +302,7 @@ function ptx.made(module, name, opts, own)
                        opts.lines == "ptx" or false,
                        own and own.init_fenced, own and own.store_once)
   end)
-  -- This function is called for each program after its trace.
+  -- Called for each program after its trace.
   rawset(made, "card", function()
     local own_card = card.new(module.text, entry, passed, used, smem, opts)
     own_card.why = own_card.why or module.simulated
@@ -426,7 +428,8 @@ function ptx.cuda(text, opts)
   end
   table.move(opts.options or {}, 1, #(opts.options or {}), #list + 1, list)
   local arch = opts.arch or devices.ARCH
-  -- The cache does not read headers, which the text or an option may include.
+  -- The cache knows only the text, not headers that the text or an option
+  -- includes.
   local headers = text:find("include", 1, true) or #(opts.options or {}) > 0
   local made, why, log = core.jit_compile(text, (arch:gsub("^sm", "compute")),
     list, headers and true or false, nil, nil, path)

@@ -4,7 +4,7 @@ local core = require "cute.core"
 
 local kinds = {}
 
--- By the ending of a file's name. The reader of PTX rejects machine code.
+-- Kinds by the ending of a file's name. The reader of PTX rejects machine code.
 local BY_ENDING = {ptx = "ptx", cubin = "ptx", fatbin = "ptx", cu = "cuda",
                    json = "triton", mlir = "dsl"}
 
@@ -21,7 +21,8 @@ function kinds.of(path)
     if name:find "%.mlir$" then return "dsl" end
     has_ptx = has_ptx or name:find "%.ptx$" ~= nil
   end
-  -- The reader of a capture reports what an incomplete one lacks.
+  -- Each of these occurs even in an incomplete capture, whose reader reports
+  -- what is missing.
   local recorded = named or has_ptx or core.file_kind(path .. "/LAUNCH.json")
     or core.file_kind(path .. "/1/LAUNCH.json")
   return recorded and "capture" or nil

@@ -20,8 +20,8 @@ local LARGEST = 16 << 20  -- largest size of a LAUNCH file, in bytes
 
 local function fail(...) core.fail("bad-launch", string.format(...)) end
 
---- The keys of the objects of a LAUNCH file, with the types of their values.
--- docs/launch.schema.json describes the same; a spec compares them.
+--- Keys of the objects of a LAUNCH file, with the types of their values. A spec
+-- compares them with docs/launch.schema.json.
 launch.FORMS = {
   launch = {entry = "string", grid = "integer list", block = "integer list",
             cluster = "integer list", smem = "integer", pdl = "boolean",
@@ -57,7 +57,7 @@ local function is_a(v, types)
   return false
 end
 
--- Returns "an integer or a list" for "integer list".
+-- Returns types as words: "an integer or a list" for "integer list".
 local function words_of(types)
   local words = {}
   for t in types:gmatch "%a+" do
@@ -176,7 +176,8 @@ local MOST = 1 << 40  -- largest number of elements of a tensor
 local function of_file(path, what, dtype)
   local array, why = npy.read(path, {dtype = dtype})
   if not array then
-    -- if the file cannot be opened, the reason names it and ends in a kind
+    -- The reason names the file and ends in a kind if the file cannot be
+    -- opened.
     why = why:gsub(" %[[%l-]+%]$", "")
     if not why:find(core.visible(path), 1, true) then
       why = core.visible(path) .. ": " .. why
@@ -272,7 +273,8 @@ local function pointer(spec, memory, what)
   return from_byte(named(memory, spec.tensor, what), spec.offset, what)
 end
 
--- Makes a tensor map: of its bytes, or a TMA atom that moves boxes of a tensor.
+-- Makes a tensor map from its bytes, or a TMA atom that moves boxes of a
+-- tensor.
 local function tensor_map(spec, memory, what, described)
   check(spec, what, FORMS.map)
   local t = from_byte(named(memory, spec.tensor, what), spec.offset, what)
@@ -337,8 +339,8 @@ for name in ("u8 u16 u32 u64 i8 i16 i32 i64 f32 f64"):gmatch "%S+" do
 end
 launch.SCALARS = SCALARS
 
--- Writes addresses into the memory of a tensor: `list` has tensors, or bytes of
--- tensors, by the byte offset of the word.
+-- Stores addresses in a tensor. `list` has the tensors whose addresses to
+-- store, by the byte offset of the word.
 local function set_pointers(t, list, memory, what)
   local words = core.cosize(t.layout) * t.element_type.bits // 64
   local view = cute.make_tensor(cute.recast_ptr(t.iterator, cute.u8),
@@ -360,7 +362,7 @@ local function set_pointers(t, list, memory, what)
   end
 end
 
--- By the key of an argument's object: the function that makes the argument.
+-- Functions that make an argument, by the key of the argument's object.
 local KINDS = {
   tensor = function(v, _, what) return tensor(v, what) end,
   map = tensor_map,
@@ -628,7 +630,7 @@ function launch.main(path, words)
     end
   end
   for name, values in pairs(spec.symbols or {}) do
-    -- A capture has the variables that other entries use, too.
+    -- A capture also has the variables of other entries.
     if not spec.capture or module:uses(name) then
       set_symbol(module, name, values)
     end

@@ -30,12 +30,12 @@ local SPEC = {
 
 local function say(fmt, ...) print(core.visible(fmt:format(...))) end
 
--- Sizes for the trial translation of an entry: bytes behind each pointer, and
--- bytes of dynamic shared memory.
+-- Sizes in bytes for the trial translation of an entry: of the memory behind
+-- each pointer, and of dynamic shared memory.
 local POINTEE, DYNAMIC = 1 << 20, 64 << 10
 
--- Returns the rank of the tensor maps that an entry copies by: the largest of
--- its opcodes.
+-- Returns the rank of the tensor maps that an entry uses: the largest of its
+-- copies.
 local function map_rank(module, entry)
   local rank = 1
   for op in pairs(core.ptx_opcodes(module.module, entry.name)) do

@@ -4,8 +4,8 @@ local core = require "cute.core"
 
 local mlir = {}
 
---- Calls a function that reads IR; returns its results. An error of Lua, which
--- IR of another form causes, becomes an error that names `place()`.
+--- Calls a function that reads IR; returns its results. Unknown forms of IR
+-- cause errors of Lua, which become an error that names place().
 ---@param f function
 ---@param place fun(): string
 ---@return any ...
@@ -99,7 +99,7 @@ function mlir.layout(text)
   return {shape = shape, stride = stride}
 end
 
---- Splits the parameters of a type at commas outside brackets and strings.
+--- Splits a type's parameters at the commas outside brackets and strings.
 ---@param text string
 ---@return string[]
 function mlir.split(text)
@@ -191,8 +191,9 @@ local function instruction(line, number)
 end
 
 -- Reads the lines of a region up to its closing brace. Returns its instructions
--- and the number of the closing line. An instruction has the regions that
--- follow it; a region whose block has parameters has their names in `takes`.
+-- and the number of the closing line. Regions belong to the instruction before
+-- them. If the block of a region has parameters, the region's `takes` lists
+-- their names.
 local function region(lines, at)
   local body = {}
   while lines[at] do
@@ -216,7 +217,7 @@ local function region(lines, at)
   return body, at
 end
 
--- Returns the lines of a text without locations and spaces around them.
+-- Returns the lines of a text, trimmed and without locations.
 local function lines_of(text)
   local list = {}
   for line in (text .. "\n"):gmatch "(.-)\r?\n" do
@@ -266,8 +267,8 @@ function mlir.each(body, f)
   end
 end
 
---- Returns the bytes of shared memory that a kernel's allocations take, one
--- behind another with their alignments.
+--- Returns the bytes of shared memory that a kernel's allocations take
+-- together, each at its alignment.
 ---@param kernel table
 ---@param aliases table
 ---@return integer

@@ -43,8 +43,8 @@ for name in pairs(C_TYPES) do
   for word in name:gmatch "%S+" do TYPE_WORD[word] = true end
 end
 
--- All scans of a text take linear time. Patterns with two repetitions would
--- take hours for some texts, and Ctrl-C does not interrupt them.
+-- All scans of a text take linear time: patterns with two repetitions would
+-- take hours for some texts, which Ctrl-C cannot interrupt.
 
 -- Returns the position after the string or character literal that begins at
 -- position `at`.

@@ -3,9 +3,9 @@
 --     local k = cute.triton "softmax.json"
 --     k(x, out, 1000, 1000):launch {grid = 64}
 --
--- The metadata has what a launch of Triton takes from it: threads, cluster,
--- dynamic shared memory, options, and the sizes of the scratch memory behind
--- the hidden pointers that follow the kernel's own parameters.
+-- The metadata has the number of threads, the cluster, the dynamic shared
+-- memory, options, and the sizes of the scratch memory behind the hidden
+-- pointers, which follow the kernel's own parameters.
 local core = require "cute.core"
 local cute = require "cute"
 local files = require "cute.lang.files"
@@ -27,8 +27,9 @@ local WARP = 32  -- threads
 -- Metadata
 ---------------------------------------------------------------------------
 
--- Fields that a launch needs: name, type, and the value of an older version of
--- Triton, which has no such field. Without that value, the field must be there.
+-- Fields that a launch needs: name, type, and the value that stands for a field
+-- which older versions of Triton lack. A field without such a value is
+-- required.
 local FIELDS = {
   {"name", "string"}, {"num_warps", "integer"}, {"target", "table"},
   {"shared", "integer", 0}, {"num_ctas", "integer", 1},
@@ -39,7 +40,8 @@ local FIELDS = {
   {"launch_cooperative_grid", "boolean", false},
   {"instrumentation_mode", "string", ""}}
 
--- Adds the fields of older versions, and checks the types of all fields.
+-- Adds fields that older versions of Triton lack, and checks the types of all
+-- fields.
 local function check_fields(path, meta)
   for _, field in ipairs(FIELDS) do
     local name, want, old = table.unpack(field)
@@ -60,7 +62,7 @@ local function check_fields(path, meta)
   end
 end
 
--- Raises an error if the kernel needs what no simulated launch has.
+-- Raises an error if the kernel needs something that the simulator lacks.
 local function check_supported(path, meta)
   if meta.target.backend ~= "cuda" then
     fail(path, "the kernel was compiled for the backend %s; only cuda has PTX",
@@ -71,8 +73,8 @@ local function check_supported(path, meta)
   end
 end
 
--- Returns the metadata of Triton in a file, with all FIELDS, and the sizes that
--- the file has for scratch memory.
+-- Returns the metadata in a file, with all FIELDS, and the sizes of scratch
+-- memory that the file states.
 local function metadata_of(path)
   local text, why = files.read(path)
   if not text then
@@ -98,8 +100,9 @@ end
 -- Parameters
 ---------------------------------------------------------------------------
 
--- Returns the hidden parameters, which follow all others, as a list {size =
--- bytes for each block, align}. Triton 3.3 added the first, 3.4 the second.
+-- Returns the hidden parameters at the end of the PTX's parameters, as a list
+-- {size = bytes for each block, align}. Triton 3.3 added the first, 3.4 the
+-- second.
 local function hidden_of(meta, given)
   local list = {}
   for _, name in ipairs {"global_scratch", "profile_scratch"} do
@@ -138,8 +141,8 @@ local function own_parameters(path, entry, meta, last)
   return list
 end
 
--- CU_TENSOR_MAP_DATA_TYPE for the element types whose number in the metadata
--- differs.
+-- CU_TENSOR_MAP_DATA_TYPE for the numbers of the metadata's element types that
+-- differ.
 local MAP_TYPE = {[8] = 10, [9] = 8, [10] = 9}
 
 -- Returns the extents and strides of a tensor as two lists.
@@ -197,7 +200,7 @@ local function add_descriptor(list, given, desc, what)
   for i = 1, rank do list[#list + 1] = stride[i] end
 end
 
--- Returns n bytes in which blocks keep temporary data.
+-- Returns n bytes of scratch memory, where blocks keep temporary data.
 local function scratch(n) return cute.zeros({math.max(n, 1)}, cute.u8) end
 
 -- Returns all arguments of the PTX entry, given the arguments of the kernel's
@@ -236,7 +239,7 @@ end
 -- Kernels
 ---------------------------------------------------------------------------
 
--- Checks that the PTX is that of the metadata.
+-- Raises an error unless the PTX belongs to the metadata.
 local function check_entry(path, file, module, meta)
   local names = module:entries()
   local found = false
@@ -278,7 +281,7 @@ local function ptx_beside(path, meta)
   fail(path, "the PTX %s does not exist", core.visible(own))
 end
 
--- Fills in the scratch memory of a call for a grid of blocks.
+-- Allocates the scratch memory of a call for a grid of blocks.
 local function add_scratch(k, call, grid)
   local blocks = grid[1] * grid[2] * grid[3]
   for i, h in ipairs(k.hidden) do
@@ -296,7 +299,7 @@ local function launch_options(k, call, opts, prepared)
   local made = {}
   for name, v in pairs(opts or {}) do made[name] = v end
   local ctas = k.meta.num_ctas
-  if made.grid ~= nil then  -- a call that is only traced needs no grid
+  if made.grid ~= nil then  -- a call that is only traced has no grid
     local grid = kernel.extents("grid", made.grid)
     made.grid = {grid[1] * ctas, grid[2], grid[3]}
     add_scratch(k, call, made.grid)
@@ -328,16 +331,16 @@ end
 local Module = {}
 Module.__index = Module
 
---- Returns the name of the only kernel, as a list.
+--- Returns a list with the name of the only kernel.
 ---@return string[]
 function Module:entries() return {self.entry.name} end
 
 --- Returns a variable of the PTX as a tensor of bytes.
 function Module:variable(name) return self.ptx:variable(name) end
 
--- Returns the positions of parameters of the PTX whose memory may have elements
--- that nothing writes: those of the user's list, which counts arguments, and
--- the hidden pointers.
+-- Returns the positions of PTX parameters whose memory may have elements that
+-- nothing writes: the hidden pointers, and the user's list, which counts
+-- arguments.
 local function undefined_ok(k, list)
   local out = {}
   for _, i in ipairs(list or {}) do
@@ -367,7 +370,7 @@ function Module:kernel(name, opts)
     lines = opts and opts.lines,
     undefined_ok = undefined_ok(self, opts and opts.undefined_ok)}, {
     takes = #self.own,
-    -- Within one block, code of Triton has no fence behind mbarrier.init.
+    -- Within one block, Triton's code has no fence after mbarrier.init.
     init_fenced = self.meta.num_ctas == 1,
     expand = function(...) return expanded(self, ...) end,
     options = function(...) return launch_options(self, ...) end})

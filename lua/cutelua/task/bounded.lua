@@ -26,13 +26,13 @@ local TINY = {f64 = 2.0 ^ -1075, f32 = 2.0 ^ -150, tf32 = 2.0 ^ -137,
 -- place, which are 8 u.
 local FUNCTION = 8
 
--- The unit roundoff of the reference's own arithmetic.
+-- Unit roundoff of the reference's own arithmetic.
 local own = bounded.U.f64
 
 -- u: the unit roundoff of the candidate's arithmetic. A result whose magnitude
 -- is below `least` has an additional error of `tiny`.
 local u, least, tiny
--- The least unit roundoff of all types, if it is set. Errors then are expected
+-- If set, the least unit roundoff that any type has. Errors then are expected
 -- errors instead of bounds: rounding errors count as independent and random, so
 -- that their squares add up (Higham and Mary, A New Approach to Probabilistic
 -- Rounding Error Analysis, 2019), and inputs are rounded, too.
@@ -67,7 +67,7 @@ local function parts(x)
     core.fail("bad-argument", ("the reference computes with %s, where a number "
       .. "is needed"):format(core.show(x)))
   end
-  -- A constant of the formula, which the candidate rounds to its type.
+  -- The candidate rounds a constant of the formula to its type.
   return x, x % 1 ~= 0 and u * math.abs(x) or 0.0
 end
 
@@ -243,8 +243,8 @@ function bounded.round(x, dtype)
   return new(v, join(e, by * (math.abs(v) + e), TINY[dtype]))
 end
 
---- Calls f with the arithmetic of a type; with `lowest`, all types are at least
--- as coarse as that type, and errors are expected ones instead of bounds.
+--- Calls f with the arithmetic of a type. With `lowest`, all types are at least
+-- as coarse as type `lowest`, and errors are expected errors instead of bounds.
 ---@param dtype string
 ---@param lowest string?
 ---@param f fun(): any

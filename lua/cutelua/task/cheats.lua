@@ -35,8 +35,8 @@ local function either(f, g)
   return function(cases) return f(cases) or g(cases) end
 end
 
--- The third call has the inputs of the second. It must execute at least this
--- share of the second call's instructions, whatever its schedule.
+-- The third call has the inputs of the second. With any schedule, it must
+-- execute at least this share of the second call's instructions.
 local FEWER = 0.8
 
 -- Returns how many kernels the first call launched, and the smallest number
@@ -47,8 +47,8 @@ local function counts(c)
   return list[1], math.min(table.unpack(list, 2))
 end
 
---- Reports whether all public cases passed. If a held-back case then fails,
--- the reason is what it has and the public cases do not.
+--- Reports whether all public cases passed. Then a held-back case fails because
+-- of how it differs from them.
 local function public_passed(cases)
   for _, c in ipairs(cases) do
     if not c.case.held and not c.ok then return false end

@@ -13,11 +13,12 @@ local COPY, HELD = "output copied from the reference",
   "reading held-back data"
 local EXPECTED = "writing the expected buffer"
 
--- The cheat that each missing global serves.
+-- Globals that a candidate lacks, with the cheat that each would serve.
 local GLOBALS = {os = PATCH, io = HELD, debug = HELD, package = HELD,
   dofile = HELD, loadfile = HELD, load = HELD, arg = HELD}
 
--- The cheat that each hidden function or module of cute serves.
+-- Functions and modules of cute that a candidate lacks, with the cheat that
+-- each would serve.
 local FIELDS = {}
 for cheat, names in pairs {
   [STREAM] = "stream external_stream with_stream event graph",
@@ -88,7 +89,7 @@ local function view(self, module, name)
   return out
 end
 
--- Modules that a candidate may load.
+-- Reports whether a candidate may load a module.
 local function may_load(name)
   return name == "cute" or name:find "^kernels%."
     or name:find "^cute%.[%a_]+$" and not FIELDS[name]
@@ -107,7 +108,8 @@ local function loader(self)
   end
 end
 
--- Functions that set and return metatables of the candidate's own tables only.
+-- Replaces setmetatable and getmetatable by functions that accept only the
+-- candidate's own tables.
 local function metatables(self, env)
   function env.setmetatable(t, meta)
     if raw_meta(t) and not self.metas[t] then

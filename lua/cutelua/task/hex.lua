@@ -9,7 +9,7 @@ function hex.encode(bytes)
   return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
 end
 
---- Returns the bytes whose digits are given.
+--- Returns the bytes that hexadecimal digits stand for.
 ---@param text string
 ---@return string
 function hex.decode(text)

@@ -115,7 +115,7 @@ local COMMANDS = {
 ---@param words string[]
 ---@return integer
 function task.main(words)
-  -- The referee starts its own workers with this word.
+  -- The referee starts workers with the word --worker.
   if words[1] == "--worker" then return require "cutelua.task.worker".main() end
   local opt, message = cli.try_parse(words, SPEC)
   if opt and opt.help then

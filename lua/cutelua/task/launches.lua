@@ -1,6 +1,6 @@
---- The launches of a candidate, as evidence: how many it made in each call, in
--- what they differ between calls, which of them no output needs, and whether
--- the host changed tensors.
+--- Evidence about a candidate's launches: their number in each call, the
+-- differences between calls, launches that no output needs, and tensors that
+-- the host changed.
 --
 -- What a candidate launches must depend on the sizes alone, so that calls with
 -- other inputs launch the same. Results that a call leaves in a tensor of the
@@ -22,17 +22,17 @@ function launches.new()
     dead = {}, changed = {}}, Log)
 end
 
---- Ends the part before the first call.
+--- Ends the part of the record that precedes the first call.
 function Log:loaded() self.is_loaded = true end
 
---- Sets the arguments of the task.
+--- Sets the list of the task's arguments.
 ---@param list table[] {name =, out =, buffer =, given = bytes of an input}
 function Log:watch(list)
   self.list = list
   for _, a in ipairs(list) do self.args[a.buffer] = a end
 end
 
---- Starts a call.
+--- Begins a call.
 ---@param restore boolean give the candidate's tensors their first contents
 function Log:start(restore)
   self.current = {launches = {}, seen = {}, names = {}, count = 0, key = {},
@@ -48,8 +48,8 @@ local function host_wrote(self, name)
   if #self.host < 20 then table.insert(self.host, name) end
 end
 
--- Returns the name of a buffer in this call, and records its contents if it is
--- new, and changes by the host if it is not.
+-- Returns the name of a buffer in this call. Records the contents of a new
+-- buffer, and for a known one whether the host changed it.
 local function buffer_name(self, call, b)
   local arg = self.args[b]
   local last = call.seen[b]
@@ -159,10 +159,10 @@ local function sorted(set)
   return list
 end
 
---- Returns the evidence as plain data: early = launches before the first call,
--- counts and instructions = those of each call, other = the number of the first
--- call that launched otherwise than the last one, dead = kernels whose results
--- nothing needs, host = tensors that the host wrote, changed = inputs that
+--- Returns the evidence as plain data: early, launches before the first call;
+-- counts and instructions of each call; other, the number of the first call
+-- that launched otherwise than the last one; dead, kernels whose results
+-- nothing needs; host, tensors that the host wrote; changed, inputs that
 -- changed.
 ---@return table
 function Log:evidence()

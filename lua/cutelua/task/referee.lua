@@ -11,12 +11,12 @@ local sys = require "cute.sys"
 
 local referee = {}
 
--- A candidate may compute another formula than the reference, whose rounding
--- errors add up in another way. So an error of an output may be this many
--- times the derived bound.
+-- A candidate may compute another formula than the reference, with other
+-- rounding errors. So an output's error may be this many times the derived
+-- bound.
 local SLACK = 2
 
--- The most bytes that a candidate may print in one process.
+-- Most bytes that a candidate may print in one process.
 local OUTPUT = 1 << 16
 
 ---------------------------------------------------------------------------
@@ -153,12 +153,12 @@ end
 -- Cases
 ---------------------------------------------------------------------------
 
--- The calls of a case: for each, the index of the seed that makes its inputs.
--- The first inputs are used once, the second twice, then the first again. Each
--- call has another schedule.
+-- For each call of a case, the index of the seed of its inputs: the first
+-- inputs once, the second twice, then the first again. Each call has another
+-- schedule.
 local ORDER = {1, 2, 2, 1}
 
--- Adds to a case's result how the outputs compare.
+-- Compares a case's outputs with the expected ones, and adds the result to it.
 local function compare_calls(task, c, inputs, expected)
   local case, first = c.case, nil
   c.varies = expectations_vary(task, expected[1], expected[2])
@@ -180,7 +180,7 @@ local function compare_calls(task, c, inputs, expected)
   c.unsteady = c.calls[4] and not c.calls[4].same
 end
 
--- The evidence that stands in for that of a process which sent no record.
+-- Replaces the evidence of a process that sent none.
 local NOTHING = {attempts = {}, counts = {}, instructions = {}, dead = {},
                  host = {}, changed = {}, outputs = {}, early = 0}
 
@@ -256,7 +256,7 @@ local function reason(c)
   end
 end
 
--- Adds to the verdict what speaks against the candidate.
+-- Adds the cheat and the reason for a rejection to the verdict.
 local function decide(v, cases)
   v.cheat, v.reason = cheats.find(cases)
   for _, c in ipairs(cases) do

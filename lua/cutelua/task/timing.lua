@@ -1,7 +1,7 @@
---- Runs a candidate on a GPU, and times it and its rival. Each runs once, while
--- a graph records its launches; the graphs are then launched, cold and hot. The
--- candidate's own code does not run meanwhile. A recorded stream that the
--- candidate did not join is an error of the driver.
+--- Times a candidate, and its rival, on a GPU. Each runs once while a graph
+-- records its launches; then the graphs are launched, cold and hot, without
+-- running the candidate's own code. If the candidate leaves a recorded stream
+-- unjoined, the driver raises an error.
 local cute = require "cute"
 local gpu = require "cutelua.bench.measure"
 

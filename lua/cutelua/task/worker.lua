@@ -28,7 +28,7 @@ local sys = require "cute.sys"
 
 local worker = {}
 
--- The error that ends the candidate after the simulator found a fault.
+-- The error with which a candidate ends after the simulator found a fault.
 local STOP = {}
 
 ---------------------------------------------------------------------------
@@ -51,7 +51,7 @@ local function arguments(request)
   return list, fields
 end
 
--- A byte whose repetition no result of a float or integer type is likely to be.
+-- A byte of which results of any float or integer type hardly ever consist.
 local ODD = "\x5b"
 
 -- Gives inputs the contents of a call. Outputs become undefined or, if `odd`,
@@ -82,7 +82,7 @@ local function nothing()
           instructions = 0, ctas = 0}
 end
 
--- Returns the function that runs the launches of a candidate.
+-- Returns the function that runs a candidate's launches on the simulator.
 local function runner(request, log, collector, result)
   local checked, launched = {}, 0
   return function(program, launch)
@@ -126,7 +126,7 @@ local function load_candidate(request, env)
   return run
 end
 
--- Raises an error about what a candidate returned.
+-- Raises an error about the value that a candidate returned.
 local function reject_result(x, list)
   local out
   for _, a in ipairs(list) do out = out or a.out and a.name end

@@ -16,14 +16,13 @@ local attention = {section = "attention", form = "B,S,T,H,G,D", count = 6,
                    loops = {1, 2, 3, 4, 5, 6},
                    noun = "shape"}
 
--- The number of elements of O that are checked: the host takes up to a second
--- for each.
+-- Number of elements of O to check; the host takes up to a second for each.
 local SAMPLES = 4
 -- Operands begin at multiples of this number of elements.
 local ALIGN = 256
 
---- Returns the class of the problems that a command line asks for, and the
--- reason if there is none.
+--- Returns the class of the problems that a command line requests, or nil and
+-- the reason why there is none.
 ---@param opt table
 ---@return string? class
 ---@return string? why
@@ -65,7 +64,7 @@ local function options_of(o, tile)
 end
 
 --- Returns the names of the tiles that are worth measuring on a GPU, the rule's
--- tile first. Without any, also returns the reason.
+-- tile first. If there are none, also returns the reason.
 ---@param problem string
 ---@param card table {arch: string}
 ---@param job table {most: integer}
@@ -126,7 +125,7 @@ function attention.compile(problem, device, name)
   if not made then error(why, 0) end
 end
 
--- The problem that was measured last, with its operands.
+-- The problem measured last, with its operands.
 local kept
 
 --- Returns a problem with operands on the GPU, or on the host for the

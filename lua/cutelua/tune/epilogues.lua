@@ -20,7 +20,7 @@ local NAMED = require "kernels.tuned.epilogues"
 
 local epilogues = {}
 
---- Names of the named epilogues, sorted.
+--- Sorted names of the epilogues that need no file.
 epilogues.NAMES = {}
 for name in pairs(NAMED) do table.insert(epilogues.NAMES, name) end
 table.sort(epilogues.NAMES)

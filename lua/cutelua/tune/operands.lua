@@ -117,9 +117,9 @@ function operands.class(problem, make, name)
   return tuned.class(gemm.problem(set.A, set.B, set.options, set.C), name)
 end
 
--- The random numbers for each element type and device. all: a tensor on the
--- device, in which the same PERIOD numbers repeat; count: the number of its
--- elements; list: these PERIOD numbers on the host.
+-- Random numbers for each element type and device. all: a tensor on the device
+-- in which PERIOD numbers repeat; count: its number of elements; list: these
+-- PERIOD numbers on the host.
 local pools = {}
 
 local function pool_of(dtype, elements, place)

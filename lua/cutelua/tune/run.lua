@@ -140,7 +140,7 @@ function Run:failed(job, name, what)
     print(("  %s: %s: %s"):format(x.o.title, name, what))
   end
   if job.kind == "final" then
-    -- The finalists are selected again, without the failed one, and measured.
+    -- The finalists are selected again, without the failed candidate.
     x.finalists = nil
   else
     x.open = x.open - 1
@@ -282,8 +282,7 @@ function Run:answer(c, a)
   elseif a[1] == "fail" then
     c:rest()
     self:failed(job, a[2] ~= "" and a[2] or job.name, a[3])
-    -- The state of the child is unknown, so a new one is started for the next
-    -- request.
+    -- The child's state is unknown, so the next request gets a new child.
     if c == self.measuring then
       c:kill()
       self.measuring = nil

@@ -45,7 +45,7 @@ function worker.device(arch, sms)
   return setmetatable(d, devices.Device)
 end
 
--- The function that makes the epilogue, and its name: from main's argument.
+-- The epilogue that main's argument names: its maker and its name.
 local make, named
 
 -- Returns {p = the problem, call = the call of ops.gemm} for a set of operands.

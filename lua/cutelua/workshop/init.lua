@@ -1,5 +1,5 @@
---- The workshop in a browser: answers the requests of its page as JSON. The
--- page's scripts are in web/; this is the program's side.
+--- The workshop in a browser: answers the requests of its page, whose scripts
+-- are in web/, as JSON.
 --
 -- A request is {ask = NAME, ...}, the answer a table of plain data. An error
 -- is {ok = false, error = {message =, kind =, file =, line =, hint =, text =}}

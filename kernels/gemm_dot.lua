@@ -70,8 +70,8 @@ local function rows_of(p, t, first, count, tile, prefetch)
   end
 end
 
--- Returns the same function for 4 rows of B from row `first` on, whose columns
--- are contiguous. `to`: (4 rows,4 columns).
+-- Returns a function like that of rows_of, for 4 rows of B from row `first` on,
+-- whose columns are contiguous. `to`: (4 rows,4 columns).
 local function columns_of(p, t, first)
   local vectors, piece = vectors_of(t, 1), first // EACH
   local atom = cute.make_copy_atom("DefaultCopy", t.element_type,

@@ -22,7 +22,7 @@
 -- them from tensor memory to registers, in which a thread has one row, and
 -- stores them through a buffer in shared memory by TMA.
 --
--- With clusters, blocks share the loads of tiles by multicast. Groups have the
+-- Blocks of a cluster share the loads of tiles by multicast. Groups have the
 -- form "rows" or "masked".
 local choice = require "kernels.gemm_sm100.choice"
 local cute = require "cute"

@@ -90,8 +90,8 @@ function reduce_tensor.op(name)
   return op
 end
 
--- Returns the operations on the state of a reduction with op. A state is a list
--- of values, or of vectors; it has one entry here.
+-- Returns the operations on states for a reduction with op. A state is a list
+-- of values, or of vectors, here with one entry.
 local function plain(op, sums)
   local init = op.init
   if sums.is_integer and math.type(init) == "float" then
@@ -368,10 +368,10 @@ local function fit_words(o, n, among)
     and d.bits == 16 and o.width % 2 == 0 and most <= LAST and n < FAR
 end
 
--- Does the same as `walk`, for argmax of 16-bit numbers. A thread has a word
--- for each column: the upper half is ordered like the numbers, the lower half
--- decreases from vector to vector. So the largest word belongs to the first of
--- equal numbers.
+-- Reduces a thread's share like `walk`, for argmax of 16-bit numbers. A thread
+-- has a word for each column: the upper half is ordered like the numbers, the
+-- lower half decreases from vector to vector. So the largest word belongs to
+-- the first of equal numbers.
 local function words(o, s, n, mine, among, split, get, where)
   local best = cute.make_rmem_tensor({o.width}, cute.i32)
   best:fill(LEAST)

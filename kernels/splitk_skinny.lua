@@ -21,7 +21,7 @@ local _ = cute._
 local splitk_skinny = {}
 
 local CLUSTER = 8  -- blocks in a cluster that any device supports
--- All MMAs of this size have the same layout of accumulators.
+-- All MMAs of this size have accumulators with the same layout.
 local ATOM = "SM80_16x8x16_F32F16F16F32_TN"
 
 ---------------------------------------------------------------------------

@@ -100,7 +100,7 @@ local function complete(o, x, P)
           function() return left end)
       end
     end
-    -- before one lane releases the keys to the next bulk copy
+    -- one lane then releases the keys to the next bulk copy
     cute.arch.fence_view_async_shared()
     cute.arch.sync_warp()
   end

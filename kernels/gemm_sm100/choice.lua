@@ -15,7 +15,7 @@ local targets = require "cute.targets"
 
 local choice = {}
 
-local MOST = 8           -- stages; more do not hide more latency
+local MOST = 8           -- most stages: more do not hide more latency
 local CLUSTERS = {{1, 1}, {2, 1}}
 
 local function ceil_div(a, b) return (a + b - 1) // b end

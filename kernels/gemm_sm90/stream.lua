@@ -103,7 +103,7 @@ function Parts:leave(sums, slot, barrier, leader)
   end)
 end
 
--- Loads a slot's partial sums into the ring, by the producer, when all are
+-- Makes the producer load a slot's partial sums into the ring when all are
 -- complete.
 function Parts:fetch(pipe, write, slot)
   local turn = self.work.turns.iterator + slot

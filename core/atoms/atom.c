@@ -327,8 +327,8 @@ static void row_majors(AtomMma *r) {
 // Appends the operands for scales and metadata: one 32-bit register each.
 static void row_extras(AtomMma *r) {
   r->nop = 4;
-  if (r->kind == MK_TCGEN05) return;
   if (r->flags & AMF_SCALE) r->nop += 2;
+  if (r->kind == MK_TCGEN05) return;
   if (r->flags & AMF_SPARSE) r->nop++;
   for (int i = 4; i < r->nop; i++) r->regs[i] = 'r', r->nreg[i] = 1;
 }
@@ -375,9 +375,6 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
   r->flags = f->flags;
   r->kind = f->kind;
   r->vs = f->vs, r->sf_type = f->sf_type;
-  // If the atom has no such number, all elements of a row share one scale
-  // factor.
-  if (r->kind == MK_TCGEN05 && r->flags & AMF_SCALE && !r->vs) r->vs = r->k;
   r->thr = keep_filled(b, f->thr, k);
   r->a = keep_filled(b, f->a, k);
   r->b = keep_filled(b, f->b, k);

@@ -48,10 +48,10 @@ typedef struct AtomMma {
   int selector;
   // Operands: D A B C, then the scales of A and of B (AMF_SCALE), then the
   // metadata of A (AMF_SPARSE). nop is their number. Operand i has nreg[i]
-  // registers in each thread. The kind of these registers, regs[i], is a PTX
-  // constraint letter: 'r' and 'f' have 32 bits, 'd' and 'l' have 64 bits, and
-  // 'z' is a pair of doubles. An operand that a warpgroup reads from shared
-  // memory has one 'l', its descriptor.
+  // registers in each thread, 0 if it is in tensor memory. The kind of these
+  // registers, regs[i], is a PTX constraint letter: 'r' and 'f' have 32 bits,
+  // 'd' and 'l' have 64 bits, and 'z' is a pair of doubles. An operand that a
+  // warpgroup reads from shared memory has one 'l', its descriptor.
   int nop;
   char regs[8];                 // e.g. "frrf"
   uint8_t nreg[7];              // e.g. 4 4 2 4 for D A B C
@@ -89,8 +89,7 @@ static inline int atom_mma_ctas(const AtomMma *a) {
 }
 // Reports whether the MMA is emitted and simulated, not only described.
 static inline bool atom_mma_runs(const AtomMma *a) {
-  bool plain = a->kind != MK_TCGEN05 || !(a->flags & AMF_SCALE);
-  return plain && !(a->flags & AMF_TABLE);
+  return !(a->flags & AMF_TABLE);
 }
 enum { ATOM_OPERANDS = 7 };
 
@@ -148,7 +147,8 @@ typedef struct AtomCopy {
   int sm_min;
 } AtomCopy;
 
-// Returns the instruction descriptor of a tcgen05.mma.
+// Returns the instruction descriptor of a tcgen05.mma. The positions of scale
+// factors in their columns, bits 29-30 (A) and 4-5 (B), are 0.
 uint32_t atom_umma_descriptor(const AtomMma *r);
 // Returns how many times a copy of tensor memory repeats its shape: 4 for
 // 32x32b.x4.

@@ -1,6 +1,5 @@
 // MMA atoms of datacenter Blackwell that are only described: sparse MMAs in
-// tensor memory, 8-bit MMAs with A in tensor memory, and MMAs whose names give
-// the number of elements that share a scale factor.
+// tensor memory, and 8-bit MMAs with A in tensor memory.
 #include "atoms/inside.h"
 
 #define UMMA1(n, types_, k, vs_, flags_) \
@@ -37,12 +36,6 @@
 const AtomMmaFam atom_sm100_table[] = {
   UMMA1("F8F6F4_TS<" T8 MN1, "$2 $0 $1", 32, 0, AMF_BYTE),
   UMMA2("F8F6F4_2x1SM_TS<" T8 MN2, "$2 $0 $1", 32, 0, AMF_BYTE),
-  UMMA2("MXF8F6F4_2x1SM_SS<" TMX MAJOR2, "F32 $0 $1", 32, 32,
-        AMF_BYTE | AMF_SCALE),
-  UMMA1("MXF4_SS<" TMX4 SCALED1(32), E2M1, 64, 32, AMF_SCALE),
-  UMMA2("MXF4_2x1SM_SS<" TMX4 SCALED2(32), E2M1, 64, 32, AMF_SCALE),
-  UMMA1("MXF4_SS<" BOTH4 SCALED1(16), E2M1, 64, 16, AMF_SCALE),
-  UMMA2("MXF4_2x1SM_SS<" BOTH4 SCALED2(16), E2M1, 64, 16, AMF_SCALE),
   // In sparse MMAs, K is that of B.
   UMMA1("TF32_SS_SPARSE<" TTF MN1, "F32TF32TF32", 16, 0, 0),
   UMMA2("TF32_2x1SM_SS_SPARSE<" TTF MN2, "F32TF32TF32", 16, 0, 0),

@@ -93,19 +93,27 @@ const AtomMmaFam atom_sm90[] = {
 #define N1SM "{N=8..256+8}"
 #define N2SM "{N=32..256+16}"
 #define MM "{K|MN},{K|MN}>"
-#define UMMA1(n, kind_, types_, k, flags_) \
+#define UMMA1(n, kind_, types_, k, ...) \
   {.name = "SM100_MMA_" n, .shape = "[M],[N]," #k, .types = types_, \
    .thr = "1:0", .a = "(1,([M]," #k ")):(0,(1,[M]))", \
    .b = "(1,([N]," #k ")):(0,(1,[N]))", .c = "(1,([M],[N])):(0,(1,[M]))", \
    .ptx = "tcgen05.mma.cta_group::1.kind::" kind_, .kind = MK_TCGEN05, \
-   .sm_min = 100, .sm_max = 110, .specific = true, .flags = flags_}
-#define UMMA2(n, kind_, types_, k, flags_) \
+   .sm_min = 100, .sm_max = 110, .specific = true, .flags = __VA_ARGS__}
+#define UMMA2(n, kind_, types_, k, ...) \
   {.name = "SM100_MMA_" n, .shape = "[M],[N]," #k, .types = types_, \
    .thr = "2:1", .a = "(2,([M/2]," #k ")):([M/2],(1,[M]))", \
    .b = "(2,([N/2]," #k ")):([N/2],(1,[N]))", \
    .c = "(2,([M/2],[N])):([M/2],(1,[M]))", \
    .ptx = "tcgen05.mma.cta_group::2.kind::" kind_, .kind = MK_TCGEN05, \
-   .sm_min = 100, .sm_max = 110, .specific = true, .flags = flags_}
+   .sm_min = 100, .sm_max = 110, .specific = true, .flags = __VA_ARGS__}
+// MMAs with scale factors of type `sf`, one for each vs_ elements of a row.
+// Targets of a family have no .scale_vec::4X, but .block16.
+#define SCALED(umma, n, kind_, types_, k, vs_, sf, flags_) \
+  umma(n, kind_ ".block_scale.block" #vs_, types_, k, AMF_SCALE | flags_, \
+       .vs = vs_, .sf_type = sf)
+#define MX4(umma, pair, kind_, mn, vs_, name, sf) \
+  SCALED(umma, "MXF4_" pair "SS<float_e2m1_t,float_e2m1_t,float," name "," mn \
+         ",{|VS}" #vs_ ",K,K>", kind_, "F32E2M1E2M1", 64, vs_, sf, 0)
 #define MN1 "{M=64|128}," N1SM ","
 #define MN2 "{M=128|256}," N2SM ","
 #define U16 "{half_t,half_t,float|bfloat16_t,bfloat16_t,float|" \
@@ -115,9 +123,11 @@ const AtomMmaFam atom_sm90[] = {
 #define UU8 U8 "," U8 ",{float|half_t},"
 #define US8 "{int8_t|uint8_t},{int8_t|uint8_t},int32_t,"
 #define UTF "tfloat32_t,tfloat32_t,float,"
-#define UE8 "<float_e2m1_t,float_e2m1_t,float,float_ue8m0_t,"
-#define UE4 "<float_e2m1_t,float_e2m1_t,float,float_ue4m3_t,"
-#define UMX U8 "," U8 ",float,float_ue8m0_t,"
+#define UE8 "float_ue8m0_t"
+#define UE4 "float_ue4m3_t"
+#define MNS1 "{M=128}," N1SM
+#define MNS2 "{M=128|256},{N=16..256+16}"
+#define UMX U8 "," U8 ",float," UE8 ","
 
 const AtomMmaFam atom_sm100[] = {
   {.name = "SM100_2x1x1_F32F32F32F32", .shape = "2,1,1",
@@ -136,17 +146,15 @@ const AtomMmaFam atom_sm100[] = {
   UMMA2("S8_2x1SM_{SS|TS}<" US8 MN2 MM, "i8", "S32 $1 $2", 32, 0),
   UMMA1("F8F6F4_SS<" UU8 MN1 MM, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
   UMMA2("F8F6F4_2x1SM_SS<" UU8 MN2 MM, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
-  UMMA1("MXF8F6F4_SS<" UMX "{M=128}," N1SM "," MM, "mxf8f6f4",
-        "F32 $0 $1", 32, AMF_BYTE | AMF_SCALE),
-  UMMA2("MXF8F6F4_2x1SM_SS<" UMX "{M=256}," N2SM "," MM, "mxf8f6f4",
-        "F32 $0 $1", 32, AMF_BYTE | AMF_SCALE),
-  UMMA1("MXF4_SS" UE8 "{M=128}," N1SM ",VS32," MM, "mxf4",
-        "F32E2M1E2M1", 64, AMF_SCALE),
-  UMMA2("MXF4_2x1SM_SS" UE8 "{M=256}," N2SM ",VS32," MM, "mxf4",
-        "F32E2M1E2M1", 64, AMF_SCALE),
-  UMMA1("MXF4_SS" UE4 "{M=128}," N1SM ",VS16," MM, "mxf4nvf4",
-        "F32E2M1E2M1", 64, AMF_SCALE),
-  UMMA2("MXF4_2x1SM_SS" UE4 "{M=256}," N2SM ",VS16," MM, "mxf4nvf4",
-        "F32E2M1E2M1", 64, AMF_SCALE),
+  SCALED(UMMA1, "MXF8F6F4_SS<" UMX MNS1 "," MM, "mxf8f6f4", "F32 $0 $1", 32,
+         32, DT_UE8M0, AMF_BYTE),
+  SCALED(UMMA2, "MXF8F6F4_2x1SM_SS<" UMX MNS2 "," MM, "mxf8f6f4", "F32 $0 $1",
+         32, 32, DT_UE8M0, AMF_BYTE),
+  MX4(UMMA1, "", "mxf4", MNS1, 32, UE8, DT_UE8M0),
+  MX4(UMMA2, "2x1SM_", "mxf4", MNS2, 32, UE8, DT_UE8M0),
+  MX4(UMMA1, "", "mxf4nvf4", MNS1, 16, UE8, DT_UE8M0),
+  MX4(UMMA2, "2x1SM_", "mxf4nvf4", MNS2, 16, UE8, DT_UE8M0),
+  MX4(UMMA1, "", "mxf4nvf4", MNS1, 16, UE4, DT_E4M3),
+  MX4(UMMA2, "2x1SM_", "mxf4nvf4", MNS2, 16, UE4, DT_E4M3),
   {0}};
 // SPDX-License-Identifier: MIT

@@ -40,6 +40,29 @@ static void put_address(Emit *e, const Operand *o) {
   if (bits < 32) text_printf(e, " / %d", 32 / bits);
 }
 
+// Writes the instruction descriptor of an MMA with scale factors, which
+// contains the bytes of a column at which the factors start.
+static void put_descriptor(Emit *e, const Ins *i) {
+  enum { A_BIT = 29, B_BIT = 4 };
+  const Role role[2] = {ROLE_SFA, ROLE_SFB};
+  uint32_t known = atom_umma_descriptor(atom_mma((int)i->imm));
+  Ref off[2];
+  int64_t k;
+  for (int s = 0; s < 2; s++) {
+    off[s] = operand_of(e->fn, i, role[s]).off;
+    if (!ir_const(e->fn, off[s], &k)) continue;
+    known |= (uint32_t)(k & 3) << (s ? B_BIT : A_BIT);
+    off[s] = 0;
+  }
+  text_printf(e, ", 0x%08xu", known);
+  for (int s = 0; s < 2; s++) {
+    if (!off[s]) continue;
+    text_puts(e, " | ((unsigned)(");
+    expr_val(e, off[s], PR_ANY);
+    text_printf(e, ") & 3) << %d", s ? B_BIT : A_BIT);
+  }
+}
+
 void tcgen05_mma(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const AtomUse *u = uses_atom(e, true, i->imm);
@@ -53,6 +76,7 @@ void tcgen05_mma(Emit *e, Ref r) {
     else expr_val(e, o.ref, PR_ANY);
     between = ", ";
   }
+  if (atom_mma(u->id)->flags & AMF_SCALE) put_descriptor(e, i);
   text_puts(e, ")");
   text_end(e);
 }
@@ -106,11 +130,18 @@ void tcgen05_mma_helper(Emit *e, const AtomUse *u) {
   else asm_arg(&f, "unsigned", "a", 'r');
   asm_arg(&f, "unsigned long long", "b", 'l');
   asm_arg(&f, "unsigned", "accumulate", 'r');
-  // the instruction descriptor: types, majors and shape
-  asm_in(&f, 'r', PTX(e, "0x%08xu", atom_umma_descriptor(row)));
+  const char *scales = "", *descriptor = "%4";
+  if (row->flags & AMF_SCALE) {
+    asm_arg(&f, "unsigned", "sfa", 'r');
+    asm_arg(&f, "unsigned", "sfb", 'r');
+    asm_arg(&f, "unsigned", "descriptor", 'r');
+    scales = "[%4], [%5], ", descriptor = "%6";
+  } else {  // the instruction descriptor: types, majors and shape
+    asm_in(&f, 'r', PTX(e, "0x%08xu", atom_umma_descriptor(row)));
+  }
   asm_print(&f, PTX(e, "\n      \"{ .reg .pred p; setp.ne.b32 p, %%3, 0;\\n\"\n"
-                    "      \"%s \"\n      \"[%%0], %s, %%2, %%4, p; }\"",
-                    row->ptx, shared ? "%1" : "[%1]"),
+                    "      \"%s \"\n      \"[%%0], %s, %%2, %s, %sp; }\"",
+                    row->ptx, shared ? "%1" : "[%1]", descriptor, scales),
             "\n      :: $i : \"memory\"");
 }
 

@@ -16,7 +16,7 @@ typedef enum RowShape {
   EACH1, EACH2, EACH3, MASK1, MASK2, MASK3,    // values, a mask of lanes
   // MMAs, by their number of operands
   MMA1, MMA2, MMA3, MMA4, MMA5, MMA6, MMA7,
-  WG, WG_SMEM_A, WG_SPARSE, WG_SPARSE_SMEM_A, TC, TC_SMEM_A,
+  WG, WG_SMEM_A, WG_SPARSE, WG_SPARSE_SMEM_A, TC, TC_SMEM_A, TC_SCALED,
   LDSM, STSM, MOVM, TMEM_LOAD, TMEM_STORE, NOTHING, ROW_SHAPES
 } RowShape;
 static const char *const row_operands[ROW_SHAPES] = {
@@ -29,6 +29,7 @@ static const char *const row_operands[ROW_SHAPES] = {
   [WG_SPARSE] = "acc:W a:R b:v add:p meta:R",
   [WG_SPARSE_SMEM_A] = "acc:W a:v b:v add:p meta:R",
   [TC] = "acc:a.t a:r.t b:v add:p", [TC_SMEM_A] = "acc:a.t a:v b:v add:p",
+  [TC_SCALED] = "acc:a.t a:v b:v add:p sfa:r.t sfb:r.t",
   [TMEM_LOAD] = "dst:W src:r.t", [TMEM_STORE] = "dst:w.t src:R",
   [LDSM] = "dst:W src:r.s", [STSM] = "dst:w.s src:R", [MOVM] = "dst:W src:R",
   [NOTHING] = "",
@@ -48,7 +49,8 @@ static RowShape row_shape(const Ins *i) {
     const AtomMma *row = atom_mma((int)i->imm);
     if (i->op == OP_MMA) return (RowShape)((int)MMA1 + row->nop - 1);
     bool smem = row->flags & AMF_SMEM_A;
-    if (i->op == OP_TCMMA) return smem ? TC_SMEM_A : TC;
+    if (i->op == OP_TCMMA)
+      return row->flags & AMF_SCALE ? TC_SCALED : smem ? TC_SMEM_A : TC;
     if (row->flags & AMF_SPARSE) return smem ? WG_SPARSE_SMEM_A : WG_SPARSE;
     return smem ? WG_SMEM_A : WG;
   }

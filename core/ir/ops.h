@@ -243,7 +243,7 @@ DO(TCDEALLOC, "tcgen05.dealloc", "address:v columns:v", NONE, TCGEN05, NONE,
 DO(TCRELINQUISH, "tcgen05.relinquish_alloc_permit", "", NONE, TCGEN05, NONE,
    ORDER, FULL, EXACT, TCGEN05, CONTROL, NEVER)
 // MMA with accumulators in tensor memory: D, A (tensor memory or a DESC), B (a
-// DESC), a predicate whether D is added.
+// DESC), a predicate whether D is added, scale factors of A and B.
 DO(TCMMA, "tcgen05.mma", "=", MMA, TCGEN05, NONE, ASYNC(TCCOMMIT), LANE, ROW,
    ROW, MMA, NEVER)
 // Copies the rows that a DESC describes from shared to tensor memory.

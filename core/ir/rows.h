@@ -51,6 +51,8 @@ typedef enum Op {
   RO(C, "c", false, "operand C of an MMA") \
   RO(ADD, "add", false, "whether the accumulators are added") \
   RO(META, "meta", false, "metadata of a sparse operand A") \
+  RO(SFA, "sfa", false, "scale factors of A in tensor memory") \
+  RO(SFB, "sfb", false, "scale factors of B in tensor memory") \
   RO(COLUMNS, "columns", false, "number of columns of tensor memory")
 typedef enum Role {
 #define RO(id, name, sync, meaning) ROLE_##id,

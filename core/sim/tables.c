@@ -298,13 +298,15 @@ static void describe_rows(Ctx *cx, SimTensorIns *x) {
   x->bytes = bits / 8, x->span = bits / 32;
 }
 
-// Returns the kind of a tcgen05.mma, the last word of its PTX text.
+// Returns the kind of a tcgen05.mma, a word of its PTX text.
 static UmmaKind kind_of(const AtomMma *row) {
   const char *name = strrchr(row->ptx, ':') + 1;
+  size_t n = strcspn(name, ".");
   int k = 0;
-  while (k < UMMA_KIND_COUNT - 1 &&
-         strcmp(umma_kind((UmmaKind)k)->name, name) != 0)
-    k++;
+  for (; k < UMMA_KIND_COUNT - 1; k++) {
+    const char *own = umma_kind((UmmaKind)k)->name;
+    if (strlen(own) == n && memcmp(own, name, n) == 0) break;
+  }
   return (UmmaKind)k;
 }
 
@@ -331,7 +333,8 @@ SimTensorIns *simtables_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
   }
   const AtomMma *row = x->row = atom_mma((int)i->imm);
   x->u = (SimUmma){.kind = kind_of(row), .a = row->a_type, .b = row->b_type,
-                   .d = row->d_type};
+                   .d = row->d_type, .scale = row->sf_type,
+                   .scales = row->vs ? row->k / row->vs : 0};
   if (!atom_mma_runs(row) || !simumma_known(&x->u))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name,
              l->sm);
@@ -340,6 +343,8 @@ SimTensorIns *simtables_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
   else x->desc[0] = slot[o[1].ref];
   x->desc[1] = slot[o[2].ref];
   x->add = slot[o[3].ref];
+  for (int k = 0; x->u.scales && k < 2; k++)
+    x->sf[k] = place(l, mem, slot, &o[4 + k]);
   find_shared(cx, l, mem, &x->smem, &x->nsmem);
   return x;
 }

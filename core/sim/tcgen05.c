@@ -24,6 +24,8 @@
 
 #include <string.h>
 
+enum { ALL_GROUPS = (1 << TMEM_GROUPS) - 1 };
+
 // An allocation of columns, by warp `warp` of the CTA in line src. pair: the
 // other CTA of the pair has the same columns.
 typedef struct Claimed {
@@ -54,7 +56,10 @@ typedef struct Tensor {
 typedef struct Job {
   const SimIns *i;
   uint64_t desc[2];      // descriptors of A (0: it is in tensor memory) and B
-  uint32_t d, a;         // addresses of D and of A
+  // addresses of D, A and the scale factors of A and B, which start at a byte
+  // of a column
+  uint32_t d, a, sf[2];
+  uint8_t byte[2];
   bool add;
 } Job;
 
@@ -74,6 +79,7 @@ struct SimTensors {
   // operands of the part of an MMA that runs: A, B and D, and bytes of one of
   // them
   float a[TMEM_LANES * 64], b[256 * 64], d[TMEM_LANES * 256];
+  uint8_t sf[2][256 * 4];
   char raw[256 * 64 * 4];
 };
 
@@ -322,7 +328,7 @@ void simtcgen05_dealloc(SimWarp *w, const SimIns *i) {
   // The columns of both CTAs of a pair may be freed when one of them frees.
   for (int p = 0; p <= own->pair; p++) {
     SimTensorAccess x = {.w = w, .i = i, .cta = rank_of(w) ^ p, .write = true,
-                         .freed = true, .groups = (1 << TMEM_GROUPS) - 1,
+                         .freed = true, .groups = ALL_GROUPS,
                          .column = own->column, .n = own->n,
                          .base = own->column};
     c->hooks->tensor(&x);
@@ -492,8 +498,7 @@ static bool in_windows(const AtomMma *r) {
 
 // The groups of lanes that hold the rows of A or D at an address.
 static uint32_t groups_of(const AtomMma *r, uint32_t address) {
-  return in_windows(r) ? 0x55u << (address >> 16) / TMEM_GROUP
-                       : (1u << TMEM_GROUPS) - 1;
+  return in_windows(r) ? 0x55u << (address >> 16) / TMEM_GROUP : ALL_GROUPS;
 }
 
 // Returns the lane of row m of A or D, relative to the address.
@@ -561,10 +566,19 @@ static void lend_piece(void *ud, uint32_t at) {
   if (f) f->access.size = PIECE;
 }
 
+// Reports whether the elements of A and B are packed e2m1.
+static bool is_packed(const AtomMma *r) {
+  return r->flags & AMF_SCALE && !(r->flags & AMF_BYTE);
+}
+
+// Returns the bytes of an element; of two elements if they are packed.
 static int bytes_of(const AtomMma *r, int which) {
   int bits = dtype_bits(which ? r->b_type : r->a_type);
-  return bits < 8 && r->flags & AMF_BYTE ? 1 : bits / 8;
+  return bits < 8 ? 1 : bits / 8;
 }
+
+// Returns how many units of bytes_of bytes the K elements of a row have.
+static int units_of(const AtomMma *r) { return is_packed(r) ? r->k / 2 : r->k; }
 
 // Returns the number of rows of an operand in the shared memory of a CTA: A (0)
 // or B (1) of an MMA, or the source of a copy (1).
@@ -581,8 +595,8 @@ static void pieces_of(const SimTensorIns *x, int which, uint64_t desc, See *see,
   int rows = rows_of(x, which);
   if (!r) each_piece(&p, false, x->bytes, 1, 0, rows, see, ud);
   else
-    each_piece(&p, r->mn_major[which], r->k, bytes_of(r, which), 0, rows, see,
-               ud);
+    each_piece(&p, r->mn_major[which], units_of(r), bytes_of(r, which), 0, rows,
+               see, ud);
 }
 
 // Records that the agent reads an operand from shared memory of its CTAs.
@@ -642,6 +656,27 @@ static void announce_all(SimWarp *w, const SimIns *i, int l, Columns x,
   }
 }
 
+// Sets the place of the scale factors of A (0) or B (1) of j, which lane l
+// issues, and their columns. Returns false and reports a fault if they cannot
+// be there.
+static bool find_scales(SimWarp *w, const SimIns *i, int l, int which, Job *j,
+                        Columns *all) {
+  const SimTensorIns *x = i->x;
+  const SimTensorPlace *p = &x->sf[which];
+  int rows = which ? x->row->n : rows_of(x, 0);
+  j->sf[which] = address_of(w, p, l);
+  j->byte[which] = (uint8_t)(index_at(w, p->off, p->wide, l) & 3);
+  *all = (Columns){.m = p->mem, .address = j->sf[which], .groups = ALL_GROUPS,
+                   .n = (rows + 31) / 32};
+  if (!check_lane(w, i, l, p->mem, j->sf[which]) ||
+      !check_all(w, i, l, *all, true))
+    return false;
+  if (j->byte[which] % x->u.scales == 0) return true;
+  SimFault *f = misuse(w, i, l, 0, p->mem, TENSOR_BYTE);
+  if (f) f->tensor.n = j->byte[which], f->tensor.most = x->u.scales;
+  return stop(w);
+}
+
 void simtcgen05_mma(SimWarp *w, const SimIns *i) {
   const SimTensorIns *x = i->x;
   const AtomMma *r = x->row;
@@ -656,10 +691,13 @@ void simtcgen05_mma(SimWarp *w, const SimIns *i) {
                .groups = groups_of(r, now.d), .n = columns_of_d(r)};
   Columns a = {.m = x->a.mem, .address = now.a,
                .groups = groups_of(r, now.a), .n = columns_of_a(r)};
+  Columns sf[2];
   if (!check_lane(w, i, l, d.m, now.d) || !check_all(w, i, l, d, now.add) ||
       (a.m && (!check_lane(w, i, l, a.m, now.a) ||
                !check_all(w, i, l, a, true))))
     return;
+  for (int k = 0; x->u.scales && k < 2; k++)
+    if (!find_scales(w, i, l, k, &now, &sf[k])) return;
   uint32_t epoch = p->done + p->njob + 1;
   for (int k = 0; k < 2; k++) {
     if (!x->desc[k]) continue;
@@ -668,6 +706,8 @@ void simtcgen05_mma(SimWarp *w, const SimIns *i) {
   }
   int start = (int)(now.d & 0xffff);
   if (a.m) announce_all(w, i, l, a, false, epoch, start);
+  for (int k = 0; x->u.scales && k < 2; k++)
+    announce_all(w, i, l, sf[k], false, epoch, start);
   announce_all(w, i, l, d, true, epoch, start);
   Job *j = new_job(c, p);
   if (j) *j = now;
@@ -737,7 +777,8 @@ static void load_shared(const SimWarp *w, const Job *j, int which, int cta,
   const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
   Load l = {.smem = w->cluster->smem + home_of(w, cta), .to = to,
             .limit = w->cluster->prog->smem_bytes, .bytes = bytes_of(r, which),
-            .bits = dtype_bits(which ? r->b_type : r->a_type),
+            .bits = is_packed(r) ? 8
+                    : dtype_bits(which ? r->b_type : r->a_type),
             .k = r->mn_major[which] ? r->k : 0};
   pieces_of(j->i->x, which, j->desc[which], load_piece, &l);
 }
@@ -775,10 +816,35 @@ static void load_tensor(const SimWarp *w, const Job *j, const Part *p,
 static void widen(const AtomMma *r, DType t, const void *raw, int n,
                   void *out) {
   const uint8_t *u = raw;
-  if (!dtype_is_int(r->d_type)) simmma_widen(t, raw, (size_t)n, out);
+  if (dtype_bits(t) < 8 && !is_packed(r))
+    for (int k = 0; k < n; k++) ((float *)out)[k] = dtype_to_float(t, u[k]);
+  else if (!dtype_is_int(r->d_type)) simmma_widen(t, raw, (size_t)n, out);
   else
     for (int k = 0; k < n; k++)
       ((int16_t *)out)[k] = t == DT_I8 ? (int8_t)u[k] : u[k];
+}
+
+// Copies the scale factors of A (0) or B (1) of a part from tensor memory to
+// `to`. Reports a fault if the four windows of lanes have different ones.
+static void load_scales(SimWarp *w, const Job *j, const Part *p, int which,
+                        uint8_t *to) {
+  const SimTensorIns *x = j->i->x;
+  const Tensor *t = tensor_at(w, p->cta);
+  int n = x->u.scales, first = which ? p->first : 0;
+  int end = which ? p->first + p->n : p->rows;
+  for (int m = first; m < end; m++, to += n)
+    for (int window = 0; window < 4; window++) {
+      uint32_t column = (j->sf[which] & 0xffff) + (uint32_t)m / 32;
+      const uint8_t *from = j->byte[which] +
+        (const uint8_t *)&t->cell[window * 32 + m % 32][column];
+      if (!window) memcpy(to, from, (size_t)n);
+      if (memcmp(to, from, (size_t)n) == 0) continue;
+      SimFault *f = misuse(w, j->i, 0, 0, x->sf[which].mem, TENSOR_COPIES);
+      if (!f) return;
+      f->tensor.n = m, f->tensor.most = window;
+      f->tensor.op = which ? "B" : "A";
+      return;
+    }
 }
 
 // Moves a part of D between tensor memory and the tile. An f16 is in the lower
@@ -831,9 +897,11 @@ static void run_part(SimWarp *w, const Job *j, const Part *p) {
   widen(r, r->a_type, t->raw, p->rows * r->k, t->a);
   if (j->add) move_d(w, j, p, false);
   else memset(t->d, 0, (size_t)(p->rows * p->n) * 4);
+  for (int k = 0; x->u.scales && k < 2; k++) load_scales(w, j, p, k, t->sf[k]);
   simumma_tile(&x->u, &(SimUmmaTile){
     .m = p->rows, .n = p->n, .a = t->a,
-    .b = (char *)t->b + (size_t)(p->first * r->k) * size, .d = t->d});
+    .b = (char *)t->b + (size_t)(p->first * r->k) * size, .d = t->d,
+    .sfa = t->sf[0], .sfb = t->sf[1]});
   move_d(w, j, p, true);
 }
 
@@ -844,7 +912,7 @@ static void run(SimWarp *w, const Job *j) {
   int first = first_cta(w, x);
   for (int k = 0; !r && k < x->ctas; k++) run_rows(w, j, first + k);
   if (!r) return;
-  int bytes = rows_of(x, 1) * r->k * bytes_of(r, 1);
+  int bytes = rows_of(x, 1) * units_of(r) * bytes_of(r, 1);
   for (int k = 0; k < x->ctas; k++)
     load_shared(w, j, 1, first + k, t->raw + k * bytes);
   widen(r, r->b_type, t->raw, r->n * r->k, t->b);

@@ -27,7 +27,8 @@ typedef struct SimTensorIns {
   // slots of the descriptors of A and B, and `add` that of the predicate.
   const AtomMma *row;
   SimUmma u;
-  SimTensorPlace a;
+  // sf: the scale factors of A and B, if u.scales is not 0.
+  SimTensorPlace a, sf[2];
   uint32_t desc[2], add;
   const SimMem **smem;  // all objects of shared memory
   int nsmem;

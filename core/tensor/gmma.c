@@ -47,8 +47,8 @@ _Noreturn static void refuse(const Shared *o, const char *why) {
 static int span_of(const Shared *o) {
   const Swizzle *s = layout_swizzle(o->part);
   if (!o->part.outer) return 1;
-  int shift = 0;
-  while (8 << shift < o->bits) shift++;
+  int shift = o->bits < 8 ? -1 : 0;
+  while (8 << shift < o->bits && o->bits > 8) shift++;
   if (s && s->b == 0) return 1;
   if (s && s->b <= 3 && s->m + shift == 4 && s->s == 3) return 1 << s->b;
   refuse(o, arena_printf(o->cx, &o->cx->scratch, "the swizzle is not one of "

@@ -62,12 +62,7 @@ static Layout in_values(Ctx *cx, const AtomCopy *r, DType type, Layout l) {
              "whole number of %s values (%" PRId64 " bits each)", r->name,
              size * d, dtype_name(type), each);
   }
-  bool gaps = r->op == CO_TMEM_CP && each > 1 &&
-              dim_value(v.stride[0]) > 1;
-  if (!gaps) return layout_recast(cx, l, 1, each);
-  // tcgen05.cp.4x256b: its lanes are 32 apart, and its values have no gaps
-  Dim n = dim_quo(cx, layout_size(cx, v), dim_int(cx, each));
-  return layout_replace(cx, l, 1, layout_leaf(cx, n, dim_int(cx, 1)));
+  return layout_recast(cx, l, 1, each);
 }
 
 CopyAtom copy_atom(Ctx *cx, const char *name, DType type, int bits) {

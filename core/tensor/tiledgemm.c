@@ -225,6 +225,10 @@ static void emit_async(const Gemm *g, Op op, int64_t m, int64_t n, int64_t k,
   p.mem[p.n++] = g->accumulate ? g->accumulate
                                : ir_int(cx, ir_fn(cx), DT_BOOL, 1);
   if (g->a->row->flags & AMF_SPARSE) put(g, &g->more[0], m, k, &p);
+  if (op == OP_TCMMA && g->a->row->flags & AMF_SCALE) {
+    put(g, &g->more[0], m, k, &p);
+    put(g, &g->more[1], n, k, &p);
+  }
   Ins ins = {.op = op, .imm = g->a->id,
              .flags = atom_mma_ctas(g->a->row) == 2 ? TCF_PAIR : 0};
   operands_emit(cx, ir_fn(cx), ins, p.mem, p.n, p.reg, p.nreg);
@@ -358,8 +362,9 @@ static void fma_gemm(const Gemm *g) {
 
 static void check_executable(Ctx *cx, const AtomMma *r) {
   bool tensor = r->kind == MK_TCGEN05;
-  const char *why = tensor && r->flags & AMF_SCALE
-                      ? "block scales in tensor memory are not supported yet"
+  const char *why = tensor && r->flags & AMF_TABLE
+                      ? "sparse operands, and 8-bit operands in tensor memory, "
+                        "are not supported yet"
                     : r->flags & AMF_TABLE
                       ? "its accumulator of three doubles has no element type"
                       : NULL;
@@ -371,8 +376,49 @@ static void check_executable(Ctx *cx, const AtomMma *r) {
 
 // ---- scales and metadata ----
 
+// Reports whether v has the scale factors of one instruction in tensor memory,
+// of at least n rows: ((32,rows),4 windows,elements of K).
+static bool scales_fit(const Gemm *g, Layout v, int64_t n) {
+  enum { LANE = 1 << 18, WINDOW = 32 };  // distance of lanes; lanes of a window
+  Ctx *cx = g->cx;
+  const AtomMma *r = g->a->row;
+  int64_t rows = count(cx, v, "gemm") / (4 * r->k);
+  if (count(cx, v, "gemm") != rows * 4 * r->k || rows < n || rows % WINDOW ||
+      !layout_static(v))
+    return false;
+  for (int64_t m = 0; m < rows; m++)
+    if (dim_value(at(cx, v, m)) != m % WINDOW * LANE + m / WINDOW * 4)
+      return false;
+  for (int64_t k = 0; k < 4 * r->k; k++)
+    if (dim_value(at(cx, v, k * rows)) !=
+        k % 4 * WINDOW * LANE + k / 4 / r->vs)
+      return false;
+  return true;
+}
+
+// Checks scale factors (V,M,K) or (V,N,K) in tensor memory.
+static void check_scales(const Gemm *g, const Part *o, const Part *main,
+                         const char *name) {
+  const AtomMma *r = g->a->row;
+  Ctx *cx = g->cx;
+  bool a = main == &g->x;
+  if (o->t->space != SP_TMEM || o->t->type != r->sf_type)
+    ctx_fail(cx, ERR_TYPE, "gemm: %s takes %s from tensor memory, of %s, got "
+             "%s", r->name, name, dtype_name(r->sf_type),
+             tensor_show(cx, o->t));
+  if (!scales_fit(g, o->v, a ? r->m / count(cx, g->a->thr, "gemm") : r->n))
+    ctx_fail(cx, ERR_SHAPE, "gemm: %s does not find %s in the layout %s\n  "
+             "cute.utils.make_tmem_layout_sf%c makes a layout for it, of one "
+             "factor for %d elements of K", r->name, name,
+             layout_text(cx, o->v), a ? 'a' : 'b', r->vs);
+  if (o->n[0] != main->n[0] || o->n[1] != main->n[1])
+    ctx_fail(cx, ERR_SHAPE, "gemm: %s of %s must be (V,%" PRId64 ",%" PRId64
+             "), as %c is, got %s", name, r->name, main->n[0], main->n[1],
+             main->name, tensor_show(cx, o->t));
+}
+
 // Sets the operands after D, A, B, C: scale factors (V,M,K) or (V,N,K), or
-// metadata (V,M,K). V is one 32-bit register.
+// metadata (V,M,K). V is one 32-bit register, or in tensor memory.
 static void set_more(Gemm *g, int i, const Tensor *t) {
   static const char *const what[] = {"the scales of A", "the scales of B",
                                      "the metadata of A"};
@@ -383,6 +429,12 @@ static void set_more(Gemm *g, int i, const Tensor *t) {
   const Part *main = scales && i == 1 ? &g->y : &g->x;
   Part *o = &g->more[i];
   *o = (Part){.t = t, .name = main->name};
+  if (r->kind == MK_TCGEN05) {
+    int mode[3] = {0, rank_of(t) > 1 ? 1 : -1, rank_of(t) > 2 ? 2 : -1};
+    set_modes(g, o, mode);
+    check_scales(g, o, main, name);
+    return;
+  }
   DType want = atom_mma_type(r, 4 + i);
   int bits = dtype_bits(t->type);
   if (t->space != SP_RMEM ||

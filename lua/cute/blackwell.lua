@@ -186,14 +186,9 @@ function blackwell.make_trivial_tiled_mma(a_dtype, b_dtype, a_leading_mode,
   return core.make_tiled_mma(atom)
 end
 
-local CPP = {e4m3 = "float_e4m3_t", e5m2 = "float_e5m2_t",
-             e3m2 = "float_e3m2_t", e2m3 = "float_e2m3_t",
-             e2m1 = "float_e2m1_t"}
-
 --- Makes an MMA with scale factors and f32 accumulators. Operands that are both
 -- e2m1 are packed, and K is 64. Other operands of 8, 6 and 4 bits have a byte
 -- for each element, K is 32, and 32 elements share a scale factor of ue8m0.
--- Such an MMA has layouts, but does not run yet.
 ---@param a_dtype cute.DType
 ---@param b_dtype cute.DType
 ---@param a_leading_mode "K"|"MN"
@@ -223,14 +218,16 @@ function blackwell.make_blockscaled_trivial_tiled_mma(a_dtype, b_dtype,
   if packed and (a_leading_mode ~= "K" or b_leading_mode ~= "K") then
     refuse(op, "packed e2m1 must be K-major")
   end
-  local head = (packed and "MXF4" or "MXF8F6F4")
-    .. (cta_group == 2 and "_2x1SM" or "") .. "_SS"
-  local numbers = ("%s,%s"):format(mma_tiler_mn[1], mma_tiler_mn[2])
-  if packed then numbers = numbers .. "," .. sf_vec_size end
-  return core.make_tiled_mma(core.make_mma_atom(
-    ("SM100_MMA_%s<%s,%s,float,float_u%s_t,%s,%s,%s>"):format(head, CPP[a],
-      CPP[b], sf == "ue8m0" and "e8m0" or sf, numbers, a_leading_mode,
-      b_leading_mode)))
+  local shape, atom = {mma_tiler_mn[1], mma_tiler_mn[2]}
+  if not packed then
+    atom = tcgen05.MmaMXF8F6F4Op(a, b, shape, cta_group, "SMEM",
+                                 a_leading_mode, b_leading_mode)
+  elseif sf_vec_size == 32 then
+    atom = tcgen05.MmaMXF4Op(shape, cta_group)
+  else
+    atom = tcgen05.MmaMXF4NVF4Op(sf, shape, cta_group)
+  end
+  return core.make_tiled_mma(atom)
 end
 
 ---------------------------------------------------------------------------

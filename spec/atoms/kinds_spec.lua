@@ -515,10 +515,8 @@ describe("atoms that are tables alone", function()
       end)
     end
     refused("SM80_8x8x4_GC64C64C64GC64_TN", "its accumulator of three")
-    refused("SM100_MMA_TF32_2x1SM_SS<tfloat32_t,tfloat32_t,float,128,32,K,K>",
-            "pairs of CTAs")
-    refused("SM100_MMA_MXF8F6F4_SS<float_e4m3_t,float_e4m3_t,float,"
-            .. "float_ue8m0_t,128,8,K,K>", "block scales")
+    refused("SM100_MMA_F16BF16_SS_SPARSE<half_t,half_t,float,128,8,K,K>",
+            "sparse operands")
     refused("SM90_TMA_LOAD,128", "bulk copies", true)
     refused("SM100_SU4_DU8x16_x1_LDSM_N", "Blackwell's", true)
   end)

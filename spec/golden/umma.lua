@@ -2,6 +2,7 @@
 -- golden-blackwell: mma_b200.jsonl, results of a B200, and mma_dense_*.jsonl
 -- and mma_sparse_*.jsonl, results of a published model.
 local golden = require "spec.golden"
+local kernel = require "spec.umma_kernel"
 local sim = require "spec.sim.units"
 
 local DTYPE = {s8 = "i8", u8 = "u8", s32 = "i32", ue4m3 = "e4m3"}
@@ -27,7 +28,8 @@ local function scale_of(case)
   return dtype(name), math.tointeger(tonumber(n))
 end
 
--- Checks the results of the steps. D of a step is C of the next.
+-- Checks the results of the steps. D of a step is C of the next. Dense products
+-- with scale factors are also computed in a kernel.
 local function check(case)
   local scale, scales = scale_of(case)
   local kind = {kind = case.kind, a = dtype(case.a_type),
@@ -41,8 +43,11 @@ local function check(case)
   for step = 0, case.steps - 1 do
     local x = {}
     for name, all in pairs(list) do x[name] = part(all, step, case.steps) end
+    local run = scale and not case.sparse
+      and ("%x"):format(kernel.dot(kind, x.a, x.b, d[1], x.sfa, x.sfb))
     d = sim.umma_tile(kind, 1, 1, x.a, x.b, d, x.sfa, x.sfb, x.meta)
     got[#got + 1] = ("%x"):format(d[1])
+    if run and run ~= got[#got] then return false, "in a kernel: " .. run end
   end
   for i, w in ipairs(words(case.d)) do
     if got[i] ~= ("%x"):format(w) then return false, table.concat(got, " ") end

@@ -9,7 +9,7 @@ local arch, tcgen05 = cute.arch, cute.nvgpu.tcgen05
 local COLUMNS, BEFORE = 8, 7  -- columns of the test; their value before
 
 -- A lane is 65536 columns. `row` returns the row of the source that a lane
--- gets, or nil.
+-- gets, or nil. layout: that of the source if it has a row for each lane.
 local CASES = {
   {"Cp128x256bOp", rows = 128, words = 8, tmem = "(128,8):(65536,1)",
    row = function(lane) return lane end},
@@ -17,7 +17,8 @@ local CASES = {
    kind = "K_SW32", row = function(lane) return lane end},
   {"Cp128x128bOp", rows = 128, words = 4, tmem = "(128,4):(65536,1)",
    row = function(lane) return lane end},
-  {"Cp4x256bOp", rows = 4, words = 8, tmem = "(4,8):(2097152,1)",
+  {"Cp4x256bOp", rows = 4, words = 8, tmem = "(128,8):(65536,1)",
+   layout = "((32,4),(4,2)):((0,4),(1,16))",
    row = function(lane) return lane % 32 == 0 and lane // 32 or nil end},
   {"Cp4x32x128bOp", rows = 32, words = 4,
    tmem = "((32,4),4):((65536,2097152),1)",
@@ -84,7 +85,10 @@ local function kernel_of(c)
     local t = cute.make_tensor(ptr, core.layout(c.tmem))
     local s2t = tcgen05.make_s2t_copy(cp, t)
     local thr = s2t:get_slice(0)
-    local from = tcgen05.get_s2t_smem_desc_tensor(s2t, thr:partition_S(s))
+    local source = c.layout
+      and cute.make_tensor(s.iterator, core.layout(c.layout)) or s
+    local from = tcgen05.get_s2t_smem_desc_tensor(s2t,
+                                                  thr:partition_S(source))
     cute.when(tid:eq(0), function()
       cute.copy(s2t, from, thr:partition_D(t))
       tcgen05.commit(bar)

@@ -723,6 +723,16 @@ fault {kind = "tensor-memory",
   {"a commit is for the blocks of mask {n}, but the cluster has {most:block}",
     how = "ctas", code = "sync/cluster/mask",
     cure = "set bits of the mask for ranks of blocks in the cluster"},
+  {"scale factors of a tcgen05.mma start at byte {n} of a column of tensor "
+    .. "memory", how = "byte", code = "memory/tmem/scales",
+    cure = "factors of 1, 2 or 4 blocks start at a multiple of as many bytes: "
+      .. "index the modes of the layout from make_tmem_layout_sfa"},
+  {function(f)
+    return ("the scale factors of row %d of %s differ in lanes %d and %d of "
+      .. "tensor memory"):format(f.n, f.op, f.n % 32, f.most * 32 + f.n % 32)
+  end, how = "copies", code = "memory/tmem/scales",
+    cure = "each window of 32 lanes needs the same factors: copy them with "
+      .. "tcgen05.Cp4x32x128bOp"},
   {"no tcgen05.commit follows {op_name}", how = "open",
     code = "async/tmem/missing-commit",
     cure = "call tcgen05.commit(mbarrier) in the same thread, and wait at the "

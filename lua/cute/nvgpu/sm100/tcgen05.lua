@@ -161,12 +161,14 @@ local function check_source(op, cta_group, a_src)
   end
 end
 
--- Makes the MMA atom of a family of names, such as "F16BF16".
+-- Makes the MMA atom of a family of names, such as "F16BF16". extents_: the
+-- function that checks an instruction's shape; vs: a number in the name, such
+-- as "16,".
 local function atom(op, family, types, k, shape, cta_group, a_src, a_major,
-                    b_major)
+                    b_major, extents_, vs)
   cta_group, a_src = cta_group or 1, a_src or "SMEM"
   check_source(op, cta_group, a_src)
-  local m, n = extents(op, shape, k, cta_group)
+  local m, n = (extents_ or extents)(op, shape, k, cta_group)
   for _, major in ipairs {a_major or "K", b_major or "K"} do
     if major ~= "K" and major ~= "MN" then
       refuse(op, "the major mode must be K or MN, not %s", core.show(major))
@@ -175,9 +177,9 @@ local function atom(op, family, types, k, shape, cta_group, a_src, a_major,
   if a_src == "TMEM" and a_major == "MN" then
     refuse(op, "A in tensor memory must be K-major")
   end
-  return core.make_mma_atom(("SM100_MMA_%s%s_%s<%s,%d,%d,%s,%s>"):format(
+  return core.make_mma_atom(("SM100_MMA_%s%s_%s<%s,%d,%d,%s%s,%s>"):format(
     family, cta_group == 2 and "_2x1SM" or "", a_src == "SMEM" and "SS"
-    or "TS", types, m, n, a_major or "K", b_major or "K"))
+    or "TS", types, m, n, vs or "", a_major or "K", b_major or "K"))
 end
 
 --- Makes an MMA of f16 or bf16 with K = 16. Accumulators are f32, or for f16
@@ -253,6 +255,88 @@ function tcgen05.MmaI8Op(ab_dtype, instruction_shape, cta_group, a_src,
   local ab = one_of(op, "the operands' type", ab_dtype, "i8 u8")
   return atom(op, "S8", ("%s,%s,int32_t"):format(ab, ab), 32,
               instruction_shape, cta_group, a_src, a_major_mode, b_major_mode)
+end
+
+-- Checks the shape (M,N,K) of an MMA with scale factors. Returns M and N.
+local function scaled_extents(op, shape, k, cta_group)
+  local m, n, pair = shape[1], shape[2], cta_group == 2
+  local step = pair and 16 or 8
+  if not (m == 128 or pair and m == 256) or math.type(n) ~= "integer"
+    or n % step ~= 0 or n < step or n > 256 or (shape[3] or k) ~= k then
+    refuse(op, "no instruction of shape %s for %s: M must be %s, N a multiple "
+      .. "of %d up to 256, K %d", core.show(shape),
+      pair and "a pair of CTAs" or "one CTA", pair and "128 or 256" or "128",
+      step, k)
+  end
+  return m, n
+end
+
+-- Makes an MMA with scale factors of type sf. vs: as in `atom`.
+local function scaled(op, family, types, sf, k, shape, cta_group, a_src,
+                      a_major, b_major, vs)
+  if a_src == "TMEM" then refuse(op, "A must come from SMEM") end
+  return atom(op, family, ("%s,float,float_%s_t"):format(types, sf), k, shape,
+              cta_group, a_src, a_major, b_major, scaled_extents, vs)
+end
+
+--- Makes an MMA of 8-bit floats, e4m3 or e5m2, with K = 32 and f32
+-- accumulators. The 32 elements of a row share a scale factor of ue8m0. The
+-- scale factors are in tensor memory:
+--
+--     cute.gemm(mma, acc, {tCrA, tCtSFA}, {tCrB, tCtSFB}, acc)
+---@param ab_dtype cute.DType
+---@param instruction_shape integer[] {128, N, 32}
+---@param cta_group? integer from CtaGroup, ONE when absent
+---@param a_src? string from OperandSource: SMEM
+---@param a_major_mode? string from OperandMajorMode, K when absent
+---@param b_major_mode? string
+---@return cute.MmaAtom
+function tcgen05.MmaMXF8Op(ab_dtype, instruction_shape, cta_group, a_src,
+                           a_major_mode, b_major_mode)
+  local ab = one_of("MmaMXF8Op", "the operands' type", ab_dtype, "e4m3 e5m2")
+  return scaled("MmaMXF8Op", "MXF8F6F4", ab .. "," .. ab, "ue8m0", 32,
+                instruction_shape, cta_group, a_src, a_major_mode,
+                b_major_mode)
+end
+
+--- Makes an MMA of 8-, 6- and 4-bit floats in any combination, like MmaMXF8Op.
+-- Each element has a byte in shared memory.
+---@return cute.MmaAtom
+function tcgen05.MmaMXF8F6F4Op(a_dtype, b_dtype, instruction_shape, cta_group,
+                               a_src, a_major_mode, b_major_mode)
+  local op, all = "MmaMXF8F6F4Op", "e4m3 e5m2 e3m2 e2m3 e2m1"
+  local a = one_of(op, "A's type", a_dtype, all)
+  local b = one_of(op, "B's type", b_dtype, all)
+  return scaled(op, "MXF8F6F4", a .. "," .. b, "ue8m0", 32, instruction_shape,
+                cta_group, a_src, a_major_mode, b_major_mode)
+end
+
+local E2M1 = CUTE.e2m1 .. "," .. CUTE.e2m1
+
+--- Makes an MMA of packed e2m1 with K = 64 and f32 accumulators, of which 32
+-- elements of a row share a scale factor of ue8m0. Operands are K-major.
+---@param instruction_shape integer[] {128, N, 64}
+---@param cta_group? integer from CtaGroup, ONE when absent
+---@param a_src? string from OperandSource: SMEM
+---@return cute.MmaAtom
+function tcgen05.MmaMXF4Op(instruction_shape, cta_group, a_src)
+  return scaled("MmaMXF4Op", "MXF4", E2M1, "ue8m0", 64, instruction_shape,
+                cta_group, a_src, "K", "K", "32,")
+end
+
+--- Makes an MMA like MmaMXF4Op, but 16 elements share a scale factor: of e4m3
+-- without sign, which is NVFP4, or of ue8m0.
+---@param sf_dtype cute.DType e4m3 or ue8m0
+---@param instruction_shape integer[] {128, N, 64}
+---@param cta_group? integer from CtaGroup, ONE when absent
+---@param a_src? string from OperandSource: SMEM
+---@return cute.MmaAtom
+function tcgen05.MmaMXF4NVF4Op(sf_dtype, instruction_shape, cta_group, a_src)
+  local op = "MmaMXF4NVF4Op"
+  one_of(op, "the scale factors' type", sf_dtype, "e4m3 ue8m0")
+  local sf = tostring(dtype_of(sf_dtype)) == "ue8m0" and "ue8m0" or "ue4m3"
+  return scaled(op, "MXF4", E2M1, sf, 64, instruction_shape, cta_group, a_src,
+                "K", "K", "16,")
 end
 
 --- Lets the mbarrier's phase count one arrival when all MMAs and copies that
@@ -370,7 +454,7 @@ end
 tcgen05.Cp128x256bOp = cp_op("Cp128x256bOp", "128dp256bit", 1)
 --- Copies 128 lanes of 128 bits.
 tcgen05.Cp128x128bOp = cp_op("Cp128x128bOp", "128dp128bit", 1)
---- Copies 4 lanes of 256 bits.
+--- Copies 4 lanes of 256 bits: lanes 0, 32, 64 and 96 of a tensor of 128 lanes.
 tcgen05.Cp4x256bOp = cp_op("Cp4x256bOp", "4dp256bit", 1)
 --- Copies 32 lanes of 128 bits to each of the 4 windows of lanes.
 tcgen05.Cp4x32x128bOp = cp_op("Cp4x32x128bOp", "4x32dp128bit", 4)
@@ -391,10 +475,8 @@ function tcgen05.make_s2t_copy(copy_atom, tmem_tensor)
     refuse("make_s2t_copy", "%s does not copy shared to tensor memory",
            core.show(copy_atom))
   end
-  -- The bits of the copy, of which 4x256b has only 4 lanes
-  local dst = core.make_copy_atom(copy_atom.name, core.b1).layout_dst_tv
-  local bits = core.composition(tmem.bits_of(copy_atom.name), core.get(dst, 1))
-  local values = core.coalesce(core.upcast(bits, copy_atom.value_type.bits))
+  local values = core.coalesce(core.upcast(tmem.bits_of(copy_atom.name),
+                                           copy_atom.value_type.bits))
   return core.make_cotiled_copy(copy_atom,
     core.make_layout(core.make_layout(1, 0), values),
     core.filter_zeros(tmem_tensor.layout))
@@ -403,22 +485,21 @@ end
 -- Returns the layout of the elements of an instruction's source: from (row,
 -- element of the row) to the index of the value. The modes of the bits are rows
 -- and the bits of a row, then more rows, or copies if the source's offset is 0.
+-- A copy of 4 lanes has values for all lanes, of which it copies every 32nd.
 local function source_rows(copy_atom)
   local op = core.make_copy_atom(copy_atom.name, core.b1)
-  local src = core.get(op.layout_src_tv, 1)
-  local dst = core.get(op.layout_dst_tv, 1)
-  local to = core.rank(dst) > 1 and dst or op.layout_tmem
-  local rows, bits = core.size(to, 0), core.size(to, 1)
-  local shape, stride, step = {rows}, {1}, rows * bits
+  local src, to = core.get(op.layout_src_tv, 1), op.layout_tmem
+  local n, bits = core.size(to, 0), core.size(to, 1)
+  local rows = core.rank(src) > 1 and core.size(src, 0) or n
+  local shape, stride, step = {rows}, {n // rows}, n * bits
   local per = bits // copy_atom.value_type.bits
   for i = 2, core.rank(to) - 1 do
-    local n = core.size(to, i)
     if src(step) ~= 0 then
-      shape[i], stride[i] = n, step // bits * per
+      shape[i], stride[i] = core.size(to, i), step // bits * per
     end
-    step = step * n
+    step = step * core.size(to, i)
   end
-  return core.make_layout({shape, per}, {stride, rows})
+  return core.make_layout({shape, per}, {stride, n})
 end
 
 --- Makes the descriptors of a copy's source in shared memory for cute.copy. An
@@ -484,6 +565,15 @@ return sign.public("cute.nvgpu.tcgen05.", tcgen05, [[
   MmaI8Op(ab_dtype: dtype|string, instruction_shape: table,
     cta_group?: integer, a_src?: string, a_major_mode?: string,
     b_major_mode?: string)
+  MmaMXF8Op(ab_dtype: dtype|string, instruction_shape: table,
+    cta_group?: integer, a_src?: string, a_major_mode?: string,
+    b_major_mode?: string)
+  MmaMXF8F6F4Op(a_dtype: dtype|string, b_dtype: dtype|string,
+    instruction_shape: table, cta_group?: integer, a_src?: string,
+    a_major_mode?: string, b_major_mode?: string)
+  MmaMXF4Op(instruction_shape: table, cta_group?: integer, a_src?: string)
+  MmaMXF4NVF4Op(sf_dtype: dtype|string, instruction_shape: table,
+    cta_group?: integer, a_src?: string)
   commit(mbar_ptr: tensor, mask?, cta_group?: integer)
   Ld32x32bOp(repeats?: integer, pack?: string)
   Ld16x64bOp(repeats?: integer, pack?: string)

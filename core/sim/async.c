@@ -163,7 +163,7 @@ void simasync_land(SimCluster *c, size_t k) {
   a->run(a, ASYNC_DELIVER);
   settle(a, simmbar_actor(c, b), simmbar_epoch(b));
   if (a->nspan)
-    simmbar_land(b, a->w, a->lane, a->i->src, true);
+    simmbar_land(b, a->w, a->lane, a->i, true);
   simmbar_turned(c, b, a->turns);
   uint32_t bytes = a->bytes;
   if (c->log)

@@ -328,10 +328,10 @@ SimMbar *simmbar_for(SimWarp *w, const SimIns *i, int l, const SimMem *m,
   return b;
 }
 
-void simmbar_land(SimMbar *b, const SimWarp *w, int lane, uint32_t src,
+void simmbar_land(SimMbar *b, const SimWarp *w, int lane, const SimIns *i,
                   bool moved) {
   b->landed = b->phase + 1;
-  b->land = src;
+  b->land = i;
   b->lander = w->id;
   b->left = w->clk;
   b->lane = lane;
@@ -575,7 +575,7 @@ static void arrive(Visit *v, const Group *g, int64_t each) {
   if (n <= b->missing && !is_next(v->x.w, v->x.i, v, g)) return;
   if (c->steps) c->steps->arrive(c, index_of(c, b), b->phase);
   if (g->far)
-    simmbar_land(b, v->x.w, __builtin_ctz(g->mask), v->x.i->src, false);
+    simmbar_land(b, v->x.w, __builtin_ctz(g->mask), v->x.i, false);
   release(v->x.w, v->x.i, g);
   if (c->log) c->log->give(v->x.w, &b->past[OPEN].gate, g->far);
   if (n <= b->missing) {

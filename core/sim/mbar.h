@@ -33,9 +33,10 @@ struct SimMbar {
   // round of the cluster barrier that followed the fence; 0: none yet
   uint32_t shared;
   // The last completion by an agent or arrival from another CTA. landed: the
-  // mbarrier's epoch. land: the line. lander, lane: the thread's warp and lane.
-  // left: the warp's epoch. moved: whether the agent wrote memory.
-  uint32_t landed, land;
+  // mbarrier's epoch. land: the instruction. lander, lane: the thread's warp
+  // and lane. left: the warp's epoch. moved: whether an agent copied or arrived.
+  uint32_t landed;
+  const SimIns *land;
   int lander, lane;
   uint32_t left;
   bool moved;
@@ -108,7 +109,7 @@ static inline uint32_t *simmbar_turns(const SimProg *p, uint32_t *vc) {
 static inline int simmbar_twin(const SimProg *p, int actor) {
   return actor >= p->nactor - p->nmbar ? actor - p->nmbar : actor;
 }
-void simmbar_land(SimMbar *b, const SimWarp *w, int lane, uint32_t src,
+void simmbar_land(SimMbar *b, const SimWarp *w, int lane, const SimIns *i,
                   bool moved);
 // Adds epochs of turn actors to b's phase. Threads that see the phase complete
 // acquire these epochs.

@@ -222,7 +222,7 @@ static const Field fields[] = {
   FACT(K(MBARRIER), "came", mbar.came),
   FACT(K(MBARRIER), "missing", mbar.missing),
   FACT(K(EXIT) | K(START), "cta", gone.cta),
-  FACT(K(EXIT), "landed", gone.landed),
+  FACT(K(EXIT), "landed", gone.landed), FACT(K(EXIT), "commit", gone.commit),
   NAMED(K(TENSORMAP), "how", map.how, SIM_MAP_WRONGS),
   FACT(K(TENSORMAP), "drained", map.drained),
   NAMED(K(REGISTERS), "how", registers.how, SIM_ALLOTMENTS),

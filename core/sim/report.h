@@ -73,8 +73,8 @@ typedef struct SimFault {
     struct { SimWrong how; int64_t n, bytes, came, missing; } mbar;
     // EXIT and START faults. `cta` is the CTA that may have ended (EXIT) or may
     // not have started (START). `landed` says that an agent's copy in flight
-    // accesses the memory of this CTA.
-    struct { int32_t cta[3]; bool landed; } gone;
+    // accesses the memory of this CTA, or a commit its mbarrier (`commit`).
+    struct { int32_t cta[3]; bool landed, commit; } gone;
     // MAP: drained: the map changed during a load whose thread waited for a
     // later group.
     struct { SimMapWrong how; bool drained; } map;

@@ -940,6 +940,8 @@ static void land(SimAsync *a, SimStage stage) {
   p->done += some;
   simmbar_arrived_by(c, a, simtcgen05_actor(c->prog, w->id, TENSOR_MMA),
                      d->upto);
+  if (a->mbar->at / (uint32_t)c->prog->smem_bytes != (uint32_t)rank_of(w))
+    simmbar_land(a->mbar, w, a->lane, a->i, true);
 }
 
 void simtcgen05_commit(SimWarp *w, const SimIns *i) {

@@ -34,14 +34,15 @@ static bool is_gone(const SimCluster *c, int rank) {
 }
 
 // Reports that a CTA may have exited before an access to its memory. If
-// `landed` is NULL, a thread made the access. Otherwise a copy did, and no
-// thread waits at its mbarrier `landed`.
+// `landed` is NULL, a thread made the access. Otherwise a copy or a commit did,
+// and no thread waits at its mbarrier `landed`.
 static void tell_gone(SimWarp *w, uint32_t src, int lane, int rank,
                       const SimMbar *landed) {
   SimFault *f = simreport_fault(w, SIM_EXIT, lane, src, 0, -1, 0);
   if (!f) return;
   memcpy(f->gone.cta, w->cluster->cta[rank].id, sizeof f->gone.cta);
   f->gone.landed = landed;
+  f->gone.commit = landed && landed->land->op == OP_TCCOMMIT;
   if (landed) simmbar_rounds(w->cluster, landed, &f->r);
 }
 
@@ -81,7 +82,7 @@ void peer_exited(SimCluster *c) {
     if (!b->landed || knows(c, rank, simmbar_actor(c, b), 1, b->landed))
       continue;
     if (b->moved || !knows(c, rank, b->lander, 1u << b->lane, b->left))
-      tell_gone(&c->warp[b->lander], b->land, b->lane, rank,
+      tell_gone(&c->warp[b->lander], b->land->src, b->lane, rank,
                 b->moved ? b : NULL);
   }
 }

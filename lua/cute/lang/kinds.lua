@@ -904,6 +904,11 @@ fault {kind = "exited-block",
   code = "sync/cluster/exited-block",
   cure = "let the block wait for it, or add a cluster barrier (cluster_arrive, "
     .. "cluster_wait) before the block exits",
+  {"block {cta} may exit before a commit arrives at its mbarrier: none of its "
+    .. "threads waits for the arrival",
+    when = function(f) return f.commit end,
+    cure = "wait at the mbarrier before the block exits, as producer_tail of a "
+      .. "pipeline does"},
   {"block {cta} may exit before a copy to or from its shared memory completes: "
     .. "none of its threads waits for the copy",
     when = function(f) return f.landed end,

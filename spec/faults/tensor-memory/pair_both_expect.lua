@@ -1,6 +1,6 @@
 -- Both blocks expect bytes, but they arrive in the leader.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
--- expect: spec/faults/tensor-memory/pair_both_expect.lua:120 in main chunk
+-- expect: spec/faults/tensor-memory/pair_both_expect.lua:121 in main chunk
 -- expect: pair_both_expect.lua:68: mbarrier 'pipe_full'[0] counts 1 arrival a
 --   phase; 1 arrival comes when 0 are missing (but 36864 bytes are) [mbarrier]
 -- expect: coordinate 0 of 2:1
@@ -71,6 +71,7 @@ local gemm = cute.kernel("gemm", function(tma_a, cA, tma_b, cB, C)
       cute.copy(tma_b, tBgB(_, k % TILES), tBsB(_, write.index), full)
       write:advance()
     end
+    pipe:producer_tail(write)
   end)
   cute.when(pipe.is_leader_cta & warp:eq(1) & arch.elect_one(), function()
     local read, part = pipe:make_consumer_state(), acc:make_producer_state()

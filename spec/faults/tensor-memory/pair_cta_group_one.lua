@@ -1,7 +1,7 @@
 -- TMA signals the mbarrier of each block, but the leader waits for all bytes.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
--- expect: spec/faults/tensor-memory/pair_cta_group_one.lua:119 in main chunk
--- expect: pair_cta_group_one.lua:79: no warp can go on: 1 warp waits (warp 1)
+-- expect: spec/faults/tensor-memory/pair_cta_group_one.lua:120 in main chunk
+-- expect: pair_cta_group_one.lua:80: no warp can go on: 1 warp waits (warp 1)
 --   at mbarrier 'pipe_full'[0] for the end of phase 0 (parity 0), which lacks
 --   10240 bytes [deadlock]
 -- expect: coordinate 0 of 2:1
@@ -69,6 +69,7 @@ local gemm = cute.kernel("gemm", function(tma_a, cA, tma_b, cB, C)
       cute.copy(tma_b, tBgB(_, k % TILES), tBsB(_, write.index), full)
       write:advance()
     end
+    pipe:producer_tail(write)
   end)
   cute.when(pipe.is_leader_cta & warp:eq(1) & arch.elect_one(), function()
     local read, part = pipe:make_consumer_state(), acc:make_producer_state()

@@ -1,7 +1,7 @@
 -- The leader expects the bytes of its own part only.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
--- expect: spec/faults/tensor-memory/pair_half_of_bytes.lua:121 in main chunk
--- expect: pair_half_of_bytes.lua:84: read of shared memory while a bulk copy
+-- expect: spec/faults/tensor-memory/pair_half_of_bytes.lua:122 in main chunk
+-- expect: pair_half_of_bytes.lua:85: read of shared memory while a bulk copy
 --   to it is in flight (mbarrier 'pipe_full'[0] ended phase 0 with 10240 of
 --   20480 bytes): element 0 of shared tensor 'sB' [async-in-flight]
 -- expect: coordinate ((0,0),0,0,0) of Sw<2,3,3> o 0 o
@@ -72,6 +72,7 @@ local gemm = cute.kernel("gemm", function(tma_a, cA, tma_b, cB, C)
       cute.copy(tma_b, tBgB(_, k % TILES), tBsB(_, write.index), full)
       write:advance()
     end
+    pipe:producer_tail(write)
   end)
   cute.when(pipe.is_leader_cta & warp:eq(1) & arch.elect_one(), function()
     local read, part = pipe:make_consumer_state(), acc:make_producer_state()

@@ -1,11 +1,11 @@
 -- The second product overwrites sums that both blocks still load.
 -- expect: cutelua: simulator: kernel gemm: 2 faults [kernel-fault]
--- expect: spec/faults/tensor-memory/pair_no_acquire.lua:124 in main chunk
--- expect: pair_no_acquire.lua:87: write after the read of column 0 of tensor
+-- expect: spec/faults/tensor-memory/pair_no_acquire.lua:125 in main chunk
+-- expect: pair_no_acquire.lua:88: write after the read of column 0 of tensor
 --   memory by a load, with no barrier in between [tensor-memory]
--- expect: first access: pair_no_acquire.lua:106
+-- expect: first access: pair_no_acquire.lua:107
 -- expect: synchronize between the two accesses, at a barrier or an mbarrier
--- expect: pair_no_acquire.lua:92: mbarrier 'acc_full'[0] counts 1 arrival a
+-- expect: pair_no_acquire.lua:93: mbarrier 'acc_full'[0] counts 1 arrival a
 --   phase; nothing orders this one after the end of phase 0: that phase may
 --   count it instead of another arrival [mbarrier]
 -- expect: coordinate 0 of 1:0
@@ -75,6 +75,7 @@ local gemm = cute.kernel("gemm", function(tma_a, cA, tma_b, cB, C)
       cute.copy(tma_b, tBgB(_, k % TILES), tBsB(_, write.index), full)
       write:advance()
     end
+    pipe:producer_tail(write)
   end)
   cute.when(pipe.is_leader_cta & warp:eq(1) & arch.elect_one(), function()
     local read, part = pipe:make_consumer_state(), acc:make_producer_state()

@@ -1,7 +1,7 @@
 -- The MMA does not wait for the bytes of both blocks.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
--- expect: spec/faults/tensor-memory/pair_no_wait_full.lua:118 in main chunk
--- expect: pair_no_wait_full.lua:81: read of shared memory while a bulk copy to
+-- expect: spec/faults/tensor-memory/pair_no_wait_full.lua:119 in main chunk
+-- expect: pair_no_wait_full.lua:82: read of shared memory while a bulk copy to
 --   it is in flight (wait missing: mbarrier 'pipe_full'[0]): element 0 of
 --   shared tensor 'sA' [async-in-flight]
 -- expect: coordinate ((0,0),0,0,0) of Sw<2,3,3> o 0 o
@@ -69,6 +69,7 @@ local gemm = cute.kernel("gemm", function(tma_a, cA, tma_b, cB, C)
       cute.copy(tma_b, tBgB(_, k % TILES), tBsB(_, write.index), full)
       write:advance()
     end
+    pipe:producer_tail(write)
   end)
   cute.when(pipe.is_leader_cta & warp:eq(1) & arch.elect_one(), function()
     local read, part = pipe:make_consumer_state(), acc:make_producer_state()

@@ -1,7 +1,7 @@
 -- The accumulators are reused when one block has loaded its own.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
--- expect: spec/faults/tensor-memory/pair_one_epilogue.lua:122 in main chunk
--- expect: pair_one_epilogue.lua:108: mbarrier 'acc_empty'[0] counts 4 arrivals
+-- expect: spec/faults/tensor-memory/pair_one_epilogue.lua:123 in main chunk
+-- expect: pair_one_epilogue.lua:109: mbarrier 'acc_empty'[0] counts 4 arrivals
 --   a phase; nothing orders this one after the end of phase 0: that phase may
 --   count it instead of another arrival [mbarrier]
 -- expect: coordinate 0 of 1:0
@@ -73,6 +73,7 @@ local gemm = cute.kernel("gemm", function(tma_a, cA, tma_b, cB, C)
       cute.copy(tma_b, tBgB(_, k % TILES), tBsB(_, write.index), full)
       write:advance()
     end
+    pipe:producer_tail(write)
   end)
   cute.when(pipe.is_leader_cta & warp:eq(1) & arch.elect_one(), function()
     local read, part = pipe:make_consumer_state(), acc:make_producer_state()

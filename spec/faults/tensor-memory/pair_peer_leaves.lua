@@ -1,17 +1,20 @@
 -- The odd block does not wait for the MMA that uses its memory.
--- expect: cutelua: simulator: kernel gemm: 3 faults [kernel-fault]
--- expect: spec/faults/tensor-memory/pair_peer_leaves.lua:88 in main chunk
--- expect: pair_peer_leaves.lua:74: column 0 of tensor memory is read, but
+-- expect: cutelua: simulator: kernel gemm: 4 faults [kernel-fault]
+-- expect: spec/faults/tensor-memory/pair_peer_leaves.lua:91 in main chunk
+-- expect: pair_peer_leaves.lua:77: column 0 of tensor memory is read, but
 --   nothing wrote it [tensor-memory]
--- expect: allocated: pair_peer_leaves.lua:35
+-- expect: allocated: pair_peer_leaves.lua:38
 -- expect: wait at the mbarrier of the commit before the load, and load only
 --   columns that an MMA or a store writes
--- expect: pair_peer_leaves.lua:61: write after the read of column 0 of tensor
+-- expect: pair_peer_leaves.lua:64: write after the read of column 0 of tensor
 --   memory by a load, with no barrier in between [tensor-memory], first access:
---   pair_peer_leaves.lua:74
--- expect: pair_peer_leaves.lua:74: read after the write of column 0 of tensor
+--   pair_peer_leaves.lua:77
+-- expect: pair_peer_leaves.lua:77: read after the write of column 0 of tensor
 --   memory by a tcgen05.mma, whose completion was not waited for
---   [tensor-memory], first access: pair_peer_leaves.lua:61
+--   [tensor-memory], first access: pair_peer_leaves.lua:64
+-- expect: pair_peer_leaves.lua:65: block (1,0,0) may exit before a commit
+--   arrives at its mbarrier: none of its threads waits for the arrival
+--   [exited-block]
 local cute = require "cute"
 local arch, tcgen05, _ = cute.arch, cute.nvgpu.tcgen05, cute._
 local sm100, PAIR = cute.utils.blackwell_helpers, tcgen05.CtaGroup.TWO

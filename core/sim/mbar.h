@@ -34,7 +34,8 @@ struct SimMbar {
   uint32_t shared;
   // The last completion by an agent or arrival from another CTA. landed: the
   // mbarrier's epoch. land: the instruction. lander, lane: the thread's warp
-  // and lane. left: the warp's epoch. moved: whether an agent copied or arrived.
+  // and lane. left: the warp's epoch. moved: whether an agent copied or
+  // arrived.
   uint32_t landed;
   const SimIns *land;
   int lander, lane;

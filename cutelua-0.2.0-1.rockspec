@@ -90,6 +90,8 @@ build = {
         "kernels/block_mask.lua",
       ["kernels.block_mask_rows"] =
         "kernels/block_mask_rows.lua",
+      ["kernels.block_scaled"] =
+        "kernels/block_scaled.lua",
       ["kernels.conv2d"] =
         "kernels/conv2d.lua",
       ["kernels.conv2d_sm90"] =
@@ -370,6 +372,8 @@ build = {
         "lua/cute/ops/capture.lua",
       ["cute.ops.choose"] =
         "lua/cute/ops/choose.lua",
+      ["cute.ops.convert"] =
+        "lua/cute/ops/convert.lua",
       ["cute.ops.cublas"] =
         "lua/cute/ops/cublas.lua",
       ["cute.ops.determinism"] =

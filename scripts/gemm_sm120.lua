@@ -9,6 +9,7 @@
 -- bytes, in which 16 bytes hold the scales of rows r, r + 32, r + 64, r + 96.
 -- A layout says so, and the kernel reads them like any other tensor.
 --   cutelua scripts/gemm_sm120.lua --help
+local block_scaled = require "kernels.block_scaled"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
 local tiles = require "cute.tiles"
@@ -27,12 +28,9 @@ local g2s = cute.make_tiled_copy(
   cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.e4m3, 32),
   cute.make_layout {128, 1}, cute.make_layout {1, 4})
 
--- Returns the layout of the scales of `rows` rows of k elements, both rounded
--- up to whole blocks of 128 rows and 64 elements: (rows,k/16).
+-- Returns the layout of the scales of `rows` rows of k elements: (rows,k/16).
 local function scale_layout(rows, k)
-  local down, along = tiles.count(rows, 128), tiles.count(k, 4 * VS)
-  return cute.make_layout({{32, 4, down}, {4, along}},
-                          {{16, 4, 512 * along}, {1, 512}})
+  return block_scaled.layout(rows, tiles.count(k, VS))
 end
 
 -- Returns this thread's scales of an operand for the tiles in row `at`: load

@@ -742,10 +742,7 @@ function ops.move(dst, src, stream)
   return true
 end
 
---- Converts x to another type.
----@param x any
----@param dtype any
----@param o? table
+--- Converts x to another type (cute.ops.convert has formats, too).
 function ops.convert(x, dtype, o)
   return start("ops.convert", nil, tensor_op.with(o, {dtype = dtype}), {x}, {
     names = {"x"}})

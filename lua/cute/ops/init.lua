@@ -15,8 +15,9 @@ return sign.parts({}, "cute.ops", "ops.", {
   ["cute.ops.elementwise"] = [[
     elementwise(f: function, values...)
     copy(src: tensor, dst?: tensor|table, options?: table)
-    convert(x: tensor, dtype: dtype|string, options?: table)
     transpose(x: tensor, perm?: table, options?: table)]],
+  ["cute.ops.convert"] = [[
+    convert(x: tensor, dtype, options?: table)]],
   ["cute.ops.reduce"] = [[reduce(x: tensor, op: string, options?: table)]],
   ["cute.ops.norms"] = [[
     rmsnorm(X: tensor, W?: tensor|table, options?: table)

@@ -212,7 +212,7 @@ local function prepare(call, names, spec, idle)
   for i, name in ipairs(names) do
     local t = call.operands[i]
     if t ~= nil then
-      tensor_op.check(call.raise, name, t)
+      tensor_op.check(call.raise, name, t, spec.narrow)
       if cute.size(t) > 0 then
         local anew
         local flat = (" " .. (spec.flat or "") .. " "):find(" " .. name .. " ",
@@ -228,7 +228,7 @@ local function prepare(call, names, spec, idle)
 end
 
 -- Checks the tensors that a call gives for the results.
-local function check_outputs(call, plan, apart)
+local function check_outputs(call, plan, spec)
   for i in pairs(call.out) do
     if i > #plan.results then
       call:fail("out %d is given, but there %s", i, #plan.results == 1
@@ -238,14 +238,14 @@ local function check_outputs(call, plan, apart)
   for i, r in ipairs(plan.results) do
     local t, name = call.out[i], i == 1 and "out" or "out " .. i
     if t then
-      tensor_op.check(call.raise, name, t)
+      tensor_op.check(call.raise, name, t, spec.narrow)
       if not modes.has(t.layout, r.shape) then
         call:fail("%s is %s, but the result has extents (%s)", name, t.layout,
                   table.concat(r.shape, ","))
       elseif t.element_type ~= r.dtype then
         call:fail("%s has elements of type %s, but the result has %s", name,
                   t.element_type, r.dtype)
-      elseif cute.size(t) > 0 and not apart(t) then
+      elseif cute.size(t) > 0 and not (spec.apart or rowwise.apart)(t) then
         call:fail("%s is %s; contiguous, evenly spaced rows that do not "
           .. "overlap are needed", name, t.layout)
       end
@@ -334,6 +334,7 @@ end
 --   matrix of contiguous rows when absent); others are copied.
 -- apart(t): reports whether a kernel accepts the layout of a result (equally
 --   spaced rows when absent).
+-- narrow: whether elements may have less than 8 bits.
 -- options: types of further options, by name.
 -- traced(o, list): returns the function that kernels trace, or nil, from the
 --   options and the operands, which are not checked yet;
@@ -405,7 +406,7 @@ function rowwise.operation(what, spec)
 
   local function planned(call)
     local plan = spec.plan(call)
-    check_outputs(call, plan, spec.apart or rowwise.apart)
+    check_outputs(call, plan, spec)
     if spec.dependent ~= false then depend(plan) end
     return plan
   end

@@ -59,12 +59,13 @@ function tensor_op.is_options(x)
 end
 
 --- Raises an error unless t is a tensor that these operations accept.
-function tensor_op.check(fail, name, t)
+---@param narrow? boolean whether elements may have less than 8 bits
+function tensor_op.check(fail, name, t, narrow)
   if core.typename(t) ~= "tensor" or t.memspace == "coord" then
     fail("%s is %s; a tensor is needed", name, core.show(t))
   elseif t.layout.is_composed then
     fail("%s is %s; a layout of strides is needed", name, tostring(t.layout))
-  elseif t.element_type.bits < 8 then
+  elseif t.element_type.bits < 8 and not narrow then
     fail("%s has elements of type %s; elements of 8 bits or more are "
       .. "needed", name,
          tostring(t.element_type))

@@ -104,6 +104,8 @@ build = {
         "kernels/embedding.lua",
       ["kernels.flash"] =
         "kernels/flash.lua",
+      ["kernels.gemm_block_scaled"] =
+        "kernels/gemm_block_scaled.lua",
       ["kernels.gemm_dot"] =
         "kernels/gemm_dot.lua",
       ["kernels.gemm_dot.model"] =
@@ -528,6 +530,8 @@ build = {
         "lua/cutelua/bench/reference.lua",
       ["cutelua.bench.replay"] =
         "lua/cutelua/bench/replay.lua",
+      ["cutelua.bench.scaledlesson"] =
+        "lua/cutelua/bench/scaledlesson.lua",
       ["cutelua.bench.testing"] =
         "lua/cutelua/bench/testing.lua",
       ["cutelua.bench.weights"] =

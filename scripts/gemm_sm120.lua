@@ -12,6 +12,7 @@
 local block_scaled = require "kernels.block_scaled"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
+local scaledlesson = require "cutelua.bench.scaledlesson"
 local tiles = require "cute.tiles"
 local _ = cute._
 
@@ -106,49 +107,15 @@ local function arranged(rows, k)
   end
 end
 
-harness.run(arg, {
+harness.run(arg, scaledlesson.lesson {
   about = "C = A B^T of NVFP4 in bf16 (sm_120).",
-  dims = {{"m", "rows of A and C"}, {"n", "rows of B, columns of C"},
-          {"k", "columns of A and B, an even number"}},
-  arch = "sm_120a", tile = {BM, BN, BK}, dtypes = {"bf16", "f32"},
-  sim = {{128, 256, 384}}, gpu = {{4096, 4096, 4096}},
-  operands = function(p)
-    if p.k % 2 > 0 then
-      error(("--k %d: rows of 4-bit numbers have an even length")
-        :format(p.k), 0)
-    end
-    return {{"a", {p.m, p.k}, dtype = "e2m1"},
-      {"sfa", {cute.size(scale_layout(p.m, p.k))}, dtype = "e4m3",
-       fill = {1, 9}},
-      {"b", {p.n, p.k}, dtype = "e2m1"},
-      {"sfb", {cute.size(scale_layout(p.n, p.k))}, dtype = "e4m3",
-       fill = {1, 9}},
-      {"c", {p.m, p.n}, out = true}}
-  end,
+  arch = "sm_120a", tile = {BM, BN, BK}, dtype = "e2m1", sf = "e4m3", vs = VS,
+  step = 2, scale_layout = scale_layout,
   make = function(p)
     return {kernel = gemm, block = mma:size(),
             grid = tiles.count(p.m, BM) * tiles.count(p.n, BN),
             args = {"a", {"sfa", arranged(p.m, p.k)}, "b",
                     {"sfb", arranged(p.n, p.k)}, "c"}}
-  end,
-  flops = function(p) return 2.0 * p.m * p.n * p.k end,
-  pieces = function(p) return p.m end,
-  look = 1 << 12,
-  reference = function(p, row)
-    local A, B = scale_layout(p.m, p.k), scale_layout(p.n, p.k)
-    local c = {}
-    for col = 0, p.n - 1 do
-      local sum = 0
-      for i = 0, tiles.count(p.k, VS) - 1 do
-        local part = 0
-        for k = i * VS, math.min(i * VS + VS, p.k) - 1 do
-          part = part + p.a[row * p.k + k] * p.b[col * p.k + k]
-        end
-        sum = sum + part * p.sfa[A(row, i)] * p.sfb[B(col, i)]
-      end
-      c[col + 1] = sum
-    end
-    return {c = c}
   end,
 })
 -- SPDX-License-Identifier: MIT

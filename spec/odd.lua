@@ -19,12 +19,13 @@ odd.SCRIPTS = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
   "gemm_hopper", "softmax", "softmax_backward", "layernorm", "rmsnorm",
   "rmsnorm_backward", "argmax", "topk", "scan", "reduce", "histogram",
   "elementwise", "gemm_splitk", "gemm_grouped", "gemm_epilogue", "rope",
-  "gemm_sm120", "gemm_tcgen05", "gemm_clc", "gemm_2cta",
+  "gemm_sm120", "gemm_tcgen05", "gemm_clc", "gemm_2cta", "gemm_mxf8",
+  "gemm_nvf4",
   "attention", "attention_decode", "selective_scan", "conv2d"}
 
 -- The architectures for which the reader of PTX reads what NVRTC makes of a
 -- script, if these are not sm_80 and sm_90a. It reads no mma with block scales.
-odd.ARCHS = {gemm_sm120 = {}}
+odd.ARCHS = {gemm_sm120 = {}, gemm_mxf8 = {}, gemm_nvf4 = {}}
 
 local EDGES = {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129}
 
@@ -76,6 +77,9 @@ end
 -- their size).
 local KEPT = {attention = 3, attention_decode = 3}
 
+-- The number of which the last extent is a multiple.
+local STEP = {gemm_mxf8 = 32, gemm_nvf4 = 32}
+
 -- Returns random extents for a lesson. The last `kept` extents are not changed.
 local function others(size, most, kept)
   local out = {}
@@ -89,6 +93,7 @@ end
 local function rows(spec, seed, script, device)
   local size = others(spec.sim[1], #spec.sim[1] > 3 and 48 or 1500,
                       KEPT[script] or 0)
+  size[#size] = core.round_up(size[#size], STEP[script] or 1)
   local dtype = spec.dtypes[seed % #spec.dtypes + 1]
   local ok, right, reports, wrong = pcall(function()
     local p = harness.problem(spec, size, {dtype = dtype})

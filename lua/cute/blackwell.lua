@@ -253,12 +253,15 @@ local function chunk(sf_vec_size)
 end
 
 --- Returns the layout of the scale factors of an operand in global memory:
--- ((32,4),rows), ((elements,4),blocks), batch.
+-- ((32,4),rows), ((elements,4),blocks), batch. Rows and blocks are rounded up
+-- to whole chunks.
 ---@param shape table (M or N, K, L) of the operand
 ---@param sf_vec_size integer elements that share a scale factor
 ---@return cute.Layout
 function blackwell.tile_atom_to_shape_SF(shape, sf_vec_size)
-  return core.tile_to_shape(chunk(sf_vec_size), shape, {2, 1, 3})
+  local whole = {core.round_up(shape[1], 128),
+                 core.round_up(shape[2], 4 * sf_vec_size), shape[3]}
+  return core.tile_to_shape(chunk(sf_vec_size), whole, {2, 1, 3})
 end
 
 -- Returns the layout of the scale factors of a tile of `rows` rows, which

@@ -1,20 +1,23 @@
 -- Tests the scripts for Blackwell's tensor memory: their results on the
 -- simulator against sums in doubles, and their kernels by NVRTC, without
 -- spills, for each chip with tcgen05. spec/odd.lua runs them at odd sizes.
+local harness = require "cutelua.bench.harness"
+local lib = require "cutelua.bench.lessonlib"
 local support = require "spec.support"
 
 local CHIPS = {"sm_100a", "sm_103a", "sm_110a"}
 
 describe("the script for Blackwell", function()
-  for _, name in ipairs {"gemm_tcgen05", "gemm_clc", "gemm_2cta"} do
+  for _, name in ipairs {"gemm_tcgen05", "gemm_clc", "gemm_2cta", "gemm_mxf8",
+                         "gemm_nvf4"} do
     local script = ("scripts/%s.lua"):format(name)
 
     it(name .. " is right and needs no registers in memory", function()
       local out, err, code = support.run {script, "--m", "200", "--n", "264",
-        "--k", "136", "--device", "sim", "--seed", "7"}
+        "--k", "160", "--device", "sim", "--seed", "7"}
       assert.equal("", err)
       assert.equal(0, code)
-      assert.matches("device +simulator %(sm_100a%)", out)
+      assert.matches("simulator %(sm_100a%)", out)
       assert.matches("verified .-: ok", out)
       assert.matches("nothing to report", out)
       if not out:find "registers" then
@@ -39,6 +42,30 @@ describe("the script for Blackwell", function()
       support.remove(folder)
     end)
   end
+
+  -- Sizes that are no multiples of the tile, and K that ends within a chunk of
+  -- scale factors
+  for _, name in ipairs {"gemm_mxf8", "gemm_nvf4"} do
+    it(name .. " is right at 15 odd sizes #long", function()
+      local spec = assert(lib.script_spec(("scripts/%s.lua"):format(name),
+                                          "cutelua.bench.harness", "run"))
+      math.randomseed(11)
+      for i = 1, 15 do
+        local size = {math.random(300), math.random(300), 32 * math.random(20)}
+        local p = harness.problem(spec, size, {dtype = spec.dtypes[i % 2 + 1]})
+        local right, reports, wrong = harness.try(p, "sim:sm_100a", {seed = i})
+        assert.is_true(right, table.concat(size, "x") .. ": "
+          .. (wrong or tostring(reports[1])))
+      end
+    end)
+  end
+
+  it("rejects a K that is no multiple of 32", function()
+    local _, err, code = support.run {"scripts/gemm_nvf4.lua", "--k", "40",
+                                      "--device", "sim"}
+    assert.equal(1, code)
+    assert.matches("%-%-k 40: k is a multiple of 32", err)
+  end)
 
   it("is rejected for a GPU without tensor memory", function()
     local _, err, code = support.run {"scripts/gemm_clc.lua", "--emit", "cu",

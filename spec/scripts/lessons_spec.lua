@@ -33,6 +33,8 @@ local LESSONS = {
   {"gemm_grouped", {{3, 70, 33, 40}, "f16"}},
   {"gemm_epilogue", {{65, 33, 40}, "f16"}},
   {"gemm_sm120", {{17, 33, 160}, "f32"}, {{129, 3, 26}, "bf16"}},
+  {"gemm_mxf8", {{17, 33, 160}, "f32"}, {{129, 3, 32}, "bf16"}},
+  {"gemm_nvf4", {{17, 33, 160}, "f32"}, {{129, 3, 32}, "bf16"}},
 }
 
 local function spec_of(name)

@@ -1,0 +1,234 @@
+--- A GEMM with block scales for Blackwell: C = A B^T, where 16 or 32 numbers
+-- of a row of A or B share a scale factor (sm_100a and its family).
+--
+--     local gemm = gemm_block_scaled {op = tcgen05.MmaMXF4Op {128, 128, 64},
+--                                     dtype = cute.e2m1, sf = cute.ue8m0}
+--     gemm.kernel(table.unpack(gemm.arguments(m, n, k, A, SFA, B, SFB, C)))
+--       :launch {grid = gemm.grid(m, n), block = 128}
+--
+-- A (m,k), B (n,k) and C (m,n) are row-major, with rows of a multiple of 16
+-- bytes in A and B. SFA and SFB have the layout gemm.scale_layout(rows, k),
+-- which cuBLAS expects, too: 128 rows with the factors of 4 blocks are 512
+-- bytes, in which 16 bytes hold the factors of rows r, r + 32, r + 64, r + 96.
+--
+-- Roles of the four warps:
+--   warp 0   one thread requests tiles and their scale factors by TMA
+--   warp 1   one thread copies scale factors to tensor memory and multiplies
+--   warp 2   allocates tensor memory, and frees it
+-- tcgen05.cp copies 512 bytes to 4 columns of each warp's 32 lanes. The tensor
+-- cores execute it before the MMAs that the same thread issues later. Each
+-- stage has its own columns, because PTX does not order it after earlier MMAs.
+--
+-- Options: op, the MMA of 128 rows; dtype and sf, the types of the operands and
+-- of the scale factors; bk (128 bytes), K of a tile; stages (4).
+local cute = require "cute"
+local tiles = require "cute.tiles"
+local cpasync, tcgen05 = cute.nvgpu.cpasync, cute.nvgpu.tcgen05
+local pipeline, arch, utils, _ = cute.pipeline, cute.arch, cute.utils, cute._
+
+local CHUNK = 256  -- 16-bit words of 128 rows x 4 scale factors
+
+-- Copies from shared to tensor memory: returns a function of the stage.
+local function make_s2t(s, t)
+  local op = tcgen05.Cp4x32x128bOp(tcgen05.CtaGroup.ONE)
+  local from, to = cute.filter_zeros(s), cute.filter_zeros(t)
+  local copy = tcgen05.make_s2t_copy(cute.make_copy_atom(op, t.element_type),
+                                     to(_, _, _, 0))
+  local thr = copy:get_slice(0)
+  local rows = tcgen05.get_s2t_smem_desc_tensor(copy,           -- (1,M,K,PIPE)
+    thr:partition_S(tcgen05.append_s2t_broadcast_mode(op, from)))
+  local columns = thr:partition_D(to)                       -- (CP,1,M,K,PIPE)
+  return function(i)
+    cute.copy(copy, rows(_, _, _, _, i), columns(_, _, _, _, i))
+  end
+end
+
+local function make_kernel(o)
+  local mma, stages, sf = cute.make_tiled_mma(o.op), o.stages, o.sf
+  local BM, BN, BK = mma.shape_mnk[1], mma.shape_mnk[2], o.bk
+  local tile, vs = {BM, BN, BK}, mma.sf_vec_size
+  local atom = tcgen05.make_smem_layout_atom("K_SW128", o.dtype)
+  local sFA_layout = utils.make_smem_layout_sfa(mma, tile, vs, stages)
+  local sFB_layout = utils.make_smem_layout_sfb(mma, tile, vs, stages)
+  local t2r = cute.make_copy_atom(tcgen05.Ld32x32bOp(32), cute.f32)
+
+  -- Returns the layout of scale factors in tensor memory, and its columns.
+  local function in_tmem(make, smem_layout)
+    local one = make(mma, tile, vs, smem_layout(_, _, _, 0))
+    local columns = utils.compute_tmem_cols_from_layout(one, sf)
+    return cute.append(one, cute.make_layout(stages, 4 * columns)),
+      stages * columns
+  end
+  local tFA_layout, a_columns = in_tmem(utils.make_tmem_layout_sfa, sFA_layout)
+  local tFB_layout, b_columns = in_tmem(utils.make_tmem_layout_sfb, sFB_layout)
+  local columns = 32
+  while columns < BN + a_columns + b_columns do columns = columns * 2 end
+
+  return cute.kernel("gemm_" .. tostring(o.dtype) .. "_" .. tostring(sf),
+    function(tma_a, cA, tma_fa, cFA, tma_b, cB, tma_fb, cFB, mC)
+    local warp, tid = arch.warp_idx(), arch.thread_idx()
+    local bm, bn = tiles.raster(arch.block_idx(),
+      tiles.count(mC.shape[1], BM), tiles.count(mC.shape[2], BN), 8)
+    local sA = cute.make_smem_tensor(o.dtype,                   -- (BM,BK,PIPE)
+      cute.tile_to_shape(atom, {BM, BK, stages}), 1024)
+    local sB = cute.make_smem_tensor(o.dtype,
+      cute.tile_to_shape(atom, {BN, BK, stages}), 1024)
+    local sFA = cute.make_smem_tensor(sf, sFA_layout, 128)      -- (SF,M,K,PIPE)
+    local sFB = cute.make_smem_tensor(sf, sFB_layout, 128)
+    local One = pipeline.CooperativeGroup(pipeline.Agent.Thread)
+    local pipe = pipeline.PipelineTmaUmma {
+      num_stages = stages, tx_count = tma_a.tx_bytes + tma_fa.tx_bytes
+        + tma_b.tx_bytes + tma_fb.tx_bytes,
+      producer_group = One, consumer_group = One, defer_sync = true}
+    local sums = pipeline.PipelineUmmaAsync {num_stages = 1,
+      producer_group = One, consumer_group = One, defer_sync = true}
+    local address = arch.alloc_smem(cute.i32, 1)
+    cute.when(warp:eq(2), function()
+      arch.alloc_tmem(columns, address)
+      arch.relinquish_tmem_alloc_permit()
+    end)
+    arch.tcgen05_before_thread_sync()
+    pipeline.agent_sync()
+    arch.tcgen05_after_thread_sync()
+    local ptr = arch.retrieve_tmem_ptr(cute.f32, 16, address)
+    local tCtC = cute.make_tensor(ptr,                          -- (MMA,M,N)
+      mma:make_fragment_C(mma:partition_shape_C {BM, BN}).layout)
+
+    cute.when(warp:eq(0) & arch.elect_one(), function()
+      -- Returns a function that loads tile k to a stage: bytes of (row,K), or
+      -- words of (chunk,K chunks,row chunks).
+      local function loader(tma, s, c, shape, at)
+        local from, to = cpasync.tma_partition(tma, 0, cute.make_layout(1),
+          cute.group_modes(s, 0, #shape), cute.group_modes(
+            cute.local_tile(c, shape, at), 0, #shape))
+        return function(k, i, full)
+          cute.copy(tma, to(_, k), from(_, i), full)
+        end
+      end
+      local function operand(tma, s, c, at)
+        s = cute.recast_tensor(s, cute.u8)
+        return loader(tma, s, c, {cute.size(s, 0), cute.size(s, 1)}, {at, _})
+      end
+      local function factors(tma, s, c, rows, at)
+        local shape = {CHUNK, BK // (4 * vs), rows // 128}
+        local words = cute.make_tensor(cute.recast_ptr(s.iterator, nil,
+          cute.u16), cute.make_layout {CHUNK, shape[2], shape[3], stages})
+        return loader(tma, words, c, shape, {0, _, at})
+      end
+      local loads = {operand(tma_a, sA, cA, bm), operand(tma_b, sB, cB, bn),
+                     factors(tma_fa, sFA, cFA, BM, bm),
+                     factors(tma_fb, sFB, cFB, BN, bn)}
+      local write = pipe:make_producer_state()
+      for k_tile in cute.range(tiles.count(cute.size(cFA, 1),
+                                           BK // (4 * vs))) do
+        pipe:producer_acquire(write)
+        local full = {tma_bar_ptr = pipe:producer_get_barrier(write)}
+        for _, load in ipairs(loads) do load(k_tile, write.index, full) end
+        write:advance()
+      end
+    end)
+
+    cute.when(warp:eq(1) & arch.elect_one(), function()
+      local thr = mma:get_slice(0)
+      local tCrA = mma:make_fragment_A(thr:partition_A(sA))     -- (1,M,K,PIPE)
+      local tCrB = mma:make_fragment_B(thr:partition_B(sB))
+      local factors = cute.recast_ptr(ptr + BN, nil, sf)
+      local tFA = cute.make_tensor(factors, tFA_layout)         -- (SF,M,K,PIPE)
+      local tFB = cute.make_tensor(factors + 4 * a_columns, tFB_layout)
+      local copy_a, copy_b = make_s2t(sFA, tFA), make_s2t(sFB, tFB)
+      local read = pipe:make_consumer_state()
+      for k_tile in cute.range(tiles.count(cute.size(cFA, 1),
+                                           BK // (4 * vs))) do
+        local i = read.index
+        pipe:consumer_wait(read)
+        arch.tcgen05_after_thread_sync()
+        copy_a(i)
+        copy_b(i)
+        mma:set(tcgen05.Field.ACCUMULATE, cute.gt(k_tile, 0))
+        cute.gemm(mma, tCtC, {tCrA(_, _, _, i), tFA(_, _, _, i)},
+                  {tCrB(_, _, _, i), tFB(_, _, _, i)}, tCtC)
+        pipe:consumer_release(read)
+        read:advance()
+      end
+      sums:producer_commit(sums:make_producer_state())
+    end)
+    arch.sync_warp()
+
+    sums:consumer_wait(sums:make_consumer_state())
+    arch.tcgen05_after_thread_sync()
+    local tC = tCtC({_, _}, 0, 0)                               -- (BM,BN)
+    local load = tcgen05.make_tmem_copy(t2r, tC)
+    local C = tiles.result(mC, load, {BM, BN}, {bm, bn}, tid)
+    cute.copy(load, load:get_slice(tid):partition_S(tC), C.acc)
+    arch.fence_view_async_tmem_load()
+    C.store()
+    arch.tcgen05_before_thread_sync()
+    arch.sync_threads()
+    arch.tcgen05_after_thread_sync()
+    cute.when(warp:eq(2), function() arch.dealloc_tmem(ptr, columns) end)
+  end)
+end
+
+--- Returns a GEMM with the fields kernel, grid, scale_layout and arguments.
+---@param options table see above
+return function(options)
+  local o = {op = options.op, dtype = options.dtype, sf = options.sf,
+             bk = options.bk or 1024 // options.dtype.bits,
+             stages = options.stages or 4}
+  local mma = cute.make_tiled_mma(o.op)
+  local BM, BN = mma.shape_mnk[1], mma.shape_mnk[2]
+  local vs = mma.sf_vec_size
+  local gemm = {kernel = make_kernel(o), tile = {BM, BN, o.bk}, vs = vs}
+
+  --- Returns the number of blocks for a result of m x n.
+  function gemm.grid(m, n) return tiles.count(m, BM) * tiles.count(n, BN) end
+
+  --- Returns the layout of the scale factors of `rows` rows of k numbers: from
+  -- (row,block) to their place, both rounded up to whole chunks.
+  function gemm.scale_layout(rows, k)
+    return cute.filter_zeros(
+      utils.tile_atom_to_shape_SF({rows, k, 1}, vs)(_, _, 0))
+  end
+
+  local load = cpasync.CopyBulkTensorTileG2SOp()
+  -- Returns the atom and the coordinates of A or B, as bytes.
+  local function operand(rows)
+    return function(X)
+      local atom = tcgen05.make_smem_layout_atom("K_SW128", cute.u8)
+      local bytes = o.bk * o.dtype.bits // 8
+      return cpasync.make_tiled_tma_atom(load, cute.recast_tensor(X, cute.u8),
+        cute.tile_to_shape(atom, {rows, bytes}), {rows, bytes})
+    end
+  end
+  -- Returns those of scale factors, as words (chunk,K chunks,row chunks).
+  local function factors(rows, m, k)
+    return function(F)
+      local words = cute.make_tensor(cute.recast_ptr(F.iterator, nil, cute.u16),
+        cute.make_layout {CHUNK, tiles.count(k, 4 * vs), tiles.count(m, 128)})
+      local tile = {CHUNK, o.bk // (4 * vs), rows // 128}
+      return cpasync.make_tiled_tma_atom(load, words, cute.make_layout(tile),
+                                         tile)
+    end
+  end
+
+  --- Returns the kernel's arguments, given the tensors A, SFA, B, SFB and C of
+  -- m x n x k, or their names: then an argument is a list of the name and a
+  -- function of the tensor.
+  function gemm.arguments(m, n, k, A, SFA, B, SFB, C)
+    local list = {}
+    for i, x in ipairs {{A, operand(BM)}, {SFA, factors(BM, m, k)},
+                        {B, operand(BN)}, {SFB, factors(BN, n, k)}} do
+      local X, make = x[1], x[2]
+      if type(X) == "string" then
+        list[2 * i - 1] = {X, function(t) return (make(t)) end}
+        list[2 * i] = {X, function(t) return select(2, make(t)) end}
+      else
+        list[2 * i - 1], list[2 * i] = make(X)
+      end
+    end
+    list[9] = C
+    return list
+  end
+  return gemm
+end
+-- SPDX-License-Identifier: MIT

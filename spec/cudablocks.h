@@ -17,7 +17,7 @@ enum { MOST_THREADS = 256, STACK = 1 << 16 };
 struct Thread {
   ucontext_t at;
   Index index;
-  // values that the thread gave in its last two exchanges
+  // values that the thread passed in its last two exchanges
   unsigned long long slot[2];
   int exchanges;
   bool done;
@@ -35,7 +35,7 @@ static void pass() {
 static inline void __syncthreads() { pass(); }
 static inline void __syncwarp(unsigned = 0) { pass(); }
 
-// Exchanges a value; returns once every thread of the block has given one.
+// Passes a value. Returns when every thread of the block has passed one.
 template <class T> static void give(T x) {
   Thread *t = &threads[self];
   unsigned long long u = 0;
@@ -98,7 +98,7 @@ static inline unsigned ptx_lanemask_lt() { return (1u << (self & 31)) - 1; }
 
 // ---- memory ----
 
-// Shared-memory addresses start at a number that is no valid index.
+// Addresses of shared memory begin at a number that is no valid index.
 enum { SMEM_AT = 1024 };
 static inline size_t __cvta_generic_to_shared(const void *p) {
   return (size_t)((const unsigned char *)p - host_smem) + SMEM_AT;
@@ -114,7 +114,7 @@ static inline unsigned char *shared(unsigned address, unsigned align) {
   return host_smem + (address - SMEM_AT);
 }
 
-// cp.async copies immediately here, so that there is nothing to commit.
+// cp.async copies at once here, so commits and waits do nothing.
 static inline void ptx_cp_async_commit_group() {}
 static inline void ptx_cp_async_wait_group(int) {}
 static inline void copy_async(unsigned to, const void *from, int n, int own) {
@@ -156,7 +156,7 @@ static void matrices(unsigned **r, int n, unsigned src, bool turned) {
 LDMATRIX(x4_, false)
 LDMATRIX(x4_trans_, true)
 
-// Plain operations are atomic: one thread runs at a time.
+// Plain operations are atomic, because only one thread runs at a time.
 template <class T, class U> static T atomicAdd(T *p, U x) {
   T old = *p;
   *p += (T)x;
@@ -165,7 +165,8 @@ template <class T, class U> static T atomicAdd(T *p, U x) {
 
 // ---- floats ----
 
-// min and max of the hardware: -0 is below 0; a NaN gives the other operand.
+// Returns the minimum as the hardware does: -0 is below 0; a NaN gives the
+// other operand.
 template <class F> static F host_min(F a, F b) {
   if (a == b) return signbit(a) ? a : b;
   return a != a ? b : b != b ? a : a < b ? a : b;
@@ -204,7 +205,7 @@ static double half_value(unsigned short h) {
 }
 static unsigned short bfloat_bits(double x) {
   if (x != x) return 0x7fff;
-  // After the rounding, the conversion is exact or infinite.
+  // After this rounding, the conversion is exact, or gives infinity.
   float f = (float)rounded(x, 7, -126);
   return (unsigned short)(__float_as_uint(f) >> 16);
 }
@@ -248,7 +249,7 @@ static inline float ptx_min_f32(float x, float y) { return fminf(x, y); }
 static inline double ptx_max_f64(double x, double y) { return fmax(x, y); }
 static inline double ptx_min_f64(double x, double y) { return fmin(x, y); }
 
-// Defines shifts whose results for counts above the width are PTX's.
+// Defines shifts that give PTX's results for counts above the width.
 #define SHIFTS(bits, U, S) \
   static inline U ptx_shl_b##bits(U x, unsigned n) { \
     return n < bits ? x << n : 0; \
@@ -262,7 +263,7 @@ static inline double ptx_min_f64(double x, double y) { return fmin(x, y); }
 SHIFTS(32, unsigned, int)
 SHIFTS(64, unsigned long long, long long)
 
-// Prints kernels' output on standard error.
+// Kernels print on standard error.
 #define printf(...) fprintf(stderr, __VA_ARGS__)
 
 // PTX allows an error of 2 ulp, which rounding to bf16 hides.
@@ -328,7 +329,7 @@ QUARTER(e4m3, 3) QUARTER(e5m2, 2)
 
 // ---- launching ----
 
-// Converts an argument: a pointer, or the pointee for a scalar.
+// Converts an argument: p itself for a pointer, else the scalar at p.
 template <class T> static T argument(void *p) {
   if constexpr (std::is_pointer<T>::value) return (T)p;
   else return *(T *)p;
@@ -380,7 +381,7 @@ static void launch(void (*f)(void **), void **args, int grid, int block) {
   }
 }
 
-// Reads `n` bytes into fresh memory; the final contents are printed.
+// Reads `n` bytes into new memory, whose final contents are printed.
 static void *take(size_t n) {
   void *p = aligned_alloc(256, (n + 511) / 256 * 256);
   if (fread(p, 1, n, stdin) != n) exit(1);

@@ -89,7 +89,7 @@ static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
 static inline int __ffs(int x) { return __builtin_ffs(x); }
 
-// Plain operations are atomic: one thread runs at a time.
+// Plain operations are atomic, because only one thread runs at a time.
 static inline unsigned atomicAnd(unsigned *p, unsigned x) {
   unsigned old = *p;
   *p &= x;

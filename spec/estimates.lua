@@ -380,7 +380,7 @@ local function launch_of(r, more)
   return o
 end
 
---- Returns the microseconds that the model estimates for a row.
+--- Returns the model's estimate for a row, in microseconds.
 ---@param r table a row
 ---@param card string
 function estimates.said(r, card)

@@ -137,7 +137,7 @@ function kernels.on_host(text, flags, input)
   if not compiler then return nil end
   local dir <close> = setmetatable({path = support.folder()}, {
     __close = function(d) support.remove(d.path) end})
-  -- Replace the prelude's only inline PTX, an fma, by plain C.
+  -- Replaces the only inline PTX of the prelude, an fma, by plain C.
   support.write(dir.path .. "/k.cu",
     (text:gsub('asm%("fma%.rn%.f32 [^\n]*', "(d) = fmaf(a, b, d)")))
   local words = {compiler, "-O1", "-w", "-ffp-contract=off", "-fwrapv",

@@ -62,7 +62,7 @@ function Number:to(t)
   local class, bits = CLASS[t][1], CLASS[t][2]
   local least = class == "I" and -2.0 ^ (bits - 1) or 0
   local most = class == "I" and 2.0 ^ (bits - 1) or 2.0 ^ bits
-  if v ~= v then  -- A NaN is converted as PTX's cvt does.
+  if v ~= v then  -- PTX's cvt converts NaNs like this.
     local wide = bits == 64 or self.t == "f64" and not (class == "U"
                                                         and bits < 32)
     return new(t, wide and 1 << bits - 1 or 0)

@@ -533,7 +533,7 @@ end
 -- Appends a helper function that is called immediately.
 function STATEMENTS.helper(g, out)
   local loops = g.loops
-  g.loops = 0  -- A return in the helper leaves no loop outside it.
+  g.loops = 0  -- A return in the helper does not leave loops outside of it.
   inside(g, "helpers", function()
     out[#out + 1] = block(g, "cute.func(function()", "end)()", lines(g))
   end)

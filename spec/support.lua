@@ -188,7 +188,7 @@ end
 ---@param opt? {stdin: string?, env: table<string,string>?, cwd: string?}
 function support.exec(words, opt)
   opt = opt or {}
-  -- os.tmpname starts no process; a folder takes two to make and to remove.
+  -- os.tmpname starts no process, but making and removing a folder starts two.
   local input, output, errors = os.tmpname(), os.tmpname(), os.tmpname()
   support.write(input, opt.stdin or "")
   local line = {}

@@ -57,7 +57,7 @@ describe("atomics", function()
       arch.atomic_fmax(out.iterator + 1, y)
       arch.atomic_fmin(out.iterator + 2, y)
       arch.atomic_exch(out.iterator + 3, 5.0)
-      -- adds to a number in a loop of compare-and-swap
+      -- adds to a number in memory by a loop of compare-and-swap
       local p = out.iterator + 4
       local seen = cute.var(arch.load(p, nil, {sem = "relaxed"}))
       local done = cute.var(0)

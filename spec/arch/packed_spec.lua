@@ -209,7 +209,7 @@ local function fused(a, b, c, mode)
   local p = a * b
   if not c then return to_f32(p, 0, mode) end
   local s, err = two_sum(p, c)
-  -- an exact sum of zero is -0 if it is rounded down, or of two -0
+  -- an exact sum of zero is -0 if it is rounded down, or if both terms are -0
   if s == 0 and (p ~= 0 or 1 / p ~= 1 / c) then s = mode == "rm" and -0.0 or 0.0
   end
   return to_f32(s, err, mode)
@@ -268,7 +268,7 @@ describe("pairs of f32", function()
           if ftz then for k = 1, 3 do u[k] = flushed(u[k]) end end
           local x, y, z = number(u[1]), number(u[2]), number(u[3])
           local want = exact(x, y, z, mode)
-          -- The smallest normal number may be a rounded subnormal.
+          -- The smallest normal number may be a subnormal that was rounded up.
           local open = ftz and want & 0x7fffffff == 0x800000
           if ftz then want = flushed(want) end
           if want ~= word and not open then

@@ -149,7 +149,7 @@ describe("a buffer", function()
     local c = core.buffer("i16", 4):fill(-1)
     c:copy(b, 1, 3, 2)
     assert.same({-1, 3, 4, -1}, {c[0], c[1], c[2], c[3]})
-    b:copy(b, 0, 2, 4)  -- copies within one buffer
+    b:copy(b, 0, 2, 4)  -- source and destination overlap in one buffer
     assert.same({2, 3, 4, 5, 4, 5}, {b[0], b[1], b[2], b[3], b[4], b[5]})
     assert.equal(string.pack("<ff", 3, 4), b:bytes(1, 2))
     b:set_bytes(string.pack("<f", 9), 5)

@@ -16,8 +16,9 @@ typedef struct Block {
   DLManagedTensorVersioned m;
   int64_t shape, stride;
   int owners;
-  struct Block *next;                 // the next block that is free
-  DLManagedTensorVersioned *foreign;  // owner of the memory, or NULL
+  struct Block *next;                 // next free block, if this one is free
+  // tensor of another library that owns the memory, or NULL
+  DLManagedTensorVersioned *foreign;
 } Block;
 
 enum { BYTES = 4096 };
@@ -101,7 +102,7 @@ static struct {
 } interface = {{DLPACK_MAJOR, DLPACK_MINOR}, NULL, allocate, from_object,
                to_object, view, stream};
 
-// Returns the interface. c: the class of tensors.
+// Returns the exchange interface for tensors of class c.
 void *bench_interface(PyObject *c) {
   class = c;
   return &interface;

@@ -39,7 +39,8 @@ static lua_Integer field(lua_State *L, const char *k, lua_Integer otherwise) {
   return n;
 }
 
-// Reads the list k into `to`, and returns its length; -1: there is none.
+// Reads field k of the table, a list, into `to`. Returns its length; -1 without
+// the field.
 static int list(lua_State *L, const char *k, int64_t *to) {
   int n = -1;
   if (lua_getfield(L, 1, k) == LUA_TTABLE) {

@@ -175,7 +175,7 @@ local function text(f, args)
   return ("%s(%s)"):format(f.name, table.concat(list, ", "))
 end
 
--- Counts the arguments up to the last that is not nil.
+-- Returns the index of the last argument that is not nil.
 local function given(args)
   local n = args.n
   while n > 0 and args[n] == nil do n = n - 1 end

@@ -154,7 +154,7 @@ end, 4, 4, {1200, 4}, function(m) return {f32(m)} end, function(m, D, x)
   for i = 0, m - 1 do near(D(i), x(i) + 1, "line") end
 end)
 
--- A range of sizes is preferred to the kernel for any size that follows it.
+-- A call prefers a variant for a range of sizes to the later one for any size.
 local wide = bf16(512, 256)
 for _, sizes in ipairs {{256, 512, 256}, {1, "any"}} do
   cute.bundle.add("mixed", ops.gemm, {sizes = sizes, results = {"D"},

@@ -121,7 +121,7 @@ describe("a bundle", function()
       else
         local rows, pitch = rest:match "^(%x+) (%x+) "
         assert.equal(tonumber(grid), tonumber(rows, 16))
-        -- The stride of a single row has no effect.
+        -- The stride of the only row has no effect.
         assert.equal(tonumber(grid) == 1 and 0 or 32 + 4 * tonumber(grid),
                      tonumber(pitch, 16))
       end
@@ -244,8 +244,8 @@ describe("a bundle of ranges of sizes", function()
     local out, err, code = made.bundle("-o " .. folder, "--test",
                                        "spec/bundle/sizes.lua")
     assert(code == 0 and err == "", err)
-    -- All sizes of `rows` share a kernel. `hopper` has one for each number of
-    -- boxes.
+    -- All sizes of `rows` share a kernel; `hopper` has a kernel for each number
+    -- of boxes.
     assert.truthy(out:find("3 functions, 5 specialisations", 1, true), out)
   end)
   teardown(function() support.remove(folder) end)
@@ -513,8 +513,8 @@ describe("a bundle in a program", function()
                                                    FAKE_COUNT = "1"})
     assert.equal("8 threads, 0 failed\n", out)
     assert.equal(0, code)
-    -- An axpy of no elements launches nothing: 4 of 1000 in each thread. Each
-    -- kernel is loaded once.
+    -- An axpy of no elements launches nothing; each thread makes 4 such calls
+    -- of 1000. Each kernel is loaded once.
     assert.equal("loads 2, unloads 0, launches 15968\n", err)
   end)
 

@@ -52,7 +52,8 @@ enum { MOST = 64 };
 typedef struct Kernel {
   char name[64];
   int n, size[MOST];
-  void *base;  // the same function of the base driver, which this one calls
+  // function of the same name in the base driver, which this one calls
+  void *base;
   int module, smem;
 } Kernel;
 
@@ -228,7 +229,7 @@ static unsigned long long newest;
 static int modules;
 static _Thread_local Context *current;
 
-// Counts of calls that specs print.
+// Counts that the program prints for specs.
 static int loads, unloads, launched;
 
 static int is_context(const void *c) {
@@ -340,7 +341,7 @@ CUresult cuMemcpyDtoH_v2(void *d, CUdeviceptr s, size_t n) {
   memcpy(d, (void *)(uintptr_t)s, n);
   return 0;
 }
-// Memory whose number of bytes is odd belongs to GPU 1, other memory to GPU 0.
+// Memory with an odd number of bytes belongs to GPU 1, other memory to GPU 0.
 CUresult cuPointerGetAttribute(void *out, int a, CUdeviceptr p) {
   pthread_mutex_lock(&lock);
   const Memory *m = memory_of(p);

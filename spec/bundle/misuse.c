@@ -160,7 +160,7 @@ static char *allocate(size_t n) {
   return (char *)(uintptr_t)at;
 }
 
-// Passes tensors in memory that is not the GPU's, or not completely.
+// Passes tensors that are outside of the GPU's memory, or only partly inside.
 static void careful(void) {
   unit_tensor x = unit_vector(memory, UNIT_F32, 1000), y = x;
   char *own = allocate(8192), *other = allocate(8193);

@@ -7,7 +7,8 @@ local ops = cute.ops
 local gpu = arg[1] == "gpu"
 local kept = {}
 
--- Returns arguments with their tensors on the GPU, which stay alive.
+-- Returns a copy of v with its tensors on the GPU, and keeps these tensors
+-- alive.
 local function there(v)
   if core.typename(v) == "tensor" then
     kept[#kept + 1] = v:to "gpu"
@@ -60,7 +61,7 @@ add("embedding", ops.embedding, {cute.zeros({16}, cute.i32), bf16(100, 64)})
 add("grouped", ops.grouped_gemm, {bf16(256, 64), bf16(2, 128, 64),
   cute.tensor({0, 100, 256}, cute.i32)})
 
--- A convolution, whose image has a tensor map in im2col mode.
+-- A convolution by a tensor map in im2col mode.
 local conv = require "kernels.conv2d_sm90" {padding = 1, stride = 2,
                                             tile = {128, 64, 64}}
 local image, filter = bf16(2, 9, 9, 64), bf16(64, 3, 3, 64)

@@ -49,7 +49,7 @@ end, {sizes = {8, 128, 8}, arguments = function(m)
   return {empty({m, 64}, cute.bf16), B, empty({m, 64}, cute.bf16)}
 end})
 
--- A sum whose workspace depends on the size.
+-- A sum whose workspace depends on the number of elements.
 add("total", function(x, y) cute.ops.reduce(x, "sum", {out = y}) end,
   {sizes = {100000, 101000, 1000}, arguments = function(m)
     return {empty({m}, cute.f32), empty({1}, cute.f32)}

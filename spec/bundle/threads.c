@@ -61,7 +61,7 @@ int main(void) {
   memory = (char *)aligned_alloc(256, 24 << 20);
   if (!memory || retain(&context, 0)) return 2;
   for (int i = 0; i < THREADS; i++) {
-    failed[i] = i;  // the thread's number, which it replaces by its result
+    failed[i] = i;  // the thread's number, which run() replaces by its result
     if (pthread_create(&t[i], NULL, run, &failed[i])) return 2;
   }
   for (int i = 0; i < THREADS; i++) {

@@ -21,7 +21,7 @@ local function there(...)
   return table.unpack(list)
 end
 
--- Adds a function to the bundle, or calls it.
+-- Adds f to the bundle or, with the argument "gpu", calls it.
 local function add(name, f, config)
   if gpu then f(table.unpack(config)) else cute.bundle.add(name, f, config) end
 end

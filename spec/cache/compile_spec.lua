@@ -75,7 +75,7 @@ describe("cutelua compile", function()
         .. "the cache already, 0 failed\n"))
     end
     assert.equal(2, select(2, out:gsub("sum\t0.0\n", "")))
-    -- Again, with the script moved and its lines shifted: nothing is compiled.
+    -- After the script is moved and its lines shifted, nothing is compiled.
     local moved = support.write(dir .. "/moved.lua", "\n\n\n"
       .. support.read(path))
     out, err, status = compile {"--arch=sm_80", "--arch=sm_90a", "--jobs=1",

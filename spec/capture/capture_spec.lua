@@ -6,7 +6,7 @@ local json = require "cutelua.text.json"
 
 local cc = os.getenv "CC" or "cc"
 
--- Adds a times the numbers at %rd1 to those at %rd0.
+-- Computes y = a x + y.
 local AXPY = [[
   ld.param.f32 %f0, [a];
   ld.param.u32 %r0, [n];
@@ -311,7 +311,7 @@ describe("libcutecapture with graphs", function()
     local out, err = record("stream", "axpy", {CUTELUA_CAPTURE = to,
       CUTELUA_CAPTURE_COUNT = "3", CUTELUA_CAPTURE_SKIP = "1",
       CUTELUA_CAPTURE_AFTER = "1", FAKE_SAY = "1"}, 3)
-    -- The last launch of the graph is not observed.
+    -- The capture does not see the graph's last launch.
     assert.equal("graph launched\n", err)
     assert.equal("1 31 60.4\n", out)
     run(to, 3)

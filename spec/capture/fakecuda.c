@@ -19,7 +19,7 @@ typedef struct Memory {
 
 static Memory memory[64];
 static int nmemory;
-static float table[4] = {1, 2, 3, 4};  // the variable `table` of each module
+static float table[4] = {1, 2, 3, 4};  // variable `table` that each module has
 
 CUresult cuInit(unsigned f) { return f ? 1 : 0; }
 CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {

@@ -284,7 +284,7 @@ describe("a GPU", function()
         y[arch.atomic_add(c.iterator, 1)] = arch.thread_idx()
       end)
     end)
-    -- On this fake GPU, any launch would fail.
+    -- Any launch on this fake GPU fails.
     local v = pretend(nil, function()
       return ticket(cute.zeros({1}, cute.i32), cute.zeros({2}, cute.i32))
         :check {grid = 1, block = 64}
@@ -437,7 +437,7 @@ describe("sizes of its own choice", function()
     assert.equal("ok", v.sizes[1].verdict)
     assert.equal("bug", of_size(v, 256, 238).verdict)
     assert.equal("out-of-bounds", of_size(v, 256, 238).of.fault.kind)
-    -- The kernel leaves out all columns from 1 on.
+    -- The kernel omits all columns from 1 on.
     local wrong = of_size(v, 1, 256)
     assert.equal("bug", wrong.verdict)
   end)

@@ -596,7 +596,7 @@ describe("of blocks that do not synchronize", function()
   it("elements written in another schedule are not unwritten", function()
     local v = verdict(draws(), {}, 2, 3, 64)
     assert.equal("ok", v.verdict, tostring(v))
-    -- Each of the 3 blocks has one order besides the first run's
+    -- Each of the 3 blocks has one more order than that of the first run.
     assert.equal(4, v.orders)
     assert.equal(2, v.results)
   end)

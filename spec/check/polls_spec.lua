@@ -266,7 +266,7 @@ local DO = {
     write(s, w, o, 1, true)
     return 0
   end,
-  -- kind of operation: reads two words, one after the other
+  -- reads two words, one after the other
   both = function(s, w, o)
     local at = s.held[w] < 0 and 1 or 2
     local x = read(s, w, {at = at, strong = o.strong})

@@ -102,7 +102,7 @@ describe("the repair search", function()
       assert.is_truthy(n.words:find "cp_async_wait_group%(1%)"
         or n.words:find "sync_threads")
     end
-    list = needs(32)  -- With one tile, kernels/gemm_sm80 refills no stage.
+    list = needs(32)  -- With a single tile, kernels/gemm_sm80 refills no stage.
     assert.same({"needed", "needed", "not needed", "not needed"},
                 {list[1].need, list[2].need, list[3].need, list[4].need})
   end)

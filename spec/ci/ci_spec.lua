@@ -181,8 +181,8 @@ end)
 
 local program
 
--- Runs the command; returns the number of verdicts that were known, and the
--- exit code.
+-- Runs `cutelua ci --cache`. Returns the number of verdicts taken from the
+-- cache, and the exit code.
 local function known(...)
   local out, err, code = support.exec({program, "ci", "--cache", "kept", ...},
                                       {cwd = dir})
@@ -215,7 +215,7 @@ describe("the verdicts that cutelua ci keeps", function()
     assert.same({1, 1}, {known "s.lua"})
     put("m/init.lua", "return 1")
     assert.same({0, 0}, {known "s.lua"})
-    -- A module that require finds first.
+    -- Now require finds another module first.
     put("m.lua", "return 2")
     assert.same({0, 1}, {known "s.lua"})
     support.must {"rm", dir .. "/m.lua"}
@@ -291,7 +291,7 @@ describe("an entry of cutelua ci", function()
     local entry = support.must({"sh", "-c", "ls kept/*.jit"}, {cwd = dir})
     entry = dir .. "/" .. entry:match "[^\n]+"
     local text = support.read(entry)
-    -- An entry of a script with a bug, which would become ok.
+    -- Changes a cached verdict of "ok", without correcting the entry's hash.
     local forged = text:gsub('"status":"ok"', '"status":"no"')
     assert(forged ~= text)
     for _, wrong in ipairs {forged, text:sub(1, -2), text .. " ", "",
@@ -479,7 +479,7 @@ def test_right(): assert m is not None
     end
     assert.equal("bad argument #1 to 'cute.make_layout' (integer or tuple "
       .. "expected, got \"8\")", results[3].message.text:match "^[^\n]*")
-    -- The surgeon's edit mends the kernel.
+    -- The surgeon's edit repairs the kernel.
     local fix = results[1].fixes[1].artifactChanges[1]
     assert.same({"k.lua", "  cute.arch.sync_threads()\n"},
       {fix.artifactLocation.uri,
@@ -492,7 +492,7 @@ def test_right(): assert m is not None
     assert.matches("k.lua:6:7: error: .*1 script: 1 with bugs", told)
     assert.same(#results, #log_of "log.sarif".runs[1].results)
 
-    -- A test that fails without a finding is an error all the same.
+    -- A test that fails without a finding still counts as an error.
     put("test_k.py", "import cutelua\ndef test(): assert False\n")
     assert.equal(1, select(2, pytest("--cutelua-findings", "r.json")))
     told, _, ended = ci("--add", "r.json")
@@ -570,7 +570,7 @@ for line in sys.stdin:
 ]=], matcher}, {stdin = out})
     assert.equal(("k/race.lua %d error race/smem/missing-barrier"):format(
       line_of(RACE, "y%[t%] =")), found:match "^[^\n]+")
-    -- Each input and output of the files of the action exists.
+    -- The action's files have all inputs and outputs that it names.
     for name in action:gmatch "inputs%.(%l+)" do
       assert.truthy(action:find("\n  " .. name .. ":\n", 1, true), name)
     end

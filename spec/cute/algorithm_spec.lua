@@ -149,7 +149,7 @@ describe("gemm", function()
     return t
   end
 
-  -- Every form gives the same result with tensor cores.
+  -- Each form of gemm gives the same result with tensor cores.
   it("of all ranks, with a tensor-core atom", function()
     local A = matrix(32, 32, cute.bf16, function(i, k)
       return (i * 3 + k * 5) % 7 - 3
@@ -207,7 +207,7 @@ describe("gemm", function()
     launch(function(mX, mY, mC)
       local d = cute.make_tensor(mC.iterator,
                                  cute.make_layout({4, 3}, {1, 4}))
-      -- the outer product (M) x (N) => (M,N), all in memory
+      -- outer product (M) x (N) => (M,N), all tensors in memory
       cute.gemm(fma, d, mX, mY, d)
     end, x, y, c)
     for i = 0, 3 do

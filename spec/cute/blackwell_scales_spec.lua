@@ -111,7 +111,8 @@ describe("scale factors of mma.sync on sm_120", function()
   end)
 
   it("give each thread registers for its factors", function()
-    -- {shape, number of factors} of A and B, for the first case of each atom
+    -- shape and number of factors of A, then of B, for the first case of each
+    -- atom
     local want = {nvf4 = {"((16,4),4,2)", 32, "((16,4),(2,4),2)", 64},
                   mxf8 = {"((32,1),4,4)", 16, "((32,1),(2,4),4)", 32}}
     for _, c in ipairs {CASES[1], CASES[5]} do

@@ -237,7 +237,7 @@ describe("sparse operands of tcgen05.mma", function()
       assert.equal(want, tostring(helpers.make_sparse_tmem_layout_e(
         {{128, K[c[1]]}, table.unpack(c[2])}, c[1])))
     end
-    -- tf32: the layout that CuTe C++ prints
+    -- for tf32, the layout that CuTe C++ prints
     assert.equal(
       "(((8,2,8),(8,2)),1,2):(((1048576,8,16777216),(1,8388608)),0,16)",
       tostring(helpers.make_sparse_tmem_layout_e({{128, 16}, 1, 2}, "tf32")))

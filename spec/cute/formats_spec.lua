@@ -77,7 +77,7 @@ describe("safetensors", function()
         assert.equal(t(i), got(i), name)
       end
     end
-    -- The bytes follow from the format alone.
+    -- The expected bytes follow from the format's description.
     local text = support.read(path "v")
     local n = ("<I8"):unpack(text)
     local from = tonumber(text:sub(9, 8 + n)
@@ -248,7 +248,8 @@ open(sys.argv[5], "wb").write(b"#!/bin/sh\n" + open(sys.argv[2], "rb").read())
     says("has no header at byte 7", patched(directory + 42, "\7"))
     says("is cut off", patched(directory + 20, "\0\0\255"))
     says("broken record", patched(directory, "XX"))
-    for _ = 1, 300 do  -- no damage may crash, or change an array silently
+    -- Damaged files must not crash the reader, nor change an array silently.
+    for _ = 1, 300 do
       local at = math.random(#good)
       support.write(path "bad.npz",
                     patched(at, string.char(math.random(0, 255))))
@@ -300,7 +301,7 @@ describe("numbers", function()
         local tiny = middle * 2.0 ^ -40
         assert.equal(high, rounded(t, middle + tiny))
         assert.equal(low, rounded(t, middle - tiny))
-        -- A tie goes to the even code; codes count up with the values.
+        -- A tie goes to the even code. Codes increase with their values.
         assert.equal(i % 2 == 1 and low or high, rounded(t, middle))
       end
     end
@@ -327,7 +328,7 @@ describe("numbers", function()
         assert.truthy(k < 2 and v(k) ~= v(k) or k >= 2 and v(k) == 7 - k)
       end
     end
-    -- Elements of 8 bits are not sorted in a wrong way, but rejected.
+    -- Elements of 8 bits are rejected, not sorted in a wrong order.
     for _, t in ipairs {"e4m3", "e5m2"} do
       local ok, why = pcall(cute.ops.topk, cute.tensor({1, nan}, cute[t]), 1,
                             {device = "sim"})

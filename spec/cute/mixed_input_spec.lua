@@ -200,7 +200,7 @@ describe("the copies of an epilogue", function()
       end
       if load then
         assert.equal("SM100_TMEM_LOAD_" .. load, choose().name)
-        if cute[d].bits ~= 6 then  -- no copy of one element of 6 bits
+        if cute[d].bits ~= 6 then  -- no copy moves single elements of 6 bits
           assert.equal(store, name_of(
             helpers.get_smem_store_op(layout, d, acc, choose())))
         end
@@ -388,7 +388,7 @@ local function converted(major, rows)
     local sums = pool:allocate_tensor(
       mma:make_fragment_C(mma:partition_shape_C {rows, COLUMNS}).layout,
       cute.f32)
-    local function fill(to, flat)   -- to has a mode of one stage
+    local function fill(to, flat)   -- `to` has a mode of one stage
       for first = 0, cute.size(flat) - 1, 128 do
         local i = tid + first
         cute.when(cute.lt(i, cute.size(flat)), function()

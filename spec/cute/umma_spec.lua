@@ -69,7 +69,7 @@ describe("layouts of tensor memory", function()
         end
       end
     end
-    -- One block a step: the steps fill a column before they take the next.
+    -- Blocks fill one column step by step, then the next one.
     l = tmem.scale_factors({{128, {32, 1}}, 1, 4})
     for k = 0, 3 do assert.equal(k, l {{{{0, 0}, 0}, {0, 0}}, 0, k}) end
   end)

@@ -379,7 +379,7 @@ describe("cutelua debug", function()
       assert.truthy(text:find("49152 bytes to come", 1, true))
       assert.truthy(text:find "read: a table with count, index, phase")
       assert.truthy(text:find "read.index = 0 in all lanes")
-      -- After wait_group(0) nothing is in flight.
+      -- After wait_group(0), no MMA is in flight.
       assert.truthy(text:find "acc%(0,0,0%) = %-?%d+%.%d+\n")
     end)
 

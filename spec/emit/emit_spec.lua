@@ -594,7 +594,7 @@ end
 -- Asserts that the text, compiled for the host, produces the same values.
 local function host_agrees(kernel)
   local call, o, g, i, f = run_sim(kernel)
-  -- The host compiles text for sm_75, in which all conversions are plain C.
+  -- The host compiles the text for sm_75, in which all conversions are plain C.
   local text = call:trace({block = THREADS}).fn:emit(75)
   local out = kernels.on_host(text, {"-DN=" .. N, "-DTHREADS=" .. THREADS,
     "-DM=" .. THREADS * OUT}, packed(i, "<i4") .. packed(f, "<f"))
@@ -831,7 +831,8 @@ describe("registers", function()
       if text then
         find(text, ("signed %s r[6];"):format(name):gsub("signed sh", "sh"))
         find(text, "r[5] = ")
-        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- packed in words
+        -- The emitted array holds packed words.
+        find(host_agrees(passing(bits, 600)), "r[0] & ")
       end
     end
   end)

@@ -52,7 +52,7 @@ describe("arguments that overlap", function()
     assert.is_truthy(source(x, y):find("float *__restrict__ y", 1, true))
     assert.is_nil(source(x, x):find("restrict", 1, true))
     assert.is_truthy(source(x, x):find("const float *x,", 1, true))
-    -- The specialisation for arguments that do not overlap is unchanged.
+    -- For arguments that do not overlap, the kernel's text is unchanged.
     assert.is_truthy(source(x, y):find("__restrict__ x", 1, true))
   end)
 

@@ -215,7 +215,7 @@ describe("pairs of 16-bit floats", function()
     local function f(a, b) return a / b end
     local s = text(f, "bf16")
     assert.equal(4, count(s, "pack_bf16%(div_full%("), s)
-    s = text(f, "f16")  -- div.full may differ in the last bit here
+    s = text(f, "f16")  -- div.full may differ in the last bit
     assert.equal(4, count(s, "pack_f16%("), s)
     assert.is_nil(s:find("div_full", 1, true))
     assert.is_nil(text(f, "bf16", "sm_80"):find("div_full", 1, true))

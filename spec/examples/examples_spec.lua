@@ -139,17 +139,17 @@ describe("the images of examples/container #noasan", function()
     if why then return pending(why) end
     local stage = make "Dockerfile.cuda"
     nvrtcs.remove()
-    -- The container runtime lends the driver of the host.
+    -- The image gets its driver from the host, like from a container runtime.
     fake.build "-DFAKE_CLUSTERS"
     must {"cp", fake.folder .. "/libcuda.so.1", stage.root .. "/lib64"}
     fake.remove()
     local env = {LD_LIBRARY_PATH = "/lib64"}
     -- Launches on the fake driver compute nothing.
     assert.same({"gpu\t3.0\n", "", 0}, {image.run(stage, stage.words, env)})
-    -- Nothing of the compiler is in the image, and nothing was written.
+    -- The image contains nothing of the compiler, and the run wrote no file.
     assert.equal("", must {"find", stage.root, "-name", "*nvrtc*"})
     assert.equal("", must {"find", stage.root, "-user", "65534"})
-    -- A cache that another user can write to is not used.
+    -- The program ignores a cache that another user can write to.
     must {"chmod", "777", stage.root .. "/opt/app/kernels"}
     local _, err, code = image.run(stage, stage.words, env)
     assert.equal(1, code)

@@ -81,7 +81,7 @@ describe("the commands of the pages #noasan", function()
     support.remove(driver)
   end)
 
-  -- What the last command of each block prints.
+  -- Patterns of what the last command of each block prints.
   local LAST = {["./main"] = "y%[999%] = 2998, by the code for sm_90a\n$",
     ["./scale scale.lua"] = "^[^\n]*\n?y%[%d+%] = %d+\n",
     ["out/threads scale.lua"] = "\n1\n2\n3\n4\n$"}

@@ -57,7 +57,8 @@ describe("findings of cutelua check", function()
     assert.truthy(f.places[1].cuda.text:find("y", 1, true))
     assert.is_true(f.places[1].cuda.line > f.places[2].cuda.line)
     assert.equal("s", f.operands.tensor)
-    -- Thread t of one warp reads what thread 63 - t of the other one writes.
+    -- Thread t of one warp reads the element that thread 63 - t of the other
+    -- warp writes.
     assert.equal(63, f.counterexample.thread[1] + f.counterexample.other_thread)
     assert.same({64, 1, 1}, {table.unpack(found.checked[1].block)})
   end)
@@ -148,7 +149,7 @@ describe("edits of findings", function()
     end)
   end
 
-  -- Those of the 30 faults that take little time; all are for planted.lua.
+  -- The faults of planted.lua that take little time.
   for i, nth in ipairs {19, 21, 25, 17, 5, 13, 14, 16, 18, 24, 26, 27, 28} do
     local f = planted.list()[nth]
     it(("repair a planted fault: %s in %s%s"):format(f.kind, f.file,
@@ -244,7 +245,7 @@ local x =]])))
   end)
 
   it("do not change the problem", function()
-    -- Without columns, there is nothing to compute, or to compare.
+    -- A kernel that computes nothing leaves nothing to compare.
     support.write(dir .. "/s.lua", (SUMS:gsub("y%[t%] = acc.-\n",
       "y[t] = cute.f32(unknown)\n")))
     for _, f in ipairs(check(dir .. "/s.lua").findings) do

@@ -385,7 +385,7 @@ package.preload[%q] = assert(loadfile(%q))
 arg[0] = %q
 dofile(%q)
 ]]):format(f.file:gsub("/", "."), f.path, script, script)
-    -- It is compiled, so that no edit changes it.
+    -- Compiled code, so that no edit can change it.
     support.write(path, string.dump(assert(load(run)), true))
   elseif f.by == "copy_tma" then
     support.write(folder .. "/copy_tile.lua",

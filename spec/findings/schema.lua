@@ -23,7 +23,8 @@ local TYPES = {
 
 local check
 
--- Each keyword: a function that returns what is wrong with a value, or nil.
+-- Functions that check a value by a keyword, by the keyword's name: each
+-- returns what is wrong, or nil.
 local KEYWORDS = {
   type = function(v, want)
     return not TYPES[want](v) and ("%s is no %s"):format(tostring(v), want)
@@ -38,7 +39,8 @@ local KEYWORDS = {
   minimum = function(v, least)
     return type(v) == "number" and v < least and "too small: " .. v
   end,
-  -- Lua's pattern: the schemas use only anchors, classes, + and ( )?.
+  -- The schemas' patterns use only anchors, classes, + and ( )?, so Lua's
+  -- patterns can replace them.
   pattern = function(v, text)
     if text == "^[0-9]+(:[0-9]+)?$" then
       return not v:find "^%d+$" and not v:find "^%d+:%d+$" and v

@@ -14,9 +14,10 @@ local file, total = arg[2], tonumber(arg[3]) or 1000000
 -- Requests of a batch; seconds without an answer that are a failure; the
 -- growth of the resident memory in KiB, after the first batches, that is one.
 local BATCH, PATIENCE, GROWTH = 100, 60, 65536
--- Batches after which the memory is measured first.
+-- Number of batches before the first measurement of memory.
 local SETTLED = 20
--- One of so many documents and calls of tools starts a worker.
+-- On average, one of this many documents, or of calls of tools, starts a
+-- worker.
 local RARE = 4000
 
 local random = math.random
@@ -162,7 +163,7 @@ local MCP = {
   end},
 }
 
--- Returns a text that is no message, or none of the protocol.
+-- Returns a text that is no message, or no valid message of the protocol.
 local function malformed()
   local kind = random(9)
   if kind == 1 then return bytes(200)
@@ -207,7 +208,7 @@ local FRAMES = {
 local Server = {}
 Server.__index = Server
 
--- Returns the number of the process that was started last.
+-- Returns the id of the process that was started last.
 local function newest()
   local f <close> = assert(io.open "/proc/thread-self/children")
   return f:read "a":match "(%d+)%s*$"
@@ -239,8 +240,8 @@ function Server:send(text)
   end
 end
 
--- Asks until the server answers: a malformed message may take a request that
--- follows it.
+-- Repeats a request until the server answers: a malformed message may swallow
+-- the next request.
 function Server:settle()
   local stop = core.clock() + PATIENCE
   self.asked = self.asked + 1

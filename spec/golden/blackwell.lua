@@ -148,8 +148,8 @@ golden.ops.smem_desc = {
 
 -- ---- fragments in tensor memory ----
 
--- The functions for the first word of a fragment's type. Arguments: the shape,
--- the type's parameters
+-- Functions that make fragments, by the first word of a fragment's type.
+-- Arguments: the shape, and the type's parameters.
 local fragments = {}
 
 function fragments.tmem_frg(shape, value, storage, ctas, mode)

@@ -42,11 +42,11 @@ describe("the golden data", function()
   it("declines an answer that is not the operation's definition", function()
     local dir = support.folder()
     support.write(dir .. "/layout.jsonl",
-      -- The data's answer is wrong: coordinate 3 of the tiler must lead to
-      -- offset 6, but leads to 2 + 1.
+      -- The data's answer is wrong: coordinate 3 of the tiler must give offset
+      -- 6, but gives 2 + 1.
       '{"op":"flat_product","args":["(2):(3)","(2,2):(2,1)"],',
       '"out":"((2),2,2):((3),2,1)"}\n',
-      -- The data's answer is wrong, and so is ours: this case must fail.
+      -- Both the data's answer and ours are wrong, so this case must fail.
       '{"op":"logical_product","args":["(2):(3)","2:1"],',
       '"out":"((2),2):((3),2)"}\n',
       -- Nothing shows that the data's answer is wrong, so our rejection fails.

@@ -59,7 +59,8 @@ local any = setmetatable({}, {__index = function(_, kind)
   return type(kind) == "string" and check or nil
 end})
 
--- Files mma_*.jsonl; mma_numerics.jsonl and mma_atoms.jsonl have other checks.
+-- Files mma_*.jsonl, except mma_numerics.jsonl and mma_atoms.jsonl, which have
+-- other checks.
 local ops = golden.ops
 setmetatable(ops, {__index = function(_, file)
   return (file == "mma_b200" or file:find "^mma_dense_" or

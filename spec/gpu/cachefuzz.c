@@ -41,7 +41,7 @@ static size_t damage(char *bad, const char *good, size_t n) {
     case 4:
       for (unsigned i = pick(20) + 1; i--;) bad[pick(all)] = (char)pick(256);
       break;
-    case 5: {  // a length in the head
+    case 5: {  // a length in the entry's head
       unsigned long long v = pick(4) ? (unsigned long long)pick(1u << 30)
                                          << pick(34) : ~0ull - pick(9);
       memcpy(bad + 8 * pick(13), &v, 8);

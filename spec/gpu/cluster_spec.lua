@@ -186,7 +186,7 @@ CASES["write, copy and add in another block's memory"] = function(device)
     for i = 0, 31 do
       assert.equal(10 * from + i, got[block * 64 + i + 1])
     end
-    for j = 0, 3 do  -- sums of threads j, j + 4, j + 8, ...
+    for j = 0, 3 do  -- lane j sums threads j, j + 4, j + 8, ...
       assert.equal(8 * j + 4 * 28, got[block * 64 + 32 + j + 1])
     end
     local sum = 0

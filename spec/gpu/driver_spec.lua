@@ -48,7 +48,7 @@ describe("the GPU's face", function()
                  LUA_CPATH = absolute(package.cpath), [name] = home}})
         assert.equal("", err)
         if i == 1 then assert.equal("true\n", out) end
-        -- On a machine with a real driver, that driver is found instead.
+        -- A real driver on this machine is found instead.
         local _, own = pcall(require "cute.core".gpu_open)
         if i > 1 and not own then assert.equal("false\n", out) end
       end

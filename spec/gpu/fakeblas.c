@@ -84,7 +84,8 @@ int cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *d, int compute, int scale) {
 }
 int cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d) { return free(d), 0; }
 
-// 8 bytes are a float's address; fakecuda.c keeps device memory on the host.
+// A pointer of 8 bytes addresses a float; fakecuda.c keeps device memory on the
+// host.
 int cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, int name,
                                    const void *p, size_t n) {
   (void)d;

@@ -123,7 +123,7 @@ describe("a GPU #gpu", function()
     local b, message = dev:buffer("u8", 1 << 45)
     assert.is_nil(b)
     assert.truthy(message:find("[out-of-memory]", 1, true), message)
-    -- Three tenths of free memory: other processes may use the GPU, too.
+    -- Three tenths of the free memory, because other processes may use the GPU.
     local part = assert(dev:free_memory()) // 10 * 3
     for _ = 1, 8 do assert(dev:buffer("u8", part)) end
     collectgarbage()
@@ -218,7 +218,7 @@ describe("a GPU #gpu", function()
     assert.equal(5000000, p:download()[0])
   end)
 
-  -- Runs in its own process, which may lose its GPU.
+  -- This test runs in a process of its own, which may lose its GPU.
   it("tells an illegal address, closes what is lost and lives on", function()
     local out, err, code = support.run_lua {"-e", [[
       local core, gpu = require "cute.core", require "cute.gpu"

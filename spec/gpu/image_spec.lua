@@ -168,7 +168,7 @@ describe("the image's cache", function()
                       CUTELUA_NO_CUDA = "1"})
     assert.truthy(out:find("^NVRTC was not found .*; the kernels of "
       .. "CUTELUA_CACHE_IMAGE are not used: cannot open the cache folder"), out)
-    -- A process warns once.
+    -- Each process writes the warning once.
     local _, err = support.run_lua({"-e", [[local jit = require "cute.jit"
       for i = 1, 3 do jit.compile("text " .. i, {arch = "sm_90a"}) end]]},
       environment {CUTELUA_CACHE_IMAGE = dir .. "/none"})
@@ -185,7 +185,8 @@ describe("the image's cache", function()
       true), out)
     sh(("chown root %s/image; chown nobody %s/image/*"):format(dir, dir))
     assert.not_equal("image", (from(run("one", image()))))
-    -- Root's image serves another user, a user's own cache only the user.
+    -- An image of root serves other users; a user's own cache serves only that
+    -- user.
     sh(("chown root %s/image/*; chmod 755 %s %s/lib; mkdir %s/theirs; "
       .. "chown nobody %s/theirs"):format(dir, dir, dir, dir, dir))
     sh("chmod -R a+rX " .. dir)
@@ -341,7 +342,8 @@ describe("the caches", function()
     assert.truthy(out:find " 0 not\n$", out)
     out = run {"BIG 1", "BIG 2", "BIG 3", "BIG 4"}
     assert.equal(4, select(2, out:gsub("13%.9 sm_90a %x+\t%l+\n", "")))
-    -- What the dead left is removed when it is old, and by `cache clear`.
+    -- Files that the killed processes left are removed when they are old, and
+    -- by `cache clear`.
     sh("touch -d '2 minutes ago' " .. dir .. "/own/cutelua/*")
     support.run({"cache", "clear"}, {env = environment()})
     assert.equal("", sh("ls -A " .. dir .. "/own/cutelua"))

@@ -41,7 +41,8 @@ describe("jit.compile", function()
       assert.equal(0, r.stack)
       assert.equal(0, r.spill_stores)
       assert.equal(0, r.spill_loads)
-      -- The constant memory holds the driver's parameters and 12 bytes of ours.
+      -- Constant memory holds parameters of the driver, and 12 bytes of the
+      -- kernel's.
       assert.truthy(r.const > 12 and r.const < 1024)
       assert.equal(arch, out.arch)
       assert.same({}, out.warnings)

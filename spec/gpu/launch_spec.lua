@@ -107,7 +107,7 @@ describe("launches on a GPU #gpu", function()
     check_views "gpu"
   end)
 
-  -- Runs in its own process, which may lose its GPU.
+  -- This test runs in a process of its own, which may lose its GPU.
   it("survive an illegal address: one sentence, and the prompt goes on",
      function()
     local out, err, code = support.run_lua {"-e", [[

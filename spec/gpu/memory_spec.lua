@@ -39,7 +39,7 @@ describe("tensors that are made", function()
     assert.same({a, b, c}, {three()})
     assert.are_not.equal(a, c)
     local d = cute.randn({5}, cute.f32, {seed = 9})
-    -- the same random numbers as before, not rounded to f32
+    -- the random numbers of f32 with this seed, but not rounded to f32
     local wide = cute.randn({5}, cute.f64, {seed = 9})
     for i = 0, 4 do
       assert.equal(d(i), (string.unpack("f", string.pack("f", wide(i)))))

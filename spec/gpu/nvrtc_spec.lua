@@ -96,7 +96,7 @@ describe("the choice of NVRTC", function()
     assert.same({["12.99"] = "chosen", ["13.99"] = "its code needs a driver "
       .. "for CUDA 13; this driver is for CUDA 12.8"}, said)
     assert.equal("12.99 sm_90a\nfalse\n", compiled(driver "12080"))
-    -- A driver loads the code of later NVRTCs of its own major version.
+    -- A driver loads code of later NVRTCs that have its major version.
     assert.equal("chosen", found(driver "13000")["13.99"])
   end)
 
@@ -128,7 +128,7 @@ describe("the choice of NVRTC", function()
     assert.equal("12.99 sm_70\nfalse\n", compiled(nil, "sm_70"))
     assert.equal("13.99 sm_90a\nfalse\n", compiled(nil, "sm_90a"))
     assert.equal("13.99 sm_100a\nfalse\n", compiled(nil, "sm_100a"))
-    -- No library knows the target: the newest reports that.
+    -- No library knows the target, so the newest library reports this.
     assert.equal("13.99 sm_99\nfalse\n", compiled(nil, "sm_99"))
   end)
 
@@ -180,7 +180,7 @@ describe("the choice of NVRTC", function()
     assert.equal("13.97 sm_90a\ntrue\n", compiled())
     nvrtcs.make(package "cu13", "13.98")
     assert.equal("13.98 sm_90a\nfalse\n", compiled())
-    -- Replaces the package's library by one of another version.
+    -- Replaces the package's library by another version.
     os.execute("rm " .. package "cu13" .. "/*")
     nvrtcs.make(package "cu13", "13.99")
     assert.equal("13.99 sm_90a\nfalse\n", compiled())

@@ -154,7 +154,7 @@ describe("fastmath", function()
     return x, y
   end
 
-  -- The hardware's bounds, absolute for results below 1.
+  -- Bounds of the hardware's error; for results below 1 they are absolute.
   it("is within the hardware's bounds", function()
     local x, y = answers "sim"
     for t = 0, 31 do

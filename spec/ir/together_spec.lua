@@ -108,7 +108,7 @@ local function s2t()
   return function() cute.copy(copy, from, thr:partition_D(t)) end
 end
 
--- Threads of a block if a warp is not enough.
+-- Numbers of threads of a block, where one warp is not enough.
 local BLOCK = {wgmma = 128, ["wgmma.fence"] = 128, ["wgmma.commit_group"] = 128,
                ["wgmma.wait_group"] = 128}
 
@@ -527,13 +527,13 @@ end
 local function demands(who, sample, what)
   local function kinds(n, mask)
     local found = try(sample, n, mask, what)
-    -- an operation that is left out does not set its result register
+    -- a skipped operation does not set its result register
     found["uninitialised"] = nil
-    -- with all lanes on one element, lanes of a warp collide
+    -- lanes of a warp collide if they all access one element
     found["warp-race"] = nil
     found["race"] = nil
     found["mbarrier"] = nil       -- only some lanes arrive in a phase
-    -- several threads issue an MMA, columns are not freed
+    -- several threads issue an MMA, and its columns are not freed
     found["tensor-memory"] = nil
     -- no block waits for the data that st.async sends
     found["exited-block"] = nil

@@ -23,7 +23,7 @@ describe("values that random loops and branches give to nil variables",
                 absent.kernel(absent.program(seed))))
             end
             counts[verdict] = counts[verdict] + 1
-            -- An error must be one of cutelua's, not an internal one.
+            -- The error must be one that users see, not an internal one.
             if verdict == "error" then
               assert.matches("%[%l[%l%-]+%]", a)
               assert.is_nil(a:find("attempt to", 1, true), a)

@@ -24,7 +24,7 @@ local plain = {exp2 = function(x) return 2 ^ x end,
   fma = function(x, y, z) return x * y + z end, min = math.min, max = math.max,
   where = function(p, a, b) return p and a or b end,
   lt = function(a, b) return a < b end,
-  erf = function(x)  -- by its Maclaurin series
+  erf = function(x)  -- Maclaurin series of erf
     local sum, term = 0, x
     for n = 0, 60 do
       sum = sum + term / (2 * n + 1)

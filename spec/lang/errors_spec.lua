@@ -7,8 +7,7 @@ local faults = require "spec.faults"
 local kinds = require "cute.lang.kinds"
 local support = require "spec.support"
 
--- Kinds whose examples need something that is not available, or have nothing to
--- run.
+-- Kinds whose examples need something unavailable, or have nothing to run.
 local NOT_RUN = {["driver-error"] = "needs a GPU to fail",
   ["out-of-memory"] = "needs more memory than there is",
   ["internal"] = "has no example"}

@@ -135,7 +135,7 @@ local function as_plain(text)
   text = text:gsub("@(%l+) ?([^@]*)@", function(word, rest)
     if word == "break" then return "if " .. rest .. " then break end" end
     if word == "leave" then
-      -- `at` becomes the position of the comma after the condition.
+      -- finds the position of the comma after the condition
       local depth, at = 0, nil
       for i, c in rest:gmatch "()(.)" do
         if c == "(" then depth = depth + 1 elseif c == ")" then

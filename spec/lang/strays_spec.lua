@@ -7,7 +7,9 @@ local support = require "spec.support"
 -- error that matches this pattern. Returns the messages on stderr.
 local runs = 0
 local function told(text, failure)
-  runs = runs + 1  -- A note is written once for each name of a kernel.
+  -- A note is written once for each name of a kernel, so each run has a new
+  -- name.
+  runs = runs + 1
   local env = setmetatable({cute = cute, x = cute.ones({32}, cute.f32),
                             y = cute.zeros({32}, cute.f32)}, {__index = _G})
   local script = ([[
@@ -106,7 +108,7 @@ end)
 
   it("not what may be meant", function()
     for _, text in ipairs {
-      -- Locals of the kernel, also those that its functions assign.
+      -- No notes: locals of the kernel, also if its functions assign them.
       [[
 launch(function(a, b, n)
   local t, sum, count = cute.arch.thread_idx(), 0.0, 0
@@ -116,7 +118,7 @@ launch(function(a, b, n)
   b[t] = sum + count
 end, 4)
 ]],
-      -- A result that is only stored, a memo, tables.
+      -- No notes: a result that is only stored, a memo, fields of tables.
       [[
 local seen, memo, calls = nil, nil, {n = 0}
 launch(function(a, b)
@@ -129,7 +131,7 @@ launch(function(a, b)
   b[t] = a[t]
 end)
 ]],
-      -- Globals that exist, are tables or functions.
+      -- No notes: globals that exist already, or are tables or functions.
       [[
 known = 1
 launch(function(a, b)
@@ -140,7 +142,8 @@ launch(function(a, b)
   b[t] = helper(a[t])
 end)
 ]],
-      -- A local of the script that a loop carries works as one of the kernel.
+      -- No note: a local of the script that a loop carries works like a local
+      -- of the kernel.
       [[
 local sum = 0.0
 launch(function(a, b, n)

@@ -229,7 +229,7 @@ local function run_case(seed)
   for _ = 1, 3 do
     k(t, out):launch(opts)
     assert.equal(want(), out[0], "seed " .. seed)
-    -- Other numbers in the same structure need no other program.
+    -- Other numbers in the same structure do not need another program.
     each_leaf(t, rows, function(from, key)
       local v = from[key]
       if math.type(v) then rawset(from, key, v + 1) end

@@ -47,8 +47,7 @@ describe("suggestions for mistakes", function()
           two(t, v):launch {grid = 1, block = 32, device = "sim"}
         end)
     end
-    -- A table may have fields that no argument can be, if the kernel does not
-    -- use them.
+    -- A table may have fields of any type if the kernel does not use them.
     two(t, {device = cute.device "sim", k = k}):launch {grid = 1, block = 32,
                                                         device = "sim"}
   end)

@@ -1,6 +1,6 @@
 -- Uses layouts, tuples and host tensors for `make memerr`, which makes each
--- allocation fail once. A failed allocation must raise an error, and must not
--- leave leaks or incomplete objects.
+-- allocation fail once. Each failure must raise an error, without leaks or
+-- incomplete objects.
 local cute = require "cute"
 local ANY = cute._
 local L = cute.layout

@@ -108,8 +108,8 @@ local function random_pairs(name, cases, at_least)
                                                              #numbers)
     if got then
       assert.is_true(not l or same(got, l, n), where)
-      -- A static layout may be rejected although the traced one is accepted,
-      -- but only if the tile has one element.
+      -- The static layout may be rejected while the traced one is accepted, but
+      -- only if the tile has one element.
       assert.is_true(l ~= nil or cute.size(t) == 1, where .. ": accepted")
       equal = equal + 1
     elseif why:find("[wrong-layout]", 1, true) then
@@ -173,7 +173,7 @@ describe("traced layouts", function()
     support.raises("neither of stride 7 and 2 divides the other [wrong-layout]",
                    widened, 4, 7)
     assert.equal(3 * 5 + 3, widened(4, 10))
-    -- if there is only one row, any stride of rows is accepted
+    -- any stride of the only row is accepted
     assert.equal(3, widened(1, 7))
   end)
 

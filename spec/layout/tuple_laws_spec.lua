@@ -138,7 +138,8 @@ local function add(name, numbers, args, want)
 end
 
 local function one(gen) return function(r) return {gen(r, 3)} end end
-local function like(gen)  -- Generates two tuples of the same profile.
+-- Returns a generator of two tuples with the same profile.
+local function like(gen)
   return function(r)
     local t = gen(r, 3)
     return {t, map(function() return gen(r, 0) end, t)}

@@ -222,7 +222,7 @@ static void use(cutelua_state *s, cutelua_ref k, int id) {
   CHECK(cutelua_release(s, job) == CUTELUA_OK);
 }
 
-// Computes row sums by an operation, which chooses its device.
+// Computes row sums by an operation, on the device that it chooses.
 static void sum_rows(cutelua_state *s) {
   float x[6] = {1, 2, 3, 4, 5, 6}, y[2] = {0};
   const int64_t shape[] = {2, 3}, two[] = {2};
@@ -275,7 +275,7 @@ static int run_threads(void) {
   shared_kernel = find(shared, "k");
   run_all(one_state);
   cutelua_close(shared);
-  // Another thread ends an endless script.
+  // Another thread ends this endless script.
   cutelua_options o = {.size = sizeof o, .milliseconds = 60000};
   cutelua_ref script;
   pthread_t t;
@@ -391,7 +391,7 @@ static int run_results(void) {
   printf("%d %g %d %s %g\n", (int)r[0].as.integer, r[1].as.number,
          (int)r[2].as.integer, r[3].as.string, (double)square[3]);
   launch(s, r[4].as.ref, 7);
-  // A result of another type, and one of another shape.
+  // Results of another type, and of another shape, are rejected.
   r[0].type = CUTELUA_STRING;
   CHECK(cutelua_call(s, f, &n, 1, r, 1) == CUTELUA_ERROR);
   printf("%s\n", cutelua_error(s));
@@ -467,7 +467,7 @@ static void printed(void *ud, int stream, const char *text, size_t n) {
   Hooks *h = ud;
   cutelua_ref script;
   printf("%d %.*s", stream, (int)n, text);
-  // A hook may use no function of its own state.
+  // A hook must not use its own state.
   if (h->state)
     h->busy = cutelua_load_text(h->state, "", 0, "t", &script) == CUTELUA_BUSY;
   if (h->state) cutelua_close(h->state);

@@ -33,7 +33,7 @@ static unsigned next(unsigned n) {
 
 // ---- allocations that fail ----
 
-static int left;  // allocations that still succeed; negative: all do
+static int left;  // number of allocations that still succeed; all if negative
 
 static void *allocate(void *ud, void *p, size_t old, size_t size) {
   (void)ud, (void)old;
@@ -80,7 +80,7 @@ static cutelua_tensor any_tensor(void) {
   int k = (int)next(3);
   t.dtype = types[next(sizeof types / sizeof *types)];
   t.rank = next(12) ? 1 + (int)next(2) : (int)next(12) - 1;
-  // The elements are within the memory, for the widest type.
+  // The elements lie within the memory, even for the widest type.
   if (next(2)) t.dtype = "f32";
   for (int m = 0; m < 8; m++) {
     shapes[k][m] = 1 + (int64_t)next(m < 2 ? 5 : 2);

@@ -10,7 +10,7 @@ local Driver = rpc.class()
 ---@param ... string options of `cutelua lsp`
 function driver.start(...) return rpc.start(Driver, "headed", "lsp", ...) end
 
---- Begins the session.
+--- Sends `initialize`, and waits for the answer.
 function Driver:initialize()
   local r = self:ask("initialize", {processId = dkjson.null, capabilities = {
     workspace = {inlayHint = {refreshSupport = true}}}})

@@ -62,7 +62,7 @@ describe("diagnostics", function()
     assert.equal(11, one.relatedInformation[1].location.range.start.line)
     assert.equal(URI, one.relatedInformation[1].location.uri)
     local actions = d:actions(URI, one.range)
-    -- The same diagnostics, now with repairs.
+    -- Then the same diagnostics arrive with repairs.
     assert.same(list, d:diagnostics(URI, 1))
     assert.equal("quickfix", actions[1].kind)
     assert.is_true(actions[1].isPreferred)
@@ -72,7 +72,7 @@ describe("diagnostics", function()
     assert.same({}, d:ask("textDocument/codeAction", {context = {
       diagnostics = list, only = {"source.organizeImports"}},
       textDocument = {uri = URI}, range = one.range}).result)
-    -- A repair of an old text is not offered.
+    -- Repairs of an older text are not offered.
     assert.same({}, d:ask("textDocument/codeAction", {context = {
       diagnostics = {}}, textDocument = {uri = URI}, range = one.range}).result)
     d:change(URI, 3, RACE)
@@ -84,7 +84,7 @@ describe("diagnostics", function()
   it("follow changes of ranges in UTF-16 units", function()
     d:open(URI, RACE)
     d:diagnostics(URI, 1)
-    -- The comment has an emoji, which is two units.
+    -- The emoji in the comment counts as two units.
     d:change(URI, 2, "arch.sync_threads() --[[", {12, 2, 12, 7})
     d:change(URI, 3, "]]", {12, 35, 12, 38})
     assert.same({}, d:diagnostics(URI, 3))

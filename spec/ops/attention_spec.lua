@@ -81,7 +81,8 @@ describe("ops.attention", function()
        .. support.long(n), function()
       local p = oracle.problem {s = 20, t = 20, d = 64, h = 2}
       local want = ops.attention(p.Q, p.K, p.V, {device = device})
-      -- 3: Q, K and V are packed side by side; 4: so are their heads.
+      -- A mode at 3 packs Q, K and V of all heads side by side; one at 4, those
+      -- of each head.
       for _, at in ipairs {3, 4} do
         local o = {device = device, out = cute.zeros({1, 20, 2, 64}, cute.bf16)}
         local O = ops.attention(view_of(p.Q, at), view_of(p.K, at),
@@ -628,7 +629,8 @@ describe("ops.attention_decode of sequences of equal lengths", function()
 
   it("takes parts if clusters would leave multiprocessors without work #long",
     function()
-      -- 66 to 99 heads, too many rows, two waves of which the second is short
+      -- Three cases: 66 to 99 heads; too many rows; two waves of blocks, of
+      -- which the second is short.
       for _, c in ipairs {{35, 2, 1}, {10, 2, 17}, {75, 4, 1}} do
         local B, G, rows = table.unpack(c)
         local p = oracle.problem {b = B, s = 1, t = 20, h = G * rows, g = G,
@@ -710,7 +712,7 @@ describe("ops.attention_decode of views", function()
     local _ <close> = setmetatable({}, {__close = function()
       elementwise.copy = copy
     end})
-    local rows = noise({2, 1, 5, 32}, 1)  -- Q, k and v of each batch
+    local rows = noise({2, 1, 5, 32}, 1)  -- Q, then k and v, of each batch
     local function heads(first, count)
       return cute.make_tensor(rows.iterator + 32 * first, cute.make_layout(
         {2, 1, count, 32}, rows.stride))
@@ -1013,7 +1015,8 @@ local function check_pages(c, device)
   local k, v = cute.zeros(new, cute.bf16), cute.zeros(new, cute.bf16)
   local same = with(o, {block_table = table_})
   local O2, L2 = ops.attention_decode(p.Q, K, V, same)
-  for n = 0, B * S * G - 1 do  -- the last rows of each batch come from k and v
+  -- the last rows of each batch are those of k and v
+  for n = 0, B * S * G - 1 do
     local b, s, g = n // (S * G), n // G % S, n % G
     local i = list[b + 1] - S + s
     local page, at = table_(b, i // size), i % size
@@ -1025,7 +1028,8 @@ local function check_pages(c, device)
   end
   local O3, L3 = ops.attention_decode(p.Q, K, V, with(same, {k = k, v = v}))
   local O4, L4 = ops.attention_decode(p.Q, p.K, p.V, with(o, {k = k, v = v}))
-  local O5 = ops.attention_decode(p.Q, K, V, same)  -- k and v are in the pages
+  -- the pages already contain k and v
+  local O5 = ops.attention_decode(p.Q, K, V, same)
   for i = 0, cute.size(O) - 1 do
     for _, other in ipairs {O2, O3, O4, O5} do assert.equal(O[i], other[i]) end
   end

@@ -276,7 +276,7 @@ describe("ops.gemm", function()
     check_rows(30, A, B, nil, {epilogue = function(acc, at)
       return acc + at:col(bias) - at:tile(R), acc:to(cute.f16)
     end}, function(l, i, j, sum) return sum + bias(j) - ops.at(R, l, i, j) end)
-    -- These calls cannot merge batches into rows: their results depend on a
+    -- The next calls cannot merge batches into rows: their results depend on a
     -- row's batch or on the distance of rows.
     check_rows(5, A, matrix({2, 1, 24, 64}, nil, 2), nil, {})
     check_rows(5, A, B, nil, {epilogue = function(acc, at)
@@ -767,7 +767,8 @@ describe("the text of a kernel", function()
                  threads(1020, "i8")})
     assert.truthy(text_of(1024, 1024, 1023, "bf16"):find(
       "__launch_bounds__(256, 2)", 1, true))
-    -- The same tile is used if only one block of f32 fits on a multiprocessor.
+    -- The tile stays the same if only one block of f32 fits on a
+    -- multiprocessor.
     assert.same({256, 128}, {threads(1024, "f32", 1024),
                              threads(4096, "f32", 4096)})
   end)

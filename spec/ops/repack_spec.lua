@@ -177,7 +177,7 @@ describe("repacked operands", function()
         {rows(good, "e4m3", 1), laid({48, 64}, {1, 48}, "e4m3", 2), "B"},
         {rows(good, "bf16", 1), rows({48, 64}, "i8", 2), "B as bf16"},
         {rows(odd, "f16", 1), rows({45, 67}, "e5m2", 2), "A, B as f16, D"},
-        -- Here TMA would accept the strides, but not the address of the first
+        -- TMA accepts the strides here, but not the address of the first
         -- element.
         {laid(good, {1, 72}, "bf16", 1), laid({48, 64}, {1, 49}, "bf16", 2),
          "B"},

@@ -24,7 +24,7 @@ local HOST = {slopes = slopes, sinks = sinks, relative = relative,
   documents = ints(T, function(i) return i // 23 end),
   prefix = ints(B, function(b) return 10 + 30 * b end),
   parent = ints(T, function(i) return i < 3 and 0 or (i * 7) % 3 end)}
-local on = {}  -- the tensors of HOST on the device of the call
+local on = {}  -- the tensors of HOST, copied to the call's device
 local cap, window, left = 5.0, 17, 40
 
 -- Returns x, or -inf unless seen.

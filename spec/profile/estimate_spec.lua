@@ -48,7 +48,7 @@ describe("an estimate", function()
     assert.equal(2.0 * n, e.flops)
     assert.equal(3 * 4 * n, e.bytes.l2)
     assert.equal(0, e.bytes.shared)
-    assert.equal(2 * 4 * n, e.bytes.dram)  -- both tensors are transferred once
+    assert.equal(2 * 4 * n, e.bytes.dram)  -- each tensor is transferred once
   end)
 
   it("counts operations of tensor cores", function()
@@ -85,7 +85,7 @@ describe("an estimate", function()
   it("waits for results", function()
     local each = H200.alu + 1
     assert.near(400 * each, cycles(800, 1, true) - cycles(400, 1, true), 1)
-    -- The four warps of an SM's quarter hide each other's latency.
+    -- Four warps in a quarter of an SM hide each other's latency.
     assert.near(400 * each, cycles(800, 16, true) - cycles(400, 16, true), 20)
   end)
 

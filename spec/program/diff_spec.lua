@@ -4,8 +4,7 @@ local lines = require "cutelua.program.lines"
 local random = math.random
 local support = require "spec.support"
 
--- Returns the longest common subsequence, by the textbook's dynamic
--- programming.
+-- Returns the longest common subsequence of two lists, by dynamic programming.
 local function common(a, b)
   local n = {}
   for i = 0, #a do n[i] = {[0] = 0} end

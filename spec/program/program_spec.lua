@@ -192,7 +192,7 @@ describe("cutelua", function()
     end
     both("cute has no 'make_layuot'", "make_layout", "cute.make_layuot({4})")
     both("cute.arch has no 'tread_idx'", "thread_idx", "cute.arch.tread_idx()")
-    -- This function is in a module that is loaded at first use.
+    -- The function kernel belongs to a module that is loaded on first use.
     both("cute has no 'kernle'", "kernel",
       "cute.kernle('k')")
     both("cute has no 'xyzzy'", nil, "cute.xyzzy()")

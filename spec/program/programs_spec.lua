@@ -28,7 +28,8 @@ describe("docs/programs.md", function()
     assert.same({40, 20}, {all, codes})
   end)
 
-  -- The page has the code of each wrong script, and is current.
+  -- For each mistake, the page has the code of the wrong script, and is up to
+  -- date.
   it("repairs each mistake", function()
     for _, name in ipairs(programs.MISTAKES) do
       local f = faults.read(("spec/faults/%s.lua"):format(name))

@@ -271,7 +271,7 @@ describe("a call through a register", function()
       true)
     assert.matches(said, message(TABLE, PROTOTYPE .. [[
       mov.b64 a, list; call (x), a, (n, 3), P;]]), 1, true)
-    -- A function that calls itself through a register
+    -- a function that calls itself through a register
     assert.matches(said, message([[
 .func self(.param .b32 n) {
 .reg .b64 a; .reg .b32 n0;
@@ -285,7 +285,7 @@ mov.b64 a, self; ld.param.b32 n0, [n]; call a, (n0), Q;
 
   it("keeps a launch with a table of functions off the GPU", function()
     local m = cute.ptx(text(TABLE, PICK .. "call (x), a, (n, 3), P;"))
-    -- An address in a variable keeps a launch off the GPU (card.lua).
+    -- A variable that holds addresses prevents a launch on the GPU (card.lua).
     assert.same({{0, "add", 0}, {8, "sub", 0}, {16, "wide", 0}},
                 core.ptx_variables(m.module, "k")[1].addresses)
   end)

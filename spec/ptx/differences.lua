@@ -3,23 +3,23 @@
 -- difference that is not listed here is an error.
 local differences = {}
 
--- By name of a change that NVRTC makes: law(counter, direct, ptx) reports
--- whether the change explains that a counter is `direct` in the direct run and
--- `ptx` in the run through PTX.
+-- Changes that NVRTC makes, by name: law(counter, direct, ptx) reports whether
+-- the change explains that a counter is `direct` in the direct run and `ptx` in
+-- the run through PTX.
 local function fewer(counter, direct, ptx)
   return counter == "conflicts" or ptx < direct
 end
 local LAWS = {
-  -- Moves a load into the branch that uses the value: other lanes, warps and
-  -- iterations do not load.
+  -- NVRTC moves a load into the branch that uses the value, so that other
+  -- lanes, warps and iterations do not load.
   sunk = fewer,
-  -- Keeps a value that two lines load.
+  -- NVRTC keeps a value that two lines load.
   merged = fewer,
   -- Removes a load whose value nobody uses, such as the prefetch behind the
   -- last tile, fragments of rows outside of a matrix of known size, or elements
   -- of an operand of which a function uses only the coordinates.
   unused = fewer,
-  -- Loads neighbours by one wider load.
+  -- NVRTC loads neighbours by one wider load.
   widened = function(counter, direct, ptx)
     return counter == "wavefronts" and ptx < direct
   end,

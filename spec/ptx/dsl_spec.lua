@@ -6,7 +6,8 @@ local support = require "spec.support"
 
 local function text(name) return support.read("spec/ptx/dsl/" .. name) end
 
--- out = x * factor; the tensors have two modes and strides of their rows.
+-- The kernel computes out = x * factor; its tensors have two modes, and rows
+-- with any stride.
 local IR, PTX = text "cute_dsl_scale_clean.mlir", text "scale.sm_90a.ptx"
 -- Copies the box of 4 x 8 elements from column 4 on by a tensor map, and writes
 -- the extents behind it.
@@ -51,8 +52,8 @@ describe("a kernel of the CuTe DSL", function()
       for j = 0, 27 do assert.equal((100 * i + j) / 2, out[{i, j}]) end
     end
     assert.equal("ok", k(x, out, 0.5):check({}).verdict)
-    -- 140 elements are 3 tiles of 64; each is a cluster of 2 blocks of 32
-    -- threads.
+    -- 140 elements are 3 tiles of 64. Each tile takes a cluster of 2 blocks
+    -- with 32 threads.
     local run = k(x, out, 0.5):compile {device = "sim:sm_90a"}
     assert.same({6, 1, 1}, {table.unpack(run.grid, 1, 3)})
     -- The prepared launch takes other arguments for which the grid is the same.

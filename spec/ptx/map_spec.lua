@@ -250,7 +250,8 @@ describe("a copy of PTX through a tensor map", function()
       local out = other(x, images, unfolds, "{0, %%r0, %%r1, 0}",
                         (", {%d, %d}"):format(right, down))(w, h)
       for q = 0, 3 do
-        local at = h * 5 + w + q  -- index of the pixel, in the copy's order
+        -- index of the pixel, in the order of the copy
+        local at = h * 5 + w + q
         local a, b = at % 5 + right, at // 5 + down
         for i = 0, 7 do
           assert.equal(a < 5 and b < 4 and (b * 5 + a) * 8 + i + 1 or 0,

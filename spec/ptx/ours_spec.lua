@@ -48,9 +48,9 @@ local ABSENT = {
   ["index-overflow/report"] = {has = "mad%.lo%.s32"},
   -- NVRTC uses that n + 1 > n holds, and removes the comparison.
   ["signed-overflow/report"] = {lacks = "setp"},
-  -- NVRTC picks a value, a NaN, for the sum with an undefined register.
+  -- NVRTC replaces the sum with an undefined register by a NaN.
   ["uninitialised/report"] = {has = "mov%.u32 [^,]*, 2143289344;"},
-  -- PTX has offsets, which are right here, but no layouts.
+  -- PTX has no layouts, but only offsets, which are right here.
   ["wrong-layout/report"] = {same = true},
 }
 

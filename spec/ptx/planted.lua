@@ -23,7 +23,7 @@ local WAIT, LOAD, MMA = "try_wait", "shared::cluster%.global", "mma_async"
 local STORE = "global%.shared::cta"
 local OPERAND = ", %%r%d+;"
 
--- Warp specialised: TMA, mbarriers, wgmma.
+-- A GEMM with specialised warps: TMA, mbarriers, wgmma.
 kernel = "script: gemm_ws --device sim --arch sm_90a --m 256 --n 128 --k 320"
 add("no barrier after the mbarriers' initialisation", drop "bar%.sync",
     "mbarrier", "mbarrier%.arrive " .. WAIT .. " " .. LOAD)
@@ -87,7 +87,8 @@ add("the sums are stored at a misaligned address", sub("st%.global", 2,
 add("a barrier in divergent code", before("mbarrier%.init", 3, "bar.sync 0;"),
     "divergent", "here")
 
--- Warp specialised, with an epilogue by stmatrix and TMA, and named barriers.
+-- A GEMM with specialised warps, an epilogue by stmatrix and TMA, and named
+-- barriers.
 kernel =
   "script: gemm_hopper --device sim --arch sm_90a --m 128 --n 64 --k 1280"
 add("no proxy fence before the store", drop "fence%.proxy", "race", STORE)
@@ -122,7 +123,7 @@ add("the release does not wait for wgmma", drop "wgmma%.wait_group", "race",
 add("the consumers do not wait", unwait(2),
     "uninitialised async-in-flight race", MMA)
 
--- A TMA load of one box and a TMA store of it.
+-- A copy of one box by a TMA load and a TMA store.
 kernel = "script: copy_tma --device sim --arch sm_90a --m 128 --n 128"
 add("no initialisation", drop "mbarrier%.init", "mbarrier", "mbarrier " .. LOAD)
 add("no initialisation fence", drop "fence%.mbarrier_init", "mbarrier", LOAD)
@@ -134,7 +135,7 @@ add("no wait_group", drop "bulk%.wait_group", "exited-block", STORE)
 add("the store reads a misaligned address", sub(STORE, 1, "%[(%%r%d+)%];",
     "[%1+64];"), "misaligned", "here")
 
--- A pipeline of cp.async.
+-- A GEMM with a pipeline of cp.async.
 kernel = "script: gemm3stage --device sim --arch sm_80 --m 128 --n 128 --k 320"
 add("no wait before the loop", drop "cp%.async%.wait", "async-in-flight",
     "ldmatrix")
@@ -161,7 +162,7 @@ add("a misaligned ldmatrix", sub("ldmatrix", 3, "%[(%%r%d+)[^%]]*%]",
 add("an ldmatrix outside of shared memory", sub("ldmatrix", 4,
     "%[(%%r%d+)[^%]]*%]", "[%1+131072]"), "out-of-bounds", "here")
 
--- One stage, which each step along K refills.
+-- A GEMM with one stage, which each step along K refills.
 kernel = "script: gemm_base --device sim --arch sm_80 --m 128 --n 128 --k 192"
 add("the stage is loaded again too early", drop("bar%.sync", 2),
     "race warp-race", "cp%.async ldmatrix")
@@ -170,7 +171,7 @@ add("no barrier after the loads", drop "bar%.sync",
 add("no wait", drop "cp%.async%.wait", "async-in-flight", "ldmatrix")
 add("no commit", drop "cp%.async%.commit", "async-in-flight", "ldmatrix")
 
--- wgmma reads what cp.async wrote.
+-- A GEMM whose wgmma reads what cp.async wrote.
 kernel = "script: gemm_wgmma --device sim --arch sm_90a --m 128 --n 128 --k 320"
 add("no proxy fence before wgmma", drop "fence%.proxy", "race", MMA)
 add("no wait of cp.async", drop "cp%.async%.wait", "async-in-flight race", MMA)
@@ -180,7 +181,7 @@ add("no wgmma.fence", drop "wgmma%.fence", "in-flight", MMA)
 add("no wait_group before the stage is loaded again", drop "wgmma%.wait_group",
     "race in-flight", "cp%.async " .. MMA)
 
--- Shared memory, shuffles, and an atomic that finds the last block.
+-- A sum by shared memory, shuffles, and an atomic that finds the last block.
 kernel = "script: reduce --device sim --arch sm_80 --n 20000"
 add("no barrier after the warps' sums", drop "bar%.sync", "race uninitialised",
     "ld%.shared")

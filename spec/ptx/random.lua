@@ -161,7 +161,7 @@ function random.program(seed)
   return random.HEAD .. table.concat(out, "\n") .. "\n" .. random.TAIL
 end
 
--- The names of all registers in a fixed order.
+-- Writes the names of all registers in a fixed order.
 local function each(use)
   for _, pool in ipairs {"r", "q", "f", "d", "h", "p"} do
     for i = 0, POOLS[pool].n - 1 do use(pool, i, POOLS[pool].type) end
@@ -195,7 +195,7 @@ local function head()
   bar.sync 0;
   ld.shared.b32 %t2, [%own];]]
   each(function(pool, i, kind)
-    -- Word 7 i + t (mod 256) of the input
+    -- The input's word 7 i + t (mod 256)
     add("  mad.lo.u32 %%t0, %%t1, 5, %d; and.b32 %%t0, %%t0, 254;", words * 7)
     add("  mul.wide.u32 %%u0, %%t0, 4; add.s64 %%u0, %%in, %%u0;")
     if pool == "p" then

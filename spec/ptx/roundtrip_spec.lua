@@ -28,9 +28,10 @@ for _, name in ipairs {"script copy_async", "script gemm3stage",
     "script copy_tma", "ops.gemm of 7 rows", "ops.reduce sum by row",
     "gemm_sm90, tiles by a counter in a cluster",
     "sparse product of bf16 in registers"} do
-  SHORT[name] = 1  -- the first architecture
+  SHORT[name] = 1  -- for the first architecture
 end
-SHORT["ops.grouped_gemm of a list"] = 2  -- sm_90a, where it builds tensor maps
+-- for sm_90a, where the kernel builds tensor maps
+SHORT["ops.grouped_gemm of a list"] = 2
 
 local function scripts()
   local list = {}

@@ -128,7 +128,7 @@ local CLUSTER = [[
 }
 ]]
 
--- Metadata with the fields of `change`, and without those that are false.
+-- Returns metadata with the fields of `change`, without those that are false.
 local function with(meta, change)
   local out = {}
   for k, v in pairs(meta) do out[k] = v end

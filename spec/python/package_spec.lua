@@ -179,7 +179,8 @@ print(gelu(array.array("f", [-1, 0, 3])).tolist())' "$3" && times]], "sh", dir,
       path, script}
     assert(code == 0, out .. err)
     assert.truthy(out:find("^%[%-0%.158"), out)
-    -- The last line has the CPU time of the processes: user, system.
+    -- The last line of the output has the CPU time of the processes: user,
+    -- system.
     local m1, s1, m2, s2 = out:match "(%d+)m([%d.]+)s (%d+)m([%d.]+)s\n$"
     assert.is_true((m1 + m2) * 60 + s1 + s2 <= 20, out)
   end)

@@ -132,7 +132,7 @@ describe("attention_bwd_sm90", function()
     for _, d in ipairs {64, 256} do
       local p = problem {s = 70, t = 70, d = d}
       for i = 0, cute.size(p.Q) - 1 do
-        p.Q[i], p.K[i] = 8, -8  -- every score is -64 d
+        p.Q[i], p.K[i] = 8, -8  -- every score becomes -64 d
         p.q[i], p.k[i] = 8, -8
       end
       assert.is_true(run(backward, solve(p)).ok)
@@ -382,7 +382,7 @@ describe("attention_bwd_sm90", function()
   end)
 
   it("is right in all schedules of blocks that wait #long", function()
-    -- Each case has two of these: three blocks, two tiles of rows, two heads.
+    -- Each case has two of: three blocks, two tiles of rows, two heads.
     for _, c in ipairs {{60, 130, 2}, {100, 130, 1}, {100, 100, 2}} do
       schedules({s = c[1], t = c[2], d = 64, causal = true, h = c[3], g = 1},
                 {tile = {64, 64}})
@@ -419,8 +419,10 @@ describe("attention_bwd_sm90's options", function()
     -- 208 blocks of 80 keys, or 256 of 64, take two rounds of 132.
     assert.same({64, 64}, tile(1024, 16))
     assert.same({64, 80}, tile(1024, 16, true))
-    assert.same({64, 80}, tile(4096, 32))  -- 13 rounds, or 16
-    assert.same({64, 64}, tile(32768, 1))  -- 4 rounds in both cases
+    -- 13 rounds of blocks, or 16 with the other tile
+    assert.same({64, 80}, tile(4096, 32))
+    -- 4 rounds of blocks with either tile
+    assert.same({64, 64}, tile(32768, 1))
     local any = backward {head = 256, deterministic = false}
     assert.is_true(any.options.tasks)
     assert.same({64, 64}, any.options.tile)

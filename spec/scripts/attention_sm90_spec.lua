@@ -279,7 +279,7 @@ describe("attention_sm90", function()
         p.LSE, 1.0, k.share(p.Q, p.K)), 1, 11)):trace {block = k.block}
       local built = compiled(program, "sm_90a")
       if built then
-        -- Functions occur twice, also where scores are computed again.
+        -- Scores are also computed again, so functions of scores occur twice.
         assert.is_true(built.resources.spill_stores <= (c[3] and 400 or 160))
         assert.is_nil(built.log:find("serialized", 1, true))
       end

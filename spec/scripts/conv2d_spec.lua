@@ -164,7 +164,7 @@ describe("conv2d", function()
   it("is right on a GPU #gpu", function()
     for _, size in ipairs {{1, 8, 9, 64, 136}, {3, 17, 31, 128, 128},
                            {2, 7, 5, 24, 20}, {1, 1, 1, 1, 1},
-                           -- the last size uses the large tiles
+                           -- the last size has the large tiles
                            {32, 56, 56, 64, 128}} do
       for _, opt in ipairs {{}, {taps = 1}, {taps = 5, stride = 2},
                             {dilation = 2, padding = 2}} do
@@ -205,7 +205,7 @@ describe("conv2d", function()
     local p, loop = traced(3, 1)
     local _, divisions = loop:gsub(" [/%%] ", "")
     assert.equal(1, divisions)  -- the stage's
-    -- the loop does not compare with 56, the image's extent, either
+    -- nor does the loop compare with 56, the image's extent
     assert.is_nil(loop:find(" 56u", 1, true))
     local made = kernels.compiled(p, "sm_90a")
     if made then assert.equal(0, made.resources.spill_stores) end
@@ -252,7 +252,7 @@ describe("conv2d_sm90", function()
        c.C, c.K, c.R, c.S, i), function()
       local X, x = numbers(c.dtype or "bf16", 1, c.N, c.H, c.W, c.C)
       local W, w = numbers(c.dtype or "bf16", 2, c.K, c.R, c.S, c.C)
-      -- Whole sums below 2^11 are exact in both types.
+      -- Whole sums below 2^11 are exact in bf16 and f16.
       for at = 0, c.K * c.R * c.S * c.C - 1 do
         w[at] = at % 5 == 0 and w[at] or 0
         W[{at // (c.R * c.S * c.C), at // (c.S * c.C) % c.R, at // c.C % c.S,

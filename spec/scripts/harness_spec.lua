@@ -138,7 +138,7 @@ describe("the harness of lessons", function()
       assert.is_true(ok)
       assert.equal(2, #reports)
     end
-    -- x is read once, y read and written; scratch is not counted
+    -- x is read once; y is read and written; scratch does not count
     assert.equal(32 * 4 * 3, p.bytes)
   end)
 

@@ -116,7 +116,7 @@ describe("lessons of the library", function()
     local text = support.read "spec/bench/rivals.py"
     for _, l in ipairs(LESSONS) do
       local entry = ('@entry("scripts/%s.lua"'):format(l[1])
-      -- The rivals run on a GPU that scripts with another target cannot use.
+      -- Scripts with another target cannot use the GPU of the rivals.
       assert.truthy(spec_of(l[1]).arch or text:find(entry, 1, true), l[1])
     end
   end)

@@ -259,7 +259,7 @@ describe("safetensors.open", function()
   end)
 
   it("maps tensors, and keeps changes out of the file", function()
-    -- a file of 64 GiB, nearly all of it a hole
+    -- a sparse file of 64 GiB
     local n = 1 << 36
     local text = ('{"a":{"dtype":"U8","shape":[%d],"data_offsets":[0,%d]}}')
       :format(n, n)

@@ -73,7 +73,7 @@ local BACKWARD = {
   -- these kernels keep column sums in the tensor Part
   {{values = 8, threads = 32, resident = 2}, {{5, 1000}}},
   {{staged = true, values = 8, threads = 32, resident = 2}, {{5, 1600}}},
-  -- Several blocks share a row.
+  -- Here several blocks share a row.
   {{blocks = 2, threads = 64, stages = 2, resident = 4}, {{9, 1000}, {2, 16}}},
   {{blocks = 3, threads = 64, resident = 7}, {{11, 3080}}},
   {{blocks = 8, threads = 64, stages = 4, resident = 1}, {{6, 4096}}},

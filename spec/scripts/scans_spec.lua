@@ -348,7 +348,7 @@ describe("the selective scan", function()
     local function ones(...) return cute.full({...}, 1, cute.f32) end
     local delta, y = ones(1, 1, T), cute.zeros({1, 1, T}, cute.f32)
     for t = 0, T - 1 do delta[{0, 0, t}] = 8 - t * 1.25 end
-    -- A decay of e^-1e38 leaves nothing of earlier states.
+    -- A decay of e^-1e38 is 0, so earlier states vanish.
     local A = cute.full({1, n}, -1e38, cute.f32)
     k.kernel(ones(1, 1, T), delta, A, ones(1, n, T), ones(1, n, T), y, nil, nil,
       nil, nil, nil):launch {grid = k.grid(1, 1), block = k.block,

@@ -33,7 +33,7 @@ local function at(ptrs, i, n, opts)
                           cute.make_layout {n})
 end
 
--- Each block has its own matrices: c = a * b + c, of n x n.
+-- Computes c = a * b + c for n x n matrices; each block has its own.
 local matrices = cute.kernel("matrices", function(as, bs, cs, n)
   local l = cute.make_layout({n, n}, {n, 1})
   local block, t = arch.block_idx(), arch.thread_idx()
@@ -173,7 +173,7 @@ describe("an address", function()
     assert.matches("^read at address 0x0, which belongs to no argument and to "
       .. "no tensor whose address was taken$", r.message)
     assert.equal("out-of-bounds", first(p + (1 << 40)).kind)
-    r = first(p + 4)  -- the last of the elements is outside the tensor
+    r = first(p + 4)  -- only the last element is outside the tensor
     assert.equal("out-of-bounds", r.kind)
     assert.matches(("0x%x"):format(p + 128), r.message, 1, true)
     assert.is_nil(first(p))
@@ -215,7 +215,7 @@ describe("an address", function()
   end)
 
   it("of memory that is closed is none's", function()
-    -- Large, so that no later buffer of the test gets the same address.
+    -- Large enough that no later buffer of the test gets its address.
     local b = cute.buffer("f32", 1 << 20)
     local x = cute.make_tensor(b, cute.make_layout {32})
     x:fill(1)

@@ -46,7 +46,7 @@ describe("blocks that share nothing", function()
     for _, t in ipairs {cute.i32, cute.bf16, cute.i8, cute.f64} do
       clean(4, 32, function(a)
         local tid, b = arch.thread_idx(), arch.block_idx()
-        -- Neighbouring elements belong to different blocks.
+        -- Each block accesses elements next to those of other blocks.
         a[tid * 4 + b] = (tid + b):to(t)
       end, zeros(128, t))
     end

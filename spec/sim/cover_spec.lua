@@ -61,7 +61,7 @@ describe("a note tells of a matrix product", function()
     assert.same({"columns 64 to 95 of 'mC' were never stored",
                  "rows 64 to 95 of 'mB' were never read"},
                 gemm(64, 96, 32, {2, 2}))
-    -- the end of the stores is the extent of another mode
+    -- the stores end at the extent of another mode
     assert.same({"rows 64 to 127 of 'mC' were never stored",
                  "rows 64 to 127 of 'mA' were never read"},
                 gemm(128, 64, 64, {2, 2}))
@@ -157,7 +157,7 @@ describe("a note tells of a limit", function()
       assert.same({"elements 0 to 63 of 'x' were never read"},
                   tiles(330, 2, 11, down))
       assert.same({}, tiles(330, 0, 11, down))
-      -- the tiles in the middle may be meant
+      -- no note: a loop over the middle tiles may be intended
       assert.same({}, tiles(320, 1, 9, down))
     end
     assert.same({"elements 320 to 329 of 'x' were never read"},
@@ -184,7 +184,7 @@ describe("a note tells of a limit", function()
     assert.same({}, columns(function(i) return i end, 64))
     assert.same({"columns 48 to 63 of 'x' were never read"},
                 columns(function(i) return cute.min(i, 2) end, 64))
-    -- half of x may be meant
+    -- no note: reading half of x may be intended
     assert.same({}, columns(function(i) return i end, 128))
     assert.same({}, columns(function(i) return i end, 128, 64))
   end)
@@ -331,10 +331,10 @@ describe("a note tells of an output", function()
     local text = {"no element of 'y' was stored"}
     assert.same(text, last(4, 4))
     assert.same(text, last(3, 3))
-    -- data or a scalar argument decide
+    -- no note: data or a scalar argument decide who stores
     assert.same({}, last(4, 4, function(x) return x[3]:gt(7) end))
     assert.same({}, last(4, 4, function(_, n) return n:gt(7) end))
-    -- data exclude all elements of all outputs
+    -- no note: data may exclude all elements of all outputs
     local function above(n, also)
       return notes(run(2, 32, function(x, y, z)
         local i = arch.block_idx() * 32 + arch.thread_idx()
@@ -439,7 +439,7 @@ describe("a note tells of gaps", function()
                 fill(2, 120, 120))
     assert.same({}, fill(4, 120))
     assert.same({}, fill(4, 128, 120))
-    -- a block is compared with the extent, so that there may be more
+    -- a note, because blocks are compared with the extent: there may be more
     assert.same({"elements 32 to 119 of 'x' were never stored"}, fill(1, 120))
   end)
 end)
@@ -489,7 +489,8 @@ describe("no note tells of elements", function()
       assert.same({}, map(20, ones(640), zeros(640), below(), n))
     end
     assert.same({}, map(20, ones(640), zeros(640), below(640)))
-    -- one less, unless the inputs are read to the end
+    -- a note: the last element is missing, unless the inputs are read to the
+    -- end
     assert.same({"element 639 of 'c' was never stored",
                  "element 639 of 'a' was never read"},
                 map(20, ones(640), zeros(640), below(639)))
@@ -500,19 +501,19 @@ describe("no note tells of elements", function()
       assert.same({}, map(20, ones(640), zeros(640), below(n)))
       assert.same({}, map(20, ones(640), zeros(640), below(), n))
     end
-    -- 80 vectors of 4 elements
+    -- no note: 80 vectors of 4 elements
     assert.same({}, map(20, ones(640), zeros(640), function(x, y, i)
       cute.when(i:lt(80), function()
         for j = 0, 3 do y[i * 4 + j] = x[i * 4 + j] end
       end)
     end))
-    -- elements below the diagonal
+    -- no note: only elements below the diagonal
     assert.same({}, map({1, 32}, ones(32, 32), zeros(32, 32),
       function(x, y, i)
         local _, b = arch.block_idx()
         cute.when(i:lt(b), function() y[{i, b}] = x[{i, b}] end)
       end))
-    -- a loop that ends at the block
+    -- no note: the loop ends at the block's index
     assert.same({}, map(4, ones(64, 32), zeros(64, 32), function(x, y, _, b, t)
       for k in cute.range(b) do y[{k * 2, t}] = x[{k * 2, t}] end
     end))
@@ -549,7 +550,8 @@ describe("no note tells of elements", function()
         cute.undefined_ok(y)
         copy(x, y, i)
       end))
-    -- a single row, a column that is a constant, the elements of one block
+    -- no notes: a single row, a column that is a constant, the elements of one
+    -- block
     assert.same({}, map(1, ones(32, 32), zeros(32), function(x, y, i)
       y[i] = x[{2, i}]
     end))
@@ -559,14 +561,16 @@ describe("no note tells of elements", function()
     assert.same({"elements 32 to 639 of 'c' were never stored",
                  "elements 32 to 639 of 'a' were never read"},
                 map(1, ones(640), zeros(640), copy))
-    -- the address does not depend on the block, so that one block may be meant
+    -- no note: addresses do not depend on the block, so one block may be
+    -- intended
     assert.same({}, map(1, ones(640), zeros(640), function(x, y, _, _, t)
       y[t] = x[t]
     end))
     assert.same({}, map(10, ones(640), zeros(640), function(x, y, i)
       copy(x, y, i + 160)
     end))
-    -- each block reads the same elements, but no tensor has a tile for each
+    -- no note: all blocks read the same elements, but no tensor has a tile for
+    -- each block
     assert.same({}, map(20, ones(400), zeros(640), function(x, y, i, _, t)
       y[i] = x[t]
     end))
@@ -591,9 +595,9 @@ describe("no note tells of elements", function()
     end
     assert.same({}, stride(200))
     assert.same({}, stride(256))
-    -- 64 is a number of elements of two blocks
+    -- no note: 64 is the number of elements of two blocks
     assert.same({}, stride(64))
-    -- compared values beyond those of 63 bits
+    -- notes: the compared values exceed 63 bits
     for _, n in ipairs {math.mininteger, math.maxinteger} do
       assert.equal(2, #map(2, ones(128), zeros(128), function(x, y, i)
         cute.when(i:to(cute.i64):ne(n), function() y[i] = x[i] end)
@@ -613,7 +617,7 @@ describe("no note tells of elements", function()
     assert.same({}, corner(ones(16, 32), ones(16, 32), zeros(32, 32), 16, 32))
     assert.same({}, corner(ones(32, 16), ones(32, 16), zeros(32, 32), 32, 16))
     assert.same({}, corner(ones(32, 32), ones(32, 32), zeros(16, 16), 16, 16))
-    -- an input of the same extents is not read completely
+    -- a note: an input with these extents is not read completely
     assert.same({"rows 16 to 31 of 'c' were never stored",
                  "rows 16 to 31 of 'b' were never read"},
                 corner(ones(16, 32), ones(32, 32), zeros(32, 32), 16, 32))
@@ -723,7 +727,7 @@ describe("the coordinates of random tiles", function()
       assert.same({}, list)
       return 0
     end
-    -- one block may be meant unless all strides show that the address moves
+    -- one block may be intended unless all strides show that the address moves
     local one = grid[1] * grid[2] == 1 and suffix
     assert.is_true(#list == 2 or one and #list < 2)
     for _, text in ipairs(list) do

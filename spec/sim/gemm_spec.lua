@@ -127,7 +127,8 @@ describe("gemm3stage", function()
     end)
   end
 
-  -- These faults access memory in a correct order, but use the wrong data.
+  -- Kernels with these faults access memory in a correct order, but use the
+  -- wrong data.
   for _, f in ipairs {
     {"the prologue loads tile 0 twice", "tAgA(_, _, _, stage)", 1,
      "tAgA(_, _, _, 0)"},

@@ -577,7 +577,7 @@ describe("products of 32 bits", function()
     assert.equal("an index uses a product that overflows 32 bits: the access "
       .. "reaches element -2147479015 of global tensor 'x'",
       r.reports[1].message)
-    -- Here no product wraps, so the index is just out of bounds.
+    -- No product wraps here, so the index is merely out of bounds.
     assert.equal("out-of-bounds", run(4634, function(x, n, t)
       x[t + n * n] = 0.0
     end).reports[1].kind)
@@ -652,12 +652,12 @@ describe("signed results of 32 bits", function()
     assert.equal("", kinds(MOST, function(x, n, t)  -- a hash
       x[t] = ((n * 1103515245 + 12345) & 255):to(cute.f32)
     end))
-    -- Unsigned arithmetic wraps on purpose.
+    -- No report: unsigned arithmetic wraps on purpose.
     assert.equal("", kinds(MOST, function(x, n, t)
       local u = n:to(cute.u32) + 1
       cute.when(u:gt(n:to(cute.u32)), function() x[t] = 1.0 end)
     end))
-    -- The lane that would wrap is inactive.
+    -- No report: the lane that would wrap is inactive.
     assert.equal("", kinds(MOST, function(x, n, t)
       cute.when(n:lt(5), function()
         cute.when((n + 1):lt(5), function() x[t] = 1.0 end)

@@ -40,7 +40,7 @@ describe("elements of an output", function()
     told(report(rows(8, 1), 8, empty {{8, 4}}), "(0,3)",
       "8 of 32 elements of global tensor 'y', an output, were not written: "
       .. "element 24")
-    -- gaps between rows are no elements of the output
+    -- the gaps between rows are not elements of the output
     assert.is_true(report(rows(8, 0), 8, empty {{8, 4}, {7, 1}}).ok)
     told(report(rows(8, 1), 8, empty {{8, 4}, {7, 1}}), "(0,3)",
       "8 of 32 elements of global tensor 'y', an output, were not written: "
@@ -88,7 +88,7 @@ describe("elements of an output", function()
     local y = cute.empty({8, 4}, cute.f32)
     assert.is_true(run(cute.local_tile(y, {4, 4}, {1, 0}), 4, 0).ok)
     assert.is_true(run(cute.local_tile(y, {4, 4}, {0, 0}), 3, 0).ok)
-    -- The elements that the kernel reads were already defined.
+    -- No report: the elements that the kernel reads were defined before.
     y = cute.empty({8, 4}, cute.f32)
     assert.is_true(report(function(x)
       local t = arch.thread_idx()

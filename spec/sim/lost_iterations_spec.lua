@@ -45,14 +45,15 @@ describe("a note tells of a loop of which the last iteration counts", function()
     assert.same(NONE, sum(function(s, v) return s + v end))
     assert.same(LOST, sum(function(_, v) return v end))
     assert.same(LOST, sum(function(_, v) return 0.0 + v * v end))
-    -- some iterations keep the value of the one before
+    -- no note: some iterations keep the previous value
     assert.same(NONE, sum(function(s, v) return cute.where(v:gt(2), v, s) end))
     assert.same(NONE, sum(function(s, v) return cute.max(s, v) end))
     -- no loads
     assert.same(NONE, sum(function(_, _, i) return i:to(cute.f32) end))
   end)
 
-  -- A loop that fills registers, shared memory or y, and y from these.
+  -- A loop that fills registers, shared memory or y; then y is computed from
+  -- them.
   local function fills(make, at)
     return said(function(x, y, t)
       local s = make(y)
@@ -83,7 +84,7 @@ describe("a note tells of a loop of which the last iteration counts", function()
     end
     assert.same(LOST, stores(function(_, t) return t end))
     assert.same(NONE, stores(function(i, t) return i * 32 + t end))
-    -- some iterations alone store
+    -- no note: only some iterations store
     assert.same(NONE, said(function(x, y, t)
       for i in cute.range(4) do
         local v = x[i * 32 + t]
@@ -149,7 +150,7 @@ it("a note tells of an unrolled loop that overwrites what it loads", function()
   end
   assert.same({"unused"}, unrolled(0, 7, function(_, v) return v + 1 end))
   assert.same(NONE, unrolled(0, 7, function(s, v) return s + v end))
-  -- a part of a vector
+  -- no note: each iteration uses a part of a vector
   assert.same(NONE, unrolled(0, 3, function(s, v, i)
     return i < 1 and v or s
   end))

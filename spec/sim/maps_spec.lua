@@ -208,7 +208,7 @@ describe("a tensor map in memory", function()
     end
     clean(published {})
     tells("acquire", published {acquire = false})
-    for seed = 1, SEEDS do  -- Every schedule has the race.
+    for seed = 1, SEEDS do  -- The race occurs in every schedule.
       local r = report(published {sync = false}, {}, seed)
       assert.equal("warp-race", r.reports[1].kind)
     end

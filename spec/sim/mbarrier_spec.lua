@@ -94,7 +94,7 @@ describe("a ring that counts", function()
         end
       end
     end
-    -- One of the readers misses a phase.
+    -- One of the readers misses a phase of the mbarrier.
     for _, rounds in ipairs {3, 4, 6, 7, 16} do
       for _, text in ipairs((first(32, 3, rounds))) do
         assert.not_equal("", text)
@@ -248,7 +248,7 @@ end)
 ---------------------------------------------------------------------------
 
 local STAGES, ROUNDS = 3, 8
-local at = support.recorder()  -- line numbers of the calls in ring()
+local at = support.recorder()  -- recorder of the lines of ring()'s calls
 
 -- Waits by polling: `ask` is try_wait or test_wait.
 local function asking(ask)
@@ -470,7 +470,7 @@ describe("an mbarrier", function()
       .. "between"):format(at.make), text)
     text, some = tried {use = true}
     assert.equal(SEEDS, some)
-    -- The report names the use or the invalidation, whichever came last.
+    -- The report names whichever came last, the use or the invalidation.
     for told in text:gmatch "[^\n]+" do
       local after = ("%d mbarrier: mbarrier 'bar'[0] is used after its "
         .. "mbarrier_inval"):format(at.use)
@@ -564,7 +564,8 @@ describe("an mbarrier", function()
       .. "end of phase 0 %(parity 0%), which lacks 4096 bytes", expects(4096))
     assert.matches("which lacks 4160 bytes", expects(4096, 64))
     assert.matches("which lacks 4094 of 4096 arrivals and 4096 bytes",
-      expects(4096, nil, 4096))  -- passes the byte count as the arrival count
+      -- the arrival count is the byte count by mistake
+      expects(4096, nil, 4096))
     assert.matches("expects 1048576 bytes; the maximum is 1048575",
       expects(1048575, 1))
   end)

@@ -156,8 +156,8 @@ describe("a note tells of a grid that is too small", function()
   it("not where all is stored, or a part may be meant", function()
     local function quiet(...) assert.is_nil(run_grid(...)) end
     quiet(20, zeros(640), zeros(640), map)
-    -- These kernels get no note: their index is limited by a constant below the
-    -- number of threads or by a length; an input is shorter; there is no input.
+    -- No notes: the index is limited by a constant below the number of threads,
+    -- or by a length; an input is shorter; there is no input.
     quiet(10, zeros(640), zeros(640), function(x, y, b, t)
       local i = b * 32 + t
       cute.when(i:lt(300), function() y[i] = x[i] end)
@@ -169,8 +169,8 @@ describe("a note tells of a grid that is too small", function()
       cute.partial_ok(x)
       y[b * 32 + t] = 1
     end)
-    -- These kernels get no note: the output is also the input; one block is
-    -- meant; some blocks store nothing; the stored part is in the middle.
+    -- No notes: the output is also the input; one block is intended; some
+    -- blocks store nothing; the stored part is in the middle.
     quiet(10, zeros(640), zeros(640), function(x, y, b, t)
       y[b * 32 + t] = y[b * 32 + t] + x[t]
     end)
@@ -260,12 +260,12 @@ describe("a note tells of the first NaN or infinity", function()
   end)
 
   it("not of one that is meant or reaches no output", function()
-    -- Infinities that the kernel or its input has are operands.
+    -- No notes: infinities of the kernel or of its input are operands.
     expect(nil, function(x) return x + 1 / 0 end)
     expect(nil, function(x) return cute.where(x:lt(3), -1 / 0, x) end)
     expect(nil, function(x) return 1 / x end,
       numbers(function(i) return i == 9 and 1 / 0 or i end))
-    -- An infinity on the way to a finite result does no harm.
+    -- No note: an infinity on the way to a finite result is harmless.
     expect(nil, function(x) return 1 / (1 + math.exp(x * 100)) end)
     expect(nil, function(x) return cute.where(x:eq(0), 0, 1 / x) end)
     -- A condition on x guards 1 / x; a condition on the index does not.
@@ -274,7 +274,7 @@ describe("a note tells of the first NaN or infinity", function()
       function(x, t) return cute.where(t:lt(30), 1 / x, 0) end)
     expect(nil, function(x) return (x * 1e38):to(cute.f16):to(cute.f32) * 0 end,
       numbers(function() return 0 end))
-    -- Branches that are not taken divide by nothing.
+    -- No note: only branches that are not taken divide by 0.
     local r, said = run(function(a, b)
       local t = arch.thread_idx()
       cute.when(t:gt(0), function() b[t] = a[t] / t:to(cute.f32) end)
@@ -510,7 +510,7 @@ describe("a note tells of a number that its type cannot hold", function()
     assert.same({}, (sum(cute.bf16, 256, 1, 1)))
     assert.same({}, (sum(cute.f16, 300, 1, 1)))
     assert.same({}, (sum(cute.bf16, 300, 0, 256)))
-    -- an infinity still has its own note
+    -- an infinity has its own note
     said = sum(cute.f16, 20, 10000, 1)
     assert.equal(1, #said)
     assert.matches("the first NaN or infinity from finite inputs", said[1])
@@ -548,7 +548,7 @@ describe("a note tells of a sum that counts the same value", function()
     end)
     local sums = {}
     for _, text in ipairs(list) do
-      -- parts of x and y may be left out
+      -- without notes on unread or unstored parts of x and y
       if not text:find "never read" and not text:find "never stored" then
         sums[#sums + 1] = text:match "kernel k: notes_spec.lua:%d+: (.*)$"
       end
@@ -599,7 +599,8 @@ describe("a note tells of a sum that counts the same value", function()
     local list = total("warp", false)
     assert.equal(1, #list)
     assert.matches("every block adds the same value here", list[1])
-    -- each block has an element of its own, where the sum may be meant
+    -- no note: each block has an element of its own, where the sum may be
+    -- intended
     list = said(function(x, y)
       local t, b = place()
       local sum = arch.warp_reduction_sum(x[{0, t}])
@@ -626,7 +627,7 @@ describe("a note tells of a sum that counts the same value", function()
     assert.equal(1, #list)
     assert.matches("warp 1 computes a sum here that nothing uses", list[1])
     assert.same({}, first(function(t) return (t % 32):eq(0) end))
-    -- each warp adds the same partial sums
+    -- no note: each warp adds the same partial sums
     assert.same({}, said(function(x, y)
       local t, b = place()
       local s = cute.make_smem_tensor(cute.f32, 32)
@@ -738,7 +739,7 @@ it("a note tells of the two arguments of a call in another order", function()
   assert.matches("kernel k: .*notes_spec.lua:%d+: parameter 'x' gets the "
     .. "script's 'y', and parameter 'y' gets 'x'; is the order", list[1])
   assert.same({}, said "straight")
-  -- a kernel that computes an inverse may read an earlier result
+  -- no note: a kernel that computes an inverse may read an earlier result
   assert.same({}, said("crossed", true))
 end)
 
@@ -1148,8 +1149,8 @@ it("a note tells of tiles that are copied last and never read", function()
   assert.same({}, said(1, 8))
   local text = "nothing reads 128 of 256 elements of shared tensor 's' after "
     .. "the last copy to them; the first is element "
-  assert.matches(text .. "128", said(1, 7)[1], 1, true)  -- an iteration less
-  assert.matches(text .. "0", said(0, 8)[1], 1, true)    -- tile 0 twice
+  assert.matches(text .. "128", said(1, 7)[1], 1, true)  -- one iteration less
+  assert.matches(text .. "0", said(0, 8)[1], 1, true)    -- tile 0 is read twice
   assert.same({}, said(1, 7, 0))                         -- zeros
 end)
 
@@ -1179,9 +1180,9 @@ it("a note tells of a part of a shared tensor that is filled, not read",
     .. "written here but never read; the first is element 7;", said[1])
   assert.same({}, columns(7, false, true))
   assert.same({}, columns(8))
-  assert.same({}, columns(7, true))  -- an element that the data choose
+  assert.same({}, columns(7, true))  -- no note: data choose the element
 
-  -- A condition on a scalar argument, which is 5 here, may let all be read.
+  -- No note: a condition on a scalar argument, here 5, may let all be read.
   local y = cute.zeros({32}, cute.f32)
   local _, all = run(function(x, out, n)
     local s, t = cute.make_smem_tensor(cute.f32, cute.make_layout(32)),
@@ -1275,7 +1276,7 @@ describe("a note tells of a sum in a loop", function()
     } do
       assert.same({}, (sums(whole, use)))
     end
-    -- all lanes add the same elements
+    -- no note: all lanes add the same elements
     assert.same({}, (sums(whole, by_first, function(i) return i end)))
   end)
 end)

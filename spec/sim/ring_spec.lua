@@ -213,7 +213,8 @@ describe("a ring of mbarriers", function()
   it("that shares an object with another ring", function()
     local one = {"(cute.i64, STAGES)", "(cute.i64, 2 * STAGES)"}
     local half = {"arch.alloc_smem(cute.i64, STAGES)", "full + STAGES"}
-    local line = {"--@full\n      ", ""}  -- one line initializes both rings
+    -- the same line initializes both rings
+    local line = {"--@full\n      ", ""}
     local count = {"full + i, 32)", "full + i, 64)"}
     for _, changes in ipairs {{one, half, count}, {one, half, line, count}} do
       advises("roles", changes, "number of threads that arrive in a phase")

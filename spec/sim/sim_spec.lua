@@ -308,7 +308,7 @@ describe("races", function()
       end, ramp(96))
     end
     clean(handover(2))
-    -- No other warp comes to barrier 3, where warp 2 waits.
+    -- No other warp arrives at barrier 3, where warp 2 waits.
     assert.equal("deadlock", handover(3).reports[1].kind)
   end)
 end)

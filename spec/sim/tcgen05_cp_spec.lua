@@ -6,7 +6,8 @@ local cute = require "cute"
 local support = require "spec.support"
 local arch, tcgen05 = cute.arch, cute.nvgpu.tcgen05
 
-local COLUMNS, BEFORE = 8, 7  -- columns of the test; their value before
+-- columns of tensor memory; the value that fills them before the copy
+local COLUMNS, BEFORE = 8, 7
 
 -- A lane is 65536 columns. `row` returns the row of the source that a lane
 -- gets, or nil. layout: that of the source if it has a row for each lane.

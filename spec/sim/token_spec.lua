@@ -154,7 +154,7 @@ describe("tokens of mbarriers", function()
       end), name)
     end
     assert.equal(FOREIGN:format(1), faults(function(b, _, arrive)
-      -- the token is from b, and nothing arrives at b + 1
+      -- fault: the token is from b, and nothing arrives at b + 1
       arch.mbarrier_wait(b + 1, arrive(b))
     end))
   end)

@@ -91,7 +91,7 @@ describe("a warpgroup's MMA in the simulator", function()
       t.gemm(0) warpgroup.commit_group()
       t.gemm(1) warpgroup.commit_group()
       warpgroup.wait_group(1)
-      t.fill(0, 2)             -- group 0 no longer reads
+      t.fill(0, 2)             -- group 0 is done reading
       warpgroup.wait_group(0)
       t.store()
     end))

@@ -171,7 +171,7 @@ describe("a cheat", function()
     assert.equal(6, #v.cases)
   end)
 
-  local seen = {n = 0}  -- the tag of each name
+  local seen = {n = 0}  -- the tag of each name's first test, and their number n
   for _, row in ipairs(ROWS) do
     local name = row[1]
     if not seen[name] then

@@ -134,7 +134,7 @@ describe("cutelua tune", function()
     end
     assert.matches("^bf16 bf16 bf16 tn row my_own:%x+$", (class_of(mine)))
     assert.equal(CLASS .. " C:bf16", (class_of "C"))
-    -- The same epilogue in a file of another name uses the same rows.
+    -- An equal epilogue in a file of another name uses the same rows.
     local other = file("other.lua", support.read(mine))
     tune(dir, {"256,1024,512", "--epilogue", other})
     assert.equal(2, #table_of(dir).gemm[class_of(mine)])

@@ -185,7 +185,8 @@ describe("the source beside its results", function()
       {url = PAGE, script = TIMELINE}, {url = PAGE, script = READ},
       {url = PAGE, script = READ, dark = true},
       {url = PAGE, script = READ, width = 390},
-      {url = PAGE, script = LIGHTS}}  -- the script leaves a draft in the page
+      -- the script leaves a draft in the page's storage
+      {url = PAGE, script = LIGHTS}}
     for i, step in ipairs(browser.drive(steps)) do
       assert.same({}, step.errors)
       found[i] = step.value

@@ -251,7 +251,7 @@ describe("a fault in a script", function()
       }
       return out;]]}}[1]
     for i, c in ipairs(cases) do
-      -- the lines that the native program's reports name
+      -- the lines that reports of the native program name
       local lines, list = {}, {}
       for _, k in ipairs(here[i].answer.page.kernels) do
         for _, note in ipairs(k.notes) do
@@ -342,7 +342,7 @@ describe("output", function()
         blocks.join("").length, blocks.length, lines.slice(-300),
         shown.length, shown.slice(-16), $("#log .dropped").textContent,
         texts("#log .warned")];]]}}[1]
-    local all = 0  -- number of characters that the script printed
+    local all = 0  -- number of characters that the script has printed
     for i = 1, 300000 do all = all + #tostring(i) + 1 end
     -- The Worker sends a message every 50 ms, and sends up to 64 lines after a
     -- pause of 50 ms one by one. On a busy machine the Worker itself pauses.

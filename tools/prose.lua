@@ -206,10 +206,10 @@ local function is_mark(line)
     or line:find "^-%->"
 end
 
--- Reports whether a line begins a mark of a planted fault (spec/faults.lua),
--- which is data.
+-- Reports whether a line begins a mark of a planted fault (spec/faults.lua) or
+-- of a wrong solution (spec/task/examples_spec.lua), which is data.
 local function is_fault_mark(line)
-  for _, mark in ipairs {"expect", "mend", "run", "needs"} do
+  for _, mark in ipairs {"expect", "mend", "run", "needs", "wrong"} do
     if line:find("^" .. mark .. ":") then return true end
   end
   return false

@@ -446,7 +446,7 @@ static int l_launch_known(lua_State *L) {
   memcpy(l.grid, p.grid, sizeof l.grid);
   l.stream = p.stream;
   l.pdl = p.pdl > 0;
-  // this function only handles launches that are not cooperative
+  // cooperative launches do not reach this function
   l.cooperative = false;
   if (!whole_clusters(&l) || (l.pdl && l.fn->own.gpu->major < 9)) return 0;
   gpulib_keep(L, l.fn->own.gpu, -1);

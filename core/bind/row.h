@@ -97,7 +97,8 @@ SHAPES(DEFINE)
 
 typedef enum Shape {
   SHAPE_FACE,      // a lua_CFunction that reads its own arguments
-  SHAPE_NUMBERED,  // like SHAPE_FACE, but also gets the row's number
+  // like SHAPE_FACE, but the function also gets the row's number
+  SHAPE_NUMBERED,
 #define NAME(name, type, field, takes, from) SHAPE_##name,
   SHAPES(NAME)
 #undef NAME
@@ -129,7 +130,8 @@ enum {
   KIND_LAYOUT = 16, KIND_TENSOR = 32, KIND_SWIZZLE = 64, KIND_ANY = 128,
   KIND_BASIS = 256, KIND_VALUE = 512, KIND_VECTOR = 1024, KIND_TILED = 2048,
   KIND_OTHER = 4096,
-  KIND_REST = 8192,  // this letter of a signature takes all remaining arguments
+  // a letter of a signature that takes all remaining arguments
+  KIND_REST = 8192,
   KIND_ABSENT = KIND_NONE | KIND_NIL,
   KIND_CONSTANT = KIND_SWIZZLE | KIND_ANY | KIND_BASIS,
   KIND_DIM = KIND_NUMBER | KIND_ANY | KIND_BASIS | KIND_VALUE,

@@ -138,7 +138,7 @@ bool table_writes_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
   switch (in.op) {
     case VM_NEWTABLE: return true;
     case VM_CALL: case VM_TAILCALL: case VM_TFORCALL:
-    // this instruction starts a generic `for`, whose iterator it calls
+    // starts a generic `for`, whose iterator the instruction calls
     case VM_TFORPREP:
       note_call(L, w, ar, in.a, writes);
       return false;

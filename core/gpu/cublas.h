@@ -50,7 +50,7 @@ bool blas_gemm_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec, Why *w);
 int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, size_t workspace,
                   cublasLtMatmulHeuristicResult_t *algos, int max, Why *w);
 typedef struct BlasAlgo {
-  int32_t id, tile, split, reduction;  // these numbers are cublasLt's
+  int32_t id, tile, split, reduction;  // numbers that cublasLt assigns
 } BlasAlgo;
 bool blas_lt_about(Gpu *gpu, const cublasLtMatmulHeuristicResult_t *algo,
                    BlasAlgo *about, Why *w);

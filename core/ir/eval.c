@@ -195,7 +195,7 @@ static uint64_t float_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
 #define OP(id, ...) case OP_##id:
 #define SCALAR(...)
 #include "ir/ops.h"
-      break;  // the other operations are on integers, or not scalar
+      break;  // operations on integers, or not on scalars
   }
   return 0;
 }

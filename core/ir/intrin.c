@@ -349,7 +349,7 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
 #define NOT_M NOT_K
     INTRINS(IN)
 #undef IN
-      break;  // the other intrinsics depend on more than their operands
+      break;  // intrinsics whose results depend on more than their operands
   }
   return 0;
 }

@@ -320,8 +320,8 @@ static PtxArg named(Parse *p) {
   } else if (*p->x.at == '%') {
     lex_fail(&p->x, "register %s is not declared here", a.name);
   } else {
-    a.kind = PTX_A_FUNC;  // it may also be a label, which is resolved when the
-                          // function has been read
+    // the name may be a label, which is resolved after the function is read
+    a.kind = PTX_A_FUNC;
     PtxPending later = {p->block, p->x.at_line};
     a.value = (int64_t)p->m->pending.n;
     vec_push(p->cx, p->m->pending, later);

@@ -342,7 +342,7 @@ void simlanes_find(SimWarp *w) {
     const SimIns *head = &prog[f->head];
     w->pc = head->jump;
     if (head->op == OP_IF) {
-      // The other half of the branch, or the branch's end, is next.
+      // Continue with the other half of the branch, or at the branch's end.
       if (f->other) return;
       if (prog[w->pc].op == OP_ELSE) w->pc = prog[w->pc].jump;
       w->pc++;

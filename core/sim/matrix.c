@@ -96,7 +96,7 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i) {
   }
   int64_t off[LANES];
   SimLaneBuf buf;           // rows of the matrices, in order
-  uint16_t piece[32 * 8];   // the same rows in pieces of 16 bits
+  uint16_t piece[32 * 8];   // the rows in pieces of 16 bits
   memset(buf, 0, sizeof buf);
   simmem_offsets(w, &x->smem, off);
   if (x->store) {

@@ -24,7 +24,7 @@ CONSECUTIVE(4, AGENT_COPY, AGENT_CP);
 #define SIM_MISUSES(X) \
   X(BAR_ODD, "odd")          /* the count is no multiple of the warp size */ \
   X(BAR_DIFFERS, "differs")  /* the count differs from that of other warps */ \
-  X(BAR_TWICE, "twice")      /* the same warp arrives again */ \
+  X(BAR_TWICE, "twice")      /* a warp arrives twice */ \
   X(BAR_RANGE, "range")      /* no barrier has this number */ \
   X(BAR_LANES, "lanes")      /* lanes of a warp name different barriers */ \
   X(BAR_LANES_COUNT, "lanes' counts")  /* lanes of a warp name two counts */ \
@@ -35,35 +35,35 @@ CONSECUTIVE(4, AGENT_COPY, AGENT_CP);
   X(BAR_LEFT, "left") \
   X(BAR_EARLY, "early")      /* the previous round may count the arrival */
 typedef enum SimMisuse { SIM_MISUSES(SIM_ID) } SimMisuse;
-// Kinds of misuse of an mbarrier ("it") or of an operation on one.
+// Kinds of misuse of an mbarrier or of an operation on one.
 #define SIM_WRONGS(X) \
-  X(MBAR_NONE, "none")            /* it was never initialized */ \
+  X(MBAR_NONE, "none")            /* the mbarrier was never initialized */ \
   X(MBAR_UNORDERED, "unordered")  /* a use may precede the initialization */ \
   X(MBAR_UNFENCED, "unfenced")    /* agents may not see the initialization */ \
-  X(MBAR_TWICE, "twice")          /* it is initialized without an inval */ \
+  X(MBAR_TWICE, "twice")  /* the mbarrier is not invalidated before an init */ \
   X(MBAR_COUNT, "count")          /* the arrival count is invalid */ \
   X(MBAR_MANY, "many")            /* the cluster has too many mbarriers */ \
   X(MBAR_OVER, "over")            /* a phase gets too many arrivals */ \
   X(MBAR_BYTES, "bytes")          /* a phase expects too many bytes */ \
-  X(MBAR_GONE, "gone")            /* it is used after its mbarrier_inval */ \
-  X(MBAR_BUSY, "busy")            /* it is invalidated while in use */ \
+  X(MBAR_GONE, "gone")            /* the mbarrier is used after its inval */ \
+  X(MBAR_BUSY, "busy")            /* the mbarrier is invalidated in use */ \
   X(MBAR_AGAIN, "again")          /* an inval may follow the next init */ \
-  X(MBAR_DATA, "data")            /* its memory is accessed as data */ \
-  X(MBAR_EARLY, "early")          /* the previous phase may count it */ \
+  X(MBAR_DATA, "data")            /* the mbarrier is accessed as data */ \
+  X(MBAR_EARLY, "early")  /* the previous phase may count an arrival */ \
   X(MBAR_TOKEN, "token")          /* a token is from an old phase */ \
   X(MBAR_FOREIGN, "foreign")      /* a token is from another mbarrier */ \
-  X(MBAR_LEFT, "left")            /* its last phase is incomplete */ \
+  X(MBAR_LEFT, "left")            /* the last phase is incomplete */ \
   X(MBAR_STILL, "still")          /* an inval may precede an earlier use */ \
   X(MBAR_MISSED, "missed")        /* a wait may come a phase too late */
 typedef enum SimWrong { SIM_WRONGS(SIM_ID) } SimWrong;
-// Kinds of faults of a tensor map ("it") in memory.
+// Kinds of faults of a tensor map in memory.
 #define SIM_MAP_WRONGS(X) \
-  X(MAP_NONE, "none")              /* it is not a valid map */ \
-  X(MAP_BEYOND, "beyond")          /* it describes more than the tensor */ \
+  X(MAP_NONE, "none")             /* the memory has no valid map */ \
+  X(MAP_BEYOND, "beyond")         /* the map describes more than the tensor */ \
   X(MAP_UNRELEASED, "unreleased")  /* a change was not released to TMA */ \
   X(MAP_UNACQUIRED, "unacquired")  /* the copy's CTA acquired no change */ \
-  X(MAP_OTHER, "other")            /* the simulator does not model it */ \
-  X(MAP_CHANGED, "changed")        /* it changes while a copy uses it */
+  X(MAP_OTHER, "other")           /* the simulator lacks such maps */ \
+  X(MAP_CHANGED, "changed")       /* the map changes while a copy uses it */
 typedef enum SimMapWrong { SIM_MAP_WRONGS(SIM_ID) } SimMapWrong;
 // The things for which a stuck warp waits.
 #define SIM_STUCKS(X) \
@@ -94,7 +94,7 @@ typedef enum SimTeamwork { SIM_TEAMWORKS(SIM_ID) } SimTeamwork;
   X(TENSOR_WINDOW, "window")    /* the warp cannot access these lanes */  \
   X(TENSOR_LANE, "lane")        /* an MMA's operand starts at another lane */ \
   X(TENSOR_DIFFERS, "differs")  /* lanes of a warp have different operands */ \
-  X(TENSOR_THREADS, "threads")  /* several threads issue it */ \
+  X(TENSOR_THREADS, "threads")  /* several threads issue an MMA */ \
   X(TENSOR_DESCRIPTOR, "descriptor")  /* the descriptor is not modelled */    \
   X(TENSOR_CTAS, "ctas")        /* a commit names CTAs that do not exist */ \
   X(TENSOR_OPEN, "open")        /* no commit follows an MMA */ \

@@ -105,7 +105,7 @@ static SimOut *out_new(const Run *r, uint64_t cluster) {
 
 static void stop(Run *r) {
   r->stopped = true;
-  // The other threads read this flag.
+  // The other host threads read this flag.
   __atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);
 }
 

@@ -25,7 +25,7 @@ typedef struct SimMachine {
   uint64_t steps;      // maximum number of steps in the event log
   bool events;         // whether to collect events
   double mma, wgmma;   // 16-bit multiply-adds per cycle and quarter of the SM
-  double mma_f4;       // the same for an mma of packed 4-bit floats
+  double mma_f4;       // FMAs per cycle by mma of packed 4-bit floats
   // multiply-adds of tcgen05.mma per cycle and quarter: of 16-bit floats, of
   // integers, of packed 4-bit floats
   double tcgen05, tcgen05_i8, tcgen05_f4;

@@ -72,7 +72,7 @@ local CARDS = {
   b200 = blackwell("B200", targets.B200, {}),
   -- FP64: 1.2 TFLOP/s.
   b300 = blackwell("B300", targets.B300, {f64 = 58}),
-  -- Its tensor cores have mma.sync alone. FP64: 1/64 of FP32.
+  -- RTX 5090: tensor cores have mma.sync alone; FP64 has 1/64 of FP32's rate.
   rtx5090 = blackwell("RTX 5090", targets.RTX5090, {l1_bytes = 128 * KIB,
     mma = targets.RTX5090.fmas / 4, mma_again = 1, f64 = 64, tcgen05 = 0,
     tcgen05_i8 = 0, tcgen05_f4 = 0,

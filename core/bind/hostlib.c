@@ -393,7 +393,7 @@ static void check_rest(lua_State *L, int64_t n) {
   }
 }
 
-// Copies the list on top, at a nesting level, to elements in row-major order.
+// Copies the list on the stack top, of a nesting level, to row-major elements.
 static void read_nested(Nest *n, size_t level) {
   lua_State *L = n->L;
   int64_t want = dim_value(n->extent[level]);

@@ -651,7 +651,7 @@ static int push_tensor_parts(lua_State *L, Ctx *cx, const Tensor *t) {
   return 2;
 }
 
-// Returns entry *at of the list at 2, a scalar, and increments *at.
+// Returns entry *at, a scalar, of the list at stack index 2 and increments *at.
 static Dim next_dim(Ctx *cx, lua_State *L, lua_Integer *at) {
   Dim d;
   lua_rawgeti(L, 2, (*at)++);

@@ -166,7 +166,7 @@ describe("the choice of NVRTC", function()
     local said = found {CUTELUA_NVRTC = home .. "/.local"}
     assert.same({["12.99"] = "chosen", ["13.97"] = "the loader cannot open it"},
                 said)
-    -- The companion's name says 13.96, but the library is version 12.1, older
+    -- The file of builtins says 13.96, but the library is version 12.1, older
     -- than the other one.
     nvrtcs.make(package "cu13", "12.1", nil, "13.96")
     os.remove(package "cu13" .. "/libnvrtc-builtins.so.13.97")

@@ -15,7 +15,7 @@ local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 local told = planted.told
 
 local SIZE, SEEDS = {260, 136, 264}, 2
--- a part of the kernel's line that starts a copy
+-- text in the line of the kernel that starts a copy
 local COPY = "cute.copy(X.atom, from[i]"
 
 describe("a GEMM of Hopper's parts in which #long", function()

@@ -831,8 +831,7 @@ describe("registers", function()
       if text then
         find(text, ("signed %s r[6];"):format(name):gsub("signed sh", "sh"))
         find(text, "r[5] = ")
-        -- The emitted array holds packed words.
-        find(host_agrees(passing(bits, 600)), "r[0] & ")
+        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- of packed words
       end
     end
   end)

@@ -38,14 +38,6 @@ static bool reads_global(const Fn *fn, const Ins *i) {
   return false;
 }
 
-static uint8_t of_special(SReg s) {
-  bool thread = s == SR_LANE || s == SR_WARP ||
-                (s >= SR_TID_X && s <= SR_TID_Z) ||
-                (s >= SR_NTID_X && s <= SR_NTID_Z) ||
-                (s >= SR_NCTAID_X && s <= SR_NCTAID_Z);
-  return thread ? 0 : BLOCK;
-}
-
 // Reports whether the analysis does not know the result of an operation.
 static bool is_unknown(const Ins *i) {
   Op op = (Op)i->op;
@@ -85,7 +77,7 @@ static bool adds_to(const Fn *fn, Ref r, Ref to, int *n) {
 // thread.
 static bool is_sum(const Fn *fn, const Ins *i) {
   int n = TERMS;
-  if (i->op == OP_MMA || i->op == OP_WGMMA || intrin_shuffles(i)) return true;
+  if (op_class((Op)i->op) == CLASS_MMA || intrin_shuffles(i)) return true;
   if (i->op == OP_ASK && intrin_id(i->imm) == IN_REDADD) return true;
   if (i->op == OP_VSET) return adds_to(fn, i->a[1], i->a[0], &n);
   return i->op == OP_ST && !is_global(fn, i->a[0]) &&
@@ -95,7 +87,7 @@ static bool is_sum(const Fn *fn, const Ins *i) {
 static uint8_t of_result(const Made *g, const Ins *i) {
   Operand o;
   uint8_t of = is_sum(g->fn, i) ? SUM : 0;
-  if (i->op == OP_SREG) return of_special((SReg)i->imm);
+  if (i->op == OP_SREG) return sreg_is_block((SReg)i->imm) ? BLOCK : 0;
   if (is_unknown(i)) return BLOCK;
   // the coordinates and the predicate of a load are not part of its value
   bool loads = reads_global(g->fn, i);

@@ -32,6 +32,12 @@ static const HintField hints[] = {
 };
 
 const SRegRow *sreg_row(SReg r) { return &sregs[r]; }
+bool sreg_is_block(SReg r) {
+  bool all = (r >= SR_NTID_X && r <= SR_NTID_Z) ||
+             (r >= SR_NCTAID_X && r <= SR_NCTAID_Z);
+  bool thread = r == SR_LANE || r == SR_WARP || r <= SR_TID_Z;
+  return !all && !thread;
+}
 const AtomicRow *atomic_row(AtomicKind k) { return &atomics[k]; }
 const FenceRow *fence_row(FenceKind k) { return &fences[k]; }
 const HintField *hint_field(HintId f) { return &hints[f]; }

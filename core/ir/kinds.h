@@ -63,6 +63,8 @@ typedef struct SRegRow {
   int32_t least, most;
 } SRegRow;
 const SRegRow *sreg_row(SReg r);
+// Reports whether a special register differs between blocks.
+bool sreg_is_block(SReg r);
 
 // AT(ID, "name in PTX", "CUDA", op, fidelity): atomic operations. op combines
 // the old value with the operand. It is NOP if the new value does not depend on

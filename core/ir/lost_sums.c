@@ -1,48 +1,78 @@
-// Finds sums that are lost. A warpgroup MMA whose field ACCUMULATE is false
-// overwrites its accumulator. The earlier sums are lost if it does so in each
+// Finds sums that are lost. An MMA of a warpgroup or of tcgen05 whose field
+// ACCUMULATE is false overwrites its accumulator. If it does so in the second
 // iteration of a loop in which nothing else reads the accumulator, or after
-// another MMA with no read in between. A loop also loses sums if each iteration
-// begins by resetting the accumulators of an MMA, or a variable, and only adds
-// to them afterwards.
+// another MMA with no read in between, the earlier sums are lost. The field may
+// depend on the loop's counter: `k:gt(1)` is false twice. A loop also loses the
+// sums of its earlier iterations if each iteration begins by resetting the
+// accumulators of an MMA, or a variable, and only adds to them afterwards.
 #include "ir/lost_sums.h"
 
 #include "ir/operands.h"
+#include "ir/thread_value.h"
 
 #include <string.h>
 
-// Returns the index in Fn.mem of the registers that the MMA writes, and in *reg
-// the first of these registers.
-static int64_t target(const Fn *fn, const Ins *i, uint32_t *reg) {
-  Operand o;
-  for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
-    if (o.kind != OPERAND_RUN || !o.written) continue;
-    *reg = o.reg[0];
-    return ir_get(fn, o.ref)->imm;
-  }
-  return -1;
+// The accumulators of an MMA: an object, an index into Fn.mem, and its first
+// element, a register number or the Ref of an offset.
+typedef struct Target {
+  int64_t mem;
+  uint32_t first;
+} Target;
+
+static Target target(const Fn *fn, const Ins *i) {
+  Operand o = operand_of(fn, i, ROLE_ACC);
+  return (Target){ir_get(fn, o.ref)->imm,
+                  o.kind == OPERAND_RUN ? o.reg[0] : o.off};
 }
 
-// Reports whether i is an MMA that never accumulates.
-static bool overwrites(const Fn *fn, const Ins *i) {
-  if (i->op != OP_WGMMA) return false;
-  Operand o;
-  int64_t add = 1;
-  for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
-    if ((o.kind == OPERAND_PRED || o.kind == OPERAND_VALUE) && o.ref &&
-        ir_type(fn, o.ref) == DT_BOOL && !ir_const(fn, o.ref, &add))
+// Reports whether i is an MMA that has a field ACCUMULATE.
+static bool may_overwrite(const Fn *fn, const Ins *i) {
+  return op_class((Op)i->op) == CLASS_MMA && operand_ref(fn, i, ROLE_ADD);
+}
+
+// Computes value r where the counter of `loop` has this value. Returns false if
+// r depends on anything else.
+static bool value_at(const Fn *fn, Ref r, Ref loop, int64_t counter, int depth,
+                     uint64_t *value) {
+  const Ins *i = ir_get(fn, r);
+  uint64_t v[3] = {0};
+  *value = (uint64_t)counter;
+  if (r == loop) return true;
+  if (i->op == OP_SREG || !thread_value_has(fn, i) || depth == 0) return false;
+  for (int k = 0; k < 3; k++)
+    if (i->a[k] && !value_at(fn, i->a[k], loop, counter, depth - 1, &v[k]))
       return false;
-  return !add;
+  return thread_value(fn, i, 0, v, value);
 }
 
-// Reports whether i reads registers `mem`, other than by accumulating in them.
+// Reports whether MMA i does not accumulate in iteration number k of `loop`, or
+// in no loop at all if this is 0.
+static bool overwrites(const Fn *fn, const Ins *i, Ref loop, int64_t k) {
+  enum { NEAR = 8 };
+  Ref add = operand_ref(fn, i, ROLE_ADD);
+  const Ins *l = ir_get(fn, loop);
+  int64_t first = 0, step = 0, is;
+  uint64_t value;
+  if (ir_const(fn, add, &is)) return !is;
+  if (l->op != OP_FOR || !ir_const(fn, l->a[0], &first) ||
+      !ir_const(fn, l->a[2], &step))
+    return false;
+  return value_at(fn, add, loop, first + k * step, NEAR, &value) && !value;
+}
+
+// Reports whether i reads object `mem` otherwise than by accumulating. Objects
+// in tensor memory may overlap.
 static bool reads(const Fn *fn, const Ins *i, int64_t mem) {
   Operand o;
+  bool tensor = fn->mem.p[mem].space == SP_TMEM;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
-    bool registers = o.kind == OPERAND_RUN || o.kind == OPERAND_MEM ||
-                     o.kind == OPERAND_OBJECT;
-    if (!registers || !o.ref || ir_get(fn, o.ref)->imm != mem) continue;
-    if (!ir_is_mem(fn, o.ref)) continue;
-    if (i->op == OP_WGMMA ? !o.written : o.read) return true;
+    bool object = o.kind == OPERAND_RUN || o.kind == OPERAND_MEM ||
+                  o.kind == OPERAND_OBJECT;
+    if (!object || !o.ref || !ir_is_mem(fn, o.ref)) continue;
+    if (ir_get(fn, o.ref)->imm != mem &&
+        !(tensor && ir_memof(fn, o.ref)->space == SP_TMEM))
+      continue;
+    if (may_overwrite(fn, i) ? o.role != ROLE_ACC : o.read) return true;
   }
   return false;
 }
@@ -71,27 +101,31 @@ static Ref region_of(const Fn *fn, Ref r, Ref *end) {
   return first;
 }
 
-// Reports whether the region that contains r is a loop that executes r in each
-// iteration, and another instruction of it reads registers `mem`.
-static bool loop_reads(const Fn *fn, Ref r, int64_t mem, bool *in_loop) {
-  Ref end, first = region_of(fn, r, &end);
+// Returns the loop that executes instruction r in each of several iterations,
+// or 0.
+static Ref loop_of(const Fn *fn, Ref r, Ref *end) {
+  Ref first = region_of(fn, r, end);
   Op op = (Op)ir_get(fn, first)->op;
-  *in_loop = (op == OP_FOR || op == OP_LOOP) && !runs_once(fn, first);
-  for (Ref j = first + 1; *in_loop && j < end; j++)
-    if (reads(fn, ir_get(fn, j), mem)) return true;
-  return false;
+  bool loop = op == OP_FOR || op == OP_LOOP;
+  return loop && !runs_once(fn, first) ? first : 0;
+}
+
+// Reports whether an instruction from `first` to `end` reads registers `mem`.
+static bool any_reads(const Fn *fn, Ref first, Ref end, int64_t mem) {
+  while (first < end && !reads(fn, ir_get(fn, first), mem)) first++;
+  return first < end;
 }
 
 // Reports whether an MMA before r in the same region wrote the same registers,
 // and nothing read them since.
-static bool follows_mma(const Fn *fn, Ref r, int64_t mem, uint32_t reg) {
+static bool follows_mma(const Fn *fn, Ref r, Target t) {
   for (Ref j = r - 1; j > 0; j--) {
     const Ins *i = ir_get(fn, j);
-    uint32_t its;
-    if (op_effect((Op)i->op) & (EF_OPENS | EF_CLOSES) || reads(fn, i, mem))
+    if (op_effect((Op)i->op) & (EF_OPENS | EF_CLOSES) || reads(fn, i, t.mem))
       return false;
-    if (i->op == OP_WGMMA && target(fn, i, &its) == mem && its == reg)
-      return true;
+    if (!may_overwrite(fn, i)) continue;
+    Target its = target(fn, i);
+    if (its.mem == t.mem && its.first == t.first) return true;
   }
   return false;
 }
@@ -140,20 +174,13 @@ static bool adds(const Fn *fn, Ref r, Ref what, uint64_t *sum, Ref base) {
   return get || plus || (!reads_sum && !uses(fn, i, what));
 }
 
-// Returns the loop that executes instruction r in each iteration and may have
-// several iterations, or 0.
-static Ref loop_of(const Fn *fn, Ref r, Ref *end) {
-  Ref first = region_of(fn, r, end);
-  bool loop = ir_get(fn, first)->op == OP_FOR && !runs_once(fn, first);
-  return loop ? first : 0;
-}
-
 // Reports whether instruction r resets a sum in each iteration of a loop that
 // only adds to the sum, and later instructions use the sum.
 static bool resets_sum(Ctx *cx, const Fn *fn, Ref r) {
   Ref what = reset_by(fn, r), end = 0;
   Ref first = what ? loop_of(fn, r, &end) : 0;
-  if (!first || what > first || !dtype_is_float(ir_type(fn, what)))
+  if (!first || ir_get(fn, first)->op != OP_FOR || what > first ||
+      !dtype_is_float(ir_type(fn, what)))
     return false;
   for (Ref j = first + 1; j < r; j++)
     if (uses(fn, ir_get(fn, j), what)) return false;
@@ -173,17 +200,23 @@ static bool resets_sum(Ctx *cx, const Fn *fn, Ref r) {
   return adding && used;
 }
 
+// Reports whether instruction r is an MMA that overwrites unread sums.
+static bool overwrites_sum(const Fn *fn, Ref r) {
+  const Ins *i = ir_get(fn, r);
+  int64_t is;
+  Ref end;
+  if (!may_overwrite(fn, i)) return false;
+  if (ir_const(fn, operand_ref(fn, i, ROLE_ADD), &is) && is) return false;
+  Target t = target(fn, i);
+  Ref first = loop_of(fn, r, &end);
+  if (overwrites(fn, i, first, 0) && follows_mma(fn, r, t)) return true;
+  return first && overwrites(fn, i, first, 1) &&
+         !any_reads(fn, first + 1, end, t.mem);
+}
+
 Ref lost_sums(Ctx *cx, const Fn *fn, Ref after) {
-  for (Ref r = after + 1; r < fn->ins.n; r++) {
-    const Ins *i = ir_get(fn, r);
-    uint32_t reg;
-    bool in_loop = false;
-    if (resets_sum(cx, fn, r)) return r;
-    if (!overwrites(fn, i)) continue;
-    int64_t mem = target(fn, i, &reg);
-    if (follows_mma(fn, r, mem, reg)) return r;
-    if (!loop_reads(fn, r, mem, &in_loop) && in_loop) return r;
-  }
+  for (Ref r = after + 1; r < fn->ins.n; r++)
+    if (resets_sum(cx, fn, r) || overwrites_sum(fn, r)) return r;
   return 0;
 }
 // SPDX-License-Identifier: MIT

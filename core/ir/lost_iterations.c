@@ -86,21 +86,6 @@ static void pass_on(Loop *g, Ref r) {
 
 // ---- what an iteration passes on ----
 
-// Stores the range of elements that an operand, or run number `run` of it,
-// accesses in a register object. Returns false if the range is unknown.
-static bool elements_of(const Loop *g, const Operand *o, int run,
-                        int64_t *from, int64_t *to) {
-  const Mem *m = ir_memof(g->fn, o->ref);
-  int64_t at, bits = dtype_bits(m->type);
-  if (o->kind == OPERAND_RUN) at = o->reg[run];
-  else if (o->kind != OPERAND_MEM || !ir_const(g->fn, o->off, &at))
-    return false;
-  *from = at * dtype_bits(ir_type(g->fn, o->ref));
-  *to = (*from + o->bits + bits - 1) / bits;
-  *from /= bits;
-  return m->count >= 1 && m->count <= MOST && *from >= 0 && *to <= m->count;
-}
-
 // For a write: records the operand as written if each iteration executes the
 // write. For a read: reports whether the operand's value comes from the
 // preceding iteration.
@@ -117,7 +102,7 @@ static bool carries(Loop *g, const Operand *o, bool write, bool always) {
   int runs = o->kind == OPERAND_RUN ? o->n : 1;
   for (int k = 0; k < runs; k++) {
     int64_t from, to;
-    if (!element || !elements_of(g, o, k, &from, &to))
+    if (!element || !operand_range(fn, o, k, &from, &to))
       return g->of[name] & DATA;
     for (; from < to; from++) {
       if (!write && !element[from] && g->of[name] & DATA) return true;

@@ -286,6 +286,19 @@ const Ref *operands_list(const Fn *fn, const Ins *i, uint32_t *n) {
   return fn->ext.p + i->ext + outs;
 }
 
+bool operand_range(const Fn *fn, const Operand *o, int k, int64_t *from,
+                      int64_t *end) {
+  const Mem *m = ir_memof(fn, o->ref);
+  int64_t at, bits = dtype_bits(m->type);
+  if (o->kind == OPERAND_RUN) at = o->reg[k];
+  else if (o->kind != OPERAND_MEM || !ir_const(fn, o->off, &at)) return false;
+  // the operand's type may differ from that of its object
+  *from = at * dtype_bits(ir_type(fn, o->ref));
+  *end = (*from + o->bits + bits - 1) / bits;
+  *from /= bits;
+  return m->count >= 1 && *from >= 0 && *end <= m->count;
+}
+
 bool operands_same(const Operand *a, const Operand *b) {
   return a->ref == b->ref && a->n == b->n &&
          memcmp(a->reg, b->reg, (size_t)a->n * sizeof *a->reg) == 0;

@@ -70,6 +70,11 @@ bool operand_has(Op op, Role role);
 // Returns the values in the list of an op, which follows the list of variables
 // if there is one. Sets *n to the number of values.
 const Ref *operands_list(const Fn *fn, const Ins *i, uint32_t *n);
+// Sets *from and *end to the range of elements of its register object that a
+// MEM operand, or register number k of a run, accesses. Returns false if the
+// elements are not known.
+bool operand_range(const Fn *fn, const Operand *o, int k, int64_t *from,
+                      int64_t *end);
 // Reports whether two runs consist of the same registers.
 bool operands_same(const Operand *a, const Operand *b);
 // Reports whether the accumulators of MMA i are also its operand C.

@@ -1,0 +1,364 @@
+// Maxima, minima and products that start at 0: a maximum of negative numbers
+// would be 0, and a product is always 0. A maximum of a warp, too, is wrong if
+// 0 stands for the elements of lanes that a condition excludes. Such a maximum
+// is told only if its elements may be negative, and come from global memory.
+// Absolute values, squares and exponentials are never negative.
+//
+// A maximum that includes a register filled with an infinity is pointless if
+// nothing else sets the register: the loop lacks the store of the new maximum.
+#include "ir/zero_starts.h"
+
+#include <math.h>
+
+#include "ir/intrin.h"
+#include "ir/operands.h"
+#include "ir/rows.h"
+
+enum { NEAR = 24, EQUAL = 8 };
+
+typedef struct Search {
+  const Fn *fn;
+  // the instructions that write a variable or an object: a linked list for each
+  Ref *writer, *next;
+  uint32_t *met, search;  // the last search that met an instruction; its number
+} Search;
+
+static bool is_zero(const Fn *fn, Ref r) {
+  const Ins *i = ir_get(fn, r);
+  return i->op == OP_CONST && dtype_is_float((DType)i->type) &&
+         dtype_to_double((DType)i->type, (uint64_t)i->imm) == 0;
+}
+
+static void link_writers(Search *s) {
+  const Fn *fn = s->fn;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    Operand o;
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_NOP) continue;
+    for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+      if (!o.ref || !o.written || o.barrier) continue;
+      s->next[r] = s->writer[o.ref];
+      s->writer[o.ref] = r;
+      break;
+    }
+  }
+}
+
+// Reports whether two values are equal: one value, loads of one element, or the
+// same operation on equal values.
+static bool is_same(const Fn *fn, Ref a, Ref b, int depth) {
+  const Ins *x = ir_get(fn, a), *y = ir_get(fn, b);
+  if (a == b) return true;
+  if (x->op != y->op || x->imm != y->imm || depth == 0) return false;
+  if (x->op != OP_LD && !op_pure((Op)x->op)) return false;
+  for (int k = 0; k < 3; k++)
+    if (!is_same(fn, x->a[k], y->a[k], depth - 1)) return false;
+  return x->op != OP_CONST;
+}
+
+// ---- signs ----
+
+static bool may_be(Search *s, Ref r, bool below, int depth);
+
+// Reports whether an element that instruction r writes to an object or a
+// variable may be below (or above) 0.
+static bool may_write(Search *s, Ref r, bool below, int depth) {
+  const Fn *fn = s->fn;
+  const Ins *i = ir_get(fn, r);
+  if (op_class((Op)i->op) == CLASS_MMA) return true;
+  Ref value = operand_ref(fn, i, ROLE_VALUE);
+  if (value) return may_be(s, value, below, depth);
+  Ref from = operand_ref(fn, i, ROLE_SRC);
+  return from && ir_is_mem(fn, from) && may_be(s, from, below, depth);
+}
+
+// Reports whether any element of an object, or the value of a variable, may be
+// below (or above) 0.
+static bool may_have(Search *s, Ref r, bool below, int depth) {
+  Space space = ir_is_mem(s->fn, r) ? ir_memof(s->fn, r)->space : SP_RMEM;
+  if (space == SP_GMEM) return true;
+  if (space != SP_RMEM && space != SP_SMEM) return false;
+  for (Ref w = s->writer[r]; w; w = s->next[w])
+    if (may_write(s, w, below, depth - 1)) return true;
+  return false;
+}
+
+static bool is_positive(const Ins *i) {
+  MathFn f = (MathFn)i->imm;
+  if (i->op != OP_MATH) return i->op == OP_ABS;
+  return f == MF_EXP || f == MF_EXP2 || f == MF_EX2APPROX || f == MF_SQRT ||
+         f == MF_RSQRT || f == MF_SQRTAPPROX || f == MF_RSQRTAPPROX;
+}
+
+// Reports whether the result of arithmetic i may be below (or above) 0.
+static bool may_result(Search *s, const Ins *i, bool below, int depth) {
+  OpClass class = op_class((Op)i->op);
+  Ref a = i->a[0], b = i->a[1], c = i->a[2];
+  bool product = class == CLASS_PRODUCT || class == CLASS_FUSED;
+  if (is_positive(i)) return !below && may_be(s, a, true, depth);
+  if (class == CLASS_SIGN) return may_be(s, a, !below, depth);
+  if (product && is_same(s->fn, a, b, EQUAL))
+    return c ? may_be(s, c, below, depth)
+             : !below && may_be(s, a, below, depth);
+  if (class == CLASS_EXTREME && (i->op == OP_MAX) == below)
+    return may_be(s, a, below, depth) && may_be(s, b, below, depth);
+  if (class == CLASS_SELECT)
+    return may_be(s, b, below, depth) || may_be(s, c, below, depth);
+  if (!product && class != CLASS_EXTREME && class != CLASS_SUM) return false;
+  return may_be(s, a, below, depth) ||
+         may_be(s, b, below == (i->op != OP_SUB), depth) ||
+         (c && may_be(s, c, below, depth));
+}
+
+// Reports whether r, a float or an object of floats, is computed from loaded
+// elements and may be below (or above) 0, as far as it is known.
+static bool may_be(Search *s, Ref r, bool below, int depth) {
+  const Fn *fn = s->fn;
+  const Ins *i = ir_get(fn, r);
+  if (depth <= 0 || s->met[r] == s->search) return false;
+  s->met[r] = s->search;
+  if (ir_is_mem(fn, r) || i->op == OP_VAR)
+    return may_have(s, r, below, depth);
+  if (!dtype_is_float((DType)i->type)) return false;
+  bool moves = op_class((Op)i->op) == CLASS_ACCESS ||
+               op_class((Op)i->op) == CLASS_CONVERT || i->op == OP_VGET ||
+               intrin_shuffles(i);
+  return moves ? may_be(s, i->a[0], below, depth - 1)
+               : may_result(s, i, below, depth - 1);
+}
+
+static bool may(Search *s, Ref r, Op op) {
+  s->search++;
+  return may_be(s, r, op == OP_MAX, NEAR);
+}
+
+// ---- running maxima ----
+
+// Returns the variable of which `var` is a copy inside of a branch, or `var`.
+static Ref root_of(const Fn *fn, Ref var) {
+  for (;;) {
+    const Ins *first = ir_get(fn, ir_get(fn, var)->a[0]);
+    if (first->op != OP_VGET) return var;
+    var = first->a[0];
+  }
+}
+
+// Reports whether r reads the variable or the register that instruction `set`
+// writes.
+static bool reads_back(const Fn *fn, Ref r, const Ins *set) {
+  const Ins *i = ir_get(fn, r);
+  if (set->op == OP_VSET)
+    return i->op == OP_VGET && root_of(fn, i->a[0]) == root_of(fn, set->a[0]);
+  return i->op == OP_LD && i->a[0] == set->a[0] && i->a[1] == set->a[1];
+}
+
+// Returns the maximum, minimum or product by which instruction `set` updates
+// its target from the target itself. *element: an operand of the operation.
+static Ref update_of(const Fn *fn, const Ins *set, Ref *element) {
+  bool store = set->op == OP_ST && ir_memof(fn, set->a[0])->space == SP_RMEM;
+  if (!store && set->op != OP_VSET) return 0;
+  Ref r = operand_ref(fn, set, ROLE_VALUE), first = r;
+  Op op = (Op)ir_get(fn, r)->op;
+  for (int n = 0; n < NEAR; n++) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_SEL && ir_get(fn, i->a[0])->op == OP_LT) {
+      // x > old and x, or old
+      *element = reads_back(fn, i->a[1], set) ? i->a[2] : i->a[1];
+      Ref old = *element == i->a[1] ? i->a[2] : i->a[1];
+      const Ins *p = ir_get(fn, i->a[0]);
+      bool less = is_same(fn, p->a[0], *element, EQUAL) && p->a[1] == old;
+      bool more = is_same(fn, p->a[1], *element, EQUAL) && p->a[0] == old;
+      return (less || more) && reads_back(fn, old, set) ? r : 0;
+    }
+    OpClass class = op_class(op);
+    if (i->op != op || (class != CLASS_EXTREME && class != CLASS_PRODUCT))
+      return 0;
+    for (int k = 0; k < 2; k++) {
+      *element = i->a[1 - k];
+      if (reads_back(fn, i->a[k], set)) return first;
+    }
+    // a chain begins with the old value
+    *element = i->a[1];
+    r = i->a[0];
+  }
+  return 0;
+}
+
+// Returns the operation by which r, the result of update_of, chooses.
+static Op op_of(const Fn *fn, Ref r, Ref element) {
+  const Ins *i = ir_get(fn, r);
+  if (i->op != OP_SEL) return (Op)i->op;
+  bool less = is_same(fn, ir_get(fn, i->a[0])->a[0], element, EQUAL);
+  return less == (i->a[1] == element) ? OP_MIN : OP_MAX;
+}
+
+// Reports whether instruction w sets what it writes to 0, to its own value, or
+// to the maximum (minimum, product) of that and an element.
+static bool is_update(const Fn *fn, Ref w, Op op) {
+  const Ins *i = ir_get(fn, w);
+  Ref element, value = operand_ref(fn, i, ROLE_VALUE);
+  if (value && (is_zero(fn, value) || reads_back(fn, value, i))) return true;
+  Ref r = update_of(fn, i, &element);
+  return r && op_of(fn, r, element) == op;
+}
+
+// Reports whether a variable begins with 0 and only instructions of is_update
+// set it or its copies, except `set`.
+static bool var_starts_at_zero(const Fn *fn, Ref var, Op op, Ref set) {
+  Ref root = root_of(fn, var);
+  if (!is_zero(fn, ir_get(fn, root)->a[0])) return false;
+  for (Ref w = root; w < fn->ins.n; w++) {
+    const Ins *i = ir_get(fn, w);
+    if (i->op == OP_VSET && root_of(fn, i->a[0]) == root && w != set &&
+        !is_update(fn, w, op))
+      return false;
+  }
+  return true;
+}
+
+// Reports whether the variable or the registers that `set` writes begin with 0,
+// and are only set to 0 or by such operations.
+static bool starts_at_zero(const Search *s, const Ins *set, Op op) {
+  const Fn *fn = s->fn;
+  bool zero = false;
+  if (set->op == OP_VSET) return var_starts_at_zero(fn, set->a[0], op, 0);
+  for (Ref w = s->writer[set->a[0]]; w; w = s->next[w]) {
+    Ref value = operand_ref(fn, ir_get(fn, w), ROLE_VALUE);
+    if (!is_update(fn, w, op)) return false;
+    zero |= value && is_zero(fn, value);
+  }
+  return zero;
+}
+
+// Looks at instruction r, which may update a maximum.
+static void look_at_update(Search *s, Ref r, ZeroStart *z) {
+  const Fn *fn = s->fn;
+  const Ins *set = ir_get(fn, r);
+  Ref element, at = update_of(fn, set, &element);
+  if (!at || !dtype_is_float(ir_type(fn, at))) return;
+  Op op = op_of(fn, at, element);
+  if (!starts_at_zero(s, set, op)) return;
+  if (op == OP_MUL || may(s, element, op)) *z = (ZeroStart){.at = r, .op = op};
+}
+
+// Looks at branch r, which may set a variable to an element that exceeds it.
+static void look_at_branch(Search *s, Ref r, ZeroStart *z) {
+  const Fn *fn = s->fn;
+  const Ins *p = ir_get(fn, ir_get(fn, r)->a[0]);
+  if (p->op != OP_LT || !dtype_is_float(ir_type(fn, p->a[0]))) return;
+  Ref end = ir_region_end(fn, r);
+  for (int k = 0; k < 2; k++) {
+    Op op = k ? OP_MIN : OP_MAX;
+    const Ins *old = ir_get(fn, p->a[k]);
+    if (old->op != OP_VGET) continue;
+    for (Ref set = r + 1; set < end; set++) {
+      const Ins *i = ir_get(fn, set);
+      if (i->op == OP_VSET && reads_back(fn, p->a[k], i) &&
+          is_same(fn, i->a[1], p->a[1 - k], EQUAL) &&
+          var_starts_at_zero(fn, i->a[0], op, set) &&
+          may(s, p->a[1 - k], op))
+        *z = (ZeroStart){.at = set, .op = op};
+    }
+  }
+}
+
+// ---- elements that a condition excludes ----
+
+// Reports whether p is a condition on integers, such as a bound.
+static bool is_bound(const Fn *fn, Ref p, int depth) {
+  const Ins *i = ir_get(fn, p);
+  if (depth == 0) return false;
+  if (op_class((Op)i->op) == CLASS_COMPARE)
+    return dtype_is_int(ir_type(fn, i->a[0]));
+  if (i->op == OP_NOT) return is_bound(fn, i->a[0], depth - 1);
+  return (i->op == OP_AND || i->op == OP_OR) &&
+         is_bound(fn, i->a[0], depth - 1) && is_bound(fn, i->a[1], depth - 1);
+}
+
+// Reports whether value r is 0 where a bound excludes an element, and sets *x
+// to the element.
+static bool is_masked(const Search *s, Ref r, Ref *x) {
+  const Fn *fn = s->fn;
+  const Ins *i = ir_get(fn, r);
+  if (i->op == OP_SEL && is_bound(fn, i->a[0], NEAR)) {
+    *x = is_zero(fn, i->a[2]) ? i->a[1] : i->a[2];
+    return is_zero(fn, i->a[2]) || is_zero(fn, i->a[1]);
+  }
+  if (i->op != OP_VGET || !is_zero(fn, ir_get(fn, i->a[0])->a[0])) return false;
+  // a variable of value 0 that only a branch sets
+  Ref set = s->writer[i->a[0]], end = 0;
+  if (!set || s->next[set] || set > r) return false;
+  Ref open = 0;
+  for (Ref k = i->a[0] + 1; k < set; k++)
+    if (ir_get(fn, k)->op == OP_IF && (end = ir_region_end(fn, k)) > set)
+      open = k;
+  *x = operand_ref(fn, ir_get(fn, set), ROLE_VALUE);
+  return open && ir_region_end(fn, open) < r &&
+         is_bound(fn, ir_get(fn, open)->a[0], NEAR);
+}
+
+// Looks at maximum r of a value and another one, which may be its shuffle.
+static void look_at_mask(Search *s, Ref r, ZeroStart *z) {
+  const Fn *fn = s->fn;
+  const Ins *i = ir_get(fn, r);
+  Ref x;
+  for (int k = 0; k < 2 && !z->at; k++)
+    if (is_masked(s, i->a[k], &x) && may(s, x, (Op)i->op))
+      *z = (ZeroStart){.at = r, .op = (Op)i->op, .masked = true};
+}
+
+// ---- registers that nothing updates ----
+
+// Returns the loop that contains instruction r, or 0.
+static Ref loop_around(const Fn *fn, Ref r) {
+  for (Ref k = r - 1; k > 0; k--) {
+    Op op = (Op)ir_get(fn, k)->op;
+    if ((op == OP_FOR || op == OP_LOOP) && ir_region_end(fn, k) > r) return k;
+  }
+  return 0;
+}
+
+// Looks at maximum r in a loop, one of whose operands may be a register that
+// only an infinity was stored to, before the loop.
+static void look_at_kept(const Search *s, Ref r, ZeroStart *z) {
+  const Fn *fn = s->fn;
+  const Ins *i = ir_get(fn, r);
+  for (int k = 0; k < 2; k++) {
+    const Ins *x = ir_get(fn, i->a[k]);
+    if (x->op != OP_LD || ir_get(fn, x->a[0])->op != OP_RMEM) continue;
+    Ref w = s->writer[x->a[0]], loop = w ? loop_around(fn, r) : 0;
+    for (; w && loop; w = s->next[w]) {
+      const Ins *set = ir_get(fn, w);
+      Ref value = operand_ref(fn, set, ROLE_VALUE);
+      bool infinite = value && ir_get(fn, value)->op == OP_CONST &&
+        dtype_to_double((DType)i->type, (uint64_t)ir_get(fn, value)->imm) ==
+        (i->op == OP_MAX ? -INFINITY : INFINITY);
+      if (w > loop || !infinite) loop = 0;
+    }
+    if (loop)
+      *z = (ZeroStart){.at = r, .op = (Op)i->op,
+                       .kept = ir_memof(fn, x->a[0])};
+  }
+}
+
+void zero_starts(Ctx *cx, const Fn *fn,
+                 void (*found)(void *ud, const ZeroStart *z), void *ud) {
+  Search s = {.fn = fn};
+  s.writer = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.writer);
+  s.next = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.next);
+  s.met = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.met);
+  link_writers(&s);
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    ZeroStart z = {0};
+    bool extreme = i->op == OP_MAX || i->op == OP_MIN;
+    if (extreme && dtype_is_float((DType)i->type)) {
+      look_at_mask(&s, r, &z);
+      if (!z.at) look_at_kept(&s, r, &z);
+    }
+    if (i->op == OP_IF) look_at_branch(&s, r, &z);
+    else if (i->op == OP_VSET || i->op == OP_ST) look_at_update(&s, r, &z);
+    if (z.at) found(ud, &z);
+  }
+}
+// SPDX-License-Identifier: MIT

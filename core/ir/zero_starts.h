@@ -1,0 +1,21 @@
+// Finds maxima, minima and products with a wrong start (zero_starts.c).
+#ifndef CUTE_ZERO_STARTS_H
+#define CUTE_ZERO_STARTS_H
+
+#include "ir/ir.h"
+
+typedef struct ZeroStart {
+  Ref at;      // the operation: a maximum, minimum or product, or a comparison
+  Op op;       // OP_MAX, OP_MIN or OP_MUL
+  bool masked; // whether 0 stands for elements that a condition excludes
+  // registers that a maximum includes although they keep the infinity with
+  // which they were filled, or NULL
+  const Mem *kept;
+} ZeroStart;
+
+// Calls `found` for each such operation.
+void zero_starts(Ctx *cx, const Fn *fn,
+                 void (*found)(void *ud, const ZeroStart *z), void *ud);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -26,6 +26,9 @@ typedef struct Sums {
   // of an object, or for the value of a VAR; for the head of a region, for the
   // conditions that leave it. of: a mask of DATA and REDUCED.
   uint8_t *same, *of;
+  // For each shared tensor that a single instruction stores: the threads of a
+  // block that have the same value to store.
+  uint8_t *equal;
   bool *used;  // for each instruction: whether it is an operand of another one
   bool changed;
 } Sums;
@@ -123,6 +126,13 @@ static uint8_t of_ask(const Sums *g, const Ins *i) {
   return id == IN_ELECT ? all & (uint8_t)~SAME_LANES : 0;
 }
 
+// Reports whether all threads store the same sum to a shared tensor, so that
+// its elements are equal.
+static bool is_equal(const Sums *g, Ref tensor) {
+  return g->equal[tensor] == THREADS &&
+         (g->of[tensor] & (DATA | REDUCED)) == (DATA | REDUCED);
+}
+
 // Returns the mask SAME_* of the elements of memory that an operand reads. Adds
 // the inputs of these elements to *of.
 static uint8_t of_memory(const Sums *g, const Operand *o, uint8_t *of) {
@@ -130,6 +140,7 @@ static uint8_t of_memory(const Sums *g, const Operand *o, uint8_t *of) {
   if (o->barrier) return ALL;
   const Mem *m = ir_memof(fn, o->ref);
   uint8_t at = o->kind == OPERAND_MEM && o->off ? g->same[o->off] : ALL;
+  if (is_equal(g, o->ref)) at |= THREADS;
   *of |= g->of[o->ref];
   if (m->space == SP_RMEM) return at & g->same[o->ref];
   if (m->space == SP_SMEM)
@@ -199,6 +210,11 @@ static void narrow(Sums *g, Ref r, uint8_t same, uint8_t of) {
   g->of[r] = made;
 }
 
+static void equate(Sums *g, Ref tensor, uint8_t same) {
+  g->changed |= (g->equal[tensor] & ~same) != 0;
+  g->equal[tensor] &= same;
+}
+
 // Narrows the masks of an instruction's result and of what it writes. `control`
 // is the mask of the conditions around it.
 static void pass_on(Sums *g, Ref r, uint8_t control) {
@@ -212,6 +228,7 @@ static void pass_on(Sums *g, Ref r, uint8_t control) {
                   (o.kind == OPERAND_MEM && !o.barrier);
     if (!target || !o.ref || !o.written) continue;
     uint8_t to = same & control;
+    if (i->op == OP_ST && g->equal[o.ref]) equate(g, o.ref, g->same[i->a[2]]);
     if (ir_get(g->fn, o.ref)->op == OP_SMEM) to |= THREADS;
     narrow(g, o.ref, to, of);
     if (ir_get(g->fn, o.ref)->op == OP_DSMEM)
@@ -317,6 +334,16 @@ static uint8_t of_apart(const Sums *g, Ref r, uint8_t control) {
   return of & DATA ? several(fn, apart) : 0;
 }
 
+// Returns the shared tensor of which r is an element, or a sum of elements, if
+// all threads store the same sum to it. Returns 0 for other values.
+static Ref equal_sum(const Sums *g, Ref r, int depth) {
+  const Ins *i = ir_get(g->fn, r);
+  if (i->op == OP_LD && is_equal(g, i->a[0])) return i->a[0];
+  if (i->op != OP_ADD || depth == 0) return 0;
+  Ref a = equal_sum(g, i->a[0], depth - 1);
+  return a && a == equal_sum(g, i->a[1], depth - 1) ? a : 0;
+}
+
 static void look_each(void *ud, Ref r, uint8_t control) {
   const Look *l = ud;
   const Sums *g = l->g;
@@ -329,9 +356,71 @@ static void look_each(void *ud, Ref r, uint8_t control) {
     same = g->same[i->a[0]] & SAME_LANES;
   same = several(g->fn, same);
   if (same) l->found(l->ud, &(RepeatedSum){.at = r, .same = same});
+  Ref tensor = i->op == OP_ADD ? equal_sum(g, r, NEAR) : 0;
+  if (tensor)
+    l->found(l->ud, &(RepeatedSum){.at = r, .mem = ir_memof(g->fn, tensor)});
   uint8_t apart = l->unknown ? 0 : of_apart(g, r, control);
   if (apart)
     l->found(l->ud, &(RepeatedSum){.at = r, .same = apart, .apart = true});
+}
+
+// Finds the shared tensors that a single instruction stores.
+static void find_equal(Sums *g) {
+  const Fn *fn = g->fn;
+  for (size_t k = 0; k < fn->mem.n; k++) {
+    const Mem *m = &fn->mem.p[k];
+    bool own = m->space == SP_SMEM && m->ref && !m->ptx;
+    for (size_t j = 0; j < fn->mem.n && own; j++) {
+      const Mem *o = &fn->mem.p[j];
+      own = o->space != SP_DSMEM &&
+            (j == k || o->space != SP_SMEM || !ir_overlaps(o, m));
+    }
+    if (own) g->equal[m->ref] = THREADS;
+  }
+  bool *stored = g->used;  // not set yet
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    Operand o;
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_NOP) continue;
+    for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+      bool writes = o.written || o.kind == OPERAND_OBJECT;
+      if (!o.ref || !g->equal[o.ref] || !writes) continue;
+      if (i->op != OP_ST || stored[o.ref]) g->equal[o.ref] = 0;
+      stored[o.ref] = true;
+    }
+  }
+}
+
+// Finds what is the same. Returns false if this is not known.
+static bool analyse(Ctx *cx, Sums *g) {
+  const Fn *fn = g->fn;
+  int32_t threads = ir_threads(fn);
+  if (threads % WARP || !threads || ir_has_addresses(fn)) return false;
+  g->same = arena_zero(cx, &cx->scratch, fn->ins.n);
+  g->of = arena_zero(cx, &cx->scratch, fn->ins.n);
+  g->equal = arena_zero(cx, &cx->scratch, fn->ins.n);
+  g->used = arena_zero(cx, &cx->scratch, fn->ins.n);
+  for (Ref r = 0; r < fn->ins.n; r++) g->same[r] = ALL;
+  find_equal(g);
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    Operand o;
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_NOP) continue;
+    for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+      g->used[o.ref] = true;
+      if (o.kind == OPERAND_MEM) g->used[o.off] = true;
+    }
+  }
+  do {
+    g->changed = false;
+    walk(g, pass_each, g);
+  } while (g->changed);
+  return true;
+}
+
+const uint8_t *same_values(Ctx *cx, const Fn *fn) {
+  Sums g = {.fn = fn};
+  return analyse(cx, &g) ? g.same : NULL;
 }
 
 void repeated_sums(Ctx *cx, const Fn *fn,
@@ -341,26 +430,8 @@ void repeated_sums(Ctx *cx, const Fn *fn,
     Op op = (Op)ir_get(fn, r)->op;
     unknown |= op == OP_DSMEM || op == OP_ATOMIC;
   }
-  int32_t threads = ir_threads(fn);
-  if (threads % WARP || !threads || ir_has_addresses(fn)) return;
   Sums g = {.fn = fn};
-  g.same = arena_zero(cx, &cx->scratch, fn->ins.n);
-  g.of = arena_zero(cx, &cx->scratch, fn->ins.n);
-  g.used = arena_zero(cx, &cx->scratch, fn->ins.n);
-  for (Ref r = 0; r < fn->ins.n; r++) g.same[r] = ALL;
-  for (Ref r = 1; r < fn->ins.n; r++) {
-    Operand o;
-    const Ins *i = ir_get(fn, r);
-    if (i->op == OP_NOP) continue;
-    for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
-      g.used[o.ref] = true;
-      if (o.kind == OPERAND_MEM) g.used[o.off] = true;
-    }
-  }
-  do {
-    g.changed = false;
-    walk(&g, pass_each, &g);
-  } while (g.changed);
+  if (!analyse(cx, &g)) return;
   walk(&g, look_each, &(Look){.g = &g, .found = found, .ud = ud,
                               .unknown = unknown});
 }

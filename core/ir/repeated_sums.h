@@ -10,18 +10,24 @@
 enum { SAME_LANES = 31, SAME_WARPS = 32, SAME_BLOCKS = 64 };
 
 // at: an atomic addition whose result is unused, the sum of a value and its
-// shuffle, or the store of a sum. same: a mask of SAME_*. apart: the
-// instruction `at` stores different values, but lanes, warps or blocks in
-// `same` store to the same element.
+// shuffle, the sum of elements of a shared tensor, or the store of a sum. same:
+// a mask of SAME_*. apart: the instruction `at` stores different values, but
+// lanes, warps or blocks in `same` store to the same element. mem: the shared
+// tensor of whose equal elements `at` is the sum, or NULL.
 typedef struct RepeatedSum {
   Ref at;
   uint8_t same;
   bool apart;
+  const Mem *mem;
 } RepeatedSum;
 
 // Calls `found` for each mistake.
 void repeated_sums(Ctx *cx, const Fn *fn,
                    void (*found)(void *ud, const RepeatedSum *s), void *ud);
+
+// Returns what each value is the same for, a mask of SAME_*. Returns NULL if
+// this is not known.
+const uint8_t *same_values(Ctx *cx, const Fn *fn);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -1,0 +1,18 @@
+// Finds loops whose iterations several blocks repeat (block_steps.c).
+#ifndef CUTE_BLOCK_STEPS_H
+#define CUTE_BLOCK_STEPS_H
+
+#include "ir/ir.h"
+
+typedef struct BlockStep {
+  Ref loop;        // the FOR
+  int64_t step;    // its step
+  int64_t first;   // difference of the first values in two adjacent blocks
+} BlockStep;
+
+// Calls `found` for each such loop.
+void block_steps(Ctx *cx, const Fn *fn,
+                 void (*found)(void *ud, const BlockStep *s), void *ud);
+
+#endif
+// SPDX-License-Identifier: MIT

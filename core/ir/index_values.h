@@ -1,0 +1,30 @@
+// Values of integer expressions in all threads of a block (index_values.c).
+#ifndef CUTE_INDEX_VALUES_H
+#define CUTE_INDEX_VALUES_H
+
+#include "ir/ir.h"
+
+// A point of the program's execution, and the values there. Where a loop is
+// not `loop`, it is in its first iteration.
+typedef struct IndexValues {
+  Ctx *cx;
+  const Fn *fn;
+  int32_t n;           // number of threads
+  int32_t block[3];    // index of the block
+  Ref loop;            // a FOR; 0: none
+  int64_t k;           // number of its iteration, which counts from 0
+  int64_t **value;     // of each instruction: its values, or NULL
+  uint8_t *met;        // of each instruction: whether it was computed
+  int budget;          // number of values that may still be computed
+  int depth;           // number of values that wait for an operand
+} IndexValues;
+
+IndexValues index_values_at(Ctx *cx, const Fn *fn, int budget);
+// Forgets all values, before another block or iteration is set.
+void index_values_forget(IndexValues *v);
+// Returns the value of r in each thread. Returns NULL if it depends on more
+// than indices and constants.
+const int64_t *index_values(IndexValues *v, Ref r);
+
+#endif
+// SPDX-License-Identifier: MIT

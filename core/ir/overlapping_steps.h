@@ -1,0 +1,22 @@
+// Finds loops whose step is smaller than their tile (overlapping_steps.c).
+#ifndef CUTE_OVERLAPPING_STEPS_H
+#define CUTE_OVERLAPPING_STEPS_H
+
+#include "ir/ir.h"
+
+typedef struct OverlappingStep {
+  Ref loop;        // the FOR
+  Ref at;          // a load that reads elements again
+  // number of elements that an iteration loads from the argument, and those of
+  // them that the iteration before loads, too
+  int64_t n, again;
+  int64_t step;    // the loop's step
+} OverlappingStep;
+
+// Calls `found` for each such loop.
+void overlapping_steps(Ctx *cx, const Fn *fn,
+                       void (*found)(void *ud, const OverlappingStep *s),
+                       void *ud);
+
+#endif
+// SPDX-License-Identifier: MIT

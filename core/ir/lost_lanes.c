@@ -143,6 +143,27 @@ static void want_shuffle(Lanes *g, const Ins *i, uint32_t lanes) {
   want(g, i->a[1], lanes);
 }
 
+// If instruction i adds a value and its shuffle, returns the shuffle, and the
+// value in *of. Otherwise returns 0.
+static Ref shuffle_in(const Fn *fn, const Ins *i, Ref *of) {
+  return i->op == OP_ADD ? intrin_shuffled(fn, i, of) : 0;
+}
+
+// As shuffle_in, also of a maximum or minimum of a value and its shuffle, and
+// of a choice between a value and its butterfly.
+static Ref combined(const Fn *fn, const Ins *i, Ref *of) {
+  Ref s = shuffle_in(fn, i, of);
+  if (op_class((Op)i->op) == CLASS_EXTREME) return intrin_shuffled(fn, i, of);
+  for (int k = 1; k < 3 && i->op == OP_SEL && !s; k++) {
+    const Ins *x = ir_get(fn, i->a[k]);
+    *of = i->a[3 - k];
+    if (intrin_shuffles(x) && x->a[0] == *of &&
+        intrin_shuffle(intrin_id(x->imm)) == SH_BFLY)
+      s = i->a[k];
+  }
+  return s;
+}
+
 static bool is_registers(const Fn *fn, Ref r) {
   return r && ir_get(fn, r)->op == OP_RMEM;
 }
@@ -166,7 +187,14 @@ static void pass_on(Lanes *g, Ref r) {
     return;
   }
   if (i->op == OP_SEL) {
+    Ref of;
     want(g, i->a[0], lanes);
+    // each lane takes the value of either lane, as data decide
+    if (combined(fn, i, &of)) {
+      want(g, i->a[1], lanes);
+      want(g, i->a[2], lanes);
+      return;
+    }
     want(g, i->a[1], lanes & lanes_where(g, i->a[0], true));
     want(g, i->a[2], lanes & lanes_where(g, i->a[0], false));
     return;
@@ -238,12 +266,6 @@ static bool is_input(const Fn *fn, Ref r, bool *ok, int depth) {
   return found;
 }
 
-// If instruction i adds a value and its shuffle, returns the shuffle, and the
-// value in *of. Otherwise returns 0.
-static Ref shuffle_in(const Fn *fn, const Ins *i, Ref *of) {
-  return i->op == OP_ADD ? intrin_shuffled(fn, i, of) : 0;
-}
-
 // Finds, for each lane, the lanes whose values are in r, if r is a chain of
 // sums of a value and its shuffle. A value of another kind contains that of its
 // own lane. Unknown conditions end the chain.
@@ -311,11 +333,11 @@ static void look_at_loop(const Lanes *g, Ref r, LostLanes *l) {
 
 static void look_at(const Lanes *g, Ref r, LostLanes *l) {
   const Fn *fn = g->fn;
-  Ref of, s = shuffle_in(fn, ir_get(fn, r), &of);
+  Ref of, s = combined(fn, ir_get(fn, r), &of);
   if (!s || !g->need[r]) return;
   uint32_t lanes = g->need[r] & g->active[r];
   *l = (LostLanes){.shuffle = s, .twice = true};
-  for (int k = 0; k < WARP; k++) {
+  for (int k = 0; k < WARP && ir_get(fn, r)->op == OP_ADD; k++) {
     bool own;
     if (lanes >> k & 1 && source_of(fn, ir_get(fn, s), k, &own) >= 0 && own)
       l->lanes |= 1u << k;
@@ -326,9 +348,41 @@ static void look_at(const Lanes *g, Ref r, LostLanes *l) {
   }
   bool ok = true;
   uint32_t none = g->active[of] & ~g->need[of];
-  Ref inner, first = shuffle_in(fn, ir_get(fn, of), &inner);
+  Ref inner, first = combined(fn, ir_get(fn, of), &inner);
   if (first || !none || !is_input(fn, of, &ok, NEAR) || !ok) return;
   *l = (LostLanes){.at = r, .shuffle = s, .lanes = none};
+}
+
+// Returns the distance of the butterfly that instruction r combines with its
+// own value, *of, or 0.
+static uint32_t distance_of(const Fn *fn, Ref r, Ref *of) {
+  Ref s = combined(fn, ir_get(fn, r), of);
+  const Ins *i = ir_get(fn, s);
+  int64_t d;
+  if (!s || intrin_shuffle(intrin_id(i->imm)) != SH_BFLY ||
+      !ir_const(fn, i->a[1], &d) || d < 1 || d >= WARP)
+    return 0;
+  return (uint32_t)d;
+}
+
+// Looks for chains of butterflies whose distances leave out a power of two
+// between others. inner: the values that another butterfly of a chain combines.
+static void look_at_gaps(Ctx *cx, const Fn *fn,
+                         void (*found)(void *ud, const LostLanes *l),
+                         void *ud) {
+  bool *inner = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *inner);
+  Ref of;
+  for (Ref r = 1; r < fn->ins.n; r++)
+    if (distance_of(fn, r, &of)) inner[of] = true;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    uint32_t all = 0, d;
+    if (inner[r]) continue;
+    for (Ref k = r; (d = distance_of(fn, k, &of)) != 0; k = of) all |= d;
+    if (!all) continue;
+    uint32_t least = all & -all;
+    uint32_t gap = ~all & (ALL >> __builtin_clz(all)) & ~(least - 1);
+    if (gap) found(ud, &(LostLanes){.at = r, .lanes = all, .gap = gap});
+  }
 }
 
 // Checks sum r of a warp's shuffles. Reports it if warps with different
@@ -368,12 +422,13 @@ void lost_lanes(Ctx *cx, const Fn *fn,
   }
   if (!any || fn->block[0] < WARP) return;
   Lanes g = {.fn = fn};
+  if (shuffles) look_at_gaps(cx, fn, found, ud);
   find_needs(cx, &g);
   any = false;
   for (Ref r = 1; r < fn->ins.n; r++) {
     LostLanes l = {0};
     if (ir_get(fn, r)->op == OP_SEL) look_at_scan(&g, r, &l);
-    else look_at(&g, r, &l);
+    if (!l.at) look_at(&g, r, &l);
     if (l.at) found(ud, &l);
     any |= l.at != 0;
   }

@@ -18,6 +18,9 @@ typedef struct LostLanes {
   // whether `at` is a step of a scan whose last lane lacks the values of
   // `lanes`
   bool scan;
+  // distances of shuffles, as a mask: those that a chain of butterflies leaves
+  // out between others; 0: none. `lanes` are then the distances that it has.
+  uint32_t gap;
 } LostLanes;
 
 // Calls `found` for each wrong sum.

@@ -287,9 +287,24 @@ static bool is_one_less(Ctx *cx, const SimProg *p, int32_t arg,
   return other;
 }
 
+// Reports whether a loop around the accesses leaves out just its last step: it
+// ends a step before the extent, where the missing coordinates begin.
+static bool is_one_step(const SimProg *p, const SimMeant *m,
+                        const SimRanges *r) {
+  int64_t step;
+  if (r->n != 1 || r->to[0] != r->extent - 1) return false;
+  for (uint32_t k = 0; k < m->ends; k++)
+    if (m->end[k] == r->from[0] && m->moved[k] >> r->mode & 1 &&
+        ir_const(p->fn, ir_get(p->fn, m->loop[k])->a[2], &step) && step > 1 &&
+        m->end[k] + step == r->extent)
+      return true;
+  return false;
+}
+
 // Reports whether a limit in the kernel seems to omit the coordinates from
 // `end` on intentionally. A limit that equals the extent of another mode counts
-// as a mistake, and so does one that is too small by 1 (is_one_less).
+// as a mistake, and so does one that is too small by 1 (is_one_less), or by a
+// step (is_one_step).
 static bool is_limit(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                      const SimMeant *m, const SimRanges *r) {
   int64_t end = r->from[0];
@@ -298,7 +313,7 @@ static bool is_limit(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
     return true;
   for (int k = 0; k < c->s.rank; k++)
     if (k != r->mode && c->s.size[k] == end) return false;
-  return !is_one_less(cx, p, arg, r);
+  return !is_one_less(cx, p, arg, r) && !is_one_step(p, m, r);
 }
 
 // Returns the number of tiles in the extent, if the accessed coordinates are
@@ -483,8 +498,8 @@ static bool is_odd(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
   bool counted = is_counted(p, m, r) || is_late(p, m, r), alone = g->alone;
   bool rest = is_rest(p, m, r);
   bool compares = meant_bounds(m, r->extent) || counted || alone || part ||
-                  rest || is_early(p, m, r) || is_gridded(p, m, g) ||
-                  (step && g->rank == 1);
+                  rest || is_early(p, m, r) || is_one_step(p, m, r) ||
+                  is_gridded(p, m, g) || (step && g->rank == 1);
   bool moves = m->mode >> r->mode & 1 || (r->from[0] >= 8 && compares);
   if (r->from[0] < 2 && !is_stride(p, m, r) && !step && !part && !counted)
     return false;
@@ -512,7 +527,7 @@ static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
     g->alone = !g->stored && g->n == 1 && end && r->from[0] >= 8 && !blocks &&
                is_alone(cx, p, arg, r->extent);
     deep |= !end || part || blocks || g->alone || is_counted(p, m, r) ||
-            is_rest(p, m, r) || is_early(p, m, r);
+            is_rest(p, m, r) || is_early(p, m, r) || is_one_step(p, m, r);
     g->few &= !one || blocks;
     if (!one && !m->moves && !part && !g->alone && !is_gridded(p, m, g))
       return false;

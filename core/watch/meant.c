@@ -354,6 +354,18 @@ static void see_condition(Meant *g, SimMeant *m, Ref p) {
   see(g, m, p, false);
 }
 
+// Reports whether the loop at r ends a step before an extent.
+static bool ends_early(const Meant *g, Ref r) {
+  const Ins *i = ir_get(g->fn, r);
+  int64_t end, step;
+  if (!ir_const(g->fn, i->a[1], &end) || !ir_const(g->fn, i->a[2], &step))
+    return false;
+  for (size_t k = 0; k < g->fn->arg.n; k++)
+    for (int j = 0; j < g->shape[k].rank; j++)
+      if (g->shape[k].size[j] == end + step) return true;
+  return false;
+}
+
 static void see_bounds(Meant *g, SimMeant *m, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   for (int k = 0; k < 3; k++)
@@ -370,7 +382,8 @@ static void see_bounds(Meant *g, SimMeant *m, Ref r) {
   // a loop that begins at a block's index compares the index with the loop's
   // end
   bool far = g->on[i->a[0]] & ON_BLOCK;
-  if (far && !add_terms(g, m, i->a[1], LIMIT_FAR, 0)) m->free = true;
+  if (far && !add_terms(g, m, i->a[1], LIMIT_FAR, 0) && !ends_early(g, r))
+    m->free = true;
   see(g, m, i->a[0], true);
 }
 

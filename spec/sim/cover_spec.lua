@@ -117,6 +117,25 @@ local function row_sums(forgotten, n)
 end
 
 describe("a note tells of a limit", function()
+  it("of a loop that ends a step before the extent", function()
+    local function sums(n, stop)
+      return notes(run(4, 32, function(x, y)
+        local first = arch.block_idx() * 32 + arch.thread_idx()
+        local sum = cute.var(0.0, cute.f32)
+        for i in cute.range(first, stop, 128) do
+          sum.value = sum.value + x[i]
+        end
+        y[first] = sum.value
+      end, ones(n), zeros(128)))
+    end
+    assert.same({"elements 872 to 999 of 'x' were never read"}, sums(1000, 872))
+    assert.same({}, sums(1000, 1000))
+    -- more than a step may be meant
+    assert.same({}, sums(1000, 744))
+  end)
+end)
+
+describe("a note tells of a limit", function()
   it("that is the extent of another mode", function()
     assert.same({"columns 50 to 69 of 'y' were never stored",
                  "columns 50 to 69 of 'x' were never read"}, limited(50))

@@ -5,14 +5,18 @@
 
 #include <string.h>
 
+#include "ir/block_steps.h"
 #include "ir/block_sums.h"
 #include "ir/intrin.h"
 #include "ir/lost_iterations.h"
 #include "ir/lost_lanes.h"
 #include "ir/lost_sums.h"
+#include "ir/overlapping_steps.h"
 #include "ir/repeated_sums.h"
 #include "ir/unread_parts.h"
+#include "ir/unread_results.h"
 #include "ir/unused_loads.h"
+#include "ir/zero_starts.h"
 #include "ir/operands.h"
 #include "ir/rows.h"
 
@@ -401,7 +405,8 @@ static int l_sim_lost_sums(lua_State *L) {
     last = src;
     lua_createtable(L, 0, 3);
     face_set_place(L, fn, "file", "line", src);
-    face_set_bool(L, "reset", ir_get(fn, r)->op != OP_WGMMA);
+    face_set_bool(L, "reset",
+                  op_class((Op)ir_get(fn, r)->op) != CLASS_MMA);
     lua_rawseti(L, -2, ++n);
   }
   return 1;
@@ -513,6 +518,7 @@ static void add_lanes(void *ud, const LostLanes *l) {
   face_set_int(L, "lanes", l->lanes);
   face_set_bool(L, "scan", l->scan);
   face_set_bool(L, "warps", l->warps);
+  if (l->gap) face_set_int(L, "gap", l->gap);
   const Ins *i = ir_get(fn, l->shuffle);
   if (l->shuffle) {
     face_set_str(L, "op", intrin_row(intrin_id(i->imm))->name);
@@ -522,9 +528,9 @@ static void add_lanes(void *ud, const LostLanes *l) {
 }
 
 // sim_lost_lanes(fn) -> {{file =, line =, twice =, lanes =, scan =, warps =,
-// op =, distance =}, ...}: sums of a warp that lack lanes, or count lanes
-// twice. `warps` says whether `lanes` are warps of a block. op is absent if no
-// shuffle combines the sums of the lanes.
+// gap =, op =, distance =}, ...}: sums of a warp that lack lanes, or count
+// lanes twice. `warps` says whether `lanes` are warps of a block. op is absent
+// if no shuffle combines the sums of the lanes.
 static int l_sim_lost_lanes(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -545,17 +551,112 @@ static void add_repeated(void *ud, const RepeatedSum *s) {
   face_set_bool(L, "warps", s->same & SAME_WARPS);
   face_set_bool(L, "blocks", s->same & SAME_BLOCKS);
   face_set_bool(L, "apart", s->apart);
+  if (s->mem) face_set_str(L, "name", ir_str(fn, s->mem->name));
   lua_rawseti(L, -2, ++list->n);
 }
 
 // sim_repeated_sums(fn) -> {{file =, line =, op =, lanes =, warps =, blocks =,
-// apart =}, ...}: additions and stores of the same sum by several lanes, warps
-// or blocks; lanes: mask of the bits of the index in which such lanes differ;
-// apart: they store values of their own to the same element
+// apart =, name =}, ...}: additions and stores of the same sum by several
+// lanes, warps or blocks; lanes: mask of the bits of the index in which such
+// lanes differ; apart: they store values of their own to the same element;
+// name: the shared tensor whose equal elements are added
 static int l_sim_repeated_sums(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
   repeated_sums(cx, list.fn, add_repeated, &list);
+  return 1;
+}
+
+static void add_result(void *ud, const UnreadResult *u) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  lua_createtable(L, 0, 5);
+  face_set_place(L, list->fn, "file", "line", ir_get(list->fn, u->at)->src);
+  face_set_str(L, "name", ir_str(list->fn, u->mem->name));
+  face_set_bool(L, "load", u->load);
+  face_set_bool(L, "some", u->some);
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// sim_unread_results(fn) -> {{name =, file =, line =, load =, some =}, ...}:
+// lines whose results in registers nothing reads: sums of an MMA, though
+// `some` earlier ones are read; or, if `load` is true, elements that are
+// loaded and overwritten
+static int l_sim_unread_results(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  unread_results(cx, list.fn, add_result, &list);
+  return 1;
+}
+
+static void add_start(void *ud, const ZeroStart *z) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  uint32_t src = ir_get(list->fn, z->at)->src;
+  if (!src) return;
+  lua_createtable(L, 0, 4);
+  face_set_place(L, list->fn, "file", "line", src);
+  face_set_str(L, "op", op_name(z->op));
+  face_set_bool(L, "masked", z->masked);
+  if (z->kept) face_set_str(L, "name", ir_str(list->fn, z->kept->name));
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// sim_zero_starts(fn) -> {{op =, masked =, name =, file =, line =}, ...}:
+// maxima, minima and products that start at 0, that have 0 in place of elements
+// which a condition excludes (masked), or that include registers `name` which
+// keep the infinity with which they start
+static int l_sim_zero_starts(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  zero_starts(cx, list.fn, add_start, &list);
+  return 1;
+}
+
+static void add_overlap(void *ud, const OverlappingStep *s) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  const Ins *i = ir_get(list->fn, s->at);
+  Ref from = operand_ref(list->fn, i, ROLE_SRC);
+  if (!i->src) return;
+  lua_createtable(L, 0, 6);
+  face_set_place(L, list->fn, "file", "line", i->src);
+  face_set_str(L, "name", ir_str(list->fn, ir_memof(list->fn, from)->name));
+  face_set_int(L, "n", s->n);
+  face_set_int(L, "again", s->again);
+  face_set_int(L, "step", s->step);
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// sim_overlapping_steps(fn) -> {{name =, n =, again =, step =, file =, line =},
+// ...}: lines of loops that load n elements of tensor `name` to add them, of
+// which the iteration before added `again`
+static int l_sim_overlapping_steps(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  overlapping_steps(cx, list.fn, add_overlap, &list);
+  return 1;
+}
+
+static void add_block_step(void *ud, const BlockStep *s) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  uint32_t src = ir_get(list->fn, s->loop)->src;
+  if (!src) return;
+  lua_createtable(L, 0, 4);
+  face_set_place(L, list->fn, "file", "line", src);
+  face_set_int(L, "step", s->step);
+  face_set_int(L, "first", s->first);
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// sim_block_steps(fn) -> {{step =, first =, file =, line =}, ...}: loops whose
+// iterations several blocks repeat, because each block begins `first` after
+// the block before, a multiple of the step
+static int l_sim_block_steps(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  block_steps(cx, list.fn, add_block_step, &list);
   return 1;
 }
 
@@ -787,6 +888,12 @@ void editlib_open(lua_State *L) {
                                   {"sim_lost_sums", l_sim_lost_sums},
                                   {"sim_added", l_sim_added},
                                   {"sim_unused_loads", l_sim_unused_loads},
+                                  {"sim_unread_results",
+                                   l_sim_unread_results},
+                                  {"sim_zero_starts", l_sim_zero_starts},
+                                  {"sim_overlapping_steps",
+                                   l_sim_overlapping_steps},
+                                  {"sim_block_steps", l_sim_block_steps},
                                   {"sim_lost_iterations",
                                    l_sim_lost_iterations},
                                   {"with_edits", l_with_edits},

@@ -308,6 +308,25 @@ static int l_sum(lua_State *L) {
   return 1;
 }
 
+// buffer_signs(buffer) -> whether a float of the buffer is below 0, and whether
+// one is above 0
+static int l_signs(lua_State *L) {
+  const HostBuf *b = buflib_check(L, 1);
+  bool below = false, above = false;
+  int bits = dtype_bits(b->t);
+  size_t n = dtype_is_float(b->t) && bits >= 8 ? b->count : 0;
+  for (size_t i = 0; i < n && !(below && above); i++) {
+    uint64_t u = 0;
+    memcpy(&u, (const uint8_t *)b->p + i * (size_t)bits / 8, (size_t)bits / 8);
+    double x = dtype_to_double(b->t, u);
+    below |= x < 0;
+    above |= x > 0;
+  }
+  lua_pushboolean(L, below);
+  lua_pushboolean(L, above);
+  return 2;
+}
+
 // sim_front([front]) -> the record of the preceding launch, or false if there
 // is none. Replaces the record first if one is given.
 static int l_front(lua_State *L) {
@@ -1004,7 +1023,8 @@ void simlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"sim_run", l_sim_run}, {"layout_coord", l_layout_coord},
     {"buffer_keep", l_keep}, {"buffer_restore", l_restore},
-    {"buffer_sum", l_sum}, {"sim_front", l_front}, {NULL, NULL}};
+    {"buffer_sum", l_sum}, {"buffer_signs", l_signs},
+    {"sim_front", l_front}, {NULL, NULL}};
   face_setfuncs(L, funcs);
   kinds_open(L);
 }

@@ -349,6 +349,14 @@ describe("a note tells of sums of an MMA that are lost", function()
       function(product)
         for _ = 1, 2 do product(false) end
       end,
+      function(product, _, n)
+        for i in cute.range(n) do product(i:gt(1)) end
+      end,
+      function(product, _, n)
+        for i in cute.range(n) do
+          for _ = 1, 2 do product(i:gt(0)) end
+        end
+      end,
       function(product, read, n)
         for _ in cute.range(n) do
           for _ in cute.range(n) do product(false) end
@@ -538,24 +546,26 @@ describe("a note tells of a number that its type cannot hold", function()
   end)
 end)
 
-describe("a note tells of a sum that counts the same value", function()
-  -- Returns the notes of a launch of 2 blocks of 64 threads on sums.
-  local function said(f)
-    local k, x = cute.kernel("k", f), cute.ones({2, 64}, "f32")
-    local list = support.told(function()
-      k(x, cute.zeros({2, 64}, "f32")):launch {grid = 2, block = 64,
-                                              device = "sim:sm_90a"}
-    end)
-    local sums = {}
-    for _, text in ipairs(list) do
-      -- without notes on unread or unstored parts of x and y
-      if not text:find "never read" and not text:find "never stored" then
-        sums[#sums + 1] = text:match "kernel k: notes_spec.lua:%d+: (.*)$"
-      end
+-- Returns the notes of a launch of 2 blocks of 64 threads on sums.
+local function notes_on_sums(f)
+  local k, x = cute.kernel("k", f), cute.ones({2, 64}, "f32")
+  local list = support.told(function()
+    k(x, cute.zeros({2, 64}, "f32")):launch {grid = 2, block = 64,
+                                            device = "sim:sm_90a"}
+  end)
+  local sums = {}
+  for _, text in ipairs(list) do
+    -- without notes on unread or unstored parts of x and y
+    if not text:find "never read" and not text:find "never stored" then
+      sums[#sums + 1] = text:match "kernel k: notes_spec.lua:%d+: (.*)$"
     end
-    return sums
   end
-  local function place() return arch.thread_idx(), arch.block_idx() end
+  return sums
+end
+local function place_of_thread() return arch.thread_idx(), arch.block_idx() end
+
+describe("a note tells of a sum that counts the same value", function()
+  local said, place = notes_on_sums, place_of_thread
 
   -- Adds the sum of a block's row: all threads, lane 0 of each warp, or one.
   local function total(who, mine)
@@ -656,6 +666,26 @@ describe("a note tells of a sum that counts the same value", function()
       arch.atomic_add(y.iterator, 1.0)
     end))
   end)
+end)
+
+it("a note tells of equal sums of warps, which shared elements hold",
+   function()
+  local function rows(at)
+    return notes_on_sums(function(x, y)
+      local t, b = place_of_thread()
+      local s = cute.make_smem_tensor(cute.f32, 2)
+      local sum = arch.warp_reduction_sum(x[{b, at(t)}])
+      cute.when((t % 32):eq(0), function() s[t // 32] = sum end)
+      arch.sync_threads()
+      y[{b, t}] = s[0] + s[1]
+    end)
+  end
+  local list = rows(function(t) return t % 32 end)
+  assert.equal(1, #list)
+  assert.matches("this line adds elements of shared tensor 's' to which all "
+    .. "threads store the same sum, so it counts that sum more than once",
+    list[1])
+  assert.same({}, rows(function(t) return t end))
 end)
 
 it("a note tells of values of their own that many store to one element",
@@ -1282,8 +1312,9 @@ describe("a note tells of a sum in a loop", function()
 end)
 
 describe("a note tells of a sum of shuffles", function()
-  -- Sums 64 numbers by shuffles of these distances; `use` stores the sum.
-  local function sums(shuffle, distances, use)
+  -- Sums 64 numbers by shuffles of these distances; `use` adds a shuffle. Lane
+  -- 0 stores the sum, or each lane.
+  local function sums(shuffle, distances, use, each)
     local y = cute.zeros({32}, cute.f32)
     local r, said = run(function(x, out)
       local lane = arch.lane_idx()
@@ -1292,7 +1323,8 @@ describe("a note tells of a sum of shuffles", function()
         local u = arch["shuffle_sync_" .. shuffle](v, d)
         v = use and use(v, u, d, lane) or v + u
       end
-      cute.when(shuffle == "up" or lane:eq(0), function() out[lane] = v end)
+      each = each or shuffle == "up"
+      cute.when(each or lane:eq(0), function() out[lane] = v end)
     end, cute.ones({64}, cute.f32), y)
     assert.is_true(r.ok)
     return said, y
@@ -1310,6 +1342,25 @@ describe("a note tells of a sum of shuffles", function()
     assert.equal(64.0, y(0))
     assert.same({}, said)
     assert.same({}, (sums("bfly", {1, 2, 4, 8, 16})))
+  end)
+
+  it("whose distances leave out a power of two", function()
+    local said = sums("bfly", {1, 4, 8})
+    assert.matches("the shuffles exchange lanes at the distances 1, 4, 8, but "
+      .. "not 2; do the steps leave one out%?", said[1])
+    assert.same({}, (sums("bfly", {4, 8, 16}, function(v, u)
+      return cute.max(v, u)
+    end, true)))
+  end)
+
+  it("or a maximum or choice that lacks some lanes", function()
+    for _, use in ipairs {
+        function(v, u) return cute.max(v, u) end,
+        function(v, u) return cute.where(u:gt(v), u, v) end} do
+      assert.same({}, (sums("bfly", {16, 8, 4, 2, 1}, use)))
+      local said = sums("bfly", {8, 4, 2, 1}, use)
+      assert.matches("no sum contains the values of lanes 16 to 31;", said[1])
+    end
   end)
 
   it("whose steps leave out the first lane that may add", function()

@@ -345,7 +345,7 @@ local function run_sim(p, opts, values, grid)
   if found.output ~= "" and out ~= false then
     (out or io.stdout):write(found.output)
   end
-  require "cute.lang.simreport".attach(found, p.program):tell_notes()
+  require "cute.lang.simreport".attach(found, p.program, values):tell_notes()
   if observed then observed(found) end
   return found
 end

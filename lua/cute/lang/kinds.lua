@@ -1201,6 +1201,36 @@ kinds.NOTES = {
     "{n} of {count} elements of fragment '{name}' are loaded here, but no MMA "
       .. "reads them; the first is element {first}; does the MMA take the "
       .. "fragment of each step?"},
+  unread_sum = {"note/run/never-read", NEVER_READ,
+    "nothing reads the sums that this MMA writes to {what}; does the epilogue "
+      .. "store another fragment?" .. PARTIAL},
+  late_sum = {"note/run/never-read", NEVER_READ,
+    "nothing reads {what} after this MMA, although earlier sums in it are "
+      .. "read; should the line that reads them come after the last product?"
+      .. PARTIAL},
+  unread_load = {"note/run/never-read", NEVER_READ,
+    "this line loads elements of {what} that are overwritten before anything "
+      .. "reads them; does a load for the next step come before this step's "
+      .. "MMA, or does the MMA take the fragment of another step?" .. PARTIAL},
+  overlapping_step = {"note/run/lost-sum", LOST_SUM,
+    "each iteration of the loop adds {n} elements of '{name}' here, {again} of "
+      .. "which the iteration before added, too; is the loop's step, {step}, "
+      .. "smaller than the tile, or than the number of threads?"},
+  block_step = {"note/run/unlikely", UNLIKELY,
+    "blocks repeat each other's iterations of this loop: each begins {first} "
+      .. "after the block before it, and all continue in steps of {step}; "
+      .. "multiply the step by the number of blocks, grid_dim"},
+  zero_start = {"note/run/unlikely", UNLIKELY,
+    "this {what} starts at 0, so it is 0 if all elements are {sign} 0; start "
+      .. "it at {start}, or at the first element"},
+  zero_mask = {"note/run/unlikely", UNLIKELY,
+    "this {what} takes 0 in place of elements that a condition excludes, so "
+      .. "it is 0 if all others are {sign} 0; use {start} in their place"},
+  kept_start = {"note/run/unlikely", UNLIKELY,
+    "this {what} includes '{name}', which keeps the infinity it was filled "
+      .. "with; should the loop store the new {what} to it?"},
+  zero_product = {"note/run/unlikely", UNLIKELY,
+    "this product starts at 0, so it is always 0; start it at 1"},
   reset_sum = {"note/run/lost-sum", LOST_SUM,
     "each iteration of the loop resets the sum, so the sums of all iterations "
       .. "but the last are lost; reset it before the loop"},
@@ -1225,6 +1255,10 @@ kinds.NOTES = {
     "this sum counts each value {n} times, because {n} lanes have the same "
       .. "value; does the reduction cover more lanes than have values of their "
       .. "own?"},
+  repeated_elements = {"note/run/lost-sum", LOST_SUM,
+    "this line adds elements of shared tensor '{name}' to which all threads "
+      .. "store the same sum, so it counts that sum more than once; does each "
+      .. "warp sum up elements of its own?"},
   repeated_blocks = {"note/run/lost-sum", LOST_SUM,
     "every block {verb} the same value here, because no element that it "
       .. "depends on is chosen by the block's index; is block_idx missing in "

@@ -48,6 +48,8 @@
 --   the line of the store.
 -- inexact: as `nonfinite`, the first sum or product of i8 or i16 that wrapped,
 --   or conversion of an index to a float that rounded it.
+-- below, above: whether an argument has floats below 0, and above 0, if a
+--   maximum, minimum or product of the kernel starts at 0.
 -- empty: whether the grid has no blocks, although no argument is empty. file,
 --   line: the script's line of the launch.
 -- notes(): sentences on behaviour that is no fault but hardly intended.
@@ -73,13 +75,17 @@ end
 simreport.at = at
 
 --- Finds what a program computes for nothing, once per program. Sets the
--- fields unread, parts, lost, iterations, loads, lanes and repeated, which are
--- lists.
+-- fields unread, parts, results, lost, iterations, loads, lanes, repeated,
+-- starts, overlaps and blocks, which are lists.
 ---@param program table
 function simreport.find_losses(program)
   if program.lanes then return end
   program.unread = core.sim_unread(program.fn)
   program.parts = core.sim_unread_parts(program.fn)
+  program.results = core.sim_unread_results(program.fn)
+  program.starts = core.sim_zero_starts(program.fn)
+  program.overlaps = core.sim_overlapping_steps(program.fn)
+  program.blocks = core.sim_block_steps(program.fn)
   program.lost = core.sim_lost_sums(program.fn)
   program.iterations = core.sim_lost_iterations(program.fn)
   program.loads = core.sim_unused_loads(program.fn)
@@ -96,7 +102,8 @@ local function has_notes(report)
     return true
   end
   for _, list in ipairs {report.gaps, report.unread, program.unread,
-      program.parts, program.lost, program.iterations, program.loads,
+      program.parts, program.results, program.starts, program.overlaps,
+      program.blocks, program.lost, program.iterations, program.loads,
       program.lanes, program.repeated, report.relies or {}} do
     if list[1] then return true end
   end
@@ -156,13 +163,30 @@ function simreport.sentence(r)
   return require "cute.lang.kinds".sentence(r)
 end
 
+-- Finds whether the arguments have floats below 0 and above 0, if a maximum,
+-- minimum or product of the program starts at 0.
+local function find_signs(report, values)
+  simreport.find_losses(report.program)
+  for _, v in ipairs(report.program.starts[1] and values or {}) do
+    if core.typename(v[1]) == "buffer" then
+      local below, above = core.buffer_signs(v[1])
+      report.below = report.below or below
+      report.above = report.above or above
+    end
+  end
+end
+
 --- Converts the table that core.sim_run returns to a report of a program.
-function simreport.attach(report, program)
+---@param report table
+---@param program? table
+---@param values? table[] the arguments of the launch
+function simreport.attach(report, program, values)
   for _, list in ipairs {report.reports, report.relies} do
     for _, r in ipairs(list) do r.message = simreport.sentence(r) end
   end
   report.kernel = report.kernel or (program and program.info.name)
   report.program = program
+  if report.ok and program and values then find_signs(report, values) end
   if report.fidelity then
     report.fidelity.kernel = report.kernel
     setmetatable(report.fidelity, Fidelity)

@@ -274,7 +274,7 @@ function check.runner(program, launch)
     found.memory = sum
     found.threads = launch.block[1] * launch.block[2] * launch.block[3]
     found.cluster = blocks[1] * blocks[2] * blocks[3]
-    return simreport.attach(found, program)
+    return simreport.attach(found, program, launch.args)
   end
 end
 

@@ -435,8 +435,22 @@ local function lanes_text(mask)
   return (n == 1 and "lane " or "lanes ") .. table.concat(list, ", ")
 end
 
+-- Returns the distances of shuffles in a mask as text: "1, 4".
+local function distances(mask)
+  local list = {}
+  for k = 0, 4 do
+    if mask >> k & 1 == 1 then list[#list + 1] = 1 << k end
+  end
+  return table.concat(list, ", ")
+end
+
 -- Returns the note on a sum of a warp that is wrong in some lanes.
 local function lost_lanes(o)
+  if o.gap then
+    return ("the shuffles exchange lanes at the distances %s, but not %s; do "
+      .. "the steps leave one out?"):format(distances(o.lanes),
+      distances(o.gap))
+  end
   local lanes = lanes_text(o.lanes)
   if o.warps then
     lanes = lanes:gsub("lane", "warp")
@@ -491,7 +505,7 @@ local function repeated_sums(report, add)
     local one = by[place]
     if not one then
       one = {file = o.file, line = o.line, op = o.op, lanes = 0,
-             apart = o.apart}
+             apart = o.apart, name = o.name}
       by[place], list[#list + 1] = one, one
     end
     one.lanes, one.warps = one.lanes | o.lanes, one.warps or o.warps
@@ -501,7 +515,9 @@ local function repeated_sums(report, add)
   local twins = not unread_input(report) and report.twins
   for _, o in ipairs(list) do
     o.n = lanes_of(o.lanes)
-    if o.apart then
+    if o.name then
+      add("repeated_elements", o)
+    elseif o.apart then
       o.who = o.n > 1 and "lanes" or o.warps and "warps"
         or report.ctas > 1 and "blocks"
       if o.who then add("stored_apart", o) end
@@ -555,10 +571,23 @@ local function add_operation(what, n, add)
   add(what, n)
 end
 
+-- Adds a note on a maximum, minimum or product that starts at 0, if the sign of
+-- an argument's elements makes it matter.
+local function add_start(o, report, add)
+  local max = o.op == "max"
+  local matters = o.name or o.op == "mul" or report[max and "below" or "above"]
+  if not matters then return end
+  o.what = max and "maximum" or "minimum"
+  o.sign = max and "below" or "above"
+  o.start = max and "-math.huge" or "math.huge"
+  add(o.name and "kept_start" or o.op == "mul" and "zero_product"
+    or o.masked and "zero_mask" or "zero_start", o)
+end
+
 -- Calls add(what, about, text) for each note on values that a program computes
--- and never uses.
-local function add_losses(program, unread, add)
-  local known = {}
+-- and never uses, or computes wrongly.
+local function add_losses(report, add)
+  local program, unread, known = report.program, report.unread, {}
   for _, o in ipairs(program.unread) do
     known[o.name] = true
     add("unread", o)
@@ -569,6 +598,15 @@ local function add_losses(program, unread, add)
     elseif not known[o.name] then add("unread_whole", o) end
   end
   for _, o in ipairs(program.parts) do add("unread_fragment", o) end
+  for _, o in ipairs(program.results) do
+    o.what = o.name == "" and "its fragment" or ("'%s'"):format(o.name)
+    add(o.load and "unread_load" or o.some and "late_sum" or "unread_sum", o)
+  end
+  for _, o in ipairs(program.starts) do add_start(o, report, add) end
+  for _, o in ipairs(program.overlaps) do add("overlapping_step", o) end
+  for _, o in ipairs(program.blocks) do
+    if report.ctas > 1 then add("block_step", o) end
+  end
   for _, o in ipairs(program.lost) do
     add(o.reset and "reset_sum" or "overwritten_sum", o)
   end
@@ -605,7 +643,7 @@ function faults.notes(report)
   if report.empty then add("empty", report) end
   local outside = stores_outside(report.lines, add)
   simreport.find_losses(program)
-  add_losses(program, report.unread, add)
+  add_losses(report, add)
   repeated_sums(report, add)
   add_operation("nonfinite", report.nonfinite, add)
   local n = report.inexact

@@ -1,0 +1,145 @@
+-- Tests notes on maxima, minima and products that start at 0, or that keep the
+-- infinity with which they start.
+local cute = require "cute"
+local support = require "spec.support"
+local arch = cute.arch
+
+local N = 8
+local count = 0
+
+-- Runs y[t] = f(x, t) with 32 threads, for a matrix x of 32 rows whose elements
+-- are sign * (1 + column). Returns the messages.
+local function told(f, sign)
+  local x, y = cute.zeros({32, N}, cute.f32), cute.zeros({32}, cute.f32)
+  for r = 0, 31 do
+    for c = 0, N - 1 do x[{r, c}] = (sign or -1) * (1 + c) end
+  end
+  count = count + 1  -- A note is written once for each name of a kernel.
+  local k = cute.kernel("k" .. count, function(a, b)
+    local t = arch.thread_idx()
+    b[t] = f(a, t)
+  end)
+  local said, r = support.told(function()
+    return support.report(k(x, y):launch {grid = 1, block = 32,
+      device = "sim", faults = "return"})
+  end)
+  assert.is_true(r.ok, tostring(r))
+  return said
+end
+
+-- Returns a function that combines the elements of row t, from `start` on.
+local function loop(start, step)
+  return function(x, t)
+    local m = start
+    for i in cute.range(N) do m = step(m, x, t, i) end
+    return m
+  end
+end
+
+local function max(m, x, t, i) return cute.max(m, x[{t, i}]) end
+local function min(m, x, t, i) return cute.min(m, x[{t, i}]) end
+
+local function expect(text, ...)
+  local said = told(...)
+  assert.equal(1, #said)
+  assert.matches("^cutelua: note: kernel k%d+: zero_starts_spec.lua:%d+: "
+    .. text .. "$", said[1])
+end
+
+describe("a note tells of", function()
+  it("a maximum or minimum that starts at 0", function()
+    local most = "this maximum starts at 0, so it is 0 if all elements are "
+      .. "below 0; start it at %-math.huge, or at the first element"
+    expect(most, loop(0.0, max))
+    expect(most, loop(0.0, function(m, x, t, i)
+      cute.when(i:ge(2), function() m = cute.max(m, x[{t, i}] * 2) end)
+      return m
+    end))
+    expect(most, loop(0.0, function(m, x, t, i)
+      return cute.where(x[{t, i}]:gt(m), x[{t, i}], m)
+    end))
+    expect(most, loop(0.0, function(m, x, t, i)
+      cute.when(x[{t, i}]:gt(m), function() m = x[{t, i}] end)
+      return m
+    end))
+    expect(most, function(x, t)
+      local m = cute.make_rmem_tensor({2}, cute.f32)
+      m:fill(0)
+      for i in cute.range(N) do m[1] = cute.max(m[1], x[{t, i}]) end
+      return m[1]
+    end)
+    expect("this minimum starts at 0, so it is 0 if all elements are above 0; "
+      .. "start it at math.huge, or at the first element", loop(0.0, min), 1)
+  end)
+
+  it("a product that starts at 0", function()
+    expect("this product starts at 0, so it is always 0; start it at 1",
+      loop(0.0, function(m, x, t, i) return m * x[{t, i}] end))
+  end)
+
+  it("a maximum of lanes that takes 0 for those without elements", function()
+    local mask = "this maximum takes 0 in place of elements that a condition "
+      .. "excludes, so it is 0 if all others are below 0; use %-math.huge in "
+      .. "their place"
+    expect(mask, function(x, t)
+      local v = 0.0
+      cute.when(t:lt(20), function() v = x[{t, 3}] end)
+      return arch.warp_reduction_max(v)
+    end)
+    expect(mask, function(x, t)
+      return arch.warp_reduction_max(cute.where(t:lt(20), x[{t, 3}], 0))
+    end)
+  end)
+
+  it("a maximum that includes a register which nothing updates", function()
+    expect("this maximum includes 'm', which keeps the infinity it was filled "
+      .. "with; should the loop store the new maximum to it%?", function(x, t)
+      local m = cute.make_rmem_tensor({1}, cute.f32)
+      m:fill(-math.huge)
+      local s = 0.0
+      for i in cute.range(N) do s = s + cute.max(m[0], x[{t, i}]) end
+      return s
+    end)
+  end)
+end)
+
+describe("no note tells of", function()
+  local function quiet(...) assert.same({}, told(...)) end
+
+  it("maxima whose elements are not below 0", function()
+    quiet(loop(0.0, max), 1)
+    quiet(loop(0.0, min), -1)
+    for _, f in ipairs {cute.abs, cute.exp,
+        function(x) return x * x end, function(x) return cute.max(x, 0) end} do
+      quiet(loop(0.0, function(m, x, t, i)
+        return cute.max(m, f(x[{t, i}]))
+      end))
+    end
+    quiet(loop(0.0, function(m, x, t, i)
+      return cute.max(m, x[{t, i}] * x[{t, i}])
+    end))
+  end)
+
+  it("right starts, limits, or sums that start at 0", function()
+    quiet(loop(-math.huge, max))
+    quiet(loop(math.huge, min))
+    quiet(loop(0.0, function(m, x, t, i) return m + cute.max(x[{t, i}], 0) end))
+    quiet(function(x, t)
+      local m = x[{t, 0}]
+      for i in cute.range(1, N) do m = cute.max(m, x[{t, i}]) end
+      return m
+    end)
+    quiet(function(x, t)
+      local v = -math.huge
+      cute.when(t:lt(20), function() v = x[{t, 3}] end)
+      return arch.warp_reduction_max(v)
+    end)
+    quiet(function(x, t)
+      local m = cute.make_rmem_tensor({1}, cute.f32)
+      m:fill(-math.huge)
+      for i in cute.range(N) do m[0] = cute.max(m[0], x[{t, i}]) end
+      return m[0]
+    end)
+  end)
+end)
+-- SPDX-License-Identifier: MIT

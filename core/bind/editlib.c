@@ -598,14 +598,16 @@ static void add_start(void *ud, const ZeroStart *z) {
   face_set_place(L, list->fn, "file", "line", src);
   face_set_str(L, "op", op_name(z->op));
   face_set_bool(L, "masked", z->masked);
+  face_set_int(L, "args", (int64_t)z->args);
   if (z->kept) face_set_str(L, "name", ir_str(list->fn, z->kept->name));
   lua_rawseti(L, -2, ++list->n);
 }
 
-// sim_zero_starts(fn) -> {{op =, masked =, name =, file =, line =}, ...}:
-// maxima, minima and products that start at 0, that have 0 in place of elements
-// which a condition excludes (masked), or that include registers `name` which
-// keep the infinity with which they start
+// sim_zero_starts(fn) -> {{op =, masked =, args =, name =, file =, line =},
+// ...}: maxima, minima and products that start at 0, that have 0 in place of
+// elements which a condition excludes (masked), or that include registers
+// `name` which keep the infinity with which they start. Bit n of args: whether
+// they combine elements of argument n
 static int l_sim_zero_starts(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);

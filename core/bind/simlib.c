@@ -308,16 +308,20 @@ static int l_sum(lua_State *L) {
   return 1;
 }
 
-// buffer_signs(buffer) -> whether a float of the buffer is below 0, and whether
-// one is above 0
+// buffer_signs(buffer, offset, bytes) -> whether a float of these bytes is
+// below 0, and whether one is above 0
 static int l_signs(lua_State *L) {
   const HostBuf *b = buflib_check(L, 1);
   bool below = false, above = false;
-  int bits = dtype_bits(b->t);
-  size_t n = dtype_is_float(b->t) && bits >= 8 ? b->count : 0;
-  for (size_t i = 0; i < n && !(below && above); i++) {
+  size_t size = (size_t)dtype_bits(b->t) / 8;
+  int64_t from = face_checkint(L, 2), n = face_checkint(L, 3);
+  bool inside = from >= 0 && n >= 0 && (size_t)from <= b->bytes &&
+                (size_t)n <= b->bytes - (size_t)from;
+  const uint8_t *p = (const uint8_t *)b->p + (inside ? from : 0);
+  size_t count = inside && dtype_is_float(b->t) && size ? (size_t)n / size : 0;
+  for (size_t i = 0; i < count && !(below && above); i++) {
     uint64_t u = 0;
-    memcpy(&u, (const uint8_t *)b->p + i * (size_t)bits / 8, (size_t)bits / 8);
+    memcpy(&u, p + i * size, size);
     double x = dtype_to_double(b->t, u);
     below |= x < 0;
     above |= x > 0;

@@ -21,6 +21,7 @@ typedef struct Search {
   // the instructions that write a variable or an object: a linked list for each
   Ref *writer, *next;
   uint32_t *met, search;  // the last search that met an instruction; its number
+  uint64_t args;          // the arguments that this search met, as a mask
 } Search;
 
 static bool is_zero(const Fn *fn, Ref r) {
@@ -76,7 +77,11 @@ static bool may_write(Search *s, Ref r, bool below, int depth) {
 // below (or above) 0.
 static bool may_have(Search *s, Ref r, bool below, int depth) {
   Space space = ir_is_mem(s->fn, r) ? ir_memof(s->fn, r)->space : SP_RMEM;
-  if (space == SP_GMEM) return true;
+  if (space == SP_GMEM) {
+    int32_t arg = ir_memof(s->fn, r)->arg;
+    s->args |= arg >= 0 && arg < 64 ? (uint64_t)1 << arg : 0;
+    return true;
+  }
   if (space != SP_RMEM && space != SP_SMEM) return false;
   for (Ref w = s->writer[r]; w; w = s->next[w])
     if (may_write(s, w, below, depth - 1)) return true;
@@ -129,6 +134,7 @@ static bool may_be(Search *s, Ref r, bool below, int depth) {
 
 static bool may(Search *s, Ref r, Op op) {
   s->search++;
+  s->args = 0;
   return may_be(s, r, op == OP_MAX, NEAR);
 }
 
@@ -238,7 +244,8 @@ static void look_at_update(Search *s, Ref r, ZeroStart *z) {
   if (!at || !dtype_is_float(ir_type(fn, at))) return;
   Op op = op_of(fn, at, element);
   if (!starts_at_zero(s, set, op)) return;
-  if (op == OP_MUL || may(s, element, op)) *z = (ZeroStart){.at = r, .op = op};
+  if (op == OP_MUL || may(s, element, op))
+    *z = (ZeroStart){.at = r, .op = op, .args = s->args};
 }
 
 // Looks at branch r, which may set a variable to an element that exceeds it.
@@ -257,7 +264,7 @@ static void look_at_branch(Search *s, Ref r, ZeroStart *z) {
           is_same(fn, i->a[1], p->a[1 - k], EQUAL) &&
           var_starts_at_zero(fn, i->a[0], op, set) &&
           may(s, p->a[1 - k], op))
-        *z = (ZeroStart){.at = set, .op = op};
+        *z = (ZeroStart){.at = set, .op = op, .args = s->args};
     }
   }
 }
@@ -304,7 +311,8 @@ static void look_at_mask(Search *s, Ref r, ZeroStart *z) {
   Ref x;
   for (int k = 0; k < 2 && !z->at; k++)
     if (is_masked(s, i->a[k], &x) && may(s, x, (Op)i->op))
-      *z = (ZeroStart){.at = r, .op = (Op)i->op, .masked = true};
+      *z = (ZeroStart){.at = r, .op = (Op)i->op, .args = s->args,
+                       .masked = true};
 }
 
 // ---- registers that nothing updates ----

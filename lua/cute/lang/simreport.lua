@@ -48,8 +48,8 @@
 --   the line of the store.
 -- inexact: as `nonfinite`, the first sum or product of i8 or i16 that wrapped,
 --   or conversion of an index to a float that rounded it.
--- below, above: whether an argument has floats below 0, and above 0, if a
---   maximum, minimum or product of the kernel starts at 0.
+-- signs: for each element of program.starts, {below =, above =}: whether the
+--   arguments that it combines have elements below 0, and above 0.
 -- empty: whether the grid has no blocks, although no argument is empty. file,
 --   line: the script's line of the launch.
 -- notes(): sentences on behaviour that is no fault but hardly intended.
@@ -163,17 +163,22 @@ function simreport.sentence(r)
   return require "cute.lang.kinds".sentence(r)
 end
 
--- Finds whether the arguments have floats below 0 and above 0, if a maximum,
--- minimum or product of the program starts at 0.
+-- Finds whether maxima, minima and products that start at 0 combine elements
+-- below 0, or above 0. Sets report.signs.
 local function find_signs(report, values)
   simreport.find_losses(report.program)
-  for _, v in ipairs(report.program.starts[1] and values or {}) do
-    if core.typename(v[1]) == "buffer" then
-      local below, above = core.buffer_signs(v[1])
-      report.below = report.below or below
-      report.above = report.above or above
+  local signs = {}
+  for i, o in ipairs(report.program.starts) do
+    local below, above = false, false
+    for n, v in ipairs(values) do
+      if o.args >> n - 1 & 1 == 1 and core.typename(v[1]) == "buffer" then
+        local has_below, has_above = core.buffer_signs(v[1], v[2], v[3])
+        below, above = below or has_below, above or has_above
+      end
     end
+    signs[i] = {below = below, above = above}
   end
+  report.signs = signs
 end
 
 --- Converts the table that core.sim_run returns to a report of a program.

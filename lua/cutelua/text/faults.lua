@@ -571,11 +571,11 @@ local function add_operation(what, n, add)
   add(what, n)
 end
 
--- Adds a note on a maximum, minimum or product that starts at 0, if the sign of
--- an argument's elements makes it matter.
-local function add_start(o, report, add)
+-- Adds a note on a maximum, minimum or product that starts at 0, if the signs
+-- of its elements make it matter.
+local function add_start(o, signs, add)
   local max = o.op == "max"
-  local matters = o.name or o.op == "mul" or report[max and "below" or "above"]
+  local matters = o.name or o.op == "mul" or signs[max and "below" or "above"]
   if not matters then return end
   o.what = max and "maximum" or "minimum"
   o.sign = max and "below" or "above"
@@ -602,7 +602,9 @@ local function add_losses(report, add)
     o.what = o.name == "" and "its fragment" or ("'%s'"):format(o.name)
     add(o.load and "unread_load" or o.some and "late_sum" or "unread_sum", o)
   end
-  for _, o in ipairs(program.starts) do add_start(o, report, add) end
+  for i, o in ipairs(program.starts) do
+    add_start(o, report.signs and report.signs[i] or {}, add)
+  end
   for _, o in ipairs(program.overlaps) do add("overlapping_step", o) end
   for _, o in ipairs(program.blocks) do
     if report.ctas > 1 then add("block_step", o) end

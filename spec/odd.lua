@@ -24,8 +24,10 @@ odd.SCRIPTS = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
   "attention", "attention_decode", "selective_scan", "conv2d"}
 
 -- The architectures for which the reader of PTX reads what NVRTC makes of a
--- script, if these are not sm_80 and sm_90a. It reads no mma with block scales.
-odd.ARCHS = {gemm_sm120 = {}, gemm_mxf8 = {}, gemm_nvf4 = {}}
+-- script, if these are not sm_80 and sm_90a.
+odd.ARCHS = {gemm_sm120 = {"sm_120a"}, gemm_tcgen05 = {"sm_100a"},
+             gemm_clc = {"sm_100a"}, gemm_2cta = {"sm_100a"}, gemm_mxf8 = {},
+             gemm_nvf4 = {}}
 
 local EDGES = {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129}
 

@@ -551,6 +551,32 @@ int atom_mma_ptx(const char *text, int *id, int max) {
   return n;
 }
 
+int atom_umma_find(const char *text, bool smem_a, uint32_t descriptor) {
+  Walk w = {.mma = true};
+  while (walk(&w)) {
+    if (w.m->kind != MK_TCGEN05 || !w.m->ptx || strcmp(w.m->ptx, text) != 0)
+      continue;
+    for (int i = 0; i < w.count; i++) {
+      char name[NAME], shape[64];
+      unsigned m, n;
+      Pick k;
+      expand(w.name, i, name, &k);
+      fill(w.m->shape, &k, shape, sizeof shape);
+      bool fits = sscanf(shape, "%u,%u,", &m, &n) == 2 &&
+                  m / 16 == (descriptor >> 24 & 31) &&
+                  n / 8 == (descriptor >> 17 & 63);
+      if (!fits) continue;
+      Block b = {.used = 0};
+      mma_row(&b, w.m, &k, name);
+      const AtomMma *r = &b.row.mma;
+      if (!(r->flags & AMF_SMEM_A) == !smem_a &&
+          atom_umma_descriptor(r) == descriptor)
+        return w.first + i;
+    }
+  }
+  return -1;
+}
+
 int atom_copy_ptx(const char *text) {
   Walk w = {.mma = false};
   while (walk(&w)) {

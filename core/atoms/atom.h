@@ -150,6 +150,9 @@ typedef struct AtomCopy {
 // Returns the instruction descriptor of a tcgen05.mma. The positions of scale
 // factors in their columns, bits 29-30 (A) and 4-5 (B), are 0.
 uint32_t atom_umma_descriptor(const AtomMma *r);
+// Returns the id of the tcgen05.mma that has the PTX text `text` and an
+// instruction descriptor, with A in shared or in tensor memory, or -1.
+int atom_umma_find(const char *text, bool smem_a, uint32_t descriptor);
 // Returns how many times a copy of tensor memory repeats its shape: 4 for
 // 32x32b.x4.
 int atom_tmem_times(const AtomCopy *r);

@@ -110,6 +110,25 @@ static bool has_family(int sm) {
   return false;
 }
 
+const char *target_lacks(Ctx *cx, const Need *n, int sm, const char *arch) {
+  if (!n->name) return NULL;
+  char suffix = arch ? arch[strlen(arch) - 1] : 'a';
+  if (!meets(sm, n))
+    return arena_printf(cx, &cx->scratch, "needs sm_%d or %s, the target is "
+                        "sm_%d", n->least, n->most ? "its own family" : "newer",
+                        sm);
+  if (n->chip && suffix == 'f')
+    return arena_printf(cx, &cx->scratch, "is a feature of one chip: it needs "
+                        "sm_%da, the target is %s", sm, arch);
+  if (!n->specific || suffix == 'a' || suffix == 'f') return NULL;
+  bool family = has_family(sm);
+  return arena_printf(cx, &cx->scratch, "is a feature of one %s: it needs "
+                      "sm_%da%s, the target is %s",
+                      family ? "family of chips" : "chip", sm,
+                      family ? arena_printf(cx, &cx->scratch, " or sm_%df", sm)
+                             : "", arch);
+}
+
 // Returns the cta_group of a tcgen05 instruction, or 0 if i has none.
 static int group_of(const Ins *i) {
   if (op_flag_kind((Op)i->op) != FLAGS_TCGEN05 || i->op == OP_TCFENCE) return 0;
@@ -153,27 +172,15 @@ void target_check(Ctx *cx, const Fn *fn, int sm, const char *arch) {
     ctx_fail(cx, ERR_ARCH, "a cluster of %d blocks needs sm_%d or newer, the "
              "target is sm_%d", c[0] * c[1] * c[2], features[FT_CLUSTER].least,
              sm);
-  bool plain = arch && !strchr("af", arch[strlen(arch) - 1]);
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     Need n = target_need(fn, i);
-    if (!n.name) continue;
-    uint32_t line = line_of(fn, i);
-    if (!meets(sm, &n))
-      ctx_fail(cx, ERR_ARCH, "%s (line %u) needs sm_%d or %s, the target is "
-               "sm_%d%s%s", n.name, line, n.least, n.most ? "its own family"
-               : "newer", sm, n.instead ? "\n  for that target, write " : "",
+    const char *why = target_lacks(cx, &n, sm, arch);
+    if (why)
+      ctx_fail(cx, ERR_ARCH, "%s (line %u) %s%s%s", n.name,
+               line_of(fn, i), why,
+               n.instead ? "\n  for that target, write " : "",
                n.instead ? n.instead : "");
-    if (n.chip && arch && arch[strlen(arch) - 1] == 'f')
-      ctx_fail(cx, ERR_ARCH, "%s (line %u) is a feature of one chip: it needs "
-               "sm_%da, the target is %s", n.name, line, sm, arch);
-    if (n.specific && plain)
-      ctx_fail(cx, ERR_ARCH, "%s (line %u) is a feature of one %s: it needs "
-               "%s, the target is %s", n.name, line,
-               has_family(sm) ? "family of chips" : "chip",
-               has_family(sm)
-                 ? arena_printf(cx, &cx->scratch, "sm_%da or sm_%df", sm, sm)
-                 : arena_printf(cx, &cx->scratch, "sm_%da", sm), arch);
   }
   check_pairs(cx, fn);
 }

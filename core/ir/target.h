@@ -83,6 +83,10 @@ Need target_feature(Feature f);
 // t.
 bool target_atomic(AtomicKind k, DType t);
 
+// Returns why sm_<sm> does not meet a requirement, as the rest of a sentence,
+// or NULL. arch: as for target_check.
+const char *target_lacks(Ctx *cx, const Need *n, int sm, const char *arch);
+
 // Fails with ERR_ARCH if fn uses a feature that sm_<sm> lacks. arch, such as
 // "sm_120", tells whether chip- or family-specific features are available
 // (NULL: yes).

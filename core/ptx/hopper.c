@@ -9,8 +9,7 @@ static Ref emit(PtxOp *o, Ins i, const Ref *x, uint32_t n) {
   return operands_emit(o->b->cx, o->b->fn, i, x, n, NULL, 0);
 }
 
-// Emits a report for threads where `good` is false.
-static void require(PtxOp *o, Ref good, const char *text) {
+void op_require(PtxOp *o, Ref good, const char *text) {
   PtxBuild *b = o->b;
   uint32_t at = ir_text(b->cx, b->fn, text, strlen(text));
   ir_emit(b->cx, b->fn, (Ins){.op = OP_TRAP, .imm = at, .a = {good}});
@@ -23,9 +22,10 @@ void op_count_in(PtxOp *o, Place *p, DType t, int bytes,
   Ref odd = op2(o, OP_AND, p->off, number(o, own, bytes - 1));
   int64_t known;
   if (!ir_const(b->fn, odd, &known)) {
-    require(o, op2(o, OP_EQ, odd, number(o, own, 0)),
-            arena_printf(b->cx, &b->cx->scratch, "misaligned address of %s, "
-                         "which needs a multiple of %d bytes", what, bytes));
+    op_require(o, op2(o, OP_EQ, odd, number(o, own, 0)),
+               arena_printf(b->cx, &b->cx->scratch, "misaligned address of %s, "
+                            "which needs a multiple of %d bytes", what,
+                            bytes));
   } else if (known) {
     ptx_fail(b, "'%s': %s needs an address that is a multiple of %d bytes",
              o->i->op, what, bytes);
@@ -105,12 +105,13 @@ static Ref place_rank(PtxOp *o, Place *p) {
   return rank;
 }
 
-// Does what place_rank does for an mbarrier's place, and counts the offset in
-// 64-bit elements.
-static Ref barrier_rank(PtxOp *o, Place *p) {
-  Ref rank = place_rank(o, p);
-  count_barriers(o, p);
-  return rank;
+Place op_barrier(PtxOp *o, const PtxArg *a, Ref *rank) {
+  *rank = 0;
+  if (!o->b->generic_cluster) return barrier_place(o, a);
+  Place p = op_place(o, a, IN_CLUSTER);
+  *rank = place_rank(o, &p);
+  count_barriers(o, &p);
+  return p;
 }
 
 static void barrier_arrive(PtxOp *o) {
@@ -122,12 +123,8 @@ static void barrier_arrive(PtxOp *o) {
   }
   Ref rank = 0;
   Place p;
-  if (op_has(o, "shared::cluster")) {
-    p = op_place(o, op_arg(o, k), IN_CLUSTER);
-    rank = barrier_rank(o, &p);
-  } else {
-    p = barrier_place(o, op_arg(o, k));
-  }
+  if (op_has(o, "shared::cluster")) p = op_barrier(o, op_arg(o, k), &rank);
+  else p = barrier_place(o, op_arg(o, k));
   uint16_t flags = order(o);
   Ref n = o->i->args > k + 1 ? op_operand(o, k + 1, DT_I32)
                              : number(o, DT_I32, 1);
@@ -322,8 +319,8 @@ static Place peer_place(PtxOp *o, const PtxArg *a, Ref *rank) {
   Ref was = *rank;
   *rank = place_rank(o, &p);
   if (!was || was == *rank) return p;
-  require(o, op2(o, OP_EQ, was, *rank), "the mbarrier is in the shared memory "
-          "of another block than the data");
+  op_require(o, op2(o, OP_EQ, was, *rank), "the mbarrier is in the shared "
+             "memory of another block than the data");
   return p;
 }
 

@@ -50,6 +50,16 @@ typedef struct PtxMma {
   int n, id[MMA_ATOMS];
 } PtxMma;
 
+// The opcode, instruction descriptor and atom of a tcgen05.mma. smem_a: whether
+// A is in shared memory.
+enum { UMMAS = 4 };
+typedef struct PtxUmma {
+  const char *op;
+  uint32_t desc;
+  bool smem_a;
+  int id;
+} PtxUmma;
+
 // Bytes of shared memory that the system reserves on a card. Cooperative groups
 // of several warps keep their barriers in the second half.
 enum { RESERVED_BYTES = 1024 };
@@ -70,6 +80,7 @@ typedef struct PtxBuild {
   bool *waits;            // for each of PtxModule.ins: whether it is a try_wait
                           // in a loop that ends when it succeeds
   PtxMma mma[MMAS];       // cache of ptx_mma
+  PtxUmma umma[UMMAS];    // the latest of tcgen05.mma, the newest first
   Ref viewed[8];          // latest results of op_view, the newest first
   Ref vector[8];          // latest registers of vector accesses, newest first
   Ref smem;               // shared memory of the CTA as bytes, or 0
@@ -251,6 +262,13 @@ Place op_place(PtxOp *o, const PtxArg *a, Where space);
 // a report at run time is emitted.
 void op_count_in(PtxOp *o, Place *p, DType t, int bytes, const char *what);
 
+// Emits a report for threads where `good` is false.
+void op_require(PtxOp *o, Ref good, const char *text);
+// Returns the place of the mbarrier at [a], counted in 64-bit elements. Stores
+// in *rank the rank of the CTA that has the mbarrier, or 0 if it must be this
+// CTA.
+Place op_barrier(PtxOp *o, const PtxArg *a, Ref *rank);
+
 // Returns the cache, order and scope modifiers as Ins.flags.
 uint16_t op_hints(PtxOp *o);
 // Returns the number of registers that .v2, .v4 or .v8 names.
@@ -401,6 +419,15 @@ void row_proxy(PtxOp *o, int k);
 void row_wgmma(PtxOp *o, int k);
 void row_cluster(PtxOp *o, int k);
 void row_mapa(PtxOp *o, int k);
+// tcgen05.c
+void row_tmem(PtxOp *o, int k);        // k: OP_TCALLOC, OP_TCDEALLOC, ...
+void row_tmem_copy(PtxOp *o, int k);   // k: OP_TCLD, OP_TCST
+void row_tmem_wait(PtxOp *o, int k);   // k: OP_TCWAITLD, OP_TCWAITST
+void row_tmem_fence(PtxOp *o, int k);  // k: flags of OP_TCFENCE
+void row_umma(PtxOp *o, int k);
+void row_commit(PtxOp *o, int k);
+void row_cancel(PtxOp *o, int k);
+void row_canceled(PtxOp *o, int k);
 
 // ---- maps.c: tensor maps ----
 

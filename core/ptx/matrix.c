@@ -23,13 +23,27 @@ bool ptxrow_metadata(const PtxIns *i, uint32_t k) {
   return k == 3 && strncmp(i->op, "wgmma.mma_async.sp.", 19) == 0;
 }
 
+// Returns the atom's operand that operand k of an mma is, or -1. The metadata
+// of a sparse A precedes a selector, and each scale factor precedes the byte
+// and the lanes of a quad that hold it.
+static int mma_operand(const AtomMma *row, uint32_t k) {
+  if (k < 4) return (int)k;
+  if (row->flags & AMF_SPARSE) {
+    if (k < 6) return k == 4 ? row->nop - 1 : -1;
+    k -= 2;
+  }
+  bool scale = row->flags & AMF_SCALE && (k == 4 || k == 6);
+  return scale ? (int)k / 2 + 2 : -1;
+}
+
 DType ptxrow_elements(PtxBuild *b, const PtxIns *i, uint32_t k) {
   bool wg = strncmp(i->op, "wgmma.mma", 9) == 0;
   if (!wg && strncmp(i->op, "mma.", 4)) return DT_NONE;
   if (ptxrow_metadata(i, k)) return DT_U32;
   int id = find_mma(b, i->op);
-  if (id < 0 || k >= (wg ? 2u : (uint32_t)atom_mma(id)->nop)) return DT_NONE;
-  return atom_mma_type(atom_mma(id), (int)k);
+  if (id < 0) return DT_NONE;
+  int q = !wg ? mma_operand(atom_mma(id), k) : k < 2 ? (int)k : -1;
+  return q < 0 ? DT_NONE : atom_mma_type(atom_mma(id), q);
 }
 
 Ref mma_run(PtxOp *o, Runs *r, uint32_t k, const AtomMma *row, int q) {
@@ -50,6 +64,41 @@ Ref mma_run(PtxOp *o, Runs *r, uint32_t k, const AtomMma *row, int q) {
   return r->mem[r->n - 1];
 }
 
+// Adds the scale factors in operand k of an mma to r, of B if of_b is set. The
+// atom reads the lowest bytes of the lowest lanes of a quad. Operand k + 1, the
+// byte and the lanes, may name others.
+static void scale_run(PtxOp *o, Runs *r, uint32_t k, const AtomMma *row,
+                      bool of_b) {
+  PtxBuild *b = o->b;
+  Ref id[2];
+  int64_t at[2];
+  bool known = true;
+  for (uint32_t q = 0; q < 2; q++) {
+    id[q] = to(o, DT_U32, op_value(o, op_part(o, op_arg(o, k + 1), q), DT_U16));
+    known = ir_const(b->fn, id[q], &at[q]) && at[q] == 0 && known;
+  }
+  Ref own = mma_run(o, r, k, row, of_b ? 5 : 4);
+  if (known) return;
+  int64_t bits = (int64_t)r->reg[r->regs - 1] * dtype_bits(row->sf_type);
+  own = ir_emit(b->cx, b->fn, (Ins){.op = OP_LD, .type = DT_U32,
+    .a = {op_view(o, own, DT_U32), number(o, DT_I32, bits / 32)}});
+  Ref lane = as(o, DT_U32, ir_sreg(b->cx, b->fn, SR_LANE));
+  Ref kept = number(o, DT_U32, of_b ? -4 : -3);
+  Ref from = op2(o, OP_SHL, id[1], number(o, DT_U32, of_b ? 0 : 1));
+  from = op2(o, OP_ADD, op2(o, OP_AND, lane, kept), from);
+  Ref v = op_intrin(o, IN_SHUFIDX, 31, own, from,
+                    number(o, DT_U32, UINT32_MAX));
+  v = op2(o, OP_SHR, as(o, DT_U32, v),
+          op2(o, OP_SHL, id[0], number(o, DT_U32, 3)));
+  Mem m = {.space = SP_RMEM, .type = DT_U32, .align = 16, .count = 1,
+           .ptx = true};
+  Ref mem = ir_mem(b->cx, b->fn, m);
+  ir_emit(b->cx, b->fn, (Ins){.op = OP_ST,
+                              .a = {mem, number(o, DT_I32, 0), v}});
+  r->mem[r->n - 1] = op_view(o, mem, row->sf_type);
+  r->reg[r->regs - 1] = 0;
+}
+
 void row_mma(PtxOp *o, int k) {
   (void)k;
   int id = find_mma(o->b, o->i->op);
@@ -58,10 +107,20 @@ void row_mma(PtxOp *o, int k) {
   }
   o->used = UINT32_MAX;
   const AtomMma *a = atom_mma(id);
-  Runs r = {.n = 0};
-  for (uint32_t q = 0; q < (uint32_t)a->nop; q++) {
-    mma_run(o, &r, q, a, (int)q);
+  bool sparse = a->flags & AMF_SPARSE, scale = a->flags & AMF_SCALE;
+  uint32_t factor = sparse ? 6 : 4, n = scale ? factor + 4 : factor;
+  if (o->i->args != n) {
+    ptx_fail(o->b, "'%s' cannot have %u operands", o->i->op, o->i->args);
   }
+  if (sparse && op_constant(o, 5) != 0) {
+    op_reject(o, "its sparsity selector is not 0");
+  }
+  Runs r = {.n = 0};
+  for (uint32_t q = 0; q < 4; q++) mma_run(o, &r, q, a, (int)q);
+  for (uint32_t q = 0; q < 2 && scale; q++) {
+    scale_run(o, &r, factor + 2 * q, a, q == 1);
+  }
+  if (sparse) mma_run(o, &r, 4, a, a->nop - 1);
   operands_emit(o->b->cx, o->b->fn, (Ins){.op = OP_MMA, .imm = id}, r.mem, r.n,
                 r.reg, r.regs);
 }

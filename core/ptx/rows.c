@@ -22,6 +22,10 @@
 #define REDUCES "popc and or aligned u32 pred"
 #define REDUCED "three barriers, and a word of shared memory"
 #define VIDEO_NOTE "selectors of lanes are rejected"
+#define GROUPS "cta_group::1 cta_group::2 sync aligned b32"
+#define SHAPES "sync aligned 32x32b 16x64b 16x128b 16x256b 16x32bx2 x1 x2 " \
+  "x4 x8 x16 x32 x64 x128 b32"
+#define HALVES "of 16x32bx2 adjacent halves"
 #define EVERYTHING "*"  // PtxRow.emit checks the modifiers itself
 #define LATER "needs sm_100, which is not modelled yet"
 
@@ -234,9 +238,36 @@ static const PtxRow rows[] = {
   {"setmaxnreg", ROW, 0, false, row_cluster, 0, "inc dec sync aligned u32", ""},
   {"griddepcontrol", ROW, 0, false, row_cluster, 0, "wait launch_dependents",
     ""},
+  // Blackwell
+  {"tcgen05.alloc", ROW, 0, false, row_tmem, OP_TCALLOC,
+   GROUPS " shared shared::cta", ""},
+  {"tcgen05.dealloc", ROW, 0, false, row_tmem, OP_TCDEALLOC, GROUPS, ""},
+  {"tcgen05.relinquish_alloc_permit", ROW, 0, false, row_tmem,
+   OP_TCRELINQUISH, GROUPS, ""},
+  {"tcgen05.ld", ROW, 1, true, row_tmem_copy, OP_TCLD, SHAPES, HALVES},
+  {"tcgen05.st", ROW, 0, true, row_tmem_copy, OP_TCST, SHAPES, HALVES},
+  {"tcgen05.wait::ld", ROW, 0, false, row_tmem_wait, OP_TCWAITLD,
+   "sync aligned", ""},
+  {"tcgen05.wait::st", ROW, 0, false, row_tmem_wait, OP_TCWAITST,
+   "sync aligned", ""},
+  {"tcgen05.fence::before_thread_sync", ROW, 0, false, row_tmem_fence, 0, "",
+   ""},
+  {"tcgen05.fence::after_thread_sync", ROW, 0, false, row_tmem_fence,
+   TCF_AFTER, "", ""},
+  {"tcgen05.mma", ROW, 0, false, row_umma, 0, "cta_group::1 cta_group::2 "
+   "kind::f16 kind::tf32 kind::f8f6f4 kind::i8 collector::a::fill "
+   "collector::a::use collector::a::lastuse collector::a::discard",
+   "constant instruction descriptors, scale-input-d 0, no lanes disabled"},
+  {"tcgen05.commit", ROW, 0, false, row_commit, 0, "cta_group::1 cta_group::2 "
+   "mbarrier::arrive::one shared::cluster multicast::cluster b64", ""},
+  {"clusterlaunchcontrol.try_cancel", ROW, 0, false, row_cancel, 0, "async "
+   "shared::cta mbarrier::complete_tx::bytes multicast::cluster::all b128",
+   "answers to all CTAs of a cluster"},
+  {"clusterlaunchcontrol.query_cancel", ROW, 1, false, row_canceled, 0,
+   "is_canceled get_first_ctaid get_first_ctaid::x get_first_ctaid::y "
+   "get_first_ctaid::z pred v4 b32 b128", ""},
   // rejected
-  {"tcgen05", ROW, 0, false, NULL, 0, "", LATER},
-  {"clusterlaunchcontrol", ROW, 0, false, NULL, 0, "", LATER},
+  {"tcgen05", ROW, 0, false, NULL, 0, "", "not modelled yet"},
   {"tex", ROW, 0, false, NULL, 0, "", "textures are not modelled"},
   {"tld4", ROW, 0, false, NULL, 0, "", "textures are not modelled"},
   {"txq", ROW, 0, false, NULL, 0, "", "textures are not modelled"},

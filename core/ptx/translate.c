@@ -1,8 +1,10 @@
 // translate.c: the main part of a translation: which registers become values
 // and which variables, where pointers come from, regions and lines.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "ir/target.h"
 #include "ptx/inside.h"
 
 // ---- blocks ----
@@ -765,6 +767,17 @@ static void note_order(PtxBuild *b, const PtxRow *row, const char *op,
   }
 }
 
+// Rejects an instruction that the module's target lacks, by what the IR's
+// instructions from `from` on need.
+static void check_target(PtxBuild *b, const PtxIns *i, Ref from) {
+  int sm = atoi(b->m->target + strlen("sm_"));
+  for (Ref r = from; r < b->fn->ins.n; r++) {
+    Need n = target_need(b->fn, ir_get(b->fn, r));
+    const char *why = target_lacks(b->cx, &n, sm, b->m->target);
+    if (why) ptx_fail(b, "'%s' %s", i->op, why);
+  }
+}
+
 static void instruction(PtxBuild *b, const PtxIns *i, const char *file) {
   if (i->label) return;  // .callprototype
   b->at = i;
@@ -781,6 +794,7 @@ static void instruction(PtxBuild *b, const PtxIns *i, const char *file) {
   Ref from = (Ref)b->fn->ins.n;
   row->emit(&o, row->k);
   note_order(b, row, i->op, from);
+  check_target(b, i, from);
   if (i->guard >= 0) close_region(b, false);
   for (int k = 0; k < o.n; k++) {
     if (!(o.used >> k & 1)) {

@@ -1,0 +1,271 @@
+// tcgen05.c: instructions that sm_100 introduced: tensor memory, MMAs with
+// accumulators there, and the cancellation of clusters.
+#include <string.h>
+
+#include "atoms/atom.h"
+#include "ptx/inside.h"
+
+static void emit(PtxOp *o, Op op, unsigned flags, const Ref *x, uint32_t n) {
+  operands_emit(o->b->cx, o->b->fn, (Ins){.op = (uint8_t)op,
+                .flags = (uint16_t)flags}, x, n, NULL, 0);
+}
+
+// Rejects an instruction that does not have n operands.
+static void check_operands(PtxOp *o, uint32_t n) {
+  if (o->i->args == n) return;
+  ptx_fail(o->b, "'%s' cannot have %u operands", o->i->op, o->i->args);
+}
+
+// Returns the flags of .cta_group, which every instruction must have that
+// belongs to a CTA or to a pair of CTAs.
+static unsigned group_of(PtxOp *o) {
+  if (op_has(o, "cta_group::1")) return 0;
+  if (op_has(o, "cta_group::2")) return TCF_PAIR;
+  ptx_fail(o->b, "'%s' needs .cta_group::1 or .cta_group::2", o->i->op);
+}
+
+// Appends an object of tensor memory at [a], and the offset of its first
+// element.
+static void put_tensor(PtxOp *o, const PtxArg *a, DType t, Ref *x) {
+  PtxBuild *b = o->b;
+  Ref at = op_value(o, op_base(o, a), DT_U32);
+  at = op2(o, OP_ADD, at, number(o, DT_U32, a->value));
+  Mem m = {.space = SP_TMEM, .type = t, .count = -1, .align = 16,
+           .arg = NO_ARG, .ptx = true};
+  m.name = ir_text(b->cx, b->fn, "tensor memory", 13);
+  x[0] = ir_mem_of(b->cx, b->fn, m, at, 0);
+  x[1] = number(o, DT_I32, 0);
+}
+
+// ---- allocation, order ----
+
+void row_tmem(PtxOp *o, int k) {
+  unsigned flags = group_of(o);
+  o->used = UINT32_MAX;  // the row lists the other modifiers
+  Ref x[3];
+  switch (k) {
+  case OP_TCALLOC: {
+    check_operands(o, 2);
+    Place p = op_place(o, op_arg(o, 0), IN_SHARED);
+    op_count_in(o, &p, DT_U32, 4, "the address of tensor memory");
+    x[0] = p.mem, x[1] = p.off;
+    x[2] = op_operand(o, 1, DT_U32);
+    emit(o, OP_TCALLOC, flags, x, 3);
+    break;
+  }
+  case OP_TCDEALLOC:
+    check_operands(o, 2);
+    for (uint32_t q = 0; q < 2; q++) x[q] = op_operand(o, q, DT_U32);
+    emit(o, OP_TCDEALLOC, flags, x, 2);
+    break;
+  default:
+    check_operands(o, 0);
+    emit(o, OP_TCRELINQUISH, flags, NULL, 0);
+  }
+}
+
+void row_tmem_wait(PtxOp *o, int k) {
+  o->used = UINT32_MAX;
+  check_operands(o, 0);
+  emit(o, (Op)k, 0, NULL, 0);
+}
+
+void row_tmem_fence(PtxOp *o, int k) {
+  check_operands(o, 0);
+  emit(o, OP_TCFENCE, (unsigned)k, NULL, 0);
+}
+
+void row_commit(PtxOp *o, int k) {
+  (void)k;
+  unsigned flags = group_of(o);
+  bool many = op_has(o, "multicast::cluster");
+  o->used = UINT32_MAX;
+  check_operands(o, many ? 2 : 1);
+  Ref rank;
+  Place p = op_barrier(o, op_arg(o, 0), &rank);
+  Ref x[3] = {p.mem, p.off, 0};
+  // A multicast arrives at the address's offset in each CTA of the mask.
+  if (many) x[2] = to(o, DT_I32, op_operand(o, 1, DT_U16));
+  else if (rank) x[2] = op2(o, OP_SHL, number(o, DT_I32, 1), rank);
+  emit(o, OP_TCCOMMIT, flags, x, x[2] ? 3 : 2);
+}
+
+// ---- copies to and from registers ----
+
+// Returns the atom of a tcgen05.ld or tcgen05.st, whose shape and number of
+// repetitions are modifiers.
+static int find_copy(PtxOp *o, bool load) {
+  static const struct { const char *shape, *name; } shapes[] = {
+    {"32x32b", "32dp32b"}, {"16x64b", "16dp64b"}, {"16x128b", "16dp128b"},
+    {"16x256b", "16dp256b"}, {"16x32bx2", "16dp32b"}};
+  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+    if (!op_has(o, shapes[s].shape)) continue;
+    for (int n = 1; n <= 128; n *= 2) {
+      Ctx *cx = o->b->cx;
+      if (!op_has(o, arena_printf(cx, &cx->scratch, "x%d", n))) continue;
+      int id = atom_copy_find(
+        arena_printf(cx, &cx->scratch, "SM100_TMEM_%s_%s%dx",
+                     load ? "LOAD" : "STORE", shapes[s].name, n));
+      if (id >= 0) return id;
+    }
+  }
+  op_reject(o, "its shape and number");
+}
+
+void row_tmem_copy(PtxOp *o, int k) {
+  PtxBuild *b = o->b;
+  bool load = k == OP_TCLD;
+  int id = find_copy(o, load);
+  const AtomCopy *row = atom_copy(id);
+  bool half = op_has(o, "16x32bx2");
+  o->used = UINT32_MAX;
+  check_operands(o, half ? 3 : 2);
+  if (half && op_constant(o, load ? 2 : 1) != row->num) {
+    op_reject(o, "the columns of the second half do not follow those of the "
+              "first");
+  }
+  Runs r = {.n = 0};
+  op_run(o, &r, op_arg(o, load ? 0 : half ? 2 : 1), DT_NONE);
+  if (r.regs != (uint32_t)row->num)
+    op_reject(o, "its number of registers does not match .num");
+  Ref x[3];
+  put_tensor(o, op_arg(o, load ? 1 : 0), DT_U32, load ? x + 1 : x);
+  x[load ? 0 : 2] = r.mem[0];
+  operands_emit(b->cx, b->fn, (Ins){.op = (uint8_t)k, .imm = id}, x, 3, r.reg,
+                r.regs);
+}
+
+// ---- MMAs ----
+
+// Returns the atom of a tcgen05.mma with an instruction descriptor.
+static int find_umma(PtxOp *o, const char *text, bool smem_a, uint32_t desc) {
+  PtxBuild *b = o->b;
+  for (int k = 0; k < UMMAS && b->umma[k].op; k++) {
+    const PtxUmma *u = &b->umma[k];
+    if (u->op == o->i->op && u->desc == desc && u->smem_a == smem_a)
+      return u->id;
+  }
+  int id = atom_umma_find(text, smem_a, desc);
+  if (id < 0 || !atom_mma_runs(atom_mma(id))) {
+    ptx_fail(b, "'%s': no instruction that is modelled has the descriptor "
+             "0x%08x: M = %u, N = %u, formats %u of D, %u of A, %u of B", 
+             o->i->op, (unsigned)desc, (unsigned)(desc >> 24 & 31) * 16,
+             (unsigned)(desc >> 17 & 63) * 8, (unsigned)(desc >> 4 & 3),
+             (unsigned)(desc >> 7 & 7), (unsigned)(desc >> 10 & 7));
+  }
+  memmove(b->umma + 1, b->umma, (UMMAS - 1) * sizeof *b->umma);
+  b->umma[0] = (PtxUmma){o->i->op, desc, smem_a, id};
+  return id;
+}
+
+// Emits a report for threads in which a mask of lanes that keep their
+// accumulators is not 0.
+static void check_lanes(PtxOp *o, const PtxArg *mask) {
+  Ref all = number(o, DT_U32, 0);
+  for (uint32_t q = 0; q < mask->parts; q++) {
+    all = op2(o, OP_OR, all, op_value(o, op_part(o, mask, q), DT_U32));
+  }
+  int64_t known = 0;
+  Ref none = op2(o, OP_EQ, all, number(o, DT_U32, 0));
+  if (!ir_const(o->b->fn, none, &known)) {
+    op_require(o, none, "the mask disable-output-lane of tcgen05.mma is not 0, "
+               "which is not modelled");
+  } else if (!known) {
+    op_reject(o, "its mask disable-output-lane is not 0");
+  }
+}
+
+void row_umma(PtxOp *o, int k) {
+  (void)k;
+  PtxBuild *b = o->b;
+  unsigned flags = group_of(o);
+  const char *text = NULL;
+  for (int q = 0; q < o->n && !text; q++) {
+    if (strncmp(o->mod[q], "kind::", 6) != 0) continue;
+    text = arena_printf(b->cx, &b->cx->scratch,
+                        "tcgen05.mma.cta_group::%d.%s",
+                        flags & TCF_PAIR ? 2 : 1, o->mod[q]);
+  }
+  if (!text) ptx_fail(b, "'%s' needs a .kind", o->i->op);
+  // .collector::a is a hint
+  o->used = UINT32_MAX;
+  bool smem_a = op_arg(o, 1)->kind != PTX_A_ADDRESS;
+  uint32_t at = 4;
+  if (op_arg(o, at)->kind == PTX_A_VECTOR) check_lanes(o, op_arg(o, at++));
+  bool scales = o->i->args == at + 2;
+  check_operands(o, at + (scales ? 2 : 1));
+  if (scales && op_constant(o, at + 1) != 0) {
+    op_reject(o, "its scale-input-d is not 0");
+  }
+  int64_t desc;
+  if (!ir_const(b->fn, op_operand(o, 3, DT_U32), &desc)) {
+    op_reject(o, "its instruction descriptor is not a constant");
+  }
+  int id = find_umma(o, text, smem_a, (uint32_t)desc);
+  const AtomMma *row = atom_mma(id);
+  Ref x[6];
+  uint32_t n = 2;
+  put_tensor(o, op_arg(o, 0), row->d_type, x);
+  if (smem_a) {
+    x[n++] = op_operand(o, 1, DT_U64);
+  } else {
+    put_tensor(o, op_arg(o, 1), row->a_type, x + n);
+    n += 2;
+  }
+  x[n++] = op_operand(o, 2, DT_U64);
+  x[n++] = op_pred(o, op_arg(o, at));
+  operands_emit(b->cx, b->fn, (Ins){.op = OP_TCMMA, .imm = id,
+                .flags = (uint16_t)flags}, x, n, NULL, 0);
+}
+
+// ---- cancellation of clusters ----
+
+void row_cancel(PtxOp *o, int k) {
+  (void)k;
+  check_operands(o, 2);
+  const int32_t *c = o->b->fn->cluster;
+  bool all = op_has(o, "multicast::cluster::all");
+  o->used = UINT32_MAX;
+  if (!all && (int64_t)c[0] * c[1] * c[2] > 1) {
+    op_reject(o, "in a cluster of several CTAs it needs "
+              ".multicast::cluster::all");
+  }
+  Place d = op_place(o, op_arg(o, 0), IN_SHARED);
+  Ref rank;
+  Place bar = op_barrier(o, op_arg(o, 1), &rank);
+  Ref x[4] = {d.mem, d.off, bar.mem, bar.off};
+  operands_emit(o->b->cx, o->b->fn, (Ins){.op = OP_CLCTRY, .imm = 128}, x, 4,
+                NULL, 0);
+}
+
+// Translates query_cancel: reads the answer in a register of 128 bits.
+void row_canceled(PtxOp *o, int k) {
+  (void)k;
+  static const struct { const char *mod; IntrinId id; } all[] = {
+    {"get_first_ctaid::x", IN_CLCX}, {"get_first_ctaid::y", IN_CLCY},
+    {"get_first_ctaid::z", IN_CLCZ}};
+  check_operands(o, 2);
+  bool asks = op_has(o, "is_canceled"), vector = op_has(o, "get_first_ctaid");
+  const PtxArg *d = op_arg(o, 0), *from = op_arg(o, 1);
+  Ref half[2];
+  for (int q = 0; q < 2; q++) half[q] = op_half(o, from, q);
+  if (asks) {
+    o->used = UINT32_MAX;
+    Ref v = op_intrin(o, IN_CLCVALID, 0, half[0], half[1], 0);
+    op_set(o, d, op2(o, OP_NE, v, number(o, DT_U32, 0)));
+    return;
+  }
+  if (vector != (d->kind == PTX_A_VECTOR) || (vector && d->parts != 4)) {
+    op_reject(o, "its operands");
+  }
+  bool found = vector;
+  for (uint32_t q = 0; q < 3; q++) {
+    if (!vector && !op_has(o, all[q].mod)) continue;
+    found = true;
+    op_set(o, vector ? op_part(o, d, q) : d,
+           op_intrin(o, all[q].id, 0, half[0], half[1], 0));
+  }
+  if (!found) op_reject(o, "its modifiers");
+  o->used = UINT32_MAX;
+}
+// SPDX-License-Identifier: MIT

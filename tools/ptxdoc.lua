@@ -40,7 +40,7 @@ function ptxdoc.rows()
     inside = inside:sub(2, -2)
     family = inside:match "^family (%a+)" or family
     local name, emit, rest = inside:match
-      '^"([^"]*)", %u+, %d, %a+, ([%w_]+), (.*)$'
+      '^"([^"]*)", %u+, %d, %a+, ([%w_]+),%s+(.*)$'
     if name then
       local takes, note = rest:match "^[^,]+,([^,]*),(.*)$"
       list[#list + 1] = {family = family, name = name,

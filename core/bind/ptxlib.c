@@ -238,10 +238,26 @@ static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
   return b;
 }
 
+// Returns the flags PTX_* whose names are true in the table at stack index t.
+static unsigned translation_flags(lua_State *L, int t) {
+  static const struct { const char *name; unsigned flag; } flags[] = {
+    {"lines", PTX_LINES}, {"init_fenced", PTX_INIT_FENCED},
+    {"store_once", PTX_STORE_ONCE}, {"alloc_fenced", PTX_ALLOC_FENCED},
+    {"loads_ordered", PTX_LOADS_ORDERED},
+    {"setmaxnreg_alike", PTX_SETMAXNREG_ALIKE}};
+  unsigned all = 0;
+  for (size_t k = 0; k < sizeof flags / sizeof *flags; k++) {
+    lua_getfield(L, t, flags[k].name);
+    if (lua_toboolean(L, -1)) all |= flags[k].flag;
+    lua_pop(L, 1);
+  }
+  return all;
+}
+
 // ptx_translate(module, entry, list of arguments, bytes of dynamic shared
-// memory, chunk name, whether reports name lines of the PTX, whether each
-// mbarrier.init is fenced, whether lanes store by TMA together): appends the
-// entry's operations to the trace.
+// memory, chunk name, flags): appends the entry's operations to the trace.
+// flags: whether reports name lines of the PTX (lines), and rules of
+// translate.h and fn.h.
 static int l_translate(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "ptx");
@@ -249,6 +265,7 @@ static int l_translate(lua_State *L) {
   const PtxFunc *f = ptx_entry(cx, m, face_checkstr(L, 2));
   f = ptx_whole(cx, m, f);
   face_checktype(L, 3, LUA_TTABLE);
+  face_checktype(L, 6, LUA_TTABLE);
   size_t n = (size_t)lua_rawlen(L, 3);
   PtxBound *bound = NEW(cx, PtxBound, n + 1);
   for (size_t k = 0; k < n; k++) {
@@ -259,11 +276,8 @@ static int l_translate(lua_State *L) {
   FnBox *box = (FnBox *)fn;
   box->ptx_sm = atoi(m->target + 3);
   box->ptx_only = m->target[strlen(m->target) - 1] == 'a';
-  unsigned flags = (lua_toboolean(L, 6) ? PTX_LINES : 0u) |
-                   (lua_toboolean(L, 7) ? PTX_INIT_FENCED : 0u) |
-                   (lua_toboolean(L, 8) ? PTX_STORE_ONCE : 0u);
   ptx_translate(cx, fn, m, f, bound, n, face_checkint(L, 4),
-                face_checkstr(L, 5), flags);
+                face_checkstr(L, 5), translation_flags(L, 6));
   return 0;
 }
 

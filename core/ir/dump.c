@@ -178,6 +178,7 @@ static void put_flags(Dump *d, const Ins *i) {
     case FLAGS_NONE: case FLAGS_OUTPUTS: case FLAGS_FIELD: break;
     case FLAGS_TCGEN05:
       if (f & TCF_PAIR) PUT(d, ".cta_group_2");
+      if (f & TCF_UNALIGNED) PUT(d, ".unaligned");
       if (i->op == OP_TCFENCE)
         PUT(d, f & TCF_AFTER ? ".after_thread_sync" : ".before_thread_sync");
       break;

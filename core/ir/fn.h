@@ -193,6 +193,9 @@ typedef struct Fn {
   // for kernels in PTX: the first misuse of registers, which the simulator
   // reports
   Flight flight;
+  // kernels in PTX: whether the warps of a warpgroup may execute different
+  // instructions setmaxnreg for one number
+  bool setmaxnreg_alike;
   int64_t smem_bytes;     // bytes of dynamic shared memory that objects use
   // whether instructions that are appended now serve only assertions
   bool aside;

@@ -217,7 +217,8 @@ enum { RGF_INC = 1 };
 // Flags of tcgen05.
 // - TCF_PAIR: cta_group::2, the instruction belongs to a pair of CTAs.
 // - TCF_AFTER: TCFENCE is fence::after_thread_sync, not before_thread_sync.
-enum { TCF_PAIR = 1, TCF_AFTER = 2 };
+// - TCF_UNALIGNED: TCWAITLD need not be executed by the whole warp.
+enum { TCF_PAIR = 1, TCF_AFTER = 2, TCF_UNALIGNED = 4 };
 // INF_ASIDE: the instruction serves only assertions and has no effect.
 enum { INF_ASIDE = 1 << 15 };
 // Flags of bulk copies.

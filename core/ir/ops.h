@@ -259,7 +259,7 @@ DO(TCLD, "tcgen05.ld", "=", COPY, NONE, NONE, ASYNC(TCWAITLD), FULL, EXACT,
 DO(TCST, "tcgen05.st", "=", COPY, NONE, NONE, ASYNC(TCWAITST), FULL, EXACT,
    TCGEN05, CONTROL, NEVER)
 // Wait until the warp's earlier copies of one direction have completed.
-DO(TCWAITLD, "tcgen05.wait::ld", "", NONE, NONE, NONE, ORDER, FULL, EXACT,
+DO(TCWAITLD, "tcgen05.wait::ld", "", NONE, TCGEN05, NONE, ORDER, ROW, EXACT,
    TCGEN05, CONTROL, NEVER)
 DO(TCWAITST, "tcgen05.wait::st", "", NONE, NONE, NONE, ORDER, FULL, EXACT,
    TCGEN05, CONTROL, NEVER)

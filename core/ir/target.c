@@ -131,7 +131,8 @@ const char *target_lacks(Ctx *cx, const Need *n, int sm, const char *arch) {
 
 // Returns the cta_group of a tcgen05 instruction, or 0 if i has none.
 static int group_of(const Ins *i) {
-  if (op_flag_kind((Op)i->op) != FLAGS_TCGEN05 || i->op == OP_TCFENCE) return 0;
+  bool none = i->op == OP_TCFENCE || i->op == OP_TCWAITLD;
+  if (none || op_flag_kind((Op)i->op) != FLAGS_TCGEN05) return 0;
   return i->flags & TCF_PAIR ? 2 : 1;
 }
 

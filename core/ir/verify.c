@@ -201,6 +201,8 @@ Who check_who(const Ins *i) {
                                                             : WHO_LANE;
   if (i->op == OP_CLUSTERARRIVE || i->op == OP_CLUSTERWAIT)
     return i->flags & CLF_UNALIGNED ? WHO_LANE : WHO_WARP;
+  if (i->op == OP_TCWAITLD)
+    return i->flags & TCF_UNALIGNED ? WHO_LANE : WHO_FULL;
   return atom_mma_alone(atom_mma((int)i->imm)) ? WHO_LANE : WHO_FULL;
 }
 

@@ -353,11 +353,33 @@ void row_function(PtxOp *o, int k) {
 
 // ---- min, max, neg, abs ----
 
+// Emits min or max of three f32, which is that of the third and of the result
+// for the others.
+static void extreme_of_3(PtxOp *o, int k) {
+  if (o->elem[0] != DT_F32 || o->pair[0])
+    op_reject(o, "only f32 has three operands");
+  if (atoi(o->b->m->target + strlen("sm_")) < 100)
+    op_reject(o, "three operands need .target sm_100 or newer");
+  Soft s = descriptor(o, k == OP_MIN ? SOFT_MIN : SOFT_MAX,
+                      SOFT_FTZ | SOFT_NAN);
+  Ref x = op_operand(o, 1, DT_F32);
+  for (uint32_t q = 2; q < 4; q++) {
+    Ref y = op_operand(o, q, DT_F32);
+    x = is_plain(s) ? op2(o, (Op)k, x, y)
+                    : as(o, DT_F32, op_soft(o, s, 32, as(o, DT_U32, x),
+                                            as(o, DT_U32, y), 0));
+  }
+  op_result(o, x);
+}
+
 void row_extreme(PtxOp *o, int k) {
   op_type(o, 0);
   DType t = o->elem[0];
   SoftOp op = k == OP_MIN ? SOFT_MIN : SOFT_MAX;
-  if (o->i->args > 3) op_reject(o, "three operands need sm_100");
+  if (o->i->args > 3) {
+    extreme_of_3(o, k);
+    return;
+  }
   if (dtype_is_float(t)) {
     Soft s = descriptor(o, op, SOFT_FTZ | SOFT_NAN | SOFT_XORSIGN);
     float_op(o, s, (Op)k, 2);

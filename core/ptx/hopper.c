@@ -237,6 +237,25 @@ static void dimension(PtxOp *o) {
   for (const char *const *m = all; *m; m++) op_has(o, *m);
 }
 
+// Reports whether the address of a load's mbarrier is that of the even CTA of
+// its pair: bit 24 has been cleared, and perhaps bits that are 0 anyway.
+static bool is_even(PtxOp *o, const PtxArg *bar) {
+  const PtxBuild *b = o->b;
+  const PtxArg *base = op_base(o, bar);
+  for (uint32_t k = 0; k < b->f->n_ins && base->kind == PTX_A_REG; k++) {
+    const PtxIns *i = &b->m->ins.p[b->f->ins + k];
+    const PtxArg *a = &b->m->args.p[i->arg];
+    if (i->args != 3 || !ptx_is(i->op, "and") || a->kind != PTX_A_REG ||
+        a->value != base->value)
+      continue;
+    for (int q = 1; q < 3; q++) {
+      if (a[q].kind == PTX_A_INT && ((uint32_t)a[q].value | 7) == 0xfeffffff)
+        return true;
+    }
+  }
+  return false;
+}
+
 static void tensor_load(PtxOp *o) {
   Ref x[16];
   uint32_t n = 0, k = 3;
@@ -244,6 +263,8 @@ static void tensor_load(PtxOp *o) {
   bool hint = op_has(o, "L2::cache_hint"), unfolds = op_has(o, "im2col");
   unsigned flags = unfolds ? BKF_IM2COL : 0;
   op_has(o, "mbarrier::complete_tx::bytes");
+  op_has(o, "cta_group::1");
+  if (op_has(o, "cta_group::2") && is_even(o, op_arg(o, 2))) flags |= BKF_PAIR;
   dimension(o);
   Ref offsets[TENSORMAP_RANK];
   const TensorMap *map;
@@ -393,6 +414,25 @@ static void bulk_bytes(PtxOp *o) {
        n);
 }
 
+// Translates cp.async.bulk.prefetch.
+static void bulk_prefetch(PtxOp *o) {
+  bool hint = op_has(o, "L2::cache_hint"), unfolds = op_has(o, "im2col");
+  op_has(o, "L2");
+  dimension(o);
+  if (!strstr(o->i->op, ".tensor")) return;  // a prefetch of bytes does nothing
+  unsigned flags = unfolds ? BKF_IM2COL : 0;
+  Ref x[2 + 2 * TENSORMAP_RANK], offsets[TENSORMAP_RANK];
+  const TensorMap *map;
+  x[0] = ptx_map(o, op_arg(o, 0), &map);
+  uint32_t more = unfolds ? numbers(o, op_arg(o, 1), DT_U16, offsets) : 0;
+  x[1] = hint ? op_operand(o, unfolds ? 2 : 1, DT_I64) : 0;
+  uint32_t modes = coordinates(o, op_arg(o, 0), x + 2);
+  check_map(o, map, modes, flags);
+  memcpy(x + 2 + modes, offsets, more * sizeof *offsets);
+  emit(o, (Ins){.op = OP_TMAPREFETCH, .flags = (uint16_t)flags}, x,
+       2 + modes + more);
+}
+
 void row_bulk(PtxOp *o, int k) {
   (void)k;
   PtxBuild *b = o->b;
@@ -404,6 +444,8 @@ void row_bulk(PtxOp *o, int k) {
     ir_emit(b->cx, b->fn, (Ins){.op = OP_BULKWAIT,
                                 .imm = op_constant_in(o, 0, 0, INT32_MAX),
                                 .flags = op_has(o, "read") ? BKF_READ : 0});
+  } else if (op_has(o, "prefetch")) {
+    bulk_prefetch(o);
   } else if (strstr(o->i->op, ".tensor")) {
     bool store = op_arg(o, 1)->kind == PTX_A_ADDRESS && o->i->args < 4 &&
                  op_arg(o, 0)->parts == 2;

@@ -22,12 +22,16 @@ typedef struct PtxSlot {
   int32_t root;   // index into PtxBuild.bound of the parameter that the
                   // register points into, or PLAIN or MIXED; for a pointer,
                   // the value counts bytes from the parameter's memory
+  // whether the register may point behind the start of a tensor map that is a
+  // parameter
+  bool inside;
   uint32_t defs;
   uint8_t pool;  // index into PtxBuild.pool of the pool that holds the register
   int32_t home;   // number of the register in the pool, if mma or ldmatrix
                   // takes it without a conversion; or -1
   bool variable;
   bool read;  // whether a PTX instruction reads the register
+  bool loaded;  // whether a tcgen05.ld writes the register
   // whether an instruction may read the register before any instruction writes
   // it
   bool early;
@@ -99,6 +103,8 @@ typedef struct PtxBuild {
   bool generic_shared, generic_local;
   bool generic_cluster;   // whether the function has mapa, which returns
                           // addresses of other CTAs' shared memory
+  // PTX_LOADS_ORDERED: the latest tcgen05.ld and the latest wait for loads
+  Ref load, waited;
   Ref carry;              // the variable for the condition code's carry, or 0
 } PtxBuild;
 
@@ -234,6 +240,10 @@ static inline DType signed_of(int bits) {
 // Returns `bits` bits of the parameters from byte `at` on, as an unsigned
 // number.
 Ref op_param(PtxOp *o, uint32_t at, int bits);
+
+// With PTX_LOADS_ORDERED, emits a wait before a use of a register that a
+// tcgen05.ld writes.
+void op_await(PtxOp *o, const PtxSlot *s);
 
 // ---- memory ----
 typedef struct Place {
@@ -424,6 +434,7 @@ void row_tmem(PtxOp *o, int k);        // k: OP_TCALLOC, OP_TCDEALLOC, ...
 void row_tmem_copy(PtxOp *o, int k);   // k: OP_TCLD, OP_TCST
 void row_tmem_wait(PtxOp *o, int k);   // k: OP_TCWAITLD, OP_TCWAITST
 void row_tmem_fence(PtxOp *o, int k);  // k: flags of OP_TCFENCE
+void row_tmem_rows(PtxOp *o, int k);
 void row_umma(PtxOp *o, int k);
 void row_commit(PtxOp *o, int k);
 void row_cancel(PtxOp *o, int k);

@@ -73,6 +73,7 @@ static void scale_run(PtxOp *o, Runs *r, uint32_t k, const AtomMma *row,
   Ref id[2];
   int64_t at[2];
   bool known = true;
+  op_registers(o, op_arg(o, k + 1), 2);
   for (uint32_t q = 0; q < 2; q++) {
     id[q] = to(o, DT_U32, op_value(o, op_part(o, op_arg(o, k + 1), q), DT_U16));
     known = ir_const(b->fn, id[q], &at[q]) && at[q] == 0 && known;

@@ -118,6 +118,7 @@ static Ref read_register(PtxOp *o, uint32_t reg) {
   PtxBuild *b = o->b;
   PtxSlot *s = &b->slot[reg];
   if (s->home >= 0) {
+    op_await(o, s);
     DType t = op_dtype(b->m->regs.p[b->f->reg + reg].type);
     return ir_emit(b->cx, b->fn, (Ins){.op = OP_LD, .type = (uint8_t)t,
       .a = {op_view(o, b->pool[s->pool].mem, t),
@@ -310,6 +311,7 @@ void op_set(PtxOp *o, const PtxArg *a, Ref v) {
     v = op_as(o, t, v);
   }
   if (s->home >= 0) {
+    op_await(o, s);
     ir_emit(b->cx, b->fn, (Ins){.op = OP_ST,
       .a = {op_view(o, b->pool[s->pool].mem, t),
             ir_int(b->cx, b->fn, DT_I32, s->home), v}});
@@ -329,6 +331,7 @@ static const PtxPool *op_home(PtxOp *o, const PtxArg *a, uint32_t *at) {
     ptx_fail(b, "'%s': a register is expected", o->i->op);
   }
   const PtxSlot *s = &b->slot[a->value];
+  op_await(o, s);
   *at = (uint32_t)s->home;
   return &b->pool[s->pool];
 }
@@ -412,7 +415,11 @@ Ref op_offset(PtxOp *o, const PtxArg *a) {
       o->b->m->vars.p[a->value].space == PTX_PARAM)) {
     return ir_int(o->b->cx, o->b->fn, DT_I64, 0);  // first byte of the variable
   }
-  if (op_root(o, a) >= 0) return read_register(o, (uint32_t)a->value);
+  int32_t root = op_root(o, a);
+  if (root >= 0 && o->b->bound[root].map && !o->b->slot[a->value].inside) {
+    return ir_int(o->b->cx, o->b->fn, DT_I64, 0);
+  }
+  if (root >= 0) return read_register(o, (uint32_t)a->value);
   return op_value(o, a, DT_I64);
 }
 

@@ -51,6 +51,9 @@ void row_tmem(PtxOp *o, int k) {
     x[0] = p.mem, x[1] = p.off;
     x[2] = op_operand(o, 1, DT_U32);
     emit(o, OP_TCALLOC, flags, x, 3);
+    if (o->b->flags & PTX_ALLOC_FENCED) {
+      ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_FENCE, .imm = FE_ASYNC_CTA});
+    }
     break;
   }
   case OP_TCDEALLOC:
@@ -112,6 +115,15 @@ static int find_copy(PtxOp *o, bool load) {
   op_reject(o, "its shape and number");
 }
 
+void op_await(PtxOp *o, const PtxSlot *s) {
+  PtxBuild *b = o->b;
+  if (!s->loaded || !b->load || !(b->flags & PTX_LOADS_ORDERED)) return;
+  bool known = b->waited > b->load && ir_visible(b->fn, b->waited);
+  if (known) return;
+  b->waited = ir_emit(b->cx, b->fn, (Ins){.op = OP_TCWAITLD,
+                                          .flags = TCF_UNALIGNED});
+}
+
 void row_tmem_copy(PtxOp *o, int k) {
   PtxBuild *b = o->b;
   bool load = k == OP_TCLD;
@@ -131,13 +143,41 @@ void row_tmem_copy(PtxOp *o, int k) {
   Ref x[3];
   put_tensor(o, op_arg(o, load ? 1 : 0), DT_U32, load ? x + 1 : x);
   x[load ? 0 : 2] = r.mem[0];
-  operands_emit(b->cx, b->fn, (Ins){.op = (uint8_t)k, .imm = id}, x, 3, r.reg,
-                r.regs);
+  Ref made = operands_emit(b->cx, b->fn, (Ins){.op = (uint8_t)k, .imm = id}, x,
+                           3, r.reg, r.regs);
+  if (load) b->load = made;
+}
+
+// Translates tcgen05.cp, from shared to tensor memory.
+void row_tmem_rows(PtxOp *o, int k) {
+  (void)k;
+  static const struct { const char *shape, *warps, *name; } shapes[] = {
+    {"128x256b", NULL, "128dp256bit"}, {"128x128b", NULL, "128dp128bit"},
+    {"4x256b", NULL, "4dp256bit"}, {"32x128b", "warpx4", "4x32dp128bit"},
+    {"64x128b", "warpx2::02_13", "2x64dp128bitlw0213"},
+    {"64x128b", "warpx2::01_23", "2x64dp128bitlw0123"}};
+  PtxBuild *b = o->b;
+  unsigned flags = group_of(o);
+  check_operands(o, 2);
+  int id = -1;
+  for (size_t s = 0; s < sizeof shapes / sizeof *shapes && id < 0; s++) {
+    if (!op_has(o, shapes[s].shape)) continue;
+    if (shapes[s].warps && !op_has(o, shapes[s].warps)) continue;
+    id = atom_copy_find(arena_printf(b->cx, &b->cx->scratch,
+                                     "SM100_UTCCP_%s_%dcta", shapes[s].name,
+                                     flags & TCF_PAIR ? 2 : 1));
+  }
+  if (id < 0) op_reject(o, "its shape");
+  Ref x[3];
+  put_tensor(o, op_arg(o, 0), DT_U32, x);
+  x[2] = op_operand(o, 1, DT_U64);
+  operands_emit(b->cx, b->fn, (Ins){.op = OP_TCCP, .imm = id,
+                .flags = (uint16_t)flags}, x, 3, NULL, 0);
 }
 
 // ---- MMAs ----
 
-// Returns the atom of a tcgen05.mma with an instruction descriptor.
+// Returns the atom of a tcgen05.mma with an instruction descriptor, or -1.
 static int find_umma(PtxOp *o, const char *text, bool smem_a, uint32_t desc) {
   PtxBuild *b = o->b;
   for (int k = 0; k < UMMAS && b->umma[k].op; k++) {
@@ -146,16 +186,48 @@ static int find_umma(PtxOp *o, const char *text, bool smem_a, uint32_t desc) {
       return u->id;
   }
   int id = atom_umma_find(text, smem_a, desc);
-  if (id < 0 || !atom_mma_runs(atom_mma(id))) {
-    ptx_fail(b, "'%s': no instruction that is modelled has the descriptor "
-             "0x%08x: M = %u, N = %u, formats %u of D, %u of A, %u of B", 
-             o->i->op, (unsigned)desc, (unsigned)(desc >> 24 & 31) * 16,
-             (unsigned)(desc >> 17 & 63) * 8, (unsigned)(desc >> 4 & 3),
-             (unsigned)(desc >> 7 & 7), (unsigned)(desc >> 10 & 7));
-  }
+  if (id >= 0 && !atom_mma_runs(atom_mma(id))) id = -1;
   memmove(b->umma + 1, b->umma, (UMMAS - 1) * sizeof *b->umma);
   b->umma[0] = (PtxUmma){o->i->op, desc, smem_a, id};
   return id;
+}
+
+// The values that an instruction descriptor may have. n: 0 if they are not
+// known.
+enum { DESCRIPTORS = 16 };
+typedef struct Descriptors {
+  uint32_t v[DESCRIPTORS];
+  int n;
+} Descriptors;
+
+static void add_value(Descriptors *d, uint32_t v) {
+  int k = 0;
+  while (k < d->n && d->v[k] != v) k++;
+  if (k == d->n && k < DESCRIPTORS) d->v[d->n++] = v;
+}
+
+// Returns the values of r, which is computed from constants that conditions
+// select.
+static Descriptors values_of(PtxOp *o, Ref r, int depth) {
+  Descriptors d = {.n = 0};
+  int64_t v;
+  if (ir_const(o->b->fn, r, &v)) add_value(&d, (uint32_t)v);
+  const Ins i = *ir_get(o->b->fn, r);
+  if (d.n || !depth) return d;
+  if (i.op == OP_BITCAST) return values_of(o, i.a[0], depth - 1);
+  if (i.op != OP_SEL && i.op != OP_OR && i.op != OP_ADD) return d;
+  bool either = i.op == OP_SEL;
+  Descriptors x = values_of(o, i.a[either ? 1 : 0], depth - 1);
+  Descriptors y = values_of(o, i.a[either ? 2 : 1], depth - 1);
+  if (!x.n || !y.n || x.n * y.n > DESCRIPTORS) return d;
+  for (int j = 0; either && j < x.n; j++) add_value(&d, x.v[j]);
+  for (int k = 0; k < y.n; k++) {
+    if (either) add_value(&d, y.v[k]);
+    for (int j = 0; !either && j < x.n; j++) {
+      add_value(&d, i.op == OP_OR ? x.v[j] | y.v[k] : x.v[j] + y.v[k]);
+    }
+  }
+  return d;
 }
 
 // Emits a report for threads in which a mask of lanes that keep their
@@ -175,20 +247,42 @@ static void check_lanes(PtxOp *o, const PtxArg *mask) {
   }
 }
 
+// Returns the text of the instruction in the table of atoms.
+static const char *text_of(PtxOp *o, bool pair) {
+  Ctx *cx = o->b->cx;
+  for (int q = 0; q < o->n; q++) {
+    if (strncmp(o->mod[q], "kind::", 6) == 0) {
+      return arena_printf(cx, &cx->scratch, "tcgen05.mma.cta_group::%d.%s",
+                          pair ? 2 : 1, o->mod[q]);
+    }
+  }
+  ptx_fail(o->b, "'%s' needs a .kind", o->i->op);
+}
+
+// Emits the MMA of an atom. at: index of the operand enable-input-d.
+static void emit_umma(PtxOp *o, int id, unsigned flags, uint32_t at) {
+  const AtomMma *row = atom_mma(id);
+  Ref x[6];
+  uint32_t n = 2;
+  put_tensor(o, op_arg(o, 0), row->d_type, x);
+  if (row->flags & AMF_SMEM_A) {
+    x[n++] = op_operand(o, 1, DT_U64);
+  } else {
+    put_tensor(o, op_arg(o, 1), row->a_type, x + n);
+    n += 2;
+  }
+  x[n++] = op_operand(o, 2, DT_U64);
+  x[n++] = op_pred(o, op_arg(o, at));
+  operands_emit(o->b->cx, o->b->fn, (Ins){.op = OP_TCMMA, .imm = id,
+                .flags = (uint16_t)flags}, x, n, NULL, 0);
+}
+
 void row_umma(PtxOp *o, int k) {
   (void)k;
   PtxBuild *b = o->b;
   unsigned flags = group_of(o);
-  const char *text = NULL;
-  for (int q = 0; q < o->n && !text; q++) {
-    if (strncmp(o->mod[q], "kind::", 6) != 0) continue;
-    text = arena_printf(b->cx, &b->cx->scratch,
-                        "tcgen05.mma.cta_group::%d.%s",
-                        flags & TCF_PAIR ? 2 : 1, o->mod[q]);
-  }
-  if (!text) ptx_fail(b, "'%s' needs a .kind", o->i->op);
-  // .collector::a is a hint
-  o->used = UINT32_MAX;
+  const char *text = text_of(o, flags & TCF_PAIR);
+  o->used = UINT32_MAX;  // .collector::a is a hint
   bool smem_a = op_arg(o, 1)->kind != PTX_A_ADDRESS;
   uint32_t at = 4;
   if (op_arg(o, at)->kind == PTX_A_VECTOR) check_lanes(o, op_arg(o, at++));
@@ -197,25 +291,31 @@ void row_umma(PtxOp *o, int k) {
   if (scales && op_constant(o, at + 1) != 0) {
     op_reject(o, "its scale-input-d is not 0");
   }
-  int64_t desc;
-  if (!ir_const(b->fn, op_operand(o, 3, DT_U32), &desc)) {
-    op_reject(o, "its instruction descriptor is not a constant");
+  Ref desc = op_operand(o, 3, DT_U32);
+  Descriptors all = values_of(o, desc, 8);
+  if (!all.n) op_reject(o, "its instruction descriptor is not a constant");
+  // Emits an MMA for each value that is modelled, and a report for the others.
+  Ref known = 0;
+  for (int q = 0; q < all.n; q++) {
+    int id = find_umma(o, text, smem_a, all.v[q]);
+    if (id < 0) continue;
+    Ref own = op2(o, OP_EQ, desc, number(o, DT_U32, all.v[q]));
+    known = known ? op2(o, OP_OR, known, own) : own;
+    if (all.n > 1) ir_open(b->cx, b->fn, (Ins){.op = OP_IF, .a = {own}});
+    emit_umma(o, id, flags, at);
+    if (all.n == 1) return;
+    ir_else(b->cx, b->fn);
+    ir_close(b->cx, b->fn);
   }
-  int id = find_umma(o, text, smem_a, (uint32_t)desc);
-  const AtomMma *row = atom_mma(id);
-  Ref x[6];
-  uint32_t n = 2;
-  put_tensor(o, op_arg(o, 0), row->d_type, x);
-  if (smem_a) {
-    x[n++] = op_operand(o, 1, DT_U64);
-  } else {
-    put_tensor(o, op_arg(o, 1), row->a_type, x + n);
-    n += 2;
-  }
-  x[n++] = op_operand(o, 2, DT_U64);
-  x[n++] = op_pred(o, op_arg(o, at));
-  operands_emit(b->cx, b->fn, (Ins){.op = OP_TCMMA, .imm = id,
-                .flags = (uint16_t)flags}, x, n, NULL, 0);
+  uint32_t v = all.v[0];
+  const char *why = arena_printf(
+    b->cx, &b->cx->scratch, "no instruction that is modelled has the "
+    "descriptor 0x%08x: M = %u, N = %u, formats %u of D, %u of A, %u of B", v,
+    (v >> 24 & 31) * 16, (v >> 17 & 63) * 8, v >> 4 & 3, v >> 7 & 7,
+    v >> 10 & 7);
+  if (!known) ptx_fail(b, "'%s': %s", o->i->op, why);
+  op_require(o, known, "tcgen05.mma has an instruction descriptor that is not "
+             "modelled");
 }
 
 // ---- cancellation of clusters ----

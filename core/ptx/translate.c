@@ -254,6 +254,14 @@ static void give_home(PtxBuild *b, const PtxArg *a, DType t) {
   slot->home = (int32_t)b->pool[pool].n++;
 }
 
+// Marks registers that a tcgen05.ld writes.
+static void mark_loaded(PtxBuild *b, const PtxArg *a) {
+  for (uint32_t k = 0; k < a->parts; k++) {
+    mark_loaded(b, &b->m->args.p[a->part + k]);
+  }
+  if (a->kind == PTX_A_REG) b->slot[a->value].loaded = true;
+}
+
 // Assigns pool elements to registers that instructions take without a
 // conversion. MMAs come first, because they know the element types, then
 // ldmatrix.
@@ -279,6 +287,7 @@ static void homes(PtxBuild *b) {
                      strncmp(ins->op, "wgmma", 5) == 0 &&
                      !ptxrow_metadata(ins, k);
         if (!plain && (t != DT_NONE || pass)) give_home(b, a, t);
+        if (pass && k == 0 && row->k == OP_TCLD) mark_loaded(b, a);
       }
     }
   }
@@ -409,6 +418,12 @@ static int32_t root_sum(int32_t a, int32_t b) {
   return a == UNSEEN || b == UNSEEN ? UNSEEN : MIXED;
 }
 
+// Reports whether an instruction copies an address.
+static bool copies(const PtxIns *i) {
+  return ptx_is(i->op, "mov") || ptx_is(i->op, "cvta") ||
+         strcmp(i->op, "cvt.u64.u32") == 0;
+}
+
 // Returns the root of the value that an instruction computes.
 static int32_t root_result(const PtxBuild *b, const PtxIns *i) {
   const PtxArg *a = &b->m->args.p[i->arg];
@@ -422,8 +437,7 @@ static int32_t root_result(const PtxBuild *b, const PtxIns *i) {
     bool wide = strstr(i->op, "64") != NULL;
     return wide ? ptx_bound_pointer(b, at) : PLAIN;
   }
-  if (ptx_is(i->op, "mov") || ptx_is(i->op, "cvta") ||
-      strcmp(i->op, "cvt.u64.u32") == 0) {
+  if (copies(i)) {
     return ptx_root(b, &a[1]);
   }
   if (i->args < 3) return PLAIN;
@@ -473,6 +487,24 @@ static void roots(PtxBuild *b) {
   }
   for (uint32_t r = 0; r < b->f->regs; r++) {
     if (b->slot[r].root == UNSEEN) b->slot[r].root = PLAIN;
+  }
+}
+
+// Marks registers that may point behind the first byte of a tensor map that is
+// a parameter: results of sums, and their copies.
+static void find_inside(PtxBuild *b) {
+  for (bool changed = true; changed; ) {
+    changed = false;
+    for (uint32_t k = 0; k < b->f->n_ins; k++) {
+      const PtxIns *i = &b->m->ins.p[b->f->ins + k];
+      const PtxArg *a = &b->m->args.p[i->arg];
+      if (i->args < 2 || !is_dst(b, i, 0) || a->kind != PTX_A_REG) continue;
+      PtxSlot *s = &b->slot[a->value];
+      if (s->root < 0 || !b->bound[s->root].map || s->inside) continue;
+      s->inside = !copies(i) || (a[1].kind == PTX_A_REG &&
+                                 b->slot[a[1].value].inside);
+      changed = changed || s->inside;
+    }
   }
 }
 
@@ -829,6 +861,8 @@ static void open_region(Frame *fr, const ShapeItem *it, Ref next) {
     i.a[0] = ir_op2(cx, fn, OP_EQ, now, ir_int(cx, fn, DT_I32, it->b));
   }
   ir_open(cx, fn, i);
+  // in a loop, a wait may precede the load of another turn
+  if (it->kind == SHAPE_LOOP) fr->b->waited = 0;
 }
 
 // Emits a BREAK. The levels of an OP_BREAKIF include IFs, but those of a BREAK
@@ -929,6 +963,7 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   b.slot = NEW(cx, PtxSlot, f->regs + 1);
   for (uint32_t r = 0; r < f->regs; r++) b.slot[r] = (PtxSlot){.home = -1};
   check_launch(cx, fn, f);
+  fn->setmaxnreg_alike = flags & PTX_SETMAXNREG_ALIKE;
   fn->registers = f->maxnreg ? (int32_t)f->maxnreg : -1;
   fn->min_blocks = (int32_t)f->minnctapersm;
   ir_at(cx, fn, file, f->line);  // line at which memory objects are created
@@ -942,6 +977,7 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   scan(&fr);
   find_early(&fr);
   roots(&b);
+  find_inside(&b);
   shared_memory(&b, smem);
   local_memory(&b);
   objects(&b);

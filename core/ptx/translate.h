@@ -27,6 +27,11 @@ enum {
                         // fence.mbarrier_init
   PTX_STORE_ONCE = 4,  // lanes that execute a store by TMA together execute it
                        // once
+  PTX_ALLOC_FENCED = 8,  // each tcgen05.alloc is followed by a
+                         // fence.proxy.async
+  PTX_LOADS_ORDERED = 16,  // a use of a register that tcgen05.ld writes waits
+                           // for the load, as ptxas makes it
+  PTX_SETMAXNREG_ALIKE = 32,  // Fn.setmaxnreg_alike
 };
 
 // Appends the body of entry f to fn, which is being traced. smem is the number

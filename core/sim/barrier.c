@@ -222,6 +222,13 @@ static void misallot(SimWarp *w, const SimIns *i, uint32_t src2,
   f->registers.theirs = theirs ? (int)theirs->imm : 0;
 }
 
+// Reports whether setmaxnreg `last` of another warp counts as i.
+static bool is_same(const SimWarp *w, const SimIns *last, const SimIns *i) {
+  if (last == i) return true;
+  return w->cluster->prog->fn->setmaxnreg_alike && last->imm == i->imm &&
+         last->flags == i->flags;
+}
+
 // Checks the warps of w's warpgroup before setmaxnreg i: all must execute i,
 // after all executed the previous setmaxnreg. Reports misuse, and then returns
 // false.
@@ -234,7 +241,7 @@ static bool comes_along(SimWarp *w, const SimIns *i) {
   for (const SimWarp *u = first; u < first + (n < 4 ? n : 4); u++) {
     const SimIns *last = u->regs.allot.i;
     SimAllotment how = ALLOT_COUNT;
-    if (u->regs.allot.n == w->regs.allot.n && last != i)
+    if (u->regs.allot.n == w->regs.allot.n && !is_same(w, last, i))
       how = ALLOT_DIFFERS;
     else if (u != w && u->regs.allot.n < w->regs.allot.n &&
              w->regs.allot.n > 1 &&

@@ -121,7 +121,7 @@ static void translate(Run *r, const PtxFunc *f, uint64_t random) {
                             .mem = object(r, SP_GMEM, "variable")};
   }
   ptx_translate(cx, &r->fn, &r->m, f, bound, n,
-                (int64_t)(base_random(&random) % 4096), "=ptx", random & 3);
+                (int64_t)(base_random(&random) % 4096), "=ptx", random & 63);
   arena_reset(&cx->scratch);
   check_fn(cx, &r->fn);
 }

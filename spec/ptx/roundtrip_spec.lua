@@ -25,7 +25,8 @@ local SM90 = {copy_tma = true, gemm_hopper = true, gemm_tma = true,
 local SHORT = {}
 for _, name in ipairs {"script copy_async", "script gemm3stage",
     "script softmax", "script histogram", "script topk", "script gemm_ws",
-    "script copy_tma", "ops.gemm of 7 rows", "ops.reduce sum by row",
+    "script copy_tma", "script gemm_tcgen05", "script gemm_clc",
+    "ops.gemm of 7 rows", "ops.reduce sum by row",
     "gemm_sm90, tiles by a counter in a cluster",
     "sparse product of bf16 in registers"} do
   SHORT[name] = 1  -- for the first architecture

@@ -236,6 +236,47 @@ describe("two f32", function()
   end)
 end)
 
+-- Returns what an instruction on three f32 stores.
+local function three_floats(text, values)
+  local x, out = cute.zeros({3}, cute.f32), cute.zeros({1}, cute.f32)
+  for i = 0, 2 do x[i] = values[i + 1] end
+  cute.ptx(([[
+.version 8.8
+.target sm_100
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u64 q) {
+  .reg .b64 at, to; .reg .f32 a, b, c, d;
+  ld.param.u64 at, [p]; ld.param.u64 to, [q];
+  ld.global.f32 a, [at]; ld.global.f32 b, [at+4]; ld.global.f32 c, [at+8];
+  %s
+  st.global.f32 [to], d;
+  ret;
+}]]):format(text)):kernel "k"(x, out):launch {grid = 1, block = 1,
+                                               device = "sim:sm_100"}
+  return out[0]
+end
+
+describe("min and max of three f32", function()
+  it("ignore NaN, or return it", function()
+    local nan, tiny = 0 / 0, 2.0 ^ -149
+    assert.equal(3, three_floats("max.f32 d, a, b, c;", {1, 3, 2}))
+    assert.equal(-4, three_floats("min.f32 d, a, b, c;", {1, 3, -4}))
+    assert.equal(2, three_floats("max.f32 d, a, b, c;", {nan, nan, 2}))
+    assert.equal(-1, three_floats("min.f32 d, a, b, c;", {-1, nan, 2}))
+    for k = 1, 3 do
+      local values = {1, 2, 3}
+      values[k] = nan
+      local v = three_floats("max.NaN.f32 d, a, b, c;", values)
+      assert.is_true(v ~= v)
+    end
+    assert.equal(0, three_floats("max.ftz.f32 d, a, b, c;", {-1, -2, tiny}))
+    raises("only f32 has three operands", three_floats,
+           "{ .reg .s32 i; max.s32 i, i, i, i; }", {1, 2, 3})
+    raises("one of its modifiers", three_floats,
+           "max.xorsign.abs.f32 d, a, b, c;", {1, 2, 3})
+  end)
+end)
+
 -- ---- what is not modelled ----
 
 describe("a form that is not modelled", function()
@@ -248,10 +289,9 @@ describe("a form that is not modelled", function()
   it("is rejected by name", function()
     assert.matches("'add.rn.f32x2' is not modelled: it needs .target sm_100",
                    message("add.rn.f32x2 d0, a0, a1;", "b64 b64"))
-    assert.matches("'tcgen05.wait::ld.sync.aligned' is not modelled: "
-                   .. "needs sm_100",
+    assert.matches("'tcgen05.wait::ld.sync.aligned' needs sm_100",
                    message("tcgen05.wait::ld.sync.aligned;", "b32"))
-    assert.matches("three operands need sm_100",
+    assert.matches("three operands need .target sm_100",
                    message("min.f32 d0, a0, a1, a2;", "f32 f32 f32"))
     assert.matches("modifier .rna", message("add.rna.f32 d0, a0, a1;",
                                             "f32 f32"))

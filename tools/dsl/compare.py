@@ -109,7 +109,12 @@ CASES = {
     "tree": (tree, [(1,), (2,), (1000,)], 1e-6),
     "flash80": (attention, [(1, 1, 1), (2, 65, 63), (1, 130, 200)], 1e-3),
     "flash90": (attention, [(1, 1, 1), (2, 65, 63), (1, 130, 200)], 1e-3),
+    "gemm100": (gemm80, [(1, 1, 8), (129, 65, 72), (200, 100, 136),
+                         (300, 130, 320)], 1e-6),
 }
+
+# Kernels for another target than sm_90a.
+ARCHS = {"gemm100": "sm_100a"}
 
 
 class Dsl(seeds.Compiler):
@@ -118,12 +123,13 @@ class Dsl(seeds.Compiler):
                           CUTE_DSL_LINEINFO="1", CUTE_DSL_DUMP_DIR=folder,
                           CUTE_DSL_NO_CACHE="1")
         warnings.simplefilter("ignore")
+        import blackwell
         import flash
         import kernels
         import more
         made = {}
         for name, function in {**kernels.COMPILE, **more.COMPILE,
-                               **flash.COMPILE}.items():
+                               **flash.COMPILE, **blackwell.COMPILE}.items():
             if not names or name in names:
                 function()
                 made[name], = glob.glob(
@@ -132,14 +138,17 @@ class Dsl(seeds.Compiler):
 
     def ptx_of(self, file):
         folder, name = os.path.split(file)
-        return os.path.join(folder, name[len("cute_dsl_"):-len("_clean.mlir")]
-                            + ".sm_90a.ptx")
+        name = name[len("cute_dsl_"):-len("_clean.mlir")]
+        arch = ARCHS.get(name.split("_")[1], "sm_90a")
+        return os.path.join(folder, f"{name}.{arch}.ptx")
 
     def source(self, key):
+        import blackwell
         import flash
         import more
         file = "flash" if key in flash.COMPILE else \
-            "more" if key in more.COMPILE else "kernels"
+            "more" if key in more.COMPILE else \
+            "blackwell" if key in blackwell.COMPILE else "kernels"
         return os.path.join(HERE, file + ".py")
 
     def limits(self, key):
@@ -148,7 +157,8 @@ class Dsl(seeds.Compiler):
     def problem(self, key, size):
         rng = np.random.default_rng(sum(size))
         tensors, args, want = CASES[key][0](rng, *size)
-        return {"args": args, "device": "sim:sm_90a"}, tensors, want
+        device = "sim:" + ARCHS.get(key, "sm_90a")
+        return {"args": args, "device": device}, tensors, want
 
 
 if __name__ == "__main__":

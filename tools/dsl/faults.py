@@ -10,6 +10,9 @@ FIRST = (0, 0)
 WAIT = r"\tmbarrier\.try_wait[^\n]*\n\t@P1 bra"
 RACE = ("race", "async-in-flight", "async-race", "uninitialised")
 ORDER = RACE + ("mbarrier", "deadlock")
+TENSOR = ("tensor-memory",)
+COMMIT = r"\ttcgen05\.commit[^\n]*\n"
+MMA100 = ("cute.gemm", "consumer_", "producer_", "cute.copy(", "sums.", "loads.")
 BAR = r"\tbar\.sync[^\n]*\n"
 LOADS = ("cute.copy(plain", "load_k.", "cute.copy(trans", "load_v.", "load_q.",
          "cute.copy(copy")
@@ -88,4 +91,17 @@ FAULTS = [
      r"(wgmma\.wait_group\.sync\.aligned[ \t]+)0", (1, 1), r"\g<1>1",
      RACE + ("in-flight",), ("o[(c, r)", "cute.copy(atom_", "cute.gemm",
                              "as_operand", "s.load()")),
+    ("gemm100", (200, 100, 136), "commit of the sums removed",
+     COMMIT, (3, 3), "", ORDER + TENSOR, MMA100),
+    ("gemm100", (200, 100, 320), "commits of the stages removed",
+     COMMIT, (0, 2), "", ORDER + TENSOR, MMA100),
+    ("gemm100", (200, 100, 136), "half of the bytes expected", r"24576;", ALL,
+     "12288;", ORDER, MMA100),
+    ("gemm100", (200, 100, 136), "half of the columns", r"(%r52, )64;", FIRST,
+     r"\g<1>32;", TENSOR, MMA100 + ("memory.",)),
+    ("gemm100", (200, 100, 136), "columns not freed",
+     r"\ttcgen05\.dealloc[^\n]*\n", FIRST, "", TENSOR, ("memory.",)),
+    ("gemm100", (200, 100, 136), "barrier before the columns are freed removed",
+     r"\tbar\.sync[ \t]+1;\n", FIRST,
+     "", ORDER + TENSOR, ("memory.", "cute.copy(load")),
 ]

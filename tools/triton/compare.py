@@ -40,7 +40,7 @@ class Triton(seeds.Compiler):
         name, arch = key.rsplit("_sm", 1)
         rng = np.random.default_rng(len(key) + sum(size))
         tensors, args, grid, want = CASES[name][0](rng, *size)
-        device = "sim:sm_" + arch + ("a" if arch == "90" else "")
+        device = "sim:sm_" + arch + ("" if arch == "80" else "a")
         return {"args": args, "grid": grid, "device": device}, tensors, want
 
 

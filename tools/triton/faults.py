@@ -9,6 +9,9 @@ RACE = ("race", "async-in-flight")
 OUT = ("out-of-bounds",)
 DOT = ("tl.dot",)
 LOADS = ("tl.load", "tl.dot")
+COMMIT = r"\t@%p\d+ tcgen05\.commit[^\n]*\n"
+TENSOR = ("tl.dot", "tl.zeros", "tl.load", "tl.store", "acc", "range(0, ", "def ",
+          "@triton")
 WAIT = r"\tcp\.async\.wait_group[^\n]*\n"
 
 FAULTS = [
@@ -72,5 +75,25 @@ FAULTS = [
     ("matmul_warps_sm90", (100, 80, 112), "wgmma.wait_group removed",
      r"\twgmma\.wait_group\.sync\.aligned[^\n]*\n", (0, 0), "", None,
      ("tl.dot", ".load([")),
+    ("matmul_sm100", (130, 144, 112), "commit removed",
+     COMMIT, (0, 0), "", ("deadlock", "tensor-memory"), TENSOR),
+    ("matmul_sm100", (130, 144, 112), "proxy fence removed",
+     r"\tfence\.proxy\.async[^\n]*\n", (1, 1), "", ("race", "async-race"),
+     TENSOR),
+    ("matmul_sm100", (130, 144, 112), "wait for the store to tensor memory removed",
+     r"\ttcgen05\.wait::st[^\n]*\n", (0, 0), "", ("tensor-memory",), TENSOR),
+    ("matmul_sm100", (130, 144, 112), "half of the columns",
+     r"(tcgen05\.alloc[^\n]*, )64", (0, 0), r"\g<1>32", ("tensor-memory",),
+     TENSOR),
+    ("matmul_sm100", (130, 144, 112), "columns not freed",
+     r"\t@%p1 tcgen05\.dealloc[^\n]*\n", (0, 0), "", ("tensor-memory",),
+     TENSOR),
+    ("attention_sm100", (1, 100), "commit removed",
+     COMMIT, (0, 0), "", ("deadlock", "tensor-memory"), TENSOR),
+    ("matmul_warps_sm100", (100, 80, 112), "commit removed",
+     COMMIT, (0, 0), "", ("deadlock", "tensor-memory"),
+     TENSOR + (".load([", "dc.store")),
+    ("matmul_warps_sm100", (100, 80, 112), "wait for the load from tensor memory "
+     "removed",
+     r"\ttcgen05\.wait::ld[^\n]*\n", (0, 0), "", ("tensor-memory",), TENSOR),
 ]
-

@@ -309,7 +309,10 @@ fault {kind = "in-flight",
   {"a register of an MMA is written while the MMA is still in flight",
     how = "write"},
   {"a register of an MMA is accumulated into by an MMA of another shape while "
-    .. "the MMA is still in flight", how = "shape"}}
+    .. "the MMA is still in flight", how = "shape"},
+  {"a register is used before the load from tensor memory has completed",
+    how = "load", other = "the load",
+    cure = "put tcgen05.wait::ld between the load and the use"}}
 
 ---------------------------------------------------------------------------
 -- Races

@@ -239,7 +239,7 @@ local function fields_of(t, v, what)
   elseif t.name == "cute.tiled_mma" or t.name:find "%.mma$"
     or t.name == "cute.fast_divmod_divisor" then
     for i, f in ipairs(v.fields or {}) do
-      list[i] = {f.n, "i" .. f.bits, (f.bits + 7) // 8}
+      list[i] = {f.n, "i" .. f.bits, (f.bits + 7) // 8, align = f.align}
     end
     if t.name == "cute.fast_divmod_divisor" then need(v, what) end
   end
@@ -251,8 +251,9 @@ end
 local function place(list)
   local at, align = 0, 1
   for _, f in ipairs(list) do
-    at = (at + f[3] - 1) // f[3] * f[3]
-    f.at, at, align = at, at + f[3], math.max(align, f[3])
+    local own = f.align or f[3]
+    at = (at + own - 1) // own * own
+    f.at, at, align = at, at + f[3], math.max(align, own)
   end
   return (at + align - 1) // align * align
 end
@@ -452,8 +453,8 @@ local function kernel_of(self, name, opts, all)
   return ptx.made(self.ptx, entry.name, own, {
     takes = all and 1 or self.takes,
     -- A warp copies by TMA as a whole; the DSL's code elects no lane that
-    -- stores.
-    store_once = true,
+    -- stores. It uses registers before tcgen05.wait::ld.
+    rules = {store_once = true, loads_ordered = true},
     expand = function(...)
       local l = launch_of(k, table.pack(...))
       return mlir.guard(function() return arguments_of(k, l) end, function()

@@ -347,6 +347,13 @@ RUN["arith.select"] = function(_, _, a)
 end
 
 RUN["arith.constant"] = function(_, i)
+  local all, count = i.text:match "^dense<(.-)>%s*:%s*vector<(%d+)xi%d+>"
+  if all then
+    local vector = {}
+    for n in all:gmatch "-?%d+" do vector[#vector + 1] = tonumber(n) end
+    for k = #vector + 1, tonumber(count) do vector[k] = vector[1] end
+    return {vector = vector}
+  end
   local word = i.text:match "^(%S+)"
   local n = word == "true" and 1 or word == "false" and 0 or tonumber(word)
   return {n = n or give_up("the constant " .. tostring(word))}
@@ -378,7 +385,14 @@ RUN["cute.make_atom"] = function(_, i, a)
   local types = mlir.split(i.text:match ":%s*%((.-)%)%s*%->" or "")
   local fields = {}
   for k, v in ipairs(a) do
-    fields[k] = {n = v.n, bits = tonumber(types[k]:match "^[if](%d+)$")}
+    local bits = tonumber(types[k]:match "^[if](%d+)$")
+    if bits then fields[#fields + 1] = {n = v.n, bits = bits} end
+    bits = tonumber(types[k]:match "^vector<%d+xi(%d+)>$")
+    -- a vector is aligned to its size
+    for j, n in ipairs(bits and v.vector or {}) do
+      fields[#fields + 1] = {n = n, bits = bits,
+                             align = j == 1 and bits // 8 * #v.vector or nil}
+    end
   end
   return {fields = fields}
 end

@@ -258,9 +258,13 @@ function Module:kernel(name, opts) return ptx.made(self, name, opts) end
 ---@param opts? table
 ---@param own? table of a compiler whose kernels have hidden parameters: {takes
 -- = number of arguments, expand = function(...), which returns those of all
--- parameters with their number n, options = see kernel.resolve, init_fenced =
--- does each mbarrier.init act as if a fence.mbarrier_init followed?, store_once
--- = do lanes that execute a store by TMA together store once?}
+-- parameters with their number n, options = see kernel.resolve, rules = a set
+-- of rules that the compiler's kernels need: init_fenced, each mbarrier.init
+-- acts as if a fence.mbarrier_init followed; alloc_fenced, each tcgen05.alloc
+-- acts as if a fence.proxy.async followed; store_once, lanes that execute a
+-- store by TMA together store once; loads_ordered, uses of registers wait for
+-- tcgen05.ld; setmaxnreg_alike, the warps of a warpgroup may execute different
+-- setmaxnreg for one number}
 function ptx.made(module, name, opts, own)
   opts = opts or {}
   for k in pairs(opts) do
@@ -285,6 +289,8 @@ function ptx.made(module, name, opts, own)
   local used = core.ptx_variables(module.module, entry.name)
   local n = #entry.parameters
   local passed
+  local flags = {lines = opts.lines == "ptx"}
+  for rule in pairs(own and own.rules or {}) do flags[rule] = true end
   local made = kernel.kernel((entry.name:gsub("[^%w_]", "_")), {
     block = entry.reqntid}, function(...)
     local given = {...}
@@ -299,8 +305,7 @@ function ptx.made(module, name, opts, own)
       list[#list + 1] = {v.index, given[n + i], "variable", 0}
     end
     core.ptx_translate(module.module, entry.name, list, smem, module.file,
-                       opts.lines == "ptx" or false,
-                       own and own.init_fenced, own and own.store_once)
+                       flags)
   end)
   -- Called for each program after its trace.
   rawset(made, "card", function()

@@ -370,8 +370,10 @@ function Module:kernel(name, opts)
     lines = opts and opts.lines,
     undefined_ok = undefined_ok(self, opts and opts.undefined_ok)}, {
     takes = #self.own,
-    -- Within one block, Triton's code has no fence after mbarrier.init.
-    init_fenced = self.meta.num_ctas == 1,
+    -- Within one block, Triton's code has no fence after mbarrier.init. Within
+    -- a warpgroup, it executes setmaxnreg at several places.
+    rules = {init_fenced = self.meta.num_ctas == 1 or nil, alloc_fenced = true,
+             loads_ordered = true, setmaxnreg_alike = true},
     expand = function(...) return expanded(self, ...) end,
     options = function(...) return launch_options(self, ...) end})
 end

@@ -210,22 +210,24 @@ static void add_value(Descriptors *d, uint32_t v) {
 // select.
 static Descriptors values_of(PtxOp *o, Ref r, int depth) {
   Descriptors d = {.n = 0};
+  Fn *fn = o->b->fn;
   int64_t v;
-  if (ir_const(o->b->fn, r, &v)) add_value(&d, (uint32_t)v);
-  const Ins i = *ir_get(o->b->fn, r);
+  if (ir_const(fn, r, &v)) add_value(&d, (uint32_t)v);
+  const Ins i = *ir_get(fn, r);
   if (d.n || !depth) return d;
   if (i.op == OP_BITCAST) return values_of(o, i.a[0], depth - 1);
-  if (i.op != OP_SEL && i.op != OP_OR && i.op != OP_ADD) return d;
-  bool either = i.op == OP_SEL;
-  Descriptors x = values_of(o, i.a[either ? 1 : 0], depth - 1);
-  Descriptors y = values_of(o, i.a[either ? 2 : 1], depth - 1);
+  bool either = i.op == OP_SEL, two = op_pure((Op)i.op) && i.a[1] && !i.a[2];
+  if (!either && !two) return d;
+  Ref a = i.a[either ? 1 : 0], b = i.a[either ? 2 : 1];
+  Descriptors x = values_of(o, a, depth - 1), y = values_of(o, b, depth - 1);
   if (!x.n || !y.n || x.n * y.n > DESCRIPTORS) return d;
   for (int j = 0; either && j < x.n; j++) add_value(&d, x.v[j]);
-  for (int k = 0; k < y.n; k++) {
-    if (either) add_value(&d, y.v[k]);
-    for (int j = 0; !either && j < x.n; j++) {
-      add_value(&d, i.op == OP_OR ? x.v[j] | y.v[k] : x.v[j] + y.v[k]);
-    }
+  for (int k = 0; either && k < y.n; k++) add_value(&d, y.v[k]);
+  for (int k = 0; two && k < x.n * y.n; k++) {
+    Ref folded = op2(o, (Op)i.op,
+                     number(o, ir_type(fn, a), x.v[k % x.n]),
+                     number(o, ir_type(fn, b), y.v[k / x.n]));
+    if (ir_const(fn, folded, &v)) add_value(&d, (uint32_t)v);
   }
   return d;
 }

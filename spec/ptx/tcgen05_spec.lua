@@ -177,7 +177,9 @@ local function scaled(kind, ids, scale, noise)
 end
 
 describe("scale factors of mma.sync", function()
-  local function scale(side, row, k) return 0x30 + (row * 5 + k * 3 + side) % 16 end
+  local function scale(side, row, k)
+    return 0x30 + (row * 5 + k * 3 + side) % 16
+  end
 
   for _, kind in ipairs(KINDS) do
     it("are those of the bytes and lanes that it names: "
@@ -247,7 +249,8 @@ local REJECTED = {
   {MMA .. "[r0], d0, d1, 136314896, {1, 0, 0, 0}, p1;",
     "its mask disable-output-lane is not 0"},
   {MMA .. "[r0], d0, d1, 136314896, r1;", "operand"},
-  {MMA .. "[r0], r1, d1, 136314896, p1;", "must have the instruction's 64 bits"},
+  {MMA .. "[r0], r1, d1, 136314896, p1;",
+    "must have the instruction's 64 bits"},
   {MMA .. "[r0], d0, d1, r1, p1;", "its instruction descriptor is not a "
     .. "constant"},
   {MMA .. "[r0], d0, d1, 136314912, p1;",

@@ -405,9 +405,6 @@ local SAMPLES = {
   ["tcgen05.commit"] = with_barrier(cute.nvgpu.tcgen05.commit),
   ["tcgen05.ld"] = tmem_copy(cute.nvgpu.tcgen05.Ld32x32bOp(1)),
   ["tcgen05.st"] = tmem_copy(cute.nvgpu.tcgen05.St32x32bOp(1)),
-  ["tcgen05.wait::ld"] = function()
-    return function() arch.fence_view_async_tmem_load() end
-  end,
   ["tcgen05.wait::st"] = function()
     return function() arch.fence_view_async_tmem_store() end
   end,
@@ -483,6 +480,11 @@ local ROWS = {
     lane = function()
       arch.cluster_arrive()
       return function() arch.cluster_wait {aligned = false} end
+    end},
+  -- only the reader of PTX makes waits of single lanes
+  ["tcgen05.wait::ld"] = {
+    full = function()
+      return function() arch.fence_view_async_tmem_load() end
     end},
 }
 

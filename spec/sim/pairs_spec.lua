@@ -2,6 +2,7 @@
 -- shapes against sums on the host. Values are small integers, so results must
 -- be equal. NVRTC must compile each kernel.
 local cute = require "cute"
+local oracle = require "cutelua.bench.oracle"
 local support = require "spec.support"
 local arch, tcgen05, _ = cute.arch, cute.nvgpu.tcgen05, cute._
 local helpers = cute.utils.blackwell_helpers
@@ -117,20 +118,34 @@ local function compile(call, target)
   assert(cute.jit.compile(program.source, {arch = target}))
 end
 
--- Runs a kernel, without faults and notes, and compares C with A B^T.
-local function compare(kernel, A, B, C)
-  local call = kernel(A, B, C)
-  local report = support.report(call:launch(LAUNCH))
-  assert.same({}, report:notes())
+-- Returns row i of a matrix as a list.
+local function row(t, i)
+  local list = {}
+  for k = 0, cute.size(t, 1) - 1 do list[k + 1] = t(i, k) end
+  return list
+end
+
+-- Checks that C is A B^T.
+local function check_product(A, B, C)
+  local dot, rows = oracle.products(cute.size(A, 1)), {}
+  for j = 0, cute.size(C, 1) - 1 do rows[j] = row(B, j) end
   for i = 0, cute.size(C, 0) - 1 do
+    local own = row(A, i)
     for j = 0, cute.size(C, 1) - 1 do
-      local s = 0
-      for k = 0, cute.size(A, 1) - 1 do s = s + A(i, k) * B(j, k) end
+      local s = dot(own, rows[j])
       if s ~= C(i, j) then
         assert.equal(s, C(i, j), ("C(%d,%d)"):format(i, j))
       end
     end
   end
+end
+
+-- Runs a kernel, without faults and notes, and compares C with A B^T.
+local function compare(kernel, A, B, C)
+  local call = kernel(A, B, C)
+  local report = support.report(call:launch(LAUNCH))
+  assert.same({}, report:notes())
+  check_product(A, B, C)
   return call
 end
 
@@ -268,6 +283,107 @@ describe("a kernel with pairs", function()
     support.raises("cta_group must be CtaGroup.ONE or TWO", F16, "bf16", "f32",
                    {256, 64, 16}, 3)
   end)
+end)
+
+-- Returns a kernel C = A B^T of tiles of 256 x 64 in bf16 by clusters of
+-- blocks, with multicasts, and its launch.
+local function clustered(blocks, C)
+  local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
+  local mma = cute.make_tiled_mma(F16("bf16", "f32", {256, 64, 16}, PAIR))
+  local tile, Group = {256, 64, 32}, pipeline.CooperativeGroup
+  local layout = cute.tiled_divide(cute.make_layout(blocks), {mma.thr_id})
+  local sA_layout = helpers.make_smem_layout_a(mma, tile, cute.bf16, 2)
+  local sB_layout = helpers.make_smem_layout_b(mma, tile, cute.bf16, 2)
+  local m, n = cute.size(layout, 1), cute.size(layout, 2)
+  local load = cute.make_copy_atom(tcgen05.Ld32x32bOp(16), cute.f32)
+  local kernel = cute.kernel("clustered", function(tma_a, cA, tma_b, cB, mC)
+    local bx, by = arch.block_idx()
+    local at = layout:get_flat_coord(arch.block_idx_in_cluster())
+    local sA = cute.make_smem_tensor(cute.bf16, sA_layout, 1024)
+    local sB = cute.make_smem_tensor(cute.bf16, sB_layout, 1024)
+    local pipe = pipeline.PipelineTmaUmma {num_stages = 2,
+      tx_count = 2 * (tma_a.tx_bytes + tma_b.tx_bytes),
+      producer_group = Group("thread"), cta_layout_vmnk = layout,
+      consumer_group = Group("thread", m + n - 1), defer_sync = true}
+    local ptr, bar = begin(64, cute.f32)()
+    local thr = mma:get_slice(at[1])
+    local gA = thr:partition_A(cute.local_tile(cA, {256, 32}, {bx // 2, _}))
+    local gB = thr:partition_B(cute.local_tile(cB, {64, 32}, {by, _}))
+    local gC = thr:partition_C(cute.local_tile(mC, {256, 64}, {bx // 2, by}))
+    local sums = cute.make_tensor(ptr, mma:make_fragment_C(gC).layout)
+    local a, b = mma:make_fragment_A(sA), mma:make_fragment_B(sB)
+    local function share(tma, mode, s, g)
+      local x, y = cpasync.tma_partition(tma, at[mode + 1],
+        cute.make_layout(cute.size(layout, mode)), cute.group_modes(s, 0, 3),
+        cute.group_modes(g, 0, 3))
+      local mask = cute.size(layout, mode) > 1
+        and cpasync.create_tma_multicast_mask(layout, at, mode) or nil
+      return function(bar_, k, stage)
+        cute.copy(tma, y(_, k), x(_, stage),
+                  {tma_bar_ptr = bar_, mcast_mask = mask})
+      end
+    end
+    cute.when(arch.thread_idx():eq(0), function()
+      local load_a, load_b = share(tma_a, 2, sA, gA), share(tma_b, 1, sB, gB)
+      local write = pipe:make_producer_state()
+      for k in cute.range(cute.size(gA, 3)) do
+        pipe:producer_acquire(write)
+        load_a(pipe:producer_get_barrier(write), k, write.index)
+        load_b(pipe:producer_get_barrier(write), k, write.index)
+        write:advance()
+      end
+      pipe:producer_tail(write)
+    end)
+    cute.when(pipe.is_leader_cta & arch.thread_idx():eq(32), function()
+      local read = pipe:make_consumer_state()
+      for k in cute.range(cute.size(gA, 3)) do
+        pipe:consumer_wait(read)
+        mma:set(tcgen05.Field.ACCUMULATE, cute.gt(k, 0))
+        cute.gemm(mma, sums, a(_, _, _, read.index), b(_, _, _, read.index),
+                  sums)
+        pipe:consumer_release(read)
+        read:advance()
+      end
+      tcgen05.commit(bar, BOTH << arch.block_idx_in_cluster(), PAIR)
+    end)
+    arch.sync_warp()
+    arch.mbarrier_wait(bar, 0)
+    arch.tcgen05_after_thread_sync()
+    copy_out(load, sums({_, _}, 0, 0), gC({_, _}, 0, 0))
+    finish(ptr, 64)
+  end)
+  local utils = cute.utils
+  local function arguments(A, B)
+    local ta, cA = cute.nvgpu.make_tiled_tma_atom_A(
+      utils.cluster_shape_to_tma_atom_A(blocks, mma.thr_id), A, sA_layout, tile,
+      mma, layout.shape)
+    local tb, cB = cute.nvgpu.make_tiled_tma_atom_B(
+      utils.cluster_shape_to_tma_atom_B(blocks, mma.thr_id), B, sB_layout, tile,
+      mma, layout.shape)
+    return ta, cA, tb, cB, C
+  end
+  return kernel, arguments, {
+    grid = {cute.size(C, 0) // 128, cute.size(C, 1) // 64, 1}, block = 128,
+    cluster = blocks, device = DEVICE}
+end
+
+describe("pairs in a cluster", function()
+  for n, blocks in ipairs {{4, 2, 1}, {2, 1, 1}, {4, 1, 1}, {2, 4, 1}} do
+    it("share loads: " .. table.concat(blocks, " x ") .. support.long(n),
+       function()
+      local M, N = 128 * blocks[1], 64 * blocks[2]
+      local A = small(cute.zeros({M, 96}, cute.bf16), 7, -2)
+      local B = small(cute.zeros({N, 96}, cute.bf16), 3, -2)
+      local C = cute.zeros({M, N}, cute.f32)
+      local kernel, arguments, launch = clustered(blocks, C)
+      for seed = 1, 2 do
+        launch.seed = seed
+        local report = support.report(kernel(arguments(A, B)):launch(launch))
+        assert.same({}, report:notes())
+        check_product(A, B, C)
+      end
+    end)
+  end
 end)
 
 describe("scripts/gemm_2cta", function()

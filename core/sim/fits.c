@@ -60,7 +60,7 @@ void simfits_check(Ctx *cx, const Launch *l) {
 }
 int simfits_sms(const SimProg *p) { return p->launch->sm < 90 ? 108 : 132; }
 
-uint64_t simfits_resident(const SimProg *p) {
+int simfits_blocks(const SimProg *p) {
   enum { BLOCKS = 32, RESERVED = 1024 };
   int sm = p->launch->sm;
   bool small = (sm > 80 && sm < 90) || sm >= 120;
@@ -68,8 +68,11 @@ uint64_t simfits_resident(const SimProg *p) {
   int64_t room = (target_smem(sm) + RESERVED) / (p->smem_bytes + RESERVED);
   if (most > room) most = room;
   if (most > BLOCKS) most = BLOCKS;
-  if (p->registers || most < 1) most = 1;
-  int64_t n = most * simfits_sms(p) / p->ncta;
+  return p->registers || most < 1 ? 1 : (int)most;
+}
+
+uint64_t simfits_resident(const SimProg *p) {
+  int64_t n = (int64_t)simfits_blocks(p) * simfits_sms(p) / p->ncta;
   return n < 1 ? 1 : (uint64_t)n;
 }
 // SPDX-License-Identifier: MIT

@@ -85,6 +85,7 @@ typedef enum SimTeamwork { SIM_TEAMWORKS(SIM_ID) } SimTeamwork;
   X(TENSOR_GIVEN_UP, "given up")  /* the CTA gave up its permit to allocate */ \
   X(TENSOR_PAIR, "pair")        /* CTAs of a pair allocate other numbers */ \
   X(TENSOR_HALF, "half")        /* one CTA of a pair gives up the permit */ \
+  X(TENSOR_RESIDENTS, "residents")  /* blocks may wait for each other */ \
   X(TENSOR_FREE, "free")        /* columns that are freed are not allocated */ \
   X(TENSOR_PART, "part")        /* other columns are freed than allocated */ \
   X(TENSOR_OWNER, "owner")      /* another warp frees than allocated */ \

@@ -91,8 +91,8 @@ typedef struct SimFault {
     struct { SimTeamwork how; int warp, warps; } team;
     // TENSOR faults. `warp` is the warp's number in the CTA, and `other` that
     // of another warp. `n`, `most` and `column` are numbers of columns or
-    // lanes. OUTSIDE: `peer` says that only the other CTA of the pair lacks the
-    // columns.
+    // lanes. RESIDENTS: `other` is a number of CTAs. OUTSIDE: `peer` says that
+    // only the other CTA of the pair lacks the columns.
     // RACE, FENCE: `clash` is the kind of conflict, `op` the operation that
     // made the first access, and `lacks` what is missing.
     struct {

@@ -18,6 +18,7 @@
 
 #include "sim/async.h"
 #include "sim/descriptor.h"
+#include "sim/fits.h"
 #include "sim/mbar.h"
 #include "sim/mma.h"
 #include "sim/regs.h"
@@ -269,6 +270,23 @@ bool simtcgen05_alone(const SimWarp *w) {
          !tensor_at(w, rank_of(w) ^ 1)->ask.i;
 }
 
+// Notes that w allocates n columns while its CTA holds others, if the blocks on
+// an SM, which share its columns, may each hold as many and wait for n more.
+static void note_residents(SimWarp *w, const SimIns *i, int n) {
+  const SimProg *p = w->cluster->prog;
+  int left = simtcgen05_left(w), held = TMEM_COLUMNS - left;
+  if (!held || n > left) return;
+  int blocks = simfits_blocks(p);
+  if ((uint64_t)blocks > p->nunit) blocks = (int)p->nunit;
+  if (blocks > TMEM_COLUMNS / held) blocks = TMEM_COLUMNS / held;
+  if (blocks < 2 || blocks * held + n <= TMEM_COLUMNS) return;
+  SimFault *f = simreport_note(w, SIM_TENSOR, 0, i->src,
+                               tensor_of(w)->claimed[0].src, -1, 0);
+  if (!f) return;
+  f->tensor.how = TENSOR_RESIDENTS;
+  f->tensor.n = n, f->tensor.most = held, f->tensor.other = blocks;
+}
+
 bool simtcgen05_alloc(SimWarp *w, const SimIns *i) {
   const SimTensorIns *x = i->x;
   SimCluster *c = w->cluster;
@@ -283,6 +301,7 @@ bool simtcgen05_alloc(SimWarp *w, const SimIns *i) {
     stop(w);
     return true;
   }
+  note_residents(w, i, (int)n);
   bool pair = i->flags & TCF_PAIR;
   int at = pair ? claim_pair(w, i, (int)n) : find_free(c, t, t, (int)n);
   if (at < 0) {

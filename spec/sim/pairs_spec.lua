@@ -386,6 +386,109 @@ describe("pairs in a cluster", function()
   end
 end)
 
+-- Warps 0 to 3 of both blocks fill stages, and load the sums. Warp 4 of the
+-- leader multiplies.
+local function filled_by_threads()
+  local pipeline = cute.pipeline
+  local mma = cute.make_tiled_mma(F16("bf16", "f32", {256, 64, 16}, PAIR))
+  local tile, Group = {256, 64, 16}, pipeline.CooperativeGroup
+  local layout = cute.tiled_divide(cute.make_layout {2, 1, 1}, {mma.thr_id})
+  local load = cute.make_copy_atom(tcgen05.Ld32x32bOp(16), cute.f32)
+  return cute.kernel("filled", function(A, B, C)
+    local rank, warp = arch.block_idx_in_cluster(), arch.warp_idx()
+    local sA = cute.make_smem_tensor(cute.bf16,
+      helpers.make_smem_layout_a(mma, tile, cute.bf16, 2), 1024)
+    local sB = cute.make_smem_tensor(cute.bf16,
+      helpers.make_smem_layout_b(mma, tile, cute.bf16, 2), 1024)
+    local pipe = pipeline.PipelineAsyncUmma {num_stages = 2,
+      producer_group = Group("warp", 8), consumer_group = Group("thread"),
+      cta_layout_vmnk = layout, defer_sync = true}
+    local acc = pipeline.PipelineUmmaAsync {num_stages = 1,
+      producer_group = Group("thread"), consumer_group = Group("warp", 8),
+      cta_layout_vmnk = layout, defer_sync = true}
+    local tmem = cute.utils.TmemAllocator(nil, {is_two_cta = true,
+      barrier_for_retrieve = pipeline.NamedBarrier {barrier_id = 1,
+                                                    num_threads = 160}})
+    tmem:allocate(64)
+    tmem:relinquish_alloc_permit()
+    tmem:wait_for_alloc()
+    sync_pair()
+    local thr = mma:get_slice(rank)
+    local gA, gB = thr:partition_A(A), thr:partition_B(B)
+    local gC, ptr = thr:partition_C(C), tmem:retrieve_ptr()
+    local sums = cute.make_tensor(ptr, mma:make_fragment_C(gC).layout)
+    cute.when(warp:lt(4), function()
+      local write = pipe:make_producer_state()
+      for k = 0, 3 do
+        pipe:producer_acquire(write)
+        copy_in(sA(_, 0, 0, write.index), gA(_, 0, k))
+        copy_in(sB(_, 0, 0, write.index), gB(_, 0, k))
+        arch.fence_view_async_shared()
+        arch.sync_warp()
+        pipe:producer_commit(write)
+        write:advance()
+      end
+      pipe:producer_tail(write)
+    end)
+    cute.when(warp:eq(4) & rank:eq(0) & arch.elect_one(), function()
+      local a, b = mma:make_fragment_A(sA), mma:make_fragment_B(sB)
+      local read, part = pipe:make_consumer_state(), acc:make_producer_state()
+      acc:producer_acquire(part)
+      for k = 0, 3 do
+        pipe:consumer_wait(read)
+        mma:set(tcgen05.Field.ACCUMULATE, k > 0)
+        cute.gemm(mma, sums, a(_, _, _, read.index), b(_, _, _, read.index),
+                  sums)
+        pipe:consumer_release(read)
+        read:advance()
+      end
+      acc:producer_commit(part)
+      part:advance()
+      acc:producer_tail(part)
+    end)
+    cute.when(warp:lt(4), function()
+      local part = acc:make_consumer_state()
+      acc:consumer_wait(part)
+      arch.tcgen05_after_thread_sync()
+      copy_out(load, sums({_, _}, 0, 0), gC({_, _}, 0, 0))
+      arch.tcgen05_before_thread_sync()
+      acc:consumer_release(part)
+    end)
+    sync_pair()
+    tmem:free(ptr)
+  end)
+end
+
+describe("pipelines of a pair", function()
+  it("are filled by threads", function()
+    local A = small(cute.zeros({256, 64}, cute.bf16), 7, -2)
+    local B = small(cute.zeros({64, 64}, cute.bf16), 3, -2)
+    local C = cute.zeros({256, 64}, cute.f32)
+    local kernel = filled_by_threads()
+    for seed = 1, 4 do
+      local report = support.report(kernel(A, B, C):launch {grid = 2,
+        block = 160, cluster = 2, device = DEVICE, seed = seed})
+      assert.same({}, report:notes())
+      check_product(A, B, C)
+    end
+  end)
+
+  it("need the layout of a cluster of whole MMAs", function()
+    local Group = cute.pipeline.CooperativeGroup
+    local function trace(layout)
+      cute.kernel("k", function()
+        cute.pipeline.PipelineUmmaAsync {num_stages = 1,
+          producer_group = Group("thread"), consumer_group = Group("thread"),
+          cta_layout_vmnk = layout}
+      end)():trace {block = 32, cluster = 2}
+    end
+    support.raises("a compact layout (V,M,N,1) with V = 1 or 2", trace,
+                   cute.make_layout {2, 1})
+    support.raises("cta_layout_vmnk = layout (4,1,1,1):(1,0,0,0)", trace,
+                   cute.make_layout {4, 1, 1, 1})
+  end)
+end)
+
 describe("scripts/gemm_2cta", function()
   for n, size in ipairs {{129, 136, 72}, {1, 8, 8}, {257, 264, 320},
                          {511, 120, 64}} do

@@ -149,4 +149,33 @@ describe("TmemAllocator", function()
     end, "a pair needs both")
   end)
 end)
+
+describe("a second allocation", function()
+  -- Several blocks of 128 threads run on an SM at once.
+  it("is noted if blocks on an SM may wait for each other", function()
+    local function notes(first, second, grid)
+      local kernel = cute.kernel("twice", function(X)
+        local address = arch.alloc_smem(cute.i32, 2)
+        cute.when(arch.warp_idx():eq(0), function()
+          arch.alloc_tmem(first, address)
+          arch.alloc_tmem(second, address + 1)
+          arch.sync_warp()
+          for k, n in ipairs {first, second} do
+            arch.dealloc_tmem(arch.retrieve_tmem_ptr(cute.f32, 16,
+                                                     address + (k - 1)), n)
+          end
+          X[arch.block_idx()] = 1
+        end)
+      end)
+      return support.report(kernel(cute.zeros({16}, cute.f32)):launch {
+        grid = grid, block = 128, device = "sim:sm_100a"}):notes()
+    end
+    assert.matches("128 more columns of tensor memory are allocated while the "
+      .. "block has 256", notes(256, 128, 2)[1])
+    assert.same({}, notes(256, 128, 1))
+    assert.same({}, notes(128, 256, 2))
+    assert.same({}, notes(64, 64, 2))
+    assert.matches("8 blocks on an SM", notes(64, 64, 16)[1])
+  end)
+end)
 -- SPDX-License-Identifier: MIT

@@ -669,6 +669,11 @@ fault {kind = "tensor-memory",
   {"only one block of the pair calls relinquish_tmem_alloc_permit",
     how = "half", code = "memory/tmem/columns",
     cure = "call relinquish_tmem_alloc_permit(true) in a warp of both blocks"},
+  {"{n} more columns of tensor memory are allocated while the block has "
+    .. "{most}: {other} blocks on an SM, which share 512, may wait for each "
+    .. "other",
+    how = "residents", other = "the first allocation",
+    code = "memory/tmem/columns", cure = "allocate all columns at once"},
   {"tensor memory is freed that is not allocated, or no longer", how = "free",
     code = "memory/tmem/free",
     cure = "free each allocation once, with the pointer to its first column"},

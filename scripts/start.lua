@@ -14,8 +14,8 @@ local turn = cute.kernel("turn", function(x, y)
   local piece = cute.make_layout {BLOCK}
   local sX = cute.make_smem_tensor(cute.f32, piece)
   sX[tid] = gX[tid]              -- each thread loads an element
-  cute.arch.sync_threads()       -- wait until all are loaded
-  gY[tid] = sX[BLOCK - 1 - tid]  -- and store them in reverse
+  cute.arch.sync_threads()       -- wait for all loads
+  gY[tid] = sX[BLOCK - 1 - tid]  -- store in reverse order
 end)
 
 local x, y = cute.zeros({N}, cute.f32), cute.zeros({N}, cute.f32)

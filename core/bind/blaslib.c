@@ -192,7 +192,7 @@ int blaslib_cublaslt(lua_State *L) {
     face_error(L, ERR_ARG, "algos = %lld, workspace = %lld: algos must be 1 to "
                "%d, and workspace 0 or more bytes", (long long)max,
                (long long)bytes, MAX_ALGOS);
-  DevBuf *ws = devlib_new(L, 1, DT_U8, (size_t)bytes, &w);  // at stack index 3
+  DevBuf *ws = devlib_new(L, 1, DT_U8, (size_t)bytes, &w);  // at index 3
   if (!ws) return gpulib_failed(L, &w);
   cublasLtMatmulHeuristicResult_t algos[MAX_ALGOS];
   int n = blas_lt_algos(gpu, &s, ws->bytes, algos, (int)max, &w);

@@ -408,7 +408,7 @@ static void make_step(Make *m, Step *s) {
   s->n = (size_t)lua_rawlen(L, values);
   s->slot = held(L, m->hold, s->n * sizeof *s->slot);
   for (size_t i = 0; i < s->n; i++) {
-    lua_rawgeti(L, values, (lua_Integer)i + 1);  // then at index step + 4
+    lua_rawgeti(L, values, (lua_Integer)i + 1);  // to index step + 4
     lua_rawgeti(L, step + 4, 1);
     DevBuf *b = face_test(L, step + 5, MT_DEVBUF);
     if (b) {

@@ -16,7 +16,7 @@ const char *atomtext_name(Emit *e, bool mma, int id) {
     if (!ok) *p = '_';
   }
   size_t n = strlen(s);
-  if (n && s[n - 1] == '_') s[n - 1] = '\0';  // from the final `>`
+  if (n && s[n - 1] == '_') s[n - 1] = '\0';  // was `>`
   return s;
 }
 

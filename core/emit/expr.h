@@ -111,7 +111,7 @@ const char *ptx_sreg(Emit *e, SReg r);
 static inline bool bulk_is(const Ins *i) {
   return op_flag_kind((Op)i->op) == FLAGS_BULK;
 }
-void bulk_note(Emit *e, const Ins *i);  // ptx_note describes *_note
+void bulk_note(Emit *e, const Ins *i);  // see ptx_note
 void bulk_reserve(Emit *e);
 void bulk_print(Emit *e);
 void bulk_call(Emit *e, const Ins *i);
@@ -129,7 +129,7 @@ static inline bool mbar_is(const Ins *i) {
   return op_flag_kind((Op)i->op) == FLAGS_MBAR ||
          op_class((Op)i->op) == CLASS_SEND;
 }
-void mbar_note(Emit *e, const Ins *i);  // ptx_note describes *_note
+void mbar_note(Emit *e, const Ins *i);  // see ptx_note
 void mbar_reserve(Emit *e);
 void mbar_print(Emit *e);
 // Returns the name of the function that i calls. *many: whether the call has an

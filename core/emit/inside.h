@@ -172,7 +172,7 @@ const char *helper_use(Emit *e, Helper h);
 // Marks all helpers that `text` calls as needed, except the one called `own`.
 void helper_note(Emit *e, const char *text, const char *own);
 void helper_reserve(Emit *e);  // reserves the names of all helpers
-void helper_print(Emit *e);    // writes the needed helpers
+void helper_print(Emit *e);    // writes the needed helper functions
 
 // ---- atomtext.c ----
 // Returns the name of the atom's helper.

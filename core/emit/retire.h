@@ -16,7 +16,7 @@ void retire_note(Emit *e);
 void retire_reserve(Emit *e);  // chooses the names of helpers
 // Writes the asm statements that follow the wait at r.
 void retire_at(Emit *e, Ref r);
-void retire_print(Emit *e);    // writes the helpers
+void retire_print(Emit *e);    // writes the needed helper functions
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -106,7 +106,7 @@ typedef struct SimValueHooks {
   // Returns the lanes of mask whose addresses in x overflowed and were
   // reported.
   uint32_t (*wrapped)(const Access *x, uint32_t mask);
-  // i is an assertion.
+  // w executed i, an assertion.
   void (*asserted)(SimWarp *w, const SimIns *i);
   // nonfinite: i computed results of the type that SimIns.watch names. fma: a *
   // b + c of type t in lane l, as bits. tile: an MMA of group g computed a NaN

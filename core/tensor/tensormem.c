@@ -73,7 +73,7 @@ Ref tensor_make_peer(Ctx *cx, Ref mem, Ref rank) {
   int own = dtype_bits(m.type), bits = dtype_bits((DType)i->type);
   m.space = SP_DSMEM;
   m.name = m.layout = 0;
-  // count elements of the view's type from here on
+  // The new object counts elements of the view's type.
   m.count = m.count * own / bits;
   m.type = (DType)i->type;
   return ir_mem_of(cx, fn, m, mem, rank);

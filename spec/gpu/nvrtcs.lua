@@ -38,7 +38,7 @@ function nvrtcs.make(folder, version, archs, told)
   return path
 end
 
---- Removes what was built.
+--- Removes the folders of libraries that were built.
 function nvrtcs.remove()
   for _, dir in pairs(built) do support.remove(dir) end
   built = {}

@@ -892,7 +892,7 @@ describe("ops.attention_decode of several rows", function()
     for h = 1, 12 do list[h] = h / 10 end
     local slope = cute.tensor(list, cute.f32)
     function p.modify(s, b, h, q, k)
-      s = 2 - 4 / (math.exp(s) + 1)  -- 2 tanh(s / 2)
+      s = 2 - 4 / (math.exp(s) + 1)  -- s becomes 2 tanh(s / 2)
       return (k % 3 == 1 or b == 1) and s + slope(h) * (q + b) or -math.huge
     end
     check_rows(p, {softcap = 2, score_mod = function(s, at)

@@ -29,9 +29,9 @@ for _, name in ipairs {"script copy_async", "script gemm3stage",
     "ops.gemm of 7 rows", "ops.reduce sum by row",
     "gemm_sm90, tiles by a counter in a cluster",
     "sparse product of bf16 in registers"} do
-  SHORT[name] = 1  -- for the first architecture
+  SHORT[name] = 1  -- only the first architecture
 end
--- for sm_90a, where the kernel builds tensor maps
+-- The second one is sm_90a, for which the kernel builds tensor maps.
 SHORT["ops.grouped_gemm of a list"] = 2
 
 local function scripts()

@@ -190,7 +190,7 @@ describe("attention_sm90", function()
 
   it("takes operands with other strides #long", function()
     local p = oracle.problem {b = 2, s = 90, t = 100, h = 2, d = 64}
-    local function heads_first(t)  -- in memory (B,H,S,D)
+    local function heads_first(t)  -- ordered (B,H,S,D)
       local b, s, h, d = table.unpack(t.shape)
       local new = cute.make_tensor(cute.zeros({b * s * h * d}, t.element_type)
         .iterator, cute.make_layout({b, s, h, d}, {h * s * d, d, s * d, 1}))

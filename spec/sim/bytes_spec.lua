@@ -29,7 +29,7 @@ local TAIL = [[
 ret;
 }
 ]]
-local MOST = 16  -- reports of a launch
+local MOST = 16  -- maximum number of reports of a launch
 local LINES = select(2, HEAD:gsub("\n", ""))
 
 -- By the number of bytes of an access: the ways to write it in PTX, each {type,

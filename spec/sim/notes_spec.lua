@@ -1179,7 +1179,7 @@ it("a note tells of tiles that are copied last and never read", function()
   assert.same({}, said(1, 8))
   local text = "nothing reads 128 of 256 elements of shared tensor 's' after "
     .. "the last copy to them; the first is element "
-  assert.matches(text .. "128", said(1, 7)[1], 1, true)  -- one iteration less
+  assert.matches(text .. "128", said(1, 7)[1], 1, true)  -- one tile less
   assert.matches(text .. "0", said(0, 8)[1], 1, true)    -- tile 0 is read twice
   assert.same({}, said(1, 7, 0))                         -- zeros
 end)

@@ -22,7 +22,7 @@ run({device = "sim:sm_100a"}, function(mX)
   cute.arch.alloc_tmem(32, address)
   cute.arch.sync_warp()
   local ptr = cute.arch.retrieve_tmem_ptr(cute.f32, 16, address)
-  local lanes = cute.make_layout({{4, 32}}, {{1, 1 << 16}})  -- 32 of 4 columns
+  local lanes = cute.make_layout({{4, 32}}, {{1, 1 << 16}})  -- 32 lanes x 4
   local t = cute.make_tensor(ptr, lanes)
   local r = cute.make_rmem_tensor(4, cute.f32)
   r:fill(1)

@@ -105,8 +105,8 @@ local function general_steps(call, p, q, scale, o, extra)
   return delta
 end
 
--- The types of the options: those of ops.attention, deterministic (whether the
--- order of sums is fixed), and gradients (the text of captured.positions).
+-- The types of options: `deterministic` fixes the order of sums, `gradients`
+-- is the text of captured.positions, `listed` the size of a block of the mask.
 local OPTIONS = {deterministic = "boolean", gradients = "string",
                  listed = "table"}
 for name, kind in pairs(problem.OPTIONS) do OPTIONS[name] = kind end

@@ -129,7 +129,7 @@ typedef struct SimReport {
   // arrivals and bytes that the phase should expect in addition; negative:
   // fewer
   int64_t arrivals, bytes;
-  // waits that no thread can end: the CTA's arrays of mbarriers
+  // for waits that no thread can end: arrays of mbarriers of the CTA
   SimRound round[SIM_ROUNDS];
   int nround;
   SimCounter counter;  // races of blocks: the counter, as in SimProg.counter

@@ -379,7 +379,7 @@ static void check_executable(Ctx *cx, const AtomMma *r) {
 // Reports whether v has the scale factors of one instruction in tensor memory,
 // of at least n rows: ((32,rows),4 windows,elements of K).
 static bool scales_fit(const Gemm *g, Layout v, int64_t n) {
-  enum { LANE = 1 << 18, WINDOW = 32 };  // distance of lanes; lanes of a window
+  enum { LANE = 1 << 18, WINDOW = 32 };  // columns; lanes
   Ctx *cx = g->cx;
   const AtomMma *r = g->a->row;
   int64_t rows = count(cx, v, "gemm") / (4 * r->k);

@@ -158,7 +158,7 @@ static int32_t object(const SimTensorAccess *x) {
   return x->m ? x->m->index : -1;
 }
 
-// Reports, as a note, a missing fence between p and x, which are ordered.
+// Reports, as a note, a missing fence between ordered accesses p and x.
 static void check_fences(const SimTensorAccess *x, const Past *p, SimClash how,
                          int column) {
   const Tensors *t = tensors_of(x->w->cluster);

@@ -160,9 +160,9 @@ local function check(direct, ptx, out)
   end
 end
 
--- Returns a list with one ratio for each round, the time of the run through PTX
--- divided by that of the direct run; the text of the PTX; and the number of
--- bytes of dynamic shared memory that it needs.
+-- Returns, for each round, the time of the run through PTX divided by that of
+-- the direct run. Also returns the text of the PTX, and its bytes of dynamic
+-- shared memory.
 local function ratios(case)
   local call, opts, out = case[2]()
   local text, smem = ptx_of(case, call, opts)

@@ -17,7 +17,7 @@
 //   stream   dlsym, a graph of two launches that a stream captures
 //   table    dlsym, y is a table: words 0 to 3 are the addresses of y, a number,
 //            that of x in another allocation, and that of the table
-// It prints the sums y of the kernel axpy.
+// The program prints the sums y of the kernel axpy.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

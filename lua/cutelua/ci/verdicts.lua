@@ -33,8 +33,8 @@ local function key(self, path)
   return ("cutelua verdict\n%s\n%s"):format(self.options, path)
 end
 
--- Returns reads.value, which is computed once for each input: several scripts
--- read the same modules.
+-- Returns reads.value(what, name), the value of an input, which is computed
+-- once because several scripts read the same modules.
 local function value(self, what, name)
   local id = what .. name
   self.values[id] = self.values[id] or reads.value(what, name)

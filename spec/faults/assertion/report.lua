@@ -1,4 +1,4 @@
--- The example of docs/errors.md.
+-- The example of assertion in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/assertion/report.lua:8 in run
 -- expect: report.lua:12: assertion failed: too many threads [assertion]

@@ -301,7 +301,7 @@ bool simtcgen05_alloc(SimWarp *w, const SimIns *i) {
     stop(w);
     return true;
   }
-  note_residents(w, i, (int)n);
+  if (!t->ask.i) note_residents(w, i, (int)n);
   bool pair = i->flags & TCF_PAIR;
   int at = pair ? claim_pair(w, i, (int)n) : find_free(c, t, t, (int)n);
   if (at < 0) {
@@ -352,10 +352,10 @@ void simtcgen05_dealloc(SimWarp *w, const SimIns *i) {
                          .base = own->column};
     c->hooks->tensor(&x);
   }
-  int partner = own->pair ? rank_of(w) ^ 1 : rank_of(w);
+  bool pair = own->pair;
   t->claimed[k] = t->claimed[--t->nclaimed];
   wake(c, rank_of(w));
-  wake(c, partner);
+  if (pair) wake(c, rank_of(w) ^ 1);
 }
 
 void simtcgen05_relinquish(SimWarp *w) {

@@ -177,5 +177,19 @@ describe("a second allocation", function()
     assert.same({}, notes(64, 64, 2))
     assert.matches("8 blocks on an SM", notes(64, 64, 16)[1])
   end)
+
+  it("is not one of the other block of a pair", function()
+    local kernel = cute.kernel("pair", function(X)
+      local address = arch.alloc_smem(cute.i32, 1)
+      arch.alloc_tmem(256, address, true)
+      arch.sync_warp()
+      X[arch.block_idx()] = 1
+      arch.dealloc_tmem(arch.retrieve_tmem_ptr(cute.f32, 16, address), 256,
+                        true)
+    end)
+    local report = support.report(kernel(cute.zeros({8}, cute.f32)):launch {
+      grid = 8, block = 32, cluster = 2, device = "sim:sm_100a"})
+    assert.same({}, report:notes())
+  end)
 end)
 -- SPDX-License-Identifier: MIT

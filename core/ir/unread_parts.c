@@ -1,7 +1,8 @@
 // Finds parts of register fragments that a kernel loads and never reads, such
-// as a fragment of which each step of K multiplies the same part. A fragment
-// here is an array of registers that an MMA reads. All accesses must have
-// constant offsets.
+// as a fragment of which each step of K multiplies the same part, or one that
+// another fragment replaces in the MMA. A fragment here is an array of
+// registers that an MMA reads, or that was made for operand A or B. All
+// accesses must have constant offsets.
 #include "ir/unread_parts.h"
 
 #include "ir/operands.h"
@@ -12,7 +13,7 @@ typedef struct Fragment {
   uint8_t *how;  // for each element of the fragment: the flags FILLED and READ
   Ref *by;         // for each element: the first instruction that fills it
   bool open;       // whether an access has an unknown index
-  bool multiplied; // whether an MMA reads the fragment
+  bool multiplied; // whether an MMA reads the fragment, or should
 } Fragment;
 
 // Notes an access to element `at` of an operand. The type of the operand may
@@ -60,6 +61,7 @@ void unread_parts(Ctx *cx, const Fn *fn,
         m->partial_ok || !m->name)
       continue;
     all[k].how = arena_zero(cx, &cx->scratch, (size_t)m->count);
+    all[k].multiplied = m->operand == 'A' || m->operand == 'B';
     all[k].by = arena_zero(cx, &cx->scratch, (size_t)m->count * sizeof(Ref));
   }
   for (Ref r = 1; r < fn->ins.n; r++)

@@ -66,7 +66,10 @@ static bool may_be(Search *s, Ref r, bool below, int depth);
 static bool may_write(Search *s, Ref r, bool below, int depth) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
-  if (op_class((Op)i->op) == CLASS_MMA) return true;
+  if (op_class((Op)i->op) == CLASS_MMA) {
+    s->args = UINT64_MAX;  // its operands may be in any memory
+    return true;
+  }
   Ref value = operand_ref(fn, i, ROLE_VALUE);
   if (value) return may_be(s, value, below, depth);
   Ref from = operand_ref(fn, i, ROLE_SRC);

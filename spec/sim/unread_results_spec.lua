@@ -107,6 +107,24 @@ describe("a note tells of", function()
   end)
 end)
 
+it("a note tells of fragments that are loaded while others are multiplied",
+   function()
+  local said = told(function(k)
+    local acc, f, g = k.sums(), k.fragments(), k.fragments()
+    k.load(f, 0)
+    for step = 1, STEPS - 1 do
+      k.load(g, step)
+      k.add(acc, f)
+    end
+    k.store(acc)
+  end)
+  assert.equal(2, #said)
+  for _, line in ipairs(said) do
+    assert.matches("elements of fragment '[%w_]+' are loaded here, but no MMA "
+      .. "reads them;", line)
+  end
+end)
+
 describe("no note tells of", function()
   local function quiet(body) assert.same({}, told(body)) end
 

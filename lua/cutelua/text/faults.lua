@@ -141,12 +141,19 @@ local function other_side(name)
 end
 
 -- Returns advice if a ring of stages was filled and released a different number
--- of times, or if one side waits for the other side, which ended.
+-- of times, or if one side waits for the other side, which ended or waits, too.
 local function uneven(r)
   local full, empty = other_side(r.ring or "")
   local filled, released = (r.rounds or {})[full], (r.rounds or {})[empty]
-  local ended = r.kind == "deadlock" and r.lack == "nobody"
-    and r.facts.ended ~= 0
+  local alone = r.kind == "deadlock" and r.lack == "nobody"
+  local ended = alone and r.facts.ended ~= 0
+  -- after the first phase, the number of arrivals is known to be right
+  if alone and not ended and r.ring == full and (filled or 0) > 0
+    and r.facts.barrier > 0 then
+    return ("filled %d stages, and this waits for one more, which no running "
+      .. "thread fills: do the copies before the loop and in it fill a stage "
+      .. "for each wait?"):format(filled)
+  end
   if math.min(filled or 0, released or 0) < 1 then return end
   -- A reader that waits for a full stage holds at most one other stage.
   if ended and (r.ring == empty or filled - released < 2)

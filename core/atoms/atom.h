@@ -10,7 +10,10 @@ enum {
   CPF_GLOBAL = 1, CPF_ZFILL = 2,
   // The copy is known to have the alignment that the atom's name requires,
   // because the generated address code guarantees it.
-  CPF_PROMISED = 4
+  CPF_PROMISED = 4,
+  // tcgen05.ld, .st: a register has two values of 16 bits, which are in the
+  // lower halves of two columns.
+  CPF_PACK = 8
 };
 
 // The kind of instruction that executes an MMA. The emitter, the simulator and

@@ -90,18 +90,17 @@ const AtomCopyFam atom_copies[] = {
 #define WARP(n, s, d, r, b) TABLE(n, "32:1", s, d, r, b)
 // Copies of tensor memory. A load gives each thread its part of the matrix, and
 // a store reads these parts.
-#define TMEM_ROW(n, do, s, d, r, b, text) \
+#define TMEM_ROW(n, do, s, d, r, b, text, how) \
   {.name = n, .op = do, .thr = "32:1", .src = s, .dst = d, .ref = r, \
-   .bits = b, .sm_min = 100, .ptx = text}
-#define TMEM(n, all, part, b, shape) \
+   .bits = b, .sm_min = 100, .ptx = text, .flags = how}
+#define TMEM_PAIR(n, all, part, b, shape, how) \
   TMEM_ROW("SM100_TMEM_LOAD_" n, CO_TMEM_LOAD, "(32," all "):(0,1)", part, \
-           "(32," all "):(0,1)", b, "tcgen05.ld.sync.aligned." shape), \
+           "(32," all "):(0,1)", b, "tcgen05.ld.sync.aligned." shape, how), \
   TMEM_ROW("SM100_TMEM_STORE_" n, CO_TMEM_STORE, part, "(32," all "):(0,1)", \
-           "(32," all "):(0,1)", b, "tcgen05.st.sync.aligned." shape), \
-  WARP("SM100_TMEM_LOAD_" n "_16b", "(32," all "):(0,1)", part, \
-       "(32," all "):(0,1)", b), \
-  WARP("SM100_TMEM_STORE_" n "_16b", part, "(32," all "):(0,1)", \
-       "(32," all "):(0,1)", b)
+           "(32," all "):(0,1)", b, "tcgen05.st.sync.aligned." shape, how)
+#define TMEM(n, all, part, b, shape) \
+  TMEM_PAIR(n, all, part, b, shape, 0), \
+  TMEM_PAIR(n "_16b", all, part, b, shape, CPF_PACK)
 #define P2 "{R=2|4|8|16|32"
 // Copies from shared to tensor memory, by one thread of each CTA.
 #define UTCCP(n, shape, s, d, place) \

@@ -167,14 +167,18 @@ void tcgen05_copy_helper(Emit *e, const AtomUse *u) {
   const char *regs = asm_braces(e, n, &at);
   const char *list = asm_constraints(e, u->refs, load ? "=" : "", 'r', "r", n);
   // .16x32bx2: the second half of the lanes has the columns that follow
-  const char *half = strstr(row->ptx, "bx2") ? PTX(e, ", %d", n) : "";
+  bool packed = row->flags & CPF_PACK;
+  const char *half = strstr(row->ptx, "bx2")
+    ? PTX(e, ", %d", packed ? 2 * n : n) : "";
+  const char *how = !packed ? "" : load ? ".pack::16b" : ".unpack::16b";
+  const char *name = PTX(e, "%s.x%d%s.b32", row->ptx, atom_tmem_times(row),
+                         how);
   if (load)
-    asm_print(&f, PTX(e, "\"%s.x%d.b32 \"\n      \"%s, [%%%d]%s;\"", row->ptx,
-                      atom_tmem_times(row), regs, n, half),
+    asm_print(&f, PTX(e, "\"%s \"\n      \"%s, [%%%d]%s;\"", name, regs, n,
+                      half),
               PTX(e, "\n      : %s\n      : \"r\"(tmem) : \"memory\"", list));
   else
-    asm_print(&f, PTX(e, "\"%s.x%d.b32 \"\n      \"[%%0]%s, %s;\"", row->ptx,
-                      atom_tmem_times(row), half, regs),
+    asm_print(&f, PTX(e, "\"%s \"\n      \"[%%0]%s, %s;\"", name, half, regs),
               PTX(e, "\n      :: \"r\"(tmem), %s : \"memory\"", list));
 }
 // SPDX-License-Identifier: MIT

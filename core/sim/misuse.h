@@ -100,6 +100,7 @@ typedef enum SimTeamwork { SIM_TEAMWORKS(SIM_ID) } SimTeamwork;
   X(TENSOR_CTAS, "ctas")        /* a commit names CTAs that do not exist */ \
   X(TENSOR_OPEN, "open")        /* no commit follows an MMA */ \
   X(TENSOR_BYTE, "byte")        /* scale factors start at another byte */ \
+  X(TENSOR_OVERLAP, "overlap")  /* an operand shares columns with D */ \
   X(TENSOR_COPIES, "copies")    /* windows have different scale factors */ \
   X(TENSOR_RACE, "race")        /* accesses are not ordered */ \
   X(TENSOR_FENCE, "fence")      /* a tcgen05.fence is missing */

@@ -246,17 +246,17 @@ static void describe_copy(Ctx *cx, const SimMem **mem, const Operand *regs,
   bool load = row->op == CO_TMEM_LOAD;
   Tv tv = read_tv(cx, load ? row->dst : row->src);
   int lanes = strstr(row->ptx, "32x32b") ? 32 : 16;
-  // number of bits of one lane of tensor memory
-  int bits = LANES * row->bits / lanes;
+  // number of bits of one lane of tensor memory, and of a column
+  int bits = LANES * row->bits / lanes, wide = row->flags & CPF_PACK ? 16 : 32;
   uint16_t *at = NEW(cx, uint16_t, (size_t)row->num * LANES);
   for (int v = 0; v < row->num; v++)
     for (int l = 0; l < LANES; l++) {
       int bit = mode_at(&tv.mode[0], l) + mode_at(&tv.mode[1], v * 32);
       at[v * LANES + l] =
-        (uint16_t)(bit / bits * TMEM_COLUMNS + bit % bits / 32);
+        (uint16_t)(bit / bits * TMEM_COLUMNS + bit % bits / wide);
     }
   x->at = at;
-  x->span = bits / 32;
+  x->span = bits / wide;
   x->rmem = mem[regs->ref];
   if (x->rmem->unit > 32)
     ctx_fail(cx, ERR_INTERNAL, "%s: not registers", row->name);

@@ -372,11 +372,13 @@ static uint32_t address_of(SimWarp *w, const SimTensorPlace *p, int l) {
 
 // Columns of tensor memory of CTA `cta` that an operation accesses: n columns
 // from an address on, of the groups of lanes in `groups`, for object m.
+// factors: they are scale factors.
 typedef struct Columns {
   const SimMem *m;
   int cta;
   uint32_t address, groups;
   int n;
+  bool factors;
 } Columns;
 
 // Returns whether n columns of CTA `cta` are allocated. Those of a pair must be
@@ -406,7 +408,7 @@ static bool check_columns(SimWarp *w, const SimIns *i, int l,
     f->tensor.n = n;
     f->tensor.column = column - (own ? own->column : 0);
     f->tensor.most = own ? own->n : 0;
-    f->tensor.op = op_name((Op)i->op);
+    f->tensor.op = x->factors ? "factors" : op_name((Op)i->op);
   }
   return how == TENSOR_UNWRITTEN || stop(w);
 }
@@ -438,7 +440,8 @@ static bool check_copy(SimWarp *w, const SimIns *i, uint32_t *address,
     return stop(w);
   }
   *groups = (half ? 1u : 3u) << lane / TMEM_GROUP;
-  Columns all = {x->acc.mem, rank_of(w), *address, *groups, x->span};
+  Columns all = {.m = x->acc.mem, .cta = rank_of(w), .address = *address,
+                 .groups = *groups, .n = x->span};
   return check_columns(w, i, 0, &all, read);
 }
 
@@ -454,12 +457,23 @@ static void announce(SimWarp *w, const SimIns *i, SimTensorUnit unit,
   w->cluster->hooks->tensor(&a);
 }
 
-// Returns the cell of register v of lane l.
+// Returns the cell of register v of lane l, or the first of its two cells.
 static uint32_t *cell_of(Tensor *t, const SimTensorIns *x, uint32_t address,
                          int v, int l) {
   uint32_t at = x->at[v * LANES + l];
   return &t->cell[(address >> 16) + at / TMEM_COLUMNS]
                  [(address & 0xffff) + at % TMEM_COLUMNS];
+}
+
+// Returns the register that is loaded from cells. packed: it consists of the
+// lower halves of two cells.
+static uint32_t register_of(const uint32_t *cell, bool packed) {
+  return packed ? (cell[0] & 0xffff) | cell[1] << 16 : cell[0];
+}
+
+static void set_cells(uint32_t *cell, bool packed, uint32_t value) {
+  cell[0] = packed ? value & 0xffff : value;
+  if (packed) cell[1] = value >> 16;
 }
 
 void simtcgen05_load(SimWarp *w, const SimIns *i) {
@@ -469,13 +483,15 @@ void simtcgen05_load(SimWarp *w, const SimIns *i) {
   if (!check_copy(w, i, &address, &groups)) return;
   announce(w, i, TENSOR_LOAD, address, groups);
   Tensor *t = tensor_of(w);
+  bool packed = x->copy->flags & CPF_PACK;
   for (int v = 0; v < x->copy->num; v++)
     for (int u = 0; u < 32 / m->unit; u++) {
       char *p = rmem_at(w, m, x->reg[v] + (uint32_t)u);
       rmem_def(w, m)[x->reg[v] + (uint32_t)u] = FULL;
-      for (int l = 0; l < LANES; l++)
-        rmem_put(p, m->size, l, *cell_of(t, x, address, v, l) >> u * m->unit &
-                                  unit_mask(m));
+      for (int l = 0; l < LANES; l++) {
+        uint32_t value = register_of(cell_of(t, x, address, v, l), packed);
+        rmem_put(p, m->size, l, value >> u * m->unit & unit_mask(m));
+      }
     }
 }
 
@@ -486,6 +502,7 @@ void simtcgen05_store(SimWarp *w, const SimIns *i) {
   if (!check_copy(w, i, &address, &groups)) return;
   announce(w, i, TENSOR_STORE, address, groups);
   Tensor *t = tensor_of(w);
+  bool packed = x->copy->flags & CPF_PACK;
   define(t, groups, (int)(address & 0xffff), x->span);
   for (int v = 0; v < x->copy->num; v++)
     for (int u = 0; u < 32 / m->unit; u++) {
@@ -494,8 +511,9 @@ void simtcgen05_store(SimWarp *w, const SimIns *i) {
       w->cluster->hooks->value.registers(w, i, m, unit, FULL);
       for (int l = 0; l < LANES; l++) {
         uint32_t *cell = cell_of(t, x, address, v, l);
-        uint32_t old = u ? *cell : 0;
-        *cell = old | (uint32_t)(rmem_get(p, m->size, l) << u * m->unit);
+        uint32_t old = u ? register_of(cell, packed) : 0;
+        set_cells(cell, packed, old | (uint32_t)(rmem_get(p, m->size, l)
+                                                 << u * m->unit));
       }
     }
 }
@@ -686,13 +704,25 @@ static bool find_scales(SimWarp *w, const SimIns *i, int l, int which, Job *j,
   j->sf[which] = address_of(w, p, l);
   j->byte[which] = (uint8_t)(index_at(w, p->off, p->wide, l) & 3);
   *all = (Columns){.m = p->mem, .address = j->sf[which], .groups = ALL_GROUPS,
-                   .n = (rows + 31) / 32};
+                   .n = (rows + 31) / 32, .factors = true};
   if (!check_lane(w, i, l, p->mem, j->sf[which]) ||
       !check_all(w, i, l, *all, true))
     return false;
   if (j->byte[which] % x->u.scales == 0) return true;
   SimFault *f = misuse(w, i, l, 0, p->mem, TENSOR_BYTE);
   if (f) f->tensor.n = j->byte[which], f->tensor.most = x->u.scales;
+  return stop(w);
+}
+
+// Checks that an operand shares no columns with the accumulators d, which the
+// MMA writes.
+static bool check_apart(SimWarp *w, const SimIns *i, int l, const Columns *x,
+                        const Columns *d) {
+  int from = (int)(x->address & 0xffff), to = (int)(d->address & 0xffff);
+  if (from + x->n <= to || to + d->n <= from || !(x->groups & d->groups))
+    return true;
+  SimFault *f = misuse(w, i, l, 0, x->m, TENSOR_OVERLAP);
+  if (f) f->tensor.column = from > to ? from - to : 0, f->tensor.n = x->n;
   return stop(w);
 }
 
@@ -713,10 +743,12 @@ void simtcgen05_mma(SimWarp *w, const SimIns *i) {
   Columns sf[2];
   if (!check_lane(w, i, l, d.m, now.d) || !check_all(w, i, l, d, now.add) ||
       (a.m && (!check_lane(w, i, l, a.m, now.a) ||
-               !check_all(w, i, l, a, true))))
+               !check_all(w, i, l, a, true) || !check_apart(w, i, l, &a, &d))))
     return;
   for (int k = 0; x->u.scales && k < 2; k++)
-    if (!find_scales(w, i, l, k, &now, &sf[k])) return;
+    if (!find_scales(w, i, l, k, &now, &sf[k]) ||
+        !check_apart(w, i, l, &sf[k], &d))
+      return;
   uint32_t epoch = p->done + p->njob + 1;
   for (int k = 0; k < 2; k++) {
     if (!x->desc[k]) continue;

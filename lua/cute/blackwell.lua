@@ -474,7 +474,7 @@ end
 
 --- Returns the copy from tensor memory to registers for an epilogue's tile,
 -- with the most repetitions that divide its columns. Accumulators of 16 bits
--- are packed, two in a register; such a copy has layouts, but does not run yet.
+-- are packed, two in a register.
 ---@param cta_tile_shape integer[] {M, N, ...} of one CTA
 ---@param layout_d "row"|"col"
 ---@param elem_ty_d cute.DType

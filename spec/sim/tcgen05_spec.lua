@@ -134,6 +134,9 @@ local function compare(kernel, A, B, C)
 end
 
 local Ld, Ld16 = tcgen05.Ld32x32bOp(16), tcgen05.Ld16x256bOp(2)
+-- Loads of f16 accumulators
+local LdPack = tcgen05.Ld32x32bOp(8, tcgen05.Pack.PACK_16b_IN_32b)
+local Ld16Pack = tcgen05.Ld16x256bOp(1, tcgen05.Pack.PACK_16b_IN_32b)
 local F16, TF32, FP8 = tcgen05.MmaF16BF16Op, tcgen05.MmaTF32Op, tcgen05.MmaFP8Op
 
 local CASES = {
@@ -162,6 +165,13 @@ local CASES = {
    op = tcgen05.MmaI8Op("i8", {128, 32, 32}), load = Ld},
   {"u8", type = "u8", acc = "i32", m = 64, n = 16, k = 32, swizzle = "SW32",
    op = tcgen05.MmaI8Op("u8", {64, 16, 32}), load = Ld16, least = 0},
+  {"f16 with sums in f16", type = "f16", acc = "f16", m = 128, n = 64, k = 32,
+   swizzle = "SW64", op = F16("f16", "f16", {128, 64, 16}), load = LdPack},
+  {"f16 with sums in f16, M = 64", type = "f16", acc = "f16", m = 64, n = 32,
+   k = 32, swizzle = "SW64", op = F16("f16", "f16", {64, 32, 16}),
+   load = Ld16Pack},
+  {"e5m2 with sums in f16", type = "e5m2", acc = "f16", m = 128, n = 32, k = 64,
+   swizzle = "SW64", op = FP8("e5m2", "f16", {128, 32, 32}), load = LdPack},
 }
 
 describe("tcgen05.mma on the simulator", function()
@@ -226,26 +236,30 @@ end)
 -- Stores a tile by one shape and loads it by another. Both see the same matrix
 -- of lanes and columns.
 describe("copies of tensor memory", function()
-  local function there_and_back(put, get, lanes, columns)
+  local function there_and_back(put, get, lanes, columns, dtype)
+    dtype = dtype or cute.f32
+    local step = 32 // dtype.bits
     local kernel = cute.kernel("copies", function(X, Y)
-      local ptr = begin(32, cute.f32)()
+      local ptr = begin(32, dtype)()
       local t = cute.make_tensor(ptr, cute.make_layout(
-        {{lanes // 4, 4}, columns}, {{1 << 16, 32 << 16}, 1}))
+        {{lanes // 4, 4}, columns},
+        {{step << 16, 32 * step << 16}, step}))
       local tid = arch.thread_idx()
-      local store = tcgen05.make_tmem_copy(cute.make_copy_atom(put, cute.f32),
-                                           t)
+      local store = tcgen05.make_tmem_copy(cute.make_copy_atom(put, dtype), t)
       local mine = store:get_slice(tid)
       local from = mine:partition_S(X)
-      local r = cute.make_rmem_tensor(from.shape, cute.f32)
+      local r = cute.make_rmem_tensor(from.shape, dtype)
       cute.basic_copy(from, r)
       cute.copy(store, r, mine:partition_D(t))
       arch.fence_view_async_tmem_store()
-      copy_out(cute.make_copy_atom(get, cute.f32), t, Y)
+      copy_out(cute.make_copy_atom(get, dtype), t, Y)
       finish(ptr, 32)
     end)
-    local X = cute.rand({lanes, columns}, cute.f32)
-    local Y = cute.zeros({lanes, columns}, cute.f32)
-    kernel(X, Y):launch {grid = 1, block = 128, device = DEVICE}
+    local X = cute.rand({lanes, columns}, dtype)
+    local Y = cute.zeros({lanes, columns}, dtype)
+    local call = kernel(X, Y)
+    call:launch {grid = 1, block = 128, device = DEVICE}
+    compile(call, "sm_100a")
     for i = 0, lanes * columns - 1 do
       if X[i] ~= Y[i] then assert.equal(X[i], Y[i], i) end
     end
@@ -254,12 +268,44 @@ describe("copies of tensor memory", function()
   it("of 32 lanes", function()
     there_and_back(tcgen05.St32x32bOp(4), tcgen05.Ld32x32bOp(2), 128, 16)
   end)
+  it("of 32 lanes of 16-bit values", function()
+    there_and_back(tcgen05.St32x32bOp(4, "UNPACK_32b_IN_16b"),
+                   tcgen05.Ld32x32bOp(2, "PACK_16b_IN_32b"), 128, 16,
+                   cute.f16)
+  end)
+  it("of 16-bit values fit their layout", function()
+    local function make(pack, layout)
+      return function()
+        cute.kernel("k", function()
+          local ptr = arch.retrieve_tmem_ptr(cute.f16, 16,
+                                             arch.alloc_smem(cute.i32, 1))
+          tcgen05.make_tmem_copy(cute.make_copy_atom(
+            tcgen05.Ld32x32bOp(8, pack), cute.f16),
+            cute.make_tensor(ptr, core.layout(layout)))
+        end)():trace {block = 128}
+      end
+    end
+    support.raises("values have a column each, but SM100_TMEM_LOAD_32dp32b8x "
+      .. "copies two values of a column: give the operation "
+      .. "Pack.PACK_16b_IN_32b", make("NONE", "(128,32):(131072,2)"))
+    support.raises("columns have two values each",
+                   make("PACK_16b_IN_32b", "(128,32):(131072,1)"))
+  end)
+  it("are packed by a Pack and unpacked by an Unpack", function()
+    support.raises("is no Unpack; NONE and UNPACK_32b_IN_16b are",
+                   tcgen05.St32x32bOp, 4, "PACK_16b_IN_32b")
+  end)
   local shapes = {"16x64b", "16x128b", "16x256b"}
   for i, put in ipairs(shapes) do
     local get = shapes[i % #shapes + 1]
     it(("of 16 lanes: %s, %s"):format(put, get), function()
       there_and_back(tcgen05["St" .. put .. "Op"](2),
                      tcgen05["Ld" .. get .. "Op"](1), 64, 16)
+    end)
+    it(("of 16 lanes of 16-bit values: %s, %s"):format(put, get), function()
+      there_and_back(tcgen05["St" .. put .. "Op"](2, "UNPACK_32b_IN_16b"),
+                     tcgen05["Ld" .. get .. "Op"](1, "PACK_16b_IN_32b"), 64, 32,
+                     cute.bf16)
     end)
   end
 end)

@@ -703,7 +703,9 @@ fault {kind = "tensor-memory",
   {"column {column} of tensor memory is read, but nothing wrote it",
     how = "unwritten", other = "allocated", code = "memory/tmem/uninitialised",
     cure = function(f)
-      return f.op == "tcgen05.mma" and "the first MMA of a tile must not "
+      return f.op == "factors" and "copy the scale factors of A and of B to "
+        .. "tensor memory by tcgen05.cp, before the MMA"
+        or f.op == "tcgen05.mma" and "the first MMA of a tile must not "
         .. "accumulate: set(Field.ACCUMULATE, false)"
         or "wait at the mbarrier of the commit before the load, and load only "
           .. "columns that an MMA or a store writes"
@@ -735,6 +737,10 @@ fault {kind = "tensor-memory",
     .. "memory", how = "byte", code = "memory/tmem/scales",
     cure = "factors of 1, 2 or 4 blocks start at a multiple of as many bytes: "
       .. "index the modes of the layout from make_tmem_layout_sfa"},
+  {"an operand of a tcgen05.mma shares column {column} of its accumulators "
+    .. "in tensor memory", how = "overlap", code = "memory/tmem/overlap",
+    cure = "place each tensor in columns of its own: add the columns of those "
+      .. "before it to the pointer"},
   {function(f)
     return ("the scale factors of row %d of %s differ in lanes %d and %d of "
       .. "tensor memory"):format(f.n, f.op, f.n % 32, f.most * 32 + f.n % 32)

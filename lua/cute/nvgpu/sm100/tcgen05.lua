@@ -364,11 +364,14 @@ local function copy_op(store, lanes, bits, name)
       refuse(name, "no copy with Repetition.x%s: a power of two up to x%d",
              core.show(repeats), most // bits)
     end
-    if pack and pack ~= "NONE" then
-      refuse(name, "copies that pack two 16-bit values are not supported yet")
+    local packs = store and "UNPACK_32b_IN_16b" or "PACK_16b_IN_32b"
+    if pack and pack ~= "NONE" and pack ~= packs then
+      refuse(name, "%s is no %s; NONE and %s are", core.show(pack),
+             store and "Unpack" or "Pack", packs)
     end
-    return {atom = ("SM100_TMEM_%s_%ddp%db%dx"):format(
-      store and "STORE" or "LOAD", lanes, bits, repeats)}
+    return {atom = ("SM100_TMEM_%s_%ddp%db%dx%s"):format(
+      store and "STORE" or "LOAD", lanes, bits, repeats,
+      pack == packs and "_16b" or "")}
   end
 end
 

@@ -209,14 +209,32 @@ function tmem.bits_of(name)
   return core.make_layout(row, core.make_layout(lanes, 1 << 21))
 end
 
+-- Reports whether neighbours of a layout are in one column.
+local function is_dense(layout)
+  local strides = core.flatten(layout).stride
+  for _, d in ipairs(type(strides) == "table" and strides or {strides}) do
+    if d == 1 then return true end
+  end
+  return false
+end
+
 --- Makes a tiled copy of a tensor in tensor memory by four warps, each of which
 -- copies its window of 32 lanes.
 ---@param copy_atom cute.CopyAtom
 ---@param layout cute.Layout of the tensor
 ---@return cute.TiledCopy of 128 threads
 function tmem.make_copy(copy_atom, layout)
-  local bits = copy_atom.value_type.bits
-  local values = core.coalesce(core.upcast(tmem.bits_of(copy_atom.name), bits))
+  local bits, name = copy_atom.value_type.bits, copy_atom.name
+  local packs = name:find "_16b$" ~= nil
+  if bits == 16 and packs == is_dense(layout) then
+    refuse("make_tmem_copy", packs
+      and "columns have two values each, but %s copies one: give the "
+        .. "operation Pack.NONE"
+      or "values have a column each, but %s copies two values of a column: "
+        .. "give the operation Pack.PACK_16b_IN_32b (a store, "
+        .. "Unpack.UNPACK_32b_IN_16b)", name)
+  end
+  local values = core.coalesce(core.upcast(tmem.bits_of(name), bits))
   local warps = core.make_layout({32, 4}, {0, 32 * lane_stride(bits)})
   return core.make_cotiled_copy(copy_atom, core.make_layout(warps, values),
                                 layout)

@@ -345,6 +345,17 @@ describe("a certificate", function()
       rc, out = verify(CALL)
       assert.equal(1, rc)
       assert.truthy(out:find("s.h was changed after it was written", 1, true))
+      local certificate = folder .. "/s.json"
+      for from, to in pairs {['"checks":'] = '"check":', ["^.*$"] = "7"} do
+        local text = support.read(certificate)
+        support.write(certificate, (text:gsub(from, to)))
+        support.write(name, HEAD, CALL)
+        local said, err, code = made.bundle("--verify -o " .. folder, name)
+        assert.equal(1, code)
+        assert.matches("the certificate [%l ]+", said .. err)
+        assert.is_nil(err:find("[lua]", 1, true), err)
+        support.write(certificate, text)
+      end
     end)
   end)
 end)

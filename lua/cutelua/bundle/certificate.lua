@@ -261,11 +261,34 @@ local function compare_functions(was, now, say)
   end
 end
 
+-- The fields of a certificate that verify reads: a type; a table with a single
+-- element is a list of such values.
+local FIELDS = {files = {{name = "string", sha256 = "string"}},
+  kernels = {{arch = "string", name = "string", source_sha256 = "string",
+              ptx_sha256 = "string"}},
+  functions = {{name = "string", variants = {{arch = "string",
+    checks = {{kernel = "string", verdict = "string"}}}}}}}
+
+-- Reports whether a value has the type, the elements or the fields of `want`.
+local function fits(value, want)
+  if type(want) == "string" then return type(value) == want end
+  if type(value) ~= "table" then return false end
+  for i = 1, want[1] and #value or 0 do
+    if not fits(value[i], want[1]) then return false end
+  end
+  for name, field in pairs(want[1] and {} or want) do
+    if not fits(value[name], field) then return false end
+  end
+  return true
+end
+
 --- Verifies the files of a bundle; returns an exit code.
 function certificate.verify(opt, b)
   local c, why = json.decode(read(opt, b.name .. ".json"))
   if not c then
     core.fail("io", "bundle: the certificate is not JSON: " .. why)
+  elseif type(c) ~= "table" then
+    core.fail("io", "bundle: the certificate is no JSON object")
   end
   local wrong = 0
   local function say(text)
@@ -276,6 +299,9 @@ function certificate.verify(opt, b)
   if c.form ~= now.form then
     say(("the certificate has form %s; this cutelua reads form %d"):format(
       tostring(c.form), now.form))
+    return 1
+  elseif not fits(c, FIELDS) then
+    say("the certificate lacks fields: write the bundle again")
     return 1
   end
   for _, f in ipairs(c.files) do

@@ -1,5 +1,5 @@
-// Loops whose iterations several blocks repeat: a loop begins at an index that
-// grows with the block's, and its step lacks the number of blocks.
+// Finds loops whose iterations several blocks repeat. Such a loop begins at an
+// index that grows with the block's, and its step lacks the number of blocks.
 //
 // Nothing in the loop may depend on the block except through the counter, so
 // that two blocks do the same in an iteration with the same counter. A loop

@@ -1,6 +1,6 @@
-// Loops whose tiles overlap: each iteration adds elements of global memory to
-// sums over all threads of the block, but loads elements that the iteration
-// before loaded, too, because the loop's step is smaller than its tile.
+// Finds loops whose tiles overlap. Each iteration adds elements of global
+// memory to sums over all threads of the block, but loads elements that the
+// iteration before loaded, too, because the step is smaller than the tile.
 //
 // Tiles of a convolution overlap as well; then other operands of the loop do
 // not, or each thread has a sum of its own. All elements that the loop loads
@@ -16,7 +16,8 @@
 #include "ir/repeated_sums.h"
 #include "ir/rows.h"
 
-enum { NEAR = 24, BUDGET = 1 << 18, LOADS = 256, DEPTH = 64 };
+enum { NEAR = 24, BUDGET = 1 << 18, LOADS = 256, DEPTH = 64,
+       VISITS = 1 << 16 };
 
 // The search in the loop from instruction `first` to `end`.
 typedef struct Loop {
@@ -28,6 +29,7 @@ typedef struct Loop {
   bool *on;        // of each instruction: whether it depends on the counter
   bool *filled;    // of each object of Fn.mem: whether the loop writes it
   const uint8_t *same;  // what each value is the same for; NULL: unknown
+  int left;        // number of values that is_plain may still visit
 } Loop;
 
 static bool is_space(const Fn *fn, Ref r, Space s) {
@@ -57,8 +59,9 @@ typedef struct Tile {
   int32_t arg;
   Ref at;              // a load
   int64_t width;       // number of elements that it reads in a thread
-  size_t n;
-  int64_t *element;    // the first element of each access, in ascending order
+  // the n first elements of accesses; once all are known, in ascending order
+  size_t n, cap;
+  int64_t *element;
 } Tile;
 
 static int compare(const void *a, const void *b) {
@@ -95,29 +98,31 @@ static bool enter(Loop *g, Ref r, bool other, bool *active) {
 }
 
 // Adds the elements that load r reads to its tile. Returns false if they are
-// not known, or if the tile has some of them already.
+// not known.
 static bool add_load(Loop *g, Tile *tile, Ref r, const Operand *from,
                      const bool *active) {
   const int64_t *at = index_values(g->v, from->off);
+  size_t threads = (size_t)g->v->n;
   if (!at) return false;
-  int64_t *own = NEW(g->cx, int64_t, (size_t)g->v->n);
+  if (tile->n + threads > tile->cap) {
+    tile->cap = (tile->n + threads) * 2;
+    int64_t *all = NEW(g->cx, int64_t, tile->cap);
+    if (tile->n) memcpy(all, tile->element, tile->n * sizeof *all);
+    tile->element = all;
+  }
+  int64_t *own = tile->element + tile->n;
   size_t n = 0;
-  for (int32_t t = 0; t < g->v->n; t++)
+  for (size_t t = 0; t < threads; t++)
     if (active[t]) own[n++] = at[t];
-  n = unique(own, n);
-  int64_t *all = NEW(g->cx, int64_t, tile->n + n);
-  if (tile->n) memcpy(all, tile->element, tile->n * sizeof *all);
-  if (n) memcpy(all + tile->n, own, n * sizeof *all);
-  size_t sum = tile->n + n;
-  tile->element = all;
-  tile->n = unique(all, sum);
+  tile->n += unique(own, n);
   tile->at = r;
   tile->width = from->bits / dtype_bits(ir_type(g->fn, from->ref));
-  return tile->n == sum;
+  return true;
 }
 
 // Finds the tiles that iteration k loads. Returns their number, or -1 if the
-// loop is none whose tiles can be compared.
+// loop is none whose tiles can be compared: elements are not known, or several
+// loads of an iteration read them.
 static int find_tiles(Loop *g, int64_t k, Tile *tile, int most) {
   const Fn *fn = g->fn;
   bool *active[DEPTH + 1];
@@ -154,6 +159,11 @@ static int find_tiles(Loop *g, int64_t k, Tile *tile, int most) {
       if (j == n) tile[n++] = (Tile){.arg = arg};
       if (!add_load(g, &tile[j], r, &o, active[depth])) return -1;
     }
+  }
+  for (int j = 0; j < n; j++) {
+    size_t all = tile[j].n;
+    tile[j].n = unique(tile[j].element, all);
+    if (tile[j].n != all) return -1;
   }
   return n;
 }
@@ -250,11 +260,11 @@ static bool is_uniform(const Loop *g, Ref r) {
 
 // Reports whether r is computed from uniform values and from elements that the
 // loop loads alone. Bounds may choose elements.
-static bool is_plain(const Loop *g, Ref r, int depth) {
+static bool is_plain(Loop *g, Ref r, int depth) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
   if (is_uniform(g, r)) return true;
-  if (depth == 0 || r < g->first) return false;
+  if (depth == 0 || r < g->first || g->left-- <= 0) return false;
   if (i->op == OP_LD) return is_space(fn, i->a[0], SP_GMEM);
   if (!op_pure((Op)i->op) || !dtype_is_float((DType)i->type)) return false;
   bool sel = i->op == OP_SEL;
@@ -266,7 +276,7 @@ static bool is_plain(const Loop *g, Ref r, int depth) {
 
 // Reports whether value r is the sum of variable `var` and other values, which
 // must be plain.
-static bool is_sum(const Loop *g, Ref r, Ref var, bool plain, int depth) {
+static bool is_sum(Loop *g, Ref r, Ref var, bool plain, int depth) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op == OP_VGET) return i->a[0] == var;
   if (depth == 0) return false;
@@ -389,7 +399,7 @@ void overlapping_steps(Ctx *cx, const Fn *fn,
                        void *ud) {
   if (!ir_threads(fn) || ir_has_addresses(fn)) return;
   IndexValues v = index_values_at(cx, fn, BUDGET);
-  Loop g = {.cx = cx, .fn = fn, .v = &v};
+  Loop g = {.cx = cx, .fn = fn, .v = &v, .left = VISITS};
   g.on = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *g.on);
   g.filled = arena_zero(cx, &cx->scratch, (fn->mem.n + 1) * sizeof *g.filled);
   for (Ref r = 1; r < fn->ins.n; r++) {

@@ -1,6 +1,6 @@
-// Results in registers that no instruction reads: sums of an MMA, and elements
-// of a fragment that another load overwrites before an MMA reads them. A
-// fragment has registers that an MMA multiplies.
+// Finds results in registers that no instruction reads: sums of an MMA, and
+// elements of a fragment that another load overwrites before an MMA reads them.
+// A fragment has registers that an MMA multiplies.
 //
 // A backward pass finds at each instruction the registers and variables whose
 // values some effect needs later, such as a store. An instruction without an
@@ -318,18 +318,22 @@ static uint32_t number(Ctx *cx, Live *g) {
   return n;
 }
 
-static void find_fragments(Ctx *cx, Live *g) {
+// Finds the fragments. Returns false if there is no MMA.
+static bool find_fragments(Ctx *cx, Live *g) {
   const Fn *fn = g->fn;
+  bool any_mma = false;
   g->multiplied = arena_zero(cx, &cx->scratch,
                              (fn->mem.n + 1) * sizeof *g->multiplied);
   for (Ref r = 1; r < fn->ins.n; r++) {
     Operand o;
     const Ins *i = ir_get(fn, r);
     if (!is_mma(i)) continue;
+    any_mma = true;
     for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
       if (o.kind == OPERAND_RUN && (o.role == ROLE_A || o.role == ROLE_B))
         g->multiplied[ir_get(fn, o.ref)->imm] = true;
   }
+  return any_mma;
 }
 
 // Finds the regions. Returns false if they are nested too deeply.
@@ -357,9 +361,9 @@ static bool find_regions(Ctx *cx, Live *g) {
 void unread_results(Ctx *cx, const Fn *fn,
                     void (*found)(void *ud, const UnreadResult *u), void *ud) {
   Live g = {.fn = fn};
+  if (!find_fragments(cx, &g)) return;
   g.words = number(cx, &g) / 64 + 1;
   if (!find_regions(cx, &g)) return;
-  find_fragments(cx, &g);
   g.now = arena_zero(cx, &cx->scratch, bytes_of(&g));
   g.ever = arena_zero(cx, &cx->scratch, bytes_of(&g));
   g.need = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *g.need);

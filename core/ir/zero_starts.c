@@ -1,7 +1,8 @@
-// Maxima, minima and products that start at 0: a maximum of negative numbers
-// would be 0, and a product is always 0. A maximum of a warp, too, is wrong if
-// 0 stands for the elements of lanes that a condition excludes. Such a maximum
-// is told only if its elements may be negative, and come from global memory.
+// Finds maxima, minima and products that start at 0. A maximum of negative
+// numbers would be 0, and a product is always 0. A maximum of a warp, too, is
+// wrong if 0 stands for the elements of lanes that a condition excludes. Such a
+// maximum is told only if its elements may be negative and come from global
+// memory.
 // Absolute values, squares and exponentials are never negative.
 //
 // A maximum that includes a register filled with an infinity is pointless if

@@ -208,8 +208,8 @@ static LaunchArg known_memory(lua_State *L, SimBox *b, Track *all, size_t *n) {
   return a;
 }
 
-// Returns the tensor map of the kernel argument on top, whose memory starts at
-// p.
+// Returns the tensor map of the kernel argument on the stack top, whose memory
+// starts at p.
 static const TensorMap *map_arg(lua_State *L, SimBox *b, const void *p) {
   lua_getfield(L, -1, "tma");
   const TmaBox *t = tmalib_box(L, -1);

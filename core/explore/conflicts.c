@@ -507,7 +507,7 @@ static uint32_t change_before(const SimCauses *s, const uint32_t *row,
   return k && !closes(row, &s->touch[k]) ? s->touch[k].by.turn : NONE;
 }
 
-// Returns the bytes of granule number k that the first active lane found.
+// Returns the bytes that the first active lane found in granule number k.
 static uint64_t found_at(const SimWarp *w, const SimAsk *a, int k) {
   return low(a->found[__builtin_ctz(w->active)] >> k * a->size * 8, a->size);
 }

@@ -103,8 +103,8 @@ static bool stores(const Fn *fn, Ref r, const bool *on, bool *own) {
   return found;
 }
 
-// Reports whether the work of the loop reaches elements that several blocks
-// share, or `each`, any elements at all.
+// Reports whether the loop's results reach global elements that several blocks
+// share. With `each`, reports whether they reach any global elements.
 static bool matters(const Fn *fn, Ref loop, Ref end, const bool *on,
                     bool each) {
   bool own, found = false;
@@ -122,9 +122,9 @@ static bool matters(const Fn *fn, Ref loop, Ref end, const bool *on,
 
 // ---- loops ----
 
-// Returns the number by which a loop's first value exceeds that of the block
-// before, if all threads have the same and the loop reaches it. *flat: whether
-// the first value is the index of the thread in the grid.
+// Returns how much larger the loop's first value is than in the block before,
+// if all threads have the same difference and the loop reaches the value.
+// *flat: whether the first value is the index of the thread in the grid.
 static int64_t lead_of(IndexValues *v, Ref loop, int64_t step, bool *flat) {
   const Ins *i = ir_get(v->fn, loop);
   int64_t lead = 0, limit;

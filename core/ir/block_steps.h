@@ -6,11 +6,11 @@
 
 typedef struct BlockStep {
   Ref loop;        // the FOR
-  int64_t step;    // its step
+  int64_t step;    // step of the loop
   int64_t first;   // difference of the first values in two adjacent blocks
 } BlockStep;
 
-// Calls `found` for each such loop.
+// Calls `found` for each loop whose iterations several blocks repeat.
 void block_steps(Ctx *cx, const Fn *fn,
                  void (*found)(void *ud, const BlockStep *s), void *ud);
 

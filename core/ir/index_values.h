@@ -4,17 +4,17 @@
 
 #include "ir/ir.h"
 
-// A point of the program's execution, and the values there. Where a loop is
-// not `loop`, it is in its first iteration.
+// A point of the program's execution, and the values there. All loops but
+// `loop` are in their first iteration.
 typedef struct IndexValues {
   Ctx *cx;
   const Fn *fn;
   int32_t n;           // number of threads
   int32_t block[3];    // index of the block
-  Ref loop;            // a FOR; 0: none
-  int64_t k;           // number of its iteration, which counts from 0
-  int64_t **value;     // of each instruction: its values, or NULL
-  uint8_t *met;        // of each instruction: whether it was computed
+  Ref loop;            // loop (a FOR) in iteration k; 0: none
+  int64_t k;           // iteration of `loop`, from 0 on
+  int64_t **value;     // for each instruction: values, or NULL
+  uint8_t *met;        // for each instruction: whether computed
   int budget;          // number of values that may still be computed
   int depth;           // number of values that wait for an operand
 } IndexValues;

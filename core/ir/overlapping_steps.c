@@ -2,8 +2,8 @@
 // memory to sums over all threads of the block, but loads elements that the
 // iteration before loaded, too, because the step is smaller than the tile.
 //
-// Tiles of a convolution overlap as well; then other operands of the loop do
-// not, or each thread has a sum of its own. All elements that the loop loads
+// Tiles of a convolution overlap, too, but other operands of that loop do not,
+// or each thread has a sum of its own. All elements that the loop loads
 // must overlap, by half or more: tiles with a halo overlap by less.
 #include "ir/overlapping_steps.h"
 
@@ -181,7 +181,7 @@ static size_t shared(const Tile *a, const Tile *b) {
 
 // ---- sums ----
 
-// Marks what depends on the loop's counter. A variable that the loop sets does.
+// Marks what depends on the loop's counter. Variables that the loop sets do.
 static void find_dependent(Loop *g) {
   const Fn *fn = g->fn;
   memset(g->on, 0, fn->ins.n * sizeof *g->on);
@@ -233,8 +233,8 @@ static bool weighs(const Loop *g, Ref r) {
   return false;
 }
 
-// Reports whether instruction r has an effect outside of the block, or the
-// loop may not be compared for another reason.
+// Reports whether instruction r has an effect outside of the block, or uses
+// memory that may change during the loop.
 static bool is_barred(const Fn *fn, Ref r) {
   const Ins *i = ir_get(fn, r);
   Operand o;

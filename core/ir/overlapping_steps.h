@@ -7,13 +7,13 @@
 typedef struct OverlappingStep {
   Ref loop;        // the FOR
   Ref at;          // a load that reads elements again
-  // number of elements that an iteration loads from the argument, and those of
-  // them that the iteration before loads, too
+  // numbers of elements that an iteration loads from the argument, and that
+  // both this iteration and the one before load
   int64_t n, again;
   int64_t step;    // the loop's step
 } OverlappingStep;
 
-// Calls `found` for each such loop.
+// Calls `found` for each loop whose step is smaller than its tile.
 void overlapping_steps(Ctx *cx, const Fn *fn,
                        void (*found)(void *ud, const OverlappingStep *s),
                        void *ud);

@@ -29,11 +29,11 @@ typedef struct Live {
   // For each object of Fn.mem and for each VAR by its instruction: the bit of
   // its first element in the sets below, plus 1. 0: it has no bits.
   uint32_t *mem, *var;
-  bool *multiplied;    // of each object of Fn.mem: whether it is a fragment
+  bool *multiplied;    // for each object of Fn.mem: whether it is a fragment
   size_t words;        // number of words of a set
   uint64_t *now;       // registers that are needed after this instruction
   uint64_t *ever;      // registers that some instruction reads
-  uint64_t **head;     // for each loop: needed at its beginning
+  uint64_t **head;     // for each loop: registers needed at its start
   bool *need;          // whether an effect needs the instruction's result
   bool *idle;          // whether nothing needs what the instruction writes
   Ref *opener;         // for each END and ELSE: the head of its region

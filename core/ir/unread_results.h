@@ -8,10 +8,10 @@ typedef struct UnreadResult {
   Ref at;          // an MMA, or an instruction that loads elements
   const Mem *mem;  // the registers
   bool load;       // whether `at` loads elements that are overwritten unread
-  bool some;       // of an MMA: whether earlier sums in the registers are read
+  bool some;       // for an MMA: whether earlier sums in its registers are read
 } UnreadResult;
 
-// Calls `found` for each such result, once for each line.
+// Calls `found` for each unread result, once for each line.
 void unread_results(Ctx *cx, const Fn *fn,
                     void (*found)(void *ud, const UnreadResult *u), void *ud);
 

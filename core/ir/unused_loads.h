@@ -13,7 +13,7 @@ typedef struct UnusedLoads {
   Ref base;
 } UnusedLoads;
 
-// Calls `found` for each such line (unused_loads.c).
+// Calls `found` for each line with unused loads (unused_loads.c).
 void unused_loads(Ctx *cx, const Fn *fn,
                   void (*found)(void *ud, const UnusedLoads *u), void *ud);
 

@@ -21,7 +21,8 @@ typedef struct Search {
   const Fn *fn;
   // the instructions that write a variable or an object: a linked list for each
   Ref *writer, *next;
-  uint32_t *met, search;  // the last search that met an instruction; its number
+  // number of the last search that met each instruction, and of this search
+  uint32_t *met, search;
   uint64_t args;          // the arguments that this search met, as a mask
 } Search;
 
@@ -240,7 +241,7 @@ static bool starts_at_zero(const Search *s, const Ins *set, Op op) {
   return zero;
 }
 
-// Looks at instruction r, which may update a maximum.
+// Reports in *z if instruction r updates a maximum that starts at 0.
 static void look_at_update(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   const Ins *set = ir_get(fn, r);
@@ -252,7 +253,7 @@ static void look_at_update(Search *s, Ref r, ZeroStart *z) {
     *z = (ZeroStart){.at = r, .op = op, .args = s->args};
 }
 
-// Looks at branch r, which may set a variable to an element that exceeds it.
+// Reports in *z if branch r sets a variable, which starts at 0, to an extreme.
 static void look_at_branch(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   const Ins *p = ir_get(fn, ir_get(fn, r)->a[0]);
@@ -308,7 +309,7 @@ static bool is_masked(const Search *s, Ref r, Ref *x) {
          is_bound(fn, ir_get(fn, open)->a[0], NEAR);
 }
 
-// Looks at maximum r of a value and another one, which may be its shuffle.
+// Reports in *z if maximum r has an operand in which 0 stands for elements.
 static void look_at_mask(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
@@ -330,8 +331,8 @@ static Ref loop_around(const Fn *fn, Ref r) {
   return 0;
 }
 
-// Looks at maximum r in a loop, one of whose operands may be a register that
-// only an infinity was stored to, before the loop.
+// Reports in *z if maximum r in a loop has a register as operand to which only
+// an infinity was stored, before the loop.
 static void look_at_kept(const Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);

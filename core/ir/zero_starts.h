@@ -8,13 +8,14 @@ typedef struct ZeroStart {
   Ref at;      // the operation: a maximum, minimum or product, or a comparison
   Op op;       // OP_MAX, OP_MIN or OP_MUL
   bool masked; // whether 0 stands for elements that a condition excludes
-  uint64_t args;  // mask of the first 64 arguments, whose elements it combines
+  // mask of the first 64 arguments: the operation combines their elements
+  uint64_t args;
   // registers that a maximum includes although they keep the infinity with
   // which they were filled, or NULL
   const Mem *kept;
 } ZeroStart;
 
-// Calls `found` for each such operation.
+// Calls `found` for each operation with a wrong start.
 void zero_starts(Ctx *cx, const Fn *fn,
                  void (*found)(void *ud, const ZeroStart *z), void *ud);
 

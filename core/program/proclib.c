@@ -75,7 +75,7 @@ static int sys_divert(lua_State *L) {
 static _Noreturn void become(char **words, int fd, bool own_errors,
                              pid_t parent, int told) {
   platform_end_with_parent();
-  // The processes that it starts belong to its group, which process_close()
+  // Processes that the child starts belong to its group, which process_close()
   // ends.
   setpgid(0, 0);
   if (getppid() == parent && dup2(fd, 0) == 0 && dup2(fd, 1) == 1 &&

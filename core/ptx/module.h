@@ -29,7 +29,7 @@ typedef struct PtxVar {
   const char *name;  // name; for a range of registers, its prefix
   PtxType type;
   uint8_t space;     // PtxSpace
-  bool external;     // .extern: dynamic shared memory, or in another module
+  bool external;     // .extern: dynamic shared, or of another module
   bool pointer;      // whether it is a parameter declared .ptr
   uint8_t ptr_space;  // PtxSpace that a .ptr parameter points to; PTX_REG:
                       // generic
@@ -68,7 +68,7 @@ static inline int64_t ptx_aligned(const PtxVar *v, int64_t at) {
 // number.
 typedef struct PtxInit {
   int64_t value;
-  const char *symbol;  // NULL if it is a plain number
+  const char *symbol;  // NULL if the element is a number
 } PtxInit;
 
 typedef enum PtxArgKind {

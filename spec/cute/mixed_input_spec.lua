@@ -174,7 +174,7 @@ local SHARED = {
    "((4,32),(32,4),3):((0,4),(0,1),128)"},
 }
 
--- {rows and elements of K of a factor, major, layout} for (300,512,3)
+-- {rows and elements of K of a factor, major, layout} for a tensor (300,512,3)
 local GLOBAL = {
   {1, 128, "MN", "((1,300),(128,4),3):((0,1),(0,300),1200)"},
   {1, 128, "K", "((1,300),(128,4),3):((0,4),(0,1),1200)"},

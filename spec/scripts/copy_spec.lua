@@ -257,8 +257,8 @@ describe("the copy scripts", function()
         "^(%S+)\t130x72\tbf16\t%d+\t(%d+)\t%d+\t%d+\t(%d+)$")
       assert.truthy(name, lines[i])
       names[#names + 1] = name
-      -- A is read once and B is written once, in rows of 144 bytes. The number
-      -- of instructions is above 0.
+      -- A is read once and B is written once, in rows of 144 bytes. n is
+      -- the number of instructions.
       assert.is_true(tonumber(sectors) >= 2 * 130 * 144 // 32, lines[i])
       assert.is_true(tonumber(n) > 50)
       assert.truthy(out:find(name .. " +%d+ blocks"), out)

@@ -72,7 +72,7 @@ function changes.fitting(lines, text, first, last)
   end
 end
 
---- Returns a text with the changes of an edit, of one file.
+--- Returns the text of a file after an edit.
 ---@param text string
 ---@param edit table
 ---@return string

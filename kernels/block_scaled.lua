@@ -86,7 +86,7 @@ local function mx(f, most)
   return code, function(x) return x * by end
 end
 
--- Returns the same for a block of nv.
+-- Returns the factor of a block of nv, and a function that scales an element.
 local function nv(_, most, scale)
   local share = most:bitcast(cute.f32) / LARGEST
   if scale then share = share / scale end

@@ -200,7 +200,8 @@ return function(options)
         cute.tile_to_shape(atom, {rows, bytes}), {rows, bytes})
     end
   end
-  -- Returns those of scale factors, as words (chunk,K chunks,row chunks).
+  -- Returns the atom and the coordinates of scale factors, as words
+  -- (chunk,K chunks,row chunks).
   local function factors(rows, m, k)
     return function(F)
       local words = cute.make_tensor(cute.recast_ptr(F.iterator, nil, cute.u16),

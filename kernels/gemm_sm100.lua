@@ -6,8 +6,8 @@
 --     run:launch()
 --
 -- Operands, arguments and options are those of kernels/gemm_sm90, with which
--- this kernel shares its loads, the order of its tiles, and its epilogue. These
--- differ:
+-- this kernel shares its loads, the order of its tiles, and its epilogue. The
+-- differences are:
 --
 -- A tile has 128 rows, and columns that are a multiple of 16. Operands of 16
 -- and 8 bits may have contiguous M or N. Types: bf16, f16, f32 (multiplied as

@@ -34,7 +34,7 @@ local t2r = cute.make_copy_atom(tcgen05.Ld32x32bOp(32), cute.f32)
 local gemm = cute.kernel("gemm_2cta", function(tma_a, cA, tma_b, cB, mC, alpha,
                                                beta)
   local warp, block = arch.warp_idx(), arch.block_idx()
-  local v = arch.block_idx_in_cluster()        -- this block's part of the pair
+  local v = arch.block_idx_in_cluster()        -- rank of this block in its pair
   local bm, bn = tiles.raster(block // 2, tiles.count(mC.shape[1], BM),
                               tiles.count(mC.shape[2], BN), 8)
   local sA = cute.make_smem_tensor(cute.bf16, sA_layout, 1024)

@@ -55,7 +55,7 @@ local gemm = cute.kernel("gemm_base", function(mA, mB, mC, alpha, beta)
   local tCrB = thr_mma:make_fragment_B(thr_mma:partition_B(sB)) -- (MMA,N,K)
   local tCrC = thr_mma:make_fragment_C(tCgC)                    -- (MMA,M,N)
 
-  -- The same registers, in the order in which ldmatrix fills them.
+  -- The registers of tCrA and tCrB in the order in which ldmatrix fills them.
   local thr_A, thr_B = s2r_A:get_slice(tid), s2r_B:get_slice(tid)
   local tXsA, tXrA = thr_A:partition_S(sA), thr_A:retile(tCrA)  -- (CPY,M,K)
   local tXsB, tXrB = thr_B:partition_S(sB), thr_B:retile(tCrB)  -- (CPY,N,K)

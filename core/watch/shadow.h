@@ -190,8 +190,7 @@ static inline void shadow_set(SimCluster *c, uint32_t g, int actor,
   q->warp = (uint16_t)actor;
   q->flags = flags;
 }
-// Does the same as shadow_set for all granules of `bytes` bytes of shared
-// memory.
+// Calls shadow_set for all granules of `bytes` bytes of shared memory at addr.
 void shadow_set_all(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
                     uint32_t lanes, uint32_t clk, uint32_t src, uint8_t flags);
 bool shadow_init(SimCluster *c);  // returns false if memory is exhausted

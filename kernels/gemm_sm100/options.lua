@@ -95,8 +95,8 @@ function options.complete(given, sure)
   o.rows = o.tile[1]
   o.shares = o.groups ~= nil
   o.columns = o.tile[2] // (o.gated and 2 or 1)
-  -- As for kernels/gemm_sm90: blocks have one tile each, in runs along one
-  -- mode, or along N.
+  -- Whether each block has one tile, in runs along one mode, or along N, as in
+  -- kernels/gemm_sm90.
   o.blocked = not o.persistent and not (o.batches or o.clustered)
   o.turned = not o.persistent and o.raster_along_m and not o.clustered
   o.epi = o.epi or {o.rows, run_of(o)}

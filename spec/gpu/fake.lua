@@ -31,7 +31,7 @@ end
 
 function fake.remove() support.remove(fake.folder) end
 
---- Runs Lua in a process with that driver; returns its output and error output.
+--- Runs Lua in a process with the fake driver; returns its output and errors.
 -- lost: the value of FAKE_LOST; more: further environment variables.
 function fake.run(code, lost, more)
   code = fake.HEAD .. code

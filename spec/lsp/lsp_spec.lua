@@ -62,7 +62,7 @@ describe("diagnostics", function()
     assert.equal(11, one.relatedInformation[1].location.range.start.line)
     assert.equal(URI, one.relatedInformation[1].location.uri)
     local actions = d:actions(URI, one.range)
-    -- Then the same diagnostics arrive with repairs.
+    -- After a request for actions, diagnostics arrive again, with repairs.
     assert.same(list, d:diagnostics(URI, 1))
     assert.equal("quickfix", actions[1].kind)
     assert.is_true(actions[1].isPreferred)

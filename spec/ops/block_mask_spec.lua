@@ -14,7 +14,7 @@ local function entries(m, b, h, i)
   return list
 end
 
--- Computes the same list in plain Lua. seen(b, h, q, k) is the mask.
+-- Computes the expected entries in plain Lua. seen(b, h, q, k) is the mask.
 local function expected(seen, m, b, h, i)
   local list, M, N = {}, m.block[1], m.block[2]
   local S, T = m.shape[3], m.shape[4]

@@ -235,7 +235,7 @@ static SimWork tensor_cost(const Works *k, const SimIns *d, SimWorkKind kind) {
   if (d->op == OP_TCCP) c.shared = (float)(x->rows * (double)x->bytes / LINE);
   if (d->op != OP_TCMMA) return c;
   const AtomMma *r = x->row;
-  double sms = r->m > TMEM_LANES ? 2 : 1, each = (double)r->m * r->n / sms;
+  double sms = x->ctas, each = (double)r->m * r->n / sms;
   double n = each * r->k;
   c.flops = (float)(2.0 * r->m * r->n * r->k);
   if (dtype_is_int(r->d_type)) c.work = (float)(n / (4 * m->tcgen05_i8));

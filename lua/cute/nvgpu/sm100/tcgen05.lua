@@ -472,7 +472,7 @@ tcgen05.Cp2x64x128b0123Op = cp_op("Cp2x64x128b0123Op", "2x64dp128bitlw0123", 2)
 -- thread. Modes of stride 0 are dropped first.
 ---@param copy_atom cute.CopyAtom of an operation such as Cp4x32x128bOp
 ---@param tmem_tensor cute.Tensor
----@return cute.TiledCopy of 1 thread
+---@return cute.TiledCopy of 1 thread; of 2, which copy the same, for a pair
 function tcgen05.make_s2t_copy(copy_atom, tmem_tensor)
   if not name_of(copy_atom):find "UTCCP" then
     refuse("make_s2t_copy", "%s does not copy shared to tensor memory",
@@ -481,7 +481,7 @@ function tcgen05.make_s2t_copy(copy_atom, tmem_tensor)
   local values = core.coalesce(core.upcast(tmem.bits_of(copy_atom.name),
                                            copy_atom.value_type.bits))
   return core.make_cotiled_copy(copy_atom,
-    core.make_layout(core.make_layout(1, 0), values),
+    core.make_layout(core.make_layout(core.size(copy_atom.thr_id), 0), values),
     core.filter_zeros(tmem_tensor.layout))
 end
 

@@ -39,33 +39,32 @@ static void put_tensor(PtxOp *o, const PtxArg *a, DType t, Ref *x) {
 
 // ---- allocation, order ----
 
-void row_tmem(PtxOp *o, int k) {
+void row_tmem_alloc(PtxOp *o, int k) {
+  (void)k;
+  PtxBuild *b = o->b;
   unsigned flags = group_of(o);
   o->used = UINT32_MAX;  // the row lists the other modifiers
-  Ref x[3];
-  switch (k) {
-  case OP_TCALLOC: {
-    check_operands(o, 2);
-    Place p = op_place(o, op_arg(o, 0), IN_SHARED);
-    op_count_in(o, &p, DT_U32, 4, "the address of tensor memory");
-    x[0] = p.mem, x[1] = p.off;
-    x[2] = op_operand(o, 1, DT_U32);
-    emit(o, OP_TCALLOC, flags, x, 3);
-    if (o->b->flags & PTX_ALLOC_FENCED) {
-      ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_FENCE, .imm = FE_ASYNC_CTA});
-    }
-    break;
-  }
-  case OP_TCDEALLOC:
-    check_operands(o, 2);
-    for (uint32_t q = 0; q < 2; q++) x[q] = op_operand(o, q, DT_U32);
-    emit(o, OP_TCDEALLOC, flags, x, 2);
-    break;
-  default:
-    check_operands(o, 0);
-    emit(o, OP_TCRELINQUISH, flags, NULL, 0);
-  }
+  check_operands(o, 2);
+  Place p = op_place(o, op_arg(o, 0), IN_SHARED);
+  op_count_in(o, &p, DT_U32, 4, "the address of tensor memory");
+  Ref x[3] = {p.mem, p.off, op_operand(o, 1, DT_U32)};
+  emit(o, OP_TCALLOC, flags, x, 3);
+  if (b->flags & PTX_ALLOC_FENCED)
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_FENCE, .imm = FE_ASYNC_CTA});
 }
+
+// Translates an instruction of tensor memory whose operands are n integers.
+static void row_integers(PtxOp *o, Op op, uint32_t n) {
+  unsigned flags = group_of(o);
+  o->used = UINT32_MAX;
+  check_operands(o, n);
+  Ref x[2];
+  for (uint32_t q = 0; q < n; q++) x[q] = op_operand(o, q, DT_U32);
+  emit(o, op, flags, x, n);
+}
+
+void row_tmem_dealloc(PtxOp *o, int k) { row_integers(o, (Op)k, 2); }
+void row_tmem_relinquish(PtxOp *o, int k) { row_integers(o, (Op)k, 0); }
 
 void row_tmem_wait(PtxOp *o, int k) {
   o->used = UINT32_MAX;

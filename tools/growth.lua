@@ -176,8 +176,9 @@ local function factorial(n) return n < 2 and 1 or n * factorial(n - 1) end
 local SIZES = {64, 128, 256, 512, 1024, 2048}
 local STATEMENTS = {300, 1000, 3000, 10000, 20000}
 
--- Each part is a chart. Its series are {name, child, sizes, natural measure of
--- a size: a function, or nil for the size or for what the child returns}.
+-- Each part is a chart with series {name, child, sizes, natural, value}.
+-- natural(size) is the measure of the work; without it, the child prints the
+-- measure, or it is the size. value(bytes, size) is plotted; without it, seconds.
 local PARTS = {
   {file = "simulator", title = "The simulator: a GEMM, bf16, one thread",
    x = "multiply-adds (M N K)",

@@ -152,9 +152,10 @@ do
     rival = "the driver's copy", unit = " MiB"})
   out[#out + 1] = "![ratio to the driver's copy](ladders_copy.svg)\n"
   sim_table(out, "copy_sim.tsv", "Memory requests as the @ counts them. "
-    .. "`requests` are those of warps to\nglobal memory, `sectors` their "
-    .. "sectors of 32 bytes. `passes` are those of shared memory,\n"
-    .. "`conflicts` the additional ones. `instructions` are those of warps.",
+    .. "`requests` counts requests of warps to\nglobal memory, `sectors` "
+    .. "their sectors of 32 bytes. `passes` counts passes of shared memory,\n"
+    .. "`conflicts` those beyond the minimum. `instructions` counts "
+    .. "instructions of warps.",
     COUNTS)
   put("copies", out)
 end
@@ -185,9 +186,9 @@ do
   local others, same = results("gemm", "gemm_other.tsv")
   gpu_table(out, others, same, {rival = "cuBLAS", size = "size"})
   sim_table(out, "gemm_sim.tsv", "Memory requests as the @ counts them. "
-    .. "`accesses` and `mma` are those\nof warps. `passes` are those of "
-    .. "shared memory, `conflicts` the additional ones. `sectors` are\nthose "
-    .. "of global memory. `shared memory` is in bytes.",
+    .. "`accesses` and `mma` count\ninstructions of warps. `passes` counts "
+    .. "passes of shared memory, `conflicts` those beyond the minimum.\n"
+    .. "`sectors` counts sectors of global memory. `shared memory` is in bytes.",
     {"script", "size", "accesses", "passes", "conflicts", "sectors", "mma",
      "shared memory"})
   put("gemm", out)

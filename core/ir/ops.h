@@ -239,7 +239,7 @@ DO(TCALLOC, "tcgen05.alloc", "dst:w.s columns:v", NONE, TCGEN05, NONE, MEET,
 // Values: the address of an allocation, and its number of columns.
 DO(TCDEALLOC, "tcgen05.dealloc", "address:v columns:v", NONE, TCGEN05, NONE,
    ORDER, FULL, EXACT, TCGEN05, CONTROL, ALWAYS)
-// The CTA allocates no more.
+// The CTA allocates no more tensor memory.
 DO(TCRELINQUISH, "tcgen05.relinquish_alloc_permit", "", NONE, TCGEN05, NONE,
    ORDER, FULL, EXACT, TCGEN05, CONTROL, NEVER)
 // MMA with accumulators in tensor memory: D, A (tensor memory or a DESC), B (a

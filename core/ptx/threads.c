@@ -164,7 +164,7 @@ void row_match(PtxOp *o, int k) {
   PtxType t = op_type(o, 0);
   bool all = op_has(o, "all"), wide = t.bits == 64;
   if (!all) op_has(o, "any");
-  // The destructor of libcu++'s pipelines needs the lanes' order.
+  // The destructor of libcu++'s pipelines relies on an order of the lanes.
   if (ptx_through(o->b->m, o->i->loc, "/cuda/pipeline")) {
     order_lanes(o, op_operand(o, 2, DT_U32));
   }

@@ -177,8 +177,8 @@ local SIZES = {64, 128, 256, 512, 1024, 2048}
 local STATEMENTS = {300, 1000, 3000, 10000, 20000}
 
 -- Each part is a chart with series {name, child, sizes, natural, value}.
--- natural(size) is the measure of the work; without it, the child prints the
--- measure, or it is the size. value(bytes, size) is plotted; without it, seconds.
+-- natural(size) measures the work; without it, the child's number or the size.
+-- value(bytes, size) is what the chart shows, else seconds.
 local PARTS = {
   {file = "simulator", title = "The simulator: a GEMM, bf16, one thread",
    x = "multiply-adds (M N K)",

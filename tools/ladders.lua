@@ -188,7 +188,8 @@ do
   sim_table(out, "gemm_sim.tsv", "Memory requests as the @ counts them. "
     .. "`accesses` and `mma` count\ninstructions of warps. `passes` counts "
     .. "passes of shared memory, `conflicts` those beyond the minimum.\n"
-    .. "`sectors` counts sectors of global memory. `shared memory` is in bytes.",
+    .. "`sectors` counts sectors of global memory. `shared memory` is in "
+    .. "bytes.",
     {"script", "size", "accesses", "passes", "conflicts", "sectors", "mma",
      "shared memory"})
   put("gemm", out)

@@ -446,8 +446,7 @@ static void run_launch(lua_State *L, Call *c) {
   push_place(L, c);
   int n = push_args(L, c);
   lua_call(L, n + 3, 0);
-  // if the budget is exhausted, raises that error again, which the script may
-  // have caught
+  // raises the error of an exhausted budget again, in case the script caught it
   limit_spend(L, 0);
   if (!t->compile) finish(c);
 }

@@ -961,8 +961,8 @@ fault {kind = "registers",
 -- Launches, maps and values
 ---------------------------------------------------------------------------
 
--- Returns a case of a tensor map. `drained`: whether threads waited for a load
--- with a wait for groups, which does not wait for loads.
+-- Returns a case of the fault tensor-map. Field `drained` of a fault: threads
+-- waited for a load with a wait for groups, which does not wait for loads.
 local function map(how, text, cure)
   return {function(f)
     return text .. (f.drained and ", and its mbarrier was not waited for "

@@ -26,12 +26,15 @@ describe("the script for Blackwell", function()
       end
       assert.matches("sm_100a +%d+ registers, 0 bytes spilled", out)
     end)
+  end
 
+  for _, name in ipairs {"gemm_tcgen05", "gemm_clc", "gemm_2cta", "gemm_mxf8",
+                         "gemm_nvf4", "attention_sm100"} do
     it(name .. " compiles for each chip with tcgen05", function()
       local folder = support.folder()
       for _, chip in ipairs(CHIPS) do
-        local _, err, code = support.run {script, "--emit", "cubin", "--arch",
-          chip, "-o", folder .. "/k.cubin"}
+        local _, err, code = support.run {("scripts/%s.lua"):format(name),
+          "--emit", "cubin", "--arch", chip, "-o", folder .. "/k.cubin"}
         if err:find("[no-nvrtc]", 1, true) then
           pending "needs NVRTC"
           break
@@ -66,6 +69,38 @@ describe("the script for Blackwell", function()
     assert.equal(1, code)
     assert.matches("%-%-k 40: k is a multiple of 32", err)
   end)
+
+  -- {B, S, T, H, G, D} and whether it is causal
+  for nth, c in ipairs {
+    {1, 130, 150, 2, 1, 64, true}, {1, 1, 1, 1, 1, 64}, {1, 1, 65, 1, 1, 128},
+    {2, 257, 129, 2, 1, 64}, {1, 300, 64, 1, 1, 64, true},
+    {1, 511, 65, 1, 1, 128, true}, {1, 33, 300, 4, 2, 64, true},
+    {1, 33, 300, 4, 2, 128}, {1, 128, 200, 3, 1, 128, true},
+    {1, 256, 256, 1, 1, 64, true}, {1, 257, 31, 1, 1, 128},
+    {2, 5, 70, 2, 2, 128, true}, {1, 129, 127, 1, 1, 64},
+    {1, 63, 64, 2, 1, 64}, {1, 385, 192, 1, 1, 128, true},
+  } do
+    local title = table.concat(c, " ", 1, 6) .. (c[7] and ", causal" or "")
+    it("attention_sm100 is right: " .. title .. support.long(nth), function()
+      local words = {"scripts/attention_sm100.lua", "--device", "sim",
+                     "--dtype", nth % 2 == 0 and "bf16" or "f16", "--seed",
+                     ("%d"):format(nth)}
+      for i, name in ipairs {"b", "s", "t", "h", "g", "d"} do
+        words[#words + 1], words[#words + 2] = "--" .. name, ("%d"):format(c[i])
+      end
+      if c[7] then words[#words + 1] = "--causal" end
+      local out, err, code = support.run(words)
+      assert.equal("", err)
+      assert.equal(0, code)
+      assert.matches("verified .-: ok", out)
+      assert.matches("nothing to report", out)
+      if not out:find "registers" then
+        pending "needs NVRTC"
+        return
+      end
+      assert.matches("sm_100a +%d+ registers, 0 bytes spilled", out)
+    end)
+  end
 
   it("is rejected for a GPU without tensor memory", function()
     local _, err, code = support.run {"scripts/gemm_clc.lua", "--emit", "cu",

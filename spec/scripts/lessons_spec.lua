@@ -13,8 +13,9 @@ local function arch_of(spec) return spec.arch or "sm_90a" end
 
 -- The lessons: name, and further problems {size, dtype, options}. LONG: `make
 -- test` runs similar lessons, and other specs of the kernel.
-local LONG = {attention_hopper = " #long", attention_backward = " #long",
-              attention_backward_hopper = " #long", conv2d_hopper = " #long"}
+local LONG = {attention_hopper = " #long", attention_sm100 = " #long",
+              attention_backward = " #long", conv2d_hopper = " #long",
+              attention_backward_hopper = " #long"}
 local LESSONS = {
   {"layernorm", {{3, 77}, "f32"}}, {"softmax_backward", {{3, 77}, "f16"}},
   {"argmax", {{5, 33}, "f32", {smallest = true}}},
@@ -23,6 +24,7 @@ local LESSONS = {
            {{9, 2, 16, 5}, "bf16", {at = true}}},
   {"attention", {{2, 33, 40, 4, 2, 32}, "f16", {causal = true}}},
   {"attention_hopper", {{1, 70, 90, 4, 2, 64}, "f16", {causal = true}}},
+  {"attention_sm100", {{1, 40, 70, 4, 2, 128}, "f16", {causal = true}}},
   {"conv2d_hopper", {{2, 7, 6, 128, 40}, "f16", {taps = 2, stride = 2}}},
   {"attention_backward", {{2, 20, 30, 4, 2, 32}, "f16", {causal = true}},
                          {{1, 9, 7, 1, 1, 192}, "bf16"}},

@@ -386,6 +386,21 @@ describe("pairs in a cluster", function()
   end
 end)
 
+describe("make_tiled_tma_atom_A", function()
+  it("shares a tile only if its operation is a multicast", function()
+    local mma = cute.make_tiled_mma(F16("bf16", "f32", {256, 64, 16}, PAIR))
+    local tile, A = {256, 64, 32}, cute.zeros({256, 32}, cute.bf16)
+    local layout = helpers.make_smem_layout_a(mma, tile, cute.bf16, 2)
+    for multicast, ctas in pairs {[false] = 1, [true] = 4} do
+      local op = cute.utils.get_tma_atom_kind(multicast, true, true)
+      local atom = cute.nvgpu.make_tiled_tma_atom_A(op, A, layout, tile, mma,
+                                                    {2, 1, 4, 1})
+      assert.equal(ctas, atom.num_multicast)
+      assert.equal(128 * 32 * 2, atom.tx_bytes)
+    end
+  end)
+end)
+
 describe("tcgen05.cp of a pair", function()
   it("copies in both blocks from their own shared memory", function()
     local rows = cute.make_layout({{8, 16}, 4}, {{4, 32}, 1})

@@ -78,7 +78,7 @@ end
 local function atom_of(letter, i, j, shared)
   return function(op, gmem_tensor, smem_layout, mma_tiler_mnk, tiled_mma,
                   cluster_shape_vmnk)
-    local ctas = shared and cluster_shape_vmnk
+    local ctas = shared and op.multicast and cluster_shape_vmnk
       and core.size(cluster_shape_vmnk[shared]) or 1
     local tile, rank = {mma_tiler_mnk[i], mma_tiler_mnk[j]},
       core.rank(smem_layout)

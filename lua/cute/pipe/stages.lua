@@ -405,7 +405,7 @@ end
 -- Returns the mask of the blocks of this block's pair, or nil without pairs.
 local function pair_mask(p)
   if not of_pairs(p) then return nil end
-  return core.cvt(3, core.i32) << leader()
+  return 3 << leader()
 end
 
 -- Returns the mask of the blocks whose copies reach this block's stages: those

@@ -9,6 +9,7 @@
 #include "bind/tma.h"
 #include "bind/trace.h"
 #include "ir/target.h"
+#include "layout/notation.h"
 #include "tensor/preflight.h"
 
 // ---- userdata ----
@@ -582,21 +583,81 @@ static bool accumulates_by(const AtomMma *r) {
   return r->kind == MK_WGMMA || r->kind == MK_TCGEN05;
 }
 
-static void check_field(Ctx *cx, lua_State *L) {
+// Reports whether scale factors of the MMA are in tensor memory.
+static bool has_scales(const AtomMma *r) {
+  return r->kind == MK_TCGEN05 && r->flags & AMF_SCALE;
+}
+
+// Checks the name of a field. Returns 'A' or 'B' for SFA or SFB, 0 for
+// ACCUMULATE.
+static char check_field(Ctx *cx, lua_State *L) {
   Dim thr;
   const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
+  const AtomMma *r = b->mma.atom.row;
   const char *k = face_checkstr(L, 2);
-  if (!accumulates_by(b->mma.atom.row) || strcmp(k, "ACCUMULATE") != 0)
+  char which = strcmp(k, "SFA") == 0 ? 'A' : strcmp(k, "SFB") == 0 ? 'B' : 0;
+  bool there = which ? has_scales(r)
+                     : accumulates_by(r) && strcmp(k, "ACCUMULATE") == 0;
+  if (!there)
     face_error(L, ERR_NAME, "%s has no field '%s'\n  MMAs of "
-               "cute.nvgpu.warpgroup and cute.nvgpu.tcgen05 have ACCUMULATE",
-               b->mma.atom.row->name, k);
+               "cute.nvgpu.warpgroup and cute.nvgpu.tcgen05 have ACCUMULATE, "
+               "those with scale factors also SFA and SFB", r->name, k);
   face_tracing(cx, L, "a field of a tiled MMA");
+  return which;
+}
+
+// Pushes TRACE_STATE.scales[tiled MMA at idx]: the first scale factors of A and
+// of B, in the fields A and B. idx may be a slice of the tiled MMA.
+static void push_scales(lua_State *L, int idx) {
+  idx = lua_absindex(L, idx);
+  lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
+  lua_getfield(L, -1, "scales");
+  lua_remove(L, -2);
+  if (luaL_testudata(L, idx, MT_SLICE)) lua_getiuservalue(L, idx, 1);
+  else lua_pushvalue(L, idx);
+  lua_pushvalue(L, -1);
+  if (lua_rawget(L, -3) == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, -5);
+  }
+  lua_replace(L, -3);
+  lua_pop(L, 1);
+}
+
+// Returns the scale factors (V,1,1) of one instruction that the field SFA or
+// SFB of the tiled MMA at idx gives.
+static Tensor scales_of(Ctx *cx, lua_State *L, int idx, const AtomMma *r,
+                        char which) {
+  const char field[2] = {which, 0};
+  push_scales(L, idx);
+  lua_getfield(L, -1, field);
+  if (lua_isnil(L, -1))
+    face_error(L, ERR_ARG, "gemm: %s takes {A, scales} and {B, scales}, or "
+               "the fields SFA and SFB", r->name);
+  Tensor t = face_check_tensor(L, -1);
+  lua_pop(L, 2);
+  int rows = which == 'A' ? r->m / (r->thr[0] - '0') : r->n;
+  const char *l = arena_printf(cx, &cx->scratch, "((((32,%d),4),(%d,%d)),1,1):"
+                               "((((262144,4),8388608),(0,1)),0,0)",
+                               (rows + 31) / 32, r->vs, r->k / r->vs);
+  t.l = layout_parse(cx, l, strlen(l));
+  return t;
 }
 
 static int mma_set(lua_State *L) {
   Ctx *cx = face_enter(L);
-  check_field(cx, L);
+  const char which[2] = {check_field(cx, L), 0};
   lua_settop(L, 3);
+  if (*which) {
+    face_check_tensor(L, 3);
+    push_scales(L, 1);
+    lua_pushvalue(L, 3);
+    lua_setfield(L, -2, which);
+    return 0;
+  }
   face_check_value(cx, L, 3, DT_BOOL);
   lua_Integer n = push_accumulate(L, 1);
   hooklib_wrote(L, -1);
@@ -607,7 +668,12 @@ static int mma_set(lua_State *L) {
 
 static int mma_get(lua_State *L) {
   Ctx *cx = face_enter(L);
-  check_field(cx, L);
+  const char which[2] = {check_field(cx, L), 0};
+  if (*which) {
+    push_scales(L, 1);
+    lua_getfield(L, -1, which);
+    return 1;
+  }
   lua_rawgeti(L, -1, push_accumulate(L, 1));
   return 1;
 }
@@ -751,6 +817,10 @@ static int l_gemm(lua_State *L) {
   if (na > 0) more[n++] = ma[0];
   if (nb > 0) more[n++] = mb[0];
   if (na > 1) more[n++] = ma[1];
+  bool set = luaL_testudata(L, 1, MT_TILED) || luaL_testudata(L, 1, MT_SLICE);
+  set = set && !na && !nb && has_scales(a.row);
+  for (; set && n < 2; n++)
+    more[n] = scales_of(cx, L, 1, a.row, n ? 'B' : 'A');
   Ref add = accumulates_by(a.row) ? accumulates(cx, L, 1) : 0;
   tiled_gemm(cx, &a, d, ta, tb, tc, more, n, add);
   return 0;

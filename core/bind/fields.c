@@ -49,6 +49,7 @@ typedef struct Field {
   "tile_size_mnk permutation_mnk"
 #define COPY_FIELDS \
   "name ptx thr_id layout_src_tv layout_dst_tv layout_ref_tv value_type " \
+  "layout_tmem " \
   "layout_tv_tiled layout_src_tv_tiled layout_dst_tv_tiled tiler_mn"
 
 static const Field mma_layouts[] = {
@@ -128,7 +129,9 @@ static bool copy_field(Ctx *cx, lua_State *L, const AtomBox *b,
   if (push_stored(L, b, copy_layouts, k)) return true;
   if (strcmp(k, "value_type") == 0)
     face_push_dtype(L, c->atom.type);
-  else if (strcmp(k, "layout_tmem") == 0 && c->atom.row->tmem)
+  else if (strcmp(k, "layout_tmem") == 0 && !c->atom.row->tmem)
+    lua_pushnil(L);
+  else if (strcmp(k, "layout_tmem") == 0)
     face_push_layout(L, layout_parse(cx, c->atom.row->tmem,
                                      strlen(c->atom.row->tmem)));
   else if (b->tiled && strcmp(k, "layout_src_tv_tiled") == 0)

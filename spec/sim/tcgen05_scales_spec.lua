@@ -35,8 +35,8 @@ local function copy_in(s, t)
   for first = 0, cute.size(t) - 1, 128 do to[first + tid] = t[first + tid] end
 end
 
--- Returns a kernel of one tile (128,n) with K = k. o.wrong(name, value) may
--- replace a value, for faults.
+-- Returns a kernel of one tile (128,n) with K = k. fields: whether fields of
+-- the MMA give the scale factors.
 local function product(o)
   local mma = cute.make_tiled_mma(o.op)
   local n, k, sf = o.n, o.k, cute[o.sf]
@@ -90,7 +90,16 @@ local function product(o)
       copy_a()
       copy_b()
       mma:set(tcgen05.Field.ACCUMULATE, false)
-      cute.gemm(mma, acc, {tCrA, tFA}, {tCrB, tFB}, acc)
+      if o.fields then  -- one instruction at a time
+        for block = 0, k // mma.shape_mnk[3] - 1 do
+          mma:set(tcgen05.Field.SFA, tFA(_, _, block).iterator)
+          mma:set(tcgen05.Field.SFB, tFB(_, _, block).iterator)
+          cute.gemm(mma, acc, tCrA(_, _, block), tCrB(_, _, block), acc)
+          mma:set(tcgen05.Field.ACCUMULATE, true)
+        end
+      else
+        cute.gemm(mma, acc, {tCrA, tFA}, {tCrB, tFB}, acc)
+      end
       tcgen05.commit(bar)
     end)
     arch.mbarrier_wait(bar, 0)
@@ -116,6 +125,8 @@ local CASES = {
    op = tcgen05.MmaMXF4Op {128, 64, 64}},
   {"mxf4nvf4 of e4m3", type = "e2m1", sf = "e4m3", n = 64, k = 256,
    op = tcgen05.MmaMXF4NVF4Op("e4m3", {128, 64, 64})},
+  {"mxf4, whose fields are scale factors", type = "e2m1", sf = "ue8m0",
+   n = 64, k = 256, fields = true, op = tcgen05.MmaMXF4Op {128, 64, 64}},
   {"mxf4nvf4 of ue8m0", type = "e2m1", sf = "ue8m0", n = 32, k = 128,
    swizzle = "K_SW64", op = tcgen05.MmaMXF4NVF4Op("ue8m0", {128, 32, 64})},
 }
@@ -180,6 +191,29 @@ describe("tcgen05.mma with scale factors", function()
       end
     end)
   end
+
+  it("rejects shapes, types and operands that no instruction has", function()
+    local raises = support.raises
+    raises("M must be 128, N a multiple of 8 up to 256, K 64",
+           tcgen05.MmaMXF4Op, {64, 64, 64})
+    raises("N a multiple of 8", tcgen05.MmaMXF8Op, "e4m3", {128, 12, 32})
+    raises("K 32", tcgen05.MmaMXF8Op, "e4m3", {128, 64, 64})
+    raises("M must be 128 or 256, N a multiple of 16", tcgen05.MmaMXF4Op,
+           {256, 24, 64}, 2)
+    raises("the operands' type is bf16; it may be e4m3, e5m2",
+           tcgen05.MmaMXF8Op, "bf16", {128, 64, 32})
+    raises("the scale factors' type is f32; it may be e4m3, ue8m0",
+           tcgen05.MmaMXF4NVF4Op, "f32", {128, 64, 64})
+    raises("A must come from SMEM", tcgen05.MmaMXF4Op, {128, 64, 64}, 1, "TMEM")
+    raises("has a scale factor of e4m3 for 32 elements",
+           utils.make_blockscaled_trivial_tiled_mma, "e4m3", "e4m3", "K", "K",
+           "e4m3", 32, 1, {128, 64})
+    raises("has no field 'SFA'", function()
+      cute.kernel("k", function()
+        cute.make_tiled_mma(tcgen05.MmaTF32Op {128, 64, 8}):set("SFA", 1)
+      end)():trace {block = 128}
+    end)
+  end)
 
   -- Returns n random codes of a type, NaNs and infinities included.
   local function codes(n, dtype)

@@ -499,7 +499,7 @@ end
 function trace.run(name, func, opts, ...)
   local ran, elements = {}, {n = 0}
   opts.state = {watched = {}, lines = {}, memo = {}, ran = ran,
-                accumulate = {}, tiled = {}, left = {},
+                accumulate = {}, tiled = {}, scales = {}, left = {},
                 undefined = {holders = setmetatable({}, {__mode = "k"}),
                              tested = regions.tested, read = undefined.read},
                 elements = elements, lex = assigned_in, known = is_known(),

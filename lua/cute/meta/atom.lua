@@ -37,6 +37,8 @@ local Atom = {}
 ---@field layout_dst_tv cute.Layout (thread,value) -> offset in the destination
 ---@field layout_ref_tv cute.Layout source or destination layout: the one by
 ---which copies are tiled
+---@field layout_tmem? cute.Layout tcgen05.cp: from the copied bits to bits of
+---tensor memory, whose lanes are 2^21 bits apart; nil for other copies
 
 ---Makes registers for a thread's part of A, for use by mma_atom_call.
 ---@param part cute.Tensor|cute.Layout from partition_A: (V,M,K)

@@ -134,6 +134,9 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 ---The fields that a tiled MMA can set: `tiled_mma:set(field, value)`.
 ---@class cute.nvgpu.tcgen05.Field
 ---@field ACCUMULATE string whether products add to their accumulators
+---@field SFA string the scale factors of A for one instruction: a pointer to
+---the first, in tensor memory
+---@field SFB string those of B
 
 ---Whether a load packs two 16-bit values into a register.
 ---@class cute.nvgpu.tcgen05.Pack

@@ -26,7 +26,7 @@ complete.FIELDS = {
   graph = "nodes device",
   atom = "name ptx thr_id tv_layout_A tv_layout_B tv_layout_C shape_mnk "
     .. "value_bits sf_vec_size instr_desc layout_src_tv layout_dst_tv "
-    .. "layout_ref_tv value_type",
+    .. "layout_ref_tv value_type layout_tmem",
   tma = "tx_bytes values stores num_multicast swizzle box value_type",
   program = "source ir warnings resources",
 }

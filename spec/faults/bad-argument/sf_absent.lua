@@ -1,7 +1,7 @@
 -- The MMA gets no scale factors.
 -- expect: cutelua: cute.gemm:
 --   SM100_MMA_MXF4_SS<…float_ue4m3_t,128,64,16,K,K> takes {A, scales}
---   and {B, scales} [bad-argument]
+--   and {B, scales}, or the fields SFA and SFB [bad-argument]
 -- expect: spec/faults/bad-argument/sf_absent.lua:78 in f
 local cute = require "cute"
 local arch, tcgen05, utils, _ = cute.arch, cute.nvgpu.tcgen05, cute.utils,

@@ -44,7 +44,7 @@ tcgen05.OperandMajorMode = enum "MN K"
 tcgen05.OperandSource = enum "TMEM SMEM"
 --- How many blocks an MMA belongs to: one, or a pair of a cluster.
 tcgen05.CtaGroup = {ONE = 1, TWO = 2}
-tcgen05.Field = enum "ACCUMULATE"
+tcgen05.Field = enum "ACCUMULATE SFA SFB"
 tcgen05.Pack = enum "NONE PACK_16b_IN_32b"
 tcgen05.Unpack = enum "NONE UNPACK_32b_IN_16b"
 --- How often a copy repeats its shape.

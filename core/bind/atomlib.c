@@ -889,7 +889,6 @@ static const FnRow rows[] = {
   {"make_tiled_copy_tv(atom, thr_layout, val_layout)", "",
    FN(l_make_tiled_copy_tv)},
   {"make_cotiled_copy(atom, tv, data)", "", FN(l_make_cotiled_copy)},
-  {"s2t_descriptors(name, atom, tensor)", "", FN(l_s2t_descriptors)},
   {"make_tiled_copy_A(atom, mma)", "", NUMBERED(copy_of_mma, 'A')},
   {"make_tiled_copy_B(atom, mma)", "", NUMBERED(copy_of_mma, 'B')},
   {"make_tiled_copy_C(atom, mma)", "", NUMBERED(copy_of_mma, 'C')},
@@ -957,8 +956,11 @@ void atomlib_open(lua_State *L) {
   static const luaL_Reg fn_meta[] = {{"check_arch", fn_check_arch},
                                      {"warnings", fn_warnings},
                                      {NULL, NULL}};
+  static const luaL_Reg funcs[] = {{"s2t_descriptors", l_s2t_descriptors},
+                                   {NULL, NULL}};
   static const char *const types[] = {MT_ATOM, MT_TILED, MT_SLICE};
   face_setrows(L, rows);
+  face_setfuncs(L, funcs);
   luaL_newmetatable(L, MT_FN);  // pushes the metatable that tracelib.c created
   face_setfuncs(L, fn_meta);
   lua_pop(L, 1);

@@ -55,6 +55,9 @@ local function check(o)
   rules.need(tma_rules.multiplied(o) ~= "bytes" or a == b, what,
     "A has type %s, B %s; tcgen05.mma needs the same type of integers",
     tostring(a), tostring(b))
+  rules.need(a.bits < 32 or o.a_major == "k" and o.b_major == "k", what,
+    "a_major = %s, b_major = %s of f32; tf32 with contiguous M or N needs a "
+    .. "swizzle that TMA lacks", core.show(o.a_major), core.show(o.b_major))
   if o.groups ~= nil then
     tma_rules.groups(o)
     rules.need(o.groups ~= "list" and not o.batches and o.persistent, what,

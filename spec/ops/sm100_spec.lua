@@ -165,6 +165,8 @@ describe("the kernel gemm_sm100", function()
       .. "columns", gemm_sm100, {tile = {64, 64, 64}})
     support.raises("A has type i8, B u8; tcgen05.mma needs the same type",
       gemm_sm100, {a_dtype = cute.i8, b_dtype = cute.u8, tile = {128, 64, 64}})
+    support.raises('a_major = "m", b_major = "k" of f32; tf32', gemm_sm100,
+      {dtype = cute.f32, tile = {128, 64, 32}, a_major = "m"})
     local A, B = matrix({64, 64}, "i8", 1), matrix({64, 64}, "i8", 2)
     for chip, why in pairs {
       sm_103a = "tcgen05%.mma of sm_103a does not multiply i8 by i8",

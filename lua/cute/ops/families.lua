@@ -6,7 +6,8 @@
 -- takes(p): nil if the family accepts a problem (cute.ops.choose). Otherwise a
 --   sentence with the reason, or false where no user would expect the family to
 --   accept the problem.
--- list(p): the candidates, with the model's time in nanoseconds on an H200.
+-- list(p): the candidates, with the model's time in nanoseconds on an H200
+--   (gemm_sm100: with the tensor cores of a B200).
 -- order(p, o): the order in which the kernel adds products, in words
 --   (cute.ops.sum_order), and whether the words include the parts of K.
 -- columns(o): how many columns of a row an epilogue adds in one order. Without

@@ -37,7 +37,7 @@ typedef struct Order {
   HbWarp *warp;            // for each warp of the cluster
   uint32_t *clocks;        // the vector clocks of the warps
   uint32_t *row;           // see row()
-  // location records of granules that strong writes released, two rows each
+  // records of locations that strong writes released: two rows each
   uint32_t *location, nplace, maxplace;
 } Order;
 

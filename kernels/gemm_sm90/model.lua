@@ -49,7 +49,7 @@ local function class_of(n)
   return 256
 end
 
---- Returns the key in C.good of the options' tile and kind.
+--- Returns the key of table C.good (constants.lua) for the tile and kind of o.
 ---@param o table complete options
 ---@return string
 function model.kind(o)

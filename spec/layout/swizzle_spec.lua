@@ -86,7 +86,7 @@ describe("a composed layout", function()
     assert.is_false(atom:equals(cute.get_nonswizzle_portion(flat)))
   end)
 
-  -- Every slice of many layouts, at every position, against full indexing.
+  -- Compares every slice of many layouts with full indexing.
   it("has slices that equal full indexing", function()
     local r, decayed, kept = oracle.random(11), 0, 0
     for _ = 1, 600 do

@@ -11,7 +11,7 @@ local function within(got, number)
   return math.abs(got - number.v) <= number.e
 end
 
--- Calls f, whose numbers have bounds of f32.
+-- Calls f and returns its result, computed with the error bounds of f32.
 local function inputs(f) return bounded.with("f32", nil, f) end
 
 describe("bounds of f32", function()

@@ -60,6 +60,7 @@ void tmalib_open(lua_State *L);
 void requestlib_open(lua_State *L);
 void ptxlib_open(lua_State *L);
 void editlib_open(lua_State *L);
+void lintlib_open(lua_State *L);
 void simlib_open(lua_State *L);
 void debuglib_open(lua_State *L);
 void generic_open(lua_State *L);

@@ -53,6 +53,7 @@ int luaopen_cute_core(lua_State *L) {
   requestlib_open(L);
   ptxlib_open(L);
   editlib_open(L);
+  lintlib_open(L);
   simlib_open(L);
   debuglib_open(L);
   generic_open(L);

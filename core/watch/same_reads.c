@@ -10,7 +10,7 @@
 //
 // The loads of a cluster, as a sum of hashes, which does not depend on their
 // order.
-#include "ir/block_sums.h"
+#include "lint/block_sums.h"
 #include "sim/areas.h"
 #include "sim/cluster.h"
 #include "watch/own.h"

@@ -80,17 +80,17 @@ simreport.at = at
 ---@param program table
 function simreport.find_losses(program)
   if program.lanes then return end
-  program.unread = core.sim_unread(program.fn)
-  program.parts = core.sim_unread_parts(program.fn)
-  program.results = core.sim_unread_results(program.fn)
-  program.starts = core.sim_zero_starts(program.fn)
-  program.overlaps = core.sim_overlapping_steps(program.fn)
-  program.blocks = core.sim_block_steps(program.fn)
-  program.lost = core.sim_lost_sums(program.fn)
-  program.iterations = core.sim_lost_iterations(program.fn)
-  program.loads = core.sim_unused_loads(program.fn)
-  program.lanes = core.sim_lost_lanes(program.fn)
-  program.repeated = core.sim_repeated_sums(program.fn)
+  program.unread = core.lint_unread(program.fn)
+  program.parts = core.lint_unread_parts(program.fn)
+  program.results = core.lint_unread_results(program.fn)
+  program.starts = core.lint_zero_starts(program.fn)
+  program.overlaps = core.lint_overlapping_steps(program.fn)
+  program.blocks = core.lint_block_steps(program.fn)
+  program.lost = core.lint_lost_sums(program.fn)
+  program.iterations = core.lint_lost_iterations(program.fn)
+  program.loads = core.lint_unused_loads(program.fn)
+  program.lanes = core.lint_lost_lanes(program.fn)
+  program.repeated = core.lint_repeated_sums(program.fn)
 end
 
 -- Reports whether a run has notes.

@@ -33,7 +33,7 @@ local last = setmetatable({}, {__mode = "k"})
 ---@param values table[] the arguments, as core.sim_run gets them
 ---@return function?
 function relaunched.relaunched(program, values)
-  program.added = program.added or core.sim_added(program.fn)
+  program.added = program.added or core.lint_added(program.fn)
   if not program.added[1] then return end
   local out = {}
   for _, n in ipairs(program.added) do out[n] = true end

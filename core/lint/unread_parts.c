@@ -3,7 +3,7 @@
 // another fragment replaces in the MMA. A fragment here is an array of
 // registers that an MMA reads, or that was made for operand A or B. All
 // accesses must have constant offsets.
-#include "ir/unread_parts.h"
+#include "lint/unread_parts.h"
 
 #include "ir/operands.h"
 

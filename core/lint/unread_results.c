@@ -7,7 +7,7 @@
 // effect of its own, whose result nothing needs, needs no operands either, so
 // an accumulator is not needed because MMAs add to it. The pass is repeated
 // until the registers at the beginning of each loop stay the same.
-#include "ir/unread_results.h"
+#include "lint/unread_results.h"
 
 #include <string.h>
 

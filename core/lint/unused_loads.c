@@ -3,7 +3,7 @@
 // `sum = sum + x[i]`. Skips lines without any used load, because their values
 // may be meant for a later version. The addresses of the loads must differ by
 // constants, as in an unrolled loop.
-#include "ir/unused_loads.h"
+#include "lint/unused_loads.h"
 
 #include "ir/operands.h"
 #include "ir/rows.h"

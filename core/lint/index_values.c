@@ -1,12 +1,12 @@
 // Computes addresses and conditions in all threads of a block, in a given block
 // and iteration of a loop, to compare the elements that two iterations or
 // blocks access.
-#include "ir/index_values.h"
+#include "lint/index_values.h"
 
 #include <string.h>
 
 #include "ir/eval.h"
-#include "ir/thread_value.h"
+#include "lint/thread_value.h"
 
 IndexValues index_values_at(Ctx *cx, const Fn *fn, int budget) {
   IndexValues v = {.cx = cx, .fn = fn, .n = ir_threads(fn), .budget = budget};

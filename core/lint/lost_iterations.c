@@ -7,7 +7,7 @@
 // a variable, a register or a shared tensor that it writes only later, or under
 // a condition that differs between iterations. Effects are stores to addresses
 // that differ between iterations, atomics, text, and operations on mbarriers.
-#include "ir/lost_iterations.h"
+#include "lint/lost_iterations.h"
 
 #include "ir/operands.h"
 #include "ir/rows.h"

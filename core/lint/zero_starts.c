@@ -7,7 +7,7 @@
 //
 // A maximum that includes a register filled with an infinity is pointless if
 // nothing else sets the register: the loop lacks the store of the new maximum.
-#include "ir/zero_starts.h"
+#include "lint/zero_starts.h"
 
 #include <math.h>
 

@@ -5,15 +5,15 @@
 // Tiles of a convolution overlap, too, but other operands of that loop do not,
 // or each thread has a sum of its own. All elements that the loop loads
 // must overlap, by half or more: tiles with a halo overlap by less.
-#include "ir/overlapping_steps.h"
+#include "lint/overlapping_steps.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/index_values.h"
+#include "lint/index_values.h"
 #include "ir/intrin.h"
 #include "ir/operands.h"
-#include "ir/repeated_sums.h"
+#include "lint/repeated_sums.h"
 #include "ir/rows.h"
 
 enum { NEAR = 24, BUDGET = 1 << 18, LOADS = 256, DEPTH = 64,

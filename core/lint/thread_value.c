@@ -1,6 +1,6 @@
 // Evaluates values that depend only on constants and on the thread's index:
 // conditions that select threads, and offsets of elements.
-#include "ir/thread_value.h"
+#include "lint/thread_value.h"
 
 #include "ir/eval.h"
 

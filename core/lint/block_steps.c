@@ -7,9 +7,9 @@
 // store to global memory, or its results must reach elements that all blocks
 // share. Results that each block stores to its own elements count if the loop
 // begins at the index of the thread in the grid.
-#include "ir/block_steps.h"
+#include "lint/block_steps.h"
 
-#include "ir/index_values.h"
+#include "lint/index_values.h"
 #include "ir/operands.h"
 #include "ir/rows.h"
 

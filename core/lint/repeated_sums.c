@@ -9,7 +9,7 @@
 // and so do values that depend on it. Loads at the same address of memory that
 // the kernel does not write give the same value, and so do loads of shared
 // memory by the threads of a block.
-#include "ir/repeated_sums.h"
+#include "lint/repeated_sums.h"
 
 #include "ir/intrin.h"
 #include "ir/operands.h"

@@ -11,11 +11,11 @@
 // 16 needs lane 16 of its operand. The pass evaluates conditions that depend
 // only on the thread's index. It takes a bounds check as both true and false,
 // and omits effects under all other conditions.
-#include "ir/lost_lanes.h"
+#include "lint/lost_lanes.h"
 
 #include "ir/intrin.h"
 #include "ir/operands.h"
-#include "ir/thread_value.h"
+#include "lint/thread_value.h"
 
 enum { DEPTH = 64, WARP = 32, NEAR = 12 };
 static const uint32_t ALL = 0xffffffff;

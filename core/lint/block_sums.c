@@ -6,7 +6,7 @@
 // A loaded value counts as data, even if its address depends on the block. A
 // branch whose condition depends on the block is ignored if it loads: the
 // loaded elements then depend on whether it was taken.
-#include "ir/block_sums.h"
+#include "lint/block_sums.h"
 
 #include "ir/intrin.h"
 #include "ir/operands.h"

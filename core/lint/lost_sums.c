@@ -5,10 +5,10 @@
 // depend on the loop's counter: `k:gt(1)` is false twice. A loop also loses the
 // sums of its earlier iterations if each iteration begins by resetting the
 // accumulators of an MMA, or a variable, and only adds to them afterwards.
-#include "ir/lost_sums.h"
+#include "lint/lost_sums.h"
 
 #include "ir/operands.h"
-#include "ir/thread_value.h"
+#include "lint/thread_value.h"
 
 #include <string.h>
 

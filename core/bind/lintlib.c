@@ -1,0 +1,362 @@
+// Lua bindings of the searches for likely mistakes in a traced function
+// (core/lint). Each lint_... returns a list of findings.
+#include "bind/face.h"
+
+#include "ir/intrin.h"
+#include "ir/operands.h"
+#include "lint/block_steps.h"
+#include "lint/block_sums.h"
+#include "lint/lost_iterations.h"
+#include "lint/lost_lanes.h"
+#include "lint/lost_sums.h"
+#include "lint/overlapping_steps.h"
+#include "lint/repeated_sums.h"
+#include "lint/unread_parts.h"
+#include "lint/unread_results.h"
+#include "lint/unused_loads.h"
+#include "lint/zero_starts.h"
+
+// ---- shared memory that is never read ----
+
+enum { FILLED = 1, USED = 2 };
+
+// Marks in how[] (by index in Fn.mem) which shared objects an instruction fills
+// or uses otherwise. Returns the index of the object that it fills, or -1.
+static int64_t note_shared(const Fn *fn, const Ins *i, uint8_t *how) {
+  int64_t filled = -1;
+  Operand o;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+    if (!o.ref || !ir_is_mem(fn, o.ref)) continue;
+    if (ir_memof(fn, o.ref)->space != SP_SMEM) continue;
+    bool fills = o.kind == OPERAND_MEM && o.written && !o.read && !o.barrier;
+    int64_t at = ir_get(fn, o.ref)->imm;
+    how[at] |= fills ? FILLED : USED;
+    if (fills) filled = at;
+  }
+  return filled;
+}
+
+// Reports whether MMAs read shared memory through descriptors that the kernel
+// itself computes, as PTX does. These may point to any object.
+static bool has_computed_descriptors(const Fn *fn) {
+  bool reads = false;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    if (ir_get(fn, r)->op == OP_DESC) return false;
+    reads |= ir_get(fn, r)->op == OP_WGMMA;
+  }
+  return reads;
+}
+
+// lint_unread(fn) -> {{name =, file =, line =}, ...}: shared tensors that the
+// kernel fills and never reads, with the first line that fills each.
+static int l_lint_unread(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Fn *fn = face_check_fn(L, 1);
+  lua_createtable(L, 0, 0);
+  if (has_computed_descriptors(fn)) return 1;
+  uint8_t *how = arena_zero(cx, &cx->scratch, fn->mem.n + 1);
+  for (Ref r = 1; r < fn->ins.n; r++) note_shared(fn, ir_get(fn, r), how);
+  uint8_t *again = arena_zero(cx, &cx->scratch, fn->mem.n + 1);
+  lua_Integer n = 0;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    int64_t at = note_shared(fn, i, again);
+    if (at < 0 || how[at] != FILLED || !i->src) continue;
+    how[at] = 0;  // reported
+    lua_createtable(L, 0, 3);
+    face_set_str(L, "name", ir_str(fn, fn->mem.p[at].name));
+    face_set_place(L, fn, "file", "line", i->src);
+    lua_rawseti(L, -2, ++n);
+  }
+  return 1;
+}
+
+// lint_lost_sums(fn) -> {{file =, line =, reset =}, ...}: lines that overwrite
+// sums that nothing reads; reset: whether a loop resets the sum
+static int l_lint_lost_sums(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Fn *fn = face_check_fn(L, 1);
+  lua_createtable(L, 0, 0);
+  lua_Integer n = 0;
+  uint32_t last = 0;
+  for (Ref r = 0; (r = lost_sums(cx, fn, r)) != 0;) {
+    uint32_t src = ir_get(fn, r)->src;
+    if (!src || src == last) continue;
+    last = src;
+    lua_createtable(L, 0, 3);
+    face_set_place(L, fn, "file", "line", src);
+    face_set_bool(L, "reset",
+                  op_class((Op)ir_get(fn, r)->op) != CLASS_MMA);
+    lua_rawseti(L, -2, ++n);
+  }
+  return 1;
+}
+
+// lint_lost_iterations(fn) -> {{file =, line =}, ...}: lines of loops that
+// overwrite what the preceding iteration computed from its loads
+static int l_lint_lost_iterations(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const Fn *fn = face_check_fn(L, 1);
+  lua_createtable(L, 0, 0);
+  lua_Integer n = 0;
+  for (Ref r = 0; (r = lost_iterations(cx, fn, r)) != 0;) {
+    lua_createtable(L, 0, 2);
+    face_set_place(L, fn, "file", "line", ir_get(fn, r)->src);
+    lua_rawseti(L, -2, ++n);
+  }
+  return 1;
+}
+
+// A list of findings in a function.
+typedef struct FoundList {
+  lua_State *L;
+  const Fn *fn;
+  lua_Integer n;
+} FoundList;
+
+// Pushes an empty list of findings in the function at index 1.
+static FoundList new_list(lua_State *L) {
+  FoundList list = {.L = L, .fn = face_check_fn(L, 1)};
+  lua_createtable(L, 0, 0);
+  return list;
+}
+
+static void add_number(void *ud, int32_t arg) {
+  FoundList *list = ud;
+  lua_pushinteger(list->L, arg + 1);
+  lua_rawseti(list->L, -2, ++list->n);
+}
+
+// lint_added(fn) -> {number, ...}: the arguments to which atomics add what the
+// kernel loads
+static int l_lint_added(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  block_sums_added(cx, list.fn, add_number, &list);
+  return 1;
+}
+
+static void add_part(void *ud, const UnreadPart *u) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  const Fn *fn = list->fn;
+  uint32_t src = ir_get(fn, u->at)->src;
+  if (!src) return;
+  lua_createtable(L, 0, 7);
+  face_set_place(L, fn, "file", "line", src);
+  face_set_str(L, "name", ir_str(fn, u->mem->name));
+  face_set_str(L, "layout", ir_str(fn, u->mem->layout));
+  face_set_int(L, "count", u->mem->count);
+  face_set_int(L, "n", u->n);
+  face_set_int(L, "first", u->first);
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// lint_unread_parts(fn) -> {{name =, layout =, count =, n =, first =, file =,
+// line =}, ...}: fragments of which the kernel loads n elements that it never
+// reads
+static int l_lint_unread_parts(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  unread_parts(cx, list.fn, add_part, &list);
+  return 1;
+}
+
+static void add_loads(void *ud, const UnusedLoads *u) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  const Fn *fn = list->fn;
+  const Ins *i = ir_get(fn, u->at);
+  if (!i->src) return;
+  lua_createtable(L, 0, 5);
+  face_set_place(L, fn, "file", "line", i->src);
+  face_set_str(L, "name", ir_str(fn, ir_memof(fn, i->a[0])->name));
+  face_set_int(L, "n", u->n);
+  face_set_int(L, "count", u->count);
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// lint_unused_loads(fn) -> {{name =, n =, count =, file =, line =}, ...}: lines
+// that load `count` elements, of which nothing uses n
+static int l_lint_unused_loads(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  unused_loads(cx, list.fn, add_loads, &list);
+  return 1;
+}
+
+static void add_lanes(void *ud, const LostLanes *l) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  const Fn *fn = list->fn;
+  uint32_t src = ir_get(fn, l->at)->src;
+  int64_t d = 0;
+  if (!src) return;
+  lua_createtable(L, 0, 6);
+  face_set_place(L, fn, "file", "line", src);
+  face_set_bool(L, "twice", l->twice);
+  face_set_int(L, "lanes", l->lanes);
+  face_set_bool(L, "scan", l->scan);
+  face_set_bool(L, "warps", l->warps);
+  if (l->gap) face_set_int(L, "gap", l->gap);
+  const Ins *i = ir_get(fn, l->shuffle);
+  if (l->shuffle) {
+    face_set_str(L, "op", intrin_row(intrin_id(i->imm))->name);
+    if (ir_const(fn, i->a[1], &d)) face_set_int(L, "distance", d);
+  }
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// lint_lost_lanes(fn) -> {{file =, line =, twice =, lanes =, scan =, warps =,
+// gap =, op =, distance =}, ...}: sums of a warp that lack lanes, or count
+// lanes twice. `warps` says whether `lanes` are warps of a block. op is absent
+// if no shuffle combines the sums of the lanes.
+static int l_lint_lost_lanes(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  lost_lanes(cx, list.fn, add_lanes, &list);
+  return 1;
+}
+
+static void add_repeated(void *ud, const RepeatedSum *s) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  const Fn *fn = list->fn;
+  const Ins *i = ir_get(fn, s->at);
+  if (!i->src) return;
+  lua_createtable(L, 0, 6);
+  face_set_place(L, fn, "file", "line", i->src);
+  face_set_str(L, "op", op_name((Op)i->op));
+  face_set_int(L, "lanes", s->same & SAME_LANES);
+  face_set_bool(L, "warps", s->same & SAME_WARPS);
+  face_set_bool(L, "blocks", s->same & SAME_BLOCKS);
+  face_set_bool(L, "apart", s->apart);
+  if (s->mem) face_set_str(L, "name", ir_str(fn, s->mem->name));
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// lint_repeated_sums(fn) -> {{file =, line =, op =, lanes =, warps =, blocks =,
+// apart =, name =}, ...}: additions and stores of the same sum by several
+// lanes, warps or blocks; lanes: mask of the bits of the index in which such
+// lanes differ; apart: they store values of their own to the same element;
+// name: the shared tensor whose equal elements are added
+static int l_lint_repeated_sums(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  repeated_sums(cx, list.fn, add_repeated, &list);
+  return 1;
+}
+
+static void add_result(void *ud, const UnreadResult *u) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  lua_createtable(L, 0, 5);
+  face_set_place(L, list->fn, "file", "line", ir_get(list->fn, u->at)->src);
+  face_set_str(L, "name", ir_str(list->fn, u->mem->name));
+  face_set_bool(L, "load", u->load);
+  face_set_bool(L, "some", u->some);
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// lint_unread_results(fn) -> {{name =, file =, line =, load =, some =}, ...}:
+// lines whose results in registers nothing reads: sums of an MMA, though
+// `some` earlier ones are read; or, if `load` is true, elements that are
+// loaded and overwritten
+static int l_lint_unread_results(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  unread_results(cx, list.fn, add_result, &list);
+  return 1;
+}
+
+static void add_start(void *ud, const ZeroStart *z) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  uint32_t src = ir_get(list->fn, z->at)->src;
+  if (!src) return;
+  lua_createtable(L, 0, 4);
+  face_set_place(L, list->fn, "file", "line", src);
+  face_set_str(L, "op", op_name(z->op));
+  face_set_bool(L, "masked", z->masked);
+  face_set_int(L, "args", (int64_t)z->args);
+  if (z->kept) face_set_str(L, "name", ir_str(list->fn, z->kept->name));
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// lint_zero_starts(fn) -> {{op =, masked =, args =, name =, file =, line =},
+// ...}: maxima, minima and products that start at 0, that have 0 in place of
+// elements which a condition excludes (masked), or that include registers
+// `name` which keep the infinity with which they start. Bit n of args: whether
+// they combine elements of argument n
+static int l_lint_zero_starts(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  zero_starts(cx, list.fn, add_start, &list);
+  return 1;
+}
+
+static void add_overlap(void *ud, const OverlappingStep *s) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  const Ins *i = ir_get(list->fn, s->at);
+  Ref from = operand_ref(list->fn, i, ROLE_SRC);
+  if (!i->src) return;
+  lua_createtable(L, 0, 6);
+  face_set_place(L, list->fn, "file", "line", i->src);
+  face_set_str(L, "name", ir_str(list->fn, ir_memof(list->fn, from)->name));
+  face_set_int(L, "n", s->n);
+  face_set_int(L, "again", s->again);
+  face_set_int(L, "step", s->step);
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// lint_overlapping_steps(fn) -> {{name =, n =, again =, step =, file =,
+// line =}, ...}: lines of loops that load n elements of tensor `name` to add
+// them, of which the iteration before added `again`
+static int l_lint_overlapping_steps(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  overlapping_steps(cx, list.fn, add_overlap, &list);
+  return 1;
+}
+
+static void add_block_step(void *ud, const BlockStep *s) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  uint32_t src = ir_get(list->fn, s->loop)->src;
+  if (!src) return;
+  lua_createtable(L, 0, 4);
+  face_set_place(L, list->fn, "file", "line", src);
+  face_set_int(L, "step", s->step);
+  face_set_int(L, "first", s->first);
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// lint_block_steps(fn) -> {{step =, first =, file =, line =}, ...}: loops whose
+// iterations several blocks repeat, because each block begins `first` after
+// the block before, a multiple of the step
+static int l_lint_block_steps(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  block_steps(cx, list.fn, add_block_step, &list);
+  return 1;
+}
+
+void lintlib_open(lua_State *L) {
+  static const luaL_Reg funcs[] = {
+    {"lint_unread", l_lint_unread},
+    {"lint_unread_parts", l_lint_unread_parts},
+    {"lint_lost_lanes", l_lint_lost_lanes},
+    {"lint_repeated_sums", l_lint_repeated_sums},
+    {"lint_lost_sums", l_lint_lost_sums},
+    {"lint_added", l_lint_added},
+    {"lint_unused_loads", l_lint_unused_loads},
+    {"lint_unread_results", l_lint_unread_results},
+    {"lint_zero_starts", l_lint_zero_starts},
+    {"lint_overlapping_steps", l_lint_overlapping_steps},
+    {"lint_block_steps", l_lint_block_steps},
+    {"lint_lost_iterations", l_lint_lost_iterations},
+    {NULL, NULL}};
+  face_setfuncs(L, funcs);
+}
+// SPDX-License-Identifier: MIT

@@ -23,12 +23,12 @@ odd.SCRIPTS = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
   "gemm_nvf4", "attention", "attention_sm100", "attention_decode",
   "selective_scan", "conv2d"}
 
--- The architectures for which the reader of PTX reads what NVRTC makes of a
--- script, if these are not sm_80 and sm_90a. (NVRTC removes loads of
--- attention_sm100, so that counters differ.)
+-- The architectures of scripts for Blackwell. (NVRTC removes loads of
+-- attention_sm100, so that counters of its PTX differ.)
 odd.ARCHS = {gemm_sm120 = {"sm_120a"}, gemm_tcgen05 = {"sm_100a"},
-             gemm_clc = {"sm_100a"}, gemm_2cta = {"sm_100a"}, gemm_mxf8 = {},
-             gemm_nvf4 = {}, attention_sm100 = {}}
+             gemm_clc = {"sm_100a"}, gemm_2cta = {"sm_100a"},
+             gemm_mxf8 = {"sm_100a"}, gemm_nvf4 = {"sm_100a"},
+             attention_sm100 = {}}
 
 local EDGES = {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129}
 

@@ -256,8 +256,10 @@ static const PtxRow rows[] = {
   {"tcgen05.fence::after_thread_sync", ROW, 0, false, row_tmem_fence,
    TCF_AFTER, "", ""},
   {"tcgen05.mma", ROW, 0, false, row_umma, 0, "cta_group::1 cta_group::2 "
-   "kind::f16 kind::tf32 kind::f8f6f4 kind::i8 collector::a::fill "
-   "collector::a::use collector::a::lastuse collector::a::discard",
+   "kind::f16 kind::tf32 kind::f8f6f4 kind::i8 kind::mxf8f6f4 "
+   "kind::mxf4 kind::mxf4nvf4 block_scale block16 block32 scale_vec::1X "
+   "scale_vec::2X scale_vec::4X collector::a::fill collector::a::use "
+   "collector::a::lastuse collector::a::discard",
    "constant instruction descriptors, scale-input-d 0, no lanes disabled"},
   {"tcgen05.cp", ROW, 0, false, row_tmem_rows, 0, "cta_group::1 cta_group::2 "
    "128x256b 128x128b 4x256b 32x128b 64x128b warpx4 warpx2::02_13 "

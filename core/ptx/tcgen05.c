@@ -24,17 +24,27 @@ static unsigned group_of(PtxOp *o) {
   ptx_fail(o->b, "'%s' needs .cta_group::1 or .cta_group::2", o->i->op);
 }
 
-// Appends an object of tensor memory at [a], and the offset of its first
+// Appends an object of tensor memory at an address, and the offset of its first
 // element.
-static void put_tensor(PtxOp *o, const PtxArg *a, DType t, Ref *x) {
+static void put_object(PtxOp *o, Ref at, DType t, Ref off, Ref *x) {
   PtxBuild *b = o->b;
-  Ref at = op_value(o, op_base(o, a), DT_U32);
-  at = op2(o, OP_ADD, at, number(o, DT_U32, a->value));
   Mem m = {.space = SP_TMEM, .type = t, .count = -1, .align = 16,
            .arg = NO_ARG, .ptx = true};
   m.name = ir_text(b->cx, b->fn, "tensor memory", 13);
   x[0] = ir_mem_of(b->cx, b->fn, m, at, 0);
-  x[1] = number(o, DT_I32, 0);
+  x[1] = off;
+}
+
+// Returns the address [a] in tensor memory.
+static Ref tensor_address(PtxOp *o, const PtxArg *a) {
+  return op2(o, OP_ADD, op_value(o, op_base(o, a), DT_U32),
+             number(o, DT_U32, a->value));
+}
+
+// Appends an object of tensor memory at [a], and the offset of its first
+// element.
+static void put_tensor(PtxOp *o, const PtxArg *a, DType t, Ref *x) {
+  put_object(o, tensor_address(o, a), t, number(o, DT_I32, 0), x);
 }
 
 // ---- allocation, order ----
@@ -191,34 +201,55 @@ static int find_umma(PtxOp *o, const char *text, bool smem_a, uint32_t desc) {
   return id;
 }
 
-// The values that an instruction descriptor may have. n: 0 if they are not
-// known.
+// The values that an instruction descriptor may have, without bits of `ids`. n:
+// 0 if they are not known.
 enum { DESCRIPTORS = 16 };
 typedef struct Descriptors {
-  uint32_t v[DESCRIPTORS];
+  uint32_t v[DESCRIPTORS], ids;
   int n;
 } Descriptors;
 
+// Bits of the descriptor of an MMA with scale factors: the byte of a column at
+// which the factors of A and of B start.
+enum { SFA_BIT = 29, SFB_BIT = 4 };
+static const uint32_t scale_ids = 3u << SFA_BIT | 3u << SFB_BIT;
+
 static void add_value(Descriptors *d, uint32_t v) {
   int k = 0;
+  v &= ~d->ids;
   while (k < d->n && d->v[k] != v) k++;
   if (k == d->n && k < DESCRIPTORS) d->v[d->n++] = v;
 }
 
+// Returns the bits that may be 1 in a u32.
+static uint32_t bits_of(PtxOp *o, Ref r, int depth) {
+  const Ins i = *ir_get(o->b->fn, r);
+  int64_t v;
+  if (ir_const(o->b->fn, r, &v)) return (uint32_t)v;
+  if (depth && i.op == OP_BITCAST) return bits_of(o, i.a[0], depth - 1);
+  bool both = i.op == OP_AND;
+  if (!depth || (!both && i.op != OP_OR)) return UINT32_MAX;
+  uint32_t x = bits_of(o, i.a[0], depth - 1), y = bits_of(o, i.a[1], depth - 1);
+  return both ? x & y : x | y;
+}
+
 // Returns the values of r, which is computed from constants that conditions
-// select.
-static Descriptors values_of(PtxOp *o, Ref r, int depth) {
-  Descriptors d = {.n = 0};
+// select, and from other bits of `ids`.
+static Descriptors values_of(PtxOp *o, Ref r, uint32_t ids, int depth) {
+  Descriptors d = {.ids = ids};
   Fn *fn = o->b->fn;
   int64_t v;
   if (ir_const(fn, r, &v)) add_value(&d, (uint32_t)v);
+  else if (!(bits_of(o, r, 8) & ~ids)) add_value(&d, 0);
   const Ins i = *ir_get(fn, r);
   if (d.n || !depth) return d;
-  if (i.op == OP_BITCAST) return values_of(o, i.a[0], depth - 1);
+  if (i.op == OP_BITCAST) return values_of(o, i.a[0], ids, depth - 1);
   bool either = i.op == OP_SEL, two = op_pure((Op)i.op) && i.a[1] && !i.a[2];
   if (!either && !two) return d;
+  if (i.op != OP_OR && !either) ids = 0;
   Ref a = i.a[either ? 1 : 0], b = i.a[either ? 2 : 1];
-  Descriptors x = values_of(o, a, depth - 1), y = values_of(o, b, depth - 1);
+  Descriptors x = values_of(o, a, ids, depth - 1);
+  Descriptors y = values_of(o, b, ids, depth - 1);
   if (!x.n || !y.n || x.n * y.n > DESCRIPTORS) return d;
   for (int j = 0; either && j < x.n; j++) add_value(&d, x.v[j]);
   for (int k = 0; either && k < y.n; k++) add_value(&d, y.v[k]);
@@ -248,22 +279,45 @@ static void check_lanes(PtxOp *o, const PtxArg *mask) {
   }
 }
 
-// Returns the text of the instruction in the table of atoms.
+// Returns the text of the instruction in the table of atoms, which names the
+// number of elements that share a scale factor.
 static const char *text_of(PtxOp *o, bool pair) {
   Ctx *cx = o->b->cx;
+  const char *kind = NULL, *scales = "";
   for (int q = 0; q < o->n; q++) {
-    if (strncmp(o->mod[q], "kind::", 6) == 0) {
-      return arena_printf(cx, &cx->scratch, "tcgen05.mma.cta_group::%d.%s",
-                          pair ? 2 : 1, o->mod[q]);
-    }
+    if (strncmp(o->mod[q], "kind::", 6) == 0) kind = o->mod[q];
   }
-  ptx_fail(o->b, "'%s' needs a .kind", o->i->op);
+  if (!kind) ptx_fail(o->b, "'%s' needs a .kind", o->i->op);
+  if (op_has(o, "block_scale")) {
+    bool small = op_has(o, "block16") || op_has(o, "scale_vec::4X");
+    scales = small ? ".block_scale.block16" : ".block_scale.block32";
+  }
+  return arena_printf(cx, &cx->scratch, "tcgen05.mma.cta_group::%d.%s%s",
+                      pair ? 2 : 1, kind, scales);
 }
 
-// Emits the MMA of an atom. at: index of the operand enable-input-d.
-static void emit_umma(PtxOp *o, int id, unsigned flags, uint32_t at) {
+// A tcgen05.mma. predicate: index of the operand enable-input-d.
+typedef struct Umma {
+  unsigned flags;
+  Ref desc;
+  bool scaled;
+  uint32_t predicate;
+} Umma;
+
+// Appends the scale factors at [a]. The two highest bits of the address, where
+// CuTe keeps the byte of a column, belong to no address.
+static void put_scales(PtxOp *o, const PtxArg *a, DType t, Ref desc, int bit,
+                       Ref *x) {
+  Ref at = op2(o, OP_AND, tensor_address(o, a), number(o, DT_U32, 0x3fffffff));
+  Ref byte = op2(o, OP_SHR, desc, number(o, DT_U32, bit));
+  byte = op2(o, OP_AND, byte, number(o, DT_U32, 3));
+  put_object(o, at, t, as(o, DT_I32, byte), x);
+}
+
+// Emits the MMA of an atom.
+static void emit_umma(PtxOp *o, int id, const Umma *u) {
   const AtomMma *row = atom_mma(id);
-  Ref x[6];
+  Ref x[10];
   uint32_t n = 2;
   put_tensor(o, op_arg(o, 0), row->d_type, x);
   if (row->flags & AMF_SMEM_A) {
@@ -273,37 +327,51 @@ static void emit_umma(PtxOp *o, int id, unsigned flags, uint32_t at) {
     n += 2;
   }
   x[n++] = op_operand(o, 2, DT_U64);
-  x[n++] = op_pred(o, op_arg(o, at));
+  x[n++] = op_pred(o, op_arg(o, u->predicate));
+  for (uint32_t k = 0; u->scaled && k < 2; k++, n += 2) {
+    put_scales(o, op_arg(o, 4 + k), row->sf_type, u->desc,
+               k ? SFB_BIT : SFA_BIT, x + n);
+  }
   operands_emit(o->b->cx, o->b->fn, (Ins){.op = OP_TCMMA, .imm = id,
-                .flags = (uint16_t)flags}, x, n, NULL, 0);
+                .flags = (uint16_t)u->flags}, x, n, NULL, 0);
+}
+
+// Checks the operands of a tcgen05.mma behind its descriptor.
+static void check_rest(PtxOp *o, Umma *u) {
+  uint32_t at = 4;
+  if (u->scaled) at += 2;
+  else if (op_arg(o, at)->kind == PTX_A_VECTOR) check_lanes(o, op_arg(o, at++));
+  bool shift = !u->scaled && o->i->args == at + 2;
+  check_operands(o, at + (shift ? 2 : 1));
+  if (shift && op_constant(o, at + 1) != 0) {
+    op_reject(o, "its scale-input-d is not 0");
+  }
+  u->predicate = at;
 }
 
 void row_umma(PtxOp *o, int k) {
   (void)k;
   PtxBuild *b = o->b;
-  unsigned flags = group_of(o);
-  const char *text = text_of(o, flags & TCF_PAIR);
+  Umma u = {.flags = group_of(o)};
+  const char *text = text_of(o, u.flags & TCF_PAIR);
+  u.scaled = op_has(o, "block_scale");
   o->used = UINT32_MAX;  // .collector::a is a hint
   bool smem_a = op_arg(o, 1)->kind != PTX_A_ADDRESS;
-  uint32_t at = 4;
-  if (op_arg(o, at)->kind == PTX_A_VECTOR) check_lanes(o, op_arg(o, at++));
-  bool scales = o->i->args == at + 2;
-  check_operands(o, at + (scales ? 2 : 1));
-  if (scales && op_constant(o, at + 1) != 0) {
-    op_reject(o, "its scale-input-d is not 0");
-  }
-  Ref desc = op_operand(o, 3, DT_U32);
-  Descriptors all = values_of(o, desc, 8);
+  check_rest(o, &u);
+  u.desc = op_operand(o, 3, DT_U32);
+  uint32_t ids = u.scaled ? scale_ids : 0;
+  Descriptors all = values_of(o, u.desc, ids, 8);
   if (!all.n) op_reject(o, "its instruction descriptor is not a constant");
   // Emits an MMA for each value that is modelled, and a report for the others.
   Ref known = 0;
   for (int q = 0; q < all.n; q++) {
     int id = find_umma(o, text, smem_a, all.v[q]);
     if (id < 0) continue;
-    Ref own = op2(o, OP_EQ, desc, number(o, DT_U32, all.v[q]));
+    Ref own = op2(o, OP_AND, u.desc, number(o, DT_U32, ~ids));
+    own = op2(o, OP_EQ, own, number(o, DT_U32, all.v[q]));
     known = known ? op2(o, OP_OR, known, own) : own;
     if (all.n > 1) ir_open(b->cx, b->fn, (Ins){.op = OP_IF, .a = {own}});
-    emit_umma(o, id, flags, at);
+    emit_umma(o, id, &u);
     if (all.n == 1) return;
     ir_else(b->cx, b->fn);
     ir_close(b->cx, b->fn);

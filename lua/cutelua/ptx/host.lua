@@ -396,7 +396,7 @@ RUN["cute.make_atom"] = function(_, i, a)
   end
   return {fields = fields}
 end
-for op in ("make_tiled_mma make_tiled_copy"):gmatch "%S+" do
+for op in ("make_tiled_mma make_tiled_copy assume"):gmatch "%S+" do
   RUN["cute." .. op] = function(_, _, a) return a[1] end
 end
 

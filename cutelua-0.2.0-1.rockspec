@@ -578,6 +578,8 @@ build = {
         "lua/cutelua/cache/worker.lua",
       ["cutelua.check.compare"] =
         "lua/cutelua/check/compare.lua",
+      ["cutelua.check.compiled"] =
+        "lua/cutelua/check/compiled.lua",
       ["cutelua.check.explore"] =
         "lua/cutelua/check/explore.lua",
       ["cutelua.check"] =
@@ -876,6 +878,8 @@ build = {
         "lua/cutelua/text/compiler_faults.lua",
       ["cutelua.text.crossed"] =
         "lua/cutelua/text/crossed.lua",
+      ["cutelua.text.descriptors"] =
+        "lua/cutelua/text/descriptors.lua",
       ["cutelua.text.errors"] =
         "lua/cutelua/text/errors.lua",
       ["cutelua.text.faults"] =

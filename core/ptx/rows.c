@@ -260,7 +260,8 @@ static const PtxRow rows[] = {
    "kind::mxf4 kind::mxf4nvf4 block_scale block16 block32 scale_vec::1X "
    "scale_vec::2X scale_vec::4X collector::a::fill collector::a::use "
    "collector::a::lastuse collector::a::discard",
-   "constant instruction descriptors, scale-input-d 0, no lanes disabled"},
+   "instruction descriptors of constants that conditions select, "
+   "scale-input-d 0, no lanes disabled"},
   {"tcgen05.cp", ROW, 0, false, row_tmem_rows, 0, "cta_group::1 cta_group::2 "
    "128x256b 128x128b 4x256b 32x128b 64x128b warpx4 warpx2::02_13 "
    "warpx2::01_23", ""},

@@ -99,7 +99,7 @@ local function launch(text)
   if math.random(15) == 1 then n = n + math.random(-1, 1) end
   kernel(table.unpack(args, 1, math.max(n, 0))):launch {
     grid = pick {1, 1, 2, {2, 2}}, block = pick {1, 32, 64, 128},
-    cluster = pick {1, 1, 2}, device = pick {"sim", "sim:sm_80"},
+    cluster = pick {1, 1, 2}, device = pick {"sim", "sim:sm_80", "sim:sm_100a"},
     budget = 20000, seed = math.random(99)}
 end
 

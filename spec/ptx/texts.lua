@@ -124,6 +124,70 @@ local MATRICES = [[
 }
 ]]
 
+-- All operations of tensor memory, an MMA with a computed descriptor, one with
+-- scale factors, and the cancellation of a cluster.
+local TENSOR = [[
+.version 8.8
+.target sm_100a
+.address_size 64
+.shared .align 1024 .b8 tiles[16384];
+.visible .entry k(.param .u64 x, .param .u32 n) {
+  .reg .b32 t, w, a, r<9>, v<4>; .reg .b64 d<6>; .reg .pred p<4>;
+  .reg .b128 q; .shared .align 16 .b8 own[64];
+  mov.u32 t, %tid.x; shr.u32 w, t, 5; setp.eq.u32 p0, w, 0;
+  setp.eq.u32 p1, t, 0;
+  ld.param.u64 d0, [x]; ld.param.u32 r0, [n];
+  @p0 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [own], 64;
+  @p0 tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+  @p1 mbarrier.init.shared::cta.b64 [own+8], 1;
+  @p1 mbarrier.init.shared::cta.b64 [own+16], 1;
+  fence.proxy.async.shared::cta;
+  tcgen05.fence::before_thread_sync;
+  bar.sync 0;
+  tcgen05.fence::after_thread_sync;
+  ld.shared.b32 a, [own];
+  shl.b32 r1, w, 21; add.u32 r1, r1, a;
+  tcgen05.st.sync.aligned.32x32b.x2.b32 [r1], {t, w};
+  tcgen05.st.sync.aligned.16x32bx2.x2.b32 [r1+8], 2, {t, w};
+  tcgen05.wait::st.sync.aligned;
+  mov.b32 r2, tiles; shr.u32 r2, r2, 4; cvt.u64.u32 d1, r2;
+  or.b64 d1, d1, 0x4000404000000000;
+  setp.ne.b32 p2, r0, 3;
+  selp.b32 r3, 0x04040010, 0x08040010, p2;
+  tcgen05.fence::before_thread_sync;
+  bar.sync 0;
+  @!p1 bra W;
+  tcgen05.cp.cta_group::1.32x128b.warpx4 [a+32], d1;
+  tcgen05.mma.cta_group::1.kind::f16 [a], d1, d1, r3, 0;
+  tcgen05.mma.cta_group::1.kind::f16 [a], d1, d1, r3, {0, 0, 0, 0}, p2;
+  tcgen05.mma.cta_group::1.kind::tf32.collector::a::discard [a], [a+8], d1,
+    0x08040910, p2;
+  and.b32 r8, r0, 48; or.b32 r4, r8, 0x08840000;
+  tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X [a], d1, d1,
+    r4, [a+32], [a+32], p2;
+  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [own+8];
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [own+16], 16;
+  clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128
+    [own+32], [own+16];
+  W: mbarrier.try_wait.parity.shared::cta.b64 p3, [own+8], 0;
+  @!p3 bra W;
+  V: mbarrier.try_wait.parity.shared::cta.b64 p3, [own+16], 0;
+  @!p3 bra V;
+  tcgen05.fence::after_thread_sync;
+  tcgen05.ld.sync.aligned.32x32b.x4.b32 {v0, v1, v2, v3}, [r1];
+  tcgen05.ld.sync.aligned.16x64b.x2.b32 {r5, r6}, [r1+4];
+  tcgen05.wait::ld.sync.aligned;
+  ld.shared.v2.b64 {d2, d3}, [own+32]; mov.b128 q, {d2, d3};
+  clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p3, q;
+  clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 r7, q;
+  selp.b32 r7, r7, r5, p3; add.u32 r7, r7, r6; add.u32 r7, r7, v0;
+  @p1 st.global.b32 [d0], r7;
+  bar.sync 0;
+  @p0 tcgen05.dealloc.cta_group::1.sync.aligned.b32 a, 64;
+  ret;
+}
+]]
+
 -- Adds the texts in the files of spec/ptx/.
 local function of_specs(add)
   local p <close> = io.popen "ls spec/ptx/*.lua"
@@ -142,6 +206,7 @@ local function of_specs(add)
   add("sparse", SPARSE)
   add("calls", CALLS)
   add("matrices", MATRICES)
+  add("tensor", TENSOR)
   for i = 1, 20 do
     math.randomseed(i)
     add("graph" .. i, graphs.ptx(graphs.random(function(n)

@@ -93,7 +93,4 @@ FAULTS = [
     ("matmul_warps_sm100", (100, 80, 112), "commit removed",
      COMMIT, (0, 0), "", ("deadlock", "tensor-memory"),
      TENSOR + (".load([", "dc.store")),
-    ("matmul_warps_sm100", (100, 80, 112), "wait for the load from tensor memory "
-     "removed",
-     r"\ttcgen05\.wait::ld[^\n]*\n", (0, 0), "", ("tensor-memory",), TENSOR),
 ]

@@ -16,7 +16,7 @@
 --   other sizes. If the kernel rejects a size, verdict is "refused" and `why`
 --   the reason.
 -- notes: sentences on behaviour on which the runs rely, although PTX does not
---   guarantee it.
+--   guarantee it, and on faults in compiled code (cutelua.check.compiled).
 -- needs: after an ok with surgeon = true: which synchronisation is needed.
 -- mend: after a bug with surgeon = true: a change of a line, or a new line,
 --   that fixes the bug (cutelua.check.repair).
@@ -26,6 +26,7 @@
 --
 -- docs/simulator.md explains why an ok is reliable, and its assumptions.
 local compare = require "cutelua.check.compare"
+local compiled = require "cutelua.check.compiled"
 local core = require "cute.core"
 local explore = require "cutelua.check.explore"
 local json = require "cutelua.text.json"
@@ -382,6 +383,11 @@ function check.launch(program, launch, opts, arguments)
     v.mend = fault and (v.fault or judge)
       and repair.mend(run, program.fn, fault, seconds, nil, result.runs, judge,
                        limit)
+  end
+  if not opts.trial then
+    for _, note in ipairs(compiled.notes(program)) do
+      notes[#notes + 1] = note
+    end
   end
   return v
 end

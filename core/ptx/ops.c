@@ -112,6 +112,15 @@ const PtxArg *op_arg(PtxOp *o, uint32_t k) {
   return &o->arg[k];
 }
 
+void op_await(PtxOp *o, const PtxSlot *s) {
+  PtxBuild *b = o->b;
+  if (!s->loaded || !b->load || !(b->flags & PTX_LOADS_ORDERED)) return;
+  bool known = b->waited > b->load && ir_visible(b->fn, b->waited);
+  if (known) return;
+  b->waited = ir_emit(b->cx, b->fn, (Ins){.op = OP_TCWAITLD,
+                                          .flags = TCF_UNALIGNED});
+}
+
 // Returns the value of a register in its own type. A pointer's value is its
 // offset.
 static Ref read_register(PtxOp *o, uint32_t reg) {

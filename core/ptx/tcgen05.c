@@ -124,15 +124,6 @@ static int find_copy(PtxOp *o, bool load) {
   op_reject(o, "its shape and number");
 }
 
-void op_await(PtxOp *o, const PtxSlot *s) {
-  PtxBuild *b = o->b;
-  if (!s->loaded || !b->load || !(b->flags & PTX_LOADS_ORDERED)) return;
-  bool known = b->waited > b->load && ir_visible(b->fn, b->waited);
-  if (known) return;
-  b->waited = ir_emit(b->cx, b->fn, (Ins){.op = OP_TCWAITLD,
-                                          .flags = TCF_UNALIGNED});
-}
-
 void row_tmem_copy(PtxOp *o, int k) {
   PtxBuild *b = o->b;
   bool load = k == OP_TCLD;

@@ -27,7 +27,7 @@
   "x4 x8 x16 x32 x64 x128 b32"
 #define HALVES "of 16x32bx2 adjacent halves"
 #define EVERYTHING "*"  // PtxRow.emit checks the modifiers itself
-#define LATER "needs sm_100, which is not modelled yet"
+#define LATER "a form for sm_100 and later"
 
 // values of PtxRow.fidelity
 enum { ROW = FI_ROW, CONTRACTED = FI_CONTRACTED, WEAKER = FI_WEAKER };
@@ -274,7 +274,7 @@ static const PtxRow rows[] = {
    "is_canceled get_first_ctaid get_first_ctaid::x get_first_ctaid::y "
    "get_first_ctaid::z pred v4 b32 b128", ""},
   // rejected
-  {"tcgen05", ROW, 0, false, NULL, 0, "", "not modelled yet"},
+  {"tcgen05", ROW, 0, false, NULL, 0, "", "other operations of tensor memory"},
   {"tex", ROW, 0, false, NULL, 0, "", "textures are not modelled"},
   {"tld4", ROW, 0, false, NULL, 0, "", "textures are not modelled"},
   {"txq", ROW, 0, false, NULL, 0, "", "textures are not modelled"},

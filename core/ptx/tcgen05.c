@@ -110,14 +110,16 @@ static int find_copy(PtxOp *o, bool load) {
   static const struct { const char *shape, *name; } shapes[] = {
     {"32x32b", "32dp32b"}, {"16x64b", "16dp64b"}, {"16x128b", "16dp128b"},
     {"16x256b", "16dp256b"}, {"16x32bx2", "16dp32b"}};
+  bool packs = op_has(o, load ? "pack::16b" : "unpack::16b");
   for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
     if (!op_has(o, shapes[s].shape)) continue;
     for (int n = 1; n <= 128; n *= 2) {
       Ctx *cx = o->b->cx;
       if (!op_has(o, arena_printf(cx, &cx->scratch, "x%d", n))) continue;
       int id = atom_copy_find(
-        arena_printf(cx, &cx->scratch, "SM100_TMEM_%s_%s%dx",
-                     load ? "LOAD" : "STORE", shapes[s].name, n));
+        arena_printf(cx, &cx->scratch, "SM100_TMEM_%s_%s%dx%s",
+                     load ? "LOAD" : "STORE", shapes[s].name, n,
+                     packs ? "_16b" : ""));
       if (id >= 0) return id;
     }
   }
@@ -132,7 +134,8 @@ void row_tmem_copy(PtxOp *o, int k) {
   bool half = op_has(o, "16x32bx2");
   o->used = UINT32_MAX;
   check_operands(o, half ? 3 : 2);
-  if (half && op_constant(o, load ? 2 : 1) != row->num) {
+  int columns = row->flags & CPF_PACK ? 2 * row->num : row->num;
+  if (half && op_constant(o, load ? 2 : 1) != columns) {
     op_reject(o, "the columns of the second half do not follow those of the "
               "first");
   }

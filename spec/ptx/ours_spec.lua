@@ -24,11 +24,11 @@ for kind in ([[
   HOST[kind] = true
 end
 
--- Scripts with instructions that the reader of PTX does not read: tcgen05.mma
--- with scale factors and tcgen05.cp.
-local UNREAD = "^tensor%-memory/sf_"
+-- Scripts that store 4-bit elements to shared memory. CUDA C does it by atomics
+-- on words, which read the words' other elements before anything wrote them.
+local NIBBLES = "^tensor%-memory/sf_"
 
--- Scripts of other kinds that fail before a kernel runs.
+--- Scripts of other kinds that fail before a kernel runs.
 local TRACED = {["misaligned/example"] = true,
   ["misaligned/recast_pointer"] = true, ["tensor-memory/no_wait_load"] = true}
 
@@ -142,7 +142,7 @@ describe("our planted faults through PTX", function()
     local name = f.path:match "spec/faults/(.*)%.lua$"
     local known, proof = OTHER[name], ABSENT[name]
     local long = i % 8 == 0 and "" or " #long"
-    local host = HOST[name:match "^[^/]*"] or name:find(UNREAD)
+    local host = HOST[name:match "^[^/]*"] or name:find(NIBBLES)
     if proof then
       it(name .. " is not in PTX", function() absent(f, proof) end)
     elseif not host and not TRACED[name] then

@@ -40,8 +40,9 @@ static void put_address(Emit *e, const Operand *o) {
   if (bits < 32) text_printf(e, " / %d", 32 / bits);
 }
 
-// Writes the instruction descriptor of an MMA with scale factors, which
-// contains the bytes of a column at which the factors start.
+// Writes the instruction descriptor of an MMA with scale factors. Two fields
+// select the byte, 0 to 3, of a column of tensor memory at which the factors of
+// A and of B start.
 static void put_descriptor(Emit *e, const Ins *i) {
   enum { A_BIT = 29, B_BIT = 4 };
   const Role role[2] = {ROLE_SFA, ROLE_SFB};

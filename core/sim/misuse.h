@@ -112,12 +112,12 @@ typedef enum SimTensorWrong { SIM_TENSOR_WRONGS(SIM_ID) } SimTensorWrong;
   X(TENSOR_LACKS_ORDER, "order") X(TENSOR_LACKS_BEFORE, "before") \
   X(TENSOR_LACKS_AFTER, "after")
 typedef enum SimTensorLack { SIM_TENSOR_LACKS(SIM_ID) } SimTensorLack;
-// Kinds of misuse of setmaxnreg ("it").
+// Kinds of misuse of setmaxnreg.
 #define SIM_ALLOTMENTS(X) \
   X(ALLOT_COUNT, "count")      /* the number of registers is invalid */ \
   X(ALLOT_DIFFERS, "differs")  /* warps execute different instructions */ \
-  X(ALLOT_APART, "apart")      /* another warp's last one may come later */    \
-  X(ALLOT_LACKS, "lacks")      /* some warps do not execute it */
+  X(ALLOT_APART, "apart")      /* another warp may execute the last one */    \
+  X(ALLOT_LACKS, "lacks")      /* some warps execute no setmaxnreg */
 typedef enum SimAllotment { SIM_ALLOTMENTS(SIM_ID) } SimAllotment;
 
 #endif

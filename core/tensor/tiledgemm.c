@@ -105,10 +105,10 @@ static void check_sizes(const Gemm *g) {
       want = (int64_t)umma_rows(g->a->row, 'A') * g->a->row->k;
     int64_t have = count(g->cx, o[i]->v, "gemm");
     if (want != have)
-      ctx_fail(g->cx, ERR_SHAPE, "gemm: %s takes %" PRId64 " values of %c a "
-               "thread, the fragment's first mode has %" PRId64 "%s\n  make "
-               "it with partition_fragment_%c or make_fragment_%c of this "
-               "tiled MMA", g->a->row->name, want, o[i]->name, have,
+      ctx_fail(g->cx, ERR_SHAPE, "gemm: %s takes %" PRId64 " values of %c "
+               "per thread; the first mode of the fragment has %" PRId64 "%s\n"
+               "  make it with partition_fragment_%c or make_fragment_%c of "
+               "this tiled MMA", g->a->row->name, want, o[i]->name, have,
                gemm_text(g), o[i]->name == 'D' ? 'C' : o[i]->name,
                o[i]->name == 'D' ? 'C' : o[i]->name);
   }

@@ -199,8 +199,8 @@ static bool is_ready(const Access *x, int l, const SimGran *q) {
          copies(x->w->cluster->prog, q->src, false);
 }
 
-// Returns the warp whose pending writes fill granules a and b, where a cp.async
-// fills b. Returns NULL if there is no such warp.
+// Returns the warp that has pending writes to both granules a and b, if the
+// write to b is a cp.async. Otherwise returns NULL.
 static const SimWarp *filler_of(const SimCluster *c, uint32_t a, uint32_t b) {
   const SimGran *p = &shadow_of(c)->gran[a], *q = &shadow_of(c)->gran[b];
   bool both = p->flags & q->flags & GF_PENDING && p->warp == q->warp &&

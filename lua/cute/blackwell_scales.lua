@@ -111,7 +111,8 @@ function scales.partition_fragment_SFB(sfb_tensor, thr_mma, tidx)
     part_of("B", sfb_tensor, thr_mma, tidx), 1, 3))
 end
 
--- Returns the layout from (thread,value) to the tile of the MMA.
+-- Returns get_layoutSFA_TV for letter "A", get_layoutSFB_TV for "B": the layout
+-- of the scale factors from (thread,value) to the tile of the MMA.
 local function tv_layout(letter)
   local op, o = "get_layoutSF" .. letter .. "_TV", OPERAND[letter]
   return function(tiled_mma)

@@ -47,7 +47,7 @@ function image.run(stage, words, env)
   return support.exec(all)
 end
 
--- Carries out one instruction on a stage.
+-- Functions that execute an instruction of a Dockerfile on a build stage.
 local STEPS = {}
 
 function STEPS.COPY(stage, text, build)

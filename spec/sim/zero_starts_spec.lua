@@ -27,7 +27,7 @@ local function told(f, sign)
   return said
 end
 
--- Returns a function that combines the elements of row t, from `start` on.
+-- Returns a function that reduces row t by `step`. The sum begins at `start`.
 local function loop(start, step)
   return function(x, t)
     local m = start

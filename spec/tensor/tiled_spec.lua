@@ -640,7 +640,7 @@ describe("gemm", function()
             "[shape-mismatch]"}, trace,
       go(function(f) f.rA = cute.local_tile(f.rA, {8, 2, 1}, {0, 0, 0}) end),
       a, d)
-    raises({"takes 8 values of A a thread", "partition_fragment_A",
+    raises({"takes 8 values of A per thread", "partition_fragment_A",
             "[shape-mismatch]"}, trace,
       go(function(f)
         f.rA = cute.make_rmem_tensor(cute.make_layout {4, 2, 2}, cute.bf16)

@@ -1359,7 +1359,7 @@ function kinds.sentence(r)
 end
 
 --- Returns the advice for what is missing at a fault, or nil if that has none.
--- The second value is the phrase that describes the fault's second line.
+-- The second value is the label of the fault's other source line, r.line2.
 ---@param r table an element of report.reports
 ---@return string? cure
 ---@return string? other
@@ -1369,7 +1369,7 @@ function kinds.lack(r)
 end
 
 --- Returns the advice for a fault's case, or nil if the case has none. The
--- second value is the phrase that describes the fault's second line.
+-- second value is the label of the fault's other source line, r.line2.
 ---@param r table an element of report.reports
 ---@return string? cure
 ---@return string? other

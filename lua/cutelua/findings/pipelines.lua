@@ -169,7 +169,8 @@ local function complete_round(r, lines, others, add)
     or of.producer_get_barrier then
     if not of.producer_acquire then early "producer_acquire" end
     if not r.last then
-      -- Copies that use the state may follow if nothing is committed.
+      -- Without a producer_commit, copies that use the state may follow this
+      -- line. Then the advance goes to the end of the block.
       return add(of.producer_commit and final.line
         or end_of(lines, block, final.line) - 1, state .. ":advance()", true)
     end

@@ -71,7 +71,8 @@ function map.atom(bytes, t, args, what)
         .. "the tensor: {map = bytes, tensor = x}", p.address)
     end
   elseif not is_tensor(t) then
-    fail(what, "the map's tensor must be a tensor, not %s", core.show(t))
+    fail(what, "field tensor of {map =, tensor =} is %s, not a tensor",
+         core.show(t))
   end
   p.tensor, p.leaf = view(p, t, at, what), {}
   for i = 1, p.rank do p.leaf[i] = i - 1 end

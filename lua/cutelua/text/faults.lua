@@ -209,7 +209,8 @@ local function or_stage(r, advice)
     .. "of %d"):format(advice, r.stage, r.stages)
 end
 
--- Returns the advice for a fault, and a phrase that describes its second line.
+-- Returns the advice for a fault, and the label of its other source line,
+-- r.line2; nil for the usual label.
 function faults.advice(r)
   local f, missing, second = r.facts, kinds.lack(r)
   if r.twins and OVERLAPS[r.kind] then
@@ -260,8 +261,8 @@ local function triple(t)
   return ("(%d,%d,%d)"):format(t[1], t[2], t[3])
 end
 
--- Adds the lines and threads of a fault to its text. `second` describes the
--- fault's second line.
+-- Adds the lines and threads of a fault to its text. `second` is the label of
+-- the fault's other source line.
 local function add_places(text, r, second)
   local other = at(r.file2, r.line2)
   local own, thread = other and kinds.FAULTS[r.kind].own,

@@ -41,7 +41,7 @@ local function scripts()
     local name = path:match "([%w_]+)%.lua$"
     local case = {name = "script " .. name,
       archs = odd.ARCHS[name]
-        or SM90[name] and {"sm_90a"} or {"sm_80", "sm_90a"},
+        or (SM90[name] or #list % 2 == 0) and {"sm_90a"} or {"sm_80"},
       run = function(device)
         local words = {"--device", "sim", "--arch", device:match "sm_.*"}
         local own = WORDS[name] or {}

@@ -361,7 +361,7 @@ describe("attention_bwd_sm90", function()
   it("is right in all schedules with functions of scores #long", function()
     local function score(s, at) return s * s + at.k:to(cute.f32) end
     local function mask(at) return ((at.q + at.k) % 3):ne(0) end
-    for _, c in ipairs {{64}, {256}, {256, true}} do
+    for _, c in ipairs {{64}, {256, true}} do
       schedules({s = 70, t = 80, d = c[1], modify = function(s, _, _, q, k)
         return (q + k) % 3 ~= 0 and s * s + k or -math.huge
       end}, {deterministic = false, tasks = c[2],
@@ -375,15 +375,13 @@ describe("attention_bwd_sm90", function()
   end)
 
   it("is right in all schedules of sequences in turn #long", function()
-    for _, d in ipairs {64, 256} do
-      sequence_schedules({h = 2, g = 1, d = d, causal = true},
-                         {{70, 90}, {20, 30}}, {})
-    end
+    sequence_schedules({h = 2, g = 1, d = 256, causal = true},
+                       {{70, 90}, {20, 30}}, {})
   end)
 
   it("is right in all schedules of blocks that wait #long", function()
     -- Each case has two of: three blocks, two tiles of rows, two heads.
-    for _, c in ipairs {{60, 130, 2}, {100, 130, 1}, {100, 100, 2}} do
+    for _, c in ipairs {{60, 130, 2}, {100, 130, 1}} do
       schedules({s = c[1], t = c[2], d = 64, causal = true, h = c[3], g = 1},
                 {tile = {64, 64}})
     end

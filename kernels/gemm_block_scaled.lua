@@ -123,7 +123,7 @@ local function make_kernel(o)
                                            BK // (4 * vs))) do
         pipe:producer_acquire(write)
         local full = {tma_bar_ptr = pipe:producer_get_barrier(write)}
-        for _, load in ipairs(loads) do load(k_tile, write.index, full) end
+        for _, copy in ipairs(loads) do copy(k_tile, write.index, full) end
         write:advance()
       end
     end)

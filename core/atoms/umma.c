@@ -21,7 +21,7 @@ uint32_t atom_umma_descriptor(const AtomMma *r) {
   uint32_t sum = r->d_type == DT_F16 ? 0 : r->d_type == DT_I32 ? 2 : 1;
   // The accumulators of an MMA with scale factors are f32, and bits 4-5 belong
   // to the position of B's factors.
-  uint32_t own = r->flags & AMF_SCALE ? (r->sf_type == DT_UE8M0) << 23
+  uint32_t own = r->flags & AMF_SCALE ? (uint32_t)(r->sf_type == DT_UE8M0) << 23
                                       : sum << 4;
   return own | format(r, r->a_type) << 7 | format(r, r->b_type) << 10 |
          (uint32_t)r->mn_major[0] << 15 | (uint32_t)r->mn_major[1] << 16 |

@@ -229,7 +229,7 @@ static void emit_async(const Gemm *g, Op op, int64_t m, int64_t n, int64_t k,
     put(g, &g->more[0], m, k, &p);
     put(g, &g->more[1], n, k, &p);
   }
-  Ins ins = {.op = op, .imm = g->a->id,
+  Ins ins = {.op = (uint8_t)op, .imm = g->a->id,
              .flags = atom_mma_ctas(g->a->row) == 2 ? TCF_PAIR : 0};
   operands_emit(cx, ir_fn(cx), ins, p.mem, p.n, p.reg, p.nreg);
 }

@@ -150,8 +150,11 @@ typedef struct AtomCopy {
   int sm_min;
 } AtomCopy;
 
-// Returns the instruction descriptor of a tcgen05.mma. The positions of scale
-// factors in their columns, bits 29-30 (A) and 4-5 (B), are 0.
+// Lowest bits of the fields of an instruction descriptor that select the byte,
+// 0 to 3, of a column at which the scale factors of A and of B start.
+enum { UMMA_SFA_BIT = 29, UMMA_SFB_BIT = 4 };
+// Returns the instruction descriptor of a tcgen05.mma. The two fields of the
+// scale factors are 0.
 uint32_t atom_umma_descriptor(const AtomMma *r);
 // Returns the id of the tcgen05.mma that has the PTX text `text` and an
 // instruction descriptor, with A in shared or in tensor memory, or -1.

@@ -44,7 +44,6 @@ static void put_address(Emit *e, const Operand *o) {
 // select the byte, 0 to 3, of a column of tensor memory at which the factors of
 // A and of B start.
 static void put_descriptor(Emit *e, const Ins *i) {
-  enum { A_BIT = 29, B_BIT = 4 };
   const Role role[2] = {ROLE_SFA, ROLE_SFB};
   uint32_t known = atom_umma_descriptor(atom_mma((int)i->imm));
   Ref off[2];
@@ -52,7 +51,7 @@ static void put_descriptor(Emit *e, const Ins *i) {
   for (int s = 0; s < 2; s++) {
     off[s] = operand_of(e->fn, i, role[s]).off;
     if (!ir_const(e->fn, off[s], &k)) continue;
-    known |= (uint32_t)(k & 3) << (s ? B_BIT : A_BIT);
+    known |= (uint32_t)(k & 3) << (s ? UMMA_SFB_BIT : UMMA_SFA_BIT);
     off[s] = 0;
   }
   text_printf(e, ", 0x%08xu", known);
@@ -60,7 +59,7 @@ static void put_descriptor(Emit *e, const Ins *i) {
     if (!off[s]) continue;
     text_puts(e, " | ((unsigned)(");
     expr_val(e, off[s], PR_ANY);
-    text_printf(e, ") & 3) << %d", s ? B_BIT : A_BIT);
+    text_printf(e, ") & 3) << %d", s ? UMMA_SFB_BIT : UMMA_SFA_BIT);
   }
 }
 

@@ -203,10 +203,8 @@ typedef struct Descriptors {
   int n;
 } Descriptors;
 
-// Bits of the descriptor of an MMA with scale factors: the byte of a column at
-// which the factors of A and of B start.
-enum { SFA_BIT = 29, SFB_BIT = 4 };
-static const uint32_t scale_ids = 3u << SFA_BIT | 3u << SFB_BIT;
+// Fields of the descriptor that select the bytes of the scale factors.
+static const uint32_t scale_ids = 3u << UMMA_SFA_BIT | 3u << UMMA_SFB_BIT;
 
 static void add_value(Descriptors *d, uint32_t v) {
   int k = 0;
@@ -324,7 +322,7 @@ static void emit_umma(PtxOp *o, int id, const Umma *u) {
   x[n++] = op_pred(o, op_arg(o, u->predicate));
   for (uint32_t k = 0; u->scaled && k < 2; k++, n += 2) {
     put_scales(o, op_arg(o, 4 + k), row->sf_type, u->desc,
-               k ? SFB_BIT : SFA_BIT, x + n);
+               k ? UMMA_SFB_BIT : UMMA_SFA_BIT, x + n);
   }
   operands_emit(o->b->cx, o->b->fn, (Ins){.op = OP_TCMMA, .imm = id,
                 .flags = (uint16_t)u->flags}, x, n, NULL, 0);

@@ -92,7 +92,7 @@ static bool meets_itself(const Emit *e) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     if (op_opens((Op)i->op)) {
-      loop[depth] = i->op == OP_FOR || i->op == OP_LOOP;
+      loop[depth] = op_loops((Op)i->op);
       first[depth] = last[depth] = 0;
       depth++;
     } else if (is_f64_mma(i)) {

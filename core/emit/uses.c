@@ -286,7 +286,7 @@ static Ref other_half(const Flow *f, Ref r) {
 }
 
 static bool is_loop(const Ins *i) {
-  return i->op == OP_FOR || i->op == OP_LOOP;
+  return op_loops((Op)i->op);
 }
 
 // Records which region the BREAKIF r leaves, if C's `break` does not suffice.

@@ -345,4 +345,12 @@ Ref operands_emit(Ctx *cx, Fn *fn, Ins ins, const Ref *ref, uint32_t nref,
   fn->reg.n += nreg;
   return ir_emit(cx, fn, ins);
 }
+
+bool operand_is_global(const Fn *fn, const Operand *o) {
+  if (!o->ref || (o->kind != OPERAND_MEM && o->kind != OPERAND_MAP) ||
+      !ir_is_mem(fn, o->ref))
+    return false;
+  Space s = ir_memof(fn, o->ref)->space;
+  return s == SP_GMEM || s == SP_TMAP;
+}
 // SPDX-License-Identifier: MIT

@@ -67,6 +67,8 @@ Ref operand_ref(const Fn *fn, const Ins *i, Role role);
 int operand_refs(const Fn *fn, const Ins *i, Role role, Ref r[OPERANDS]);
 // Reports whether instructions of the op can have an operand with this role.
 bool operand_has(Op op, Role role);
+// Reports whether an operand is global memory or the tensor of a tensor map.
+bool operand_is_global(const Fn *fn, const Operand *o);
 // Returns the values in the list of an op, which follows the list of variables
 // if there is one. Sets *n to the number of values.
 const Ref *operands_list(const Fn *fn, const Ins *i, uint32_t *n);

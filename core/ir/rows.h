@@ -126,6 +126,8 @@ static inline bool op_pure(Op op) { return op_rows[op].effect & EF_PURE; }
 static inline bool op_opens(Op op) {
   return (op_rows[op].effect & (EF_OPENS | EF_CLOSES)) == EF_OPENS;
 }
+// Reports whether op begins a loop.
+static inline bool op_loops(Op op) { return op == OP_FOR || op == OP_LOOP; }
 static inline FlagKind op_flag_kind(Op op) {
   return (FlagKind)op_rows[op].flags;
 }

@@ -9,18 +9,11 @@
 // begins at the index of the thread in the grid.
 #include "lint/block_steps.h"
 
-#include "lint/index_values.h"
 #include "ir/operands.h"
 #include "ir/rows.h"
+#include "lint/index_values.h"
 
 enum { DEPTH = 64, BUDGET = 1 << 16 };
-
-static bool is_global(const Fn *fn, const Operand *o) {
-  if (!o->ref || (o->kind != OPERAND_MEM && o->kind != OPERAND_MAP))
-    return false;
-  Space s = ir_is_mem(fn, o->ref) ? ir_memof(fn, o->ref)->space : SP_HOST;
-  return s == SP_GMEM || s == SP_TMAP;
-}
 
 // ---- what depends on the block ----
 
@@ -30,7 +23,7 @@ static bool any_depends(const Fn *fn, Ref r, const bool *on) {
   for (Operands w = operands_of(fn, ir_get(fn, r)); operands_next(&w, &o);) {
     if (!o.ref) continue;
     if (o.kind == OPERAND_MEM && on[o.off]) return true;
-    if (is_global(fn, &o)) {
+    if (operand_is_global(fn, &o)) {
       int32_t arg = ir_memof(fn, o.ref)->arg;
       if (o.read && (arg == NO_ARG || fn->arg.p[arg].written)) return true;
     } else if ((o.kind == OPERAND_VALUE || o.read) && on[o.ref]) {
@@ -49,7 +42,7 @@ static bool mark(const Fn *fn, Ref r, bool *on) {
   bool changed = !on[r];
   on[r] = true;
   for (Operands w = operands_of(fn, ir_get(fn, r)); operands_next(&w, &o);) {
-    if (!o.ref || !o.written || is_global(fn, &o)) continue;
+    if (!o.ref || !o.written || operand_is_global(fn, &o)) continue;
     changed |= !on[o.ref];
     on[o.ref] = true;
   }
@@ -96,7 +89,7 @@ static bool stores(const Fn *fn, Ref r, const bool *on, bool *own) {
   bool found = false;
   Operand o;
   for (Operands w = operands_of(fn, ir_get(fn, r)); operands_next(&w, &o);) {
-    if (!is_global(fn, &o) || !o.written) continue;
+    if (!operand_is_global(fn, &o) || !o.written) continue;
     found = true;
     *own = o.kind == OPERAND_MAP || on[o.off];
   }

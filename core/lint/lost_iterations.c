@@ -51,11 +51,6 @@ static bool is_own(const Fn *fn, const Operand *o) {
          (is_space(fn, o->ref, SP_RMEM) || is_space(fn, o->ref, SP_SMEM));
 }
 
-static bool is_global(const Fn *fn, const Operand *o) {
-  return o->ref && (o->kind == OPERAND_MEM || o->kind == OPERAND_MAP) &&
-         (is_space(fn, o->ref, SP_GMEM) || is_space(fn, o->ref, SP_TMAP));
-}
-
 // ---- what values depend on ----
 
 static void add(Loop *g, Ref r, uint8_t of) {
@@ -75,7 +70,7 @@ static void pass_on(Loop *g, Ref r) {
       g->used[o.off] = true;
       of |= g->of[o.off] & VARIES;
     }
-    if (is_global(fn, &o)) of |= o.read ? DATA : 0;
+    if (operand_is_global(fn, &o)) of |= o.read ? DATA : 0;
     else if (!is_own(fn, &o) || o.read) of |= g->of[name_of(fn, o.ref)];
   }
   if (r == g->first) of |= VARIES;
@@ -132,7 +127,7 @@ static bool counts(Loop *g, Ref r, bool always) {
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
     if (!o.ref) continue;
     if (is_space(fn, o.ref, SP_DSMEM)) return true;
-    if (is_global(fn, &o)) {
+    if (operand_is_global(fn, &o)) {
       const Mem *m = ir_memof(fn, o.ref);
       if (m->arg == NO_ARG || (o.read && fn->arg.p[m->arg].written))
         return true;
@@ -182,7 +177,7 @@ static bool matters(const Loop *g, Ref r) {
   for (Operands w = operands_of(g->fn, ir_get(g->fn, r));
        operands_next(&w, &o);) {
     if (!o.written) continue;
-    if (is_global(g->fn, &o)) return true;
+    if (operand_is_global(g->fn, &o)) return true;
     if (is_own(g->fn, &o) && g->later[name_of(g->fn, o.ref)]) return true;
   }
   return false;
@@ -210,7 +205,7 @@ static Ref overwrites(Loop *g) {
     bool data = false;
     for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
       if (!o.ref) continue;
-      if (is_global(fn, &o) && o.read)
+      if (operand_is_global(fn, &o) && o.read)
         loads |= (g->of[o.off] & VARIES) != 0, data = true;
       else if (!is_own(fn, &o) || o.read)
         data |= (g->of[name_of(fn, o.ref)] & DATA) != 0;
@@ -232,7 +227,7 @@ static bool is_open(const Fn *fn, Ref first, Ref end) {
       return false;
     for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
       if (o.ref && (o.barrier || o.kind == OPERAND_MAP)) return false;
-      loads |= is_global(fn, &o) && o.read;
+      loads |= operand_is_global(fn, &o) && o.read;
     }
   }
   return loads;

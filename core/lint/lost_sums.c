@@ -105,8 +105,7 @@ static Ref region_of(const Fn *fn, Ref r, Ref *end) {
 // or 0.
 static Ref loop_of(const Fn *fn, Ref r, Ref *end) {
   Ref first = region_of(fn, r, end);
-  Op op = (Op)ir_get(fn, first)->op;
-  bool loop = op == OP_FOR || op == OP_LOOP;
+  bool loop = op_loops((Op)ir_get(fn, first)->op);
   return loop && !runs_once(fn, first) ? first : 0;
 }
 
@@ -148,10 +147,6 @@ static bool uses(const Fn *fn, const Ins *i, Ref r) {
   return false;
 }
 
-static bool is_mma(const Ins *i) {
-  return i->op == OP_MMA || i->op == OP_WGMMA;
-}
-
 // Reports whether i only adds to the sum `what`: by an MMA that accumulates, or
 // by setting the variable to a sum that contains its old value. Sets bits in
 // `sum` for results that contain the variable's value.
@@ -165,7 +160,7 @@ static bool adds(const Fn *fn, Ref r, Ref what, uint64_t *sum, Ref base) {
     if (v > base && sum[(v - base) / 64] >> ((v - base) & 63) & 1)
       reads_sum = true;
   }
-  if (mma) return is_mma(i);
+  if (mma) return op_class((Op)i->op) == CLASS_MMA;
   bool get = i->op == OP_VGET && i->a[0] == what;
   bool plus = reads_sum && (i->op == OP_ADD || i->op == OP_FMA);
   if (get || plus)
@@ -192,7 +187,7 @@ static bool resets_sum(Ctx *cx, const Fn *fn, Ref r) {
       continue;
     if (!adds(fn, j, what, sum, first)) return false;
     const Ins *i = ir_get(fn, j);
-    adding |= is_mma(i) ? uses(fn, i, what)
+    adding |= op_class((Op)i->op) == CLASS_MMA ? uses(fn, i, what)
             : i->op == OP_VSET && i->a[0] == what && !reset_by(fn, j);
   }
   for (Ref j = end; j < fn->ins.n && !used; j++)

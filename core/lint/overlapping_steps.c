@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lint/index_values.h"
 #include "ir/intrin.h"
 #include "ir/operands.h"
-#include "lint/repeated_sums.h"
 #include "ir/rows.h"
+#include "lint/index_values.h"
+#include "lint/repeated_sums.h"
 
 enum { NEAR = 24, BUDGET = 1 << 18, LOADS = 256, DEPTH = 64,
        VISITS = 1 << 16 };
@@ -34,11 +34,6 @@ typedef struct Loop {
 
 static bool is_space(const Fn *fn, Ref r, Space s) {
   return r && ir_is_mem(fn, r) && ir_memof(fn, r)->space == s;
-}
-
-static bool is_global(const Fn *fn, const Operand *o) {
-  return o->ref && (o->kind == OPERAND_MEM || o->kind == OPERAND_MAP) &&
-         (is_space(fn, o->ref, SP_GMEM) || is_space(fn, o->ref, SP_TMAP));
 }
 
 // Reports whether the loop at r has at least two iterations, as far as it is
@@ -151,7 +146,7 @@ static int find_tiles(Loop *g, int64_t k, Tile *tile, int most) {
     }
     Operand o;
     for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
-      if (!is_global(fn, &o) || !o.read) continue;
+      if (!operand_is_global(fn, &o) || !o.read) continue;
       int32_t arg = ir_memof(fn, o.ref)->arg;
       int j = 0;
       while (j < n && tile[j].arg != arg) j++;
@@ -226,7 +221,7 @@ static bool weighs(const Loop *g, Ref r) {
     Ref object = o.kind == OPERAND_MEM && o.read && g->on[o.off] ? o.ref : 0;
     if (i->op == OP_WGMMA && o.kind == OPERAND_VALUE && o.ref && g->on[o.ref])
       object = described(fn, o.ref, NEAR);
-    if (object && !o.barrier && !is_global(fn, &o) &&
+    if (object && !o.barrier && !operand_is_global(fn, &o) &&
         !g->filled[ir_get(fn, object)->imm])
       return true;
   }
@@ -242,7 +237,7 @@ static bool is_barred(const Fn *fn, Ref r) {
     return true;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
     if (is_space(fn, o.ref, SP_DSMEM)) return true;
-    if (!is_global(fn, &o)) continue;
+    if (!operand_is_global(fn, &o)) continue;
     const Mem *m = ir_memof(fn, o.ref);
     if (o.written || m->arg == NO_ARG || fn->arg.p[m->arg].written ||
         ir_arg_shared(fn, (size_t)m->arg))
@@ -374,7 +369,7 @@ static bool find_overlap(Loop *g, OverlappingStep *s) {
     if (i->op == OP_NOP) continue;
     if (is_barred(fn, r)) return false;
     for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
-      loads |= is_global(fn, &o) && o.read;
+      loads |= operand_is_global(fn, &o) && o.read;
   }
   if (!loads) return false;
   find_dependent(g);

@@ -112,9 +112,7 @@ static void mark(Live *g, const Operand *o, bool on) {
 
 // ---- the pass ----
 
-static bool is_mma(const Ins *i) {
-  return i->op == OP_MMA || i->op == OP_WGMMA;
-}
+static bool is_mma(const Ins *i) { return op_class((Op)i->op) == CLASS_MMA; }
 
 // Reports whether the MMA of a warpgroup may add to its accumulators.
 static bool may_add(const Fn *fn, const Ins *i) {
@@ -209,7 +207,7 @@ static void pass(Live *g) {
   }
 }
 
-// ---- what is told ----
+// ---- what is reported ----
 
 // Reports whether an instruction loads elements of memory into registers.
 static bool is_load(const Fn *fn, const Ins *i) {
@@ -241,8 +239,7 @@ static bool is_overwritten(const Live *g, Ref r, const Operand *o) {
     Operand w;
     if (op_opens((Op)i->op)) depth++;
     if (i->op == OP_END && depth-- == 0) {
-      Op head = (Op)ir_get(fn, g->opener[j])->op;
-      if (head == OP_FOR || head == OP_LOOP) return true;
+      if (op_loops((Op)ir_get(fn, g->opener[j])->op)) return true;
       depth = 0;
     }
     if (!always_writes(fn, i)) continue;
@@ -348,7 +345,7 @@ static bool find_regions(Ctx *cx, Live *g) {
     if (op_opens(op)) {
       if (depth == DEPTH) return false;
       open[depth++] = r;
-      if (op == OP_FOR || op == OP_LOOP)
+      if (op_loops(op))
         g->head[r] = arena_zero(cx, &cx->scratch, bytes_of(g));
     }
     if ((op == OP_ELSE || op == OP_END) && depth)

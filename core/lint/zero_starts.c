@@ -1,9 +1,8 @@
 // Finds maxima, minima and products that start at 0. A maximum of negative
 // numbers would be 0, and a product is always 0. A maximum of a warp, too, is
-// wrong if 0 stands for the elements of lanes that a condition excludes. Such a
-// maximum is told only if its elements may be negative and come from global
-// memory.
-// Absolute values, squares and exponentials are never negative.
+// wrong if 0 stands for the elements of lanes that a condition excludes. The
+// search reports only maxima whose elements come from global memory and may be
+// negative. Absolute values, squares and exponentials are never negative.
 //
 // A maximum that includes a register filled with an infinity is pointless if
 // nothing else sets the register: the loop lacks the store of the new maximum.
@@ -325,8 +324,8 @@ static void look_at_mask(Search *s, Ref r, ZeroStart *z) {
 // Returns the loop that contains instruction r, or 0.
 static Ref loop_around(const Fn *fn, Ref r) {
   for (Ref k = r - 1; k > 0; k--) {
-    Op op = (Op)ir_get(fn, k)->op;
-    if ((op == OP_FOR || op == OP_LOOP) && ir_region_end(fn, k) > r) return k;
+    bool loop = op_loops((Op)ir_get(fn, k)->op);
+    if (loop && ir_region_end(fn, k) > r) return k;
   }
   return 0;
 }

@@ -131,7 +131,7 @@ static uint8_t *find_loops(Ctx *cx, const Fn *fn, uint8_t *around) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     unsigned effect = op_effect((Op)i->op);
-    bool loop = i->op == OP_FOR || i->op == OP_LOOP;
+    bool loop = op_loops((Op)i->op);
     if (effect & EF_CLOSES && !(effect & EF_OPENS) && n) depth -= loops[--n];
     if (effect & EF_OPENS && !(effect & EF_CLOSES)) {
       loops[n++] = loop;

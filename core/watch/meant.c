@@ -148,7 +148,7 @@ static uint8_t on_own(const Meant *g, const Ins *i) {
   Op op = (Op)i->op;
   if (op == OP_ARG) return on_arg(g, i);
   if (op == OP_SREG) return on_special((SReg)i->imm);
-  if (op == OP_FOR || op == OP_LOOP) return ON_LOOP;
+  if (op_loops(op)) return ON_LOOP;
   bool data = op == OP_ASM || op == OP_MAPWORD || op == OP_ADDRESS ||
               op == OP_TMALOAD || op == OP_BULKLOAD ||
               (op == OP_ASK && reads_hardware(i));

@@ -119,7 +119,7 @@ static Way best(const SimProg *p, const Lines *a, const Lines *b,
 }
 
 static bool is_loop(const SimIns *i) {
-  return i->op == OP_FOR || i->op == OP_LOOP;
+  return op_loops((Op)i->op);
 }
 
 // Reports whether, in the loop from head to end, a clear path leads from some

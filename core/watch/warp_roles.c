@@ -53,7 +53,7 @@ static bool path_of(const SimProg *p, uint32_t src, Path *at) {
 
 static bool loops(const Path *at, int from) {
   for (int k = from; k < at->n; k++)
-    if (at->r[k].op == OP_FOR || at->r[k].op == OP_LOOP) return true;
+    if (op_loops((Op)at->r[k].op)) return true;
   return false;
 }
 
@@ -134,8 +134,7 @@ bool warp_roles_some(const SimWarp *w) {
 // Returns the index in w->frame of the outermost loop that w executes, or -1.
 static int loop_of(const SimWarp *w) {
   for (uint32_t k = 0; k < w->depth; k++) {
-    uint8_t op = w->cluster->prog->ins[w->frame[k].head].op;
-    if (op == OP_FOR || op == OP_LOOP) return (int)k;
+    if (op_loops((Op)w->cluster->prog->ins[w->frame[k].head].op)) return (int)k;
   }
   return -1;
 }

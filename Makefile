@@ -51,7 +51,7 @@ all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so library
 
 # A simulated GEMM spends most of its time in the loops of these files. Their
 # alignment changes that time by up to 5 %.
-TILE_OBJ := $(addprefix $(BUILD)/sim/,tile.o tile8.o tile16.o)
+TILE_OBJ := $(addprefix $(BUILD)/hardware/,tile.o tile8.o tile16.o)
 $(TILE_OBJ) $(BUILD)/sim/matrix.o: \
   ALIGN := -falign-functions=64 -falign-loops=64
 $(TILE_OBJ): ALIGN += $(TILES)
@@ -154,9 +154,9 @@ $(BUILD)/libcutecapture.so: $(COBJ)
 library: $(BUILD)/libcutelua.so $(BUILD)/libcutelua.a \
   $(BUILD)/libcutecapture.so
 
-# Parts of the simulator for specs and golden data only.
-UNITS := $(BUILD)/spec/units.o $(TILE_OBJ) $(addprefix $(BUILD)/, \
-           sim/access.o sim/mma.o sim/sum.o sim/umma.o base/dtype.o)
+# The functions of core/hardware/, for specs and golden data only.
+UNITS := $(BUILD)/spec/units.o $(filter $(BUILD)/hardware/%,$(OBJ)) \
+           $(BUILD)/base/dtype.o
 $(BUILD)/spec/units.o: spec/sim/units.c Makefile
 	@mkdir -p $(@D)
 	@echo 'CC $<'

@@ -9,9 +9,9 @@
 #define MT_REQUESTS "cute.requests"
 
 static const char *const kinds[] = {
-  [SIMACCESS_LOAD] = "load", [SIMACCESS_STORE] = "store",
-  [SIMACCESS_CPASYNC] = "cp.async", [SIMACCESS_CPASYNC_CG] = "cp.async.cg",
-  [SIMACCESS_MATRIX] = "matrix", NULL};
+  [ACCESS_LOAD] = "load", [ACCESS_STORE] = "store",
+  [ACCESS_CPASYNC] = "cp.async", [ACCESS_CPASYNC_CG] = "cp.async.cg",
+  [ACCESS_MATRIX] = "matrix", NULL};
 
 SimRequests *requestlib_push(lua_State *L) {
   SimRequests *r = lua_newuserdatauv(L, sizeof *r, 0);
@@ -60,7 +60,7 @@ static int requests_add(lua_State *L) {
       r.addr[l] = (uint32_t)lua_tointeger(L, -1);
       r.mask |= 1u << l;
     }
-    if (r.kind == SIMACCESS_CPASYNC_CG) r.src[l] = (uint64_t)l * 16;
+    if (r.kind == ACCESS_CPASYNC_CG) r.src[l] = (uint64_t)l * 16;
     lua_pop(L, 1);
   }
   if (r.mask && !simrequests_add(all, &r))

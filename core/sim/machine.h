@@ -9,7 +9,6 @@
 //   mem.c       shared and global memory, cp.async
 //   mbar.c      mbarriers
 //   async.c     operations of asynchronous agents (async.h)
-//   access.c    shared-memory passes and global sectors
 //   requests.c  recorded shared-memory requests
 //   send.c      st.async
 //   bulk.c      bulk copies with and without tensor maps

@@ -213,7 +213,7 @@ static int16_t small_int(DType t, uint8_t u) {
   }
 }
 
-// Convert accumulators in place between raw f16 and f32, which simmma uses for
+// Convert accumulators in place between raw f16 and f32, which mma.h uses for
 // f16 values.
 void simmatrix_widen_f16(float *tile, int n) {
   for (int k = n; k-- > 0;) {
@@ -236,7 +236,7 @@ static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
   simmatrix_gather(w, x, o, g, raw);
   int bits = dtype_bits(o->type);
   if (bits >= 8) {
-    simmma_widen(o->type, raw, (size_t)o->size, out);
+    mma_widen(o->type, raw, (size_t)o->size, out);
     return;
   }
   // A 4-bit float alone in a byte is in bits 2 to 5.
@@ -247,7 +247,7 @@ static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
 }
 
 // Reports whether the registers of accumulators o have the arrangement of
-// simmma_multiply.
+// mma_multiply.
 static bool is_arranged(const SimMmaIns *x, const SimOperand *o) {
   return x->arranged && o->mem->per == 1 && o->mem->size * 8 == o->mem->unit;
 }
@@ -259,7 +259,7 @@ void simmatrix_accumulators(SimWarp *w, const SimMmaIns *x, int g, float *to) {
   if (is_arranged(x, o)) {
     for (int v = 0; v < o->nval; v++, to += LANES) {
       const char *p = rmem_at(w, o->mem, o->reg[v]);
-      if (half) simmma_widen(DT_F16, p, LANES, to);
+      if (half) mma_widen(DT_F16, p, LANES, to);
       else memcpy(to, p, LANES * sizeof *to);
     }
     return;
@@ -267,8 +267,8 @@ void simmatrix_accumulators(SimWarp *w, const SimMmaIns *x, int g, float *to) {
   float *tile = room(w, 3);
   simmatrix_gather(w, x, o, g, tile);
   if (half) simmatrix_widen_f16(tile, rows * n);
-  memset(to, 0, sizeof *to * (size_t)(SIMMMA_ROWS * n));
-  for (int k = 0; k < rows * n; k++) to[simmma_place(k / n, k % n)] = tile[k];
+  memset(to, 0, sizeof *to * (size_t)(MMA_ROWS * n));
+  for (int k = 0; k < rows * n; k++) to[mma_place(k / n, k % n)] = tile[k];
 }
 
 void simmatrix_results(SimWarp *w, const SimMmaIns *x, int g,
@@ -283,7 +283,7 @@ void simmatrix_results(SimWarp *w, const SimMmaIns *x, int g,
     return;
   }
   float *tile = room(w, 3);
-  for (int k = 0; k < rows * n; k++) tile[k] = from[simmma_place(k / n, k % n)];
+  for (int k = 0; k < rows * n; k++) tile[k] = from[mma_place(k / n, k % n)];
   if (half) simmatrix_narrow_f16(tile, rows * n);
   simmatrix_scatter(w, x, g, tile);
 }
@@ -294,20 +294,20 @@ void simmatrix_nonfinite(SimWarp *w, const SimIns *i, int g, const float *a,
   int rows = x->rows, n = x->row->n;
   float *tile = room(w, 3), *d_tile = tile + SIM_ROOM / 8;
   for (int k = 0; k < rows * n; k++) {
-    tile[k] = c[simmma_place(k / n, k % n)];
-    d_tile[k] = d[simmma_place(k / n, k % n)];
+    tile[k] = c[mma_place(k / n, k % n)];
+    d_tile[k] = d[mma_place(k / n, k % n)];
   }
   w->cluster->hooks->value.tile(
     w, i, g, &(SimTile){a, b, tile, d_tile, rows, n, x->row->k});
 }
 
-// Prepares operand A or B (which 0 or 1) of an MMA for simmma_multiply.
+// Prepares operand A or B (which 0 or 1) of an MMA for mma_multiply.
 static void prepare(SimWarp *w, const SimMmaIns *x, int g, int which,
                     float *to) {
   float *tile = room(w, 0);
   float_tile(w, x, g, which ? &x->b : &x->a, tile);
-  if (which) simmma_columns(&x->m, x->row->n, tile, to);
-  else simmma_rows(&x->m, x->row->m, tile, to);
+  if (which) mma_columns(&x->m, x->row->n, tile, to);
+  else mma_rows(&x->m, x->row->m, tile, to);
 }
 
 static bool same_bytes(const char *p, const char *q, size_t n) {
@@ -334,8 +334,8 @@ static const float *prepared(SimWarp *w, const SimMmaIns *x, int g, int which) {
     prepare(w, x, g, which, to);
     return to;
   }
-  int floats = which ? SIMMMA_B_FLOATS(x->row->n, x->row->k)
-                     : SIMMMA_A_FLOATS(x->row->k);
+  int floats = which ? MMA_B_FLOATS(x->row->n, x->row->k)
+                     : MMA_A_FLOATS(x->row->k);
   size_t each = (size_t)o->mem->size * LANES, raw = each * (size_t)o->nval;
   raw = (raw + ALIGN - 1) / ALIGN * ALIGN;
   size_t size = raw + (size_t)floats * sizeof *to, slots = SIM_ROOM / size;
@@ -362,7 +362,7 @@ static void mma_float(SimWarp *w, const SimIns *i, int g) {
   const float *a = prepared(w, x, g, 0), *b = prepared(w, x, g, 1);
   float *c = room(w, 2), *d = c + SIM_ROOM / 8;
   simmatrix_accumulators(w, x, g, c);
-  if (simmma_multiply(&x->m, x->row->n, a, b, c, d) &&
+  if (mma_multiply(&x->m, x->row->n, a, b, c, d) &&
       w->cluster->prog->watched) {
     float_tile(w, x, g, &x->a, room(w, 0));
     float_tile(w, x, g, &x->b, room(w, 1));
@@ -385,7 +385,7 @@ static void mma_int(SimWarp *w, const SimMmaIns *x, int g) {
   int_tile(w, x, g, &x->a, a);
   int_tile(w, x, g, &x->b, b);
   simmatrix_gather(w, x, &x->c, g, c);
-  simmma_tile_int(&x->m, x->row->m, x->row->n, a, b, c, c);
+  mma_tile_int(&x->m, x->row->m, x->row->n, a, b, c, c);
   simmatrix_scatter(w, x, g, c);
 }
 
@@ -404,7 +404,7 @@ static void mma_bit(SimWarp *w, const SimMmaIns *x, int g) {
   bit_tile(w, x, g, &x->a, a);
   bit_tile(w, x, g, &x->b, b);
   simmatrix_gather(w, x, &x->c, g, c);
-  simmma_tile_bit(&x->m, x->row->m, x->row->n, a, b, c, c);
+  mma_tile_bit(&x->m, x->row->m, x->row->n, a, b, c, c);
   simmatrix_scatter(w, x, g, c);
 }
 
@@ -413,7 +413,7 @@ static void mma_double(SimWarp *w, const SimMmaIns *x, int g) {
   simmatrix_gather(w, x, &x->a, g, a);
   simmatrix_gather(w, x, &x->b, g, b);
   simmatrix_gather(w, x, &x->c, g, c);
-  simmma_tile_f64(&x->m, x->row->m, x->row->n, a, b, c, c);
+  mma_tile_f64(&x->m, x->row->m, x->row->n, a, b, c, c);
   simmatrix_scatter(w, x, g, c);
 }
 
@@ -437,7 +437,7 @@ static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
         ra[k] = p == 2 ? -re : re;
         rb[k] = b[(i % N * K + k) * 2 + parts[p][2]];
       }
-      simmma_tile_f64(&one, 1, 1, ra, rb, d, d);
+      mma_tile_f64(&one, 1, 1, ra, rb, d, d);
     }
   simmatrix_scatter(w, x, g, c);
 }
@@ -499,7 +499,7 @@ static void row_scales(const SimMmaIns *x, const uint32_t *word, int row,
     to[k] = (uint8_t)(u >> (8 * k));
 }
 
-static void mma_special(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
+static void scaled_tile(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
   const AtomMma *r = x->row;
   bool sparse = r->flags & AMF_SPARSE, scale = r->flags & AMF_SCALE;
   float *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
@@ -524,7 +524,7 @@ static void mma_special(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
       row[k] = bi[sparse ? simmatrix_stored_at(r, e, i / n, k) : k];
     if (scale) row_scales(x, sa, i / n, q.sa);
     if (scale) row_scales(x, sb, i % n, q.sb);
-    c[i] = simmma_scaled(&q, a + i / n * stored, row, c[i]);
+    c[i] = mma_scaled(&q, a + i / n * stored, row, c[i]);
   }
   if (half) simmatrix_narrow_f16(c, r->m * n);
   simmatrix_scatter(w, x, 0, c);
@@ -693,7 +693,7 @@ void simmatrix_mma(SimWarp *w, const SimIns *i) {
   w->cluster->mmas++;
   DType a = x->row->a_type;
   if (x->row->flags & (AMF_SPARSE | AMF_SCALE)) {
-    mma_special(w, i, x);
+    scaled_tile(w, i, x);
     return;
   }
   for (int g = 0; g < x->groups; g++) {

@@ -242,16 +242,16 @@ static void record(const Access *x, SimAccess kind, uint32_t mask,
 
 static void count_shared(Access *x, uint32_t mask, int matrix) {
   SimCluster *c = x->w->cluster;
-  SimAccess kind = x->i->op == OP_CPASYNC ? SIMACCESS_CPASYNC
-                 : x->write ? SIMACCESS_STORE : SIMACCESS_LOAD;
-  if (c->requests) record(x, matrix ? SIMACCESS_MATRIX : kind, mask, NULL);
+  SimAccess kind = x->i->op == OP_CPASYNC ? ACCESS_CPASYNC
+                 : x->write ? ACCESS_STORE : ACCESS_LOAD;
+  if (c->requests) record(x, matrix ? ACCESS_MATRIX : kind, mask, NULL);
   SimStat *s = &c->out->stat[x->i->stat];
   SimPattern *q = &c->pattern[x->i->stat * 2];
   uint32_t rel[LANES];
   relative(x, mask, x->m->base, 1024, rel);
   if (q->mask != mask || memcmp(q->rel, rel, sizeof rel) != 0) {
-    SimPasses n = matrix ? simaccess_matrix(matrix, rel, NULL)
-                         : simaccess_shared(kind, x->bytes, rel, mask, NULL);
+    SimPasses n = matrix ? access_matrix(matrix, rel, NULL)
+                         : access_shared(kind, x->bytes, rel, mask, NULL);
     q->mask = mask;
     memcpy(q->rel, rel, sizeof rel);
     q->x = n.wavefronts;
@@ -264,7 +264,7 @@ static void count_shared(Access *x, uint32_t mask, int matrix) {
 static int global_sectors(const Access *x, uint32_t mask) {
   uint64_t addr[LANES];
   for (int l = 0; l < LANES; l++) addr[l] = (uint64_t)x->at[l];
-  return simaccess_global(x->bytes, addr, mask);
+  return access_global(x->bytes, addr, mask);
 }
 
 // Reports whether L1 caches the sectors of this access. L1 does not cache
@@ -724,10 +724,10 @@ static void count_cpasync(Access *d, const Access *s, uint32_t mask,
       dst[l] = d->m->base + (uint32_t)d->at[l];
       src[l] = (uint64_t)s->at[l];
     }
-    SimPasses n = simaccess_cpasync_cg(dst, src, mask, NULL);
+    SimPasses n = access_cpasync_cg(dst, src, mask, NULL);
     st->wavefronts += (uint64_t)n.wavefronts;
     st->least += (uint64_t)n.least;
-    if (d->w->cluster->requests) record(d, SIMACCESS_CPASYNC_CG, mask, src);
+    if (d->w->cluster->requests) record(d, ACCESS_CPASYNC_CG, mask, src);
   } else if (mask) {
     count_shared(d, mask, 0);
   }

@@ -74,13 +74,13 @@ SimPasses simrequests_passes(const SimRequest *r, const uint32_t addr[32],
   uint32_t at[32];
   for (int l = 0; l < 32; l++) at[l] = r->base + addr[l];
   switch (r->kind) {
-    case SIMACCESS_LOAD: case SIMACCESS_STORE: case SIMACCESS_CPASYNC: break;
-    case SIMACCESS_CPASYNC_CG:
-      return simaccess_cpasync_cg(at, r->src, r->mask, turns);
-    case SIMACCESS_MATRIX:
-      return simaccess_matrix(__builtin_popcount(r->mask) / 8, at, turns);
+    case ACCESS_LOAD: case ACCESS_STORE: case ACCESS_CPASYNC: break;
+    case ACCESS_CPASYNC_CG:
+      return access_cpasync_cg(at, r->src, r->mask, turns);
+    case ACCESS_MATRIX:
+      return access_matrix(__builtin_popcount(r->mask) / 8, at, turns);
   }
-  return simaccess_shared(r->kind, r->width, at, r->mask, turns);
+  return access_shared(r->kind, r->width, at, r->mask, turns);
 }
 
 void simrequests_free(SimRequests *all) {

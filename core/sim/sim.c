@@ -13,7 +13,7 @@
 #include "base/platform.h"
 #include "base/signals.h"
 #include "ir/operands.h"
-#include "sim/access.h"
+#include "hardware/access.h"
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/fits.h"

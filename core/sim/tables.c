@@ -7,7 +7,7 @@
 
 #include "ir/operands.h"
 #include "layout/notation.h"
-#include "sim/descriptor.h"
+#include "hardware/descriptor.h"
 
 // ---- the two modes of a TV layout ----
 
@@ -128,10 +128,10 @@ static void set_a(Ctx *cx, SimMmaIns *mi) {
 // Sets mi->arranged.
 static void find_arrangement(SimMmaIns *mi) {
   int n = mi->row->n;
-  mi->arranged = mi->groups == 1 && mi->rows == SIMMMA_ROWS;
+  mi->arranged = mi->groups == 1 && mi->rows == MMA_ROWS;
   for (int k = 0; mi->arranged && k < mi->d.nval * LANES; k++)
     mi->arranged = mi->d.at[k] == mi->c.at[k] &&
-                   simmma_place(mi->d.at[k] / n, mi->d.at[k] % n) == k;
+                   mma_place(mi->d.at[k] / n, mi->d.at[k] % n) == k;
 }
 
 // Describes MMA atom `row` on architecture sm_<sm>.
@@ -140,16 +140,16 @@ static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
   mi->m = (SimMma){.a = row->a_type, .b = row->b_type, .c = row->d_type,
                    .k = row->k, .arch = sm,
                    .sat = (row->flags & AMF_SAT) != 0,
-                   .op = row->flags & AMF_XORPOPC ? SIMMMA_XOR
-                       : row->flags & AMF_ANDPOPC ? SIMMMA_AND : SIMMMA_MUL};
+                   .op = row->flags & AMF_XORPOPC ? MMA_XOR
+                       : row->flags & AMF_ANDPOPC ? MMA_AND : MMA_MUL};
   if (!atom_mma_runs(row) || row->m * row->k > 4096 ||
       row->n * row->k > 4096 || row->m * row->n > 4096)
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
   find_lanes(cx, mi);
-  // matrix.c computes these atoms itself, without simmma
+  // matrix.c computes these atoms itself, without mma.h
   bool own = atom_mma_alone(row) || row->flags & (AMF_SPARSE | AMF_SCALE) ||
              row->a_type == DT_C64;
-  if (!own && !simmma_known(&mi->m))
+  if (!own && !mma_known(&mi->m))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name, sm);
   mi->d = tile_of(cx, mi, row->c, row->d_type, row->m, row->n);
   set_a(cx, mi);
@@ -195,7 +195,7 @@ static void describe_group(Ctx *cx, const Launch *l, const SimMem **mem,
   mi->m = (SimMma){.a = row->a_type, .b = row->b_type, .c = row->d_type,
                    .k = atom_mma_depth(row), .arch = l->sm, .wgmma = true,
                    .sat = (row->flags & AMF_SAT) != 0};
-  if (!simmma_known(&mi->m))
+  if (!mma_known(&mi->m))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name,
              l->sm);
   uint8_t *lane = NEW(cx, uint8_t, LANES);
@@ -203,7 +203,7 @@ static void describe_group(Ctx *cx, const Launch *l, const SimMem **mem,
   mi->groups = 1, mi->threads = LANES, mi->lane = lane;
   mi->d = tile_of(cx, mi, row->c, row->d_type, row->m, row->n);
   mi->c = tile_of(cx, mi, row->c, row->c_type, row->m, row->n);
-  mi->rows = SIMMMA_ROWS;
+  mi->rows = MMA_ROWS;
   find_arrangement(mi);
   set_a(cx, mi);
   find_shared(cx, l, mem, &mi->smem, &mi->nsmem);
@@ -335,7 +335,7 @@ SimTensorIns *simtables_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
   x->u = (SimUmma){.kind = kind_of(row), .a = row->a_type, .b = row->b_type,
                    .d = row->d_type, .scale = row->sf_type,
                    .scales = row->vs ? row->k / row->vs : 0};
-  if (!atom_mma_runs(row) || !simumma_known(&x->u))
+  if (!atom_mma_runs(row) || !ummamath_known(&x->u))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name,
              l->sm);
   x->acc = place(l, mem, slot, &o[0]);

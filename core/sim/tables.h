@@ -4,7 +4,7 @@
 
 #include "atoms/atom.h"
 #include "sim/machine.h"
-#include "sim/mma.h"
+#include "hardware/mma.h"
 #include "sim/tcgen05.h"
 
 // An operand of an MMA. Value v of each thread is in the mem->per units of mem
@@ -37,7 +37,7 @@ typedef struct SimMmaIns {
   // rows of a tile that the lanes of a group hold
   int rows;
   // whether value v of lane l of the accumulators is element v * 32 + l in the
-  // arrangement of simmma_multiply
+  // arrangement of mma_multiply
   bool arranged;
   SimOperand d, a, b, c;
   // For a wgmma, the operands d, a and c describe the 16 rows that one warp
@@ -90,7 +90,7 @@ void simmatrix_gather(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
 void simmatrix_scatter(SimWarp *w, const SimMmaIns *x, int g,
                        const void *from);
 // Copy float accumulators between the registers of group g and the arrangement
-// of simmma_multiply.
+// of mma_multiply.
 void simmatrix_accumulators(SimWarp *w, const SimMmaIns *x, int g, float *to);
 void simmatrix_results(SimWarp *w, const SimMmaIns *x, int g,
                        const float *from);

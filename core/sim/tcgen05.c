@@ -17,10 +17,10 @@
 #include "sim/tcgen05.h"
 
 #include "sim/async.h"
-#include "sim/descriptor.h"
+#include "hardware/descriptor.h"
 #include "sim/fits.h"
 #include "sim/mbar.h"
-#include "sim/mma.h"
+#include "hardware/mma.h"
 #include "sim/regs.h"
 
 #include <string.h>
@@ -869,7 +869,7 @@ static void widen(const AtomMma *r, DType t, const void *raw, int n,
   const uint8_t *u = raw;
   if (dtype_bits(t) < 8 && !is_packed(r))
     for (int k = 0; k < n; k++) ((float *)out)[k] = dtype_to_float(t, u[k]);
-  else if (!dtype_is_int(r->d_type)) simmma_widen(t, raw, (size_t)n, out);
+  else if (!dtype_is_int(r->d_type)) mma_widen(t, raw, (size_t)n, out);
   else
     for (int k = 0; k < n; k++)
       ((int16_t *)out)[k] = t == DT_I8 ? (int8_t)u[k] : u[k];
@@ -949,7 +949,7 @@ static void run_part(SimWarp *w, const Job *j, const Part *p) {
   if (j->add) move_d(w, j, p, false);
   else memset(t->d, 0, (size_t)(p->rows * p->n) * 4);
   for (int k = 0; x->u.scales && k < 2; k++) load_scales(w, j, p, k, t->sf[k]);
-  simumma_tile(&x->u, &(SimUmmaTile){
+  ummamath_tile(&x->u, &(SimUmmaTile){
     .m = p->rows, .n = p->n, .a = t->a,
     .b = (char *)t->b + (size_t)(p->first * r->k) * size, .d = t->d,
     .sfa = t->sf[0], .sfb = t->sf[1]});

@@ -4,7 +4,7 @@
 
 #include "atoms/atom.h"
 #include "sim/machine.h"
-#include "sim/umma.h"
+#include "hardware/ummamath.h"
 
 // Tensor memory of a CTA. An operation accesses whole groups of 16 lanes.
 enum { TMEM_LANES = 128, TMEM_COLUMNS = 512, TMEM_GROUP = 16, TMEM_GROUPS = 8,

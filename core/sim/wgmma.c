@@ -13,7 +13,7 @@
 // is reported as a note (simwgmma_alone).
 #include "sim/wgmma.h"
 
-#include "sim/descriptor.h"
+#include "hardware/descriptor.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/tables.h"
@@ -201,7 +201,7 @@ static void widen(const SimMmaIns *x, DType t, const void *raw, int n,
     for (int k = 0; k < n; k++)
       ((int16_t *)out)[k] = t == DT_I8 ? (int8_t)u[k] : u[k];
   } else {
-    simmma_widen(t, raw, (size_t)n, out);
+    mma_widen(t, raw, (size_t)n, out);
   }
 }
 
@@ -209,9 +209,9 @@ static void widen(const SimMmaIns *x, DType t, const void *raw, int n,
 static void multiply(const SimMmaIns *x, int rows, const void *a,
                      const void *b, void *d) {
   if (dtype_is_int(x->row->d_type))
-    simmma_tile_int(&x->m, rows, x->row->n, a, b, d, d);
+    mma_tile_int(&x->m, rows, x->row->n, a, b, d, d);
   else
-    simmma_tile(&x->m, rows, x->row->n, a, b, d, d);
+    mma_tile(&x->m, rows, x->row->n, a, b, d, d);
 }
 
 // Computes D += A * B for a sparse A. The metadata of each row of A selects the
@@ -236,7 +236,7 @@ static void multiply_sparse(SimWarp *w, const SimMmaIns *x, const char *a,
   }
 }
 
-// Reports whether simmma_multiply computes an MMA.
+// Reports whether mma_multiply computes an MMA.
 static bool is_dense(const SimMmaIns *x) {
   return !(x->row->flags & AMF_SPARSE) && !dtype_is_int(x->row->d_type);
 }
@@ -264,10 +264,10 @@ static void compute_dense(SimWarp *w, const Job *j, const float *b) {
   float *a = simmatrix_room(w, 0), *c = simmatrix_room(w, 2);
   float *d = c + SIM_ROOM / 8;
   load_a(w, j, d);
-  simmma_rows(&x->m, ROWS, d, a);
+  mma_rows(&x->m, ROWS, d, a);
   if (j->add) simmatrix_accumulators(w, x, 0, c);
   else memset(c, 0, (size_t)(ROWS * x->row->n) * sizeof *c);
-  bool nonfinite = simmma_multiply(&x->m, x->row->n, a, b, c, d);
+  bool nonfinite = mma_multiply(&x->m, x->row->n, a, b, c, d);
   simmatrix_results(w, x, 0, d);
   if (!nonfinite || !w->cluster->prog->watched) return;
   // buffer 1 keeps the prepared B
@@ -305,7 +305,7 @@ static void run(SimWarp *first, const Job *j) {
   void *b = simmatrix_room(first, 1), *b_tile = simmatrix_room(first, 0);
   bool dense = is_dense(x);
   load_b(first, j, dense ? b_tile : b);
-  if (dense) simmma_columns(&x->m, x->row->n, b_tile, b);
+  if (dense) mma_columns(&x->m, x->row->n, b_tile, b);
   for (int k = 0; k < WARPS; k++) {
     if (dense) compute_dense(&first[k], j, b);
     else compute(&first[k], j, b);

@@ -2,7 +2,7 @@
 // need them.
 #include "watch/watch.h"
 
-#include "sim/access.h"
+#include "hardware/access.h"
 #include "sim/bulk.h"
 #include "watch/assertions.h"
 #include "watch/cover.h"
@@ -302,7 +302,7 @@ static void complete(Access *x, int l) {
   else check_defined(x, l);
 }
 
-static void access_global(Access *x, uint32_t mask) {
+static void global_access(Access *x, uint32_t mask) {
   // Stores of elements narrower than a byte are not compared with the accesses
   // of other clusters.
   if (!x->write || x->m->bits >= 8) announce(x, mask);
@@ -316,7 +316,7 @@ static void access(Access *x, uint32_t mask) {
     complete(x, __builtin_ctz(mask));
     return;
   }
-  if (x->m->space != SP_SMEM) access_global(x, mask);
+  if (x->m->space != SP_SMEM) global_access(x, mask);
   else if (!x->write) read_shared(x, mask);
   else if (x->i->op != OP_ATOMIC) write_shared(x, mask);
   // Later accesses are in a new epoch, after the release.

@@ -5,10 +5,10 @@
 #include <lauxlib.h>
 #include <string.h>
 
-#include "sim/access.h"
-#include "sim/mma.h"
-#include "sim/tile.h"
-#include "sim/umma.h"
+#include "hardware/access.h"
+#include "hardware/mma.h"
+#include "hardware/tile.h"
+#include "hardware/ummamath.h"
 
 int luaopen_units(lua_State *L);
 
@@ -54,7 +54,7 @@ static SimMma check_kind(lua_State *L) {
   lua_getfield(L, 1, "op");
   m.op = (SimMmaOp)luaL_checkoption(L, -1, "mul", ops);
   lua_pop(L, 1);
-  if (!simmma_known(&m))
+  if (!mma_known(&m))
     luaL_error(L, "no such matrix instruction: %s * %s + %s, k %d",
                dtype_name(m.a), dtype_name(m.b), dtype_name(m.c), m.k);
   return m;
@@ -105,7 +105,7 @@ static int l_mma_dot(lua_State *L) {
   uint64_t *a = check_words(L, 2, (size_t)m.k);
   uint64_t *b = check_words(L, 3, (size_t)m.k);
   uint64_t c = (uint64_t)luaL_checkinteger(L, 4);
-  lua_pushinteger(L, (lua_Integer)simmma_dot(&m, a, b, c));
+  lua_pushinteger(L, (lua_Integer)mma_dot(&m, a, b, c));
   return 1;
 }
 
@@ -143,10 +143,10 @@ static void tile_int(lua_State *L, const SimMma *m, int M, int N,
   int32_t *d = new_array(L, nc, sizeof *d);
   for (size_t i = 0; i < nc; i++) d[i] = (int32_t)(uint32_t)c[i];
   if (m->a == DT_B1)
-    simmma_tile_bit(m, M, N, packed(L, a, na), packed(L, b, nb), d, d);
+    mma_tile_bit(m, M, N, packed(L, a, na), packed(L, b, nb), d, d);
   else
-    simmma_tile_int(m, M, N, shorts(L, m->a, a, na), shorts(L, m->b, b, nb),
-                    d, d);
+    mma_tile_int(m, M, N, shorts(L, m->a, a, na), shorts(L, m->b, b, nb),
+                 d, d);
   for (size_t i = 0; i < nc; i++) c[i] = (uint32_t)d[i];
 }
 
@@ -156,14 +156,14 @@ static void tile_any(lua_State *L, const SimMma *m, int M, int N,
   size_t nc = (size_t)(M * N);
   if (m->c == DT_F64) {
     double *d = doubles(L, c, nc);
-    simmma_tile_f64(m, M, N, doubles(L, a, na), doubles(L, b, nb), d, d);
+    mma_tile_f64(m, M, N, doubles(L, a, na), doubles(L, b, nb), d, d);
     memcpy(c, d, nc * sizeof *d);
   } else if (m->c == DT_I32) {
     tile_int(L, m, M, N, a, b, c);
   } else {
     float *d = floats(L, m->c, c, nc);
-    simmma_tile(m, M, N, floats(L, m->a, a, na), floats(L, m->b, b, nb), d,
-                d);
+    mma_tile(m, M, N, floats(L, m->a, a, na), floats(L, m->b, b, nb), d,
+             d);
     for (size_t i = 0; i < nc; i++) c[i] = dtype_from_float(m->c, d[i]);
   }
 }
@@ -182,27 +182,27 @@ static int l_mma_tile(lua_State *L) {
 }
 
 // mma_processors(kind, N, {A bits, 16*k}, {B bits, N*k}, {C bits, 16*N})
-// -> {{D}, ...}: the results of simtile_known's functions
+// -> {{D}, ...}: the results of tile_known's functions
 static int l_mma_processors(lua_State *L) {
   SimMma m = check_kind(L);
-  SimRule r = simmma_rule(&m);
+  SimRule r = mma_rule(&m);
   lua_Integer n = luaL_checkinteger(L, 2);
   luaL_argcheck(L, n >= 8 && n <= 256 && n % 8 == 0, 2, "8, 16 ... 256");
   int N = (int)n, K = m.k;
-  size_t size = (size_t)(SIMMMA_ROWS * N);
-  float *a = floats(L, m.a, check_words(L, 3, (size_t)(SIMMMA_ROWS * K)),
-                    (size_t)(SIMMMA_ROWS * K));
+  size_t size = (size_t)(MMA_ROWS * N);
+  float *a = floats(L, m.a, check_words(L, 3, (size_t)(MMA_ROWS * K)),
+                    (size_t)(MMA_ROWS * K));
   float *b = floats(L, m.b, check_words(L, 4, (size_t)(N * K)),
                     (size_t)(N * K));
   float *c = floats(L, m.c, check_words(L, 5, size), size);
   float *d = new_array(L, size, sizeof *d);
-  float *rows = new_array(L, (size_t)SIMMMA_A_FLOATS(K), sizeof *rows);
-  float *columns = new_array(L, (size_t)SIMMMA_B_FLOATS(N, K), sizeof *columns);
+  float *rows = new_array(L, (size_t)MMA_A_FLOATS(K), sizeof *rows);
+  float *columns = new_array(L, (size_t)MMA_B_FLOATS(N, K), sizeof *columns);
   uint64_t *bits = new_array(L, size, sizeof *bits);
   lua_newtable(L);
   const SimTileFns *f;
-  for (int k = 0; (f = simtile_known(k)); k++) {
-    f->rows(&r, SIMMMA_ROWS, K, a, rows);
+  for (int k = 0; (f = tile_known(k)); k++) {
+    f->rows(&r, MMA_ROWS, K, a, rows);
     f->columns(&r, N, K, b, columns);
     f->multiply(&r, N, K, rows, columns, c, d);
     for (size_t i = 0; i < size; i++) bits[i] = dtype_from_float(m.c, d[i]);
@@ -232,7 +232,7 @@ static SimUmma check_umma(lua_State *L) {
                .scales = field_int(L, "scales", 0),
                .sparse = field_bool(L, "sparse"), .sat = field_bool(L, "sat")};
   if (u.scales) u.scale = field_dtype(L, "scale");
-  if (!simumma_known(&u)) luaL_argerror(L, 1, "no such tcgen05.mma");
+  if (!ummamath_known(&u)) luaL_argerror(L, 1, "no such tcgen05.mma");
   return u;
 }
 
@@ -252,7 +252,7 @@ static int l_umma_tile(lua_State *L) {
   luaL_argcheck(L, m >= 1 && m <= SIM_UMMA_MOST, 2, "1 to 256 rows");
   luaL_argcheck(L, n >= 1 && n <= SIM_UMMA_MOST, 3, "1 to 256 columns");
   size_t M = (size_t)m, N = (size_t)n, k = umma_kind(u.kind)->k;
-  size_t na = M * k, nb = N * (size_t)simumma_k(&u), nd = M * N;
+  size_t na = M * k, nb = N * (size_t)ummamath_k(&u), nd = M * N;
   uint64_t *a = check_words(L, 4, na), *b = check_words(L, 5, nb);
   uint64_t *d = check_words(L, 6, nd);
   size_t words = u.sparse ? M * (size_t)umma_metadata_words(u.kind) : 0;
@@ -266,13 +266,13 @@ static int l_umma_tile(lua_State *L) {
     int32_t *to = new_array(L, nd, sizeof *to);
     for (size_t i = 0; i < nd; i++) to[i] = (int32_t)(uint32_t)d[i];
     t.d = to;
-    simumma_tile(&u, &t);
+    ummamath_tile(&u, &t);
     for (size_t i = 0; i < nd; i++) d[i] = (uint32_t)to[i];
   } else {
     t.a = floats(L, u.a, a, na);
     t.b = floats(L, u.b, b, nb);
     float *to = t.d = floats(L, u.d, d, nd);
-    simumma_tile(&u, &t);
+    ummamath_tile(&u, &t);
     for (size_t i = 0; i < nd; i++) d[i] = dtype_from_float(u.d, to[i]);
   }
   return push_words(L, d, nd);
@@ -291,9 +291,9 @@ static int push_passes(lua_State *L, SimPasses p) {
 static int l_shared(lua_State *L) {
   static const char *const kinds[] = {"load", "store", "cp.async", NULL};
   SimAccess kind = (SimAccess)luaL_checkoption(L, 1, NULL, kinds);
-  return push_passes(L, simaccess_shared(kind, (int)luaL_checkinteger(L, 2),
-                                         check_words32(L, 3, 32),
-                                         opt_mask(L, 4), NULL));
+  return push_passes(L, access_shared(kind, (int)luaL_checkinteger(L, 2),
+                                      check_words32(L, 3, 32),
+                                      opt_mask(L, 4), NULL));
 }
 
 // matrix_wavefronts(num, {8 * num row addresses}) -> wavefronts, fewest
@@ -301,20 +301,20 @@ static int l_matrix(lua_State *L) {
   lua_Integer num = luaL_checkinteger(L, 1);
   luaL_argcheck(L, num >= 1 && num <= 4, 1, "1 to 4 matrices");
   const uint32_t *rows = check_words32(L, 2, 8 * (size_t)num);
-  return push_passes(L, simaccess_matrix((int)num, rows, NULL));
+  return push_passes(L, access_matrix((int)num, rows, NULL));
 }
 
 // cpasync_cg_wavefronts({32 destinations}, {32 sources}, mask)
 static int l_cpasync_cg(lua_State *L) {
-  return push_passes(L, simaccess_cpasync_cg(check_words32(L, 1, 32),
-                                             check_words(L, 2, 32),
-                                             opt_mask(L, 3), NULL));
+  return push_passes(L, access_cpasync_cg(check_words32(L, 1, 32),
+                                          check_words(L, 2, 32),
+                                          opt_mask(L, 3), NULL));
 }
 
 // global_sectors(width, {32 addresses}, mask) -> sectors
 static int l_global(lua_State *L) {
-  lua_pushinteger(L, simaccess_global((int)luaL_checkinteger(L, 1),
-                                      check_words(L, 2, 32), opt_mask(L, 3)));
+  lua_pushinteger(L, access_global((int)luaL_checkinteger(L, 1),
+                                   check_words(L, 2, 32), opt_mask(L, 3)));
   return 1;
 }
 

@@ -306,7 +306,7 @@ end
 -- Returns the accumulator type, and the unit of one rounding in that type.
 -- Tensor cores truncate each of the k products of an instruction, and the
 -- addend, at F bits below the largest. Then they truncate the sum at 23 bits
--- (core/sim/mma.h). In units of 2^-24 that is (k+1)/k 2^(24-F) + 2/k per
+-- (core/hardware/mma.h). In units of 2^-24 that is (k+1)/k 2^(24-F) + 2/k per
 -- product. F is 23 on Volta (k = 4: 3), 24 up to Ada (k = 4: 1.75), 25 on
 -- Hopper (k = 4: 1.125), 13 for 8-bit floats on Ada. An FMA rounds by 1 such
 -- unit. The sums of the f64 reference are rounded, too.

@@ -10,7 +10,7 @@
 --
 -- An access records the positions in the tensor that lanes touch together. Its
 -- cost under another layout is computed by the code that counts passes while a
--- kernel runs (core/sim/access.c). Vectors stay intact: the chunks that a
+-- kernel runs (core/hardware/access.c). Vectors stay intact: the chunks that a
 -- swizzle moves, and the paddings, are at least as wide as the widest access.
 --
 -- A result has: tensor, layout (a cute.Layout), lua (its source text), was =

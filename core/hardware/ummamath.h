@@ -20,8 +20,8 @@
 //   that is larger.
 // - If a result with ue8m0 is subnormal, the sum is taken again without the
 //   groups with smaller scale factors than S and a value below 2^max(q,-174).
-#ifndef CUTE_SIMUMMA_H
-#define CUTE_SIMUMMA_H
+#ifndef CUTE_HARDWARE_UMMAMATH_H
+#define CUTE_HARDWARE_UMMAMATH_H
 
 #include "base/dtype.h"
 #include "base/umma.h"
@@ -37,21 +37,21 @@ typedef struct SimUmma {
 } SimUmma;
 
 // Reports whether the functions below can compute u.
-bool simumma_known(const SimUmma *u);
+bool ummamath_known(const SimUmma *u);
 
 // Returns the extent of K of the instruction, of which a row of a dense A
 // stores all elements, and a row of a sparse A half.
-static inline int simumma_k(const SimUmma *u) {
+static inline int ummamath_k(const SimUmma *u) {
   return umma_kind(u->kind)->k * (u->sparse ? 2 : 1);
 }
 
 enum { SIM_UMMA_MOST = 256 };  // most rows and columns of a tile
 
 // The operands of m rows and n columns, all row-major: A (m,k), B
-// (n,simumma_k), where k is the number of stored elements.
+// (n,ummamath_k), where k is the number of stored elements.
 typedef struct SimUmmaTile {
   int m, n;
-  const void *a, *b;  // float (simmma_widen); kind i8: int16_t
+  const void *a, *b;  // float (mma_widen); kind i8: int16_t
   const uint8_t *sfa, *sfb;  // scale factors (m,scales), (n,scales)
   const uint32_t *meta;      // sparse: (m,umma_metadata_words)
   // C, which is replaced by D: float, of f16 values if D is f16; kind i8:
@@ -61,11 +61,11 @@ typedef struct SimUmmaTile {
 
 // Computes D = A * B + C. A NaN is 0x7fffffff (dtype_from_float converts it to
 // f16's 0x7fff).
-void simumma_tile(const SimUmma *u, const SimUmmaTile *t);
+void ummamath_tile(const SimUmma *u, const SimUmmaTile *t);
 
 // Stores the positions along K of the elements that a row of a sparse A stores:
 // umma_kind(kind)->k positions, from the row's metadata.
-void simumma_positions(UmmaKind kind, const uint32_t *meta, uint8_t *at);
+void ummamath_positions(UmmaKind kind, const uint32_t *meta, uint8_t *at);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -16,7 +16,7 @@
 //
 // Exponents have a bias of 127, as the bits of floats, and 16 bits, so that a
 // lane holds those of two products. Lanes whose e is outside [E_LOW, E_HIGH]
-// are computed again by simmma_sum. Either f32 cannot represent their products
+// are computed again by mma_sum. Either f32 cannot represent their products
 // or results, or they have NaNs or infinities, whose exponent is at least
 // E_SPECIAL - E_ZERO. Products that underflow although e is in this range are
 // truncated to zero anyway, because 2^(e-F) is at least 2^-125.
@@ -55,7 +55,7 @@ typedef union Halves {
 } Halves;
 
 #define QUADS (LANES / 4)             // rows in a vector
-#define GROUPS (SIMMMA_ROWS / QUADS)  // vectors that hold a column of the tile
+#define GROUPS (MMA_ROWS / QUADS)  // vectors that hold a column of the tile
 #define CHUNK 8  // products whose sum, with an accumulator, fits in 32 bits
 // Number of vectors that are computed together, so that their latencies
 // overlap. It is 1 with four lanes, where registers are few, as in WebAssembly.
@@ -126,7 +126,7 @@ INLINE void load_quads(VF *x, const float *A, int at, int n, int K) {
 // its row's four lanes, and K / 2 pairs of exponents.
 INLINE void rows_body(const SimRule *r, int n, int K, const float *A,
                       float *to) {
-  MI *e = (MI *)(void *)(to + SIMMMA_ROWS * 4 * K);
+  MI *e = (MI *)(void *)(to + MMA_ROWS * 4 * K);
   MF *a = (MF *)(void *)to;
   for (int g = 0; g < GROUPS; g++)
     for (int k = 0; k < K; k += 4, a += 4, e += 2) {
@@ -151,7 +151,7 @@ INLINE void rows_body(const SimRule *r, int n, int K, const float *A,
 // of exponents.
 INLINE void columns_body(const SimRule *r, int n, int K, const float *B,
                          float *to) {
-  for (int j = 0; j < n; j += SIMMMA_COLUMNS)
+  for (int j = 0; j < n; j += MMA_COLUMNS)
     for (int p = 0; p < 2; p++, to += 6 * K)
       for (int k = 0; k < K; k += 4) {
         // four columns of four elements
@@ -286,7 +286,7 @@ TARGET static bool mend(const SimRule *r, const Part *p, int i, int n,
       a[k] = p->a[i * p->K + k][l];
       b[k] = p->b[k * 4 + l % 4];
     }
-    float x = simmma_sum(r, n, a, b, scale_of(r, p, i, l), (*c)[l]);
+    float x = mma_sum(r, n, a, b, scale_of(r, p, i, l), (*c)[l]);
     (*d)[l] = x;
     special |= !(x - x == 0);
   }
@@ -360,14 +360,14 @@ INLINE bool multiply_body(const SimRule *r, int step, int N, int K,
                           const float *A, const float *B, const float *C,
                           float *D) {
   bool special = false;
-  for (int j = 0; j < N; j += SIMMMA_COLUMNS, C += 128, D += 128)
+  for (int j = 0; j < N; j += MMA_COLUMNS, C += 128, D += 128)
     for (int p = 0; p < 2; p++, B += 6 * K)
       for (int g = 0; g < GROUPS; g += TOGETHER) {
         VF c[TOGETHER];
         for (int i = 0; i < TOGETHER; i++)
           memcpy(&c[i], C + accumulator(p, g + i), sizeof *c);
         for (int k = 0; k < K; k += step) {
-          const float *ea = A + SIMMMA_ROWS * 4 * K;
+          const float *ea = A + MMA_ROWS * 4 * K;
           Part part = {(const MF *)(const void *)A + g * K + k,
                        (const MI *)(const void *)ea + (g * K + k) / 2,
                        B + k * 4, B + 4 * K + k * 2, K, g * QUADS, j + p};
@@ -377,8 +377,8 @@ INLINE bool multiply_body(const SimRule *r, int step, int N, int K,
           memcpy(D + accumulator(p, g + i), &c[i], sizeof *c);
       }
   if (!r->half) return special;
-  for (int i = 0; i < N * SIMMMA_ROWS; i++)
-    special |= !(D[i - N * SIMMMA_ROWS] - D[i - N * SIMMMA_ROWS] == 0);
+  for (int i = 0; i < N * MMA_ROWS; i++)
+    special |= !(D[i - N * MMA_ROWS] - D[i - N * MMA_ROWS] == 0);
   return special;
 }
 

@@ -1,12 +1,12 @@
 // The arithmetic of tcgen05.mma. Sums of mma.h are computed by tile.c, and sums
 // of 4-bit kinds here.
-#include "sim/umma.h"
+#include "hardware/ummamath.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "sim/mma.h"
-#include "sim/tile.h"
+#include "hardware/mma.h"
+#include "hardware/tile.h"
 
 // MOST: most stored elements of a row. STRIP: rows of B that are multiplied
 // with a row of a sparse A at once.
@@ -25,7 +25,7 @@ static bool is_f8f6f4(DType t) {
 
 static bool is_byte(DType t) { return t == DT_I8 || t == DT_U8; }
 
-bool simumma_known(const SimUmma *u) {
+bool ummamath_known(const SimUmma *u) {
   bool plain = u->scale == DT_NONE && u->scales == 0;
   bool ue8m0 = u->scale == DT_UE8M0, both = u->a == u->b;
   bool half = u->d == DT_F16, word = u->d == DT_F32;
@@ -59,8 +59,8 @@ enum { FLOOR = -133 };
 static SimRule rule_of(const SimUmma *u, int k) {
   bool wide = u->a == DT_TF32 || u->a == DT_BF16;
   return (SimRule){.f = 25, .step = k, .keep = 23, .half = u->d == DT_F16,
-                   .emin_a = simmma_least_exponent(u->a),
-                   .emin_b = simmma_least_exponent(u->b),
+                   .emin_a = mma_least_exponent(u->a),
+                   .emin_b = mma_least_exponent(u->b),
                    .floor = wide ? FLOOR : 0};
 }
 
@@ -77,7 +77,7 @@ static void fused_tile(const SimUmma *u, const SimUmmaTile *t, int k) {
     r.scale_a = ea;
     r.scale_b = eb;
   }
-  simmma_tile_by(&r, t->m, t->n, k, t->a, t->b, t->d, t->d);
+  mma_tile_by(&r, t->m, t->n, k, t->a, t->b, t->d, t->d);
 }
 
 // ---- e2m1 with scale factors ----
@@ -175,27 +175,27 @@ static float sum_ue8m0(const Element *x, int q) {
     bool coarse = x->e >= x->top[g] && x->e - 35 > q && x->top[g] != NEVER;
     fine[g] = coarse ? x->e - 35 : q;
   }
-  float d = simmma_round(sum_groups(x, q, fine, 0), q, 23);
+  float d = mma_round(sum_groups(x, q, fine, 0), q, 23);
   if (d == 0 || fabsf(d) >= 0x1p-126f) return d;
   int least = q > -174 ? q : -174, left_out = 0;
   for (int g = 0; g < GROUPS; g++)
     if (x->scale[g] < x->s &&
         fabs(ldexp((double)x->group[g].sig, x->group[g].exp - least)) < 1)
       left_out |= 1 << g;
-  return simmma_round(sum_groups(x, q, fine, left_out), q, 23);
+  return mma_round(sum_groups(x, q, fine, left_out), q, 23);
 }
 
 static float sum_ue4m3(const Element *x, int q) {
   int64_t sum = cut(x->c, q);
   for (int k = 0; k < QUADS; k++) sum += cut(x->quad[k], q);
-  return simmma_round(sum, q, 23);
+  return mma_round(sum, q, 23);
 }
 
 static float sum_element(const SimUmma *u, const Element *x, float c) {
   if (x->r == NEVER) return c == 0 ? 0 : c;
   if (x->e >= x->r) {
     int q = x->e - 35, fine[GROUPS] = {q, q, q, q};
-    return simmma_round(sum_groups(x, q, fine, 0), q, 23);
+    return mma_round(sum_groups(x, q, fine, 0), q, 23);
   }
   int q = x->s - 35;
   return u->scale == DT_UE8M0 ? sum_ue8m0(x, q) : sum_ue4m3(x, q);
@@ -259,7 +259,7 @@ static void dense_tile(const SimUmma *u, const SimUmmaTile *t) {
   int k = umma_kind(u->kind)->k;
   if (u->kind == UMMA_I8) {
     SimMma m = {.a = u->a, .b = u->b, .c = DT_I32, .k = k, .sat = u->sat};
-    simmma_tile_int(&m, t->m, t->n, t->a, t->b, t->d, t->d);
+    mma_tile_int(&m, t->m, t->n, t->a, t->b, t->d, t->d);
   } else if (is_small(u->kind)) {
     small_tile(u, t);
   } else {
@@ -267,7 +267,7 @@ static void dense_tile(const SimUmma *u, const SimUmmaTile *t) {
   }
 }
 
-void simumma_positions(UmmaKind kind, const uint32_t *meta, uint8_t *at) {
+void ummamath_positions(UmmaKind kind, const uint32_t *meta, uint8_t *at) {
   int chunk = umma_kind(kind)->chunk, per = chunk / 2;
   for (int k = 0; k < umma_kind(kind)->k; k++) {
     int c = k / per, in = k % per;
@@ -284,7 +284,7 @@ void simumma_positions(UmmaKind kind, const uint32_t *meta, uint8_t *at) {
 static void select_elements(const SimUmma *u, const void *from, int rows,
                             const uint8_t *at, void *to) {
   size_t size = u->kind == UMMA_I8 ? sizeof(int16_t) : sizeof(float);
-  int k = umma_kind(u->kind)->k, wide = simumma_k(u);
+  int k = umma_kind(u->kind)->k, wide = ummamath_k(u);
   for (int r = 0; r < rows; r++)
     for (int i = 0; i < k; i++)
       memcpy((char *)to + (size_t)(r * k + i) * size,
@@ -294,7 +294,7 @@ static void select_elements(const SimUmma *u, const void *from, int rows,
 // Each row of a sparse A selects its own elements of B's rows. These elements
 // are the first operand of a dense product, and the row of A is the second.
 static void sparse_tile(const SimUmma *u, const SimUmmaTile *t) {
-  int k = umma_kind(u->kind)->k, wide = simumma_k(u);
+  int k = umma_kind(u->kind)->k, wide = ummamath_k(u);
   size_t size = u->kind == UMMA_I8 ? sizeof(int16_t) : sizeof(float);
   SimUmma turned = *u;
   turned.a = u->b;
@@ -302,7 +302,7 @@ static void sparse_tile(const SimUmma *u, const SimUmmaTile *t) {
   uint8_t at[MOST];
   float b[STRIP * MOST];
   for (int i = 0; i < t->m; i++) {
-    simumma_positions(u->kind, t->meta + i * umma_metadata_words(u->kind), at);
+    ummamath_positions(u->kind, t->meta + i * umma_metadata_words(u->kind), at);
     for (int j = 0; j < t->n; j += STRIP) {
       int n = t->n - j < STRIP ? t->n - j : STRIP;
       select_elements(u, (const char *)t->b + (size_t)(j * wide) * size, n, at,
@@ -320,7 +320,7 @@ static void sparse_tile(const SimUmma *u, const SimUmmaTile *t) {
   }
 }
 
-void simumma_tile(const SimUmma *u, const SimUmmaTile *t) {
+void ummamath_tile(const SimUmma *u, const SimUmmaTile *t) {
   if (u->sparse) sparse_tile(u, t);
   else dense_tile(u, t);
 }

@@ -5,8 +5,8 @@
 // are the passes beyond the minimum number for an access of that width. All
 // functions are pure. Addresses are bytes from a base aligned to 1024 (shared)
 // or 32 (global), and are aligned to the access width.
-#ifndef CUTE_SIMACCESS_H
-#define CUTE_SIMACCESS_H
+#ifndef CUTE_HARDWARE_ACCESS_H
+#define CUTE_HARDWARE_ACCESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,11 +23,11 @@ struct SimPattern {
 
 typedef enum SimAccess {
   // ld.shared, where lanes that read the same word share a pass
-  SIMACCESS_LOAD,
-  SIMACCESS_STORE,   // st.shared
-  SIMACCESS_CPASYNC,  // cp.async.ca, which writes to shared memory through L1
-  SIMACCESS_CPASYNC_CG,  // cp.async.cg, which copies 16 bytes and bypasses L1
-  SIMACCESS_MATRIX   // ldmatrix, stmatrix
+  ACCESS_LOAD,
+  ACCESS_STORE,   // st.shared
+  ACCESS_CPASYNC,  // cp.async.ca, which writes to shared memory through L1
+  ACCESS_CPASYNC_CG,  // cp.async.cg, which copies 16 bytes and bypasses L1
+  ACCESS_MATRIX   // ldmatrix, stmatrix
 } SimAccess;
 
 // For each lane: the number of its group, and of the pass that serves it, from
@@ -41,24 +41,24 @@ typedef struct SimPasses {
   int least;       // minimum number of passes for the width and the lanes
 } SimPasses;       // Bank conflicts are wavefronts - least.
 
-// Returns the passes of a SIMACCESS_LOAD, STORE or CPASYNC of 1, 2, 4, 8 or 16
+// Returns the passes of a ACCESS_LOAD, STORE or CPASYNC of 1, 2, 4, 8 or 16
 // bytes. Lanes outside `mask` do not count, and their `addr` is not read.
 // `turns` receives the pass of each lane unless it is NULL.
-SimPasses simaccess_shared(SimAccess kind, int width,
-                           const uint32_t addr[32], uint32_t mask,
-                           SimTurns *turns);
+SimPasses access_shared(SimAccess kind, int width,
+                        const uint32_t addr[32], uint32_t mask,
+                        SimTurns *turns);
 
 // Returns the passes of ldmatrix and stmatrix of `num` matrices, transposed or
 // not. addr has the addresses of 8 * num rows.
-SimPasses simaccess_matrix(int num, const uint32_t *addr, SimTurns *turns);
+SimPasses access_matrix(int num, const uint32_t *addr, SimTurns *turns);
 
 // Returns the passes of cp.async.cg, which copies 16 bytes for each lane.
-SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
-                               uint32_t mask, SimTurns *turns);
+SimPasses access_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
+                            uint32_t mask, SimTurns *turns);
 
 // Returns the number of 32-byte sectors that a global access of 1 to 32 bytes a
 // lane touches.
-int simaccess_global(int width, const uint64_t addr[32], uint32_t mask);
+int access_global(int width, const uint64_t addr[32], uint32_t mask);
 
 #endif
 // SPDX-License-Identifier: MIT

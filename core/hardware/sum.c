@@ -1,7 +1,7 @@
 // One sum of a tensor core, computed with integers (tile.h).
 #include <math.h>
 
-#include "sim/tile.h"
+#include "hardware/tile.h"
 
 // A finite value sig * 2^(exp - 23). exp is at least the smallest exponent of
 // its format.
@@ -30,7 +30,7 @@ static int64_t cut(uint64_t x, int right, bool neg) {
   return neg ? -(int64_t)y : (int64_t)y;
 }
 
-float simmma_round(int64_t sum, int exp, int keep) {
+float mma_round(int64_t sum, int exp, int keep) {
   if (sum == 0) return 0;
   uint64_t mag = sum < 0 ? (uint64_t)-sum : (uint64_t)sum;
   int top = 63 - __builtin_clzll(mag) + exp;  // exponent of the result
@@ -45,8 +45,8 @@ float simmma_round(int64_t sum, int exp, int keep) {
   return sum < 0 && mag ? -x : x;
 }
 
-bool simmma_special(int n, const float *a, const float *b, float c,
-                    float *out) {
+bool mma_special(int n, const float *a, const float *b, float c,
+                 float *out) {
   bool pos = c > 0 && isinf(c), neg = c < 0 && isinf(c), bad = isnan(c);
   for (int i = 0; i < n; i++) {
     if (isnan(a[i]) || isnan(b[i])) bad = true;
@@ -63,11 +63,11 @@ bool simmma_special(int n, const float *a, const float *b, float c,
 }
 
 // A zero result is +0, even if negative terms were truncated to zero.
-float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
-                 int scale, float c) {
+float mma_sum(const SimRule *r, int n, const float *a, const float *b,
+              int scale, float c) {
   float out;
   if (scale > SIM_SCALE_NAN / 2) return bits_float(SIM_NAN_BITS);
-  if (simmma_special(n, a, b, c, &out)) return out;
+  if (mma_special(n, a, b, c, &out)) return out;
   Part pc = part_of(c, r->half ? -14 : -126), pa[SIM_MOST_K], pb[SIM_MOST_K];
   bool any = pc.sig != 0;
   int e = pc.sig ? pc.exp : -10000;
@@ -87,14 +87,14 @@ float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
     int ei = pa[i].exp + pb[i].exp + scale;
     if (sig) sum += cut(sig, 46 - r->f + e - ei, pa[i].neg != pb[i].neg);
   }
-  if (!r->half) return simmma_round(sum, e - r->f, r->keep);
+  if (!r->half) return mma_round(sum, e - r->f, r->keep);
   double x = ldexp((double)sum, e - r->f);
   return dtype_to_float(DT_F16, dtype_from_double(DT_F16, x)) + 0.0f;
 }
-int simmma_exponent(float x, int emin) { return part_of(x, emin).exp; }
+int mma_exponent(float x, int emin) { return part_of(x, emin).exp; }
 
-float simmma_scaled_sum(int n, const double *value, const int *exp, int f,
-                        float c) {
+float mma_scaled_sum(int n, const double *value, const int *exp, int f,
+                     float c) {
   Part pc = part_of(c, -126);
   int e = pc.sig ? pc.exp : -10000;
   for (int i = 0; i < n; i++)
@@ -103,6 +103,6 @@ float simmma_scaled_sum(int n, const double *value, const int *exp, int f,
   int64_t sum = pc.sig ? cut(pc.sig, 23 - f + e - pc.exp, pc.neg) : 0;
   for (int i = 0; i < n; i++)
     sum += (int64_t)ldexp(value[i], exp[i] + f - e);
-  return simmma_round(sum, e - f, 23);
+  return mma_round(sum, e - f, 23);
 }
 // SPDX-License-Identifier: MIT

@@ -1,9 +1,9 @@
 // Interface between mma.c, which has the numeric rules, sum.c, which computes a
 // single element, and tile.c, tile8.c and tile16.c, which compute whole tiles.
-#ifndef CUTE_SIMTILE_H
-#define CUTE_SIMTILE_H
+#ifndef CUTE_HARDWARE_TILE_H
+#define CUTE_HARDWARE_TILE_H
 
-#include "sim/mma.h"
+#include "hardware/mma.h"
 
 // The numeric rules of an MMA instruction; mma.h explains the terms.
 typedef struct SimRule {
@@ -31,37 +31,37 @@ enum { SIM_SCALE_NAN = 30000 };
 #define SIM_NAN_BITS 0x7fffffffu  // the NaN that tensor cores return
 
 // Returns the rules of an MMA on floats.
-SimRule simmma_rule(const SimMma *m);
-// Computes D = A * B + C as simmma_tile does, by rule r.
-void simmma_tile_by(const SimRule *r, int M, int N, int K, const float *A,
-                    const float *B, const float *C, float *D);
+SimRule mma_rule(const SimMma *m);
+// Computes D = A * B + C as mma_tile does, by rule r.
+void mma_tile_by(const SimRule *r, int M, int N, int K, const float *A,
+                 const float *B, const float *C, float *D);
 // Returns c plus the sum of a[i] * b[i] * 2^scale for i < n, added as one sum,
 // term by term (sum.c).
-float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
-                 int scale, float c);
+float mma_sum(const SimRule *r, int n, const float *a, const float *b,
+              int scale, float c);
 
 // Returns the exponent of x in a format whose smallest exponent is emin.
-int simmma_exponent(float x, int emin);
+int mma_exponent(float x, int emin);
 
 // Returns c plus the terms value[i], whose exponents are exp[i]. Each is
 // truncated to a multiple of 2^(e-f), where e is the largest exponent.
-float simmma_scaled_sum(int n, const double *value, const int *exp, int f,
-                        float c);
+float mma_scaled_sum(int n, const double *value, const int *exp, int f,
+                     float c);
 
 // Returns the smallest exponent of a float format: that of its subnormals.
-int simmma_least_exponent(DType t);
+int mma_least_exponent(DType t);
 
 // Handles infinities and NaNs of c and n products: if there is one, sets *out
 // to the sum and returns true.
-bool simmma_special(int n, const float *a, const float *b, float c,
-                    float *out);
+bool mma_special(int n, const float *a, const float *b, float c,
+                 float *out);
 
 // Converts sum * 2^exp to f32, rounding toward zero to `keep` fraction bits.
-float simmma_round(int64_t sum, int exp, int keep);
+float mma_round(int64_t sum, int exp, int keep);
 
 // Functions of one kind of processor.
-// - rows, columns: prepare A and B, as simmma_rows and simmma_columns do.
-// - multiply: computes D = A * B + C, as simmma_multiply does. K is a multiple
+// - rows, columns: prepare A and B, as mma_rows and mma_columns do.
+// - multiply: computes D = A * B + C, as mma_multiply does. K is a multiple
 //   of r->step, which is a power of 2 from 4 to 64.
 // - widen: converts n numbers of f16 (half) or bf16 to f32.
 typedef struct SimTileFns {
@@ -71,13 +71,13 @@ typedef struct SimTileFns {
                    const float *B, const float *C, float *D);
   void (*widen)(bool half, const void *src, size_t n, float *dst);
 } SimTileFns;
-extern const SimTileFns simtile_base, simtile_avx2, simtile_avx512;
+extern const SimTileFns tile_base, tile_avx2, tile_avx512;
 
-// simtile_known returns functions number k that the host's processor can
-// execute, the fastest first, or NULL if there are at most k. simtile_best
+// tile_known returns functions number k that the host's processor can
+// execute, the fastest first, or NULL if there are at most k. tile_best
 // returns the fastest.
-const SimTileFns *simtile_known(int k);
-const SimTileFns *simtile_best(void);
+const SimTileFns *tile_known(int k);
+const SimTileFns *tile_best(void);
 
 #endif
 // SPDX-License-Identifier: MIT

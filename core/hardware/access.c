@@ -1,6 +1,6 @@
 // Counts the shared-memory passes and global sectors of one memory access by a
 // warp.
-#include "sim/access.h"
+#include "hardware/access.h"
 
 #include <string.h>
 
@@ -116,19 +116,19 @@ static SimPasses wide_load(int width, const uint32_t *addr, uint32_t mask,
   return p;
 }
 
-SimPasses simaccess_shared(SimAccess kind, int width,
-                           const uint32_t addr[32], uint32_t mask,
-                           SimTurns *turns) {
+SimPasses access_shared(SimAccess kind, int width,
+                        const uint32_t addr[32], uint32_t mask,
+                        SimTurns *turns) {
   int lanes = width <= 4 ? 32 : 128 / width;
   if (!turns && mask == FULL && width >= 4 && contiguous(width, addr))
     return (SimPasses){32 / lanes, 32 / lanes};
-  if (kind == SIMACCESS_LOAD && width > 4)
+  if (kind == ACCESS_LOAD && width > 4)
     return wide_load(width, addr, mask, turns);
   int shift = width <= 4 ? 2 : width == 8 ? 3 : 4;
   return by_groups(shift, addr, mask, lanes, (SimPasses){0, 0}, turns);
 }
 
-SimPasses simaccess_matrix(int num, const uint32_t *addr, SimTurns *turns) {
+SimPasses access_matrix(int num, const uint32_t *addr, SimTurns *turns) {
   uint32_t rows = num == 4 ? FULL : (1u << num * 8) - 1;
   return by_groups(4, addr, rows, 8, (SimPasses){0, 0}, turns);
 }
@@ -163,8 +163,8 @@ static inline uint8_t keys_add(Keys *s, uint64_t key) {
 // a chunk 16. The minimum (`least`) is one pass for each source line. If most
 // 32-byte source sectors are only half read, it is one pass for eight lanes,
 // because another request may read the other halves.
-SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
-                               uint32_t mask, SimTurns *turns) {
+SimPasses access_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
+                            uint32_t mask, SimTurns *turns) {
   Keys passes, lines, sectors;
   passes.used = lines.used = sectors.used = 0;
   passes.count = lines.count = sectors.count = 0;
@@ -188,7 +188,7 @@ SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
   return (SimPasses){passes.count, halves ? (n + 7) / 8 : lines.count};
 }
 
-int simaccess_global(int width, const uint64_t addr[32], uint32_t mask) {
+int access_global(int width, const uint64_t addr[32], uint32_t mask) {
   Keys s;
   s.used = 0;
   s.count = 0;

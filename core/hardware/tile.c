@@ -1,11 +1,11 @@
 // Computes tiles of an MMA with four lanes, for any processor, and selects the
 // functions for the host's processor.
-#include "sim/tile.h"
+#include "hardware/tile.h"
 
 #include <string.h>
 
 #define LANES 4
-#define FUNCTIONS simtile_base
+#define FUNCTIONS tile_base
 #define TARGET
 #define LOAD_QUAD(p) load_quad(p)
 #define MAX_SHORTS(a, b) larger(a, b)
@@ -32,18 +32,18 @@ static inline bool any_negative(Words v) {
   return (n[0] | n[1]) != 0;
 }
 
-#include "sim/tilebody.h"
+#include "hardware/tilebody.h"
 
-const SimTileFns *simtile_known(int k) {
+const SimTileFns *tile_known(int k) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && !k--)
-    return &simtile_avx512;
-  if (__builtin_cpu_supports("avx2") && !k--) return &simtile_avx2;
+    return &tile_avx512;
+  if (__builtin_cpu_supports("avx2") && !k--) return &tile_avx2;
 #endif
-  return k ? NULL : &simtile_base;
+  return k ? NULL : &tile_base;
 }
 
-const SimTileFns *simtile_best(void) { return simtile_known(0); }
+const SimTileFns *tile_best(void) { return tile_known(0); }
 // SPDX-License-Identifier: MIT

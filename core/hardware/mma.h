@@ -8,15 +8,15 @@
 // 2^(e-F). The truncated terms are added exactly, as integers, and the sum is
 // converted once: to f32 toward zero, or to f16 to nearest even. The
 // architecture determines F, and whether K is split into one or two such sums.
-#ifndef CUTE_SIMMMA_H
-#define CUTE_SIMMMA_H
+#ifndef CUTE_HARDWARE_MMA_H
+#define CUTE_HARDWARE_MMA_H
 
 #include "base/dtype.h"
 
 typedef enum SimMmaOp {
-  SIMMMA_MUL,  // multiplies and adds
-  SIMMMA_XOR,  // b1: adds the population count of a ^ b
-  SIMMMA_AND   // b1: adds the population count of a & b
+  MMA_MUL,  // multiplies and adds
+  MMA_XOR,  // b1: adds the population count of a ^ b
+  MMA_AND   // b1: adds the population count of a & b
 } SimMmaOp;
 
 // The numeric description of an MMA instruction, which follows from an atom's
@@ -38,13 +38,13 @@ typedef struct SimMma {
 // Reports whether the functions below can compute m. Two combinations are plain
 // FMAs, not tensor-core operations: a = b = c = f32, and a = b = c = f16 with k
 // = 1 and arch = 0.
-bool simmma_known(const SimMma *m);
+bool mma_known(const SimMma *m);
 
 // Returns one element of the result. Operands, accumulator and result are raw
 // bits, one element in the low bits of each word. This is the simple, slow
 // version, which adds term by term in integers.
-uint64_t simmma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
-                    uint64_t c);
+uint64_t mma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
+                 uint64_t c);
 
 // A sum with block scale factors, or with operands that a sparse A selects. It
 // has n products. Scale factor k of each side applies to products k * per to k
@@ -64,50 +64,50 @@ typedef struct SimScaled {
   DType type;
   uint8_t sa[8], sb[8];
 } SimScaled;
-float simmma_scaled(const SimScaled *q, const float *a, const float *b,
-                    float c);
+float mma_scaled(const SimScaled *q, const float *a, const float *b,
+                 float c);
 
 // Multiplies whole tiles with float operands and f32 or f16 accumulators: D = A
-// * B + C. Operands are widened to f32 (dtype_to_float, simmma_widen). A (M,K),
+// * B + C. Operands are widened to f32 (dtype_to_float, mma_widen). A (M,K),
 // B (N,K), C and D (M,N) are row-major. f16 accumulators are stored as f32 with
 // f16 values. D may be C. This vectorized version has the same results as
-// simmma_dot in every bit. A NaN result is 0x7fffffff (dtype_from_float
+// mma_dot in every bit. A NaN result is 0x7fffffff (dtype_from_float
 // converts it to f16's 0x7fff).
-void simmma_tile(const SimMma *m, int M, int N, const float *A,
-                 const float *B, const float *C, float *D);
+void mma_tile(const SimMma *m, int M, int N, const float *A,
+              const float *B, const float *C, float *D);
 
-// Functions for tiles of SIMMMA_ROWS rows whose accumulators are arranged as in
-// the registers of m16n8 and of wgmma. simmma_place returns the index of an
-// element. simmma_rows and simmma_columns prepare A and B from row-major
+// Functions for tiles of MMA_ROWS rows whose accumulators are arranged as in
+// the registers of m16n8 and of wgmma. mma_place returns the index of an
+// element. mma_rows and mma_columns prepare A and B from row-major
 // elements: n rows of A (missing rows are zeros), and n columns of D. Then
-// simmma_multiply computes D, which must not be C. N is a multiple of
-// SIMMMA_COLUMNS. The function returns whether an element of D is a NaN or an
+// mma_multiply computes D, which must not be C. N is a multiple of
+// MMA_COLUMNS. The function returns whether an element of D is a NaN or an
 // infinity.
-enum { SIMMMA_ROWS = 16, SIMMMA_COLUMNS = 8 };
-static inline int simmma_place(int row, int column) {
+enum { MMA_ROWS = 16, MMA_COLUMNS = 8 };
+static inline int mma_place(int row, int column) {
   return column / 8 * 128 + (row / 8 * 2 + column % 2) * 32 + row % 8 * 4 +
          column % 8 / 2;
 }
 // Number of floats of a prepared A, and of a prepared B of n columns.
-#define SIMMMA_A_FLOATS(k) (SIMMMA_ROWS * 6 * (k))
-#define SIMMMA_B_FLOATS(n, k) (((n) + 7) / 8 * 12 * (k))
-void simmma_rows(const SimMma *m, int n, const float *A, float *to);
-void simmma_columns(const SimMma *m, int n, const float *B, float *to);
-bool simmma_multiply(const SimMma *m, int N, const float *A, const float *B,
-                     const float *C, float *D);
+#define MMA_A_FLOATS(k) (MMA_ROWS * 6 * (k))
+#define MMA_B_FLOATS(n, k) (((n) + 7) / 8 * 12 * (k))
+void mma_rows(const SimMma *m, int n, const float *A, float *to);
+void mma_columns(const SimMma *m, int n, const float *B, float *to);
+bool mma_multiply(const SimMma *m, int N, const float *A, const float *B,
+                  const float *C, float *D);
 
 // Multiply whole tiles of f64, and of integers (i8 u8 i4 u4, stored as int16).
-void simmma_tile_f64(const SimMma *m, int M, int N, const double *A,
-                     const double *B, const double *C, double *D);
-void simmma_tile_int(const SimMma *m, int M, int N, const int16_t *A,
-                     const int16_t *B, const int32_t *C, int32_t *D);
+void mma_tile_f64(const SimMma *m, int M, int N, const double *A,
+                  const double *B, const double *C, double *D);
+void mma_tile_int(const SimMma *m, int M, int N, const int16_t *A,
+                  const int16_t *B, const int32_t *C, int32_t *D);
 // Multiplies whole tiles of b1. A (M,K/32) and B (N,K/32) are 32-bit words.
-void simmma_tile_bit(const SimMma *m, int M, int N, const uint32_t *A,
-                     const uint32_t *B, const int32_t *C, int32_t *D);
+void mma_tile_bit(const SimMma *m, int M, int N, const uint32_t *A,
+                  const uint32_t *B, const int32_t *C, int32_t *D);
 
 // Widens n packed elements of type t to f32. An f16 or bf16 has 2 bytes, a tf32
 // or f32 4, other types 1. Fast for f16, bf16 and tf32.
-void simmma_widen(DType t, const void *src, size_t n, float *dst);
+void mma_widen(DType t, const void *src, size_t n, float *dst);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -175,7 +175,7 @@ end)
 local LISTS = {["core/ir/fidelity.c"] = 1, ["core/ir/opaque.c"] = 1,
   ["core/ir/verify.c"] = 1, ["core/timing/cost_model.c"] = 1,
   ["core/watch/meant.c"] = 2, ["core/watch/deadlock.c"] = 1,
-  ["core/sim/token.c"] = 1, ["core/explore/interleave.c"] = 1}
+  ["core/decode/try_wait.c"] = 1, ["core/explore/interleave.c"] = 1}
 
 local function count_operations(statement)
   local n, seen = 0, {}
@@ -237,14 +237,16 @@ local ROOMS = {
   hardware = {"base"},
   tensor = {"base", "ir", "atoms", "layout"},
   emit = {"base", "ir", "atoms"},
-  sim = {"base", "ir", "atoms", "layout", "hardware"},
-  watch = {"base", "ir", "lint", "atoms", "layout", "hardware", "sim"},
-  explore = {"base", "ir", "atoms", "sim", "watch"},
-  timing = {"base", "ir", "atoms", "sim"},
+  decode = {"base", "ir", "atoms", "layout", "hardware"},
+  sim = {"base", "ir", "atoms", "hardware", "decode"},
+  watch = {"base", "ir", "lint", "atoms", "layout", "hardware", "decode",
+           "sim"},
+  explore = {"base", "ir", "atoms", "decode", "sim", "watch"},
+  timing = {"base", "ir", "atoms", "decode", "sim"},
   gpu = {"base"},
   ptx = {"base", "ir", "atoms"},
   bind = {"base", "ir", "lint", "atoms", "layout", "hardware", "tensor", "emit",
-          "sim", "watch", "explore", "timing", "gpu", "ptx"},
+          "decode", "sim", "watch", "explore", "timing", "gpu", "ptx"},
   program = {"base", "atoms", "bind"},
   library = {"base", "bind", "program"},
   capture = {"gpu"},

@@ -4,14 +4,15 @@
 #define CUTE_BINDEDIT_H
 
 #include "bind/face.h"
-#include "sim/edit.h"
+#include "decode/patch.h"
 
 // Reads the patches in field `edits` of the table at t: {{ref =, how = one of
 // "drop", "as", "before", "sem" and "value", op =, fence =, sem =, scope =
-// names, read = boolean, imm =, flags =, count =, mem =}, ...} (sim/edit.h).
+// names, read = boolean, imm =, flags =, count =, mem =}, ...}
+// (decode/patch.h).
 // *out points into cx->scratch. Returns the number of patches.
 size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
-                   const SimEdit **out);
+                   const SimPatch **out);
 
 #endif
 // SPDX-License-Identifier: MIT

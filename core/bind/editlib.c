@@ -9,7 +9,7 @@
 #include "ir/rows.h"
 
 // Operations that a patch may insert. They have no operands, or only the object
-// in the patch's field `mem` (sim/edit.h).
+// in the patch's field `mem` (decode/patch.h).
 static const Op put[] = {OP_BAR, OP_BARARRIVE, OP_SYNCWARP, OP_CPCOMMIT,
                          OP_CPWAIT, OP_WGFENCE, OP_WGCOMMIT, OP_WGWAIT,
                          OP_BULKCOMMIT, OP_BULKWAIT, OP_FENCE,
@@ -341,17 +341,17 @@ static uint8_t find_hint(HintId h, const char *name) {
 }
 
 // Reports whether the patch's operation works on an array of mbarriers.
-static bool at_ring(const SimEdit *e) {
+static bool at_ring(const SimPatch *e) {
   return op_flag_kind((Op)e->op) == FLAGS_MBAR;
 }
 
 // Reports whether the patch's `mem` is an object that its operation can use, or
 // absent if the operation uses none.
-static bool has_object(const Fn *fn, const SimEdit *e) {
+static bool has_object(const Fn *fn, const SimPatch *e) {
   bool ring = at_ring(e);
   if (!ring && e->op != OP_MAPACQUIRE) return !e->mem;
-  bool may = e->how == EDIT_BEFORE ||
-             (e->how == EDIT_AS && e->op == OP_MBARWAIT);
+  bool may = e->how == PATCH_BEFORE ||
+             (e->how == PATCH_AS && e->op == OP_MBARWAIT);
   if (e->mem < 1 || e->mem >= fn->ins.n || !may) return false;
   if (!ring) return ir_get(fn, e->mem)->op == OP_TMAPAT && e->mem < e->ref;
   if (!ir_is_mem(fn, e->mem)) return false;
@@ -368,7 +368,7 @@ static bool is_before(const Fn *fn, Ref r, Ref at) {
 
 // Reports whether a patch replaces an integer operand by an integer of the same
 // type, or a memory object by an object of the same type.
-static bool has_value(const Fn *fn, const SimEdit *e) {
+static bool has_value(const Fn *fn, const SimPatch *e) {
   const Ins *i = ir_get(fn, e->ref);
   Operand o;
   Ref was = 0, object = 0;
@@ -399,14 +399,14 @@ static bool has_value(const Fn *fn, const SimEdit *e) {
   return true;
 }
 
-static bool is_edit(const Fn *fn, const SimEdit *e) {
-  bool needs = e->how == EDIT_AS || e->how == EDIT_BEFORE;
+static bool is_edit(const Fn *fn, const SimPatch *e) {
+  bool needs = e->how == PATCH_AS || e->how == PATCH_BEFORE;
   // The patch inserts an instruction at the end of the function.
-  if (e->ref == fn->ins.n && e->how == EDIT_BEFORE)
+  if (e->ref == fn->ins.n && e->how == PATCH_BEFORE)
     return e->op != OP_NOP && has_object(fn, e);
   if (e->ref < 1 || e->ref >= fn->ins.n) return false;
   const Ins *i = ir_get(fn, e->ref);
-  if (e->how == EDIT_VALUE) return has_value(fn, e);
+  if (e->how == PATCH_VALUE) return has_value(fn, e);
   if (!is_site(i) || (needs && e->op == OP_NOP)) return false;
   return has_object(fn, e);
 }
@@ -423,14 +423,14 @@ static Op find_step(const char *name) {
 
 // Reads the steps by which a patch computes a replacement: steps = {{op,
 // number}, {op, number, flip = true}, {op, with = ref}, ...}.
-static void get_steps(lua_State *L, int t, SimEdit *e) {
+static void get_steps(lua_State *L, int t, SimPatch *e) {
   if (lua_getfield(L, t, "steps") != LUA_TTABLE) {
     lua_pop(L, 1);
     return;
   }
   int list = lua_gettop(L);
   lua_Integer n = luaL_len(L, list);
-  for (lua_Integer k = 1; k <= n && k <= EDIT_STEPS; k++) {
+  for (lua_Integer k = 1; k <= n && k <= PATCH_STEPS; k++) {
     lua_rawgeti(L, list, k);
     face_checktype(L, -1, LUA_TTABLE);
     int at = lua_gettop(L);
@@ -447,13 +447,13 @@ static void get_steps(lua_State *L, int t, SimEdit *e) {
 }
 
 // Reads one patch from the table at t.
-static SimEdit get_edit(lua_State *L, int t) {
+static SimPatch get_edit(lua_State *L, int t) {
   static const char *const how[] = {"drop", "as", "before", "sem", "value",
                                     NULL};
   static const char *const from[] = {"self", "number", "rank", "lane", "warp",
                                      "ref"};
   lua_getfield(L, t, "how");
-  SimEdit e = {.ref = (Ref)face_get_int(L, t, "ref", 0),
+  SimPatch e = {.ref = (Ref)face_get_int(L, t, "ref", 0),
                .how = (uint8_t)luaL_checkoption(L, -1, NULL, how),
                .op = (uint8_t)find_op(word(L, t, "op")),
                .sem = find_hint(HINT_SEM, word(L, t, "sem")),
@@ -480,14 +480,14 @@ static SimEdit get_edit(lua_State *L, int t) {
 }
 
 size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
-                   const SimEdit **out) {
+                   const SimPatch **out) {
   if (lua_getfield(L, t, "edits") != LUA_TTABLE) {
     lua_pop(L, 1);
     return 0;
   }
   int list = lua_gettop(L);
   size_t n = (size_t)luaL_len(L, list);
-  SimEdit *e = NEW(cx, SimEdit, n + 1);
+  SimPatch *e = NEW(cx, SimPatch, n + 1);
   for (size_t k = 0; k < n; k++) {
     lua_rawgeti(L, list, (lua_Integer)k + 1);
     face_checktype(L, -1, LUA_TTABLE);
@@ -503,13 +503,13 @@ size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
 
 // Returns the instruction `was` as the patch changes it; NOP: the patch drops
 // it. Raises an error if the patch inserts an instruction.
-static Ins edited(lua_State *L, const Ins *was, const SimEdit *e) {
+static Ins edited(lua_State *L, const Ins *was, const SimPatch *e) {
   Ins i = *was;
   unsigned shift = hint_field(HINT_SEM)->shift;
-  if (e->how == EDIT_SEM)
+  if (e->how == PATCH_SEM)
     i.flags = (uint16_t)((i.flags & ~(7u << shift)) |
                          (unsigned)e->sem << shift);
-  else if (e->how == EDIT_DROP)
+  else if (e->how == PATCH_DROP)
     i = (Ins){.op = OP_NOP, .src = i.src, .birth = i.birth};
   else
     face_error(L, ERR_ARG, "with_edits: edits must not insert "
@@ -522,7 +522,7 @@ static Ins edited(lua_State *L, const Ins *was, const SimEdit *e) {
 static int l_with_edits(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
-  const SimEdit *e = NULL;
+  const SimPatch *e = NULL;
   lua_settop(L, 3);
   size_t n = editlib_get(L, cx, 2, fn, &e);
   Ins *was = lua_newuserdatauv(L, 2 * n * sizeof *was + 1, 0), *now = was + n;

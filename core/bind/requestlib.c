@@ -25,7 +25,7 @@ static SimRequests *check_requests(lua_State *L) {
 }
 
 static int requests_gc(lua_State *L) {
-  simrequests_free(check_requests(L));
+  record_free(check_requests(L));
   return 0;
 }
 
@@ -63,7 +63,7 @@ static int requests_add(lua_State *L) {
     if (r.kind == ACCESS_CPASYNC_CG) r.src[l] = (uint64_t)l * 16;
     lua_pop(L, 1);
   }
-  if (r.mask && !simrequests_add(all, &r))
+  if (r.mask && !record_add(all, &r))
     face_error(L, ERR_MEMORY, "out of memory");
   return 0;
 }
@@ -71,7 +71,7 @@ static int requests_add(lua_State *L) {
 // Pushes a list of the active lanes of a request: {lane=, at=, group=, pass=}.
 static void push_lanes(lua_State *L, const SimRequest *r) {
   SimTurns turns;
-  simrequests_passes(r, r->addr, &turns);
+  record_passes(r, r->addr, &turns);
   lua_createtable(L, 32, 0);
   for (int l = 0; l < 32; l++) {
     if (!(r->mask >> l & 1)) continue;
@@ -93,7 +93,7 @@ static int requests_get(lua_State *L) {
   lua_Integer i = face_checkint(L, 2);
   if (i < 1 || i > all->n) return 0;
   const SimRequest *r = &all->p[i - 1];
-  SimPasses n = simrequests_passes(r, r->addr, NULL);
+  SimPasses n = record_passes(r, r->addr, NULL);
   lua_createtable(L, 0, 12);
   face_set_str(L, "kind", kinds[r->kind]);
   face_set_int(L, "width", r->width);
@@ -126,7 +126,7 @@ static int requests_worst(lua_State *L) {
     lua_pushboolean(L, false);
     for (uint32_t k = 0; k < all->n; k++) {
       if (all->p[k].line != line) continue;
-      SimPasses n = simrequests_passes(&all->p[k], all->p[k].addr, NULL);
+      SimPasses n = record_passes(&all->p[k], all->p[k].addr, NULL);
       if (n.wavefronts - n.least <= most) continue;
       most = n.wavefronts - n.least;
       lua_pop(L, 1);
@@ -226,7 +226,7 @@ static bool cost(const Move *m, Swizzle sw, const SimRequest *r,
     int l = __builtin_ctz(k);
     if (!moved(m, sw, r, l, &addr[l])) return false;
   }
-  *n = simrequests_passes(r, addr, NULL);
+  *n = record_passes(r, addr, NULL);
   return true;
 }
 

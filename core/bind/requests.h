@@ -4,7 +4,7 @@
 #define CUTE_REQUESTS_H
 
 #include "bind/face.h"
-#include "sim/requests.h"
+#include "sim/record.h"
 
 SimRequests *requestlib_push(lua_State *L);  // pushes an empty list of requests
 

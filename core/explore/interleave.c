@@ -12,7 +12,7 @@
 
 #include "ir/intrin.h"
 #include "ir/operands.h"
-#include "sim/address.h"
+#include "sim/addressed.h"
 #include "sim/async.h"
 #include "watch/livelock.h"
 
@@ -209,7 +209,7 @@ static void settle(SimCluster *c) {
     more = false;
     for (int k = 0; k < c->prog->nall && !c->stop; k++) {
       SimWarp *w = &c->warp[k];
-      if (w->state != SW_RUN || simexec_is_turn(simaddress_next(w))) continue;
+      if (w->state != SW_RUN || simexec_is_turn(addressed_next(w))) continue;
       simexec_between(w);
       more = true;
     }
@@ -236,7 +236,7 @@ static Turn *new_turn(SimTurns *t) {
 // next poll fails. Returns 0 if the poll passes or the number is unknown.
 static int fails(const SimTurns *t, SimWarp *w) {
   SimAsk a;
-  bool asked = simmem_ask(w, simaddress_next(w), &a);
+  bool asked = simmem_ask(w, addressed_next(w), &a);
   return asked ? livelock_fails(w, &a, t->room) : 0;
 }
 
@@ -288,7 +288,7 @@ static bool could_pass(SimWarp *w, char *room) {
 static void run_warp(SimTurns *t, SimWarp *w, Reason why) {
   SimCluster *c = w->cluster;
   Actor *a = actor_of(t, w);
-  const SimIns *i = simaddress_next(w);
+  const SimIns *i = addressed_next(w);
   uint32_t pc = w->pc, k = t->n;
   uint64_t stamp = stamp_of(c), hash = asks(i) ? livelock_state(w) : 0;
   int turns = hash ? fails(t, w) : 0;
@@ -410,7 +410,7 @@ static SimWarp *first(const SimTurns *t, SimCluster **c, int n, int after,
   for (int k = 0; k < n; k++)
     for (int j = 0; j < t->p->nall; j++) {
       SimWarp *w = &c[k]->warp[j];
-      if (!can_go(t, w) || asks(simaddress_next(w)) != late) continue;
+      if (!can_go(t, w) || asks(addressed_next(w)) != late) continue;
       uint64_t far = ((uint64_t)number_of(t, w) + all -
                       (uint64_t)(after + late)) % all;
       if (is_held(t, w)) far = all;

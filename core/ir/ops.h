@@ -100,7 +100,7 @@
 // depends on the order of warps:
 //   NEVER                             ALWAYS
 //   ORDERED   if it has a memory order      UNLINKED  if no wait needs its
-//                                     result alone (sim/token.h)
+//                                     result alone (decode/try_wait.h)
 #ifndef LEAF
 #define LEAF(id, name, operands, imm, effect, need) \
   OP(id, name, operands, imm, NONE, ANY, effect, LANE, EXACT, need, NONE, NEVER)

@@ -4,9 +4,9 @@
 // map states.
 #include "ir/eval.h"
 #include "sim/async.h"
-#include "sim/bulk.h"
 #include "sim/cluster.h"
 #include "sim/mbar.h"
+#include "sim/tensormap_ops.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -189,7 +189,7 @@ static void write_global(SimAsync *a, Copy *k) {
 // ---- the agent ----
 
 static void still_mapped(SimAsync *a, const Copy *k) {
-  if (k->b->place.mem) simmaps_still(a, &k->b->place, &k->m);
+  if (k->b->place.mem) tensormap_ops_still(a, &k->b->place, &k->m);
 }
 
 static void load(SimAsync *a, SimStage stage) {
@@ -267,7 +267,7 @@ static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
   const SimBulk *b = k->b;
   if (!b->boxes) k->global = byte_at(w, i, &b->plain, l, b->bytes, write);
   else if (b->place.mem) {
-    if (!simmaps_take(w, i, l, &b->place, &k->m)) return false;
+    if (!tensormap_ops_take(w, i, l, &b->place, &k->m)) return false;
     k->global = k->m.first;
   }
   return k->global >= 0;

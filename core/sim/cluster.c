@@ -2,10 +2,10 @@
 // reallocation, and detection of deadlocks.
 #include "sim/async.h"
 #include "sim/barrier.h"
-#include "sim/bulk.h"
-#include "sim/lanes.h"
+#include "sim/divergence.h"
 #include "sim/mbar.h"
 #include "sim/tcgen05.h"
+#include "sim/tensormap_ops.h"
 #include "sim/wgmma.h"
 
 #include <string.h>
@@ -80,7 +80,7 @@ static void init_warp(SimCluster *c, int id) {
   w->pc = w->depth = w->src = w->line = w->gone = 0;
   w->valid = threads >= LANES ? FULL : (1u << threads) - 1;
   w->active = w->split.here = w->valid;
-  simlanes_reset(w);
+  divergence_reset(w);
   w->split.waits = w->split.tries = 0;
   w->poll = (SimPoll){0};
   w->clk = 1;
@@ -190,7 +190,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   simmem_reset(c);
   simmbar_reset(c);
   simasync_reset(c);
-  simmaps_reset(c);
+  tensormap_ops_reset(c);
   simwgmma_reset(c);
   simtcgen05_reset(c);
   c->stop = c->round.meets = false;
@@ -225,7 +225,7 @@ static SimWarp *next(SimCluster *c, bool *others) {
     SimWarp *w = vain ? NULL : pick(c);
     if (w) return w;
     if (!vain && simasync_press(c)) continue;
-    if (!simlanes_press(c)) break;
+    if (!divergence_press(c)) break;
     *others = false;
   }
   is_stuck(c, others);

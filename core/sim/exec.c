@@ -1,14 +1,15 @@
 // The interpreter: runs a warp until it must wait, yields, or ends.
 #include "base/guard.h"
-#include "sim/address.h"
+#include "decode/assertion.h"
+#include "sim/addressed.h"
 #include "sim/async.h"
 #include "sim/barrier.h"
-#include "sim/bulk.h"
-#include "sim/claim.h"
-#include "sim/lanes.h"
+#include "sim/divergence.h"
+#include "sim/matrix.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
 #include "sim/tcgen05.h"
+#include "sim/tensormap_ops.h"
 #include "sim/wgmma.h"
 
 #include <inttypes.h>
@@ -319,7 +320,7 @@ static void copy(SimWarp *w, const SimIns *i) {
 // Checks that the whole warp is active. Stops the run after a divergent
 // barrier, because later results would be meaningless.
 static bool all_here(SimWarp *w, const SimIns *i) {
-  if (simlanes_are(w, i, i->who == WHO_FULL ? FULL : w->valid)) return true;
+  if (divergence_are(w, i, i->who == WHO_FULL ? FULL : w->valid)) return true;
   if (i->who == WHO_WARP) w->cluster->stop = true;
   return false;
 }
@@ -356,7 +357,7 @@ static void leave_if(SimWarp *w, const SimIns *i, uint32_t levels) {
   }
   w->active &= ~out;
   for (uint32_t k = 1; k < levels; k++) w->frame[w->depth - k].mask &= ~out;
-  if (!w->active) simlanes_find(w);
+  if (!w->active) divergence_find(w);
 }
 
 static void begin_for(SimWarp *w, const SimIns *i) {
@@ -457,7 +458,7 @@ static void look_around(SimCluster *c) {
 static void end_region(SimWarp *w, const SimIns *i) {
   if (i->head == OP_IF || i->head == OP_ONCE) {
     pop(w);
-    if (!w->active) simlanes_find(w);
+    if (!w->active) divergence_find(w);
     return;
   }
   if (w->cluster->serial >= w->cluster->beat.due) look_around(w->cluster);
@@ -547,7 +548,7 @@ static void barrier(SimWarp *w, const SimIns *i, bool wait) {
 
 static void end_warp(SimWarp *w, const SimIns *i) {
   w->count--;
-  if (simlanes_ended(w)) return;
+  if (divergence_ended(w)) return;
   w->state = SW_DONE;
   w->src = i->src;
   simbarrier_exited(w->cluster);
@@ -597,7 +598,7 @@ static void atomic(SimWarp *w, const SimIns *i) {
 }
 
 static void fence(SimWarp *w, FenceKind kind) {
-  if (kind == FE_TENSORMAP) simmaps_release(w);
+  if (kind == FE_TENSORMAP) tensormap_ops_release(w);
   if (kind == FE_TENSORMAP || kind == FE_ALIAS) return;
   if (!fence_is_order(kind)) simmbar_fence(w);
   w->cluster->hooks->fence(w, kind);
@@ -614,7 +615,7 @@ static bool at_addresses(SimWarp *w, const SimIns *i) {
   size_t size = m->ins->wide ? 8 : 4;
   char *d = m->ins->d ? w->v + m->ins->d : NULL, got[8 * LANES] = {0};
   for (int k = 0; k <= m->n && left; k++) {
-    w->active = simaddress_lanes(w, m, k, left);
+    w->active = addressed_lanes(w, m, k, left);
     if (!w->active) continue;
     left &= ~w->active;
     if (tainted) w->cluster->hooks->value.before_value(w, &m->ins[k]);
@@ -627,7 +628,7 @@ static bool at_addresses(SimWarp *w, const SimIns *i) {
   }
   w->active = all;
   if (d) memcpy(d, got, size * LANES);
-  simaddress_wild(w, i, left);
+  addressed_wild(w, i, left);
   return go;
 }
 
@@ -680,7 +681,7 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_MBARWAIT: return again(w, simmbar_wait(w, i));
     case OP_MBARTRY: simmbar_try(w, i); return false;
     case OP_MBARCPASYNC: simmbar_cpasync(w, i); return true;
-    case OP_STASYNC: simsend_run(w, i); return true;
+    case OP_STASYNC: st_async_run(w, i); return true;
     case OP_CLUSTERARRIVE: simbarrier_meet(w, i); return false;
     case OP_CLUSTERWAIT: return again(w, simbarrier_wait(w, i));
     case OP_SETMAXNREG: return again(w, simbarrier_registers(w, i));
@@ -693,14 +694,14 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_TMAPREFETCH: return true;
     case OP_MAPCOPY: case OP_MAPADDRESS: case OP_MAPSET: case OP_MAPACQUIRE:
     case OP_MAPPUBLISH:
-      simmaps_run(w, i);
+      tensormap_ops_run(w, i);
       return true;
     case OP_BULKCOMMIT: simasync_commit(w, BY_BULK); return true;
     case OP_BULKWAIT:
       w->cluster->hooks->waits(w, GROUPS_BULK, i);
       simasync_wait(w, BY_BULK, (uint32_t)i->imm, i->flags & BKF_READ);
       return true;
-    case OP_SYNCWARP: simlanes_groups(w, i, NULL); return true;
+    case OP_SYNCWARP: divergence_groups(w, i, NULL); return true;
     case OP_ATOMIC: atomic(w, i); return false;
     case OP_INTRIN: case OP_ASK:
       simintrin_run(w, i);
@@ -746,8 +747,8 @@ bool simexec_is_turn(const SimIns *i) {
     case POINT_NEVER: break;
     case POINT_ALWAYS: return true;
     case POINT_ORDERED: return i->sem;
-    // a try_wait that is linked to a wait (token.h) is no scheduling step; the
-    // wait is
+    // a try_wait that is linked to a wait (try_wait.h) is no scheduling step;
+    // the wait is
     case POINT_UNLINKED: return !i->jump;
   }
   return false;
@@ -796,13 +797,14 @@ static inline void run(SimWarp *w, bool watched) {
     const SimIns *i = &prog[w->pc];
     if (watched && c->prog->launch->debug && !c->hooks->step(w, i)) return;
     w->pc++;
-    if (w->split.part && i->who > WHO_LANE && !simlanes_together(w, i)) return;
+    if (w->split.part && i->who > WHO_LANE && !divergence_together(w, i))
+      return;
     if (watched && c->prog->launch->executed) count_execution(c->prog, i);
     if (watched && c->log) c->log->begin(w, i);
     bool go = execute(w, i);
     if (watched && c->log) c->log->end(w, i, prog + w->pc == i);
     if (go) continue;
-    if (w->split.waits >= PATIENCE) simlanes_turn(w);
+    if (w->split.waits >= PATIENCE) divergence_turn(w);
     return;
   }
 }

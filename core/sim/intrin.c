@@ -1,8 +1,9 @@
 // Executes the intrinsics of ir/intrin.h in 32 lanes.
+#include "decode/fits.h"
 #include "ir/eval.h"
 #include "ir/intrin.h"
+#include "sim/divergence.h"
 #include "sim/regs.h"
-#include "sim/fits.h"
 
 static bool wide_operand(IntrinId id, int k) {
   return k < intrin_arity(id) && sim_wide(intrin_operand(id, k));
@@ -64,7 +65,7 @@ static uint64_t machine(const SimWarp *w, IntrinId id) {
   uint64_t smem = (uint64_t)p->fn->smem_bytes;
   uint64_t total = (smem + UNIT - 1) / UNIT * UNIT;
   switch ((int)id) {
-    case IN_NSMID: return (uint64_t)simfits_sms(p);
+    case IN_NSMID: return (uint64_t)fits_sms(p);
     case IN_NWARPID: return 64;
     case IN_GRIDID: return 1;
     case IN_DYNSMEM: return smem;
@@ -205,7 +206,7 @@ void simintrin_run(SimWarp *w, const SimIns *i) {
     case INTRIN_P: by_lane(w, i, id, imm); break;
     case INTRIN_L: lane_masks(w, i, id); break;
     case INTRIN_K: case INTRIN_A: fill(w, i, machine(w, id)); break;
-    case INTRIN_M: simlanes_groups(w, i, together); break;
+    case INTRIN_M: divergence_groups(w, i, together); break;
   }
 }
 // SPDX-License-Identifier: MIT

@@ -1,28 +1,26 @@
-// The simulated machine: a decoded program (prog.h), the state of a cluster
-// (state.h), and the functions that the files share. Files of core/watch/,
-// core/explore/ and core/timing/ include this header, too.
+// The simulated machine: a decoded program (decode/prog.h), the state of a
+// cluster (state.h), and the functions that the files share. Files of
+// core/watch/, core/explore/ and core/timing/ include this header, too.
 //
-//   decode.c    decodes Fn into SimProg: uniform values, slots, jump targets
-//   tables.c    fragment layouts of MMA and matrix-copy atoms
-//   alu.c       arithmetic, one lane or 32
-//   areas.c     host memory of arguments
-//   mem.c       shared and global memory, cp.async
-//   mbar.c      mbarriers
-//   async.c     operations of asynchronous agents (async.h)
-//   requests.c  recorded shared-memory requests
-//   send.c      st.async
-//   bulk.c      bulk copies with and without tensor maps
-//   lanes.c     divergence: lanes of a warp that wait for each other
-//   exec.c      the interpreter: runs one warp until it must wait
-//   intrin.c    rows of ir/intrin.h
-//   matrix.c    tensor cores and matrix copies
-//   wgmma.c     warpgroup MMAs
-//   tcgen05.c   tensor memory, and MMAs that accumulate there
-//   members.c   footprint of a layout
-//   barrier.c   barriers of CTAs and clusters, setmaxnreg
-//   cluster.c   warps of a cluster: initial state, scheduling
-//   dump.c      the program as text; report.c: facts of reports
-//   sim.c       clusters over host threads
+//   alu.c            arithmetic, one lane or 32
+//   mem.c            shared and global memory, cp.async
+//   mbar.c           mbarriers
+//   async.c          operations of asynchronous agents (async.h)
+//   record.c         recorded shared-memory requests
+//   st_async.c       st.async
+//   bulk.c           bulk copies with and without tensor maps
+//   tensormap_ops.c  tensor maps that kernels make
+//   addressed.c      raw pointers: lanes that access different objects
+//   divergence.c     lanes of a warp that wait for each other
+//   exec.c           the interpreter: runs one warp until it must wait
+//   intrin.c         rows of ir/intrin.h
+//   matrix.c         tensor cores and matrix copies
+//   wgmma.c          warpgroup MMAs
+//   tcgen05.c        tensor memory, and MMAs that accumulate there
+//   barrier.c        barriers of CTAs and clusters, setmaxnreg
+//   cluster.c        warps of a cluster: initial state, scheduling
+//   report.c         faults and their facts
+//   sim.c            clusters over host threads
 //
 //   hooks.h     what the machine announces to checks (core/watch/)
 //   steps.h     what it tells a systematic scheduler (core/explore/)
@@ -131,11 +129,8 @@ void simmem_wait(SimWarp *w, uint32_t pending);
 void simmem_reset(SimCluster *c);  // prepares the memory for the next cluster
 void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off);
 
-// ---- send.c ----
-void simsend_run(SimWarp *w, const SimIns *i);
-
-// ---- dump.c ----
-void simdump_prog(Ctx *cx, const SimProg *p, Buf *out);
+// ---- st_async.c ----
+void st_async_run(SimWarp *w, const SimIns *i);
 
 // ---- exec.c ----
 void simexec_warp(SimWarp *w);          // runs w until it waits, yields or ends

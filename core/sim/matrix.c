@@ -1,8 +1,8 @@
 // Executes tensor-core instructions and matrix copies: gathers the registers of
-// a warp into tiles by the fragment layouts of tables.c, and scatters tiles to
-// registers.
+// a warp into tiles by the fragment layouts of decode/fragments.c, and scatters
+// tiles to registers.
+#include "sim/matrix.h"
 #include "sim/regs.h"
-#include "sim/tables.h"
 
 // put_words stores a 32-bit word for each lane to units of registers. get_words
 // reads 32-bit words from units of registers.

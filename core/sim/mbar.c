@@ -9,7 +9,6 @@
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
-#include "sim/token.h"
 
 // maximum number of arrivals, and maximum magnitude of the byte count
 enum { MAX_COUNT = (1 << 20) - 1 };
@@ -427,15 +426,6 @@ void simmbar_init(SimWarp *w, const SimIns *i) {
   }
 }
 
-bool simmbar_holds(const Fn *fn, const Mem *m) {
-  for (Ref r = 1; r < fn->ins.n; r++) {
-    const Ins *i = ir_get(fn, r);
-    if (i->op == OP_MBARINIT && ir_overlaps(ir_memof(fn, i->a[0]), m))
-      return true;
-  }
-  return false;
-}
-
 // Reports whether a thread waits for b, or bytes are expected or in flight.
 static bool is_busy(const SimCluster *c, const SimMbar *b) {
   for (int k = 0; k < c->prog->nall; k++)
@@ -732,13 +722,39 @@ static void look_at(SimWarp *w, const SimMbar *b, bool wait) {
   if (c->steps) c->steps->look(w, index_of(c, b), b->phase, wait);
 }
 
+// ---- try_waits that decide whether a wait follows (try_wait.h) ----
+
+// Returns the word that encodes lane l's last try_wait. The word is 0 if the
+// lane has executed none.
+static uint32_t *test_of(const SimWarp *w, const SimIns *i, int l) {
+  return (uint32_t *)(void *)(w->v + i->jump) + l;
+}
+
+static uint32_t asked(uint32_t addr, int64_t parity) {
+  return addr << 2 | (uint32_t)(parity & 1) << 1 | 1;
+}
+
+// Records that lane l tests the mbarrier at addr for the phase of parity
+// `parity`.
+static void note_test(SimWarp *w, const SimIns *i, int l, uint32_t addr,
+                      int64_t parity) {
+  *test_of(w, i, l) = asked(addr, parity);
+}
+
+// Reports whether a wait matches lane l's last test, or lane l made no test.
+static bool same_test(const SimWarp *w, const SimIns *i, int l, uint32_t addr,
+                      int64_t parity) {
+  uint32_t last = *test_of(w, i, l);
+  return !last || last == asked(addr, parity);
+}
+
 // Checks that a wait is for the phase that the linked try_wait tested.
 static void check_token(const Visit *v) {
   const SimWarp *w = v->x.w;
   const SimIns *i = v->x.i;
   for (uint32_t m = v->left; m; m &= m - 1) {
     int l = __builtin_ctz(m);
-    if (!simtoken_same(w, i, l, simmem_address(&v->x, l), amount(w, i, l)))
+    if (!same_test(w, i, l, simmem_address(&v->x, l), amount(w, i, l)))
       w->cluster->steps->stray(w->cluster);
   }
 }
@@ -776,7 +792,7 @@ static void put_off(Visit *v) {
   Group g;
   while (next_group(v, &g))
     for (uint32_t m = g.mask; m; m &= m - 1)
-      simtoken_try(w, i, __builtin_ctz(m), g.b->at, g.amount);
+      note_test(w, i, __builtin_ctz(m), g.b->at, g.amount);
   for (int l = 0; l < LANES; l++) set_lane(w, i->d, false, l, false);
 }
 

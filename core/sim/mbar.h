@@ -117,9 +117,6 @@ void simmbar_land(SimMbar *b, const SimWarp *w, int lane, const SimIns *i,
 void simmbar_turned(SimCluster *c, SimMbar *b, const uint32_t *turns);
 // called after all warps of the cluster have exited
 void simmbar_end(SimCluster *c);
-// Reports whether some instruction initializes an mbarrier in memory object m
-// of shared memory.
-bool simmbar_holds(const Fn *fn, const Mem *m);
 // Reports whether warp u arrived at the mbarrier in its last complete phase,
 // before its epoch clk.
 bool simmbar_arrived(const SimMbar *b, const SimWarp *u, uint32_t clk);

@@ -3,19 +3,19 @@
 //
 // A cp.async reads its source when it is issued. Its destination is pending
 // until a wait, which writes the bytes.
+#include "decode/areas.h"
+#include "decode/footprint.h"
 #include "ir/eval.h"
 #include "ir/intrin.h"
-#include "sim/areas.h"
 #include "sim/bulk.h"
 #include "sim/mbar.h"
-#include "sim/members.h"
 #include "sim/regs.h"
 
 #include <pthread.h>
 #include <string.h>
 
-#include "sim/requests.h"
-#include "sim/tables.h"
+#include "decode/fragments.h"
+#include "sim/record.h"
 
 void simmem_reset(SimCluster *c) {
   const SimProg *p = c->prog;
@@ -41,13 +41,13 @@ static int64_t gap_at(const Access *x, int l) {
   const SimMem *m = x->m;
   int64_t first = x->at[l] * 8 / m->own;
   int64_t last = (x->at[l] * 8 + x->bytes * 8 - 1) / m->own;
-  if (!simmembers_has(m->members, first, NULL)) return first;
-  return simmembers_has(m->members, last, NULL) ? -1 : last;
+  if (!footprint_has(m->members, first, NULL)) return first;
+  return footprint_has(m->members, last, NULL) ? -1 : last;
 }
 
-static void name_place(const SimMembers *t, SimFault *f) {
-  int64_t coord[MEMBER_MODES];
-  simmembers_has(t, f->r.offset, coord);
+static void name_place(const SimFootprint *t, SimFault *f) {
+  int64_t coord[FOOTPRINT_MODES];
+  footprint_has(t, f->r.offset, coord);
   f->r.modes = t->n < SIM_MODES ? t->n : SIM_MODES;
   memcpy(f->r.coord, coord, (size_t)f->r.modes * sizeof *coord);
   memcpy(f->extent, t->extent, (size_t)f->r.modes * sizeof *f->extent);
@@ -236,7 +236,7 @@ static void record(const Access *x, SimAccess kind, uint32_t mask,
     r.addr[l] = (uint32_t)x->at[l];
     if (src) r.src[l] = src[l] - line;
   }
-  if (!simrequests_add(w->cluster->requests, &r))
+  if (!record_add(w->cluster->requests, &r))
     w->cluster->oom = w->cluster->stop = true;
 }
 
@@ -281,7 +281,7 @@ static void count_global(Access *x, uint32_t mask) {
   SimPattern *q = &c->pattern[x->i->stat * 2 + 1];
   uint32_t rel[LANES];
   if (c->log)
-    c->log->global(x->w, simareas_start_of(x->m), x->at, mask, x->bytes,
+    c->log->global(x->w, areas_start_of(x->m), x->at, mask, x->bytes,
                    keeps(x));
   s->requests++;
   s->least_sectors += (uint64_t)((lane_count(mask) * x->bytes + 31) / 32);
@@ -343,10 +343,10 @@ SimPlaces simmem_places(const Access *x, int l) {
   const SimCluster *c = x->w->cluster;
   const SimProg *p = c->prog;
   bool shared = x->m->space == SP_SMEM;
-  if (!shared && !simareas_recorded(x->m)) return (SimPlaces){0};
+  if (!shared && !areas_recorded(x->m)) return (SimPlaces){0};
   int shift = shared ? p->shift : x->m->area->shift;
   uint64_t first = shared ? simmem_address(x, l) >> shift
-                          : simareas_granule(x->m, x->at[l]);
+                          : areas_granule(x->m, x->at[l]);
   uint64_t where = shared ? c->index * 2 + 1
                           : (uint64_t)(x->m->area - p->area) * 2 + 2;
   return (SimPlaces){.key = where << 40 | first, .n = x->bytes >> shift,
@@ -778,7 +778,7 @@ void simmem_cpasync(SimWarp *w, const SimIns *i) {
               .write = true};
   memset(b->data, 0, sizeof b->data);
   read = read_sources(&s, read, part, b);
-  b->i = simareas_recorded(s.m) ? i : NULL;
+  b->i = areas_recorded(s.m) ? i : NULL;
   if (b->i) memcpy(b->from, s.at, sizeof b->from);
   b->read = read;
   mask = simmem_check(&d, mask);

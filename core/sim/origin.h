@@ -2,7 +2,7 @@
 #ifndef CUTE_SIMORIGIN_H
 #define CUTE_SIMORIGIN_H
 
-#include "sim/prog.h"
+#include "decode/prog.h"
 
 // A line where an operation computed a NaN or infinity from finite operands.
 // All fields except `count` describe the line's first such result.

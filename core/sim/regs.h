@@ -74,20 +74,8 @@ static inline uint64_t unit_mask(const SimMem *m) {
   return m->unit < 64 ? ((uint64_t)1 << m->unit) - 1 : UINT64_MAX;
 }
 
-// ---- exec.c ----
-// Splits the active lanes into groups whose lanes name the same mask. Reports a
-// fault if a group does not consist of the lanes of its mask. Then calls `each`
-// for every group, with w->active set to the group. If `each` is NULL, only
-// synchronizes the group's lanes.
-typedef void (*SimGroup)(SimWarp *w, const SimIns *i);
-void simlanes_groups(SimWarp *w, const SimIns *i, SimGroup each);
-
 // ---- intrin.c ----
 void simintrin_run(SimWarp *w, const SimIns *i);  // executes an INTRIN or ASK
-
-// ---- matrix.c ----
-void simmatrix_matrix(SimWarp *w, const SimIns *i);
-void simmatrix_mma(SimWarp *w, const SimIns *i);
 
 #endif
 // SPDX-License-Identifier: MIT

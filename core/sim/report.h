@@ -4,6 +4,7 @@
 
 #include "sim/misuse.h"
 #include "sim/origin.h"
+#include "sim/sim.h"
 
 typedef struct SimText { char *p; size_t n, cap; } SimText;
 bool simreport_printf(SimText *t, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -12,16 +12,16 @@
 #include "base/guard.h"
 #include "base/platform.h"
 #include "base/signals.h"
-#include "ir/operands.h"
+#include "decode/fits.h"
 #include "hardware/access.h"
+#include "ir/operands.h"
 #include "sim/async.h"
-#include "sim/bulk.h"
-#include "sim/fits.h"
-#include "sim/lanes.h"
+#include "sim/divergence.h"
 #include "sim/mbar.h"
+#include "sim/record.h"
 #include "sim/regs.h"
-#include "sim/requests.h"
 #include "sim/tcgen05.h"
+#include "sim/tensormap_ops.h"
 #include "sim/wgmma.h"
 
 enum { MAX_THREADS = 256, AHEAD = 1024, TILE_ALIGN = 64,
@@ -244,7 +244,7 @@ static void cluster_free(SimCluster *c) {
   if (!c) return;
   if (c->warp)
     for (int k = 0; k < c->prog->nall; k++) {
-      simlanes_reset(&c->warp[k]);
+      divergence_reset(&c->warp[k]);
       base_free(c->warp[k].frame);
       base_free(c->warp[k].v);
       base_free(c->warp[k].copies.batch);
@@ -258,7 +258,7 @@ static void cluster_free(SimCluster *c) {
   if (c->hooks) c->hooks->free(c);
   simmbar_free(c);
   simasync_free(c);
-  simmaps_free(c->maps);
+  tensormap_ops_free(c->maps);
   simwgmma_free(c);
   simtcgen05_free(c);
   base_free(c->pattern);
@@ -619,7 +619,7 @@ void sim_free(SimResult *r) {
   if (!r) return;
   for (size_t k = 0; k < r->nreport; k++) base_free(r->report[k].fact);
   for (size_t k = 0; k < r->nnote; k++) base_free(r->note[k].fact);
-  if (r->requests) simrequests_free(r->requests);
+  if (r->requests) record_free(r->requests);
   base_free(r->requests);
   for (size_t k = 0; k < r->norder; k++) orders_free(&r->order[k]);
   base_free(r->order);
@@ -759,7 +759,7 @@ static SimResult *result(Run *r) {
 
 static void print_program(Ctx *cx, const SimProg *p) {
   Buf text = {0};
-  simdump_prog(cx, p, &text);
+  decode_dump(cx, p, &text);
   fwrite(text.p, 1, text.n, stderr);
   buf_free(&text);
 }
@@ -773,8 +773,8 @@ static void watch(Ctx *cx, Run *r) {
 SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   uint64_t start = base_nanotime();
   bool single = o->machine || (o->steps && o->unit >= 0 && !o->all);
-  if (!single) simfits_all(cx, l);
-  SimProg *prog = simdecode_make(cx, l);
+  if (!single) fits_all(cx, l);
+  SimProg *prog = decode_make(cx, l);
   prog->hooks = o->hooks;
   prog->hooks->launch.decoded(cx, prog);
   if (base_debug("sim")) print_program(cx, prog);
@@ -788,7 +788,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   uint64_t unit = o->unit > 0 ? (uint64_t)o->unit : 0;
   r.begun = r.merged = r.first = one ? unit : 0;
   r.total = one ? r.first + 1 : prog->nunit;
-  r.most = prog->common ? simfits_resident(prog) : 0;
+  r.most = prog->common ? fits_resident(prog) : 0;
   r.fault = arena_zero(cx, &cx->scratch,
                        (size_t)r.max_reports * sizeof *r.fault);
   r.note = arena_zero(cx, &cx->scratch, MAX_NOTES * sizeof *r.note);
@@ -821,7 +821,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (whole && !r.nfault) prog->hooks->launch.parts(cx, prog, &parts);
   r.nfault = prog->hooks->launch.arrange(prog, r.fault, r.nfault);
   prog->hooks->launch.stop(prog);
-  if (prog->common) simmaps_free(prog->common->maps);
+  if (prog->common) tensormap_ops_free(prog->common->maps);
   SimResult *s = ok ? result(&r) : NULL;
   if (s) s->nonfinite = origin, s->inexact = inexact;
   while (r.done) {
@@ -832,7 +832,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   for (size_t k = 0; k < r.norder; k++) orders_free(&r.order[k]);
   base_free(r.order);
   base_free(r.text.p);
-  if (r.requests) simrequests_free(r.requests);
+  if (r.requests) record_free(r.requests);
   base_free(r.requests);
   timing_free(&r.timing);
   if (r.tape) o->log->stop(r.tape);

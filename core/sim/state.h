@@ -69,8 +69,8 @@ struct SimWarp {
   SimState state;
   uint32_t pc, active, valid;
   uint32_t gone;           // lanes that exited the kernel early
-  // State of lanes.c for a diverged warp, whose lanes are split into parts of
-  // which one runs. `here` is the mask of the lanes of the running part.
+  // State of divergence.c for a diverged warp, whose lanes are split into parts
+  // of which one runs. `here` is the mask of the lanes of the running part.
   // `waits` is the number of failed polls. `tries` is the number of switches
   // between parts since memory change number `stamp`. `part` is the list of the
   // parts that do not run; NULL: no such parts.
@@ -82,7 +82,7 @@ struct SimWarp {
   SimPoll poll;            // last poll of memory (livelock.c)
   uint32_t clk;            // current epoch (hb_cluster.c)
   // depth: number of open regions. ring: number of times that patches used
-  // their ring of mbarriers (edit.h).
+  // their ring of mbarriers (patch.h).
   uint32_t depth, ring;
   SimFrame *frame;
   char *v;                 // storage of registers and values
@@ -222,7 +222,7 @@ struct SimCluster {
   // The n pending operations of agents. landing: number of those that end at an
   // mbarrier.
   struct { SimAsync **p; size_t n, max, landing; } agents;
-  struct SimMaps *maps;    // tensor maps made by the kernel (maps.c)
+  struct SimMaps *maps;    // tensor maps made by the kernel (tensormap_ops.c)
   // The cluster barrier. open, done: clocks that the threads acquire at the
   // current and the last round. met: number of completed rounds. meets: whether
   // a warp has used the barrier.

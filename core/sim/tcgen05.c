@@ -16,11 +16,11 @@
 // the other CTA.
 #include "sim/tcgen05.h"
 
-#include "sim/async.h"
+#include "decode/fits.h"
 #include "hardware/descriptor.h"
-#include "sim/fits.h"
-#include "sim/mbar.h"
 #include "hardware/mma.h"
+#include "sim/async.h"
+#include "sim/mbar.h"
 #include "sim/regs.h"
 
 #include <string.h>
@@ -276,7 +276,7 @@ static void note_residents(SimWarp *w, const SimIns *i, int n) {
   const SimProg *p = w->cluster->prog;
   int left = simtcgen05_left(w), held = TMEM_COLUMNS - left;
   if (!held || n > left) return;
-  int blocks = simfits_blocks(p);
+  int blocks = fits_blocks(p);
   if ((uint64_t)blocks > p->nunit) blocks = (int)p->nunit;
   if (blocks > TMEM_COLUMNS / held) blocks = TMEM_COLUMNS / held;
   if (blocks < 2 || blocks * held + n <= TMEM_COLUMNS) return;

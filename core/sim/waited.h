@@ -3,7 +3,7 @@
 #ifndef CUTE_SIMWAITED_H
 #define CUTE_SIMWAITED_H
 
-#include "sim/prog.h"
+#include "decode/prog.h"
 
 // How an asynchronous operation completes. BY_MBAR: it completes bytes at an
 // mbarrier. BY_BULK: threads wait for the bulk group that contains it.

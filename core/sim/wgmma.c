@@ -14,9 +14,9 @@
 #include "sim/wgmma.h"
 
 #include "hardware/descriptor.h"
+#include "sim/matrix.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
-#include "sim/tables.h"
 
 enum { WARPS = 4, ROWS = 16, GROUPS = 8 };
 

@@ -2,13 +2,13 @@
 // tensor cores. price.c has the cost of arithmetic.
 #include "timing/work.h"
 
+#include "decode/fragments.h"
+#include "decode/raw_pointer.h"
 #include "ir/intrin.h"
 #include "ir/operands.h"
-#include "sim/address.h"
 #include "sim/bulk.h"
-#include "timing/price.h"
-#include "sim/tables.h"
 #include "sim/tcgen05.h"
+#include "timing/price.h"
 
 enum { LINE = 128 };
 // The compiler unrolls loops whose bodies have at most SHORT_LOOP instructions,

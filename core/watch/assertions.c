@@ -15,24 +15,24 @@ static int64_t value_at(SimWarp *w, const SimTerm *t, int l) {
   return index_at(w, t->slot, t->wide, t->uniform ? 0 : l);
 }
 
-static bool holds(SimWarp *w, const SimTold *t, int l) {
+static bool holds(SimWarp *w, const SimBounded *t, int l) {
   int64_t v = value_at(w, &t->value, l);
   if (v < t->lo || (t->div > 1 && v % t->div)) return false;
   return t->limit.slot ? v < value_at(w, &t->limit, l) : v <= t->hi;
 }
 
-static bool all_hold(SimWarp *w, const SimClaim *c, int l) {
+static bool all_hold(SimWarp *w, const SimAssertion *c, int l) {
   for (int k = 0; k < c->n; k++)
     if (!holds(w, &c->part[k], l)) return false;
   return true;
 }
 
 static void tell_assumption(SimWarp *w, const SimIns *i, int l) {
-  const SimTold *t = ((const SimClaim *)i->x)->part;
+  const SimBounded *t = ((const SimAssertion *)i->x)->part;
   SimFault *f = simreport_fault(w, SIM_TRAP, l, i->src, 0, -1, 0);
   if (!f) return;
   f->assumed.wrong = true;
-  f->assumed.slice = ((const SimClaim *)i->x)->slice;
+  f->assumed.slice = ((const SimAssertion *)i->x)->slice;
   // The accesses of a lane with a wrong thread index are not reported, too.
   w->cluster->stop |= f->assumed.slice;
   f->assumed.value = value_at(w, &t->value, l);
@@ -42,13 +42,13 @@ static void tell_assumption(SimWarp *w, const SimIns *i, int l) {
 }
 
 static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
-  const SimClaim *c = i->x;
+  const SimAssertion *c = i->x;
   SimFault *f = simreport_fault(w, SIM_OOB, l, i->src, 0, c->mem, -1);
   if (!f) return;
   f->access.write = c->write;
   f->r.modes = c->n < SIM_MODES ? c->n : SIM_MODES;
   for (int k = 0; k < f->r.modes; k++) {
-    const SimTold *t = &c->part[k];
+    const SimBounded *t = &c->part[k];
     int64_t v = value_at(w, &t->value, l);
     // An assertion of a copy is about two elements, with coordinates v - lo and
     // v. The coordinate that is out of range is reported.
@@ -79,10 +79,10 @@ _Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
 // Returns the three layouts of an assertion as words (Claim in ir/fn.h), with
 // the values that lane l has for traced numbers. Returns NULL if one of the
 // first two layouts has no elements.
-static const Dim *words_at(Ctx *cx, SimWarp *w, const SimClaim *c, int l) {
+static const Dim *words_at(Ctx *cx, SimWarp *w, const SimAssertion *c, int l) {
   Dim *word = NEW(cx, Dim, (size_t)c->n);
   for (int k = 0; k < c->n; k++) {
-    const SimTold *t = &c->part[k];
+    const SimBounded *t = &c->part[k];
     int64_t v = value_at(w, &t->value, l);
     word[k].w = t->value.slot ? t->lo : v;
     if (t->value.slot) word[k] = traced_word(cx, word[k], v);
@@ -98,7 +98,7 @@ static const Dim *words_at(Ctx *cx, SimWarp *w, const SimClaim *c, int l) {
 // Writes to `text`, which has n bytes, how the layout in assertion c differs
 // from the correct layout. Returns false if the layout is correct, or if that
 // is unknown.
-static bool wrong_layout(SimWarp *w, const SimClaim *c, int l, char *text,
+static bool wrong_layout(SimWarp *w, const SimAssertion *c, int l, char *text,
                          size_t n) {
   Try t = {.text = text, .n = n};
   Ctx cx = {.fail = missed, .ud = &t};
@@ -118,7 +118,7 @@ static bool wrong_layout(SimWarp *w, const SimClaim *c, int l, char *text,
   return wrong;
 }
 
-static uint64_t values_hash(SimWarp *w, const SimClaim *c, int l) {
+static uint64_t values_hash(SimWarp *w, const SimAssertion *c, int l) {
   uint64_t h = HASH_INIT;
   for (int k = 0; k < c->n; k++) {
     if (!c->part[k].value.slot) continue;
@@ -129,7 +129,7 @@ static uint64_t values_hash(SimWarp *w, const SimClaim *c, int l) {
 }
 
 static void check_layouts(SimWarp *w, const SimIns *i, int l) {
-  const SimClaim *c = i->x;
+  const SimAssertion *c = i->x;
   char text[sizeof ((SimFault *)NULL)->layout];
   uint64_t h = values_hash(w, c, l);
   if (__atomic_load_n(c->good, __ATOMIC_RELAXED) == h) return;
@@ -142,7 +142,7 @@ static void check_layouts(SimWarp *w, const SimIns *i, int l) {
 }
 
 void assertions_check(SimWarp *w, const SimIns *i) {
-  const SimClaim *c = i->x;
+  const SimAssertion *c = i->x;
   if (c->note) {
     if (w->cluster->log) w->cluster->log->mark(w, c->note, c->begins);
     return;

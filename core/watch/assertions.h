@@ -2,9 +2,11 @@
 #ifndef CUTE_WATCH_ASSERTIONS_H
 #define CUTE_WATCH_ASSERTIONS_H
 
-#include "sim/claim.h"
+#include "decode/assertion.h"
+#include "sim/machine.h"
 
-// Checks assertion i->x, a SimClaim, and reports active lanes that violate it.
+// Checks assertion i->x, a SimAssertion, and reports active lanes that violate
+// it.
 void assertions_check(SimWarp *w, const SimIns *i);
 
 #endif

@@ -41,7 +41,7 @@ static int32_t owner(const SimProg *p, const SimArea *a) {
   int32_t found = -1;
   for (size_t k = 0; k < p->fn->arg.n; k++) {
     if (!p->fn->arg.p[k].pointer ||
-        simareas_area(p, (int32_t)k) != a) continue;
+        areas_area(p, (int32_t)k) != a) continue;
     if (found >= 0) return -1;
     found = (int32_t)k;
   }
@@ -249,7 +249,7 @@ static bool is_record(const Cover *c, const SimMeant *m, const SimRanges *r) {
 // Reports whether the launch accessed no element of argument k at the last
 // coordinate of a mode of extent n.
 static bool lacks_end(Ctx *cx, const SimProg *p, int32_t k, int64_t n) {
-  const SimArea *a = simareas_area(p, k);
+  const SimArea *a = areas_area(p, k);
   Cover c = {.area = a, .arg = &p->launch->arg[k]};
   int32_t mem = meant_shape(cx, p, k, &c.s);
   if (mem < 0 || !a || (!a->read && !a->stored)) return false;
@@ -467,7 +467,7 @@ static bool is_short(const SimMeant *m, const SimRanges *r, bool stored) {
 
 // Reports whether all elements of argument k were accessed.
 static bool is_complete(const SimProg *p, int32_t k) {
-  const SimArea *a = simareas_area(p, k);
+  const SimArea *a = areas_area(p, k);
   if (!a || (!a->read && !a->stored)) return false;
   return is_full(&(Cover){.area = a, .map = a->read ? a->read : a->stored,
                           .arg = &p->launch->arg[k]});
@@ -478,7 +478,7 @@ static bool is_complete(const SimProg *p, int32_t k) {
 static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
   int same = 0;
   for (size_t k = 0; k < p->fn->arg.n; k++) {
-    const SimArea *a = simareas_area(p, (int32_t)k);
+    const SimArea *a = areas_area(p, (int32_t)k);
     SimShape s;
     if ((int32_t)k == arg || !p->fn->arg.p[k].pointer || !a) continue;
     if ((a->read || a->stored) && !is_complete(p, (int32_t)k)) return false;
@@ -584,7 +584,7 @@ static bool is_part(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
 // Reports whether the launch stored to an argument.
 static bool is_any_stored(const SimProg *p) {
   for (size_t k = 0; k < p->fn->arg.n; k++) {
-    const SimArea *a = simareas_area(p, (int32_t)k);
+    const SimArea *a = areas_area(p, (int32_t)k);
     if (!p->fn->arg.p[k].written || !a) continue;
     if (!a->stored) return true;
     for (size_t j = 0; j < words_of(a); j++)
@@ -594,7 +594,7 @@ static bool is_any_stored(const SimProg *p) {
 }
 
 static bool find_gap(Ctx *cx, SimProg *p, int32_t arg, SimGap *g) {
-  SimArea *a = simareas_area(p, arg);
+  SimArea *a = areas_area(p, arg);
   if (!a || (!a->read && !a->stored)) return false;
   Cover c = {.area = a, .map = a->read ? a->read : a->stored,
              .arg = &p->launch->arg[arg]};

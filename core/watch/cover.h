@@ -2,7 +2,7 @@
 #ifndef CUTE_WATCH_COVER_H
 #define CUTE_WATCH_COVER_H
 
-#include "sim/areas.h"
+#include "decode/areas.h"
 #include "sim/machine.h"
 
 // Begins to record which granules of the arguments the launch reads and stores.

@@ -7,11 +7,11 @@
 #include "ir/operands.h"
 #include "sim/barrier.h"
 #include "sim/mbar.h"
-#include "watch/warp_roles.h"
-#include "watch/livelock.h"
-#include "watch/deadlock.h"
 #include "sim/tcgen05.h"
 #include "sim/wgmma.h"
+#include "watch/deadlock.h"
+#include "watch/livelock.h"
+#include "watch/warp_roles.h"
 
 #include <string.h>
 

@@ -8,8 +8,8 @@
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
-#include "watch/shadow.h"
 #include "sim/wgmma.h"
+#include "watch/shadow.h"
 
 // The state of a watched element after the last executed instruction. clk and
 // src are the epoch and the line of the last write to the element: a store of
@@ -137,8 +137,8 @@ static const SimGran *granule(const SimDebug *d, Ref mem, int64_t e, int k,
   if (!m || m->space == SP_RMEM || e < 0 || e >= m->count) return NULL;
   if (m->space == SP_SMEM)
     return shadow_at(c, shared_at(&c->warp[k], m, e, lane));
-  if (!simareas_recorded(m)) return NULL;
-  int64_t g = shadow_granule(c, m->area, simareas_granule(m, e * m->bits / 8));
+  if (!areas_recorded(m)) return NULL;
+  int64_t g = shadow_granule(c, m->area, areas_granule(m, e * m->bits / 8));
   return g == NO_GRANULE ? NULL : &shadow_of(c)->gran[g];
 }
 

@@ -15,8 +15,8 @@
 #include "ir/intrin.h"
 #include "ir/operands.h"
 #include "ir/rows.h"
-#include "watch/exact.h"
 #include "sim/regs.h"
+#include "watch/exact.h"
 
 // ---- rules ----
 

@@ -3,7 +3,8 @@
 #ifndef CUTE_WATCH_FINITE_H
 #define CUTE_WATCH_FINITE_H
 
-#include "sim/tables.h"
+#include "decode/fragments.h"
+#include "sim/machine.h"
 
 // Rules that recognize a NaN or infinity of a type by its bits. SimIns.watch is
 // the rule for the results of an instruction.

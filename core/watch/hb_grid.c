@@ -295,8 +295,8 @@ static SimPlace *place_at(SimCluster *c, SimArea *a, size_t g) {
 }
 
 static SimPlace *place_of(SimWarp *w, const SimMem *m, int64_t at) {
-  if (!simareas_recorded(m)) return NULL;
-  return place_at(w->cluster, m->area, simareas_granule(m, at));
+  if (!areas_recorded(m)) return NULL;
+  return place_at(w->cluster, m->area, areas_granule(m, at));
 }
 
 static void drop_others(SimRelay *r, SimPlace *p) {
@@ -627,8 +627,8 @@ void hb_grid_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,
 
 bool hb_grid_writer(const SimProg *p, const SimMem *m, int64_t at,
                     uint32_t *src, int32_t block[3]) {
-  if (!relay_of(p) || !simareas_recorded(m)) return false;
-  size_t g = simareas_granule(m, at);
+  if (!relay_of(p) || !areas_recorded(m)) return false;
+  size_t g = areas_granule(m, at);
   const SimPlace *page = m->area->place[g / PAGE];
   if (!page || !page[g % PAGE].write.unit) return false;
   const Touch *t = &page[g % PAGE].write;

@@ -6,7 +6,7 @@
 #include "watch/livelock.h"
 
 #include "ir/rows.h"
-#include "sim/address.h"
+#include "sim/addressed.h"
 #include "sim/regs.h"
 #include "watch/hb_grid.h"
 #include "watch/shadow.h"
@@ -183,7 +183,7 @@ static int turns_back(SimWarp *w, SimAsk *a, uint64_t hash) {
   enum { MOST = 8 };  // maximum number of scheduling steps
   uint32_t first = w->pc;
   for (int n = 1; n <= MOST; n++) {
-    const SimIns *i = simaddress_next(w);
+    const SimIns *i = addressed_next(w);
     w->pc++;
     if (!simmem_stays(w, i, a->found)) return 0;
     bool wide = sim_wide((DType)((const SimSide *)i->x)->type);
@@ -192,7 +192,7 @@ static int turns_back(SimWarp *w, SimAsk *a, uint64_t hash) {
         set_lane(w, i->d, wide, l, a->found[l]);
     if (!goes_on(w)) return 0;
     if (w->pc == first && livelock_state(w) == hash) return n;
-    if (!simmem_ask(w, simaddress_next(w), a)) return 0;
+    if (!simmem_ask(w, addressed_next(w), a)) return 0;
   }
   return 0;
 }
@@ -230,8 +230,8 @@ static void find_writer(const SimWarp *w, const SimPoll *s, SimFault *f) {
   SimCluster *c = w->cluster;
   const SimProg *p = c->prog;
   int64_t g = NO_GRANULE;
-  if (s->m->space == SP_GMEM && simareas_recorded(s->m))
-    g = shadow_granule(c, s->m->area, simareas_granule(s->m, s->at));
+  if (s->m->space == SP_GMEM && areas_recorded(s->m))
+    g = shadow_granule(c, s->m->area, areas_granule(s->m, s->at));
   else if (s->m->space == SP_SMEM)
     g = shadow_shared(c, s->home + s->m->base + (uint32_t)s->at);
   if (g < 0 || !(shadow_of(c)->gran[g].flags & GF_DEFINED)) return;

@@ -10,12 +10,12 @@
 //
 // A forward pass over the function finds dependences. It is repeated until
 // nothing changes, because variables and registers are mutable.
+#include "decode/footprint.h"
 #include "ir/intrin.h"
 #include "ir/operands.h"
 #include "layout/algebra.h"
 #include "layout/notation.h"
 #include "watch/meant.h"
-#include "sim/members.h"
 
 #include <string.h>
 
@@ -74,8 +74,8 @@ static bool put_shape(Ctx *cx, SimShape *s, Layout l) {
 }
 
 static bool map_shape(SimShape *s, const TensorMap *m, int bits) {
-  SimMembers t = {0};
-  if (!simmembers_map(&t, m, bits)) return false;
+  SimFootprint t = {0};
+  if (!footprint_map(&t, m, bits)) return false;
   s->rank = s->n = t.n;
   for (int k = 0; k < t.n; k++) {
     if (m->step[k] > 1) return false;
@@ -98,7 +98,7 @@ int32_t meant_shape(Ctx *cx, const SimProg *p, int32_t k, SimShape *s) {
     if (a->map) return map_shape(s, a->map, dtype_bits(m->type)) ? (int32_t)j
                                                                 : -1;
     Layout l;
-    if (!simmembers_parse(cx, p->launch, m, &l)) return -1;
+    if (!footprint_parse(cx, p->launch, m, &l)) return -1;
     return put_shape(cx, s, l) ? (int32_t)j : -1;
   }
   return -1;

@@ -2,7 +2,8 @@
 #ifndef CUTE_WATCH_MEANT_H
 #define CUTE_WATCH_MEANT_H
 
-#include "sim/areas.h"
+#include "decode/areas.h"
+#include "sim/sim.h"
 
 // How the kernel accesses the memory of an argument.
 // - free: the accessed part depends on data, on a scalar argument or on a limit

@@ -7,8 +7,8 @@
 // are not checked.
 #include "watch/overflow.h"
 
+#include "decode/raw_pointer.h"
 #include "ir/operands.h"
-#include "sim/address.h"
 #include "sim/regs.h"
 
 // ---- results to check ----

@@ -4,7 +4,7 @@
 #ifndef CUTE_WATCH_OWN_H
 #define CUTE_WATCH_OWN_H
 
-#include "sim/prog.h"
+#include "decode/prog.h"
 
 enum { OWN_SHADOW, OWN_HB_CLUSTER, OWN_HB_GRID, OWN_MEANT, OWN_UNREAD,
        OWN_UNWRITTEN, OWN_PEER, OWN_FINITE, OWN_TENSOR, OWN_SAME_READS,

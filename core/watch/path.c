@@ -5,9 +5,10 @@
 // branch that may be skipped, or a wait that orders only some threads.
 #include "watch/path.h"
 
+#include "decode/fragments.h"
+#include "sim/machine.h"
 #include "ir/operands.h"
 #include "watch/warp_roles.h"
-#include "sim/tables.h"
 
 enum { MOST = 64 };  // maximum number of accesses of a line that are examined
 

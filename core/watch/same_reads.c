@@ -10,8 +10,8 @@
 //
 // The loads of a cluster, as a sum of hashes, which does not depend on their
 // order.
+#include "decode/areas.h"
 #include "lint/block_sums.h"
-#include "sim/areas.h"
 #include "sim/cluster.h"
 #include "watch/own.h"
 #include "watch/same_reads.h"

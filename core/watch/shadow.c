@@ -2,11 +2,11 @@
 // with them.
 #include "sim/async.h"
 #include "sim/mbar.h"
-#include "watch/warp_roles.h"
-#include "watch/shadow.h"
-#include "watch/waits.h"
 #include "sim/tcgen05.h"
 #include "sim/wgmma.h"
+#include "watch/shadow.h"
+#include "watch/waits.h"
+#include "watch/warp_roles.h"
 
 #include <string.h>
 
@@ -856,7 +856,7 @@ static int64_t piece(Access *x, int l, size_t k) {
   const SimArea *a = x->m->area;
   if (k >= (size_t)x->bytes >> a->shift) return NO_GRANULE;
   int64_t at = shadow_granule(x->w->cluster, a,
-                              simareas_granule(x->m, x->at[l]) + k);
+                              areas_granule(x->m, x->at[l]) + k);
   if (at != NO_GRANULE) x->piece = x->at[l] + (int64_t)(k << a->shift);
   return at;
 }
@@ -910,7 +910,7 @@ void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch) {
   SimCluster *c = w->cluster;
   Shadow *s = shadow_of(c);
   const SimArea *a = x->m->area;
-  size_t g = simareas_granule(x->m, x->at[l]), n = (size_t)x->bytes >> a->shift;
+  size_t g = areas_granule(x->m, x->at[l]), n = (size_t)x->bytes >> a->shift;
   for (size_t k = 0; k < n; k++) {
     int64_t at = shadow_granule(c, a, g + k);
     if (at == NO_GRANULE) return;

@@ -16,7 +16,7 @@
 #ifndef CUTE_WATCH_SHADOW_H
 #define CUTE_WATCH_SHADOW_H
 
-#include "sim/areas.h"
+#include "decode/areas.h"
 #include "sim/machine.h"
 #include "watch/hb_cluster.h"
 #include "watch/own.h"

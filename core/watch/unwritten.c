@@ -8,9 +8,9 @@
 //
 // A kernel may leave a part of an output as it was before the launch, if that
 // part was written before. cover.c finds parts that a mistake seems to omit.
+#include "decode/footprint.h"
 #include "sim/bulk.h"
 #include "watch/unwritten.h"
-#include "sim/members.h"
 
 #include <string.h>
 
@@ -19,7 +19,7 @@ struct SimLeft {
   int32_t mem;             // memory object, an index into Fn.mem
   const LaunchArg *arg;
   int bits;                // bits of an element of the object
-  SimMembers of;
+  SimFootprint of;
   bool moves;              // whether only the launch determines the footprint
 };
 
@@ -27,12 +27,12 @@ struct SimLeft {
 // kernel reads this memory or allows undefined elements in it, through argument
 // k or an overlapping argument.
 static bool is_free(const SimProg *p, int32_t k) {
-  const SimArea *a = simareas_area(p, k);
+  const SimArea *a = areas_area(p, k);
   for (size_t j = 0; j < p->fn->mem.n; j++) {
     const Mem *m = &p->fn->mem.p[j];
     if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
     if ((m->undefined_ok || p->fn->arg.p[m->arg].read) &&
-        simareas_area(p, m->arg) == a)
+        areas_area(p, m->arg) == a)
       return true;
   }
   return !a;
@@ -55,8 +55,8 @@ static SimLeft *one_of(Ctx *cx, const SimProg *p, int32_t mem, bool idle) {
   const char *text = ir_str(p->fn, m->layout);
   *t = (SimLeft){.mem = mem, .arg = a, .bits = dtype_bits(m->type),
                  .moves = a->map || strchr(text, '?')};
-  bool known = a->map ? simmembers_map(&t->of, a->map, t->bits)
-                      : simmembers_layout(cx, &t->of, p->launch, m);
+  bool known = a->map ? footprint_map(&t->of, a->map, t->bits)
+                      : footprint_layout(cx, &t->of, p->launch, m);
   return known ? t : NULL;
 }
 
@@ -100,7 +100,7 @@ static uint32_t line_of(const SimProg *p, int32_t mem) {
 
 static int64_t look(const SimProg *p, const SimLeft *t, SimFound *found,
                     void *ud) {
-  int64_t at[MEMBER_MODES] = {0}, element = 0, none = 0, all = 0;
+  int64_t at[FOOTPRINT_MODES] = {0}, element = 0, none = 0, all = 0;
   SimFault f = {.r = {.kind = SIM_UNWRITTEN, .mem = t->mem, .other = -1,
                       .leads = -1, .elsewhere = -1,
                       .src = line_of(p, t->mem), .count = 1}};

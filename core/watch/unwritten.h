@@ -2,7 +2,7 @@
 #ifndef CUTE_WATCH_UNWRITTEN_H
 #define CUTE_WATCH_UNWRITTEN_H
 
-#include "sim/areas.h"
+#include "decode/areas.h"
 #include "sim/hooks.h"
 
 typedef struct SimLeft SimLeft;

@@ -9,8 +9,8 @@
 
 #include "sim/async.h"
 #include "sim/mbar.h"
-#include "watch/warp_roles.h"
 #include "sim/wgmma.h"
+#include "watch/warp_roles.h"
 
 static const uint32_t *committed(const SimWarp *w, SimGroups kind) {
   return kind == GROUPS_CPASYNC ? w->copies.committed

@@ -3,7 +3,7 @@
 #include "watch/watch.h"
 
 #include "hardware/access.h"
-#include "sim/bulk.h"
+#include "sim/tensormap_ops.h"
 #include "watch/assertions.h"
 #include "watch/cover.h"
 #include "watch/cta_race.h"
@@ -169,9 +169,9 @@ static bool in_relay(const Access *x) { return x->w->cluster->prog->common; }
 // if the kernel does not write that memory.
 static int64_t global_granule(const Access *x, int l) {
   const SimMem *m = x->m;
-  if (!simareas_recorded(m)) return NO_GRANULE;
+  if (!areas_recorded(m)) return NO_GRANULE;
   return shadow_granule(x->w->cluster, m->area,
-                        simareas_granule(m, x->at[l]));
+                        areas_granule(m, x->at[l]));
 }
 
 // Returns the first shadow granule of lane l's bytes in shared memory.
@@ -196,7 +196,7 @@ static void cover(const Access *x, uint32_t mask, uint64_t *map) {
 }
 
 static void read_global(Access *x, uint32_t mask) {
-  bool recorded = simareas_recorded(x->m);
+  bool recorded = areas_recorded(x->m);
   if (!recorded && !x->m->defined && !x->i->sem) return;
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
@@ -269,7 +269,7 @@ static void write_global(Access *x, uint32_t mask) {
     int l = __builtin_ctz(mask);
     int64_t g = x->i->sem ? global_granule(x, l) : NO_GRANULE;
     bool keep = g >= 0 && own_release(x->w, l, &shadow_of(c)->gran[g]);
-    if (simareas_recorded(m))
+    if (areas_recorded(m))
       shadow_write_global(x, l, x->data ? x->data + l * x->stride : NULL,
                           flags);
     if (x->i->sem) hb_cluster_write(x->w, x->i, l, g, keep);
@@ -289,7 +289,7 @@ static void announce(Access *x, uint32_t mask) {
   uint64_t *map = x->write ? a->stored : a->read;
   if (map) cover(x, mask, map);
   bool atomic = x->i->op == OP_ATOMIC && !x->agent;
-  if (x->write && a->maps && !atomic) simmaps_wrote(x, mask);
+  if (x->write && a->maps && !atomic) tensormap_ops_wrote(x, mask);
 }
 
 // Lane l's agent completes an access to global memory that was announced
@@ -365,13 +365,13 @@ static void atomic(Access *x, uint32_t mask, uint32_t stored) {
 static void agent_reads(Access *x, int l, uint32_t addr, int actor,
                         uint32_t epoch) {
   if (x->m->space == SP_SMEM) shadow_lend(x, l, addr, actor, epoch);
-  else if (simareas_recorded(x->m)) shadow_lend_global(x, l, actor, epoch);
+  else if (areas_recorded(x->m)) shadow_lend_global(x, l, actor, epoch);
 }
 
 static void agent_writes(Access *x, int l, uint32_t addr) {
   uint8_t flags = GF_PENDING | (x->agent ? GF_AGENT : 0);
   if (x->m->space == SP_SMEM) shadow_write(x, l, addr, false, flags);
-  else if (simareas_recorded(x->m)) shadow_write_global(x, l, NULL, flags);
+  else if (areas_recorded(x->m)) shadow_write_global(x, l, NULL, flags);
 }
 
 static void landed(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
@@ -381,7 +381,7 @@ static void landed(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
 }
 
 static void settled(Access *x, int l, int actor, uint32_t clk) {
-  if (!simareas_recorded(x->m)) return;
+  if (!areas_recorded(x->m)) return;
   if (x->write) shadow_settle_global(x, l);
   else shadow_landed_global(x, l, actor, clk);
 }

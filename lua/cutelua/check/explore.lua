@@ -46,7 +46,8 @@ local function fail(result, found, cluster, turns)
 end
 
 -- Reports whether a run used the result of a try_wait outside of the wait loop
--- around that try_wait. The exploration is then not valid (core/sim/token.h).
+-- around that try_wait. The exploration is then not valid
+-- (core/decode/try_wait.h).
 local function strays(found)
   for _, o in ipairs(found.orders or {}) do
     if o.tries then return true end

@@ -2,7 +2,8 @@
 -- (cutelua.check.repair) tries as fixes of a bug: the parity of a wait, bytes
 -- and arrivals that an mbarrier counts, a stage, a rank, a mask, the thread
 -- count of a barrier, and numbers in the computation of these. A candidate is
--- a patch of one operand (core/sim/edit.h), its description, and its priority.
+-- a patch of one operand (core/decode/patch.h), its description, and its
+-- priority.
 local operands = {}
 
 -- Priorities of candidates, in the order in which they are tried: a value that

@@ -3,7 +3,7 @@
 -- the bug.
 --
 -- The surgeon patches the traced function: it removes, replaces or inserts an
--- instruction (core/sim/edit.c) wherever its Lua line occurs, and explores
+-- instruction (core/decode/patch.c) wherever its Lua line occurs, and explores
 -- every schedule again (cutelua.check.explore). "Not needed" holds only for
 -- these inputs and sizes.
 local core = require "cute.core"

@@ -1,24 +1,24 @@
-// Patches to a program, for `cutelua check` (edit.c). A patch removes or
+// Patches to a program, for `cutelua check` (patch.c). A patch removes or
 // replaces an instruction, inserts one before it, or replaces an operand.
-#ifndef CUTE_SIMEDIT_H
-#define CUTE_SIMEDIT_H
+#ifndef CUTE_DECODE_PATCH_H
+#define CUTE_DECODE_PATCH_H
 
 #include "ir/ir.h"
 
-typedef enum SimHow {
+typedef enum SimPatchKind {
   // remove the instruction
-  EDIT_DROP,
+  PATCH_DROP,
   // replace the instruction by one with op, imm, flags and count
-  EDIT_AS,
+  PATCH_AS,
   // insert a new instruction with op, imm, flags and count before this one
-  EDIT_BEFORE,
+  PATCH_BEFORE,
   // change the instruction's memory order (HINT_SEM) to sem and its scope to
   // scope; 0: unchanged
-  EDIT_SEM,
+  PATCH_SEM,
   // replace operand number `operand` of the instruction; `from` and `step`
   // specify how the new operand is computed
-  EDIT_VALUE
-} SimHow;
+  PATCH_VALUE
+} SimPatchKind;
 
 // The value from which the computation of a new operand starts. The result is
 // converted to the operand's type.
@@ -40,53 +40,53 @@ typedef struct SimCalc {
   int64_t imm;
 } SimCalc;
 
-enum { EDIT_STEPS = 6 };
+enum { PATCH_STEPS = 6 };
 
-typedef struct SimEdit {
-  // The patched instruction, which must have an effect. With EDIT_BEFORE, ref
+typedef struct SimPatch {
+  // The patched instruction, which must have an effect. With PATCH_BEFORE, ref
   // may also be the end of the function. An instruction may have several
   // EDIT_BEFOREs.
   Ref ref;
-  uint8_t how;   // a SimHow
+  uint8_t how;   // a SimPatchKind
   // The Op of a new instruction. Either it has no operands (a barrier, a wait,
   // a fence), or `mem` determines them:
   // - MBARWAIT, MBARARRIVE, MBARTX and MBARCPASYNC on a ring of mbarriers:
   //   execution n uses mbarrier base + n % count of mem. MBARWAIT waits for
   //   phase n / count + imm; of these operations, only MBARWAIT may be used
-  //   with EDIT_AS. If imm is 1, only one lane executes MBARARRIVE. In MBARTX,
+  //   with PATCH_AS. If imm is 1, only one lane executes MBARARRIVE. In MBARTX,
   //   one lane expects imm bytes.
   // - MAPACQUIRE: acquires the tensor map in memory that a TMAPAT names.
   uint8_t op;
-  // EDIT_SEM: the new memory order and scope. An inserted MBARWAIT has this
+  // PATCH_SEM: the new memory order and scope. An inserted MBARWAIT has this
   // scope, too.
   uint8_t sem, scope;
   uint16_t flags;
   uint32_t count;  // thread count of a BAR; 0: all threads of the CTA
   Ref mem;
   int64_t imm, base;
-  // EDIT_VALUE: the operand's number, a SimFrom, and the number of steps
+  // PATCH_VALUE: the operand's number, a SimFrom, and the number of steps
   uint8_t operand, from, nstep;
-  SimCalc step[EDIT_STEPS];
-  // EDIT_VALUE: the first and the last IR instruction that compute the operand,
-  // as set by simedit_launch
+  SimCalc step[PATCH_STEPS];
+  // PATCH_VALUE: the first and the last IR instruction that compute the
+  // operand, as set by patch_launch
   Ref first, last;
-} SimEdit;
+} SimPatch;
 
 struct Launch;
 struct SimIns;
 // Returns a launch whose function also computes the operands of all
 // EDIT_VALUEs, or l if there are none. The IR instructions that compute them
 // follow the last instruction of l's function.
-const struct Launch *simedit_launch(Ctx *cx, const struct Launch *l);
+const struct Launch *patch_launch(Ctx *cx, const struct Launch *l);
 // Decodes the insertions before instruction r to out, which has room for
 // l->nedit. Returns their number. end: number of instructions before
-// simedit_launch. full: slot with a mask of all lanes. x: SimIns.x for each
+// patch_launch. full: slot with a mask of all lanes. x: SimIns.x for each
 // patch.
-uint32_t simedit_before(const struct Launch *l, Ref r, Ref end, uint32_t full,
-                        const void *const *x, struct SimIns *out);
+uint32_t patch_before(const struct Launch *l, Ref r, Ref end, uint32_t full,
+                      const void *const *x, struct SimIns *out);
 // Applies the patches of decoded instruction d to d.
-void simedit_apply(const struct Launch *l, uint32_t full, const void *const *x,
-                   struct SimIns *d);
+void patch_apply(const struct Launch *l, uint32_t full, const void *const *x,
+                 struct SimIns *d);
 
 #endif
 // SPDX-License-Identifier: MIT

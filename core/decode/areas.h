@@ -1,8 +1,8 @@
 // Host memory of the arguments of a launch (areas.c).
-#ifndef CUTE_SIMAREAS_H
-#define CUTE_SIMAREAS_H
+#ifndef CUTE_DECODE_AREAS_H
+#define CUTE_DECODE_AREAS_H
 
-#include "sim/prog.h"
+#include "decode/prog.h"
 
 // Host memory of one argument, or of several arguments that overlap. CTAs'
 // accesses to it are recorded in pages of granules (cta_race.c; hb_grid.c if
@@ -28,24 +28,24 @@ struct SimArea {
   uint64_t *read, *stored;
 };
 
-// simareas_find finds the areas of all pointer arguments and of memory that
-// raw pointers may access. simareas_note records that an instruction of the
+// areas_find finds the areas of all pointer arguments and of memory that
+// raw pointers may access. areas_note records that an instruction of the
 // kernel reads or writes `bytes` bytes of an area in one access.
-void simareas_find(Ctx *cx, SimProg *p);
-SimArea *simareas_area(const SimProg *p, int32_t arg);
-SimArea *simareas_area_of(const SimProg *p, const LaunchArg *a);
+void areas_find(Ctx *cx, SimProg *p);
+SimArea *areas_area(const SimProg *p, int32_t arg);
+SimArea *areas_area_of(const SimProg *p, const LaunchArg *a);
 // Returns the address of an object on the simulated device. Unlike host
 // addresses, it is the same in every run.
-uint64_t simareas_start_of(const SimMem *m);
-void simareas_note(const SimMem *m, int bytes, bool write);
+uint64_t areas_start_of(const SimMem *m);
+void areas_note(const SimMem *m, int bytes, bool write);
 
 // Reports whether the kernel writes the area of an object in global memory, so
 // that accesses to the object are recorded.
-static inline bool simareas_recorded(const SimMem *m) {
+static inline bool areas_recorded(const SimMem *m) {
   return m->area && m->area->written;
 }
 // Returns which granule of its area contains byte `at` of m.
-static inline size_t simareas_granule(const SimMem *m, int64_t at) {
+static inline size_t areas_granule(const SimMem *m, int64_t at) {
   return (size_t)(m->p - m->area->p + at) >> m->area->shift;
 }
 

@@ -2,13 +2,13 @@
 // lanes, the bytes in the memory object, and a count. From them, the bank
 // conflicts of the same accesses can be computed for another layout of the
 // object.
-#ifndef CUTE_SIMREQUESTS_H
-#define CUTE_SIMREQUESTS_H
+#ifndef CUTE_SIM_RECORD_H
+#define CUTE_SIM_RECORD_H
 
 #include "hardware/access.h"
 
 // maximum number of distinct requests that are recorded
-enum { SIMREQUESTS_MOST = 1 << 15 };
+enum { RECORD_MOST = 1 << 15 };
 
 typedef struct SimRequest {
   SimAccess kind;
@@ -31,18 +31,18 @@ typedef struct SimRequests {
   SimRequest *p;
   uint32_t n, cap;
   uint32_t *slot, nslot;  // hash table: index of a request + 1; 0: unused
-  // number of requests that were not recorded, since SIMREQUESTS_MOST were
+  // number of requests that were not recorded, since RECORD_MOST were
   uint64_t lost;
 } SimRequests;
 
 // Counts request r, and records it if it is new. Returns false if memory is
 // exhausted.
-bool simrequests_add(SimRequests *all, const SimRequest *r);
+bool record_add(SimRequests *all, const SimRequest *r);
 // Returns the number of passes of request r if each lane l accessed byte
 // addr[l] of the object. access.h describes `turns`.
-SimPasses simrequests_passes(const SimRequest *r, const uint32_t addr[32],
-                             SimTurns *turns);
-void simrequests_free(SimRequests *all);
+SimPasses record_passes(const SimRequest *r, const uint32_t addr[32],
+                        SimTurns *turns);
+void record_free(SimRequests *all);
 
 #endif
 // SPDX-License-Identifier: MIT

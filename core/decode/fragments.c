@@ -1,13 +1,13 @@
 // Fragment layouts of MMA and matrix-copy atoms: for each value of each thread,
 // its element in a tile. They are computed from the TV layouts in the atoms'
 // table rows.
-#include "sim/tables.h"
+#include "decode/fragments.h"
 
 #include <string.h>
 
+#include "hardware/descriptor.h"
 #include "ir/operands.h"
 #include "layout/notation.h"
-#include "hardware/descriptor.h"
 
 // ---- the two modes of a TV layout ----
 
@@ -159,7 +159,7 @@ static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
   find_arrangement(mi);
 }
 
-SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
+SimMmaIns *fragments_mma(Ctx *cx, const Launch *l, const SimMem **mem,
                          const Ins *i, const SimMmaIns *last) {
   const AtomMma *row = atom_mma((int)i->imm);
   SimMmaIns *mi = arena_zero(cx, &cx->scratch, sizeof *mi);
@@ -209,7 +209,7 @@ static void describe_group(Ctx *cx, const Launch *l, const SimMem **mem,
   find_shared(cx, l, mem, &mi->smem, &mi->nsmem);
 }
 
-SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,
+SimMmaIns *fragments_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,
                            const uint32_t *slot, const Ins *i,
                            const SimMmaIns *last) {
   const AtomMma *row = atom_mma((int)i->imm);
@@ -310,7 +310,7 @@ static UmmaKind kind_of(const AtomMma *row) {
   return (UmmaKind)k;
 }
 
-SimTensorIns *simtables_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
+SimTensorIns *fragments_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
                                const uint32_t *slot, const Ins *i) {
   SimTensorIns *x = arena_zero(cx, &cx->scratch, sizeof *x);
   Operand o[OPERANDS];
@@ -367,7 +367,7 @@ static uint8_t *halves(Ctx *cx, const char *tv_text, int num) {
   return half;
 }
 
-SimMatrix *simtables_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
+SimMatrix *fragments_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
                             const Ins *i) {
   const AtomCopy *row = atom_copy((int)i->imm);
   SimMatrix *m = arena_zero(cx, &cx->scratch, sizeof *m);

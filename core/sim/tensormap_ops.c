@@ -8,11 +8,11 @@
 // of the map. A thread of the copy's CTA must acquire the map after the release
 // and before the copy. Any threads and instructions may write the map.
 // Therefore writes are recorded in all memory from which copies take maps.
-#include "sim/address.h"
+#include "decode/raw_pointer.h"
 #include "sim/async.h"
-#include "sim/bulk.h"
 #include "sim/regs.h"
 #include "sim/report.h"
+#include "sim/tensormap_ops.h"
 
 #include <string.h>
 
@@ -138,13 +138,13 @@ static Note *note_of(SimCluster *c, const uint8_t *p, bool make) {
   return n;
 }
 
-void simmaps_reset(SimCluster *c) {
+void tensormap_ops_reset(SimCluster *c) {
   SimMaps *t = c->maps;
   if (t && t->n) memset(t->note, 0, t->size * sizeof *t->note);
   if (t) t->n = 0;
 }
 
-void simmaps_free(SimMaps *t) {
+void tensormap_ops_free(SimMaps *t) {
   if (t) base_free(t->note);
   base_free(t);
 }
@@ -191,7 +191,7 @@ static void fenced(SimWarp *w, uint32_t lanes, Fences *f) {
     f->deed[f->n++ % KEPT] = d;
 }
 
-void simmaps_wrote(const Access *x, uint32_t mask) {
+void tensormap_ops_wrote(const Access *x, uint32_t mask) {
   SimWarp *w = x->w;
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
@@ -216,7 +216,7 @@ static bool knows_words(SimWarp *w, int l, const Note *n) {
   return true;
 }
 
-void simmaps_release(SimWarp *w) {
+void tensormap_ops_release(SimWarp *w) {
   SimMaps *t = maps_of(w->cluster);
   for (uint32_t k = 0; t && k < t->size; k++) {
     Note *n = &t->note[k];
@@ -281,7 +281,7 @@ static void change(SimWarp *w, const SimIns *i, uint32_t mask, Words *words) {
   }
 }
 
-void simmaps_run(SimWarp *w, const SimIns *i) {
+void tensormap_ops_run(SimWarp *w, const SimIns *i) {
   const SimMapOp *o = i->x;
   uint32_t mask = w->active;
   Words words[LANES];
@@ -359,7 +359,7 @@ static bool decode_any(const SimProg *p, SimMapped *t, int modes) {
   Why why;
   if (!tensormap_decode(t->words, &t->map, &why) || t->map.rank != modes)
     return false;
-  t->tensor = simaddress_object(p, t->map.address);
+  t->tensor = raw_pointer_object(p, t->map.address);
   if (!t->tensor) return false;
   t->first = (int64_t)(t->map.address - (uintptr_t)t->tensor->p);
   t->size = dtype_bits(tensormap_dtype((TensorMapType)t->map.type)) / 8;
@@ -367,8 +367,8 @@ static bool decode_any(const SimProg *p, SimMapped *t, int modes) {
   return true;
 }
 
-bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
-                  SimMapped *t) {
+bool tensormap_ops_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
+                        SimMapped *t) {
   const SimProg *p = w->cluster->prog;
   const SimBulk *b = i->x;
   Words words[LANES];
@@ -390,7 +390,7 @@ bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
   return true;
 }
 
-void simmaps_still(SimAsync *a, const SimSide *s, const SimMapped *t) {
+void tensormap_ops_still(SimAsync *a, const SimSide *s, const SimMapped *t) {
   int64_t off = (t->at - s->mem->p) / 8;
   if (memcmp(t->at, t->words, sizeof t->words) == 0) return;
   if (!a->drained) {

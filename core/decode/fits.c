@@ -1,6 +1,6 @@
 // Checks the grid, block and cluster dimensions of a launch: they must be valid
 // for the function and for the simulator.
-#include "sim/fits.h"
+#include "decode/fits.h"
 
 #include "ir/target.h"
 
@@ -28,7 +28,7 @@ static void check_cluster(Ctx *cx, const Launch *l, int64_t warps) {
 // host has.
 enum { MOST_BLOCKS = 1 << 27 };
 
-void simfits_all(Ctx *cx, const Launch *l) {
+void fits_all(Ctx *cx, const Launch *l) {
   int64_t left = MOST_BLOCKS;
   for (int k = 0; k < 3; k++) left /= l->grid[k] > 0 ? l->grid[k] : 1;
   if (left || !l->grid[0] || !l->grid[1] || !l->grid[2]) return;
@@ -37,7 +37,7 @@ void simfits_all(Ctx *cx, const Launch *l) {
            l->grid[2], MOST_BLOCKS);
 }
 
-void simfits_check(Ctx *cx, const Launch *l) {
+void fits_check(Ctx *cx, const Launch *l) {
   int64_t n = 1;
   for (int k = 0; k < 3; k++) {
     if (l->grid[k] < 0 || l->block[k] < 1)
@@ -58,9 +58,9 @@ void simfits_check(Ctx *cx, const Launch *l) {
              (long long)n, LANES * MAX_WARPS);
   check_cluster(cx, l, (n + LANES - 1) / LANES);
 }
-int simfits_sms(const SimProg *p) { return p->launch->sm < 90 ? 108 : 132; }
+int fits_sms(const SimProg *p) { return p->launch->sm < 90 ? 108 : 132; }
 
-int simfits_blocks(const SimProg *p) {
+int fits_blocks(const SimProg *p) {
   enum { BLOCKS = 32, RESERVED = 1024 };
   int sm = p->launch->sm;
   bool small = (sm > 80 && sm < 90) || sm >= 120;
@@ -71,8 +71,8 @@ int simfits_blocks(const SimProg *p) {
   return p->registers || most < 1 ? 1 : (int)most;
 }
 
-uint64_t simfits_resident(const SimProg *p) {
-  int64_t n = (int64_t)simfits_blocks(p) * simfits_sms(p) / p->ncta;
+uint64_t fits_resident(const SimProg *p) {
+  int64_t n = (int64_t)fits_blocks(p) * fits_sms(p) / p->ncta;
   return n < 1 ? 1 : (uint64_t)n;
 }
 // SPDX-License-Identifier: MIT

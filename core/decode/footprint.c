@@ -1,7 +1,7 @@
 // Computes footprints: the elements of an argument's memory that its layout
 // reaches. Elements between them are gaps, such as those after the rows of a
 // padded matrix.
-#include "sim/members.h"
+#include "decode/footprint.h"
 
 #include "layout/algebra.h"
 #include "layout/notation.h"
@@ -24,15 +24,15 @@ static const char *layout_of(Ctx *cx, const Launch *l, const char *text,
   return arena_printf(cx, &cx->scratch, "%s%s", s, text);
 }
 
-static bool put_mode(SimMembers *t, int64_t extent, int64_t stride) {
-  if (t->n == MEMBER_MODES || stride < 0 || extent < 1) return false;
+static bool put_mode(SimFootprint *t, int64_t extent, int64_t stride) {
+  if (t->n == FOOTPRINT_MODES || stride < 0 || extent < 1) return false;
   // a mode of stride 0 reaches a single element
   t->extent[t->n] = stride ? extent : 1;
   t->stride[t->n++] = stride;
   return true;
 }
 
-bool simmembers_parse(Ctx *cx, const Launch *l, const Mem *m, Layout *to) {
+bool footprint_parse(Ctx *cx, const Launch *l, const Mem *m, Layout *to) {
   const char *text = layout_of(cx, l, ir_str(l->fn, m->layout),
                                (size_t)m->arg);
   if (!*text || strchr(text, '_')) return false;
@@ -40,17 +40,17 @@ bool simmembers_parse(Ctx *cx, const Launch *l, const Mem *m, Layout *to) {
   return !to->outer && layout_static(*to);
 }
 
-bool simmembers_map(SimMembers *t, const TensorMap *m, int bits) {
+bool footprint_map(SimFootprint *t, const TensorMap *m, int bits) {
   bool good = !m->im2col && put_mode(t, m->extent[0], 1);
   for (int64_t k = 1; k < m->rank; k++)
     good = good && put_mode(t, m->extent[k], m->stride[k - 1] * 8 / bits);
   return good;
 }
 
-bool simmembers_layout(Ctx *cx, SimMembers *t, const Launch *l,
-                       const Mem *m) {
+bool footprint_layout(Ctx *cx, SimFootprint *t, const Launch *l,
+                      const Mem *m) {
   Layout y;
-  if (!simmembers_parse(cx, l, m, &y)) return false;
+  if (!footprint_parse(cx, l, m, &y)) return false;
   y = layout_flatten(cx, y);
   size_t n = tup_leaves(y.shape);
   Dim *shape = NEW(cx, Dim, n);
@@ -63,7 +63,7 @@ bool simmembers_layout(Ctx *cx, SimMembers *t, const Launch *l,
 
 // Returns the mode of t with the largest stride below `below`, or -1 if there
 // is none.
-static int next_mode(const SimMembers *t, int64_t below) {
+static int next_mode(const SimFootprint *t, int64_t below) {
   int best = -1;
   for (int k = 0; k < t->n; k++)
     if (t->extent[k] > 1 && t->stride[k] < below &&
@@ -72,9 +72,9 @@ static int next_mode(const SimMembers *t, int64_t below) {
   return best;
 }
 
-const SimMembers *simmembers_gaps(Ctx *cx, const Launch *l, const Mem *m) {
-  SimMembers t = {0};
-  if (!simmembers_layout(cx, &t, l, m)) return NULL;
+const SimFootprint *footprint_gaps(Ctx *cx, const Launch *l, const Mem *m) {
+  SimFootprint t = {0};
+  if (!footprint_layout(cx, &t, l, m)) return NULL;
   bool gaps = false;
   int64_t below = INT64_MAX;
   for (int k; (k = next_mode(&t, below)) >= 0; below = t.stride[k]) {
@@ -88,12 +88,12 @@ const SimMembers *simmembers_gaps(Ctx *cx, const Launch *l, const Mem *m) {
     gaps |= inner < t.stride[k];
   }
   if (!gaps) return NULL;
-  SimMembers *p = NEW(cx, SimMembers, 1);
+  SimFootprint *p = NEW(cx, SimFootprint, 1);
   *p = t;
   return p;
 }
 
-bool simmembers_has(const SimMembers *t, int64_t element, int64_t *coord) {
+bool footprint_has(const SimFootprint *t, int64_t element, int64_t *coord) {
   bool in = true;
   int64_t below = INT64_MAX;
   if (coord) memset(coord, 0, (size_t)t->n * sizeof *coord);

@@ -1,7 +1,7 @@
 // Areas: the host memory of the arguments of a launch. Accesses to an area are
 // recorded in granules, as wide as the kernel's narrowest access to it.
-#include "sim/address.h"
-#include "sim/areas.h"
+#include "decode/areas.h"
+#include "decode/raw_pointer.h"
 
 enum { ALIGN = 256 };
 
@@ -16,11 +16,11 @@ static void unite(SimArea *a, const SimArea *b) {
   a->bytes = (size_t)(end - a->p);
 }
 
-void simareas_find(Ctx *cx, SimProg *p) {
-  size_t n = simaddress_pieces(p);
+void areas_find(Ctx *cx, SimProg *p) {
+  size_t n = raw_pointer_pieces(p);
   p->area = arena_zero(cx, &cx->scratch, (n + 1) * sizeof *p->area);
   for (size_t k = 0; k < n; k++) {
-    const LaunchArg *a = simaddress_piece(p, k);
+    const LaunchArg *a = raw_pointer_piece(p, k);
     if (!a) continue;
     SimArea new = {.p = a->p, .bytes = a->bytes, .shift = 5};
     for (int j = p->narea; j-- > 0;)
@@ -39,23 +39,23 @@ void simareas_find(Ctx *cx, SimProg *p) {
   }
 }
 
-uint64_t simareas_start_of(const SimMem *m) {
+uint64_t areas_start_of(const SimMem *m) {
   if (!m->area) return (uintptr_t)m->p;
   return m->area->start + (uint64_t)(m->p - m->area->p);
 }
 
-SimArea *simareas_area(const SimProg *p, int32_t arg) {
-  return simareas_area_of(p, &p->launch->arg[arg]);
+SimArea *areas_area(const SimProg *p, int32_t arg) {
+  return areas_area_of(p, &p->launch->arg[arg]);
 }
 
-SimArea *simareas_area_of(const SimProg *p, const LaunchArg *a) {
+SimArea *areas_area_of(const SimProg *p, const LaunchArg *a) {
   SimArea one = {.p = a->p, .bytes = a->bytes};
   for (int k = 0; k < p->narea; k++)
     if (meets(&one, &p->area[k])) return &p->area[k];
   return NULL;
 }
 
-void simareas_note(const SimMem *m, int bytes, bool write) {
+void areas_note(const SimMem *m, int bytes, bool write) {
   SimArea *a = m->area;
   if (!a) return;
   while (bytes >> a->shift == 0 || (m->p - a->p) % ((ptrdiff_t)1 << a->shift))

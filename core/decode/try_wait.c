@@ -7,7 +7,7 @@
 //
 // The wait must be for the phase that the try_wait tested. If a run shows a
 // wait for another phase, all try_waits become scheduling steps (Launch.tries).
-#include "sim/token.h"
+#include "decode/try_wait.h"
 
 #include "ir/operands.h"
 
@@ -74,7 +74,7 @@ static void take_waits(Tokens *t, Ref r) {
   }
 }
 
-Ref *simtoken_find(Ctx *cx, const Fn *fn) {
+Ref *try_wait_find(Ctx *cx, const Fn *fn) {
   size_t n = fn->ins.n;
   Tokens t = {.fn = fn, .of = arena_zero(cx, &cx->scratch, n * sizeof *t.of),
               .bad = arena_zero(cx, &cx->scratch, n)};
@@ -93,28 +93,5 @@ Ref *simtoken_find(Ctx *cx, const Fn *fn) {
     token[r] = first[of];
   }
   return token;
-}
-
-// ---- at run time ----
-
-// Returns the word that encodes lane l's last try_wait. The word is 0 if the
-// lane has executed none.
-static uint32_t *word(const SimWarp *w, const SimIns *i, int l) {
-  return (uint32_t *)(void *)(w->v + i->jump) + l;
-}
-
-static uint32_t asked(uint32_t addr, int64_t parity) {
-  return addr << 2 | (uint32_t)(parity & 1) << 1 | 1;
-}
-
-void simtoken_try(SimWarp *w, const SimIns *i, int l, uint32_t addr,
-                  int64_t parity) {
-  *word(w, i, l) = asked(addr, parity);
-}
-
-bool simtoken_same(const SimWarp *w, const SimIns *i, int l, uint32_t addr,
-                   int64_t parity) {
-  uint32_t last = *word(w, i, l);
-  return !last || last == asked(addr, parity);
 }
 // SPDX-License-Identifier: MIT

@@ -3,16 +3,16 @@
 // instruction counts as a part of the next instruction. IR instructions that
 // compute a new operand are appended to the function and decoded before the
 // instruction that uses it.
-#include "sim/edit.h"
+#include "decode/patch.h"
 
 #include <string.h>
 
-#include "sim/prog.h"
+#include "decode/prog.h"
 
 // ---- operands ----
 
 // maximum number of IR instructions that compute one operand
-enum { MADE = 1 + 2 * EDIT_STEPS };
+enum { MADE = 1 + 2 * PATCH_STEPS };
 
 static Ref append(Fn *fn, Ins i, Fact fact) {
   fn->ins.p[fn->ins.n] = i;
@@ -32,7 +32,7 @@ static Ref computed(Fn *fn, Op op, DType t, Ref a, Ref b, int64_t imm) {
                 (Fact){INT64_MIN, INT64_MAX, 1});
 }
 
-static Ref start(Fn *fn, const SimEdit *e, DType t, Ref was) {
+static Ref start(Fn *fn, const SimPatch *e, DType t, Ref was) {
   switch ((SimFrom)e->from) {
     case FROM_SELF: break;
     case FROM_NUMBER: return number(fn, t, e->imm);
@@ -44,7 +44,7 @@ static Ref start(Fn *fn, const SimEdit *e, DType t, Ref was) {
   return was;
 }
 
-static void change(Fn *fn, SimEdit *e) {
+static void change(Fn *fn, SimPatch *e) {
   Ins *i = &fn->ins.p[e->ref];
   Ref *at = e->operand < 3 ? &i->a[e->operand]
                            : &fn->ext.p[i->ext + e->operand - 3];
@@ -68,12 +68,12 @@ static void *copied(Ctx *cx, const void *p, size_t n, size_t more,
   return to;
 }
 
-const Launch *simedit_launch(Ctx *cx, const Launch *l) {
+const Launch *patch_launch(Ctx *cx, const Launch *l) {
   size_t n = 0;
-  for (size_t k = 0; k < l->nedit; k++) n += l->edit[k].how == EDIT_VALUE;
+  for (size_t k = 0; k < l->nedit; k++) n += l->edit[k].how == PATCH_VALUE;
   if (!n) return l;
   Fn *fn = NEW(cx, Fn, 1);
-  SimEdit *edit = NEW(cx, SimEdit, l->nedit);
+  SimPatch *edit = NEW(cx, SimPatch, l->nedit);
   Launch *out = NEW(cx, Launch, 1);
   *fn = *l->fn;
   fn->ins.p = copied(cx, fn->ins.p, fn->ins.n, n * MADE, sizeof *fn->ins.p);
@@ -82,7 +82,7 @@ const Launch *simedit_launch(Ctx *cx, const Launch *l) {
   fn->ext.p = copied(cx, fn->ext.p, fn->ext.n, 0, sizeof *fn->ext.p);
   memcpy(edit, l->edit, l->nedit * sizeof *edit);
   for (size_t k = 0; k < l->nedit; k++)
-    if (edit[k].how == EDIT_VALUE) change(fn, &edit[k]);
+    if (edit[k].how == PATCH_VALUE) change(fn, &edit[k]);
   *out = *l;
   out->fn = fn;
   out->edit = edit;
@@ -91,7 +91,7 @@ const Launch *simedit_launch(Ctx *cx, const Launch *l) {
 
 // ---- instructions ----
 
-static void become(SimIns *d, const SimEdit *e, Op op, uint32_t full) {
+static void become(SimIns *d, const SimPatch *e, Op op, uint32_t full) {
   Who who = op_who(op);
   *d = (SimIns){.op = (uint8_t)op, .src = d->src, .ref = d->ref, .stat = -1,
                 .imm = e->imm, .flags = e->flags, .uniform = true,
@@ -99,12 +99,12 @@ static void become(SimIns *d, const SimEdit *e, Op op, uint32_t full) {
                 .who = (uint8_t)(who == WHO_ROW ? WHO_WARP : who)};
 }
 
-uint32_t simedit_before(const Launch *l, Ref r, Ref end, uint32_t full,
-                        const void *const *x, SimIns *out) {
+uint32_t patch_before(const Launch *l, Ref r, Ref end, uint32_t full,
+                      const void *const *x, SimIns *out) {
   uint32_t n = 0;
   for (size_t k = 0; k < l->nedit; k++) {
-    const SimEdit *e = &l->edit[k];
-    if (e->ref != r || e->how != EDIT_BEFORE) continue;
+    const SimPatch *e = &l->edit[k];
+    if (e->ref != r || e->how != PATCH_BEFORE) continue;
     Ref at = r < end ? r : r - 1;
     out[n] = (SimIns){.src = ir_get(l->fn, at)->src, .ref = at};
     become(&out[n], e, (Op)e->op, full);
@@ -115,18 +115,18 @@ uint32_t simedit_before(const Launch *l, Ref r, Ref end, uint32_t full,
   return n;
 }
 
-void simedit_apply(const Launch *l, uint32_t full, const void *const *x,
-                   SimIns *d) {
+void patch_apply(const Launch *l, uint32_t full, const void *const *x,
+                 SimIns *d) {
   for (size_t k = 0; k < l->nedit; k++) {
-    const SimEdit *e = &l->edit[k];
+    const SimPatch *e = &l->edit[k];
     if (e->ref != d->ref) continue;
-    if (e->how == EDIT_DROP) become(d, e, OP_GRIDLAUNCH, full);
-    else if (e->how == EDIT_AS) {
+    if (e->how == PATCH_DROP) become(d, e, OP_GRIDLAUNCH, full);
+    else if (e->how == PATCH_AS) {
       uint8_t scope = e->scope ? e->scope : d->scope;
       become(d, e, (Op)e->op, full);
       d->scope = scope;
       d->x = x[k];
-    } else if (e->how == EDIT_SEM) {
+    } else if (e->how == PATCH_SEM) {
       if (e->sem) d->sem = e->sem;
       if (e->scope) d->scope = e->scope;
     }

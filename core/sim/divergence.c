@@ -7,7 +7,7 @@
 //
 // The running part is the SimWarp itself. The other parts are in the list
 // w->split.part, which starts with the part that has waited longest.
-#include "sim/lanes.h"
+#include "sim/divergence.h"
 #include "sim/barrier.h"
 #include "sim/regs.h"
 
@@ -35,7 +35,7 @@ static void part_free(SimPart *t) {
   base_free(t);
 }
 
-void simlanes_reset(SimWarp *w) {
+void divergence_reset(SimWarp *w) {
   while (w->split.part) {
     SimPart *t = w->split.part;
     w->split.part = t->next;
@@ -135,7 +135,7 @@ static bool part(SimWarp *w) {
   w->polling = false;
   w->split.waits = 0;
   w->poll = (SimPoll){0};
-  simlanes_find(w);
+  divergence_find(w);
   return true;
 }
 
@@ -156,7 +156,7 @@ static bool turn(SimWarp *w) {
   return true;
 }
 
-void simlanes_turn(SimWarp *w) {
+void divergence_turn(SimWarp *w) {
   w->split.waits = 0;
   turn(w);
 }
@@ -177,7 +177,7 @@ static void show(SimWarp *w) {
   }
 }
 
-bool simlanes_press(SimCluster *c) {
+bool divergence_press(SimCluster *c) {
   uint64_t stamp = simmem_stamp(c);
   for (int k = 0; k < c->prog->nall; k++) {
     SimWarp *w = &c->warp[k];
@@ -192,7 +192,7 @@ bool simlanes_press(SimCluster *c) {
   return false;
 }
 
-bool simlanes_ended(SimWarp *w) {
+bool divergence_ended(SimWarp *w) {
   if (!w->split.part) return false;
   w->gone |= w->split.here;
   SimPart *t = w->split.part;
@@ -278,7 +278,7 @@ static uint32_t named(SimWarp *w, const SimIns *i) {
   return all & w->valid;
 }
 
-bool simlanes_together(SimWarp *w, const SimIns *i) {
+bool divergence_together(SimWarp *w, const SimIns *i) {
   for (SimPart *t = w->split.part, *next; t; t = next) {
     next = t->next;
     if (is_here(w, t)) join(w, t);
@@ -299,7 +299,7 @@ bool simlanes_together(SimWarp *w, const SimIns *i) {
 
 // ---- lanes that must act together ----
 
-bool simlanes_are(SimWarp *w, const SimIns *i, uint32_t want) {
+bool divergence_are(SimWarp *w, const SimIns *i, uint32_t want) {
   if (w->active == want) return true;
   uint32_t lack = want & ~w->active;
   SimFault *f = simreport_fault(w, SIM_DIVERGENT,
@@ -315,7 +315,7 @@ bool simlanes_are(SimWarp *w, const SimIns *i, uint32_t want) {
   return false;
 }
 
-void simlanes_groups(SimWarp *w, const SimIns *i, SimGroup each) {
+void divergence_groups(SimWarp *w, const SimIns *i, SimGroup each) {
   uint32_t here = w->active;
   const uint32_t *mask = u32_at(w, i->mask);
   for (uint32_t left = here; left; left &= ~w->active) {
@@ -324,7 +324,7 @@ void simlanes_groups(SimWarp *w, const SimIns *i, SimGroup each) {
     for (int l = 0; l < LANES; l++)
       w->active |= (uint32_t)(mask[l] == m) << l;
     w->active &= left;
-    simlanes_are(w, i, m & w->valid);
+    divergence_are(w, i, m & w->valid);
     // only sync_warp, for which `each` is NULL, orders memory
     if (each) each(w, i);
     else w->cluster->hooks->meet(w, w->active);
@@ -335,7 +335,7 @@ void simlanes_groups(SimWarp *w, const SimIns *i, SimGroup each) {
 // Moves a warp that has no active lanes to the next instruction with active
 // lanes. Leaves the regions that no lane executes, and enters the second half
 // of a branch.
-void simlanes_find(SimWarp *w) {
+void divergence_find(SimWarp *w) {
   const SimIns *prog = w->cluster->prog->ins;
   while (!w->active && w->depth) {
     const SimFrame *f = &w->frame[w->depth - 1];

@@ -1,6 +1,6 @@
 // Finds rings of stages. A tensor in shared memory is a ring if the last mode
 // of its layout has 2 to 8 coordinates and the largest stride.
-#include "sim/ring.h"
+#include "decode/ring.h"
 
 #include "layout/notation.h"
 
@@ -14,7 +14,7 @@ static int last_mode(const Dim *shape, size_t n) {
   return (int)n - 1;
 }
 
-void simring_find(Ctx *cx, const Fn *fn, const Mem *m, SimMem *s) {
+void ring_find(Ctx *cx, const Fn *fn, const Mem *m, SimMem *s) {
   const char *text = ir_str(fn, m->layout);
   if (!*text || strchr(text, '?') || strchr(text, '_')) return;
   Layout l = layout_parse(cx, text, strlen(text));

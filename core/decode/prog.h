@@ -1,8 +1,8 @@
 // The decoded program, which all clusters share.
-#ifndef CUTE_SIMPROG_H
-#define CUTE_SIMPROG_H
+#ifndef CUTE_DECODE_PROG_H
+#define CUTE_DECODE_PROG_H
 
-#include "sim/sim.h"
+#include "decode/launch.h"
 
 // Maximum numbers, in this order, of lanes of a warp, warps of a CTA, barriers
 // of a CTA, CTAs of a cluster, and warps of a cluster.
@@ -61,7 +61,7 @@ typedef struct SimMem {
   uint8_t before;
   // global memory: the host memory that contains the object
   struct SimArea *area;
-  const struct SimMembers *members;  // the footprint, if the layout has gaps
+  const struct SimFootprint *members;  // the footprint, if the layout has gaps
   // shared memory: number of stages and bytes of a stage, if the object is a
   // ring of stages (ring.c)
   int stages;
@@ -83,8 +83,8 @@ typedef struct SimSide {
   // the DType of the access, which may be wider than an element of the object
   uint8_t type;
   bool wide;  // whether the offset has 64 bits
-  // Registers: index of the first unit. In patches (edit.c): first element of a
-  // ring of mbarriers.
+  // Registers: index of the first unit. In patches (patch.c): first element of
+  // a ring of mbarriers.
   int64_t konst;
 } SimSide;
 
@@ -145,13 +145,13 @@ typedef struct SimIns {
   // slots of the result (d) and of the three operands, as byte offsets in
   // SimWarp.v
   uint32_t d, a, b, c;
-  // index of the target instruction. For MBARTRY and MBARWAIT, see token.h.
+  // index of the target instruction. For MBARTRY and MBARWAIT, see try_wait.h.
   uint32_t jump;
   // `src` is the source line, an index into Fn.src. `ref` is the IR
   // instruction.
   uint32_t src, ref;
   int32_t stat;        // index of the instruction's statistics record, or -1
-  // Patches (edit.c): thread count of a barrier, or number of mbarriers in a
+  // Patches (patch.c): thread count of a barrier, or number of mbarriers in a
   // ring.
   uint32_t put;
   int64_t imm;
@@ -176,7 +176,7 @@ typedef struct SimRows { uint32_t at, n, size; } SimRows;
 
 typedef struct SimArea SimArea;    // see cta_race.h
 // Data that communicating clusters share: the number of changes of global
-// memory so far, and tensor maps that the kernel made (maps.c).
+// memory so far, and tensor maps that the kernel made (tensormap_ops.c).
 typedef struct SimCommon { uint64_t changes; struct SimMaps *maps; } SimCommon;
 // maximum number of listeners that own state
 enum { SIM_OWNERS = 10 };
@@ -227,15 +227,25 @@ typedef struct SimProg {
   SimArea *area;
   int narea;
   // if a tensor map in memory may describe any tensor: the memory objects that
-  // raw pointers may address (address.h)
+  // raw pointers may address (raw_pointer.h)
   const SimMem **reach;
   SimCommon *common;   // if clusters communicate, else NULL
   // state of listeners (hooks.h), by their numbers
   void *own[SIM_OWNERS];
 } SimProg;
 
+// The agents of warp u, which are actors: for its operations in the tensor
+// cores, its loads and its stores. A thread that acquired an epoch of an agent
+// knows that the operations with numbers up to the epoch have completed.
+typedef enum SimTensorUnit {
+  TENSOR_MMA, TENSOR_LOAD, TENSOR_STORE, TENSOR_UNITS
+} SimTensorUnit;
+
 // Decodes a launch into cx->scratch. Fails in the same cases as sim_run.
-SimProg *simdecode_make(Ctx *cx, const Launch *l);
+SimProg *decode_make(Ctx *cx, const Launch *l);
+
+// ---- dump.c ----
+void decode_dump(Ctx *cx, const SimProg *p, Buf *out);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -1,7 +1,7 @@
 // Prints the decoded program, with each instruction beside its IR instruction.
 #include <inttypes.h>
 
-#include "sim/machine.h"
+#include "decode/prog.h"
 
 // Prints a decoded instruction with the slot of its value (marked u if the
 // value is uniform) and the target of its jump.
@@ -17,7 +17,7 @@ static void put_ins(Ctx *cx, const SimProg *p, uint32_t pc, Dump *d,
   buf_puts(cx, out, "\n");
 }
 
-void simdump_prog(Ctx *cx, const SimProg *p, Buf *out) {
+void decode_dump(Ctx *cx, const SimProg *p, Buf *out) {
   const Fn *fn = p->fn;
   Dump *d = dump_new(cx, fn, out);
   uint32_t src = 0;

@@ -1,5 +1,5 @@
 // Records the distinct accesses of a run to shared memory.
-#include "sim/requests.h"
+#include "sim/record.h"
 
 #include <string.h>
 
@@ -47,8 +47,8 @@ static bool grow(SimRequests *all) {
   return true;
 }
 
-bool simrequests_add(SimRequests *all, const SimRequest *r) {
-  if (all->n == all->cap && all->n < SIMREQUESTS_MOST && !grow(all))
+bool record_add(SimRequests *all, const SimRequest *r) {
+  if (all->n == all->cap && all->n < RECORD_MOST && !grow(all))
     return false;
   uint32_t mask = all->nslot - 1;
   for (uint32_t h = hash(r); all->slot[h & mask]; h++) {
@@ -57,7 +57,7 @@ bool simrequests_add(SimRequests *all, const SimRequest *r) {
     q->count++;
     return true;
   }
-  if (all->n == SIMREQUESTS_MOST) {
+  if (all->n == RECORD_MOST) {
     all->lost++;
     return true;
   }
@@ -69,8 +69,8 @@ bool simrequests_add(SimRequests *all, const SimRequest *r) {
 
 // ---- passes ----
 
-SimPasses simrequests_passes(const SimRequest *r, const uint32_t addr[32],
-                             SimTurns *turns) {
+SimPasses record_passes(const SimRequest *r, const uint32_t addr[32],
+                        SimTurns *turns) {
   uint32_t at[32];
   for (int l = 0; l < 32; l++) at[l] = r->base + addr[l];
   switch (r->kind) {
@@ -83,7 +83,7 @@ SimPasses simrequests_passes(const SimRequest *r, const uint32_t addr[32],
   return access_shared(r->kind, r->width, at, r->mask, turns);
 }
 
-void simrequests_free(SimRequests *all) {
+void record_free(SimRequests *all) {
   base_free(all->p);
   base_free(all->slot);
   *all = (SimRequests){0};

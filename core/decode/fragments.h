@@ -1,11 +1,12 @@
-// Decoded MMAs and matrix copies, with their fragment layouts (tables.c).
-#ifndef CUTE_SIMTABLES_H
-#define CUTE_SIMTABLES_H
+// Decoded MMAs, matrix copies and operations on tensor memory, with their
+// fragment layouts (fragments.c).
+#ifndef CUTE_DECODE_FRAGMENTS_H
+#define CUTE_DECODE_FRAGMENTS_H
 
 #include "atoms/atom.h"
-#include "sim/machine.h"
+#include "decode/prog.h"
 #include "hardware/mma.h"
-#include "sim/tcgen05.h"
+#include "hardware/ummamath.h"
 
 // An operand of an MMA. Value v of each thread is in the mem->per units of mem
 // that start at unit reg[v]. at[v * 32 + lane] is the value's row-major
@@ -67,49 +68,62 @@ typedef struct SimMatrix {
   const uint8_t *half;
 } SimMatrix;
 
+// Tensor memory of a CTA. An operation accesses whole groups of 16 lanes.
+enum { TMEM_LANES = 128, TMEM_COLUMNS = 512, TMEM_GROUP = 16, TMEM_GROUPS = 8,
+       TMEM_BLOCK = 32 /* columns of the smallest allocation */ };
+
+// The first element of an operand in tensor memory: slots of the object's
+// address and of the offset in elements.
+typedef struct SimTensorPlace {
+  const SimMem *mem;
+  uint32_t address, off;
+  bool wide;           // whether the offset is a 64-bit value
+} SimTensorPlace;
+
+// A decoded MMA, copy or allocation. ctas: 2 if it belongs to a pair of CTAs,
+// which are those of ranks 2k and 2k + 1, else 1.
+typedef struct SimTensorIns {
+  int ctas;
+  SimTensorPlace acc;  // the accumulators, or the columns that are copied
+  // MMA: `a` is A in tensor memory (mem NULL: shared memory). desc has the
+  // slots of the descriptors of A and B, and `add` that of the predicate.
+  const AtomMma *row;
+  SimUmma u;
+  // sf: the scale factors of A and B, if u.scales is not 0.
+  SimTensorPlace a, sf[2];
+  uint32_t desc[2], add;
+  const SimMem **smem;  // all objects of shared memory
+  int nsmem;
+  // copies: registers of each thread, as the units of rmem that start at
+  // reg[v]; at[v * 32 + lane] is lane * 512 + column, relative to the place.
+  // span: number of columns.
+  const AtomCopy *copy;
+  const SimMem *rmem;
+  const uint32_t *reg;
+  const uint16_t *at;
+  int span;
+  // TCCP: desc[1] has the slot of the descriptor of `rows` rows of `bytes`
+  // bytes. Piece k of 16 bytes of the copy is piece[k] of the source, counted
+  // row by row, and goes to at[k]. groups: the groups of lanes that it writes.
+  int rows, bytes, pieces;
+  const uint8_t *piece;
+  uint32_t groups;
+  SimSide to;          // allocation: where the address is stored
+  uint32_t columns;    // slot of the number of columns
+} SimTensorIns;
+
 // Decode an MMA or MATRIX instruction into cx->scratch. last: the previously
 // decoded MMA, or NULL. Two instructions with the same atom share its tables.
-SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
+SimMmaIns *fragments_mma(Ctx *cx, const Launch *l, const SimMem **mem,
                          const Ins *i, const SimMmaIns *last);
-SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,
+SimMmaIns *fragments_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,
                            const uint32_t *slot, const Ins *i,
                            const SimMmaIns *last);
 // Decodes a tcgen05.mma, ld or st.
-SimTensorIns *simtables_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
+SimTensorIns *fragments_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
                                const uint32_t *slot, const Ins *i);
-SimMatrix *simtables_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
+SimMatrix *fragments_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
                             const Ins *i);
-
-// ---- matrix.c: tiles of registers, row-major, raw elements ----
-// Returns buffer k, 0 to 3, of SIM_ROOM bytes.
-void *simmatrix_room(SimWarp *w, int k);
-// simmatrix_gather copies the part of an operand that group g holds to a tile.
-// simmatrix_scatter copies a tile to D.
-void simmatrix_gather(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
-                      int g, void *to);
-void simmatrix_scatter(SimWarp *w, const SimMmaIns *x, int g,
-                       const void *from);
-// Copy float accumulators between the registers of group g and the arrangement
-// of mma_multiply.
-void simmatrix_accumulators(SimWarp *w, const SimMmaIns *x, int g, float *to);
-void simmatrix_results(SimWarp *w, const SimMmaIns *x, int g,
-                       const float *from);
-// Announces that MMA i of group g computed NaNs or infinities from row-major A
-// and B, and arranged C and D.
-void simmatrix_nonfinite(SimWarp *w, const SimIns *i, int g, const float *a,
-                         const float *b, const float *c, const float *d);
-// simmatrix_metadata reads the metadata of a sparse A into e, row-major (16
-// rows, atom_mma_words). simmatrix_check_metadata reports a fault if the
-// metadata is undefined or if the hardware does not accept it.
-enum { SIM_METADATA_MOST = 16 * 4 };
-void simmatrix_metadata(SimWarp *w, const SimMmaIns *x, uint16_t *e);
-void simmatrix_check_metadata(SimWarp *w, const SimIns *i,
-                              const SimMmaIns *x);
-// Returns the index along K of stored value i of row m.
-int simmatrix_stored_at(const AtomMma *r, const uint16_t *e, int m, int i);
-// Convert n values in place: f16 to f32, and back.
-void simmatrix_widen_f16(float *tile, int n);
-void simmatrix_narrow_f16(float *tile, int n);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -1,18 +1,17 @@
 // Decodes Fn into SimProg: finds the values that are uniform in a warp, assigns
 // slots to values, and resolves the jumps at regions.
+#include "decode/areas.h"
+#include "decode/assertion.h"
+#include "decode/copies.h"
+#include "decode/fits.h"
+#include "decode/footprint.h"
+#include "decode/fragments.h"
+#include "decode/raw_pointer.h"
+#include "decode/ring.h"
+#include "decode/try_wait.h"
 #include "ir/intrin.h"
 #include "ir/operands.h"
 #include "ir/target.h"
-#include "sim/address.h"
-#include "sim/areas.h"
-#include "sim/bulk.h"
-#include "sim/claim.h"
-#include "sim/fits.h"
-#include "sim/mbar.h"
-#include "sim/members.h"
-#include "sim/ring.h"
-#include "sim/tables.h"
-#include "sim/token.h"
 
 #include <string.h>
 
@@ -26,7 +25,7 @@ typedef struct Prog {
   bool *need;        // for each Ref: whether some instruction reads it
   bool *spread;  // for each Ref: whether some instruction reads it in all lanes
   uint32_t *slot;
-  // for a try_wait and its wait: slot that links them (token.h)
+  // for a try_wait and its wait: slot that links them (try_wait.h)
   uint32_t *token;
   uint32_t *home;    // for each VAR: number of divergent regions around it
   // stack of the open regions: index of the SimIns that opens each
@@ -278,7 +277,7 @@ static void place_values(Prog *g) {
 }
 
 static void place_tokens(Prog *g) {
-  g->token = simtoken_find(g->cx, g->fn);
+  g->token = try_wait_find(g->cx, g->fn);
   for (Ref r = 1; r < g->fn->ins.n; r++) {
     uint32_t first = g->token[r];
     if (first) g->token[r] = first == r ? take_rows(g, 1, 4) : g->token[first];
@@ -298,6 +297,17 @@ static int *find_units(Prog *g) {
       unit[i->imm] = dtype_bits((DType)i->type);
   }
   return unit;
+}
+
+// Reports whether some instruction initializes an mbarrier in memory object m
+// of shared memory.
+static bool holds_mbars(const Fn *fn, const Mem *m) {
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_MBARINIT && ir_overlaps(ir_memof(fn, i->a[0]), m))
+      return true;
+  }
+  return false;
 }
 
 static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
@@ -326,8 +336,8 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
   if (s->count >= 0) s->count = s->count * s->own / s->bits;
   if (s->space == SP_SMEM) {
     s->base = (uint32_t)m->offset;
-    s->mbars = simmbar_holds(g->fn, m);
-    simring_find(g->cx, g->fn, m, s);
+    s->mbars = holds_mbars(g->fn, m);
+    ring_find(g->cx, g->fn, m, s);
   } else if (m->arg == NO_ARG) {
     s->count = 0;
   } else {
@@ -335,8 +345,8 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
     s->p = a->p;
     s->defined = a->defined;
     s->before = g->l->pdl ? a->before : 0;
-    s->area = simareas_area(g->p, m->arg);
-    if (m->space == SP_GMEM) s->members = simmembers_gaps(g->cx, g->l, m);
+    s->area = areas_area(g->p, m->arg);
+    if (m->space == SP_GMEM) s->members = footprint_gaps(g->cx, g->l, m);
     int64_t most = (int64_t)(a->bytes * 8) / s->bits;
     if (s->count < 0 || s->count > most) s->count = most;
   }
@@ -391,7 +401,7 @@ static void note_access(Prog *g, const SimMem *m, int bytes, bool write) {
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bytes at once",
              bytes);
   if (m->space == SP_SMEM && bytes < g->gran) g->gran = bytes;
-  if (m->space == SP_GMEM) simareas_note(m, bytes, write);
+  if (m->space == SP_GMEM) areas_note(m, bytes, write);
 }
 
 static SimSide side(Prog *g, const Operand *o) {
@@ -546,9 +556,9 @@ static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
   for (int k = 0; k < b->modes; k++) b->at[k] = g->slot[at[k]];
   note_access(g, b->shared.mem, 16, !store);
   if (send) note_access(g, b->plain.mem, 16, true);
-  else if (any) simaddress_reach(g->cx, g->p, mem_at(g, other), store);
+  else if (any) raw_pointer_reach(g->cx, g->p, mem_at(g, other), store);
   else
-    simareas_note(b->global, map ? box_unit(b->map, b->global->bits) : 16,
+    areas_note(b->global, map ? box_unit(b->map, b->global->bits) : 16,
                    store);
   d->x = b;
   d->stat = new_stat(g, d->ref);
@@ -581,7 +591,7 @@ static void decode_map(Prog *g, const Ins *i, SimIns *d) {
   note_access(g, m->dst.mem, 8, true);
   if (i->op == OP_MAPPUBLISH) note_access(g, m->src.mem, 8, false);
   if (i->op == OP_MAPADDRESS)
-    simareas_note(m->src.mem, m->src.mem->bits / 8, true);
+    areas_note(m->src.mem, m->src.mem->bits / 8, true);
   d->x = m;
   d->stat = new_stat(g, d->ref);
 }
@@ -601,7 +611,7 @@ static void decode_print(Prog *g, const Ins *i, SimIns *d) {
 }
 
 static void decode_matrix(Prog *g, const Ins *i, SimIns *d) {
-  SimMatrix *m = simtables_matrix(g->cx, g->l, g->p->mem, i);
+  SimMatrix *m = fragments_matrix(g->cx, g->l, g->p->mem, i);
   Operand o;
   d->x = m;
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
@@ -624,7 +634,7 @@ static void decode_tcgen05(Prog *g, const Ins *i, SimIns *d) {
     d->x = x;
     d->stat = new_stat(g, d->ref);
   } else if (i->op != OP_TCDEALLOC) {
-    d->x = simtables_tensor(g->cx, g->l, g->p->mem, g->slot, i);
+    d->x = fragments_tensor(g->cx, g->l, g->p->mem, g->slot, i);
   }
 }
 
@@ -773,10 +783,10 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
       decode_map(g, i, d);
       break;
     case OP_MMA:
-      d->x = g->mma = simtables_mma(g->cx, g->l, g->p->mem, i, g->mma);
+      d->x = g->mma = fragments_mma(g->cx, g->l, g->p->mem, i, g->mma);
       break;
     case OP_WGMMA:
-      d->x = g->mma = simtables_wgmma(g->cx, g->l, g->p->mem, g->slot, i,
+      d->x = g->mma = fragments_wgmma(g->cx, g->l, g->p->mem, g->slot, i,
                                       g->mma);
       break;
     case OP_TCMMA: case OP_TCLD: case OP_TCST: case OP_TCCP: case OP_TCALLOC:
@@ -831,19 +841,19 @@ static SimTerm term_of(Prog *g, Ref r, int64_t konst) {
 
 // Decodes the assertion that begins at entry k of Fn.claim into d. Returns the
 // index of the next assertion.
-static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
+static size_t decode_assertion(Prog *g, size_t k, SimIns *d) {
   const Claim *c = &g->fn->claim.p[k];
   size_t n = 1;
   while (c[n - 1].more) n++;
-  SimClaim *s = NEW(g->cx, SimClaim, 1);
-  SimTold *part = NEW(g->cx, SimTold, n);
+  SimAssertion *s = NEW(g->cx, SimAssertion, 1);
+  SimBounded *part = NEW(g->cx, SimBounded, n);
   const Ins *at = c->at < g->fn->ins.n ? ir_get(g->fn, c->at) : NULL;
   for (size_t j = 0; j < n; j++)
-    part[j] = (SimTold){.value = term_of(g, c[j].v, c[j].lo),
+    part[j] = (SimBounded){.value = term_of(g, c[j].v, c[j].lo),
                         .limit = term_of(g, c[j].limit, 0),
                         .lo = c[j].v ? c[j].lo : 0, .hi = c[j].hi,
                         .div = c[j].div};
-  *s = (SimClaim){.n = (int)n, .part = part,
+  *s = (SimAssertion){.n = (int)n, .part = part,
                   .mem = c->mem ? (int32_t)g->fn->ins.p[c->mem].imm : -1,
                   .write = c->write, .when = term_of(g, c->when, true),
                   .note = c->note, .begins = c->lo, .rule = c->rule,
@@ -860,7 +870,7 @@ static const void *const *edited(Prog *g) {
   const void **x = arena_zero(g->cx, &g->cx->scratch,
                               (g->l->nedit + 1) * sizeof *x);
   for (size_t k = 0; k < g->l->nedit; k++) {
-    const SimEdit *e = &g->l->edit[k];
+    const SimPatch *e = &g->l->edit[k];
     SimSide *ring = arena_zero(g->cx, &g->cx->scratch, sizeof *ring);
     if (e->mem && e->op == OP_MAPACQUIRE) {
       // The inserted MAPACQUIRE acquires the tensor map at e->mem, a TMAPAT,
@@ -869,7 +879,7 @@ static const void *const *edited(Prog *g) {
       SimIns d = {.op = i.op = e->op, .ref = e->mem};
       decode_map(g, &i, &d);
       x[k] = d.x;
-    } else if (e->mem && e->how != EDIT_VALUE) {
+    } else if (e->mem && e->how != PATCH_VALUE) {
       *ring = (SimSide){.mem = mem_at(g, e->mem), .konst = e->base};
       x[k] = ring;
     }
@@ -883,8 +893,8 @@ static void decode_one(Prog *g, Ref r, const void *const *put) {
   const Ins *i = ir_get(g->fn, r);
   decode(g, r, i, d, p->nins);
   d->uses = uses_of(g, i, d);
-  simaddress_split(g->cx, p, &g->top, d);
-  simedit_apply(g->l, g->full, put, d);
+  raw_pointer_split(g->cx, p, &g->top, d);
+  patch_apply(g->l, g->full, put, d);
   p->nins++;
 }
 
@@ -892,7 +902,7 @@ static void decode_one(Prog *g, Ref r, const void *const *put) {
 // instruction r.
 static void decode_operands(Prog *g, Ref r, const void *const *put) {
   for (size_t k = 0; k < g->l->nedit; k++) {
-    const SimEdit *e = &g->l->edit[k];
+    const SimPatch *e = &g->l->edit[k];
     for (Ref q = e->first; e->ref == r && q < e->last; q++)
       if (!is_leaf(ir_get(g->fn, q))) decode_one(g, q, put);
   }
@@ -910,15 +920,15 @@ static void decode_all(Prog *g) {
   for (Ref r = 1; r < n; r++) {
     const Ins *i = ir_get(g->fn, r);
     while (k < claims && g->fn->claim.p[k].at <= r)
-      k = decode_claim(g, k, &p->ins[p->nins++]);
+      k = decode_assertion(g, k, &p->ins[p->nins++]);
     decode_operands(g, r, put);
     if (skipped(g, r, i)) continue;
-    p->nins += simedit_before(g->l, r, g->end, g->full, put, &p->ins[p->nins]);
+    p->nins += patch_before(g->l, r, g->end, g->full, put, &p->ins[p->nins]);
     decode_one(g, r, put);
   }
-  while (k < claims) k = decode_claim(g, k, &p->ins[p->nins++]);
-  p->nins += simedit_before(g->l, g->end, g->end, g->full, put,
-                            &p->ins[p->nins]);
+  while (k < claims) k = decode_assertion(g, k, &p->ins[p->nins++]);
+  p->nins += patch_before(g->l, g->end, g->end, g->full, put,
+                          &p->ins[p->nins]);
   // The last instruction ends the program.
   p->ins[p->nins] = (SimIns){.op = OP_NOP, .stat = -1};
   if (p->nins) p->ins[p->nins].src = p->ins[p->nins - 1].src;
@@ -997,10 +1007,10 @@ static uint64_t clusters(const Launch *l) {
   return n;
 }
 
-SimProg *simdecode_make(Ctx *cx, const Launch *l) {
-  simfits_check(cx, l);
+SimProg *decode_make(Ctx *cx, const Launch *l) {
+  fits_check(cx, l);
   Ref end = (Ref)l->fn->ins.n;
-  l = simedit_launch(cx, l);
+  l = patch_launch(cx, l);
   const Fn *fn = l->fn;
   size_t n = fn->ins.n;
   SimProg *p = arena_zero(cx, &cx->scratch, sizeof *p);
@@ -1023,7 +1033,7 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   // slot 0 stays unused, because 0 means that there is no slot
   take(&g, 64, 64);
   p->rows = NEW(cx, SimRows, 2 * n);
-  simareas_find(cx, p);
+  areas_find(cx, p);
   place_all_mem(&g);
   p->value_base = take(&g, 0, SLOT);
   find_all_uniform(&g);

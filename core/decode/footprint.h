@@ -1,33 +1,33 @@
-// Footprints: which elements the layout of an argument reaches (members.c).
-#ifndef CUTE_SIMMEMBERS_H
-#define CUTE_SIMMEMBERS_H
+// Footprints: which elements the layout of an argument reaches (footprint.c).
+#ifndef CUTE_DECODE_FOOTPRINT_H
+#define CUTE_DECODE_FOOTPRINT_H
 
+#include "decode/launch.h"
 #include "layout/layout.h"
-#include "sim/sim.h"
 
-enum { MEMBER_MODES = 16 };
+enum { FOOTPRINT_MODES = 16 };
 // The modes of the layout, without nesting: extents, and strides in elements. A
 // mode with stride 0 has extent 1.
-struct SimMembers {
+struct SimFootprint {
   int n;
-  int64_t extent[MEMBER_MODES], stride[MEMBER_MODES];
+  int64_t extent[FOOTPRINT_MODES], stride[FOOTPRINT_MODES];
 };
-typedef struct SimMembers SimMembers;
+typedef struct SimFootprint SimFootprint;
 
 // Reads the layout of object m of global memory, with the extents that launch l
 // gives, into *to. Returns false if the layout is unknown at the launch.
-bool simmembers_parse(Ctx *cx, const Launch *l, const Mem *m, Layout *to);
+bool footprint_parse(Ctx *cx, const Launch *l, const Mem *m, Layout *to);
 // Fill in *t, the footprint of an object of global memory, or of the tensor
 // that a tensor map with elements of `bits` bits describes. Return false if the
 // footprint is unknown at the launch.
-bool simmembers_layout(Ctx *cx, SimMembers *t, const Launch *l, const Mem *m);
-bool simmembers_map(SimMembers *t, const TensorMap *m, int bits);
+bool footprint_layout(Ctx *cx, SimFootprint *t, const Launch *l, const Mem *m);
+bool footprint_map(SimFootprint *t, const TensorMap *m, int bits);
 // Returns the footprint of object m if its layout skips elements of memory.
 // Returns NULL if the layout skips no elements or the footprint is unknown.
-const SimMembers *simmembers_gaps(Ctx *cx, const Launch *l, const Mem *m);
+const SimFootprint *footprint_gaps(Ctx *cx, const Launch *l, const Mem *m);
 // Reports whether an element is in footprint t. Unless coord is NULL, writes to
 // coord the element's index in each of the t->n modes.
-bool simmembers_has(const SimMembers *t, int64_t element, int64_t *coord);
+bool footprint_has(const SimFootprint *t, int64_t element, int64_t *coord);
 
 #endif
 // SPDX-License-Identifier: MIT

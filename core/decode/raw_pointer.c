@@ -2,21 +2,20 @@
 // loads. Each lane may have another address. Decoding makes a copy of such an
 // instruction for each memory object that it may access. These objects are the
 // memory of each pointer argument, and memory whose address the script
-// requested. At run time, each lane executes the copy for the object that
-// contains its address.
-#include "sim/address.h"
+// requested.
+#include "decode/raw_pointer.h"
 
 #include <string.h>
 
+#include "decode/areas.h"
+#include "decode/copies.h"
 #include "ir/operands.h"
-#include "sim/areas.h"
-#include "sim/bulk.h"
 
-size_t simaddress_pieces(const SimProg *p) {
+size_t raw_pointer_pieces(const SimProg *p) {
   return p->fn->arg.n + p->launch->nknown;
 }
 
-const LaunchArg *simaddress_piece(const SimProg *p, size_t k) {
+const LaunchArg *raw_pointer_piece(const SimProg *p, size_t k) {
   const Launch *l = p->launch;
   size_t n = p->fn->arg.n;
   const LaunchArg *a = k < n ? &l->arg[k] : &l->known[k - n];
@@ -87,7 +86,8 @@ static int32_t object_of(const Fn *fn, size_t k) {
 // Returns memory object k, seen as an array of m's elements. For k beyond the
 // last object, returns an empty object.
 static SimMem *mem_of(Ctx *cx, const SimProg *p, const SimMem *m, size_t k) {
-  const LaunchArg *a = k < simaddress_pieces(p) ? simaddress_piece(p, k) : NULL;
+  bool exists = k < raw_pointer_pieces(p);
+  const LaunchArg *a = exists ? raw_pointer_piece(p, k) : NULL;
   int32_t object = a ? object_of(p->fn, k) : -1;
   SimMem *out = NEW(cx, SimMem, 1);
   *out = *m;
@@ -96,7 +96,7 @@ static SimMem *mem_of(Ctx *cx, const SimProg *p, const SimMem *m, size_t k) {
   out->p = a->p;
   out->defined = a->defined;
   out->before = p->launch->pdl ? a->before : 0;
-  out->area = simareas_area_of(p, a);
+  out->area = areas_area_of(p, a);
   out->count = (int64_t)(a->bytes * 8) / m->bits;
   out->bytes = (out->count * m->bits + 7) / 8;
   out->known = object < 0;
@@ -116,7 +116,7 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
   bool w[2];
   sides_of(d, s, w);
   const SimMem *mem = s[k]->mem;
-  size_t n = simaddress_pieces(p);
+  size_t n = raw_pointer_pieces(p);
   SimAddressed *m = NEW(cx, SimAddressed, 1);
   *m = (SimAddressed){.ins = NEW(cx, SimIns, n + 1),
                       .piece = NEW(cx, const LaunchArg *, n + 1),
@@ -129,7 +129,7 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
     m->pred = ((const SimCopy *)d->x)->pred;
   *top = m->at + 8 * LANES;
   for (size_t j = 0; j <= n; j++) {
-    const LaunchArg *a = j < n ? simaddress_piece(p, j) : NULL;
+    const LaunchArg *a = j < n ? raw_pointer_piece(p, j) : NULL;
     if (j < n && !a) continue;
     SimMem *piece = mem_of(cx, p, mem, j);
     SimIns one = copy_of(cx, d);
@@ -138,9 +138,9 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
     side[k]->mem = piece;
     side[k]->slot = m->at;
     side[k]->wide = true;
-    simareas_note(piece, bytes_of(d, mem), write);
+    areas_note(piece, bytes_of(d, mem), write);
     if (is_box(d) && piece->area) piece->area->maps = true;
-    simaddress_split(cx, p, top, &one);
+    raw_pointer_split(cx, p, top, &one);
     m->piece[m->n] = a;
     m->ins[m->n] = one;
     m->n += j < n;
@@ -166,7 +166,7 @@ static void refuse(Ctx *cx, const Fn *fn, const SimIns *d) {
                fn->src.p[i->src].line, op_name((Op)i->op));
 }
 
-void simaddress_split(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d) {
+void raw_pointer_split(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d) {
   SimSide *s[2];
   bool write[2];
   int n = sides_of(d, s, write);
@@ -180,10 +180,6 @@ void simaddress_split(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d) {
 
 // ---- objects that tensor maps in memory describe ----
 
-static bool has(const LaunchArg *a, int64_t address) {
-  return (uint64_t)address - (uintptr_t)a->p < a->bytes;
-}
-
 // Returns the memory object of argument k, or NULL if no instruction uses it.
 static const SimMem *own_mem(const SimProg *p, size_t k) {
   for (size_t j = 0; k < p->fn->arg.n && j < p->fn->mem.n; j++) {
@@ -194,8 +190,8 @@ static const SimMem *own_mem(const SimProg *p, size_t k) {
   return NULL;
 }
 
-void simaddress_reach(Ctx *cx, SimProg *p, const SimMem *m, bool write) {
-  size_t n = simaddress_pieces(p);
+void raw_pointer_reach(Ctx *cx, SimProg *p, const SimMem *m, bool write) {
+  size_t n = raw_pointer_pieces(p);
   if (!p->reach) {
     SimMem bytes = *m;
     bytes.space = SP_GMEM;
@@ -203,108 +199,22 @@ void simaddress_reach(Ctx *cx, SimProg *p, const SimMem *m, bool write) {
     bytes.bits = bytes.own = 8;
     p->reach = NEW(cx, const SimMem *, n + 1);
     for (size_t k = 0; k < n; k++) {
-      p->reach[k] = simaddress_piece(p, k) ? own_mem(p, k) : NULL;
-      if (simaddress_piece(p, k) && !p->reach[k])
+      p->reach[k] = raw_pointer_piece(p, k) ? own_mem(p, k) : NULL;
+      if (raw_pointer_piece(p, k) && !p->reach[k])
         p->reach[k] = mem_of(cx, p, &bytes, k);
     }
   }
   for (size_t k = 0; k < n; k++) {
-    const LaunchArg *a = simaddress_piece(p, k);
+    const LaunchArg *a = raw_pointer_piece(p, k);
     int each = a && a->map ? p->reach[k]->own / 8 : 1;
-    if (a) simareas_note(p->reach[k], each > 1 ? each : 1, write);
+    if (a) areas_note(p->reach[k], each > 1 ? each : 1, write);
   }
 }
 
-const SimMem *simaddress_object(const SimProg *p, uint64_t address) {
-  for (size_t k = 0; p->reach && k < simaddress_pieces(p); k++)
-    if (p->reach[k] && has(simaddress_piece(p, k), (int64_t)address))
+const SimMem *raw_pointer_object(const SimProg *p, uint64_t address) {
+  for (size_t k = 0; p->reach && k < raw_pointer_pieces(p); k++)
+    if (p->reach[k] && raw_pointer_in(raw_pointer_piece(p, k), address))
       return p->reach[k];
   return NULL;
-}
-
-// ---- execution ----
-
-static int64_t base_of(const SimWarp *w, const SimAddressed *m, int l) {
-  return ((const int64_t *)(const void *)(w->v + m->address))[l];
-}
-
-static int64_t address_of(const SimWarp *w, const SimAddressed *m, int l) {
-  const void *p = w->v + m->off;
-  int64_t off = m->wide ? ((const int64_t *)p)[l] : ((const int32_t *)p)[l];
-  return (int64_t)((uint64_t)base_of(w, m, l) +
-                   (uint64_t)off * (uint64_t)(m->bits / 8));
-}
-
-// Reports whether lane l accesses memory, because its predicate is true or
-// absent.
-static bool acts(const SimWarp *w, const SimAddressed *m, int l) {
-  return !m->pred || ((const uint32_t *)(const void *)(w->v + m->pred))[l];
-}
-
-// Reports whether an address is in one of the memory objects.
-static bool is_known(const SimAddressed *m, int64_t address) {
-  for (int k = 0; k < m->n; k++)
-    if (has(m->piece[k], address)) return true;
-  return false;
-}
-
-// Reports whether an address that is computed from the address `base` may be in
-// object k: `base` is in object k, or in no memory object.
-static bool leads_to(const SimAddressed *m, int k, int64_t base) {
-  return has(m->piece[k], base) || !is_known(m, base);
-}
-
-uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
-                          uint32_t left) {
-  int64_t *at = (int64_t *)(void *)(w->v + m->at);
-  uint32_t in = 0;
-  for (uint32_t rest = left; rest; rest &= rest - 1) {
-    int l = __builtin_ctz(rest);
-    // copy n of the instruction is for lanes that access no memory
-    if (k == m->n) {
-      at[l] = 0;
-      in |= (uint32_t)!acts(w, m, l) << l;
-      continue;
-    }
-    uint64_t first = (uintptr_t)m->piece[k]->p;
-    // unsigned, so that an address below `first` becomes a huge number
-    uint64_t d = (uint64_t)address_of(w, m, l) - first;
-    uint64_t size = (uint64_t)m->bits / 8;
-    if (d >= m->piece[k]->bytes || d % size ||
-        !acts(w, m, l) || base_of(w, m, l) % m->align ||
-        !leads_to(m, k, base_of(w, m, l)))
-      continue;
-    at[l] = (int64_t)(d / size);
-    in |= 1u << l;
-  }
-  return in;
-}
-
-const SimIns *simaddress_one(SimWarp *w, const SimIns *i) {
-  if (i->op != OP_PTR) return i;
-  const SimAddressed *m = i->x;
-  for (int k = 0; k < m->n; k++)
-    if (simaddress_lanes(w, m, k, w->active) == w->active) return &m->ins[k];
-  return i;
-}
-
-const SimIns *simaddress_next(SimWarp *w) {
-  return simaddress_one(w, &w->cluster->prog->ins[w->pc]);
-}
-
-void simaddress_wild(SimWarp *w, const SimIns *i, uint32_t lanes) {
-  const SimAddressed *m = i->x;
-  for (; lanes; lanes &= lanes - 1) {
-    int l = __builtin_ctz(lanes);
-    int64_t at = address_of(w, m, l), base = base_of(w, m, l);
-    bool odd = base % m->align != 0;
-    SimFault *f = simreport_fault(w, odd ? SIM_ALIGN : SIM_OOB, l, i->src, 0,
-                                  m->mem->index, odd ? base : at);
-    if (!f) continue;
-    f->access.write = m->write;
-    f->access.wild = true;
-    f->access.which = is_known(m, at) ? base : 0;
-    f->access.size = m->align;
-  }
 }
 // SPDX-License-Identifier: MIT

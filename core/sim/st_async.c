@@ -42,7 +42,7 @@ static void send(SimWarp *w, const SimIns *i, uint32_t mask, const Access *to,
   }
 }
 
-void simsend_run(SimWarp *w, const SimIns *i) {
+void st_async_run(SimWarp *w, const SimIns *i) {
   const SimSend *s = i->x;
   int64_t to[LANES], at[LANES];
   simmem_offsets(w, &s->dst, to);

@@ -1,0 +1,22 @@
+// Execution of instructions with raw pointers (addressed.c).
+#ifndef CUTE_SIM_ADDRESSED_H
+#define CUTE_SIM_ADDRESSED_H
+
+#include "decode/raw_pointer.h"
+#include "sim/machine.h"
+
+// addressed_lanes returns the lanes among `left` whose addresses are in object
+// k, and writes the offsets of these lanes to slot m->at. addressed_one
+// returns the copy of instruction i that all active lanes execute, with their
+// offsets in its slot; it returns i if i has no raw pointers, or if the lanes
+// access several objects. addressed_next does the same for the instruction
+// that w executes next. addressed_wild reports a fault of lanes whose
+// addresses are in no object.
+uint32_t addressed_lanes(SimWarp *w, const SimAddressed *m, int k,
+                         uint32_t left);
+const SimIns *addressed_one(SimWarp *w, const SimIns *i);
+const SimIns *addressed_next(SimWarp *w);
+void addressed_wild(SimWarp *w, const SimIns *i, uint32_t lanes);
+
+#endif
+// SPDX-License-Identifier: MIT

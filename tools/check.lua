@@ -238,15 +238,17 @@ local ROOMS = {
   tensor = {"base", "ir", "atoms", "layout"},
   emit = {"base", "ir", "atoms"},
   decode = {"base", "ir", "atoms", "layout", "hardware"},
-  sim = {"base", "ir", "atoms", "hardware", "decode"},
+  faults = {"base", "ir", "decode"},
+  sim = {"base", "ir", "atoms", "hardware", "decode", "faults"},
   watch = {"base", "ir", "lint", "atoms", "layout", "hardware", "decode",
-           "sim"},
-  explore = {"base", "ir", "atoms", "decode", "sim", "watch"},
-  timing = {"base", "ir", "atoms", "decode", "sim"},
+           "faults", "sim"},
+  explore = {"base", "ir", "atoms", "decode", "faults", "sim", "watch"},
+  timing = {"base", "ir", "atoms", "decode", "faults", "sim"},
   gpu = {"base"},
   ptx = {"base", "ir", "atoms"},
   bind = {"base", "ir", "lint", "atoms", "layout", "hardware", "tensor", "emit",
-          "decode", "sim", "watch", "explore", "timing", "gpu", "ptx"},
+          "decode", "faults", "sim", "watch", "explore", "timing", "gpu",
+          "ptx"},
   program = {"base", "atoms", "bind"},
   library = {"base", "bind", "program"},
   capture = {"gpu"},
@@ -460,19 +462,20 @@ do
       compare(kinds.ERRORS, text, '\nERR%([%w_]+, "([^"]+)"', "##", complain)
     end)
 
-  rule("every kind of fault has a row and an example", {"core/sim/kinds.h"},
+  rule("every kind of fault has a row and an example", {"core/faults/kinds.h"},
     function(_, text, complain)
       compare(kinds.FAULTS, text, 'SK%(%u+, "([^"]+)"%)', "###", complain)
     end)
 
-  -- Returns the kinds of faults by their identifier in core/sim/kinds.h, and
-  -- the names of the lists of core/sim/misuse.h.
+  -- Returns the kinds of faults by their identifier in core/faults/kinds.h, and
+  -- the names of the lists of core/faults/variants.h.
   local function names()
     local kind, lists = {}, {}
-    for id, name in read "core/sim/kinds.h":gmatch 'SK%((%u+), "([^"]+)"%)' do
+    for id, name in read "core/faults/kinds.h":gmatch
+        'SK%((%u+), "([^"]+)"%)' do
       kind[id] = name
     end
-    for id, rows in read "core/sim/misuse.h":gmatch
+    for id, rows in read "core/faults/variants.h":gmatch
         "#define (SIM_[%u_]+)%(X%)(.-)\ntypedef" do
       lists[id] = {}
       for name in rows:gmatch 'X%([%u_]+, "([^"]+)"%)' do
@@ -492,7 +495,7 @@ do
     return false
   end
 
-  rule("every fault has a sentence and a code", {"core/sim/report.c"},
+  rule("every fault has a sentence and a code", {"core/faults/facts.c"},
     function(_, text, complain)
       local kind, lists = names()
       for set, id_list in text:gmatch
@@ -505,7 +508,7 @@ do
           end
         end
       end
-      local lacks = read "core/sim/lacks.h"
+      local lacks = read "core/faults/missing.h"
       for _, row in ipairs(kinds.FAULTS) do
         for lack in pairs(row.lacks or {}) do
           if not lacks:find(('SL%%(%%u+, "%s"%%)'):format(lack)) then

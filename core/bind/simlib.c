@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "faults/facts.h"
 #include "ir/operands.h"
 #include "layout/composed.h"
 #include "layout/notation.h"
@@ -545,7 +546,7 @@ void simlib_push_report(lua_State *L, Ctx *cx, const Fn *fn,
   static const char *const way[] = {"", "straight", "again", "loop"};
   static const char *const stray[] = {"", "write", "read", "released"};
   lua_createtable(L, 0, 12);
-  set_string(L, "kind", sim_kind_name(r->kind));
+  set_string(L, "kind", facts_kind_name(r->kind));
   set_facts(L, fn, r);
   set_place(L, fn, "file", "line", r->src);
   set_place(L, fn, "file2", "line2", r->src2);
@@ -555,7 +556,7 @@ void simlib_push_report(lua_State *L, Ctx *cx, const Fn *fn,
   face_set_int(L, "count", (int64_t)r->count);
   if (r->other >= 0) face_set_int(L, "other", r->other);
   if (r->leads >= 0) face_set_int(L, "leads", r->leads + 1);
-  set_string(L, "lack", sim_lack_name(r->lack));
+  set_string(L, "lack", facts_lack_name(r->lack));
   if (r->lack == LACK_PENDING) {
     face_set_int(L, "most", r->most);
     if (r->same) face_set_bool(L, "same", true);
@@ -1019,7 +1020,7 @@ static int l_layout_coord(lua_State *L) {
 static void kinds_open(lua_State *L) {
   lua_createtable(L, 0, SIM_KIND_COUNT);
   for (int k = 0; k < SIM_KIND_COUNT; k++)
-    face_set_bool(L, sim_kind_name((SimKind)k), true);
+    face_set_bool(L, facts_kind_name((SimKind)k), true);
   lua_setfield(L, -2, "report_kinds");
 }
 

@@ -19,7 +19,7 @@
 //   tcgen05.c        tensor memory, and MMAs that accumulate there
 //   barrier.c        barriers of CTAs and clusters, setmaxnreg
 //   cluster.c        warps of a cluster: initial state, scheduling
-//   report.c         faults and their facts
+//   report.c         counts of faults
 //   sim.c            clusters over host threads
 //
 //   hooks.h     what the machine announces to checks (core/watch/)

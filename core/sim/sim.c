@@ -13,6 +13,7 @@
 #include "base/platform.h"
 #include "base/signals.h"
 #include "decode/fits.h"
+#include "faults/facts.h"
 #include "hardware/access.h"
 #include "ir/operands.h"
 #include "sim/async.h"
@@ -712,9 +713,9 @@ static SimReport *report_all(const Run *r, SimFault *all, uint32_t n,
                              size_t *done) {
   SimReport *p = base_realloc(NULL, n * sizeof *p);
   for (uint32_t k = 0; p && k < n; k++) {
-    simreport_amounts(&all[k]);
+    facts_amounts(&all[k]);
     p[k] = all[k].r;
-    p[k].fact = simreport_facts(r->prog, &all[k], &p[k].nfact);
+    p[k].fact = facts_of(r->prog, &all[k], &p[k].nfact);
     if (!p[k].fact) {
       while (k--) base_free(p[k].fact);
       base_free(p);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/rows.h"
+#include "faults/facts.h"
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
@@ -43,7 +44,7 @@ bool debugger_fault(const SimDebug *d, SimReport *out) {
   const SimOut *o = d->c->out;
   if (!o->nfault) return false;
   *out = o->fault[o->nfault - 1].r;
-  out->fact = simreport_facts(d->c->prog, &o->fault[o->nfault - 1],
+  out->fact = facts_of(d->c->prog, &o->fault[o->nfault - 1],
                               &out->nfact);
   return out->fact;
 }

@@ -5,10 +5,11 @@ local faults = require "cutelua.text.faults"
 local kinds = require "cute.lang.kinds"
 local support = require "spec.support"
 
--- Returns the names of the facts of each kind, as core/sim/report.c lists them.
+-- Returns the names of the facts of each kind, as core/faults/facts.c lists
+-- them.
 local function facts_of_kinds()
-  local text, names, list = support.read "core/sim/report.c", {}, {}
-  for id, kind in support.read "core/sim/kinds.h":gmatch
+  local text, names, list = support.read "core/faults/facts.c", {}, {}
+  for id, kind in support.read "core/faults/kinds.h":gmatch
       'SK%((%u+), "([^"]+)"%)' do
     names[id], list[kind] = kind, {}
   end

@@ -1,10 +1,10 @@
 --- The table of all kinds of findings: a row for each kind of fault that the
--- simulator reports (core/sim/kinds.h), with its sentence, cure, code and
+-- simulator reports (core/faults/kinds.h), with its sentence, cure, code and
 -- example, and a row for each kind of error (core/base/errors.h), note and
 -- other result.
 --
 -- The simulator gives facts: the kind, the lines of both sides, coordinates and
--- values. r.facts has the values that a sentence names (core/sim/report.c).
+-- values. r.facts has the values that a sentence names (core/faults/facts.c).
 -- Codes are never renamed. A new code is added when a fault of an old code
 -- needs another repair.
 --

@@ -1,7 +1,7 @@
 // Names of the synchronization that is missing where a fault occurs, for faults
 // whose cause is known in detail.
-#ifndef CUTE_SIMLACKS_H
-#define CUTE_SIMLACKS_H
+#ifndef CUTE_FAULTS_MISSING_H
+#define CUTE_FAULTS_MISSING_H
 
 // SL(id, "stable-name"): a kind of missing synchronization.
 #define SIM_LACKS(SL) \
@@ -29,7 +29,6 @@ typedef enum SimLack {
 #undef SL
   SIM_LACK_COUNT
 } SimLack;
-const char *sim_lack_name(SimLack k);
 
 #endif
 // SPDX-License-Identifier: MIT

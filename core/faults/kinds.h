@@ -1,6 +1,6 @@
 // The kinds of the simulator's reports.
-#ifndef CUTE_SIM_KINDS_H
-#define CUTE_SIM_KINDS_H
+#ifndef CUTE_FAULTS_KINDS_H
+#define CUTE_FAULTS_KINDS_H
 
 // SK(id, "stable-name"): a kind of report. The names do not change between
 // versions. lua/cute/lang/kinds.lua has a row for each kind.
@@ -25,7 +25,6 @@ typedef enum SimKind {
 #undef SK
   SIM_KIND_COUNT
 } SimKind;
-const char *sim_kind_name(SimKind k);
 
 #endif
 // SPDX-License-Identifier: MIT

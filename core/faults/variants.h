@@ -1,8 +1,8 @@
-// Details of faults, as report.h stores them: misuse of barriers, mbarriers,
-// tensor maps and MMAs. A row X(ID, "name") has the name that the rows of
+// Variants of kinds of faults: misuse of barriers, mbarriers, tensor maps and
+// MMAs. A row X(ID, "name") has the name that the rows of
 // lua/cute/lang/kinds.lua use.
-#ifndef CUTE_SIMMISUSE_H
-#define CUTE_SIMMISUSE_H
+#ifndef CUTE_FAULTS_VARIANTS_H
+#define CUTE_FAULTS_VARIANTS_H
 
 #include "base/base.h"
 

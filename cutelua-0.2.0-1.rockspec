@@ -128,8 +128,12 @@ build = {
         "kernels/gemm_sm100/kernel.lua",
       ["kernels.gemm_sm100.options"] =
         "kernels/gemm_sm100/options.lua",
+      ["kernels.gemm_sm100.scale_factors"] =
+        "kernels/gemm_sm100/scale_factors.lua",
       ["kernels.gemm_sm80"] =
         "kernels/gemm_sm80.lua",
+      ["kernels.gemm_sm80.scale_factors"] =
+        "kernels/gemm_sm80/scale_factors.lua",
       ["kernels.gemm_sm90"] =
         "kernels/gemm_sm90.lua",
       ["kernels.gemm_sm90.block_scales"] =
@@ -418,6 +422,8 @@ build = {
         "lua/cute/ops/family/types.lua",
       ["cute.ops.fingerprint"] =
         "lua/cute/ops/fingerprint.lua",
+      ["cute.ops.formats"] =
+        "lua/cute/ops/formats.lua",
       ["cute.ops.functions"] =
         "lua/cute/ops/functions.lua",
       ["cute.ops.gemm"] =

@@ -53,6 +53,17 @@ for _, f in pairs(block_scaled.FORMATS) do
   f.factor, f.size = f.factor or cute.ue8m0, f.size or 32
 end
 
+--- Returns the name of the format whose elements and factors have these types;
+-- nil if there is none.
+---@param dtype cute.DType
+---@param factor cute.DType
+---@return string?
+function block_scaled.of(dtype, factor)
+  for name, f in pairs(block_scaled.FORMATS) do
+    if f.dtype == dtype and f.factor == factor then return name end
+  end
+end
+
 --- Returns the layout (rows,blocks) of factors in tiles of 128 x 4, as cuBLAS
 -- expects them.
 ---@param rows integer
@@ -201,6 +212,27 @@ function block_scaled.dequantize(o)
         out:store(y:to(Y.element_type))
         cute.autovec_copy(out, block_of(Y, f, row, b))
       end)
+    end)
+  return self
+end
+
+--- Makes the copy of factors S (M,N/block[,L]), with any strides, to tiles T:
+-- {kernel, block, grid(m)}, where m counts the rows of all L matrices.
+---@param o table {format = string, n = integer, rows = integer}
+---@return table
+function block_scaled.arrange(o)
+  local self, _, of_thread = new("block_scaled.arrange", {format = o.format,
+    n = o.n, rows = o.rows, tiled = true})
+  self.kernel = cute.kernel("arrange_" .. o.format, {block = BLOCK},
+    function(S, T)
+      local from, to = cute.recast_tensor(S, cute.u8),
+        cute.recast_tensor(T, cute.u8)
+      local matrices = cute.rank(S) > 2
+      local m = o.rows * (matrices and cute.size(S, 2) or 1)
+      of_thread(m, function(row, b, place)
+        to[place] = matrices and from(row % o.rows, b, row // o.rows)
+          or from(row, b)
+      end, function(place) to[place] = 0 end)
     end)
   return self
 end

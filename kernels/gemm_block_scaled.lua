@@ -15,54 +15,25 @@
 --   warp 0   one thread requests tiles and their scale factors by TMA
 --   warp 1   one thread copies scale factors to tensor memory and multiplies
 --   warp 2   allocates tensor memory, and frees it
--- tcgen05.cp copies 512 bytes to 4 columns of each warp's 32 lanes. The tensor
--- cores execute it before the MMAs that the same thread issues later. Each
--- stage has its own columns, because PTX does not order it after earlier MMAs.
+-- kernels/gemm_sm100/scale_factors.lua moves the scale factors.
 --
 -- Options: op, the MMA of 128 rows; dtype and sf, the types of the operands and
 -- of the scale factors; bk (128 bytes), K of a tile; stages (4).
 local cute = require "cute"
+local scale_factors = require "kernels.gemm_sm100.scale_factors"
 local tiles = require "cute.tiles"
 local cpasync, tcgen05 = cute.nvgpu.cpasync, cute.nvgpu.tcgen05
 local pipeline, arch, utils, _ = cute.pipeline, cute.arch, cute.utils, cute._
-
-local CHUNK = 256  -- 16-bit words of 128 rows x 4 scale factors
-
--- Copies from shared to tensor memory: returns a function of the stage.
-local function make_s2t(s, t)
-  local op = tcgen05.Cp4x32x128bOp(tcgen05.CtaGroup.ONE)
-  local from, to = cute.filter_zeros(s), cute.filter_zeros(t)
-  local copy = tcgen05.make_s2t_copy(cute.make_copy_atom(op, t.element_type),
-                                     to(_, _, _, 0))
-  local thr = copy:get_slice(0)
-  local rows = tcgen05.get_s2t_smem_desc_tensor(copy,           -- (1,M,K,PIPE)
-    thr:partition_S(tcgen05.append_s2t_broadcast_mode(op, from)))
-  local columns = thr:partition_D(to)                       -- (CP,1,M,K,PIPE)
-  return function(i)
-    cute.copy(copy, rows(_, _, _, _, i), columns(_, _, _, _, i))
-  end
-end
 
 local function make_kernel(o)
   local mma, stages, sf = cute.make_tiled_mma(o.op), o.stages, o.sf
   local BM, BN, BK = mma.shape_mnk[1], mma.shape_mnk[2], o.bk
   local tile, vs = {BM, BN, BK}, mma.sf_vec_size
   local atom = tcgen05.make_smem_layout_atom("K_SW128", o.dtype)
-  local sFA_layout = utils.make_smem_layout_sfa(mma, tile, vs, stages)
-  local sFB_layout = utils.make_smem_layout_sfb(mma, tile, vs, stages)
+  local of_a, of_b = scale_factors.layouts(mma, tile, stages, sf)
   local t2r = cute.make_copy_atom(tcgen05.Ld32x32bOp(32), cute.f32)
-
-  -- Returns the layout of scale factors in tensor memory, and its columns.
-  local function in_tmem(make, smem_layout)
-    local one = make(mma, tile, vs, smem_layout(_, _, _, 0))
-    local columns = utils.compute_tmem_cols_from_layout(one, sf)
-    return cute.append(one, cute.make_layout(stages, 4 * columns)),
-      stages * columns
-  end
-  local tFA_layout, a_columns = in_tmem(utils.make_tmem_layout_sfa, sFA_layout)
-  local tFB_layout, b_columns = in_tmem(utils.make_tmem_layout_sfb, sFB_layout)
   local columns = 32
-  while columns < BN + a_columns + b_columns do columns = columns * 2 end
+  while columns < BN + of_a.columns + of_b.columns do columns = columns * 2 end
 
   return cute.kernel("gemm_" .. tostring(o.dtype) .. "_" .. tostring(sf),
     function(tma_a, cA, tma_fa, cFA, tma_b, cB, tma_fb, cFB, mC)
@@ -73,8 +44,8 @@ local function make_kernel(o)
       cute.tile_to_shape(atom, {BM, BK, stages}), 1024)
     local sB = cute.make_smem_tensor(o.dtype,
       cute.tile_to_shape(atom, {BN, BK, stages}), 1024)
-    local sFA = cute.make_smem_tensor(sf, sFA_layout, 128)      -- (SF,M,K,PIPE)
-    local sFB = cute.make_smem_tensor(sf, sFB_layout, 128)
+    local sFA = cute.make_smem_tensor(sf, of_a.smem, 128)       -- (SF,M,K,PIPE)
+    local sFB = cute.make_smem_tensor(sf, of_b.smem, 128)
     local One = pipeline.CooperativeGroup(pipeline.Agent.Thread)
     local pipe = pipeline.PipelineTmaUmma {
       num_stages = stages, tx_count = tma_a.tx_bytes + tma_fa.tx_bytes
@@ -110,10 +81,11 @@ local function make_kernel(o)
         return loader(tma, s, c, {cute.size(s, 0), cute.size(s, 1)}, {at, _})
       end
       local function factors(tma, s, c, rows, at)
-        local shape = {CHUNK, BK // (4 * vs), rows // 128}
-        local words = cute.make_tensor(cute.recast_ptr(s.iterator, nil,
-          cute.u16), cute.make_layout {CHUNK, shape[2], shape[3], stages})
-        return loader(tma, words, c, shape, {0, _, at})
+        local to, from = scale_factors.partition({atom = tma, coords = c,
+          smem = s, tile = tile, rows = rows, vs = vs}, at)
+        return function(k, i, full)
+          cute.copy(tma, from(_, k), to(_, i), full)
+        end
       end
       local loads = {operand(tma_a, sA, cA, bm), operand(tma_b, sB, cB, bn),
                      factors(tma_fa, sFA, cFA, BM, bm),
@@ -133,9 +105,10 @@ local function make_kernel(o)
       local tCrA = mma:make_fragment_A(thr:partition_A(sA))     -- (1,M,K,PIPE)
       local tCrB = mma:make_fragment_B(thr:partition_B(sB))
       local factors = cute.recast_ptr(ptr + BN, nil, sf)
-      local tFA = cute.make_tensor(factors, tFA_layout)         -- (SF,M,K,PIPE)
-      local tFB = cute.make_tensor(factors + 4 * a_columns, tFB_layout)
-      local copy_a, copy_b = make_s2t(sFA, tFA), make_s2t(sFB, tFB)
+      local tFA = cute.make_tensor(factors, of_a.tmem)          -- (SF,M,K,PIPE)
+      local tFB = cute.make_tensor(factors + 4 * of_a.columns, of_b.tmem)
+      local copy_a = scale_factors.copier(sFA, tFA)
+      local copy_b = scale_factors.copier(sFB, tFB)
       local read = pipe:make_consumer_state()
       for k_tile in cute.range(tiles.count(cute.size(cFA, 1),
                                            BK // (4 * vs))) do
@@ -200,15 +173,12 @@ return function(options)
         cute.tile_to_shape(atom, {rows, bytes}), {rows, bytes})
     end
   end
-  -- Returns the atom and the coordinates of scale factors, as words
-  -- (chunk,K chunks,row chunks).
+  -- Returns the atom and the coordinates of scale factors.
   local function factors(rows, m, k)
     return function(F)
-      local words = cute.make_tensor(cute.recast_ptr(F.iterator, nil, cute.u16),
-        cute.make_layout {CHUNK, tiles.count(k, 4 * vs), tiles.count(m, 128)})
-      local tile = {CHUNK, o.bk // (4 * vs), rows // 128}
-      return cpasync.make_tiled_tma_atom(load, words, cute.make_layout(tile),
-                                         tile)
+      local all = cute.make_tensor(F.iterator, cute.make_layout(cute.size(F)))
+      return scale_factors.atom(scale_factors.words(all, m, k, vs), gemm.tile,
+                                rows, vs)
     end
   end
 

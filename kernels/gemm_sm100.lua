@@ -22,6 +22,14 @@
 -- them from tensor memory to registers, in which a thread has one row, and
 -- stores them through a buffer in shared memory by TMA.
 --
+-- scales = {type, n}: A and B are rows of a format in which n elements share a
+-- scale factor: e4m3 or e5m2 with {ue8m0, 32}; e2m1 with {ue8m0, 32}, {ue8m0,
+-- 16} or {e4m3, 16}. Their factors, in tiles of 128 rows x 4 blocks (see
+-- kernels.block_scaled.layout), are the first arguments after beta:
+-- gemm.arguments(A, B, D, alpha, beta, FA, FB, ...). FA and FB are (count), or
+-- (count,L) for batches. gemm.prepare takes them as the option factors = {FA,
+-- FB}. A tile then has 128 or 256 columns.
+--
 -- Blocks of a cluster share the loads of tiles by multicast. Groups have the
 -- form "rows" or "masked".
 local choice = require "kernels.gemm_sm100.choice"

@@ -34,7 +34,11 @@
 -- 0: one factor then serves several rows.
 --
 -- With as = type, A and B are converted to this type for the MMA.
+--
+-- If the MMA has scale factors (sm_120), the kernel takes (A, B, C, SA, SB,
+-- ...), where SA and SB are those of kernels/gemm_sm80/scale_factors.lua.
 local cute = require "cute"
+local scale_factors = require "kernels.gemm_sm80.scale_factors"
 local tiles = require "cute.tiles"
 local rules = require "kernels.operand_rules"
 local _ = cute._
@@ -70,12 +74,20 @@ local function store_rows(C, mma, tile, at, stages, each_part)
   tiles.put_rows(sC, C.tensor, {tile[1], tile[2]}, at, mma:size())
 end
 
+-- Loads tile k of the operands, and their scale factors, into a stage.
+local function load(list, k, stage, first)
+  tiles.load(list, k, stage, first)
+  for _, X in ipairs(list) do
+    if X.load_factors then X.load_factors(k, stage) end
+  end
+end
+
 -- Issues the loads of tile k of the operands: by cp.async into its stage, or by
 -- loads into registers, from which arrived() stores it to the stage.
 local function ask(list, walk, k, stage)
   cute.when(walk.has(k), function()
     if list[1].halves then list[1].take(k)
-    else tiles.load(list, k, stage) end
+    else load(list, k, stage) end
   end)
 end
 
@@ -263,11 +275,12 @@ local function waits_once(mA, mB, C, async, way, o)
     and C.crd ~= nil and cute.size(C.acc) <= 64
 end
 
--- Returns A and B of this block's tile {bm, bn}, as operands of cute.tiles.
--- Also returns the number of stages, and two booleans: whether cp.async copies
--- A, and whether it copies B. Without cp.async there are two stages: loads
--- through registers arrive one tile later, so further stages would stay empty.
-local function operands(o, mma, mA, mB, at, way, valid_b)
+-- Returns A and B of this block's tile {bm, bn}, as operands of cute.tiles,
+-- with the scale factors SA and SB if the MMA has such operands. Also returns
+-- the number of stages, and two booleans: whether cp.async copies A, and
+-- whether it copies B. Without cp.async there are two stages: loads through
+-- registers arrive one tile later, so further stages would stay empty.
+local function operands(o, mma, mA, mB, at, way, valid_b, SA, SB)
   local function of(t, which, rows, i, more)
     local fetch = type(o.fetch) == "function" and o.fetch(t.element_type)
       or o.fetch
@@ -284,8 +297,12 @@ local function operands(o, mma, mA, mB, at, way, valid_b)
                                                    in_parts = true})
   local stages = (async_a or async_b) and o.stages or 2
   of_A.stages, of_B.stages = stages, stages
-  return tiles.operand(mA, of_A), tiles.operand(mB, of_B), stages, async_a,
-         async_b
+  local A, B = tiles.operand(mA, of_A), tiles.operand(mB, of_B)
+  if mma.sf_vec_size then
+    scale_factors.add(A, SA, of_A)
+    scale_factors.add(B, SB, of_B)
+  end
+  return A, B, stages, async_a, async_b
 end
 
 -- Issues the loads of the first tiles, for all stages but one. Returns the next
@@ -293,15 +310,15 @@ end
 -- code long.
 local function ask_first(A, B, walk, stages, few)
   local k = walk.first
-  local function load(stage)
-    cute.when(walk.has(k), function() tiles.load({A, B}, k, stage, true) end)
+  local function request(stage)
+    cute.when(walk.has(k), function() load({A, B}, k, stage, true) end)
     cute.arch.cp_async_commit_group()
     k = walk.next(k)
   end
   if few then
-    for stage = 0, stages - 2 do load(stage) end
+    for stage = 0, stages - 2 do request(stage) end
   else
-    for stage in cute.range(stages - 1) do load(stage) end
+    for stage in cute.range(stages - 1) do request(stage) end
   end
   return k
 end
@@ -343,7 +360,7 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   end
   local at = {bm, bn}
   local A, B, stages, async_a, async_b = operands(o, mma, mA, mB, at, way,
-                                                  valid_b)
+                                                  valid_b, SA, SB)
   local tile = {BM, o.gated and BN // 2 or BN}
   local C = tiles.result(mC, mma, tile, at)
   local D = C
@@ -473,7 +490,7 @@ return function(o)
     pipelined(p, mma, mA, mB, mC, finish, way, SA, SB)
   end
   function gemm.run(mA, mB, mC, way, ...)
-    if p.blocks then return run(mA, mB, mC, way, ...) end
+    if p.blocks or mma.sf_vec_size then return run(mA, mB, mC, way, ...) end
     return run(mA, mB, mC, way, nil, nil, ...)
   end
   gemm.kernel = cute.kernel(p.name or "gemm_sm80", {min_blocks = p.min_blocks},

@@ -2,11 +2,12 @@
 -- kernel: its times are estimates from public rates of tensor cores.
 --
 -- The tensor cores take bm * bn * bk multiply-adds a step, and TMA fills shared
--- memory meanwhile. A step takes at least its share of the ring's latency. The
--- products of a tile overlap with the stores of the tile before it, except for
--- the last one. Memory moves A, B and D once. The bandwidths of memory and L2,
--- and the latencies, are an H200's, because times are compared with those of
--- other kernels, whose model is an H200's (kernels/gemm_sm90/model.lua).
+-- memory meanwhile. A step takes at least its share of the ring's latency. If
+-- there are two sets of accumulators, the products of a tile overlap with the
+-- stores of the tile before it, except for the last one. Memory moves A, B and
+-- D once. The bandwidths of memory and L2, and the latencies, are an H200's,
+-- because times are compared with those of other kernels, whose model is an
+-- H200's (kernels/gemm_sm90/model.lua).
 local C = require "kernels.gemm_sm90.constants"
 local options = require "kernels.gemm_sm100.options"
 local settle = require "kernels.gemm_sm90.choice".settle
@@ -23,7 +24,8 @@ local function ceil_div(a, b) return (a + b - 1) // b end
 -- Returns the multiply-adds per cycle of an SM of `card` for options o.
 local function rate(o, card)
   local a = o.a_dtype
-  local times = a.is_integer and card.times.i8 or a.bits == 8
+  local times = a.is_integer and card.times.i8 or a.bits == 4
+    and card.times.bits4 or a.bits == 8
     and card.times.bits8 or a.bits == 32 and card.times.tf32 or 1
   return card.fmas * times
 end
@@ -46,17 +48,19 @@ function choice.time(o, m, n, k, sms, card)
   local stores = C.round * (o.columns // o.epi[2])
     + bm * o.columns * o.d_dtype.bits / 8 / C.drain
   local tiles = math.ceil(waves)
+  local hidden = o.parts > 1 and steps * pace or 0
   local cycles = C.first + tiles * steps * pace
-    + (tiles - 1) * math.max(0, stores - steps * pace) + stores
+    + (tiles - 1) * math.max(0, stores - hidden) + stores
   local memory = ((m + n) * k * bits + m * n * o.d_dtype.bits) / 8 / C.memory
   return C.launch + (cm * cn > 1 and C.cluster or 0)
     + math.max(cycles / card.clock, memory), waves
 end
 
 -- Returns the widths of tiles: multiples of 16, at most those that cover n.
--- With gates, half of a tile has a multiple of 16 columns.
+-- With gates, half of a tile has a multiple of 16 columns. With scales, a tile
+-- has whole chunks of factors.
 local function widths(o, n, cluster)
-  local unit, list = o.gated and 32 or 16, {}
+  local unit, list = o.scales and options.ROWS or o.gated and 32 or 16, {}
   for width = unit, math.min(256, ceil_div(n, unit) * unit), unit do
     if width % (8 * cluster[1]) == 0 then list[#list + 1] = width end
   end

@@ -3,6 +3,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local producer = require "kernels.gemm_sm90.producer"
+local scale_factors = require "kernels.gemm_sm100.scale_factors"
 local smem = require "kernels.gemm_sm90.smem"
 local store_tile = require "kernels.gemm_sm90.store_tile"
 local tile_order = require "kernels.gemm_sm90.tile_order"
@@ -19,6 +20,13 @@ local LOADER, ISSUER = 4, 5
 -- Returns the MMA operation.
 local function op_of(o)
   local a, b, bits = o.a_dtype, o.b_dtype, o.a_dtype.bits
+  if o.scales and bits == 8 then
+    return tcgen05.MmaMXF8F6F4Op(a, b, {o.tile[1], o.tile[2], 32})
+  elseif o.scales then
+    local shape = {o.tile[1], o.tile[2], 64}
+    return o.vs == 32 and tcgen05.MmaMXF4Op(shape)
+      or tcgen05.MmaMXF4NVF4Op(o.sf, shape)
+  end
   local shape = {o.tile[1], o.tile[2], 256 // bits}
   local how = {1, "SMEM", o.a_major == "k" and "K" or "MN",
                o.b_major == "k" and "K" or "MN"}
@@ -41,6 +49,28 @@ local function load_of(mma, o, columns)
     cute.composition(layout({_, _}, 0, 0), {o.tile[1], columns}))
 end
 
+-- Returns the scale factors of A and of B, which are the first arguments in the
+-- list `more`, with their layouts; and the list without them.
+local function split_off(o, more, layouts)
+  local list = {}
+  for i, layout in ipairs(layouts) do
+    list[i] = {atom = more[2 * i - 1], coords = more[2 * i], mode = i,
+               rows = o.tile[i], smem = layout.smem, tmem = layout.tmem,
+               columns = layout.columns}
+  end
+  return list, {n = more.n - 4, table.unpack(more, 5, more.n)}
+end
+
+-- Makes the load of an operand's scale factors, in the form of producer.load.
+local function load_of_factors(o, f)
+  local function partition(at, l)
+    return scale_factors.partition({atom = f.atom, coords = f.coords,
+      smem = f.stages, tile = o.tile, rows = f.rows, vs = o.vs}, at, l)
+  end
+  return {atom = f.atom, mode = f.mode, smem = (partition(0, 0)),
+          along_k = function(at, l) return select(2, partition(at, l)) end}
+end
+
 -- Makes the rings of stages: those that the loader fills with tiles of A and B,
 -- and those of tensor memory that the issuer fills with accumulators.
 local function make_rings(o, bytes, maker)
@@ -52,6 +82,22 @@ local function make_rings(o, bytes, maker)
       consumer_group = Group(Agent.Warp, 4), maker = maker, defer_sync = true}
 end
 
+-- Makes the object with which the issuer's thread uses the scale factors of the
+-- stages: copy(stage) copies them to tensor memory; a and b are the factors
+-- there, (SF,M,K,PIPE).
+local function factors_of(o, x)
+  local at = cute.recast_ptr(x.ptr + o.parts * o.tile[2], nil, o.sf)
+  local a, b = x.scales[1], x.scales[2]
+  local tFA = cute.make_tensor(at, a.tmem)
+  local tFB = cute.make_tensor(at + 4 * a.columns, b.tmem)
+  local copy_a = scale_factors.copier(a.stages, tFA)
+  local copy_b = scale_factors.copier(b.stages, tFB)
+  return {a = tFA, b = tFB, copy = function(stage)
+    copy_a(stage)
+    copy_b(stage)
+  end}
+end
+
 -- Multiplies the tiles of a block as their operands arrive. One thread calls
 -- it.
 local function multiply(o, x)
@@ -61,6 +107,11 @@ local function multiply(o, x)
   local tCrB = mma:make_fragment_B(thr:partition_B(x.sB))
   local read, part = pipe:make_consumer_state(), sums:make_producer_state()
   local work = x.walk "consumer"
+  local factors = o.scales and factors_of(o, x)
+  -- Returns a stage of an operand, with its scale factors.
+  local function stage(t, f, i)
+    return f and {t(_, _, _, i), f(_, _, _, i)} or t(_, _, _, i)
+  end
   tile_order.each(o, work, function()
     sums:producer_acquire(part)
     arch.tcgen05_after_thread_sync()
@@ -68,8 +119,12 @@ local function multiply(o, x)
     for k in cute.range(x.k_tiles) do
       pipe:consumer_wait(read)
       mma:set(tcgen05.Field.ACCUMULATE, core.gt(k, 0))
-      cute.gemm(mma, acc, tCrA(_, _, _, read.index),
-                tCrB(_, _, _, read.index), acc)
+      if factors then
+        arch.tcgen05_after_thread_sync()
+        factors.copy(read.index)
+      end
+      cute.gemm(mma, acc, stage(tCrA, factors and factors.a, read.index),
+                stage(tCrB, factors and factors.b, read.index), acc)
       pipe:consumer_release(read)
       read:advance()
     end
@@ -120,6 +175,8 @@ return function(o)
   local layout_b = smem.stages(o, bn, o.b_dtype, o.b_major)
   local layout_d = smem.parts(o, o.d_dtype, o.d_major, o.epi_stages)
   local mma = cute.make_tiled_mma(op_of(o))
+  local layouts = o.scales and {scale_factors.layouts(mma, o.tile, o.stages,
+                                                      o.sf)}
   local columns = o.epi[2] * (o.gated and 2 or 1)
   local epi_mma = load_of(mma, o, o.epi[2])
 
@@ -127,6 +184,8 @@ return function(o)
                         k_tiles, D, alpha, beta, ...)
     local more, space = table.pack(...), nil
     if o.shares then space, more.n = more[more.n], more.n - 1 end
+    local scales                            -- of A and of B
+    if o.scales then scales, more = split_off(o, more, layouts) end
     for _, count in ipairs {tiles_m, tiles_n, k_tiles} do
       cute.assume(count, 1, (1 << 31) - 1, 1)
     end
@@ -141,7 +200,12 @@ return function(o)
     local sA = cute.make_smem_tensor(o.a_dtype, layout_a, 1024)
     local sB = cute.make_smem_tensor(o.b_dtype, layout_b, 1024)
     local sD = cute.make_smem_tensor(o.d_dtype, layout_d, 1024)
-    local pipe, sums = make_rings(o, tma_a.tx_bytes + tma_b.tx_bytes, loader)
+    local bytes = tma_a.tx_bytes + tma_b.tx_bytes
+    for _, f in ipairs(scales or {}) do
+      f.stages = cute.make_smem_tensor(o.sf, f.smem, 128)     -- (SF,M,K,PIPE)
+      bytes = bytes + f.atom.tx_bytes
+    end
+    local pipe, sums = make_rings(o, bytes, loader)
     local address = arch.alloc_smem(cute.i32, 1)
     cute.when(warp:eq(ISSUER), function()
       arch.alloc_tmem(o.tmem, address)
@@ -156,6 +220,7 @@ return function(o)
     local walk = tile_order.walks(o, tiles_m, tiles_n, o.groups and D.shape[1]
       or o.batches and cute.size(cD, 2) or 1, k_tiles, space, loader)
     local x = {mma = mma, pipe = pipe, sums = sums, acc = acc, sA = sA, sB = sB,
+               ptr = ptr, scales = scales,
                walk = walk, k_tiles = k_tiles, load = load_of(mma, o, columns),
                columns = columns}
 
@@ -166,7 +231,11 @@ return function(o)
         rows = bm, mode = 2, block = {m, n}, hint = o.a_hint})
       local b = producer.load(o, {atom = tma_b, coords = cB, smem = sB,
         rows = bn, mode = 1, block = {m, n}, hint = o.b_hint})
-      producer.run(o, pipe, {a, b}, walk "producer", 0, k_tiles)
+      local loads = {a, b}
+      for i, f in ipairs(scales or {}) do
+        loads[2 + i] = load_of_factors(o, f)
+      end
+      producer.run(o, pipe, loads, walk "producer", 0, k_tiles)
     end)
     cute.when(tid:eq(32 * ISSUER), function() multiply(o, x) end)
     cute.when(warp:lt(LOADER), function()

@@ -5,22 +5,55 @@ local core = require "cute.core"
 local cute = require "cute"
 local tma_rules = require "kernels.gemm_sm90.tma_rules"
 
+local scale_factors = require "kernels.gemm_sm100.scale_factors"
+
 local options = {ROWS = 128}  -- rows of a tile: the lanes of tensor memory
 
 local WARPGROUP, WARP = 128, 32
 local COLUMNS = 512           -- columns of tensor memory
 
 local DEFAULTS = {
-  tile = {128, 128, 64}, stages = 4, cluster = {1, 1}, dtype = cute.bf16,
+  stages = 4, cluster = {1, 1}, dtype = cute.bf16,
   epi_stages = 2, swizzle = 8, raster_along_m = false, pdl = false,
   a_major = "k", b_major = "k", d_major = "n", persistent = true,
   epi_loop = false,
 }
 
 -- All names of options.
-local NAMES = "epi epilogue name a_dtype b_dtype d_dtype a_hint b_hint d_hint "
-  .. "l2_promotion gated batches groups"
+local NAMES = "tile epi epilogue name a_dtype b_dtype d_dtype a_hint b_hint "
+  .. "d_hint l2_promotion gated batches groups scales"
 for name in pairs(DEFAULTS) do NAMES = NAMES .. " " .. name end
+
+-- Types of operands and factors, and the elements that share a factor.
+local FORMATS = {
+  {"e4m3 e5m2", "ue8m0", 32}, {"e2m1", "ue8m0", 32}, {"e2m1", "ue8m0", 16},
+  {"e2m1", "e4m3", 16},
+}
+
+local function check_scales(o)
+  local sf, vs = table.unpack(o.scales)
+  local a, b = tostring(o.a_dtype or o.dtype), tostring(o.b_dtype or o.dtype)
+  local known = false
+  for _, f in ipairs(FORMATS) do
+    known = known or f[1]:find(a, 1, true) and f[1]:find(b, 1, true)
+      and f[2] == tostring(sf) and f[3] == vs
+  end
+  rules.need(known, o.kernel, "no format has elements of %s by %s with scales "
+    .. "= {%s, %s}; formats are 8-bit floats with {ue8m0, 32}, and e2m1 with "
+    .. "{ue8m0, 32}, {ue8m0, 16} or {e4m3, 16}", a, b, tostring(sf),
+    tostring(vs))
+  rules.need(o.tile[2] % options.ROWS == 0
+    and o.tile[3] % (4 * vs) == 0, o.kernel, "tile = {%d, %d, %d} with scales; "
+    .. "a multiple of %d columns and of %d elements of K, whole chunks of "
+    .. "factors, is needed", o.tile[1], o.tile[2], o.tile[3], options.ROWS,
+    4 * vs)
+  for _, name in ipairs {"a_major", "b_major"} do
+    rules.need(o[name] == "k", o.kernel, "%s = %s with scales; rows of A and "
+      .. "B must be contiguous", name, core.show(o[name]))
+  end
+  rules.need(not (o.gated or o.groups), o.kernel,
+             "scales cannot be combined with gated = true and groups")
+end
 
 local function check_tile(o)
   rules.list_of_integers(o.kernel, "tile", o.tile, 3)
@@ -52,7 +85,7 @@ local function check(o)
   end
   tma_rules.dtypes(o)
   local a, b = o.a_dtype or o.dtype, o.b_dtype or o.dtype
-  rules.need(tma_rules.multiplied(o) ~= "bytes" or a == b, what,
+  rules.need(o.scales or tma_rules.multiplied(o) ~= "bytes" or a == b, what,
     "A has type %s, B %s; tcgen05.mma needs the same type of integers",
     tostring(a), tostring(b))
   rules.need(a.bits < 32 or o.a_major == "k" and o.b_major == "k", what,
@@ -67,6 +100,7 @@ local function check(o)
   tma_rules.hints(o)
   check_tile(o)
   check_cluster(o)
+  if o.scales then check_scales(o) end
 end
 
 -- Returns the columns of D that are stored at once: 128 bytes of a row, but at
@@ -88,10 +122,14 @@ function options.complete(given, sure)
   if not sure then rules.options(o.kernel, given, NAMES) end
   for k, v in pairs(DEFAULTS) do o[k] = v end
   for k, v in pairs(given) do o[k] = v end
+  -- By default, rows of a tile have 128 bytes.
+  local a = o.a_dtype or o.dtype
+  o.tile = o.tile or {options.ROWS, 128,
+    core.typename(a) == "dtype" and 1024 // a.bits or 64}
   if not sure then check(o) end
   o.a_dtype, o.b_dtype = o.a_dtype or o.dtype, o.b_dtype or o.dtype
   o.acc = o.a_dtype.is_integer and cute.i32 or cute.f32
-  o.d_dtype = o.d_dtype or o.a_dtype.bits == 8 and (o.a_dtype.is_integer
+  o.d_dtype = o.d_dtype or o.a_dtype.bits <= 8 and (o.a_dtype.is_integer
     and cute.i32 or cute.bf16) or o.dtype
   o.clustered = o.cluster[1] * o.cluster[2] > 1
   o.block = WARPGROUP + 2 * WARP
@@ -106,12 +144,24 @@ function options.complete(given, sure)
   local stores = o.columns // o.epi[2]
   while stores % o.epi_stages ~= 0 do o.epi_stages = o.epi_stages - 1 end
   o.apart = o.persistent or o.epi_stages == 1
-  -- Accumulators in tensor memory: those of the tile that is multiplied and of
-  -- the tile that is stored.
-  o.parts = o.persistent and 2 or 1
+  local factors = 0    -- columns of a stage
+  if o.scales then
+    o.sf, o.vs = table.unpack(o.scales)
+    o.factor_bytes = scale_factors.bytes(o.tile, o.vs)
+    factors = scale_factors.columns(o.tile, o.vs)
+  end
+  -- Accumulators in tensor memory: those of the tile that is multiplied and, if
+  -- there is room, of the tile that is stored.
+  o.parts = o.persistent
+    and 2 * o.tile[2] + o.stages * factors <= COLUMNS and 2 or 1
+  local columns = o.parts * o.tile[2] + o.stages * factors
+  if not sure then
+    rules.need(columns <= COLUMNS, o.kernel, "tile = {%d, %d, %d} with %d "
+      .. "stages of factors needs %d columns of tensor memory; there are %d",
+      o.tile[1], o.tile[2], o.tile[3], o.stages, columns, COLUMNS)
+  end
   o.tmem = 32
-  while o.tmem < o.parts * o.tile[2] do o.tmem = 2 * o.tmem end
-  assert(o.tmem <= COLUMNS)
+  while o.tmem < columns do o.tmem = 2 * o.tmem end
   return o
 end
 

@@ -5,6 +5,7 @@ local core = require "cute.core"
 local cute = require "cute"
 local groups = require "kernels.groups"
 local model = require "kernels.gemm_sm90.model"
+local scale_factors = require "kernels.gemm_sm100.scale_factors"
 local smem = require "kernels.gemm_sm90.smem"
 local targets = require "cute.targets"
 local tma_rules = require "kernels.gemm_sm90.tma_rules"
@@ -51,14 +52,17 @@ function host.new(o, made)
   --- Returns a TMA atom and a tensor of coordinates for each of A, B and D.
   function self.atoms(A, B, D)
     local function load(X, layout, rows, ctas)
+      local dtype = X.element_type
+      local depth = bk * math.min(dtype.bits, 8) // 8
       if tma_rules.is_view(X) then
         return X.load(layout(_, _, 0), {rows, bk}, ctas,
                       {l2_promotion = o.l2_promotion})
       end
       local kind = ctas > 1 and cpasync.CopyBulkTensorTileG2SMulticastOp()
         or cpasync.CopyBulkTensorTileG2SOp()
-      return cpasync.make_tiled_tma_atom(kind, X, layout(_, _, 0), {rows, bk},
-                                         ctas, {l2_promotion = o.l2_promotion})
+      return cpasync.make_tiled_tma_atom(kind, smem.bytes(X, dtype),
+        smem.bytes(layout(_, _, 0), dtype), {rows, depth}, ctas,
+        {l2_promotion = o.l2_promotion})
     end
     local a, cA = load(A, made.a, bm, o.cluster[2])
     local b, cB = load(o.gated and in_turn(B) or B, made.b, bn, o.cluster[1])
@@ -68,10 +72,22 @@ function host.new(o, made)
   end
 
   -- Returns the list `more` of an epilogue's arguments with the TMA atom and
-  -- the coordinates of each source in place of its tensor.
-  local function with_maps(more)
+  -- the coordinates of each source, and of the factors of A (M,K) and B (N,K)
+  -- that precede them with scales, in place of its tensor.
+  local function with_maps(more, A, B)
     local list, out, at = o.sources or {}, {n = 0}, o.blocks and 2 or 0
     local function push(x) out.n, out[out.n + 1] = out.n + 1, x end
+    if o.scales then
+      for i, X in ipairs {A, B} do
+        local atom, coords = scale_factors.atom(
+          scale_factors.words(more[i], X.shape[1], X.shape[2], o.vs), o.tile,
+          o.tile[i], o.vs)
+        push(atom)
+        push(coords)
+      end
+      for i = 3, more.n do push(more[i]) end
+      return out
+    end
     for i = 1, math.max(more.n, #list > 0 and at + #list or 0) do
       local s = list[i - at]
       if s then
@@ -94,12 +110,14 @@ function host.new(o, made)
   end
 
   --- Returns all arguments of the kernel: for D = A B^T, or with alpha or beta
-  -- for D = alpha A B^T + beta D; further arguments are the epilogue's. With
-  -- split = "stream", the last is a workspace.
+  -- for D = alpha A B^T + beta D; further arguments are the epilogue's, with
+  -- scales after the factors of A and B. With split = "stream", the last is a
+  -- workspace.
   function self.arguments(A, B, D, alpha, beta, ...)
     tma_rules.operands(o, A, B, D)
     local why = tma_rules.reach(o, A, B, D)
-    rules.need(not why, o.kernel, "%s (gemm_sm80 accepts any layout)", why)
+    rules.need(not why, o.kernel, "%s%s", why, o.scales and ""
+      or " (gemm_sm80 accepts any layout)")
     local m, n = count(D.shape[1], D.shape[2])
     local k = (B.shape[2] + bk - 1) // bk
     if k < o.split then
@@ -109,30 +127,39 @@ function host.new(o, made)
     local list = table.pack(self.atoms(A, B, D))
     list[7], list[8], list[9], list.n = m, n, k, 9
     if o.shares then list.n = 12 end
-    if not (alpha or beta or o.epilogue or o.blocks or o.groups) then
+    if not (alpha or beta or o.epilogue or o.blocks or o.groups
+      or o.scales) then
       return list
     end
     list[10], list[11], list[12] = D, alpha or 1.0, beta or 0.0
     if o.groups == "list" then list[10] = nil end
     if not (alpha or beta) then list[11], list[12] = nil, nil end
-    local more = with_maps(table.pack(...))
+    local more = with_maps(table.pack(...), A, B)
     list.n = 12 + more.n
     return table.move(more, 1, more.n, 13, list)
   end
 
   --- Returns a copy of `list`, which self.arguments returned, with other
-  -- operands and sources of the same types and layouts. The launch
+  -- operands and sources (or factors) of the same types and layouts. The launch
   -- configuration can be reused.
   function self.with(list, A, B, D, ...)
     local out = table.move(list, 1, list.n, 1, {n = list.n})
     if o.gated then B = in_turn(B) end
-    out[1] = core.tma_rebind(list[1], tma_rules.is_view(A) and A.tensor or A)
-    out[3] = core.tma_rebind(list[3], B)
+    local function rebind(atom, X)
+      return core.tma_rebind(atom, smem.bytes(X, X.element_type))
+    end
+    out[1] = rebind(list[1], tma_rules.is_view(A) and A.tensor or A)
+    out[3] = rebind(list[3], B)
     out[5] = core.tma_rebind(list[5], D)
     if list[10] then out[10] = D end
     for i = 1, select("#", ...) do
       local at = 11 + 2 * i + (o.blocks and 2 or 0)
-      out[at] = core.tma_rebind(list[at], (select(i, ...)))
+      local X = select(i, ...)
+      if o.scales then
+        local shape = (i == 1 and A or B).shape
+        X = scale_factors.words(X, shape[1], shape[2], o.vs)
+      end
+      out[at] = core.tma_rebind(list[at], X)
     end
     return out
   end
@@ -217,16 +244,19 @@ function host.new(o, made)
             turns = space(blocks, cute.i32)}
   end
 
-  --- Prepares a launch. opts: launch options, alpha, beta, sms, and the
-  -- workspace of split = "stream", allocated when absent.
+  --- Prepares a launch. opts: launch options, alpha, beta, sms, with scales
+  -- the factors of A and B as a list `factors`, and the workspace of split =
+  -- "stream", allocated when absent.
   function self.prepare(A, B, D, opts)
     opts = opts or {}
-    local args = self.arguments(A, B, D, opts.alpha, opts.beta)
+    local args = self.arguments(A, B, D, opts.alpha, opts.beta,
+                                table.unpack(opts.factors or {}))
     local all = {grid = self.grid(D.shape[1], D.shape[2], opts.sms,
       o.batches and cute.size(D, 2) or B.shape[3] or 1, D.device),
                  cluster = self.cluster, pdl = o.pdl or nil}
     for k, v in pairs(opts) do all[k] = v end
     all.sms, all.alpha, all.beta, all.workspace = nil, nil, nil, nil
+    all.factors = nil
     if o.shares then
       args.n = args.n + 1
       args[args.n] = opts.workspace

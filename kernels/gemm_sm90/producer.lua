@@ -2,6 +2,7 @@
 -- by TMA, as far ahead as the ring has stages.
 local cute = require "cute"
 local groups = require "kernels.groups"
+local smem = require "kernels.gemm_sm90.smem"
 local tile_order = require "kernels.gemm_sm90.tile_order"
 
 local _ = cute._
@@ -18,16 +19,19 @@ local producer = {}
 function producer.load(o, how)
   local mode, block = how.mode, how.block
   local shared_by, matrices = o.cluster[mode], cute.rank(how.coords) > 2
+  local stages, dtype = how.smem, how.smem.element_type
+  local depth = o.tile[3] * math.min(dtype.bits, 8) // 8
+  stages = smem.bytes(stages, dtype)
   local function partition(coords)
-    local g = cute.local_tile(coords, {how.rows, o.tile[3]},
+    local g = cute.local_tile(coords, {how.rows, depth},
                               matrices and {_, _, _} or {_, _})
     return cpasync.tma_partition(how.atom,               -- (rows,BK,tile,k,l)
       shared_by > 1 and block[mode] or 0, cute.make_layout(shared_by),
-      cute.group_modes(how.smem, 0, 2), cute.group_modes(g, 0, 2))
+      cute.group_modes(stages, 0, 2), cute.group_modes(g, 0, 2))
   end
   local tile, all = partition(how.coords)
   local vmnk = cute.make_layout {1, o.cluster[1], o.cluster[2], 1}
-  local X = {atom = how.atom, smem = tile, hint = how.hint,
+  local X = {atom = how.atom, smem = tile, hint = how.hint, mode = 3 - mode,
              atoms = how.atoms, maps = how.maps,
              mask = shared_by > 1 and cpasync.create_tma_multicast_mask(vmnk,
                {0, block[1], block[2], 0}, mode) or nil}
@@ -51,7 +55,7 @@ end
 local function ahead(o, pipe, k_count, fill, ask)
   local constant = o.ahead == "a" and 1 or 2
   local some, behind = cute.min(k_count, o.stages), pipe:make_producer_state()
-  for k in cute.range(some) do fill(k, constant) end
+  for k in cute.range(some) do fill(k, constant, constant) end
   cute.arch.griddepcontrol_launch_dependents()
   cute.arch.griddepcontrol_wait()
   for k in cute.range(some) do
@@ -61,8 +65,9 @@ local function ahead(o, pipe, k_count, fill, ask)
   return some
 end
 
---- Requests A and B of each tile of `work`, along K from first_k on, and then
--- the partial sums that `parts` (kernels.gemm_sm90.stream) adds to the tile.
+--- Requests the operands of each tile of `work`, along K from first_k on, and
+-- then the partial sums that `parts` (kernels.gemm_sm90.stream) adds to the
+-- tile. loads: A, B, and those of scale factors (kernels.gemm_sm100.kernel).
 function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)
   local write = pipe:make_producer_state()
   tile_order.each(o, work, function()
@@ -70,7 +75,7 @@ function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)
     local k_first = w.k_first or first_k
     local at = w.tile_idx
     for i, X in ipairs(loads) do
-      from[i] = X.along_k(at[i], at[3], i == 1 and o.groups and w)
+      from[i] = X.along_k(at[X.mode], at[3], i == 1 and o.groups and w)
       map[i] = X.maps and groups.map(X.atoms, X.maps, w.group, w.new)
     end
     local function ask(i, k, stage)
@@ -79,15 +84,15 @@ function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)
         tma_bar_ptr = pipe:producer_get_barrier(stage), mcast_mask = X.mask,
         cache_policy = X.hint, tma_desc_ptr = map[i]})
     end
-    -- Fills the next stage with tile k of the listed operands (1: A, 2: B).
-    local function fill(k, ...)
+    -- Fills the next stage with tile k of operands first to last of `loads`.
+    local function fill(k, first, last)
       pipe:producer_acquire(write)
-      for _, i in ipairs {...} do ask(i, k, write) end
+      for i = first, last do ask(i, k, write) end
       write:advance()
     end
     local k_count = w.k_count or k_tiles
     local asked = o.ahead and ahead(o, pipe, k_count, fill, ask) or 0
-    for k in cute.range(asked, k_count) do fill(k, 1, 2) end
+    for k in cute.range(asked, k_count) do fill(k, 1, #loads) end
     if parts then
       parts:each(work, w, function(slot) parts:fetch(pipe, write, slot) end)
     end

@@ -13,6 +13,16 @@ function smem.share(blocks)
   return (smem.MOST + 1024) // blocks // 1024 * 1024 - 1024
 end
 
+--- Returns a tensor or layout of 4-bit elements as one of bytes, which TMA
+-- moves; any other is unchanged. dtype: the type of the elements.
+function smem.bytes(x, dtype)
+  if dtype.bits >= 8 then return x end
+  if core.typename(x) == "layout" then
+    return cute.recast_layout(8, dtype.bits, x)
+  end
+  return cute.recast_tensor(x, cute.u8)
+end
+
 --- Returns the number of blocks of that many bytes that fit on a
 -- multiprocessor.
 function smem.blocks(bytes)
@@ -67,7 +77,7 @@ function smem.room(o)
   local buffers = o.epi[1] * o.epi[2] * o.consumers * bits // 8
   local mail = o.split > 1 and o.tile[1] * o.tile[2] * o.acc.bits // 16 or 0
   local stage = (o.tile[1] * o.a_dtype.bits + o.tile[2] * o.b_dtype.bits)
-    * o.tile[3] // 8
+    * o.tile[3] // 8 + (o.factor_bytes or 0)
   return 1024 + buffers + mail, stage
 end
 

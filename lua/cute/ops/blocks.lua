@@ -31,7 +31,7 @@ blocks.constants = {
   single = 1183,   -- ns: a round of loads of single elements, from L2
   far = 1500,      -- ns: a round of loads of single elements, from memory
   -- Operations per ns of a multiprocessor, by the bits of an element.
-  rate = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500},
+  rate = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500, [4] = 15000},
   -- Fraction of `rate` that a tile of M x N elements reaches.
   good = {
     ["128x256"] = 1, ["128x128"] = 0.76, ["128x64"] = 0.484,
@@ -193,7 +193,7 @@ local MOST = 256 << 20
 -- Reports whether problem p allows K to be divided into this number of parts.
 local function can_share(p, tile, splits)
   return p.batches == 1 and not p.sums.is_integer and not p.gated
-    and not p.group and not p.ragged
+    and not p.group and not p.format and not p.ragged
     and splits <= tiles.count(p.k, along(tile)) // 2
     and (p.splits or blocks_of(p, tile, splits) * sums_of(p, tile) <= MOST)
 end

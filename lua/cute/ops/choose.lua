@@ -14,6 +14,8 @@
 --   described like A and B. The field `value` of a matrix is its index
 --   among the values that the epilogue function captures.
 -- arch, sm, sms: properties of the device.
+-- format: the formats of A and B, if they have scale factors for blocks of K
+--   that belong to a format (cute.ops.formats).
 -- order: the only permitted accumulation order, in the words of
 --   cute.ops.sum_order; splits: the number of parts of K in this order.
 -- ragged: the form of the groups (kernels.groups); expected: the expected
@@ -55,6 +57,13 @@ function choose.name(c)
   return table.concat(out, " ")
 end
 
+-- Returns the reason why a family does not accept problem p, as its function
+-- `takes` does.
+local function refusal(family, p)
+  if p.format and not (family.kernel or family).formats then return false end
+  return family.takes(p)
+end
+
 --- Returns all candidates for a problem, sorted by estimated time, and the
 -- families that rejected it: {{family, why}, ...}.
 ---@return table[] list
@@ -62,7 +71,7 @@ end
 function choose.list(p)
   local refused, list = {}, {}
   for _, family in ipairs(families) do
-    local why = family.takes(p)
+    local why = refusal(family, p)
     if why then refused[#refused + 1] = {family.name, why}
     elseif why == nil then
       local other, kept
@@ -105,18 +114,29 @@ function choose.choose(p)
   return c, refused
 end
 
+--- Returns the types of A and B, or the names of their formats.
+function choose.operands(p)
+  if p.format then return p.format.a, p.format.b end
+  return tostring(p.a), tostring(p.b)
+end
+
 --- Returns the choice for a problem, or raises an error with the reasons why no
 -- kernel fits.
 ---@return table
 function choose.must(p)
   local c, refused = choose.choose(p)
   if c then return c end
-  local out = {("no kernel multiplies %s by %s on %s%s"):format(p.a, p.b,
-    p.arch, p.order and (", with additions in the order %s "
+  local a, b = choose.operands(p)
+  local out = {("no kernel multiplies %s by %s on %s%s"):format(a, b, p.arch,
+    p.order and (", with additions in the order %s "
       .. "(%s)"):format(p.order, p.promise)
     or "")}
   for _, r in ipairs(refused) do
     out[#out + 1] = ("  %s: %s"):format(r[1], r[2])
+  end
+  if p.format then
+    out[#out + 1] = "  convert A and B to bf16 before: ops.convert(x, "
+      .. "cute.bf16, {factors = ...})"
   end
   core.fail("bad-argument", table.concat(out, "\n"))
 end

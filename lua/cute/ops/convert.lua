@@ -11,16 +11,6 @@ local convert = {}
 
 local FORMATS = block_scaled.FORMATS
 
--- Returns the name of the format of elements and factors with these types, or
--- nil.
-local function format_of(Q, S)
-  for name, f in pairs(FORMATS) do
-    if f.dtype == Q.element_type and f.factor == S.element_type then
-      return name
-    end
-  end
-end
-
 -- Raises an error unless each row of t has whole blocks of format f.
 local function check_blocks(call, name, t, n, format)
   local size = FORMATS[format].size
@@ -100,7 +90,7 @@ local dequantize = rowwise.operation("ops.convert", {names = {"x"},
   tensors = {"factors", "scale"}, flat = "factors scale", narrow = true,
   plan = function(call)
     local x, S = call.x, call.factors
-    local format = format_of(x, S)
+    local format = block_scaled.of(x.element_type, S.element_type)
     if not format then
       call:fail("x has type %s and factors %s; no format has both",
                 x.element_type, S.element_type)

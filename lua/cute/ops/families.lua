@@ -15,8 +15,11 @@
 -- make(p, c): the kernel and the data to call it: the kernel, its block, grid
 --   and cluster; the MMA and tile of the epilogue; how much memory its blocks
 --   share (sums, counts); pdl, if launches can be dependent; a function that
---   returns the first arguments of a call; and `space`, a function that makes
---   the last argument from the shared memory.
+--   returns the first arguments of a call; `space`, a function that makes the
+--   last argument from the shared memory; and before(call, work), which returns
+--   launches before the kernel's (Plan:launches of cute.ops.plan).
+-- formats: whether its kernel multiplies formats with scale factors (p.format
+--   of cute.ops.formats).
 -- kernel: the family whose kernel it uses, if that is another one. That family
 --   has `order` and `columns`.
 -- any: whether its kernel takes extents that each launch provides, and its

@@ -123,7 +123,7 @@ end
 -- read once.
 local function fold(p, call, B, read)
   if p.placed or call.o.like or p.scale_a == "rows" or p.scale_a == "blocks"
-    or p.own_factors then
+    or p.own_factors or p.format then
     return
   end
   local list = {call.A}

@@ -138,14 +138,28 @@ function operand.batch(list)
   return out
 end
 
+--- Reports whether x has the batch modes of `batch`, followed by `own` other
+-- modes.
+function operand.has_batch(x, batch, own)
+  local lead = batch and #batch or 0
+  if lead == 0 or cute.rank(x) ~= lead + own then return false end
+  -- Batch modes are listed from the last one on.
+  for i, n in ipairs(batch) do
+    local extent = cute.size(x, lead - i)
+    if extent ~= 1 and extent ~= n then return false end
+  end
+  return true
+end
+
 -- Returns the strides of the last two modes, rows and columns. The stride of a
 -- single row or column has no effect; if the other stride is 1 or has no effect
 -- either, it is replaced by a stride that every kernel accepts.
 local function strides_of(shape, stride, rank)
   local m, n, ds, dn = shape[rank - 1], shape[rank], stride[rank - 1],
     stride[rank]
-  if m == 1 and (dn == 1 or n == 1) then return tiles.count(n, 16) * 16, 1 end
-  if n == 1 and ds == 1 then return ds, tiles.count(m, 16) * 16 end
+  -- 32 elements have 16 bytes or more.
+  if m == 1 and (dn == 1 or n == 1) then return tiles.count(n, 32) * 32, 1 end
+  if n == 1 and ds == 1 then return ds, tiles.count(m, 32) * 32 end
   return ds, dn
 end
 
@@ -332,7 +346,7 @@ end
 function operand.sums_of(a, b)
   if a.name == "f64" or b.name == "f64" then return cute.f64, cute.f64 end
   if a.is_integer and b.is_integer then return cute.i32, cute.i32 end
-  if a.bits == 8 then return cute.f32, cute.bf16 end
+  if a.bits <= 8 then return cute.f32, cute.bf16 end
   return cute.f32, a.bits >= b.bits and a or b
 end
 

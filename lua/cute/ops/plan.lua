@@ -216,10 +216,14 @@ local function each_once(t, moved)
 end
 
 -- Returns the step that repacks a matrix between its place and the work memory,
--- and the step's arguments.
+-- and the step's arguments. Elements of 4 bits are moved as bytes.
 local function moving(plan, name, from, to)
   local m = plan.moved[name]
   from, to = each_once(from, m), each_once(to, m)
+  if m.dtype.bits < 8 then
+    from = cute.recast_tensor(from, cute.u8)
+    to = cute.recast_tensor(to, cute.u8)
+  end
   m.step = m.step or elementwise.converting(from, to)
   return {m.step, m.step.arguments({operands = {from}}, {to})}
 end
@@ -249,8 +253,8 @@ function Plan:arguments_of(call, out, work, turns)
 end
 
 -- Returns the steps of a call with their arguments: the steps that repack
--- matrices and the step of the kernel, but not the steps that reduce partial
--- results.
+-- matrices and factors and the step of the kernel, but not the steps that
+-- reduce partial results.
 function Plan:launches(call, out, work, turns)
   local list = {}
   for _, name in ipairs {"A", "B"} do
@@ -258,6 +262,9 @@ function Plan:launches(call, out, work, turns)
       local t = operand.matrix(call[name], self.batch)
       list[#list + 1] = moving(self, name, t, seen(self, name, t, nil, work))
     end
+  end
+  for _, l in ipairs(self.before and self.before(call, work) or {}) do
+    list[#list + 1] = l
   end
   list[#list + 1] = {self, self:arguments_of(call, out, work, turns)}
   if self.moved.D then

@@ -7,9 +7,10 @@
 -- whole rows multiply the final sums; factors of blocks multiply partial sums
 -- during the accumulation. Batch modes may come first. Then (...,1) has one
 -- factor for each matrix, and (...,M,1) and (...,N,1) are the same as (...,M)
--- and (...,N).
+-- and (...,N). cute.ops.formats has the factors of formats, such as NVFP4.
 local core = require "cute.core"
 local cute = require "cute"
+local formats = require "cute.ops.formats"
 local operand = require "cute.ops.operand"
 local tiles = require "cute.tiles"
 
@@ -18,19 +19,6 @@ local scales = {}
 local BLOCK = 128
 
 local fail = operand.fail
-
--- Reports whether x has the batch modes of `batch`, followed by `own` other
--- modes.
-local function has_batch(x, batch, own)
-  local lead = batch and #batch or 0
-  if lead == 0 or cute.rank(x) ~= lead + own then return false end
-  -- Batch modes are listed from the last one on.
-  for i, n in ipairs(batch) do
-    local extent = cute.size(x, lead - i)
-    if extent ~= 1 and extent ~= n then return false end
-  end
-  return true
-end
 
 -- Returns a tensor (...,rows,1) as (...,rows), and any other tensor unchanged.
 -- lead: the number of batch or group modes that may precede the rows.
@@ -64,11 +52,11 @@ local function kind_of(name, x, rows, k, group, groups, ragged, batch)
   end
   local along, blocks = tiles.count(k, group), tiles.count(rows, BLOCK)
   local last = cute.size(x, rank - 1)
-  local each = has_batch(x, batch, 2)
+  local each = operand.has_batch(x, batch, 2)
   if (fits and rank == 2 + own or each) and last == along
     and (n == rows or not ragged and n == blocks) then
     return "blocks", each
-  elseif has_batch(x, batch, 1) and (last == rows or last == 1) then
+  elseif operand.has_batch(x, batch, 1) and (last == rows or last == 1) then
     return "rows", true
   end
   local e = groups and groups .. "," or ""
@@ -82,8 +70,12 @@ end
 --- Sets the fields of problem p that describe its scale factors: p.scale_a and
 -- p.scale_b, their kinds; p.group, if factors are per block of K; p.value, the
 -- type of scaled sums; p.own_factors, whether each matrix of a batch has its
--- own scale_b.
+-- own scale_b; or those of cute.ops.formats.
 function scales.look(p, o)
+  if formats.look(p, o) then
+    p.value = p.sums
+    return
+  end
   local group = o.group or BLOCK
   if o.group and not (o.scale_a or o.scale_b) then
     fail("group = %d needs scale_a or scale_b", group)

@@ -67,10 +67,11 @@ function Any:rows_of(m)
   return self.typical[self.rows]
 end
 
--- Reports whether the kernel of candidate c belongs to its own family, and
--- takes its extents at launch.
-local function is_any(c)
-  return c.family == c.base and families.of(c.base).any
+-- Reports whether the kernel of candidate c for problem p belongs to its own
+-- family, and takes its extents at launch. Launches that copy the factors of
+-- formats to tiles have fixed extents.
+local function is_any(c, p)
+  return c.family == c.base and families.of(c.base).any and not p.format
 end
 
 -- Returns the choice that the first size made for a product.
@@ -79,7 +80,7 @@ function Any:choose(p)
   local kept = self.chosen[self.choice]
   if not kept then
     for _, c in ipairs((choose.list(p))) do
-      if not kept and is_any(c) and not c.moved and not c.swap then
+      if not kept and is_any(c, p) and not c.moved and not c.swap then
         kept = c
       end
     end

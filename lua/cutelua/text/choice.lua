@@ -40,9 +40,10 @@ end
 ---@param c table
 ---@return string
 function choice.text(p, c)
+  local a, b = choose.operands(p)
   local out = {("%d x %d x %d%s, %s x %s -> %s, on %s"):format(p.m, p.n, p.k,
     p.ragged and (", %d groups"):format(p.batches)
-      or p.batches > 1 and (" x %d"):format(p.batches) or "", p.a, p.b, p.d,
+      or p.batches > 1 and (" x %d"):format(p.batches) or "", a, b, p.d,
     p.arch), "  " .. words(c),
     ("  why: %s; %s%s"):format(families.of(c.base).why, c.how,
       c.unused and ": " .. c.unused or ""),

@@ -1,6 +1,7 @@
 --- Makes plans for kernels that several families use (`make` of
 -- cute.ops.families).
 local cute = require "cute"
+local formats = require "cute.ops.formats"
 local scales = require "cute.ops.scales"
 
 local prepared = {}
@@ -29,16 +30,21 @@ end
 
 --- Makes the plan of a family whose kernels have one block for each tile. Their
 -- arguments are A, B and D, then the offsets or counts of groups, if any, and
--- the scale factors for blocks of K, if any.
+-- the scale factors for blocks of K, if any, which for formats are tiles.
 function prepared.tiles(p, c)
   if c.family == "gemm_splitk" then return by_splits(p, c) end
   local made = require("kernels." .. c.family)(c.options)
+  local factors = p.format and formats.mover(p)
   return {kernel = made.kernel, block = made.block, mma = made.mma,
           tile = made.tile, grid = made.grid(p.m, p.columns, p.batches),
-          pdl = c.options.pdl,
-          arguments = function(A, B, D, _, _, call)
+          pdl = c.options.pdl, before = factors and factors.before,
+          sums = factors and factors.floats > 0 and factors.floats or nil,
+          arguments = function(A, B, D, work, _, call)
             local list, n = {A, B, D, call.where}, call.where and 4 or 3
-            if p.group then
+            if factors then
+              list[4], list[5] = formats.matrices(p, factors.tiles(call, work))
+              n = 5
+            elseif p.group then
               local SA, SB = scales.blocks(p, call.o, p.batch)
               list[n + 1], list[n + 2], n = SA or false, SB or false, n + 2
             end

@@ -62,6 +62,8 @@ local function places(family, p)
     local t = p[name]
     local as = name == "B" and widens(p) and p.a
     if as or family.refuses(p, name) then
+      -- Repacking moves whole bytes.
+      if t.element_type.bits < 8 and t.stride[2] ~= 1 then return nil end
       local lead = (as or p.gated and name == "B") and 2 or family.lead(p, name)
       to[name] = room(t, as or t.element_type, lead)
       words[#words + 1] = name .. (as and " as " .. as.name or "")

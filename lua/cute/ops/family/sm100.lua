@@ -1,12 +1,14 @@
 --- Products by tcgen05.mma whose operands TMA loads (kernels/gemm_sm100): the
 -- supported problems, and the suitable candidates for each.
 local core = require "cute.core"
+local formats = require "cute.ops.formats"
 local gemm_sm100 = require "kernels.gemm_sm100"
 local targets = require "cute.targets"
 local tma = require "cute.ops.family.tma"
 local types = require "cute.ops.family.types"
 
-local sm100 = {name = "gemm_sm100", why = "Blackwell tensor cores with TMA"}
+local sm100 = {name = "gemm_sm100", why = "Blackwell tensor cores with TMA",
+               formats = true}
 
 -- The swizzle that tcgen05.mma needs for tf32 with contiguous M or N is none of
 -- TMA's.
@@ -15,6 +17,9 @@ tma.layouts(sm100, function(dtype) return dtype.bits <= 16 end)
 -- Reports whether tcgen05.mma multiplies the types of problem p. Integers need
 -- the targets sm_100a or sm_110a (target_need in core/ir/target.c).
 local function multiplies(p)
+  if p.format then
+    return types.fp8(p.a) and types.fp8(p.b) or types.same(p, "e2m1")
+  end
   if types.byte(p.a) then
     return p.a == p.b and p.sm ~= 103 and p.arch:find "a$" ~= nil
   end
@@ -29,9 +34,13 @@ function sm100.takes(p)
       .. "%s"):format(p.arch)
   end
   if not multiplies(p) then
+    local f = p.format
     return ("tcgen05.mma of %s does not multiply %s by %s%s"):format(p.arch,
-      p.a, p.b, types.same(p, "f32")
+      f and f.a or p.a, f and f.b or p.b, types.same(p, "f32")
       and " (tf32 = true rounds them to tf32)" or "")
+  end
+  if p.format and p.gated then
+    return "gemm_sm100 does not support gated = true with formats"
   end
   if p.group then
     return "gemm_sm100 does not support scale factors for blocks of K"
@@ -45,19 +54,22 @@ local function candidates(p, swap)
   local o, out = tma.options(sm100, p, swap), {}
   o.card = targets.blackwell(p.sm)
   if p.fused then o.epilogue = tma.LATER end
+  if p.format then o.scales = {p.format.factor, p.format.size} end
   local rows, n = tma.extents(p, swap, 128)
   for _, c in ipairs(gemm_sm100.candidates(rows, n, p.k, o)) do
     local chosen = c.options
     out[#out + 1] = {family = sm100.name, options = chosen, tile = chosen.tile,
       stages = chosen.stages, cluster = chosen.cluster, swap = swap, split = 1,
-      ns = 1e9 * c.seconds * tma.padded(p, chosen)}
+      ns = 1e9 * c.seconds * tma.padded(p, chosen)
+        + (p.format and formats.ns(p) or 0)}
   end
   return out
 end
 
 function sm100.list(p)
   local out = candidates(p, false)
-  if p.gated or p.ragged then return out end
+  -- With scale factors, tiles of D^T would have the same extents.
+  if p.gated or p.ragged or p.format then return out end
   local turned = candidates(p, true)
   return table.move(turned, 1, #turned, #out + 1, out)
 end

@@ -22,12 +22,31 @@ local function converted(a, b)
   return types.fp8(a) and types.fp8(b) and cute.f16 or nil
 end
 
+-- Returns the MMA atom of sm_120 for the formats of problem p, and its extent
+-- of K. Returns nil and the reason if there is no atom.
+local function atom_of_formats(p)
+  local a, b, f = p.a, p.b, p.format
+  if p.sm < 120 or not p.arch:find "[af]$" then
+    return nil, ("mma.sync with scale factors needs sm_120a or its family, but "
+      .. "the device is %s"):format(p.arch)
+  elseif not (types.fp8(a) and types.fp8(b)) and not types.same(p, "e2m1") then
+    return nil, ("gemm_sm80 does not multiply %s by %s"):format(f.a, f.b)
+  elseif p.gated then
+    return nil, "gemm_sm80 does not support gated = true with formats"
+  end
+  local k = a.bits == 8 and 32 or 64
+  return ("SM120::BLOCKSCALED::SM120_16x8x%d_TN_VS<float_%s_t,float_%s_t,float,"
+    .. "float_%s_t,%d>"):format(k, a.name, b.name, f.factor == cute.ue8m0
+    and "ue8m0" or "ue4m3", f.size), k
+end
+
 -- Returns the MMA atom for the types of problem p, the atom's extent of K, and
 -- the type to which operands are converted, if any. Returns nil and the reason
 -- if there is no atom.
 local function atom_of(p)
   local a, b = p.a, p.b
   if types.too_old(p) then return nil, types.too_old(p) end
+  if p.format then return atom_of_formats(p) end
   if types.same(p, "bf16") then return BF16, 16 end
   if types.same(p, "f16") then return F16, 16 end
   if types.same(p, "f64") then
@@ -142,11 +161,15 @@ local function is_wide(p)
   return wide
 end
 
+-- Reports whether a tile's rows are within the 128 of a chunk of scale factors
+-- (kernels.gemm_sm80.scale_factors).
+local function has_chunks(t) return t[1] <= 128 and t[2] <= 128 end
+
 local function smem(arch)
   return core.smem_budget(cute.device("sim:" .. arch).sm)
 end
 
-local sm80 = {name = "gemm_sm80", any = true,
+local sm80 = {name = "gemm_sm80", any = true, formats = true,
               why = "tensor cores by mma.sync, any strides"}
 
 function sm80.takes(p)
@@ -209,7 +232,8 @@ end
 
 function sm80.list(p)
   local atom, k, as = atom_of(p)
-  local bits, room = math.max(p.a.bits, p.b.bits, as and 16 or 8), smem(p.arch)
+  local bits, room = math.max(p.a.bits, p.b.bits, as and 16
+                              or p.format and 4 or 8), smem(p.arch)
   local whole = bits == 64 and 16 or 1024 // bits
   if p.group then whole = core.gcd(whole, p.group) end
   local a_piece, b_piece = piece(p.A), piece(p.B)
@@ -220,6 +244,7 @@ function sm80.list(p)
   local bk = short and whole // 2 or whole
   local list = bits < 64 and TILES or p.sm < 90 and TILES64 or TILES64_SM90
   if p.gated then list = fitting(list, has_gates) end
+  if p.format then list = fitting(list, has_chunks) end
   if is_wide(p) then list = fitting(list, has_room) end
   return blocks.candidates(p, p.ragged and "gemm_grouped" or "gemm_sm80", list,
     function(t, splits)

@@ -1,6 +1,7 @@
 --- Products by kernels whose operands TMA loads (kernels/gemm_sm90,
 -- kernels/gemm_sm100): what TMA can move, and the plans of such kernels.
 local cute = require "cute"
+local formats = require "cute.ops.formats"
 local operand = require "cute.ops.operand"
 local prepared = require "cute.ops.family.prepared"
 local scales = require "cute.ops.scales"
@@ -186,13 +187,17 @@ function tma.make(kernel, p, c)
   if c.swap then m, n = n, m end
   local grid = made.grid(m, n, p.sms, p.batches, p.place)
   local sums, counts, space = shared(made.options, grid)
+  local factors = p.format and formats.mover(p)
+  if factors and factors.floats > 0 then sums = factors.floats end
   return {kernel = made.kernel, block = made.block, cluster = made.cluster,
           grid = grid, mma = made.epi_mma, tile = made.options.epi,
           pdl = c.options.pdl,
           sums = sums, counts = counts, space = space,
-          arguments = function(A, B, D, _, _, call)
+          before = factors and factors.before,
+          arguments = function(A, B, D, work, _, call)
             if c.swap then A, B, D = B, A, operand.turned(D) end
-            local sources = call_sources(p, c, call)
+            local sources = factors and {factors.tiles(call, work)}
+              or call_sources(p, c, call)
             known = known or first_arguments(made, A, B, D, p.group, sources)
             local list = made.with(known, A, B, D, table.unpack(sources))
             if p.group then

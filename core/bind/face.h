@@ -59,7 +59,7 @@ void symlib_open(lua_State *L);
 void tmalib_open(lua_State *L);
 void requestlib_open(lua_State *L);
 void ptxlib_open(lua_State *L);
-void editlib_open(lua_State *L);
+void patchlib_open(lua_State *L);
 void lintlib_open(lua_State *L);
 void simlib_open(lua_State *L);
 void debuglib_open(lua_State *L);

@@ -52,7 +52,7 @@ int luaopen_cute_core(lua_State *L) {
   tmalib_open(L);
   requestlib_open(L);
   ptxlib_open(L);
-  editlib_open(L);
+  patchlib_open(L);
   lintlib_open(L);
   simlib_open(L);
   debuglib_open(L);

@@ -3,7 +3,7 @@
 #include "bind/debug.h"
 #include "bind/fidelitylib.h"
 #include "bind/gpulib.h"
-#include "bind/edit.h"
+#include "bind/patch.h"
 #include "bind/limit.h"
 #include "bind/requests.h"
 #include "bind/tma.h"
@@ -919,7 +919,7 @@ static void push_timing(lua_State *L, const Fn *fn, const SimTiming *t) {
 // all=, tries=, edits=, strict=}) -> report. Runs a traced function on the CPU.
 // cluster is needed unless the trace fixed it. debuglib.c describes debug and
 // goal. With record, the report has the field `requests` (requestlib.c).
-// editlib.c describes edits.
+// patchlib.c describes edits.
 static int l_sim_run(lua_State *L) {
   face_outside(L);
   Ctx *cx = face_enter(L);
@@ -961,7 +961,7 @@ static int l_sim_run(lua_State *L) {
                .record = face_get_bool(L, 2, "record"),
                .strict = face_get_bool(L, 2, "strict"), .hooks = &watch_hooks,
                .progress = b->progress ? call_progress : NULL, .ud = b};
-  l.nedit = editlib_get(L, &b->cx, 2, fn, &l.edit);
+  l.npatch = patchlib_get(L, &b->cx, 2, fn, &l.patch);
   o.steps = face_get_bool(L, 2, "decided") ? &turns_steps : NULL;
   o.unit = face_get_int(L, 2, "unit", -1);
   o.all = o.unit >= 0 && face_get_bool(L, 2, "all");

@@ -267,7 +267,7 @@ static void place_values(Prog *g) {
     leaves += is_leaf(i);
   }
   g->p->init = NEW(g->cx, SimInit, leaves + 1);
-  if (g->l->nedit) {
+  if (g->l->npatch) {
     g->full = take(g, SLOT, 64);
     g->p->init[g->p->ninit++] = (SimInit){.slot = g->full, .spread = true,
                                           .kind = OP_CONST, .imm = FULL};
@@ -868,9 +868,9 @@ static size_t decode_assertion(Prog *g, size_t k, SimIns *d) {
 // operation on an mbarrier or on a tensor map.
 static const void *const *edited(Prog *g) {
   const void **x = arena_zero(g->cx, &g->cx->scratch,
-                              (g->l->nedit + 1) * sizeof *x);
-  for (size_t k = 0; k < g->l->nedit; k++) {
-    const SimPatch *e = &g->l->edit[k];
+                              (g->l->npatch + 1) * sizeof *x);
+  for (size_t k = 0; k < g->l->npatch; k++) {
+    const SimPatch *e = &g->l->patch[k];
     SimSide *ring = arena_zero(g->cx, &g->cx->scratch, sizeof *ring);
     if (e->mem && e->op == OP_MAPACQUIRE) {
       // The inserted MAPACQUIRE acquires the tensor map at e->mem, a TMAPAT,
@@ -901,8 +901,8 @@ static void decode_one(Prog *g, Ref r, const void *const *put) {
 // Decodes the IR instructions that compute operands for the patches of
 // instruction r.
 static void decode_operands(Prog *g, Ref r, const void *const *put) {
-  for (size_t k = 0; k < g->l->nedit; k++) {
-    const SimPatch *e = &g->l->edit[k];
+  for (size_t k = 0; k < g->l->npatch; k++) {
+    const SimPatch *e = &g->l->patch[k];
     for (Ref q = e->first; e->ref == r && q < e->last; q++)
       if (!is_leaf(ir_get(g->fn, q))) decode_one(g, q, put);
   }
@@ -913,7 +913,7 @@ static void decode_all(Prog *g) {
   SimProg *p = g->p;
   size_t claims = g->fn->claim.n, k = 0;
   size_t made = g->fn->ins.n - n;
-  p->ins = NEW(g->cx, SimIns, n + claims + g->l->nedit + made + 1);
+  p->ins = NEW(g->cx, SimIns, n + claims + g->l->npatch + made + 1);
   p->stat_ref = NEW(g->cx, uint32_t, n);
   g->head = NEW(g->cx, uint32_t, n);
   const void *const *put = edited(g);

@@ -31,8 +31,8 @@ typedef struct Launch {
   // whether every try_wait is a scheduling step, even if its result only
   // decides whether a wait follows (try_wait.h)
   bool tries;
-  const SimPatch *edit;   // patches of fn (patch.h)
-  size_t nedit;
+  const SimPatch *patch;   // patches of fn (patch.h)
+  size_t npatch;
   struct SimDebug *debug;  // the attached debugger (debugger.h), or NULL
   // for each instruction of fn: number of executions by warps, which the run
   // increases; NULL: they are not counted

@@ -70,22 +70,22 @@ static void *copied(Ctx *cx, const void *p, size_t n, size_t more,
 
 const Launch *patch_launch(Ctx *cx, const Launch *l) {
   size_t n = 0;
-  for (size_t k = 0; k < l->nedit; k++) n += l->edit[k].how == PATCH_VALUE;
+  for (size_t k = 0; k < l->npatch; k++) n += l->patch[k].how == PATCH_VALUE;
   if (!n) return l;
   Fn *fn = NEW(cx, Fn, 1);
-  SimPatch *edit = NEW(cx, SimPatch, l->nedit);
+  SimPatch *patch = NEW(cx, SimPatch, l->npatch);
   Launch *out = NEW(cx, Launch, 1);
   *fn = *l->fn;
   fn->ins.p = copied(cx, fn->ins.p, fn->ins.n, n * MADE, sizeof *fn->ins.p);
   fn->fact.p = copied(cx, fn->fact.p, fn->fact.n, n * MADE,
                       sizeof *fn->fact.p);
   fn->ext.p = copied(cx, fn->ext.p, fn->ext.n, 0, sizeof *fn->ext.p);
-  memcpy(edit, l->edit, l->nedit * sizeof *edit);
-  for (size_t k = 0; k < l->nedit; k++)
-    if (edit[k].how == PATCH_VALUE) change(fn, &edit[k]);
+  memcpy(patch, l->patch, l->npatch * sizeof *patch);
+  for (size_t k = 0; k < l->npatch; k++)
+    if (patch[k].how == PATCH_VALUE) change(fn, &patch[k]);
   *out = *l;
   out->fn = fn;
-  out->edit = edit;
+  out->patch = patch;
   return out;
 }
 
@@ -102,8 +102,8 @@ static void become(SimIns *d, const SimPatch *e, Op op, uint32_t full) {
 uint32_t patch_before(const Launch *l, Ref r, Ref end, uint32_t full,
                       const void *const *x, SimIns *out) {
   uint32_t n = 0;
-  for (size_t k = 0; k < l->nedit; k++) {
-    const SimPatch *e = &l->edit[k];
+  for (size_t k = 0; k < l->npatch; k++) {
+    const SimPatch *e = &l->patch[k];
     if (e->ref != r || e->how != PATCH_BEFORE) continue;
     Ref at = r < end ? r : r - 1;
     out[n] = (SimIns){.src = ir_get(l->fn, at)->src, .ref = at};
@@ -117,8 +117,8 @@ uint32_t patch_before(const Launch *l, Ref r, Ref end, uint32_t full,
 
 void patch_apply(const Launch *l, uint32_t full, const void *const *x,
                  SimIns *d) {
-  for (size_t k = 0; k < l->nedit; k++) {
-    const SimPatch *e = &l->edit[k];
+  for (size_t k = 0; k < l->npatch; k++) {
+    const SimPatch *e = &l->patch[k];
     if (e->ref != d->ref) continue;
     if (e->how == PATCH_DROP) become(d, e, OP_GRIDLAUNCH, full);
     else if (e->how == PATCH_AS) {

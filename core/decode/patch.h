@@ -79,7 +79,7 @@ struct SimIns;
 // follow the last instruction of l's function.
 const struct Launch *patch_launch(Ctx *cx, const struct Launch *l);
 // Decodes the insertions before instruction r to out, which has room for
-// l->nedit. Returns their number. end: number of instructions before
+// l->npatch. Returns their number. end: number of instructions before
 // patch_launch. full: slot with a mask of all lanes. x: SimIns.x for each
 // patch.
 uint32_t patch_before(const struct Launch *l, Ref r, Ref end, uint32_t full,

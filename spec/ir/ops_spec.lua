@@ -6,7 +6,7 @@ local BUILD = os.getenv "CUTE_BUILD" or "build"
 -- The files with a switch over operations, and what must be in each.
 local EFFECT = {"decode/decode.c", "emit/emit.c", "emit/expr.c", "sim/exec.c"}
 local SCALAR = {"emit/expr.c", "ir/eval.c"}
-local FILES = {"bind/editlib.c", "decode/decode.c", "emit/emit.c",
+local FILES = {"bind/patchlib.c", "decode/decode.c", "emit/emit.c",
   "emit/expr.c", "ir/eval.c", "sim/exec.c", "sim/tensormap_ops.c",
   "watch/undefined.c"}
 local EFFECTS = {"KNOWN", "PURE", "OBJECT", "VAR", "REGS", "MEMORY", "MEET",

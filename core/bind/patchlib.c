@@ -1,7 +1,7 @@
 // Lua bindings for `cutelua check`, which proposes patches of a kernel.
-// sim_sites(fn) and other functions query a traced function. editlib_get reads
+// sim_sites(fn) and other functions query a traced function. patchlib_get reads
 // patches for sim_run.
-#include "bind/edit.h"
+#include "bind/patch.h"
 
 #include <string.h>
 
@@ -399,7 +399,7 @@ static bool has_value(const Fn *fn, const SimPatch *e) {
   return true;
 }
 
-static bool is_edit(const Fn *fn, const SimPatch *e) {
+static bool is_patch(const Fn *fn, const SimPatch *e) {
   bool needs = e->how == PATCH_AS || e->how == PATCH_BEFORE;
   // The patch inserts an instruction at the end of the function.
   if (e->ref == fn->ins.n && e->how == PATCH_BEFORE)
@@ -447,7 +447,7 @@ static void get_steps(lua_State *L, int t, SimPatch *e) {
 }
 
 // Reads one patch from the table at t.
-static SimPatch get_edit(lua_State *L, int t) {
+static SimPatch get_patch(lua_State *L, int t) {
   static const char *const how[] = {"drop", "as", "before", "sem", "value",
                                     NULL};
   static const char *const from[] = {"self", "number", "rank", "lane", "warp",
@@ -479,8 +479,8 @@ static SimPatch get_edit(lua_State *L, int t) {
   return e;
 }
 
-size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
-                   const SimPatch **out) {
+size_t patchlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
+                    const SimPatch **out) {
   if (lua_getfield(L, t, "edits") != LUA_TTABLE) {
     lua_pop(L, 1);
     return 0;
@@ -491,9 +491,9 @@ size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
   for (size_t k = 0; k < n; k++) {
     lua_rawgeti(L, list, (lua_Integer)k + 1);
     face_checktype(L, -1, LUA_TTABLE);
-    e[k] = get_edit(L, lua_gettop(L));
+    e[k] = get_patch(L, lua_gettop(L));
     lua_settop(L, list);
-    if (!is_edit(fn, &e[k]))
+    if (!is_patch(fn, &e[k]))
       face_error(L, ERR_ARG, "sim_run: edit %d is invalid", (int)k + 1);
   }
   lua_pop(L, 1);
@@ -524,7 +524,7 @@ static int l_with_edits(lua_State *L) {
   Fn *fn = face_check_fn(L, 1);
   const SimPatch *e = NULL;
   lua_settop(L, 3);
-  size_t n = editlib_get(L, cx, 2, fn, &e);
+  size_t n = patchlib_get(L, cx, 2, fn, &e);
   Ins *was = lua_newuserdatauv(L, 2 * n * sizeof *was + 1, 0), *now = was + n;
   for (size_t k = 0; k < n; k++)
     now[k] = edited(L, ir_get(fn, e[k].ref), &e[k]);
@@ -540,7 +540,7 @@ static int l_with_edits(lua_State *L) {
   return rc != LUA_OK ? lua_error(L) : lua_gettop(L) - 5;
 }
 
-void editlib_open(lua_State *L) {
+void patchlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {{"sim_sites", l_sim_sites},
                                   {"sim_numbers", l_sim_numbers},
                                   {"sim_value", l_sim_value},

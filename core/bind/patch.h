@@ -1,7 +1,7 @@
 // Patches of a traced function, by which `cutelua check` tries out repairs
-// (editlib.c).
-#ifndef CUTE_BINDEDIT_H
-#define CUTE_BINDEDIT_H
+// (patchlib.c).
+#ifndef CUTE_BIND_PATCH_H
+#define CUTE_BIND_PATCH_H
 
 #include "bind/face.h"
 #include "decode/patch.h"
@@ -11,8 +11,8 @@
 // names, read = boolean, imm =, flags =, count =, mem =}, ...}
 // (decode/patch.h).
 // *out points into cx->scratch. Returns the number of patches.
-size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
-                   const SimPatch **out);
+size_t patchlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
+                    const SimPatch **out);
 
 #endif
 // SPDX-License-Identifier: MIT

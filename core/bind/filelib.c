@@ -2,18 +2,21 @@
 // permissions and terminals that Lua's io library lacks. Also makes external
 // text safe to show on a terminal.
 #define _GNU_SOURCE
+#include "base/signals.h"
 #include "bind/face.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 // ---- handles of the io library ----
@@ -254,6 +257,82 @@ static int l_put_in_place(lua_State *L) {
   return 1;
 }
 
+// Milliseconds between two looks at Ctrl-C while a pipe is waited for.
+enum { LOOK = 20 };
+
+// Reports whether less time than allowed has passed since `since`, and no
+// Ctrl-C arrived.
+static bool may_wait(uint64_t since, double seconds) {
+  return !signals_asked && (double)(base_nanotime() - since) < seconds * 1e9;
+}
+
+// Opens a named pipe for writing as soon as it has a reader. Returns -1 and
+// sets errno on failure; errno is ENXIO if no reader came in time.
+static int pipe_open(const char *path, double seconds) {
+  uint64_t since = base_nanotime();
+  int fd;
+  while ((fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0
+         && errno == ENXIO && may_wait(since, seconds))
+    poll(NULL, 0, LOOK);
+  return fd;
+}
+
+// Writes n bytes to a pipe. Returns false and sets errno on failure; errno is
+// ETIMEDOUT if the reader took nothing for so many seconds.
+static bool pipe_put(int fd, const char *s, size_t n, double seconds) {
+  uint64_t since = base_nanotime();
+  while (n > 0) {
+    ssize_t k = write(fd, s, n);
+    if (k > 0) {
+      s += k;
+      n -= (size_t)k;
+      since = base_nanotime();
+    } else if (errno != EAGAIN && errno != EINTR) {
+      return false;
+    } else if (!may_wait(since, seconds)) {
+      errno = ETIMEDOUT;
+      return false;
+    } else {
+      poll(&(struct pollfd){fd, POLLOUT, 0}, 1, LOOK);
+    }
+  }
+  return true;
+}
+
+// write_pipe(path, seconds, text...) -> true | nil, reason. Writes to a named
+// pipe. Fails if the pipe has no reader for so many seconds, or if its reader
+// takes nothing for as long, or closes the pipe.
+static int l_write_pipe(lua_State *L) {
+  const char *path = face_checkstr(L, 1);
+  double seconds = luaL_checknumber(L, 2);
+  for (int i = 3; i <= lua_gettop(L); i++) luaL_checkstring(L, i);
+  int fd = pipe_open(path, seconds), e = errno;
+  if (fd < 0 && e == ENXIO) {
+    lua_pushnil(L);
+    lua_pushfstring(L, "no program read the pipe within %f s", seconds);
+    return 2;
+  }
+  if (fd < 0) return failed(L, e);
+  // A reader that closes the pipe must not end this process.
+  sigset_t broken, was;
+  sigemptyset(&broken);
+  sigaddset(&broken, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &broken, &was);
+  bool ok = true;
+  for (int i = 3; ok && i <= lua_gettop(L); i++) {
+    size_t n;
+    const char *s = lua_tolstring(L, i, &n);
+    ok = pipe_put(fd, s, n, seconds);
+  }
+  e = errno;
+  if (!ok && e == EPIPE) sigtimedwait(&broken, NULL, &(struct timespec){0});
+  pthread_sigmask(SIG_SETMASK, &was, NULL);
+  close(fd);
+  if (!ok) return failed(L, e);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
 // ---- external text ----
 
 // message(text) -> the text for a message that face_push_message pushes
@@ -299,7 +378,7 @@ static int l_terminal_columns(lua_State *L) {
 void filelib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"open_input", l_open_input}, {"open_aside", l_open_aside},
-    {"put_in_place", l_put_in_place},
+    {"put_in_place", l_put_in_place}, {"write_pipe", l_write_pipe},
     {"file_kind", l_file_kind}, {"is_link", l_is_link},
     {"folder_names", l_folder_names},
     {"visible", l_visible},

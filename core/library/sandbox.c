@@ -133,7 +133,7 @@ static void restrict_core(lua_State *L) {
   static const luaL_Reg files[] = {
     {"open_input", refused_with_reason}, {"open_aside", refused_with_reason},
     {"put_in_place", refused_with_reason}, {"file_kind", refused_with_reason},
-    {"folder_names", refused_with_reason},
+    {"folder_names", refused_with_reason}, {"write_pipe", refused_with_reason},
     {"map_file", refused_nothing}, {"terminal_columns", refused_nothing},
     {"isatty", refused_false}, {"debugs", refused_false},
     {"jit_compile", refused_gpu}, {"nvrtc_version", refused_gpu},

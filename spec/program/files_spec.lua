@@ -205,6 +205,10 @@ describe("a file that is written", function()
     assert.is_true(cli.write_file(dir .. "/pipe", "through ", "it"))
     assert.equal("through it", reader:read "a")
     assert.equal("pipe\n", sh("ls -A " .. dir))
+    local long = ("0123456789abcdef"):rep(20000)
+    local counter <close> = io.popen("wc -c <" .. dir .. "/pipe")
+    assert.is_true(cli.write_file(dir .. "/pipe", long, "!"))
+    assert.equal("320001\n", counter:read "a")
     assert.is_true(cli.write_file("/dev/null", "x"))
     assert.is_true(cli.writable "/dev/null")
     local ok, why = cli.write_file("/dev/full", "x")
@@ -214,6 +218,28 @@ describe("a file that is written", function()
     ok, why = cli.writable(dir)
     assert.is_nil(ok)
     assert.equal(("cannot write %s: Is a directory [io]"):format(dir), why)
+  end)
+
+  it("fails at a pipe that nobody reads, or whose reader stops", function()
+    local output = require "cutelua.text.output"
+    local pipe, long = dir .. "/pipe", ("x"):rep(1 << 20)
+    sh("mkfifo " .. pipe)
+    local patience = output.PATIENCE
+    output.PATIENCE = 0.2
+    local function reason(...)
+      local ok, why = cli.write_file(...)
+      assert.is_nil(ok)
+      return why:match "^cannot write .*/pipe: (.*) %[io%]$"
+    end
+    assert.equal("no program read the pipe within 0.2 s", reason(pipe, "x"))
+    do
+      local reader <close> = io.popen("head -c 1 " .. pipe)
+      assert.equal("Broken pipe", reason(pipe, long))
+      assert.equal("x", reader:read "a")
+    end
+    local idle <close> = io.popen("exec 3<" .. pipe .. "; exec sleep 1")
+    assert.equal("Connection timed out", reason(pipe, long))
+    output.PATIENCE = patience
   end)
 
   it("goes to /dev/stdout as a script's result", function()

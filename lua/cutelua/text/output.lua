@@ -4,6 +4,9 @@ local files = require "cute.lang.files"
 
 local output = {}
 
+--- Seconds for which a write waits for the reader of a named pipe.
+output.PATIENCE = 30
+
 local function refuse(path, why)
   return nil, ("cannot write %s: %s [io]"):format(core.visible(path),
     (why:gsub("^.*: ", "")))
@@ -19,6 +22,11 @@ local function is_stream(path)
 end
 
 local function write_straight(path, ...)
+  if core.file_kind(path) == "pipe" then
+    local ok, why = core.write_pipe(path, output.PATIENCE, ...)
+    if ok then return true end
+    return refuse(path, why)
+  end
   local f, why = io.open(path, "wb")
   local ok = f
   if f then ok, why = f:write(...) end

@@ -463,6 +463,27 @@ describe("cutelua diff", function()
                 {out, err, code})
     support.remove(dir)
   end)
+
+  it("has a record and an exit code for each outcome", function()
+    local dir = support.folder()
+    local good, idle = dir .. "/good.lua", dir .. "/idle.lua"
+    support.write(good, (support.read(BARRIER):gsub("63 %- t", "t")))
+    support.write(idle, "local n = 1")
+    local function outcome(...)
+      local found, code = run("diff", "json", ...)
+      local f = found.findings[1]
+      return {found.verdict, code, f and f.code, #(found.results or {})}
+    end
+    assert.same({"ok", 0, nil, 1}, outcome(good, good))
+    assert.same({"bug", 1, "race/smem/missing-barrier", 0},
+                outcome(BARRIER, good))
+    assert.same({"bug", 1, "race/smem/missing-barrier", 0},
+                outcome(good, BARRIER))
+    assert.same({"error", 1, "error/script/lua", 0}, outcome(good, idle))
+    assert.same({"error", 1, "error/environment/io", 0},
+                outcome(dir .. "/absent.lua", good))
+    support.remove(dir)
+  end)
 end)
 
 describe("SARIF", function()

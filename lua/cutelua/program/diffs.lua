@@ -13,7 +13,9 @@ local SPEC = {
   name = "diff", script = "diff",
   about = "Runs two versions of a script on the simulator, and shows for each "
     .. "kernel, by its name, what changed: CUDA C, instructions, registers, "
-    .. "shared memory, counters.",
+    .. "shared memory, counters. Exit code: 0 compared, 1 a script has an error "
+    .. "or a fault, or the second one launched nothing, 2 a wrong command line, "
+    .. "130 interrupted.",
   args = {name = "BEFORE AFTER [arguments]", many = true,
           help = "the two scripts, and the arguments of both"},
   options = {
@@ -32,8 +34,8 @@ local function divide(words)
   return table.move(words, 1, i - 1, 1, {}), table.move(words, i, #words, 1, {})
 end
 
--- Runs a script. Returns its programs by the kernel's name, and the names in
--- the order of their launches.
+-- Runs a script. Returns its exit code, its programs by the kernel's name, and
+-- the names in the order of their launches.
 local function programs_of(run, words)
   local by, names = {}, {}
   history.watcher = function(p)
@@ -41,9 +43,9 @@ local function programs_of(run, words)
     if not by[name] then names[#names + 1] = name end
     by[name] = by[name] or p.program
   end
-  run(words)
+  local code = run(words)
   history.watcher = nil
-  return by, names
+  return code, by, names
 end
 
 -- Prints the differences of two versions; adds them to the record, if there is
@@ -70,16 +72,20 @@ local function both(opt, run, words)
   local function of(script)
     return programs_of(run, table.move(words, 3, #words, 2, {script}))
   end
-  local before, was = of(words[1])
-  local now, names = of(words[2])
+  local code, before, was = of(words[1])
+  local now, names
+  if code == 0 then code, now, names = of(words[2]) end
   devices.simulates = nil
+  if code ~= 0 then return code end
   for _, name in ipairs(was) do
     if not now[name] then
       print(("kernel %s is only in the first version"):format(name))
     end
   end
   if not names[1] then
-    report.tell "cutelua: diff: the second script launched nothing"
+    local why = "the second script launched nothing"
+    report.tell("cutelua: diff: " .. why)
+    if collector then collector:fail(why) end
     return 1
   end
   compare(before, now, names, collector)
@@ -88,7 +94,8 @@ end
 
 --- Runs `cutelua diff` with these words; returns its exit code.
 ---@param words string[]
----@param run fun(words: string[]) runs the script words[1]
+---@param run fun(words: string[]): integer runs the script words[1]; returns
+-- its exit code
 ---@param opt table of the program
 ---@return integer
 function diffs.main(words, run, opt)

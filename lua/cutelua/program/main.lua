@@ -296,13 +296,14 @@ local function run_plain(opt, words)
 end
 
 -- Makes a command that starts its script itself, perhaps several times, from a
--- module whose main(words, run, opt) returns an exit code.
+-- module whose main(words, run, opt) returns an exit code. run(words) runs the
+-- script words[1], and returns its exit code.
 local function starter(module)
   return function(opt, words)
     local result
     local code = protected(opt, function()
       result = require(module).main(words, function(own)
-        return run_script(opt, own, 1)
+        return protected(opt, run_script, opt, own, 1)
       end, opt)
     end)
     return code ~= 0 and code or result

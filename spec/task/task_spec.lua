@@ -86,7 +86,8 @@ describe("cutelua task", function()
     local run = [[
 local referee = require "cutelua.task.referee"
 local folder = require "cutelua.task.folder"
-local v = referee.judge(folder.read(%q), {name = "solution.lua",
+local t = folder.read(%q, {seconds = 60, memory = 1 << 30})
+local v = referee.judge(t, {name = "solution.lua",
   text = folder.text(%q)}, {secret = 1, seconds = 60, memory = 4 << 30,
   card = "h200", held = 1, device = %q})
 print(v.verdict, v.reason)]]
@@ -270,6 +271,13 @@ local TASKS = {
   {"return {", "return 1, {", "where a table is needed"},
   {"return {", "return", "task.lua:"},
   {"2 * a.X(i) + a.Y0(i)", "i", "expects the same outputs for both seeds"},
+  {"return {", "while true do end return {", "did not end within 1 s"},
+  {"2 * a.X(i)", "(function() while true do pcall(a.X, -1) end end)()",
+   "did not end within 1 s"},
+  {'"f32", {"N"}', '"f32", {"N"}, fill = function() repeat until nil end',
+   "did not end within 1 s"},
+  {"return {", "for i = 1, 1e7 do t = {t, i} end return {",
+   "more than 256 MB"},
 }
 
 describe("cutelua task says in one sentence", function()
@@ -302,7 +310,8 @@ describe("cutelua task says in one sentence", function()
       support.write(folder .. "/bad/task.lua", support.change(text, row[1], 1,
         row[2]))
       local out, err, code = task("run", folder .. "/bad",
-        folder .. "/axpy/solution.lua")
+        folder .. "/axpy/solution.lua", "--seconds", row[3]:match "1 s" and "1"
+          or "60", "--memory", "256")
       assert.equal(3, code, out .. err)
       assert.equal("", out)
       assert.matches("^cutelua: task: [^\n]+\n$", err)

@@ -4,6 +4,7 @@ local bounded = require "cutelua.task.bounded"
 local core = require "cute.core"
 local errors = require "cutelua.text.errors"
 local files = require "cutelua.text.output"
+local limit = require "cutelua.task.limit"
 local random = require "cutelua.task.random"
 local script = require "cutelua.program.script"
 local sign = require "cute.lang.signature"
@@ -153,16 +154,17 @@ end
 
 --- Reads the task of a folder. Raises an error in one sentence.
 ---@param path string
+---@param limits table of cutelua.task.limit, for each use of the task file
 ---@return table
-function folder.read(path)
+function folder.read(path, limits)
   if core.file_kind(path) ~= "folder" then
     core.fail("io", ("cannot read the task %s: it is no folder"):format(
       core.visible(path)))
   end
   local file = path .. "/task.lua"
   local text = folder.text(file)
-  local t = check(script.load(text, "@" .. file)(), file)
-  t.path = path
+  local t = check(limit.call(limits, script.load(text, "@" .. file)), file)
+  t.path, t.limits = path, limits
   return setmetatable(t, Task)
 end
 
@@ -419,6 +421,14 @@ function Task:limit(s, card)
   local unit = self.units == "tensor" and 4 * card.wgmma or 128
   local rate = 2 * unit * card.sms * card.clock
   return math.max(bytes / card.dram, flops / rate)
+end
+
+-- These methods call functions of the task file.
+for _, name in ipairs {"inputs", "expected", "held_back", "limit"} do
+  local method = Task[name]
+  Task[name] = function(self, ...)
+    return limit.call(self.limits, method, self, ...)
+  end
 end
 
 return folder

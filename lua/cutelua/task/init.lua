@@ -32,8 +32,9 @@ its speed. A candidate is a Lua script, or PTX with a LAUNCH description in Lua
   --rival FILE   a candidate to time in turn with this one on a GPU (default:
                  the task's own solution)
   --no-gpu       estimates the speed, also if there is a GPU
-  --seconds S    the time limit of each process (default 60)
-  --memory MB    the memory limit of each process (default 4096)
+  --seconds S    the time limit of each process, and of each call of the task
+                 file's functions (default 60)
+  --memory MB    the memory limit of both (default 4096)
   --format FORM  text or json (text): docs/task.schema.json
   --help         prints this text and stops
 
@@ -87,12 +88,13 @@ end
 -- Runs `task run` or `task judge`.
 local function judge(opt, command)
   local path = opt.args[2]
-  local t = folder.read(path)
+  local memory = opt.memory << 20
+  local t = folder.read(path, {seconds = opt.seconds, memory = memory})
   local solution = path .. "/solution.lua"
   local c = read_candidate(opt.args[3] or solution, opt.launch)
   local rival = opt.rival or core.file_kind(solution) and solution
   local v = referee.judge(t, c, {secret = secret_of(opt.secret),
-    seconds = opt.seconds, memory = opt.memory << 20, card = opt.card,
+    seconds = opt.seconds, memory = memory, card = opt.card,
     held = command == "judge" and opt.held or 0,
     device = not opt.no_gpu and gpu.available() and core.nvrtc_version()
       and "gpu" or nil,

@@ -267,7 +267,7 @@ function Collector:add_error(told)
   self.error = true
   -- For PTX, the reader's message names a line of the file.
   local line = told.kind == "bad-ptx" and not told.line
-    and self.name:find "%.ptx$" and told.message:match "^line (%d+)"
+    and self.name:find "%.ptx$" and told.message:match "%f[%w]line (%d+)"
   if line then
     told.chunk, told.line = "@" .. self.name, math.tointeger(line)
   end

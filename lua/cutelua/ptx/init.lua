@@ -14,6 +14,7 @@ local files = require "cute.lang.files"
 local kernel = require "cute.lang.kernel"
 local card = require "cutelua.ptx.card"
 local map = require "cutelua.ptx.map"
+local report = require "cute.lang.report"
 local sign = require "cute.lang.signature"
 
 local ptx = {}
@@ -29,6 +30,18 @@ local function cute() return require "cute" end
 ---@field variables table<string, cute.Tensor> memory of variables by name
 local Module = {}
 Module.__index = Module
+
+-- Calls f, which reads or translates the PTX of a chunk, and returns its
+-- result. If the chunk is a file, errors [bad-ptx] name it.
+local function of_file(chunk, f, ...)
+  if not chunk:find "^@" then return f(...) end
+  local ok, result = pcall(f, ...)
+  if ok then return result end
+  local told = report.parse(tostring(result))
+  if told.kind ~= "bad-ptx" then error(result, 0) end
+  core.fail(told.kind, ("%s: %s"):format(core.visible(chunk:sub(2)),
+    table.concat({told.sentence, table.unpack(told.rest)}, "\n")))
+end
 
 ---------------------------------------------------------------------------
 -- Arguments
@@ -304,8 +317,8 @@ function ptx.made(module, name, opts, own)
     for i, v in ipairs(used) do
       list[#list + 1] = {v.index, given[n + i], "variable", 0}
     end
-    core.ptx_translate(module.module, entry.name, list, smem, module.file,
-                       flags)
+    of_file(module.file, core.ptx_translate, module.module, entry.name, list,
+            smem, module.file, flags)
   end)
   -- Called for each program after its trace.
   rawset(made, "card", function()
@@ -380,8 +393,8 @@ local function module(text, file)
       .. "-ptx`, extract it by `cuobjdump -ptx`, or copy NAME.ptx from "
       .. "Triton's cache"):format(core.visible(file:sub(2))))
   end
-  return setmetatable({module = core.ptx_parse(text), file = file,
-                       text = text, variables = {}}, Module)
+  return setmetatable({module = of_file(file, core.ptx_parse, text),
+                       file = file, text = text, variables = {}}, Module)
 end
 
 --- Reads PTX. Raises [bad-ptx] with the line.

@@ -156,7 +156,8 @@ local function show(module, name, collector)
   local why = trial(module.ptx or module, entry)
   if why then say("  REJECTED: %s", why) end
   if why and collector then
-    collector:rejected(why, tonumber(why:match "^line (%d+)"), module.file)
+    collector:rejected(why, tonumber(why:match "%f[%w]line (%d+)"),
+                       module.file)
   end
   return not why
 end

@@ -183,6 +183,7 @@ function run(session, doc, step)
   local given = job and job.words or {name}
   table.move(given, 1, #given, #words + 1, words)
   doc.call = {seconds = server.seconds, grace = 1, output = server.output,
+    background = step > 1,
     request = {command = command, words = words, memory = server.memory,
       texts = job and json.object {} or {[name] = doc.text},
       files = job and job.files or json.object {}, allow_io = server.io},

@@ -5,7 +5,8 @@
 -- A call is {request = of the worker, seconds =, grace = seconds beyond them in
 -- which the command ends by itself, output = bytes, done = function of an
 -- outcome, progress = function of a sentence?, early = function of a record
--- with the findings of a bug whose repair is not known yet?}. An outcome is
+-- with the findings of a bug whose repair is not known yet?, background = true
+-- if a newer call is more urgent?}. An outcome is
 -- {code =, record =, reads = {list =, opaque =} of cutelua.mcp.reads if the
 -- request asks for it, text = the command's output, cut = true if output was
 -- left out, failed = a sentence if the worker did not end by itself, late =
@@ -58,9 +59,13 @@ function calls.new(jobs, command)
 end
 
 --- Starts the worker that the next call gets, unless it would delay a call in
--- progress.
+-- progress that the client waits for.
 function Calls:prepare()
-  if not (self.spare or self.running[1]) then self.spare = spawn(self) end
+  if self.spare then return end
+  for _, call in ipairs(self.running) do
+    if not call.background then return end
+  end
+  self.spare = spawn(self)
 end
 
 -- Starts waiting calls while fewer than `jobs` calls run.

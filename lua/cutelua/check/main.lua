@@ -204,9 +204,10 @@ function Session:late()
   self:count "incomplete"
   if self.told_late then error(self.stop, 0) end
   self.told_late = true
-  local text = ("not covered: everything after launch %d: the limit is seconds "
-    .. "= %g"):format(self.nth, self.opt.seconds)
-  if self.opt.findings then self.opt.findings:late("seconds", text) end
+  local part = ("everything after launch %d: the limit is seconds = %g"):format(
+    self.nth, self.opt.seconds)
+  local text = "not covered: " .. part
+  if self.opt.findings then self.opt.findings:late("seconds", part) end
   if self.opt.json then
     self:write(json.encode {form = 1, kind = "late", launches = self.nth,
                             message = text}, "\n")
@@ -443,10 +444,10 @@ function Session:tell_left()
   table.sort(names)
   for _, name in ipairs(names) do
     self:count "incomplete"
-    local text = ("kernel %s: not covered: %s with other values of integer "
-      .. "tensors than the first %d"):format(name,
-      report.plural(self.left[name], "launch", "launches"), MOST)
-    if self.opt.findings then self.opt.findings:late("values", text, name) end
+    local part = ("%s with other values of integer tensors than the first %d")
+      :format(report.plural(self.left[name], "launch", "launches"), MOST)
+    local text = ("kernel %s: not covered: %s"):format(name, part)
+    if self.opt.findings then self.opt.findings:late("values", part, name) end
     if self.opt.json then
       self:write(json.encode {form = 1, kind = "left", kernel = name,
         count = self.left[name], message = text}, "\n")

@@ -92,6 +92,22 @@ local function add(doc, record, wanted)
   end
 end
 
+-- Adds what an incomplete check did not cover, so that a document without
+-- diagnostics has passed its check.
+local function add_uncovered(doc, record)
+  for _, o in ipairs(record.verdict == "incomplete" and record.not_checked
+    or {}) do
+    if o.what ~= "sizes" then
+      local own = o.line and uri_of(doc, o.file) == doc.uri
+      table.insert(doc.found, {edits = {}, diagnostic = {
+        range = own and range_of(doc, {line = o.line, column = 1,
+                                       end_column = 1}) or START,
+        severity = SEVERITY.note, source = "cutelua",
+        message = "not covered: " .. o.text}})
+    end
+  end
+end
+
 -- Returns the hints of a line's memory accesses: bank conflicts, and sectors of
 -- global memory beyond the least number for its bytes.
 local function hints_of(s)
@@ -150,7 +166,10 @@ local function take(session, doc, step, outcome)
   local record = outcome.record
   if step == 1 then
     doc.found, doc.checked = {}, doc.version
-    if record then add(doc, record, "") end
+    if record then
+      add(doc, record, "")
+      add_uncovered(doc, record)
+    end
     if not record or outcome.failed then
       warn(doc, outcome.failed or "the check failed: " .. outcome.text)
     end

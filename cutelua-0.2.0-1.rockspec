@@ -856,6 +856,8 @@ build = {
         "lua/cutelua/task/init.lua",
       ["cutelua.task.launches"] =
         "lua/cutelua/task/launches.lua",
+      ["cutelua.task.limit"] =
+        "lua/cutelua/task/limit.lua",
       ["cutelua.task.ptx"] =
         "lua/cutelua/task/ptx.lua",
       ["cutelua.task.random"] =

@@ -177,7 +177,8 @@ describe("a LAUNCH file", function()
   it("names the line of PTX that cannot be read", function()
     local bad = folder .. "/bad.ptx"
     for from, want in pairs {
-      ["add%.f32 %%f1"] = "bad%.ptx: line 16: register %%f9 is not declared here",
+      ["add%.f32 %%f1"] =
+        "bad%.ptx: line 16: register %%f9 is not declared here",
       ["%.version 8%.0"] = "bad%.ptx: line 1: PTX version 6.0 is not read",
       ["OUT:"] = "no label 'OUT' is in scope here",
       ["%}\n$"] = "line %d+: the text ends inside function 'twice'"} do

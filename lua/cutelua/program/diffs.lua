@@ -13,9 +13,9 @@ local SPEC = {
   name = "diff", script = "diff",
   about = "Runs two versions of a script on the simulator, and shows for each "
     .. "kernel, by its name, what changed: CUDA C, instructions, registers, "
-    .. "shared memory, counters. Exit code: 0 compared, 1 a script has an error "
-    .. "or a fault, or the second one launched nothing, 2 a wrong command line, "
-    .. "130 interrupted.",
+    .. "shared memory, counters. Exit code: 0 compared, 1 a script has an "
+    .. "error or a fault, or the second one launched nothing, 2 a wrong "
+    .. "command line, 130 interrupted.",
   args = {name = "BEFORE AFTER [arguments]", many = true,
           help = "the two scripts, and the arguments of both"},
   options = {

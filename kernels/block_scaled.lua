@@ -86,8 +86,9 @@ function block_scaled.tiled(count, rows, blocks)
           tiles.count(blocks, TILE_BLOCKS), 32, 4, 4}
 end
 
--- Returns the factor of a block of mx, whose largest magnitude has these bits,
--- and a function that scales an element.
+-- Returns the e8m0 code of an mx block's factor, and a function that divides an
+-- element by the factor. most: the bits of the block's largest magnitude in
+-- f32.
 local function mx(f, most)
   local exponent = most >> 23
   local code = cute.where(cute.eq(exponent, 255), NAN_MX,
@@ -97,7 +98,9 @@ local function mx(f, most)
   return code, function(x) return x * by end
 end
 
--- Returns the factor of a block of nv, and a function that scales an element.
+-- Returns the e4m3 code of an nv block's factor, and a function that divides an
+-- element by the factor. most: the bits of the block's largest magnitude in
+-- f32. scale: the matrix's global scale, or nil.
 local function nv(_, most, scale)
   local share = most:bitcast(cute.f32) / LARGEST
   if scale then share = share / scale end
@@ -138,9 +141,9 @@ local function new(what, o)
     return {tiles.count(rows * wide, BLOCK), 1, 1}
   end
 
-  -- Calls each(row, b, place) for this thread's block b of a row; place is the
-  -- coordinate of its factor. Calls outside(place) for a factor outside the
-  -- matrix. m: the number of rows.
+  -- Calls each(row, b, place) for this thread's block b of row `row`; place is
+  -- the coordinate of the block's factor. If the factor is outside the matrix,
+  -- calls outside(place) instead. m: number of rows of all matrices.
   local function of_thread(m, each, outside)
     local at = cute.arch.block_idx() * BLOCK + (cute.arch.thread_idx())
     local row, b = at // wide, at % wide
@@ -158,7 +161,7 @@ local function new(what, o)
   return self, f, of_thread
 end
 
--- Returns block b of a row of a matrix.
+-- Returns block b of row `row` of matrix t.
 local function block_of(t, f, row, b)
   return cute.local_tile(t, {1, f.size}, {row, b})(0, _)
 end

@@ -1,5 +1,5 @@
---- Returns the kernel, tile and block of a GEMM script (a rung of the ladder)
--- without running the script's lesson. For specs and benchmarks.
+--- Loads a GEMM script of scripts/ for specs and benchmarks: returns its kernel,
+-- tile and block, but does not run the script's lesson.
 local lesson = require "cutelua.bench.lesson"
 local lib = require "cutelua.bench.lessonlib"
 

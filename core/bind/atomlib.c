@@ -67,8 +67,8 @@ static const AtomBox *check_tiled(Ctx *cx, lua_State *L, int idx, BoxKind kind,
   return b;
 }
 
-// Returns the box at idx if it is an atom, tiled operation or slice of kind
-// `kind`, else NULL.
+// Returns the AtomBox at idx if it is an atom, a tiled operation or a slice of
+// kind `kind`, else NULL.
 static const AtomBox *test_any(Ctx *cx, lua_State *L, int idx, BoxKind kind) {
   Dim thr;
   const AtomBox *b = luaL_testudata(L, idx, MT_ATOM);

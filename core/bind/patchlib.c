@@ -253,8 +253,8 @@ static int l_sim_numbers(lua_State *L) {
   return 1;
 }
 
-// Follows first operands from value r back to a load of registers, and returns
-// this load. Returns NULL if there is none.
+// Follows first operands from value r back to a load from a register array, and
+// returns this load. Returns NULL if there is none.
 static const Ins *read_of(const Fn *fn, Ref r) {
   for (;;) {
     const Ins *i = ir_get(fn, r);

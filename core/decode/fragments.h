@@ -102,9 +102,10 @@ typedef struct SimTensorIns {
   const uint32_t *reg;
   const uint16_t *at;
   int span;
-  // TCCP: desc[1] has the slot of the descriptor of `rows` rows of `bytes`
-  // bytes. Piece k of 16 bytes of the copy is piece[k] of the source, counted
-  // row by row, and goes to at[k]. groups: the groups of lanes that it writes.
+  // TCCP: desc[1] is the slot of the source's matrix descriptor. The source is
+  // `rows` rows with `bytes` bytes each, in 16-byte pieces that are numbered
+  // row by row. Piece piece[k] is copied to at[k], for each k < pieces. groups:
+  // bit g is set if the copy writes lane group g.
   int rows, bytes, pieces;
   const uint8_t *piece;
   uint32_t groups;

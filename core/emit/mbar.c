@@ -1,8 +1,7 @@
 // Writes mbarrier operations and st.async as calls of small functions.
 // Operations with a single form are blocks of prelude*.cu. The functions for
-// arrivals, expected bytes, waits and st.async are generated here. They differ
-// in the memory order and in whether the mbarrier belongs to this CTA or
-// another one.
+// arrivals, expected bytes, waits and st.async are generated here: one for each
+// memory order, and for mbarriers of this CTA and of other CTAs of the cluster.
 #include "emit/asm.h"
 #include "emit/expr.h"
 

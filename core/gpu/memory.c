@@ -68,7 +68,8 @@ static GpuBlock *pop(GpuPool *p) {
 }
 
 static void hand_out(GpuPool *p, GpuBlock *b) {
-  if (b->refs++) return;  // only a graph had the block: it counts as used again
+  // a spare block of a capture is already counted in p->used
+  if (b->refs++) return;
   p->used += b->bytes;
   if (p->used > p->peak) p->peak = p->used;
 }

@@ -141,9 +141,9 @@ OP(RMEM, "rmem", "", MEM, NONE, ANY, OBJECT, LANE, EXACT, NONE, NONE, NEVER)
 LEAF(DESC, "desc", "object:v", RAW, KNOWN, NONE)
 // a tensor map, an argument
 LEAF(TMAP, "tmap", "", MEM, OBJECT, NONE)
-// A tensor map in memory, 16 elements of 64 bits. With m, an argument that is a
-// tensor map, the map has the box of m. Without m, the box is unknown, and the
-// map describes a tensor at a raw address.
+// A tensor map in memory, 16 elements of 64 bits. m: a tensor map that is an
+// argument of the kernel and has the same box. Without m, the box is unknown,
+// and the tensor is at a raw address.
 OP(TMAPAT, "tmap.at", "tmap:d map:m?", MEM, NONE, ANY, OBJECT, LANE, EXACT,
    NONE, NONE, NEVER)
 // global memory at an i64 address

@@ -1,12 +1,12 @@
 // Finds loops whose iterations several blocks repeat. Such a loop begins at an
 // index that grows with the block's, and its step lacks the number of blocks.
 //
-// Nothing in the loop may depend on the block except through the counter, so
-// that two blocks do the same in an iteration with the same counter. A loop
-// over the rest of a triangle also uses the block's own row. The loop must
-// store to global memory, or its results must reach elements that all blocks
-// share. Results that each block stores to its own elements count if the loop
-// begins at the index of the thread in the grid.
+// Only the loop's counter may depend on the block, so that two blocks do the
+// same in an iteration with the same counter. A loop over a triangle, in which
+// block b reads row b from the diagonal on, is therefore not reported. The loop
+// must store to global memory, or its results must reach elements that all
+// blocks share. Results that each block stores to its own elements count if the
+// loop begins at the index of the thread in the grid.
 #include "lint/block_steps.h"
 
 #include "ir/operands.h"

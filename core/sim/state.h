@@ -93,10 +93,10 @@ struct SimWarp {
   // Number of the barrier, or mbarrier, of the warp's current or last wait.
   // mbar is -1 before the first wait.
   int bar, mbar;
-  // refused: the last try_wait failed at random. polling: the last try_wait
-  // failed.
-  bool refused, polling;
-  bool vain;               // whether the last poll failed
+  // polling: the last try_wait failed. refused: it failed because the simulator
+  // lets some polls fail at random. vain: the current step only repeats a
+  // failed poll (core/explore/), so that checks ignore its accesses.
+  bool polling, refused, vain;
   // cp.asyncs, of which those with indices `first` to `end` - 1 are in flight.
   // committed: for each lane, number of committed groups. count: number of
   // cp.asyncs executed so far.

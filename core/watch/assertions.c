@@ -33,7 +33,8 @@ static void tell_assumption(SimWarp *w, const SimIns *i, int l) {
   if (!f) return;
   f->assumed.wrong = true;
   f->assumed.slice = ((const SimAssertion *)i->x)->slice;
-  // The accesses of a lane with a wrong thread index are not reported, too.
+  // After a wrong thread index, ends the run before the lane's accesses cause
+  // further reports.
   w->cluster->stop |= f->assumed.slice;
   f->assumed.value = value_at(w, &t->value, l);
   f->assumed.lo = t->lo;

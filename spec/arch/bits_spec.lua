@@ -9,8 +9,8 @@ local raises, f32 = support.raises, support.f32
 
 local function single(f) return function(a) return f(a) end end
 
--- Compares f(x, y) with want(x, y) on all pairs of u32 words. want() computes
--- with unsigned Lua integers; its result is truncated to 32 bits.
+-- Compares f(x, y) with want(x, y) on all pairs of u32 words. The words are Lua
+-- integers from 0 to 2^32 - 1; the result of want() is truncated to 32 bits.
 local function words(f, want, cast)
   local x, y = T.pairs32()
   local got = T.map({x, y}, function(a, b)

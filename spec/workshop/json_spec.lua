@@ -1,5 +1,5 @@
--- Tests cutelua.text.json: it must read JSON that dkjson wrote or that it wrote
--- itself, and reject everything else.
+-- Tests cutelua.text.json: decode() must read the JSON that dkjson and encode()
+-- write, and reject text that is not JSON.
 local dkjson = require "dkjson"
 local json = require "cutelua.text.json"
 

@@ -22,8 +22,8 @@ local function facts(shape, dtype)
   return operand.facts(cute.make_layout(shape, cute.LayoutRight), dtype, 256)
 end
 
--- Returns problem p as a product of one matrix with LARGE rows, without batches
--- and groups.
+-- Returns a copy of problem p in which A and D are single matrices with LARGE
+-- rows, without batches and groups.
 local function of_many_rows(p)
   local q = {}
   for name, v in pairs(p) do q[name] = v end

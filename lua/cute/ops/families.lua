@@ -20,10 +20,10 @@
 --   launches before the kernel's (Plan:launches of cute.ops.plan).
 -- formats: whether its kernel multiplies formats with scale factors (p.format
 --   of cute.ops.formats).
--- kernel: the family whose kernel it uses, if that is another one. That family
---   has `order` and `columns`.
--- any: whether its kernel takes extents that each launch provides, and its
---   blocks share no memory (cutelua.bundle.any).
+-- kernel: the name of the family whose kernel this family uses, if not its own.
+--   The named family then has `order` and `columns`.
+-- any: whether the extents can be arguments of the kernel, and the blocks share
+--   no memory (cutelua.bundle.any).
 local families = {}
 for i, name in ipairs {"sm90", "sm100", "moved", "moved_sm100", "skinny",
                       "dot", "sm80", "simt", "int4"} do

@@ -16,8 +16,8 @@ local rowwise = {}
 
 local FLOATS = {bf16 = true, f16 = true, f32 = true}
 
---- Returns extent and stride of the first n modes of a layout, merged to one
--- mode; nil if they are not equally spaced.
+--- Merges the first n modes of layout `l` into one mode, and returns its extent
+-- and stride. Returns nil if the elements of these modes are not equally spaced.
 function rowwise.leading(l, n)
   local shape, stride = {}, {}
   for i = n, 1, -1 do

@@ -174,8 +174,8 @@ local LARGEST = 1 << 30
 local function read(opt, name)
   local text, why = output.read_plain(opt.folder .. "/" .. name, LARGEST)
   if not text then
-    core.fail("io", ("bundle: %s: `cutelua bundle` without --verify writes it")
-      :format((why:gsub(" %[io%]$", ""))))
+    core.fail("io", ("bundle: %s; run `cutelua bundle` without --verify to "
+      .. "create this file"):format((why:gsub(" %[io%]$", ""))))
   end
   return text
 end

@@ -835,8 +835,9 @@ local function check_grid(name, f, grid, leaves, count)
     for i = 1, 3 do
       local want = out[i] == nil and 1 or out[i]
       if want ~= expression.value(grid[i], values) then
-        fail(name, "the grid's function branches on its arguments: with some "
-          .. "extents it returns %s, but its expression is %s",
+        fail(name, "the grid's function branches on its arguments: for some "
+          .. "extents the function returns %s, but the expression traced from "
+          .. "it yields %s",
              core.show(want), expression.value(grid[i], values))
       end
     end

@@ -43,10 +43,10 @@ local function finding(v)
   end
 end
 
---- From now on, checks each launch on the simulator like call:check with these
--- options. Without options, ends this, and returns the list of what the checks
--- found. With `mend`, searches repairs, and collects all findings for
--- watch.watch_findings.
+--- Begins to check each simulated launch like call:check with the options
+-- `opts`. With `mend`, the checks also search for repairs, and collect all
+-- findings for watch.watch_findings. Without `opts`, ends the checks, and
+-- returns a list of texts: what the checks found.
 ---@param opts? {seconds: number?, orders: integer?, mend: boolean?}
 ---@return string[]?
 function watch.watch_launches(opts)

@@ -1,8 +1,9 @@
 --- Reads doc comments from Lua text: the `---` comments above definitions.
 --
 -- A comment is prose, then `---@param` and `---@return` lines. A paragraph
--- indented by four spaces is an example. In its lines `EXPR --> TEXT` gives
--- the prompt's output, and lines of only `--> TEXT` continue it.
+-- indented by four spaces is an example. A line `EXPR --> TEXT` of an example
+-- shows the output of EXPR at the prompt; lines `--> TEXT` after it are further
+-- lines of the output.
 local core = require "cute.core"
 local source = require "cute.lang.source"
 

@@ -653,8 +653,8 @@ return draw;
 })();
 ]=]
 
--- JavaScript of a button in the page's head, shown if the browser can compress
--- the script.
+-- JavaScript of the link "open in the workshop" at the top of the page. The
+-- link appears only if the browser can compress the script.
 local WORKSHOP = [=[
 if (page.workshop && window.CompressionStream) {
   cuteLink(page.workshop.script).then(function (fragment) {

@@ -291,9 +291,10 @@ local function add_scratch(k, call, grid)
   end
 end
 
--- Returns the options of a launch with those of the metadata: the grid counts
--- programs, each of which is a cluster of num_ctas blocks. Fills in the scratch
--- memory of the call. `prepared` is the grid of a prepared launch, in blocks.
+-- Returns the launch options `opts`, completed from Triton's metadata.
+-- opts.grid counts Triton's programs, the returned grid counts blocks: a program
+-- is a cluster of num_ctas blocks. Also allocates the call's scratch memory.
+-- With `prepared`, the grid of a prepared launch in blocks, only allocates.
 local function launch_options(k, call, opts, prepared)
   if prepared then return add_scratch(k, call, prepared) end
   local made = {}

@@ -225,8 +225,8 @@ end
 -- Modules
 ---------------------------------------------------------------------------
 
--- Returns the names of modules that may have been meant by `name`: those that
--- continue it, else the nearest one, else those with the same last part.
+-- Returns module names that resemble `name`: all that begin with `name`, else
+-- the most similar name, else all with the same last part.
 local function modules(name)
   local ok, sys = pcall(require, "cute.sys")
   local last, all, same, begin = name:match "[^.]+$", {}, {}, {}

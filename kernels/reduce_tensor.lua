@@ -150,8 +150,8 @@ end
 --- Returns a description of argmax's state for a type. The state is {key,
 -- index}, and the description is {types, init, take = function(x, index), join
 -- = function(a, b), behind, ranks}. `behind` is a faster join for b with larger
--- indices; it exists for types whose smallest key is above the key of init.
--- If `far` is set, indices are i64.
+-- indices; it exists for types whose smallest key is above the key of init. If
+-- `far` is set, indices are i64.
 function reduce_tensor.place(dtype, far, smallest)
   local wide = dtype.bits == 64 or dtype == cute.u32
   local int = wide and cute.i64 or cute.i32

@@ -10,7 +10,7 @@ local rpc = {}
 local PATIENCE = 60
 
 -- For each framing: `of` makes a message from a text; `first` returns the text
--- of the first message in bytes and the offset behind it, or nil if the bytes
+-- of the first message in bytes and the offset after it, or nil if the bytes
 -- have no whole message.
 local FRAMINGS = {
   lines = {

@@ -1,4 +1,4 @@
-// Keeps uses of registers behind the wait for the asynchronous operation that
+// Keeps uses of registers after the wait for the asynchronous operation that
 // writes them.
 //
 // The compiler assumes that an asm statement has completed when the next one

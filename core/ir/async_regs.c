@@ -144,7 +144,7 @@ static void use(Walk *w, Ref r, Ref mem, int64_t e, int64_t bits,
     bool idle = !c->writes && !c->reads;
     if (written) c->constant = constant;
     // A wgmma needs no fence after writes of constants: compilers move them
-    // behind the fence anyway, and ptxas orders them.
+    // after the fence anyway, and ptxas orders them.
     if (idle && c->constant) continue;
     bool load = c->writes && waits_for(w, OP_TCWAITLD, c);
     if (load) found(w, FLIGHT_LOAD, r, c->by, mem, lo);

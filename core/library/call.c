@@ -1,6 +1,6 @@
 // Calls of libcutelua: kernels, functions and operations with arguments from C.
 // The memory of host tensors is copied before and after a call, because the
-// simulator needs aligned memory with room behind it.
+// simulator needs aligned memory with room after its end.
 #define _POSIX_C_SOURCE 200809L
 #include "library/call.h"
 

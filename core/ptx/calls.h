@@ -24,7 +24,7 @@ typedef struct PtxBody {
   int32_t *var;     // for each variable of the function from `first` on, its
                     // index in the copy
   uint32_t *label;  // for each label of the function, its index in the copy
-  uint32_t end;     // label behind the text, to which `ret` branches
+  uint32_t end;     // label after the text, to which `ret` branches
   uint32_t loc;     // position of the call, as number + 1 in PtxModule.locs
 } PtxBody;
 

@@ -454,7 +454,7 @@ void row_bulk(PtxOp *o, int k) {
   } else if (strstr(o->i->op, ".shared::cluster.shared::cta")) {
     bulk_send(o);
   } else {
-    // libcu++ omits the fence behind mbarrier.init that the PTX ISA needs.
+    // libcu++ omits the fence after mbarrier.init that the PTX ISA needs.
     if (ptx_through(b->m, o->i->loc, "/cuda/__memcpy_async/")) {
       ir_emit(b->cx, b->fn, (Ins){.op = OP_FENCE, .imm = FE_MBARINIT});
     }

@@ -22,7 +22,7 @@ typedef struct PtxSlot {
   int32_t root;   // index into PtxBuild.bound of the parameter that the
                   // register points into, or PLAIN or MIXED; for a pointer,
                   // the value counts bytes from the parameter's memory
-  // whether the register may point behind the start of a tensor map that is a
+  // whether the register may point after the start of a tensor map that is a
   // parameter
   bool inside;
   uint32_t defs;

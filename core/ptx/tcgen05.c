@@ -328,7 +328,7 @@ static void emit_umma(PtxOp *o, int id, const Umma *u) {
                 .flags = (uint16_t)u->flags}, x, n, NULL, 0);
 }
 
-// Checks the operands of a tcgen05.mma behind its descriptor.
+// Checks the operands of a tcgen05.mma after its descriptor.
 static void check_rest(PtxOp *o, Umma *u) {
   uint32_t at = 4;
   if (u->scaled) at += 2;

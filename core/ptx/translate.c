@@ -490,7 +490,7 @@ static void roots(PtxBuild *b) {
   }
 }
 
-// Marks registers that may point behind the first byte of a tensor map that is
+// Marks registers that may point after the first byte of a tensor map that is
 // a parameter: results of sums, and their copies.
 static void find_inside(PtxBuild *b) {
   for (bool changed = true; changed; ) {
@@ -1005,7 +1005,7 @@ static int64_t variable_named(const PtxModule *m, const char *name) {
   return -1;
 }
 
-// Addresses of functions lie behind the windows of local.c.
+// Addresses of functions follow the windows of local.c.
 int64_t ptx_function(const PtxModule *m, const char *name) {
   for (size_t k = m->funcs.n; name && k-- > 0;) {
     const PtxFunc *f = &m->funcs.p[k];

@@ -142,7 +142,7 @@ static int place_of(const Fragment *f, int r, int *column) {
   return (f->shape.columns > 1 ? 0 : 16 * tile) + 8 * (at / own);
 }
 
-// Returns the address that is `by` bytes, a number of 32 bits, behind another.
+// Returns the address `by` bytes (a 32-bit number) after another address.
 static PtxArg behind(PtxCopy *x, PtxArg at, PtxArg by) {
   PtxType own = x->m->regs.p[x->out.reg + (uint32_t)at.value].type;
   if (own.bits < 64) return compute(x, "add.s32", b32, at, by);
@@ -299,7 +299,7 @@ typedef struct Types {
   const char *d, *ab, *c;
 } Types;
 
-// Reads the types behind the shape of an opcode: those of D and C for f16,
+// Reads the types after the shape of an opcode: those of D and C for f16,
 // otherwise those of D, A, B and C.
 static Types types_of(PtxCopy *x, const char *op) {
   static const char *const names[] = {"f16", "bf16", "tf32", "f32", "f64",

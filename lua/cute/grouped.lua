@@ -289,7 +289,7 @@ Contiguous.__index = Contiguous
 
 --- Returns the search state before the first group. Its fields describe the
 -- group counted last: cur_group_idx (from 1; one more than the number of groups
--- after the last group), its begin and end along the mode (cur_offset,
+-- after the last group), its start and end along the mode (cur_offset,
 -- cur_boundary), the number of positions before it (last_tile_count) and up to
 -- its end (cur_tile_count). cur_start is where the searched position begins
 -- along the mode.

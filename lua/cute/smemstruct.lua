@@ -1,7 +1,7 @@
 --- Structures in shared memory: named fields with offsets and alignments.
 --
 --     local Storage = cute.struct {
---       {"sA", cute.bf16, 128 * 64, align = 128},  -- or 128 behind the count
+--       {"sA", cute.bf16, 128 * 64, align = 128},  -- or 128 after the count
 --       {"sum", cute.f32},
 --     }
 --     local s = cute.utils.SmemAllocator():allocate(Storage)

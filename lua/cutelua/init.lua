@@ -11,7 +11,7 @@ local PRODUCT = [[{A B D algos alpha batches beta bias epilogue fast_accum k
   workspace}]]
 
 -- Each row: prefix of the names, module, and signatures of the module's
--- functions, or only their names if the module guards them itself.
+-- functions. A module that checks arguments itself has only names.
 local FUNCTIONS = {
   {"cute.", "cutelua.cache.many",
     "compile_all(launches: table, opts?: {jobs})"},

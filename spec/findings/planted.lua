@@ -11,7 +11,7 @@ local support = require "spec.support"
 local planted = {}
 
 -- For each fault: its kind; the file, which of the lines that begin with the
--- text behind `-`, and the script that runs the file. The text behind `+`
+-- text after `-`, and the script that runs the file. The text after `+`
 -- replaces that text.
 local FAULTS = [[
 # missing advance

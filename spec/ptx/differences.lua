@@ -15,7 +15,7 @@ local LAWS = {
   sunk = fewer,
   -- NVRTC keeps a value that two lines load.
   merged = fewer,
-  -- Removes a load whose value nobody uses, such as the prefetch behind the
+  -- Removes a load whose value nobody uses, such as the prefetch after the
   -- last tile, fragments of rows outside of a matrix of known size, or elements
   -- of an operand of which a function uses only the coordinates.
   unused = fewer,

@@ -10,7 +10,7 @@ local function text(name) return support.read("spec/ptx/dsl/" .. name) end
 -- with any stride.
 local IR, PTX = text "cute_dsl_scale_clean.mlir", text "scale.sm_90a.ptx"
 -- Copies the box of 4 x 8 elements from column 4 on by a tensor map, and writes
--- the extents behind it.
+-- the extents after it.
 local MAP_IR, MAP = text "cute_dsl_copy_clean.mlir", text "copy.sm_90a.ptx"
 
 local folder

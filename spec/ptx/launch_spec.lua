@@ -201,7 +201,7 @@ describe("pointers of a LAUNCH file", function()
   teardown(function() support.remove(folder) end)
 
   it("put addresses into tensors", function()
-    -- Each block doubles the elements behind the address in its word of t.
+    -- Each block doubles the elements at the address in its word of t.
     local blocks = PTX:gsub("ld.param.u64 %%rd0, %[x%];", [[
 ld.param.u64 %%rd0, [x]; mov.u32 %%r2, %%ctaid.x; mul.wide.u32 %%rd2, %%r2, 8;
 add.s64 %%rd0, %%rd0, %%rd2; ld.global.u64 %%rd0, [%%rd0];]]):gsub(

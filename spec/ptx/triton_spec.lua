@@ -50,7 +50,7 @@ local META = {name = "turn", num_warps = 4, num_ctas = 1, shared = 16,
   triton_version = "3.9.0"}
 
 -- Copies the box at column `at` of the map to `out`, and writes the extents and
--- the first stride behind it. No fence follows mbarrier.init.
+-- the first stride after it. No fence follows mbarrier.init.
 local MAP = [[
 .version 8.6
 .target sm_90a
@@ -108,7 +108,7 @@ local MAP_META = {name = "box", num_warps = 1, num_ctas = 1, shared = 1032,
   tensordesc_meta = {{swizzle = 0, elem_size = 4, elem_type = 3,
     block_size = {8, 4}, fp4_padded = false, is_im2col = false}}}
 
--- Each block writes its number to `out`, and its rank in the cluster behind it.
+-- Each block writes its number to `out`, and its rank in the cluster after it.
 local CLUSTER = [[
 .version 8.6
 .target sm_90a
@@ -136,7 +136,7 @@ local function with(meta, change)
   return out
 end
 
--- Wrong metadata: the change, and the message behind the path.
+-- Wrong metadata: the change, and the message after the path.
 local WRONG = {
   {{name = "tern"}, "the kernel is 'tern', but %S+/k.ptx has turn"},
   {{num_warps = 8}, "num_warps = 8 are 256 threads, but %S+/k.ptx has 128"},

@@ -5,7 +5,7 @@
 -- It keeps a list of slots: locals, upvalues and fields of tables that its body
 -- may change. When a pass begins, the slots known to change are set to
 -- variables of the kernel. When the pass ends, all other slots are compared
--- with their values at the begin of the pass.
+-- with their values at the beginning of the pass.
 local core = require "cute.core"
 local carrying = require "cute.lang.loop_carried"
 local fields = require "cute.lang.fields"

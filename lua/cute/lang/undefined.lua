@@ -164,7 +164,7 @@ function undefined.tested(region, v)
   return value
 end
 
---- Returns the value that a loop's slot has at the begin of a pass that
+--- Returns the value that a loop's slot has at the beginning of a pass that
 -- replaces undefined values by recorded ones: the value that the body left in
 -- the slot or, if the pass requires it, the value before the loop.
 ---@return any
@@ -173,8 +173,8 @@ function undefined.head(region, slot)
   return not (r and region.given[r.id]) and slot.fresh or slot.init
 end
 
---- Sets the slots (variables and fields) at the begin of a pass that replaces
--- undefined values by recorded ones.
+--- Sets the slots (variables and fields) at the beginning of a pass that
+-- replaces undefined values by recorded ones.
 ---@param region table
 ---@param place fun(slot: table, value: any) sets a slot
 function undefined.give(region, place)

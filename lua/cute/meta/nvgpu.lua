@@ -194,7 +194,7 @@ function cute.nvgpu.tcgen05.Ld16x128bOp(repeats, pack) end
 function cute.nvgpu.tcgen05.Ld16x256bOp(repeats, pack) end
 
 ---Makes the operation of a load from tensor memory by a warp: 16 lanes; half
----of the threads has the columns behind those of the other half.
+---of the threads has the columns after those of the other half.
 ---The shape is repeated along the columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param pack? string from Pack
@@ -234,7 +234,7 @@ function cute.nvgpu.tcgen05.St16x128bOp(repeats, unpack) end
 function cute.nvgpu.tcgen05.St16x256bOp(repeats, unpack) end
 
 ---Makes the operation of a store to tensor memory by a warp: 16 lanes; half of
----the threads has the columns behind those of the other half.
+---the threads has the columns after those of the other half.
 ---The shape is repeated along the columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param unpack? string from Unpack

@@ -217,8 +217,8 @@ end
 -- Overlap of operands in memory
 ---------------------------------------------------------------------------
 
--- Returns a tensor's buffer, and the offsets in bytes of the begin and the end
--- of the tensor's elements in it.
+-- Returns a tensor's buffer, and the offsets in bytes of the beginning and the
+-- end of the tensor's elements in it.
 local function span(t)
   local v = core.launch_values {t, n = 1}[1]
   return v[1], v[2], v[2] + v[3]

@@ -66,8 +66,8 @@ function operand.check_apart(name, t)
 end
 
 -- Reports whether elements of x and D never overlap. `from` and `to` are the
--- positions of their first elements, in bytes from the begin of the buffer that
--- holds both. If all strides are multiples of g, only addresses modulo g
+-- positions of their first elements, in bytes from the beginning of the buffer
+-- that holds both. If all strides are multiples of g, only addresses modulo g
 -- matter: D and x may be different columns of one matrix.
 local function never_meet(x, from, D, to)
   local lists = {{t = x, first = from}, {t = D, first = to}}

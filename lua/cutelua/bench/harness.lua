@@ -361,7 +361,7 @@ end
 -- Simulator
 ---------------------------------------------------------------------------
 
--- Notes the results that no launch stored, if no launch had a fault.
+-- Prints a note on each result that no launch stored, if no launch had a fault.
 local function note_unwritten(p, reports)
   for _, r in ipairs(reports) do
     if r == true or not r.ok then return end

@@ -213,9 +213,9 @@ function lesson.problem(rung, size, o)
   return p
 end
 
---- Makes the extents of A, B and C arguments of the kernel. One kernel then
--- serves all sizes that are multiples of the tile, and another one all other
--- sizes.
+--- Makes the extents of A, B and C arguments of the kernel. The specialised
+-- kernel then serves all sizes that are multiples of the tile; a second
+-- specialisation serves all other sizes.
 function lesson.mark_dynamic(p, tile)
   local function by(extent, div) return extent % div == 0 and div or 1 end
   local function power(n) return math.min(n & -n, 16) end
@@ -344,8 +344,8 @@ local function product_by_cublas(p, a, b, dev)
   return ref
 end
 
--- Returns A B^T in double precision, by cuBLAS on `dev` or by the CPU; nil
--- where that would take too long.
+-- Returns A B^T in double precision, computed by cuBLAS on `dev` or by the CPU.
+-- Returns nil if the CPU would take too long.
 local function product(rung, p, dev)
   if p.product then return p.product end
   local a, b = exact_operands(rung, p)
@@ -366,8 +366,9 @@ local function most_error(rung, p)
   return rung.tolerance * (p.m * p.n < 64 and 1.4 or 1)
 end
 
---- Reports whether C is right: every element within the bounds of rounding
--- (core/base/gemmcheck.h), and all together within the rung's tolerance.
+--- Reports whether C is right: each element is within the bounds of rounding
+-- (core/base/gemmcheck.h), and the error in the Frobenius norm within the
+-- rung's tolerance.
 ---@param dev? table a GPU whose cuBLAS may compute products too large for a CPU
 ---@return boolean ok
 ---@return table verdict of core.gemm_check; .most, the norm's tolerance

@@ -59,7 +59,7 @@ function lib.attempt(size, f)
 end
 
 --- Passes the verdict on the results of problem p to the session of `cutelua
--- check`, if there is one. `how` says how they were compared, `wrong` describes
+-- check`, if there is one. how: how the results were compared. wrong: describes
 -- a wrong element. compared(p) returns comparisons (cutelua.check.compare).
 ---@param p table a problem
 ---@param ok boolean
@@ -302,7 +302,7 @@ function lib.gain(before, r)
   return ("%+.1f %%"):format(100 * (before.hot.median / r.hot.median - 1))
 end
 
---- Writes the file of --record, if that is given: the device, and a line of
+--- Writes the file that the option --record names: the device, and a line of
 -- cells for each result, as tools/ladders.lua reads them.
 ---@param job table opt.record
 ---@param about string
@@ -331,8 +331,8 @@ local function device_for(job)
   return cute.device("sim", own)
 end
 
---- Runs a script as its options say: emits, or runs on the device they name.
--- Exits with code 1 on failure.
+--- Runs a script with its options: prints the form that --emit names, or runs
+-- the kernels on the chosen device. Exits with code 1 on failure.
 ---@param job table name, opt; arch: a script's own target, or nil
 ---@param by table emit(job); gpu(job, device) and sim(job, device) -> ok
 function lib.run(job, by)

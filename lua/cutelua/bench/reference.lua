@@ -79,8 +79,8 @@ end
 
 local function text(shape) return "(" .. table.concat(shape, ",") .. ")" end
 
--- Returns the extents that shapes have together, as numpy broadcasts them. The
--- last `own` modes of each shape are left out.
+-- Broadcasts shapes as numpy does, without the last `own` modes of each shape,
+-- and returns the common extents.
 local function joined(what, shapes, own)
   local out, rank = {}, 0
   for _, s in ipairs(shapes) do rank = math.max(rank, #s - own) end
@@ -105,8 +105,9 @@ local function check_broadcast(what, shape, all)
   end
 end
 
--- Returns the number of the element of a tensor with extents `shape` (without
--- the last `own` modes) that belongs to element i of the joined extents.
+-- Returns the index of the element of a tensor that is broadcast to element i
+-- of the extents `all`. The tensor has the extents `shape`, of which the last
+-- `own` do not count.
 local function index(shape, own, all, i)
   local at, step, rank = 0, 1, #shape - own
   for k = #all, 1, -1 do
@@ -144,8 +145,8 @@ local function factors(name, x, n)
   return function(i) return list[list.n > 1 and i or 0] end
 end
 
--- Returns a function of an element's number in D that returns the element of C:
--- C has the shape of D, with extents of 1 or missing modes where it repeats.
+-- Returns a function of an element's index in D that returns the element of C,
+-- which is broadcast to the shape of D.
 local function addend(C, all, m, n)
   if not C then return nil end
   local list = list_of("gemm: C", C)
@@ -254,8 +255,9 @@ function reference.softmax(X)
   return tensor_of(y, x.shape)
 end
 
---- Returns the losses log(sum(e^X)) - X[T] of rows, and the logarithms. The
--- loss of a target `ignore` is 0, of another target outside of the row NaN.
+--- Returns the losses log(sum(e^X)) - X[T] of the rows, and the logarithms
+-- log(sum(e^X)). The loss is 0 if the target is o.ignore, and NaN if another
+-- target is outside of the row.
 ---@param X table (...,N)
 ---@param T table integers, one for each row
 ---@param o? {ignore: integer} -100 when absent
@@ -512,8 +514,8 @@ function reference.attention(Q, K, V, o)
   return tensor_of(out, p.q.shape), tensor_of(lse, {p.b, p.h, p.s})
 end
 
---- Returns the gradients dQ, dK and dV of sum(O dO) of reference.attention. The
--- derivatives of functions of scores are quotients of differences.
+--- Returns the gradients dQ, dK and dV of sum(O dO) of reference.attention.
+-- Functions of scores are differentiated by difference quotients.
 ---@param dO table (B,S,H,D)
 ---@param Q table
 ---@param K table

@@ -38,9 +38,9 @@ function replay.copy_speed(device)
   return 2 * 2 * n / ms / 1e6
 end
 
---- Calls f(ops) with functions that time each call of an operation. Returns the
--- sum of the least times, in milliseconds. Calls must give the same results if
--- they are repeated.
+--- Calls f(ops), where `ops` has the functions of cute.ops. Each of their calls
+-- is timed. Returns the sum of the calls' least times in milliseconds. A
+-- repeated call must give the same results.
 ---@param f function
 ---@param device any
 ---@return number

@@ -167,7 +167,7 @@ local function agree(a, b, o)
   return d <= o.atol + o.rtol * math.abs(b), d
 end
 
--- Keeps in r.name the largest of the given differences, with its coordinate.
+-- Keeps in r[name] the largest of the differences so far, with its coordinate.
 local function largest(r, name, d, shape, i)
   if d > (r[name] and r[name].d or 0) then
     r[name] = {d = d, at = place(shape, i)}

@@ -19,8 +19,9 @@ local any = {REMEDY = ': write the largest size in place of "any"'}
 
 local fail = describe.fail
 
--- Largest size, and largest number of elements that a tensor spans. Kernels use
--- 32 bits, and the threads of the last tile count beyond the elements.
+-- Largest size, and largest number of elements that a tensor spans. Kernels
+-- compute indices with 32 bits, and threads of the last tile compute indices
+-- beyond the last element.
 local LARGEST, SPAN = 1 << 30, (1 << 31) - (1 << 20)
 
 -- Steps from the first size to those that are tried first: small numbers, and
@@ -74,7 +75,8 @@ local function is_any(c, p)
   return c.family == c.base and families.of(c.base).any and not p.format
 end
 
--- Returns the choice that the first size made for a product.
+-- Returns the candidate for product p: the calls for all sizes use the
+-- candidate that the first call chose.
 function Any:choose(p)
   self.choice = self.choice + 1
   local kept = self.chosen[self.choice]
@@ -149,8 +151,9 @@ function Any:finish(size)
   end
 end
 
--- Returns the divisor of a number that has these values for the sizes, as far
--- as it holds for all sizes: the number must be linear.
+-- Returns the largest divisor of all values of a number that is a linear
+-- function of the size. Returns 1 for other numbers. `values` has the number's
+-- value for each recorded size.
 function Any:divisor(values)
   local index = {}
   for i, size in ipairs(self.sizes) do
@@ -196,8 +199,9 @@ function Any:fit()
   self.watching = false
 end
 
---- Replaces the grid of each step of a variant by a formula of the size, if it
--- is a multiple of the size and its blocks share a tensor's elements equally.
+--- Replaces the grid of each step of a variant by a formula of the size, if a
+-- tensor's element count is a multiple of the size and each block processes the
+-- same number of elements.
 function Any:grids(variant)
   for at, l in ipairs(self.launches) do
     local step, count = variant.steps[at], l.count
@@ -287,8 +291,8 @@ function Any:launch(step, list, o, check)
   else p:launch() end
 end
 
---- Replaces the choice of kernels and their launches in cute.ops by those of
--- session.any. Returns a function that ends this.
+--- Makes session.any choose and launch the kernels of cute.ops. Returns a
+-- function that restores the original functions.
 function any.patch(session)
   local was_choose, was_launch = choose.choose, calls.launch
   local was_typical = calls.typical
@@ -350,8 +354,9 @@ local function check(name, merged, list)
   end
 end
 
--- Steps to large sizes, which are tried if a grid is the same for all others:
--- a block may handle more rows than these have.
+-- Steps from the first size to large sizes. They are tried if the smaller sizes
+-- all have the same grid, because one block may handle all rows of a small
+-- size.
 local FAR = {2048, 16384}
 
 -- Reports whether a step of a variant has the same grid for all sizes.

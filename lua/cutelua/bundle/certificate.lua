@@ -12,8 +12,8 @@ local write = require "cutelua.bundle.write"
 
 local certificate = {}
 
--- Returns the description of a kernel argument v in the certificate. It serves
--- programs that launch the cubin themselves.
+-- Returns the description of kernel argument v in the certificate, for programs
+-- that launch the cubin themselves.
 local function argument_of(v)
   local out = {kind = v.kind:lower(), tensor = v.of, offset = v.n}
   if v.kind == "CONSTANT" then out = {kind = "constant", bits = v.n}
@@ -101,8 +101,8 @@ end
 -- Returns the texts of a bundle's files by their endings, and the certificate.
 local function made(b)
   local code = write.code(b)
-  -- The version is a hash of both files. Because the header contains it, it is
-  -- computed with a placeholder there.
+  -- The version is a hash of both files, computed while the header has a
+  -- placeholder for the version.
   local version = core.sha256(write.header(b, ("0"):rep(16)) .. code):sub(1, 16)
   local header = write.header(b, version)
   return {[".h"] = header, [".c"] = code}, {

@@ -116,8 +116,8 @@ local ALIGNED = 256
 local Work = {}
 Work.__index = Work
 
--- Returns the index of the workspace's region for the buffer of value i of
--- launch l, which is no argument of the C function.
+-- Returns the index of the workspace region for the buffer of value i of launch
+-- l, if this buffer is not an argument of the C function.
 function Work:region(name, l, i)
   local v = l.launch.args[i]
   local buffer = v[1]
@@ -305,8 +305,8 @@ end
 -- Dynamic extents
 ---------------------------------------------------------------------------
 
--- Returns a list of pairs of extents and strides that share a symbol. A number
--- that shares the symbol of an extent is computed from it.
+-- Returns a list of pairs of extents and strides that share a symbol, and a
+-- table derived[i]: the extent or stride from which number i is computed.
 local function symbols_of(leaves, root_at)
   local first, equal, derived = {}, {}, {}
   for i, d in ipairs(leaves) do

@@ -35,8 +35,8 @@ end
 
 --- Adds a function to the bundle: a kernel, or a function of tensors that
 -- launches kernels, such as cute.ops.gemm. `config` has its arguments and, for
--- a kernel, the options of a launch (grid, block ...). With the same name and
--- other extents, it adds a specialisation to the function of that name.
+-- a kernel, the options of a launch (grid, block ...). A further call with the
+-- same name and other extents adds a specialisation to the function.
 ---@param name string the C function's name, without the bundle's name
 ---@param f any a kernel, or a function
 ---@param config table {arguments..., names: string[], results: string[],
@@ -54,8 +54,8 @@ function bundle.add(name, f, config)
 end
 
 --- Declares a number among the arguments of a function as a parameter of the C
--- function. Without it, the number is a constant. `value` is what the function
--- gets while the script runs.
+-- function. Other numbers are constants of the C function. `value` is passed to
+-- the Lua function while the script runs.
 ---@param name string
 ---@param value number
 function bundle.number(name, value)

@@ -114,8 +114,8 @@ end
 
 local function ceil_div(m, d) return (m + d - 1) // d end
 
--- Returns the formula with divisor d that is `was` for all sizes from `from` to
--- `to`, and q for the next size m, or nil if there is none.
+-- Returns the formula with divisor d that yields `was` for all sizes from
+-- `from` to `to`, and q for the next size m. Returns nil if there is none.
 local function fit(from, to, was, m, q, d)
   local first, last = ceil_div(from, d), ceil_div(m, d)
   if ceil_div(to, d) ~= first or last == first
@@ -200,8 +200,8 @@ local function size_of(g)
   return found
 end
 
--- Ends a group: stores the formulas in its variant. Appends the lists of
--- formulas for numbers that several formulas give to `open`.
+-- Ends a group: stores the formulas in its variant. Appends to `open` the list
+-- of formulas of each number that several formulas give.
 local function finish(g, step, least, most, open)
   local i = 0
   each_number(g.variant, function(list, key)
@@ -220,8 +220,8 @@ local function finish(g, step, least, most, open)
   return v
 end
 
---- Reports whether variant `one` of a size has the numbers that the formulas of
--- variant v give for it.
+--- Reports whether variant `one`, recorded for `size`, has the numbers that the
+-- formulas of variant v give for `size`.
 function range.agrees(v, one, size)
   local wanted = {}
   each_number(v, function(list, key)

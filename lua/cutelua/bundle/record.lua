@@ -54,7 +54,7 @@ local function put_bytes(buffer, at, bytes)
 end
 
 -- Returns a record of a launch (see describe.lua). Buffers may be closed after
--- the launch, so the record has what is needed of them.
+-- the launch, so the record contains the required data of each buffer.
 local function recorded(program, launch, since, zeroed)
   local l = {program = program, launch = launch, origin = {},
              leaves = core.kind_leaves(program.kind)}
@@ -236,8 +236,8 @@ for word in ([[stream tensor status status_name error arch archs careful load
   OWN[word] = true
 end
 
--- Adds variant v to the function `name`. If the known function of this name has
--- other parameters, raises an error or, with `free`, appends a number to the
+-- Adds variant v to the function `name`. If a function of this name with other
+-- parameters exists, raises an error or, with `free`, appends a number to the
 -- name. free: the name is that of a kernel.
 function Session:keep(name, v, free)
   if OWN[name] or name:find "_v$" or name:find "_workspace$" then
@@ -347,9 +347,9 @@ local function root_of(t)
           dtype = t.element_type, shape = shape, stride = stride}
 end
 
--- Walks over the arguments of a function. Returns a copy with the numbers of
--- cute.bundle.number replaced by values, the tensors and these numbers, in the
--- order of the arguments. moved: see moved_tensor.
+-- Walks over the arguments of a function. Returns a copy of the arguments in
+-- which numbers of cute.bundle.number are replaced by values, a list of the
+-- tensors, and a list of these numbers. moved: see moved_tensor.
 local function arguments_of(f, config, moved)
   local unique, tensors, numbers, seen = namer(), {}, {}, {}
   local names, at = config.names or {}, 0
@@ -433,7 +433,7 @@ local function add_results(name, tensors, results, config)
   end
 end
 
--- Finds the kernel arguments that are numbers of a call, by comparing its
+-- Finds the kernel arguments that are numbers of a call: compares the call's
 -- launches with `others`, the launches of a call with other numbers. Returns
 -- {list = the numbers, at = {[launch] = {[value] = index in list}}}.
 local function find_numbers(name, numbers, launches, others)
@@ -768,8 +768,8 @@ local function split(config)
   return args, opts
 end
 
--- Calls a grid's function with expressions of the extents. Also returns a
--- function that computes the grid for integers by these expressions.
+-- Calls a grid's function with expressions in place of the extents. Returns the
+-- grid, and a list of the leaves of the expressions: {argument, mode, C code}.
 local function grid_function(f, roots, numbers, count)
   local by_argument = {}
   for _, r in ipairs(roots) do by_argument[r.argument] = r end
@@ -982,8 +982,8 @@ local function watch_counts(session)
 end
 
 -- Returns how many blocks of a step run at once on the GPU that the simulator
--- models, if the kernel may wait for other blocks: it loads words that other
--- blocks publish. Returns 0 for other kernels.
+-- models, if the kernel may wait for other blocks (it has a load ld.acquire
+-- from global memory). Returns 0 for other kernels.
 local function together(step, text, sm)
   if not text:find "ld%.acquire[%w.]*%.global"
     and not text:find "ld%.relaxed[%w.]*%.global"

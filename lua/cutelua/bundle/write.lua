@@ -62,8 +62,8 @@ end
 -- Code of kernels
 ---------------------------------------------------------------------------
 
--- Returns the index of a step's kernel in the table of kernels, to which a new
--- kernel is added.
+-- Returns the index of a step's kernel in the table of kernels. Adds a new
+-- kernel to the table.
 function Writer:kernel(step)
   local code = step.code
   local big = step.cluster[1] * step.cluster[2] * step.cluster[3] > 8
@@ -137,8 +137,8 @@ function Writer:formulas_of(v, n)
   return plain, by
 end
 
--- Returns the index of tensor map m in the table of maps, to which a new map is
--- added.
+-- Returns the index of tensor map m in the table of maps. Adds a new map to the
+-- table.
 function Writer:map(m)
   local extent, extent_by = self:formulas_of(m.extent, 5)
   local stride, stride_by = self:formulas_of(m.stride, 4)
@@ -290,8 +290,9 @@ local function works(f)
 end
 write.works = works
 
--- Returns the parameters of a function, without the version, and their names:
--- those of the launch or, with `query`, of the query of the workspace's size.
+-- Returns the parameters and the parameter names of a C function, without the
+-- version: of the launch function or, with `query`, of the function that
+-- returns the workspace's size.
 local function parameters(f, query)
   local types, names = {}, {}
   local function add(type, name)
@@ -357,7 +358,7 @@ local function declaration(name, types, names)
       {"BUN_VERSION", table.unpack(names)}, ");"), "}"}, "\n")
 end
 
--- Returns a number or formula as text; `m` is the size.
+-- Returns a number or formula as C code, in which `m` is the size.
 local function number_text(v)
   if not range.is_formula(v) then return "" .. v end
   local text = v.c and ("%d m"):format(v.c) or "m"

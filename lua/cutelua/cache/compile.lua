@@ -41,8 +41,8 @@ local VALUED = {["--arch"] = "archs", ["--sms"] = "sms", ["--into"] = "into",
                 ["--jobs"] = "jobs", ["--card"] = "card"}
 local COUNTS = {sms = 4096, jobs = 256}
 
--- Returns a list's architectures under the names that GPUs' drivers use: sm_90a
--- for sm_90.
+-- Parses a list of architectures separated by commas. Returns the names that
+-- GPUs' drivers use, such as sm_90a for sm_90.
 local function archs_of(text)
   local list, seen = {}, {}
   for word in (text .. ","):gmatch "([^,]*)," do
@@ -120,9 +120,9 @@ local function elsewhere(opt, arch)
   return n
 end
 
---- Runs the command for several architectures, or for the GPU that is here, in
--- child processes, because a process has only one driver. Returns the exit
--- code; nil if this process can do it.
+--- Runs the command in child processes for several architectures or for this
+-- machine's GPU, because a process has only one driver. Returns the exit code,
+-- or nil if no child process is needed.
 ---@param opt table
 ---@return integer?
 function main.whole(opt)
@@ -215,7 +215,8 @@ local function row(job)
   io.stdout:flush()
 end
 
--- Prints why kernels failed, and why the cache received none.
+-- Prints why kernels failed to compile, and why results were not cached.
+-- Returns the number of failures, and whether results were not cached.
 local function tell_failures(jobs)
   local failed, notes = 0, {}
   for _, job in ipairs(jobs) do

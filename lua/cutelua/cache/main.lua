@@ -27,8 +27,9 @@ local function size(bytes)
     or ("%.1f MB"):format(bytes / 1e6)
 end
 
--- Returns the open caches: the user's own, and the image's if there is one.
--- Prints why one of them cannot be used. verify: see core.cache_list.
+-- Returns the open caches: the user's cache, and the image's cache if there is
+-- one. If a cache cannot be used, prints the reason. verify: see
+-- core.cache_list.
 local function caches(verify)
   local list = {}
   for _, image in ipairs {false, true} do

@@ -51,8 +51,8 @@ local function new_pool(n)
   return require "cutelua.cache.pool".new(n)
 end
 
---- Prepares many launches. Their kernels are compiled in parallel processes, in
--- as many as the computer has cores, and stored in the cache of compiled
+--- Prepares many launches. Parallel processes, one for each core of the
+-- computer, compile the kernels and store them in the cache of compiled
 -- kernels. A kernel is compiled while the next ones are traced. A launch is a
 -- table with a call of a kernel and the options of call:compile. Returns the
 -- prepared launches in the same order.
@@ -87,7 +87,7 @@ function many.compile_all(launches, opts)
       pool:add(job)
     end
   end
-  -- A compiler that crashes would end this process, too. Other errors occur
+  -- A compiler that crashes would also end this process. Other errors occur
   -- again in the launches below, which explain them.
   if pool then
     pool:finish(function(job)

@@ -55,8 +55,8 @@ local function done(p, c, a)
   p.done[#p.done + 1] = job
 end
 
--- Waits at most some seconds for answers, and handles them. Reports whether
--- there were any.
+-- Waits at most `seconds` for answers of children, and handles the answers.
+-- Reports whether any arrived.
 local function wait(p, seconds)
   local processes = {}
   for i, c in ipairs(p.children) do processes[i] = c.process end
@@ -118,8 +118,8 @@ end
 
 --- Waits for all jobs. Sets the fields seconds, cached and notes of each job.
 -- If a job fails, sets its field `failed` to the message instead, and `died` if
--- the process that compiled it has ended. Calls tell(job) for each, in the
--- order in which they end.
+-- the process that compiled it has ended. Calls tell(job) for each job when it
+-- ends.
 ---@param tell? fun(job: table)
 function Pool:finish(tell)
   local told = 0

@@ -10,7 +10,7 @@ local compiled = {}
 -- NVRTC from this version on has not been seen to write half of a descriptor.
 local MENDED = 13.2
 
--- Notes of programs that were looked at.
+-- The notes of each program that was examined before.
 local seen = setmetatable({}, {__mode = "k"})
 
 --- Returns a sentence for each unwritten half of a descriptor in a listing of

@@ -364,8 +364,8 @@ function check.launch(program, launch, opts, arguments)
       tolerance = opts.tolerance, gpu = opts.gpu, arguments = arguments})
   end
   if opts.surgeon and v.verdict == "ok" and not kernel.empty(launch.grid) then
-    -- An operation counts as needed if a launch without it relies on more than
-    -- PTX guarantees.
+    -- An operation counts as needed if the launch, without this operation,
+    -- relies on behaviour that PTX does not guarantee.
     v.needs = repair.needs(notes[1] and run or strictly(run), program.fn,
                             bounds.limit)
     repair.gains(v.needs, run, program, launch, opts.gpu, bounds.limit)

@@ -168,8 +168,8 @@ end
 -- A launch may exceed the time limit by this fraction of it.
 local GRACE = 0.1
 
---- Runs a launch as the script would, after its check; the script then
--- continues. If the check found one result, there is no further run.
+--- Runs a launch for the script after its check. If the check kept the result
+-- of a run, restores this result instead of running again.
 function Session:run(program, launch)
   launch.fidelity = self.show_fidelity and true or nil
   local known = self.found

@@ -168,8 +168,9 @@ local function all_of(list)
   return edits
 end
 
--- Returns a minimal subset of `others`: removing it together with operation n
--- causes a fault. fails(list) reports whether removing a list does.
+-- Returns a minimal subset of `others` whose removal, together with operation
+-- n, causes a fault. fails(list) reports whether removing the operations of
+-- `list` causes one.
 local function conflict(others, n, fails)
   local set = table.move(others, 1, #others, 1, {})
   for i = #set, 1, -1 do

@@ -61,8 +61,8 @@ function watch.watch_launches(opts)
   end}
 end
 
---- Adds an error of a script to the collected findings, unless it is about a
--- fault that they have.
+--- Adds an error of a script to the collected findings, unless the findings
+-- already have the fault that the error reports.
 ---@param text string the error with its position, kind and details
 ---@param file? string the script's
 ---@param line? integer

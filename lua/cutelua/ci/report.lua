@@ -45,8 +45,8 @@ local function appended(to, list, change)
   end
 end
 
---- Returns one record of the findings of all items. Its field `checked` says of
--- which script each launch is.
+--- Returns one record of the findings of all items. Its field `checked` names
+-- the script of each launch.
 ---@param items table[]
 ---@return table
 function report.record(items)

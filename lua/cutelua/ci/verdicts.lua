@@ -73,7 +73,8 @@ function Verdicts:get(path)
   if ok and current then return kept.status, kept.record end
 end
 
---- Keeps the verdict of a check, if the next check would have the same one.
+--- Keeps the verdict of a check, if a repeated check would reach the same
+-- verdict.
 ---@param path string
 ---@param status string
 ---@param record table

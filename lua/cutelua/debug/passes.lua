@@ -5,8 +5,8 @@ local report = require "cute.lang.report"
 
 local passes = {}
 
--- Returns the variables of a carry with their known ranges as text: "i32 0 to
--- 2".
+-- Returns the loop-carried variables of `carry` as text, with their types and
+-- known ranges: "i32 0 to 2".
 local function variables(carry)
   local list = {}
   for i = 1, carry.n do

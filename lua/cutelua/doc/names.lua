@@ -17,8 +17,8 @@ local names = {}
 
 -- Topics in the order of the reference. Each has a title, and either the prefix
 -- of its names or the modules whose functions belong to cute itself. A name
--- defined in lua/cute/meta belongs to the topic that the title above it there
--- names.
+-- defined in lua/cute/meta belongs to the topic of the title above its
+-- definition.
 local TOPICS = {
   {"Kernels", modules = "cute.lang.kernel cutelua.ptx.raw cutelua.debug "
     .. "cutelua.cache.many "

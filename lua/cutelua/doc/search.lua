@@ -217,7 +217,7 @@ local function kind_text(kind)
 end
 
 -- Returns the text of the section whose heading or position a question names.
--- If it names a document, returns the document's headings.
+-- If the question names a document, returns the document's headings.
 local function section_text(question)
   local asked, heads, text = question:lower(), {}, nil
   local page = asked:gsub("^docs/", ""):gsub("%.md$", "")
@@ -232,8 +232,8 @@ local function section_text(question)
 end
 
 --- Returns the text for a question that is no public name, but names a kind of
--- errors or reports, "[race]" or "race"; a document, "ops"; or one of its
--- sections, "epilogues" or "docs/ops.md:105". Returns nil if it names none.
+-- errors or reports, "[race]" or "race"; a document, "ops"; or a section of a
+-- document, "epilogues" or "docs/ops.md:105". Returns nil for other questions.
 ---@param question string
 ---@return string?
 function search.one(question)

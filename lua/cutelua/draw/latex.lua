@@ -1,5 +1,5 @@
 --- Pictures as LaTeX (TikZ). For layouts, TiledMMAs, TiledCopies and
--- thread-value layouts the text is that of CuTe's print_latex.
+-- thread-value layouts, the text equals the output of CuTe's print_latex.
 local palette = require "cutelua.draw.palette"
 local picture = require "cutelua.draw.picture"
 

@@ -266,8 +266,8 @@ local function short(v)
   return tostring(v)
 end
 
--- Sets the colour classes of the cells for the palette "heat": 8 is zero, 16
--- the largest magnitude. Returns this magnitude.
+-- Sets the colour classes of the cells for the palette "heat": class 8 is zero,
+-- class 16 the largest magnitude. Returns the largest magnitude.
 local function warmth(panels)
   local most = 0
   for _, panel in ipairs(panels) do

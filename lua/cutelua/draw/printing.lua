@@ -276,7 +276,7 @@ local function in_memory(t) return t.memspace:find "mem$" ~= nil end
 
 local function tensor_piece(out, t, conversion, limit)
   local text = tostring(t)
-  -- A layout "1:0" is that of a pointer, whose address is printed.
+  -- A tensor with the layout "1:0" is a pointer, whose address is printed.
   if text:find " o 1:0$" then
     return with_numbers(out, text:sub(1, -7), t)
   end

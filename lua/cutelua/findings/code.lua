@@ -205,7 +205,8 @@ function Code:distances(from)
     end
   end
   local function reach(list, d)
-    -- Names that very many statements use, such as `cute`, relate nothing.
+    -- Names that very many statements use, such as `cute`, do not relate
+    -- statements.
     for _, s in ipairs(list and #list <= 20 and list or {}) do
       if d < (far[s] or math.huge) then
         far[s] = d

@@ -30,9 +30,10 @@ local function kernel_end(lines, n)
   end
 end
 
--- Returns the expression that counts the executions of line n: the variable of
--- the traced loop around a line with that indentation, or 0. A loop of Lua
--- makes copies of its body, each of which has a count of its own.
+-- Returns the expression that counts the executions of line n, which has the
+-- indentation `indent`: the variable of the traced loop around the line, or 0
+-- without a traced loop. A plain Lua loop is unrolled, and each copy of its
+-- body has a count of its own.
 local function counter(lines, n, indent)
   for k = n - 1, 1, -1 do
     local line = lines[k]
@@ -142,8 +143,9 @@ local function captured(place, pattern, with)
   end
 end
 
--- Returns the change in which the call of the function that `old` calls, or of
--- a variant of it such as cluster_arrive_relaxed, is replaced by `words`.
+-- Returns the change that replaces a call by `words`: the call, at a place, of
+-- the function that `old` calls, or of a variant such as
+-- cluster_arrive_relaxed.
 local function other_call(place, words, old)
   local name = old:match "([%w_]+)%("
   if not name then return nil end

@@ -52,8 +52,8 @@ function findings.is_idle(f)
   return f.message:find "launched nothing$" ~= nil
 end
 
---- Makes the paths of a record relative that are below a folder. Code hosts
--- show only relative paths.
+--- Makes the paths of a record that are below a folder relative to this folder,
+-- because code hosts show only relative paths.
 ---@param found table
 ---@param folder string an absolute path
 function findings.make_relative(found, folder)
@@ -186,7 +186,7 @@ local EXTENT = {"verdict", "blocks", "turns", "orders", "runs", "results",
                 "seconds", "gpu", "not_compared", "inexact"}
 
 -- Returns the name of a kernel and the number of elements of its arguments, or
--- "empty" without blocks. An edit that changes them changes the problem.
+-- "empty" without blocks. An edit that changes this text changes the problem.
 local function size_of(program, launch)
   if kernel.empty(launch.grid) then return "empty" end
   local words = {program.info.name}
@@ -247,8 +247,8 @@ function Collector:verified(o)
   self:lead(f, edits_of)
 end
 
---- Adds to `not_checked` that launches were left unchecked, because of the time
--- limit or of too many integer contents.
+--- Adds an entry to `not_checked` about launches that were not checked, because
+-- the time limit was reached or the integer contents varied too much.
 ---@param what string
 ---@param text string
 ---@param kernel_name? string
@@ -387,17 +387,17 @@ end
 -- Repairs
 ---------------------------------------------------------------------------
 
--- Remembers the first finding and its edits, which the record will have. Only
--- Lua code has edits.
+-- Keeps the first finding, and a function that returns its edits, for the
+-- record. Only Lua code has edits.
 function Collector:lead(f, edits_of)
   if f and edits_of and not self.first and not self.name:find "%.ptx$" then
     self.first = {finding = f, edits_of = edits_of}
   end
 end
 
---- Adds edits to the first finding. With trials (cutelua.findings.trials), only
--- those after which the command finds nothing wrong; without trials, the most
--- likely ones.
+--- Adds edits to the first finding. With trials (cutelua.findings.trials), adds
+-- only edits after which the command finds nothing wrong; without trials, adds
+-- the most likely edits.
 ---@param trials table?
 ---@param limit number? of core.clock: the trials end then
 function Collector:repair(trials, limit)

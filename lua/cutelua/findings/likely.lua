@@ -28,7 +28,7 @@ local BESIDE = 6
 local ONE_THREAD = {"is initialized a second time", "two lanes of a warp write",
                     "two warps write"}
 
--- Returns the change in which one thread executes a line.
+-- Returns the change that lets only one thread execute a line.
 local function by_one_thread(r)
   local line = source.line(r.file, r.line)
   local space, text = (line or ""):match "^(%s*)(.-)%s*$"
@@ -42,8 +42,8 @@ end
 local SLOTS = {"mbarrier_[%l_]+%(()([%a_][%w_.]*)([^,(){}]*)()[,)]",
                "bar_ptr%s*=%s*()([%a_][%w_.]*)([^,(){}]*)()[,}]"}
 
--- Adds edits that replace the stage of an mbarrier in line n by the stage in
--- the nearest line that names another one.
+-- Adds edits that replace the stage of an mbarrier in line n by another stage:
+-- the one in the nearest line with a different stage.
 local function add_slots(add, chunk, n, line, lines)
   for _, form in ipairs(SLOTS) do
     for from, ring, stage, to in line:gmatch(form) do
@@ -86,9 +86,9 @@ local function add_fence(add, chunk, n, line, lines)
   end
 end
 
--- For each kind of fault or error, functions that add edits: in ANY of every
--- line of the chunks, in EXECUTED of lines that the kernel executes. For an
--- error, these are its one line.
+-- For each kind of fault or error, functions that add edits. Functions in ANY
+-- edit every line of the chunks. Functions in EXECUTED edit only lines that the
+-- kernel executes; for an error, only the error's line.
 local ANY = {["async-in-flight"] = {add_bytes}, deadlock = {add_bytes}}
 local EXECUTED = {deadlock = {add_slots}, race = {add_slots},
                   mbarrier = {add_slots}, uninitialised = {add_slots},

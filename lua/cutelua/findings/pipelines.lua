@@ -117,8 +117,8 @@ local function rounds_of(list)
   return rounds
 end
 
--- Returns the line behind which the locals of a block that an expression names
--- are declared: the block's first line, or a declaration of the name.
+-- Returns the line after which all locals of a block that an expression names
+-- are declared: the block's first line, or the declaration of a name.
 local function start_of(lines, block, name, before)
   local first = name:match "^[%w_]+"
   for k = before - 1, block + 1, -1 do
@@ -129,7 +129,7 @@ local function start_of(lines, block, name, before)
   return block
 end
 
--- Returns the number of the line that ends a block, behind line n.
+-- Returns the number of the line after line n that ends a block.
 local function end_of(lines, block, n)
   local indent = block > 0 and indent_of(lines[block]) or -1
   for k = n + 1, #lines do

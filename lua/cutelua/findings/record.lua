@@ -78,7 +78,7 @@ local function places_of(r, cuda)
   return list
 end
 
--- Returns a table without its fields if it has none.
+-- Returns table t, or nil if t is empty.
 local function filled(t) return next(t) and t or nil end
 
 -- Returns the schedule of a bug: its turns with their lines, and the text of
@@ -259,9 +259,9 @@ function record.conflict(c, kernel, layouts)
     operands = {tensor = c.tensor, layout = c.layout}}
 end
 
---- Returns the finding of results that a lesson's reference rejected, and, if
--- the program that stored them is known, a function that returns its possible
--- edits.
+--- Returns the finding of results that a lesson's reference rejected. If the
+-- program that stored the results is known, also returns a function that
+-- returns possible edits.
 ---@param o table {wrong = message?, compared = comparisons, program =
 -- table?}
 ---@return table finding

@@ -1,7 +1,7 @@
 --- Tries edits of a script: runs a command again on the changed texts, in
 -- copies of this process. The first copy is made before the script runs, and
--- waits. For each trial it makes a copy of itself, which is as the process was
--- at the start.
+-- waits. For each trial, the first copy makes a copy of itself, in which
+-- nothing has run yet.
 local changes = require "cutelua.findings.changes"
 local core = require "cute.core"
 local json = require "cutelua.text.json"
@@ -115,7 +115,7 @@ function Trials:try(texts, seconds)
     bytes = bytes .. more
   end
   local verdict, time = bytes:match "^(%l+) (%S+)\n$"
-  -- An answer that comes late would be taken for that of the next trial.
+  -- A late answer would be taken for the answer to the next trial.
   self.over = not verdict
   return verdict, tonumber(time)
 end
@@ -124,8 +124,8 @@ end
 -- trial. MOST: number of successful edits that ends the search.
 local SECONDS, ONE, MOST = 30, 10, 3
 
--- Returns the texts of the files of an edit with its changes, by path; nil if
--- one is not known or does not compile.
+-- Returns the texts of the files of an edit with its changes, by path. Returns
+-- nil if a file's text is unknown or does not compile.
 local function changed_texts(edit)
   local by, texts = {}, {}
   for _, c in ipairs(edit.changes) do
@@ -151,12 +151,12 @@ local function loaded()
   return list
 end
 
---- Tries edits in their order. Returns those after which the command finds
--- nothing wrong. If it could not check everything, an edit has `unchecked` and
--- is behind the others. If there are none of either, returns edits that were
--- not tried, with `unchecked`. The search for alternatives takes at most as
--- long as that for the first. Edits without `unchecked` are those of the
--- surgeon: if one of them is right, only they are alternatives.
+--- Tries edits in their order, and returns the edits after which the command
+-- finds nothing wrong. An edit gets `unchecked`, and comes after the others, if
+-- the command could not check everything. If no edit succeeds, returns edits
+-- that were not tried, with `unchecked`. The search for further edits takes at
+-- most as long as the search for the first. Edits given without `unchecked` are
+-- the surgeon's: if one of them succeeds, other edits are left out.
 ---@param list table[]
 ---@param sizes string[] of the launches up to the finding; after an edit they
 -- are the same

@@ -188,7 +188,7 @@ local function add_owners(c, near, add)
 end
 
 -- Returns the names that have fields and methods in common with a name, sorted
--- by the number of these.
+-- by the number of common fields and methods.
 local function companions(c, name)
   local list, shared = {}, {}
   for _, names in pairs(owners_of(c)) do

@@ -119,9 +119,9 @@ function names.sample()
   return sample
 end
 
---- Returns the path of names that ends with the name at an offset, "arch.popc"
--- or "x:fill", the offset of its last name, and the offset behind it; nil if
--- there is no name.
+--- Returns the path of names that ends with the name at an offset, such as
+-- "arch.popc" or "x:fill"; the offset of the last name; and the offset after
+-- the path. Returns nil if there is no name.
 ---@param text string
 ---@param offset integer
 ---@return string? path, integer? from, integer? to

@@ -54,8 +54,8 @@ end
 
 --- Returns how a document is checked: {words = of the file and its LAUNCH file,
 -- files = texts of a worker's request by path, folder = of these files, uris =
--- by path, launches = true if there is a LAUNCH file}. Returns nil if it is
--- neither PTX nor a LAUNCH file with PTX beside it.
+-- by path, launches = true if there is a LAUNCH file}. Returns nil if the
+-- document is neither PTX nor a LAUNCH file with PTX beside it.
 ---@param session table
 ---@param path string
 ---@param text string

@@ -210,7 +210,7 @@ methods["textDocument/completion"] = function(self, params)
   local at, offset = place_of(self, params)
   if #at.text > checks.MOST then return {isIncomplete = false, items = {}} end
   local before = at.text:sub(math.max(1, offset - BEFORE), offset - 1)
-  -- The text before the cursor is cut at the begin of a line.
+  -- The text before the cursor is cut at the beginning of a line.
   if offset > BEFORE then before = before:gsub("^[^\n]*\n", "", 1) end
   local list, word, place, about = complete.find(before, environment(at))
   local range = {start = at:position(offset - #word),

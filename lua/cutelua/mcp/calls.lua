@@ -121,7 +121,7 @@ local function take(call)
     local mark = "\0" .. call.nonce .. " "
     local from, to = call.bytes:find(mark, 1, true)
     if not from then
-      -- The last bytes may be the begin of a frame's mark.
+      -- The last bytes may be the beginning of a frame's mark.
       local zero = call.bytes:find("%z[%x ]*$")
       keep(call, call.bytes:sub(1, (zero or #call.bytes + 1) - 1))
       call.bytes = zero and call.bytes:sub(zero) or ""

@@ -1,6 +1,6 @@
 --- Records what a process reads, so that the verdict on a script can be kept
--- until one of these inputs changes: files, also absent ones, names in folders,
--- environment variables.
+-- until an input changes. Inputs are files (including absent files), names in
+-- folders, and environment variables.
 --
 -- A read is {what =, name =, value = see reads.value, stamp = of a file when it
 -- was first read}. Programs that a script starts, modules in C and the compiler

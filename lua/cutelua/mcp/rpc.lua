@@ -157,9 +157,9 @@ end
 -- Framing
 ---------------------------------------------------------------------------
 
---- Returns a function that takes the bytes that arrive, where each line is a
--- message, and lets the session receive the messages. A line beyond the limit
--- is skipped.
+--- Returns a function that receives arriving bytes, in which each line is a
+-- message, and passes the messages to the session. A line beyond the limit is
+-- skipped.
 ---@param session table
 ---@return fun(bytes: string)
 function rpc.lines(session)
@@ -191,7 +191,7 @@ end
 
 local NAME = "[Cc]ontent%-[Ll]ength:"
 
--- Parses the header at the begin of s.bytes; reports whether there was one.
+-- Parses the header at the beginning of s.bytes; reports whether there was one.
 -- s.want becomes the size of the body, or s.skip the number of bytes to skip.
 -- After bytes that are no message, the next header follows at once. s.lost:
 -- such bytes were reported, and no valid header has followed.

@@ -521,7 +521,7 @@ function Page:fail(message)
 end
 
 --- Returns the timeline of the warps and agents of a lazy page's n-th launch:
--- see cutelua.profile.timeline. Raises where it cannot be estimated.
+-- see cutelua.profile.timeline. Raises an error if there is no estimate.
 ---@param n integer
 ---@return table? timeline nil: the launch does not exist
 function Page:timeline(n)

@@ -31,8 +31,8 @@ function fidelity.printer(format, out)
 end
 
 --- Prints the fidelity of all launches from now on, which run on the simulator.
--- A runner of launches that has a function `fidelity`, such as that of
--- `cutelua check`, prints it itself.
+-- If the runner of launches has a function `fidelity`, as that of `cutelua
+-- check` does, the runner prints the fidelity.
 ---@param format? string text (the default) or json, with which the script's
 -- output goes to standard error
 ---@return boolean? ok

@@ -155,7 +155,7 @@ local function reads_arguments(name)
     or text:find("...", 1, true)
 end
 
--- What to write in a script in place of an option of a lesson.
+-- For each option of lessons, the code that has its effect in a script.
 local IN_SCRIPT = {
   device = "write device = \"sim\" or \"gpu\" in the launch's options",
   arch = "write device = \"sim:sm_80\" in the launch's options",
@@ -164,8 +164,8 @@ local IN_SCRIPT = {
     .. "kernel",
 }
 
--- Reports options behind word number `at`, a script in Lua, if it reads no
--- arguments.
+-- Reports options after word number `at`, the name of a Lua script, if the
+-- script reads no arguments.
 local function note_ignored(opt, words, at)
   if not opt.chunk or reads_arguments(words[at]) then return end
   for i = at + 1, #words do
@@ -310,8 +310,8 @@ local function starter(module)
   end
 end
 
--- Reports options of a command that are behind its script, and so belong to the
--- script's arguments, if the script reads no arguments.
+-- Reports options of a command that follow the script's name, and so are
+-- arguments of the script, if the script reads no arguments.
 local function note_behind(help, words, at)
   if not words[at + 1] then return end
   local foreign = require "cutelua.text.foreign"

@@ -1,6 +1,6 @@
 --- `cutelua web`: serves the workshop's page on the loopback address, to
--- browsers on this computer only. A page served this way may use threads; one
--- of file:// may not.
+-- browsers on this computer only. A page served by HTTP may use threads; a page
+-- opened from file:// may not.
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local files = require "cute.lang.files"
@@ -136,7 +136,7 @@ local function serve(listener, folder)
         table.insert(list, 1, {socket = socket, text = "",
           ends = core.clock() + SECONDS})
       end
-    -- The connection moves to the end of the list, behind all others.
+    -- The connection moves to the end of the list.
     elseif i then
       local c = table.remove(list, i - 1)
       local goes_on

@@ -9,10 +9,10 @@ local card = {}
 card.WORKSPACE = "grid workspace"
 
 --- Returns PTX in which no multiplication is contracted with an addition. The
--- compiler contracts `add`, `sub` and `mul` of floats without a rounding
--- modifier only, so that `.rn`, their default, turns contraction off. For pairs
--- of f32, ptxas 13.0 ignores the modifier: an `or` after the product prevents
--- contraction there, and costs no instruction.
+-- compiler contracts `add`, `sub` and `mul` of floats only if they have no
+-- rounding modifier, so an added `.rn`, the default rounding, turns contraction
+-- off. For pairs of f32, ptxas 13.0 ignores the modifier: an `or` after the
+-- product prevents contraction there, and costs no instruction.
 ---@param text string
 ---@return string
 function card.exact(text)

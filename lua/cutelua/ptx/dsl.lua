@@ -452,8 +452,9 @@ local function kernel_of(self, name, opts, all)
                lines = opts and opts.lines}
   return ptx.made(self.ptx, entry.name, own, {
     takes = all and 1 or self.takes,
-    -- A warp copies by TMA as a whole; the DSL's code elects no lane that
-    -- stores. It uses registers before tcgen05.wait::ld.
+    -- In the DSL's code, all lanes of a warp execute a TMA store: no lane is
+    -- elected. The code also uses the registers of a tcgen05.ld before
+    -- tcgen05.wait::ld.
     rules = {store_once = true, loads_ordered = true},
     expand = function(...)
       local l = launch_of(k, table.pack(...))

@@ -406,9 +406,9 @@ local MAP_TYPE = {U8 = 0, U16 = 1, U32 = 2, S32 = 3, U64 = 4, S64 = 5,
   TF32_RN = 11, TF32_FTZ_RN = 12}
 
 -- Returns the map that moves boxes of a tensor: the parameters of
--- core.encode_tensor_map, and `memory`, the tensor. tma_gbasis of the IR has
--- the extents of the box and the tensor's modes; the layout of the coordinates
--- has the map's mode for each mode of the tensor.
+-- core.encode_tensor_map, and `memory`, the tensor. In the IR, tma_gbasis lists
+-- the extents of the box, each with its mode of the tensor. The strides of
+-- `coordinates` list the mode of the map for each mode of the tensor.
 local function tensor_map(atom, swizzle, a, coordinates, share)
   local boxes, how = atom:match 'tma_gbasis = <"(.-)">, tma_format = ([%w_]+)'
   local kind = MAP_TYPE[how or ""]
@@ -494,8 +494,8 @@ end
 local ATTRIBUTES = {cooperative = "cooperative",
   programmatic_stream_serialization_allowed = "pdl"}
 
--- Records a launch, or an attribute of it, that an instruction sets. Reports
--- whether the instruction does so.
+-- Records the launch that instruction i makes, or the launch attribute that i
+-- sets. Reports whether i does either.
 local function launch_of(state, i)
   local op = i.op:match "^cuda%.launch_cfg%.([%w_]+)$"
   if op == "create" then

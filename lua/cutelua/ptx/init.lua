@@ -212,7 +212,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns the memory of v, one of the module's variables in the list `used`,
--- with its contents. They may have addresses of other variables of the list.
+-- with its contents. The contents may include addresses of other variables of
+-- the list.
 local function memory_of(module, v, used)
   local t = module.variables[v.name]
   if t then return t end

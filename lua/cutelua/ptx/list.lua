@@ -30,8 +30,8 @@ local SPEC = {
 
 local function say(fmt, ...) print(core.visible(fmt:format(...))) end
 
--- Sizes in bytes for the trial translation of an entry: of the memory behind
--- each pointer, and of dynamic shared memory.
+-- Sizes in bytes for the trial translation of an entry: of the memory that each
+-- pointer addresses, and of dynamic shared memory.
 local POINTEE, DYNAMIC = 1 << 20, 64 << 10
 
 -- Returns the rank of the tensor maps that an entry uses: the largest of its

@@ -23,9 +23,9 @@ end
 -- Types
 ---------------------------------------------------------------------------
 
--- Parses a tuple such as "(?,?{i64 div=8},(1,2@1))". Returns nested lists whose
--- leaves are tables: n = integer, or `dynamic` = bits and `div` = divisor, or
--- `basis` = text; then the position behind the tuple. `_` is a leaf, too.
+-- Parses a tuple such as "(?,?{i64 div=8},(1,2@1))". Returns nested lists, and
+-- the position after the tuple. The leaves are tables: n = integer, or
+-- `dynamic` = bits and `div` = divisor, or `basis` = text. `_` is also a leaf.
 local function parse_tuple(text, at)
   at = text:match("^%s*()", at)
   if text:sub(at, at) == "(" then

@@ -4,8 +4,8 @@
 --     k(x, out, 1000, 1000):launch {grid = 64}
 --
 -- The metadata has the number of threads, the cluster, the dynamic shared
--- memory, options, and the sizes of the scratch memory behind the hidden
--- pointers, which follow the kernel's own parameters.
+-- memory, options, and the sizes of scratch memory. Hidden pointers to this
+-- memory follow the kernel's own parameters.
 local core = require "cute.core"
 local cute = require "cute"
 local files = require "cute.lang.files"
@@ -292,9 +292,10 @@ local function add_scratch(k, call, grid)
 end
 
 -- Returns the launch options `opts`, completed from Triton's metadata.
--- opts.grid counts Triton's programs, the returned grid counts blocks: a program
--- is a cluster of num_ctas blocks. Also allocates the call's scratch memory.
--- With `prepared`, the grid of a prepared launch in blocks, only allocates.
+-- opts.grid counts Triton's programs, the returned grid counts blocks: a
+-- program is a cluster of num_ctas blocks. Also allocates the call's scratch
+-- memory. With `prepared`, the grid of a prepared launch in blocks, only
+-- allocates.
 local function launch_options(k, call, opts, prepared)
   if prepared then return add_scratch(k, call, prepared) end
   local made = {}

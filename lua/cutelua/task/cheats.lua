@@ -47,8 +47,8 @@ local function counts(c)
   return list[1], math.min(table.unpack(list, 2))
 end
 
---- Reports whether all public cases passed. Then a held-back case fails because
--- of how it differs from them.
+--- Reports whether all public cases passed. If so, a held-back case fails
+-- because of its differences from the public cases.
 local function public_passed(cases)
   for _, c in ipairs(cases) do
     if not c.case.held and not c.ok then return false end

@@ -3,9 +3,9 @@
 -- the host changed.
 --
 -- What a candidate launches must depend on the sizes alone, so that calls with
--- other inputs launch the same. Results that a call leaves in a tensor of the
--- candidate's own show when a later call with the same inputs executes fewer
--- instructions. The last call starts with the first contents of such tensors.
+-- other inputs launch the same kernels. If a call keeps results in a tensor of
+-- the candidate, a later call with the same inputs executes fewer instructions.
+-- Before the last call, such tensors get their first contents again.
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
 

@@ -1,6 +1,6 @@
 --- Candidates in PTX: a LAUNCH description in Lua (docs/ptx.md) says how to
--- launch the entry. It sees the task's sizes as globals; strings in `args` name
--- arguments and sizes of the task.
+-- launch the entry. The task's sizes are globals of the description; strings in
+-- `args` name arguments and sizes of the task.
 local core = require "cute.core"
 local cute = require "cute"
 
@@ -15,7 +15,7 @@ local LIBRARY = {ipairs = ipairs, math = math, pairs = pairs}
 local function fail(...) core.fail("bad-launch", string.format(...)) end
 
 -- Runs the LAUNCH description with these sizes as globals, and returns its
--- table; raises an error if that is not valid.
+-- table. Raises an error if the table is not valid.
 local function describe(request, sizes)
   local env = setmetatable({}, {__index = function(_, k)
     return sizes[k] or LIBRARY[k]

@@ -51,12 +51,13 @@ local function arguments(request)
   return list, fields
 end
 
--- A byte of which results of any float or integer type hardly ever consist.
+-- The byte of a pattern that correct results are very unlikely to equal,
+-- whatever their type.
 local ODD = "\x5b"
 
 -- Gives inputs the contents of a call. Outputs become undefined or, if `odd`,
--- get a pattern that shows elements that a candidate leaves unwritten, also if
--- it declared them as undefined_ok.
+-- get a pattern that shows which elements a candidate leaves unwritten, even if
+-- the candidate declared them as undefined_ok.
 local function fill(list, call, odd)
   for _, a in ipairs(list) do
     if a.out and odd then
@@ -110,7 +111,8 @@ local function runner(request, log, collector, result)
   end
 end
 
--- Returns the candidate's function; raises an error if its file is none.
+-- Returns the candidate's function; raises an error if the candidate's text
+-- returns something else.
 local function load_candidate(request, env)
   local chunk = "@" .. request.name
   source.add(chunk, request.text)

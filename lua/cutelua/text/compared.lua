@@ -1,6 +1,6 @@
 --- Notes comparisons of an element type with a string, as in `x.dtype ==
--- "f32"`. They are always false, because Lua calls no metamethod for values of
--- two types.
+-- "f32"`. Such comparisons are always false, because Lua calls no metamethod
+-- for values of different types.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local report = require "cute.lang.report"

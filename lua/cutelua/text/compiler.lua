@@ -6,7 +6,8 @@ local jit = require "cute.jit"
 local compiler = {}
 
 --- Returns the source line of each line of PTX text with line information, or
--- false for lines without one. For inlined code it is the line of the call.
+-- false for lines without one. For inlined code, the source line is that of the
+-- call.
 ---@param text string
 ---@return (integer|false)[]
 function compiler.ptx_lines(text)

@@ -1,8 +1,9 @@
 --- Known faults of NVRTC and ptxas that make a kernel compute wrong results
 -- without a message. docs/cache.md has a table of them with the versions.
 --
--- The emitter avoids all of them. Kernels that users write in CUDA C are
--- searched for them, in the text and in the PTX that NVRTC made of it.
+-- The emitter avoids code with these faults. This module searches for it in
+-- kernels that users write in CUDA C: in their text, and in the PTX that NVRTC
+-- made of it.
 local faults = {}
 
 -- Returns the union of two sets of names, either of which may be nil.

@@ -25,7 +25,7 @@ local function written(op, rest)
 end
 
 -- Returns the indices of the instructions that may follow instruction i; nil if
--- they are not known.
+-- they are not known. joins: where threads may reconverge.
 local function following(lines, labels, i, joins)
   local op, rest = parts(lines[i])
   op = op or ""
@@ -40,11 +40,12 @@ local function following(lines, labels, i, joins)
     local always = not guarded and rest:find "^`" ~= nil
     return always and {to} or {i + 1, to}
   end
-  -- A call continues behind it, and a BSSY names where its threads meet.
+  -- Execution may continue after a call, or in the called function.
   return {i + 1, op:find "^CALL" and to or nil}
 end
 
--- Returns the index behind each label, and those that a BSSY names.
+-- Returns the index of the line of each label, and a list of the indices of the
+-- labels at which BSSY instructions make threads reconverge.
 local function targets(lines)
   local labels, joins = {}, {}
   for i, line in ipairs(lines) do

@@ -691,7 +691,7 @@ function faults.followers(report)
 end
 
 --- Returns the text of a report with faults: the leading faults or, if `all`,
--- also those that may follow from another one.
+-- all faults, including those that may follow from a leading fault.
 ---@param found table
 ---@param all boolean
 ---@return string

@@ -150,8 +150,8 @@ local LATER = {"tmem", "tcgen05", "umma", "clc", "sm100", "sm103", "sm120",
 local NO_TYPES = {Float8E4M3 = true, Float8E4M3B11FNUZ = true,
                   Float8E3M4 = true, Int128 = true}
 
--- Returns what to write for a name of another language: also for one without
--- the leading underscores that it has in CUDA C.
+-- Returns what to write for a name of another language. The name may lack the
+-- leading underscores that it has in CUDA C.
 local function own_name(name)
   return foreign.NAMES[name] or foreign.NAMES["__" .. name]
 end
@@ -260,8 +260,8 @@ function foreign.lesson_option(option)
     .. "scripts %s"):format(option, advice)
 end
 
---- Returns the note on an option for files of PTX and CUDA C that is behind
--- the name of a script, or nil for other options.
+--- Returns the note on an option for files of PTX and CUDA C that follows the
+-- name of a script, or nil for other options.
 ---@param option string
 ---@param help string the command's --help
 ---@return string?

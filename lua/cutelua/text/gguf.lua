@@ -159,7 +159,7 @@ function Reader:entry()
     bytes = cute.product(rank == 0 and {1} or shape) // t[2] * t[3]}
 end
 
--- Converts the entries' offsets, counted from the begin of the data at byte
+-- Converts the entries' offsets, counted from the beginning of the data at byte
 -- `from`, to positions in the file, and checks them.
 local function place(self, list, from, align)
   for _, e in ipairs(list) do

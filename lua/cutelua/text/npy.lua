@@ -119,7 +119,7 @@ local function parse_shape(text)
   local inside, shape = text:match "^%((.*)%)$", {}
   if not inside then return nil end
   if not inside:find "%S" then return shape end
-  -- Without a comma, it is a number in parentheses and not a tuple.
+  -- Without a comma, the text is a number in parentheses and not a tuple.
   if not inside:find "," then return nil end
   for item in (inside:gsub(",%s*$", "") .. ","):gmatch "([^,]*)," do
     local x = math.tointeger(tonumber(item:match "^%s*(%d+)L?%s*$"))

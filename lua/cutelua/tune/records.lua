@@ -1,5 +1,5 @@
 --- The tuner's journal: one line per measurement, written immediately, so that
--- a run resumes where another one ended for any reason. Several processes may
+-- a run resumes where an earlier run ended or was killed. Several processes may
 -- append to one journal.
 --
 --     # cutelua tune 1, CARD, ARCH, SMS

@@ -7,11 +7,12 @@
 -- row. Of equal elements, the first one counts. NaN is larger than every number
 -- or, with smallest = true, smaller.
 --
--- With sample = true the kernel's arguments are (X, I, Seed, by). It finds the
--- largest element of X * by + G, where G are independent Gumbel random numbers.
--- Index i is then drawn with a probability proportional to e^(X[i] * by) (E. J.
--- Gumbel, 1954). Seed is one i64 in global memory. cute.philox computes the
--- random word of an element from the seed and the element's row and column.
+-- With sample = true the kernel's arguments are (X, I, Seed, by). The kernel
+-- finds the largest element of X * by + G, where G are independent Gumbel
+-- random numbers. Index i is then drawn with a probability proportional to
+-- e^(X[i] * by) (E. J. Gumbel, 1954). Seed is one i64 in global memory.
+-- cute.philox computes the random word of an element from the seed and the
+-- element's row and column.
 local cute = require "cute"
 local philox = require "cute.philox"
 local rules = require "kernels.operand_rules"

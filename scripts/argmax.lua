@@ -1,10 +1,10 @@
 -- Argmax: the index of each row's largest element travels with its value.
 --
--- A maximum alone is one instruction, but its index must go along through every
--- exchange of lanes and warps. Numbers are mapped to integers with the same
--- order, so that NaN (above all) and -0 (equal to 0) cost no branch. Among
--- equal elements the smallest index wins, so the result does not depend on the
--- distribution of a row.
+-- A maximum alone is one instruction, but every exchange between lanes or warps
+-- must also pass the maximum's index. Numbers are mapped to integers with the
+-- same order, so that NaN (the largest) and -0 (equal to 0) need no branch.
+-- Among equal elements the smallest index wins, so the result does not depend
+-- on the distribution of a row.
 --   cutelua scripts/argmax.lua --help
 local cute = require "cute"
 local argmax = require "kernels.argmax"

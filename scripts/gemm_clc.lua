@@ -3,8 +3,8 @@
 --
 -- gemm_tcgen05.lua has one tile for each block, so that a tile's loads wait for
 -- the epilogue of the tile before it. Here a block computes tile after tile.
--- The launch still has a block for each tile: a block that runs asks the
--- hardware for one that has not started, and takes its tile. This needs no
+-- The launch still has a block for each tile: a running block asks the hardware
+-- to cancel a block that has not started, and computes its tile. This needs no
 -- counter in memory, and no rule for how many blocks fit on the GPU. Roles:
 --   warp 0      requests tiles by TMA
 --   warp 1      multiplies, into one of two parts of tensor memory in turn

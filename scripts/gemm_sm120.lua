@@ -7,7 +7,7 @@
 --
 -- The scales lie in memory as cuBLAS expects them: 128 rows x 4 scales are 512
 -- bytes, in which 16 bytes hold the scales of rows r, r + 32, r + 64, r + 96.
--- A layout says so, and the kernel reads them like any other tensor.
+-- A layout describes this order, so the kernel reads scales like any tensor.
 --   cutelua scripts/gemm_sm120.lua --help
 local block_scaled = require "kernels.block_scaled"
 local cute = require "cute"

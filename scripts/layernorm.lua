@@ -2,8 +2,8 @@
 --
 -- The variance as mean(x^2) - mean^2 loses all digits if the mean is large.
 -- Here each thread sums differences from its first number, and their squares.
--- Then the threads' means and squares are merged without loss of digits. It
--- takes one pass, and memory traffic still dominates the time.
+-- Then the threads' means and squares are merged without loss of digits. A row
+-- is read once, and memory traffic still dominates the time.
 --   cutelua scripts/layernorm.lua --help
 local cute = require "cute"
 local norm = require "kernels.norm"

@@ -1,9 +1,9 @@
 -- Mamba's selective scan: a recurrence with new factors at each step.
 --
--- States stay in registers and advance in time; tiles of time are loaded to
--- shared memory ahead of them. Four lanes share a channel's 16 states. They sum
--- their contributions to y by exchanging halves, so that each lane ends with
--- the sums of its own time steps.
+-- States stay in registers and advance in time; the inputs of later time steps
+-- are loaded to shared memory meanwhile. Four lanes share a channel's 16 states
+-- and sum their contributions to y by exchanging halves, so that each lane ends
+-- with the sums of its own time steps.
 --   cutelua scripts/selective_scan.lua --help
 local cute = require "cute"
 local selective_scan = require "kernels.selective_scan"

@@ -1,8 +1,8 @@
 -- circles.lua BUILD: checks the dependencies between files of core/ from the
 -- objects in a build folder. A circle of files is a strongly connected
 -- component of the graph "file A uses a symbol that file B of the same room
--- defines". Prints circles above their room's limit with the symbols that tie
--- them, and files that export more than 40 names.
+-- defines". Prints circles above their room's limit with the symbols that form
+-- the circle, and files that export more than 40 names.
 local build = arg[1]
 
 -- The maximum number of files in a circle of a room. Layouts contain layouts,

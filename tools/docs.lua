@@ -143,8 +143,8 @@ end
 local REJECTED = {["cute.begin_if"] = true, ["cute.otherwise"] = true,
   ["cute.end_if"] = true, ["cute.endif"] = true}
 
---- Complains about `cute.NAME` in code spans that find does not know. The first
--- column of tables in docs/from-*.md has the names of other libraries.
+--- Complains about `cute.NAME` in code spans that find() does not know. The
+-- first column of tables in docs/from-*.md has the names of other libraries.
 ---@param find fun(name: string): any
 ---@param path string
 ---@param text string

@@ -58,8 +58,8 @@ end
 --
 -- If the order of sums is fixed and the mask is causal, the last rows come
 -- first, each tile for all heads. Blocks whose rows end together then begin
--- with the same tile, one just after another, and none catches up with the
--- block whose turn is before its own, because that one has more rows.
+-- with the same tile, one shortly after another. No block catches up with the
+-- block whose turn precedes its own, because the preceding block has more rows.
 function order.walk(o, x, f)
   local first, last, heads = x.rows[1], x.rows[2], x.heads
   local late = o.deterministic and o.right

@@ -172,7 +172,7 @@ local function seen_by_all(T, S, tree) return T - (tree and S or S - 1) end
 
 -- Sets the scores s of keys that a row does not see to -inf. The block of keys
 -- begins at `col`. Query q of S sees the keys up to T - S + q. With `tree`
--- (S,S), it sees of the last S keys only those that tree[q] selects.
+-- (S,S), query q sees only those of the last S keys that tree[q] selects.
 local function hide(o, s, places, col, at, tree)
   local all, S, T = flash.by_rows(s), at.S, at.T
   for i = 0, cute.size(all, 0) - 1 do

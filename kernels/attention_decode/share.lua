@@ -3,9 +3,10 @@
 --
 -- A row of work is a tile of rows together with the keys that it reads. Each
 -- sequence has `per` rows of work. The key tiles of all rows of work form one
--- list, in order, and each block processes `each` consecutive tiles of it. A
--- block therefore processes the end of one row of work, some whole rows of
--- work, and the beginning of another one, whatever lengths the sequences have.
+-- list, in order, and each block processes `each` consecutive tiles of the
+-- list. A block therefore processes the end of one row of work, some whole rows
+-- of work, and the beginning of another row, whatever lengths the sequences
+-- have.
 --
 -- If sequences have almost equal lengths, a block processes a part of a single
 -- row of work instead: each row is divided into parts of `each` tiles. This

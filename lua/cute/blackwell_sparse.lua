@@ -117,8 +117,8 @@ end
 --- Returns the layout of metadata of one CTA in tensor memory. An offset counts
 -- elements of the dense A, each with 2 bits of metadata for tf32, half a bit
 -- for e2m1, else 1. The layouts are those of CuTe C++. The Python DSL 4.8.1
--- fails for tf32. For e2m1 its lanes are 2^21 elements apart, which is half a
--- lane; here they are 2^22 apart.
+-- fails for tf32. For e2m1, the lanes of the DSL's layout are 2^21 elements
+-- apart, which is half a lane; here the lanes are 2^22 elements apart.
 ---@param tmem_shape table ((128,MMA_K),M,K...) of A's partition
 ---@param a_raw_dtype cute.DType
 ---@return cute.Layout

@@ -1,6 +1,7 @@
 --- cute.utils, tile schedulers by cluster launch control (sm_100a). The launch
--- has a cluster for each tile of a result. A cluster that runs asks for another
--- one that has not started, which is then canceled, and computes its tile, too.
+-- has a cluster for each tile of a result. A running cluster repeatedly cancels
+-- a cluster that has not started, and computes the tile of the canceled
+-- cluster.
 --
 --     local params = cute.utils.ClcDynamicPersistentTileSchedulerParams(
 --       {tiles_m, tiles_n, 1}, {2, 1, 1})

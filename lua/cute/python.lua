@@ -29,9 +29,10 @@ function python.launch(k, ...)
   k(table.unpack({...}, 1, n)):launch(opts)
 end
 
---- Returns a function for programs of XLA: it takes the n arguments of f or of
--- a kernel, then the tensors of its results. A kernel gets all of them, and the
--- launch options `options`. The results of a function are copied.
+--- Returns a function for programs of XLA. The function takes the n arguments
+-- of f or of a kernel, then the tensors of the results. A kernel gets all these
+-- tensors, and the launch options `options`. The results of a function f are
+-- copied to them.
 ---@param f any
 ---@param n integer
 ---@param options? table
@@ -89,7 +90,7 @@ local function with_functions(x)
   return x
 end
 
--- Replaces the names of options in the list o.gradients by these options:
+-- Replaces the names of options in the list o.gradients by the options' values:
 -- ops.attention_backward recognizes tensors by identity, but a tensor of Python
 -- becomes a new object at each place.
 local function find_gradients(o)
@@ -240,8 +241,8 @@ function python.shapes(f, ...)
   return out
 end
 
---- Checks each launch on the simulator from now on, or without options ends
--- that, and returns the list of what the checks found (cutelua.check.watch).
+--- Begins to check each launch on the simulator. Without options, ends the
+-- checks, and returns the list of what they found (cutelua.check.watch).
 function python.watch(opts) return sign.workshop.watch_launches(opts) end
 
 --- Adds an error to the findings of watched launches.

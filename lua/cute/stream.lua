@@ -72,8 +72,8 @@ local function recorded(e)
   return e.at
 end
 
---- Waits until the stream has reached the event. Returns false if it was never
--- recorded.
+--- Waits until the stream has reached the event. Returns false if the event was
+-- never recorded.
 function Event:sync()
   open(self, "event")
   waits "sync"

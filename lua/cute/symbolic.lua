@@ -249,8 +249,9 @@ function symbolic.make_fake_compact_tensor(dtype, shape, opts)
 end
 
 --- Makes a tensor without data: {dtype =, shape =, stride =, align =}. If
--- stride is absent, it is compact and its last mode varies fastest, like
--- cute.zeros. If align (bytes) is absent, it is aligned like an element.
+-- stride is absent, the tensor is compact and its last mode varies fastest,
+-- like cute.zeros. If align (bytes) is absent, the tensor is aligned like an
+-- element.
 ---@param d {dtype: cute.DType|string, shape: any, stride: any, align: integer}
 function symbolic.symbolic(d)
   local order, n = {}, #flat(d.shape, {}, 0)

@@ -112,8 +112,8 @@ end
 -- num_threads counts all threads that call it. allocator_warp_id is the warp of
 -- the block that allocates and frees (0 when absent). With is_two_cta, a pair
 -- of blocks allocates, and frees only when both have called free. The pair
--- synchronizes at an mbarrier: its pointer
--- two_cta_tmem_dealloc_mbar_ptr is given exactly if the first argument is.
+-- synchronizes at the mbarrier two_cta_tmem_dealloc_mbar_ptr. Pass both this
+-- pointer and alloc_result_dst_smem_ptr, or neither.
 -- num_allocated_columns is the number of columns that are allocated already.
 ---@param alloc_result_dst_smem_ptr? table pointer to an i32 in shared memory,
 -- for the address; it is allocated when absent
@@ -159,7 +159,8 @@ local function check(self, what, n)
 end
 
 --- Allocates columns by the allocating warp. All columns of an allocator must
--- fit in tensor memory, and its address is that of the last allocation.
+-- fit in tensor memory. Afterwards, the allocator's address is that of this
+-- allocation.
 ---@param num_columns integer a power of two from 32 to 512
 function Allocator:allocate(num_columns)
   check(self, "allocate", num_columns)

@@ -151,11 +151,11 @@ function tuple.append_ones(x, up_to_rank)
                      up_to_rank)
 end
 
---- Returns x with the promise that it is divisible: assume(x, 8), or assume(x,
--- {div = 8}). For a traced integer this shortens index arithmetic. A false
--- promise is undefined behaviour on a GPU; the simulator checks it at this
--- line. A plain integer is checked at once. With four arguments it also
--- promises a range: lo <= x <= hi, divisible by div.
+--- Returns x and assumes that it is divisible: assume(x, 8), or assume(x, {div
+-- = 8}). For a traced integer this shortens index arithmetic. A false
+-- assumption is undefined behaviour on a GPU; the simulator checks the
+-- assumption at this line. A plain integer is checked at once. With four
+-- arguments, also assumes a range: lo <= x <= hi, divisible by div.
 ---@param x cute.Int
 ---@param lo integer|table the divisor, unless hi and div follow
 ---@param hi? integer

@@ -19,7 +19,7 @@ local function intrin(name, ...) return core.intrin(name, 0, ...) end
 function bits.popc(value) return intrin("popc", value) end
 
 --- Returns the number of zero bits above the highest set bit, as an i32. For
--- the value 0 this is its width in bits.
+-- the value 0, returns the width of the type in bits.
 ---@param value any a 32- or 64-bit integer
 function bits.clz(value) return intrin("clz", value) end
 
@@ -84,9 +84,9 @@ function bits.lop3(a, b, c, lut)
 end
 
 --- Shifts the 64-bit value whose upper half is b and whose lower half is a.
--- With kind "l" it returns the upper half of the value shifted left, with "r"
--- the lower half of the value shifted right. Both shift by shift % 32 bits.
--- "clamp_left" and "clamp_right" do the same, but shift by min(shift, 32) bits.
+-- Kind "l" returns the upper half of the value shifted left, kind "r" the lower
+-- half of the value shifted right. Both shift by shift % 32 bits. "clamp_left"
+-- and "clamp_right" do the same, but shift by min(shift, 32) bits.
 ---@param a any a 32-bit integer, the lower half
 ---@param b any a 32-bit integer, the upper half
 ---@param shift any
@@ -213,10 +213,10 @@ function bits.madc(a, b, c)
   return bits.addc(x * y, (unsigned(c, a))):to(t)
 end
 
---- Returns a + b of two i32, or the nearest i32 if the sum is none.
+--- Returns a + b of two i32, or the nearest i32 if the sum does not fit.
 function bits.add_sat_int(a, b) return intrin("add.sat", a, b) end
 
---- Returns a - b of two i32, or the nearest i32 if the difference is none.
+--- Returns a - b of two i32, or the nearest i32 if the difference does not fit.
 function bits.sub_sat_int(a, b) return intrin("sub.sat", a, b) end
 
 ---------------------------------------------------------------------------

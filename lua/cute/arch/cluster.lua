@@ -3,8 +3,9 @@
 -- overlapping kernels.
 --
 -- `launch {grid = 64, block = 128, cluster = {2, 1, 1}}` makes clusters of two
--- blocks; without it each block is a cluster of its own. The functions for
--- cluster indices are in cute.arch, next to the functions for block indices.
+-- blocks; without the option `cluster`, each block is a cluster of its own. The
+-- functions for cluster indices are in cute.arch, next to the functions for
+-- block indices.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local aligned = require "cute.arch.aligned"
@@ -126,22 +127,22 @@ end
 -- Cluster launch control (sm_100a)
 ---------------------------------------------------------------------------
 
---- Asks that a cluster of the grid which has not started be canceled, so that
--- this cluster can do its work (clusterlaunchcontrol.try_cancel). One thread of
--- the cluster asks. The answer is 16 bytes: it arrives at clc_response_ptr in
--- the shared memory of every block of the cluster, and completes 16 bytes at
--- the mbarrier mbar_ptr of that block. After an answer that no cluster was
--- canceled, the cluster must not ask again.
+--- Requests to cancel a cluster of the grid that has not started, so that this
+-- cluster can do its work instead (clusterlaunchcontrol.try_cancel). One thread
+-- of the cluster calls this function. The answer has 16 bytes: it is written to
+-- clc_response_ptr in the shared memory of every block of the cluster, and
+-- completes 16 bytes at the mbarrier mbar_ptr of that block. After an answer
+-- that no cluster was canceled, the cluster must not ask again.
 ---@param mbar_ptr table an mbarrier that expects 16 bytes
 ---@param clc_response_ptr table 16 bytes of shared memory, aligned to 16
 function cluster.issue_clc_query(mbar_ptr, clc_response_ptr)
   core.cancel_cluster(clc_response_ptr, mbar_ptr)
 end
 
---- Reads an answer to issue_clc_query: the block index of the first block of
--- the canceled cluster, x, y, z, and 1; or 0 as the fourth number, if none was
--- canceled and the first three have no meaning. The thread must have waited for
--- the answer's mbarrier.
+--- Reads an answer to issue_clc_query. Returns x, y, z and 1, where x, y and z
+-- are the index of the first block of the canceled cluster. If no cluster was
+-- canceled, the fourth number is 0, and the first three have no meaning. The
+-- thread must have waited for the answer's mbarrier.
 ---@param result_addr table the address given to issue_clc_query
 ---@return cute.Value x
 ---@return cute.Value y

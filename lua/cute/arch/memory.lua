@@ -81,31 +81,31 @@ end
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_add = atomic "add"
---- Replaces the element at a pointer by the smaller of it and `value`,
--- atomically; returns the old value.
+--- Replaces the element at a pointer by min(element, value), atomically;
+-- returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_min = atomic "min"
---- Replaces the element at a pointer by the larger of it and `value`,
--- atomically; returns the old value.
+--- Replaces the element at a pointer by max(element, value), atomically;
+-- returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_max = atomic "max"
---- Replaces the element at a pointer by its bitwise and with `value`,
--- atomically; returns the old value.
+--- Replaces the element at a pointer by element & value, atomically; returns
+-- the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_and = atomic "and"
---- Replaces the element at a pointer by its bitwise or with `value`,
--- atomically; returns the old value.
+--- Replaces the element at a pointer by element | value, atomically; returns
+-- the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_or = atomic "or"
---- Replaces the element at a pointer by its bitwise exclusive or with `value`,
+--- Replaces the element at a pointer by element ~ value (exclusive or),
 -- atomically; returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
@@ -116,14 +116,16 @@ memory.atomic_xor = atomic "xor"
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_exch = atomic "exch"
---- Replaces the f32 at a pointer by the larger of it and `value`, atomically.
--- If one of them is a NaN, the other one is stored. Returns the old value.
+--- Replaces the f32 at a pointer by the larger of the f32 and `value`,
+-- atomically. If one of the two is a NaN, stores the other. Returns the old
+-- value.
 ---@param pointer table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string}
 memory.atomic_fmax = atomic "max"
---- Replaces the f32 at a pointer by the smaller of it and `value`, atomically.
--- If one of them is a NaN, the other one is stored. Returns the old value.
+--- Replaces the f32 at a pointer by the smaller of the f32 and `value`,
+-- atomically. If one of the two is a NaN, stores the other. Returns the old
+-- value.
 ---@param pointer table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string}

@@ -181,8 +181,8 @@ for op, row in pairs(OPS) do
   end
 end
 
--- Defines add_packed_f32x2_bf16x2_f32x2 and its kin, whose first operand is a
--- pair of 16-bit floats. An f32 holds each such float exactly.
+-- Defines add_packed_f32x2_bf16x2_f32x2 and similar functions, whose first
+-- operand is a pair of 16-bit floats. An f32 holds each such float exactly.
 for _, op in ipairs {"add", "sub", "fma"} do
   for _, t in ipairs {core.bf16, core.f16} do
     local plain = packed[op .. "_packed_f32x2"]

@@ -111,7 +111,7 @@ end
 
 --- Orders this thread's earlier tcgen05 operations before the synchronization
 -- of threads that follows (tcgen05.fence::before_thread_sync). A commit needs
--- none.
+-- no such fence.
 function tmem.tcgen05_before_thread_sync() core.effect "tmem_before_sync" end
 
 --- Orders this thread's later tcgen05 operations after the synchronization of

@@ -17,8 +17,9 @@ devices.ARCH = "sm_90a"
 
 local ARCHS = core.archs()
 
--- Returns the architecture that was likely meant by an unknown one: the one
--- with the nearest number or, if its number exists, with the nearest name.
+-- Returns the known architecture that is most similar to the unknown `arch`:
+-- the one with the nearest number or, if the number exists, with the nearest
+-- name.
 local function nearest_arch(arch)
   local n = tonumber(arch:match "^sm_(%d%d%d?)$")
   local best, least

@@ -30,7 +30,7 @@ local Device, opened = devices.Device, devices.opened
 ---------------------------------------------------------------------------
 
 -- __closed: the object tracks its own contents (cute.lang.dependencies).
--- __host: it cannot be passed to a kernel.
+-- __host: the object cannot be passed to a kernel.
 local Program = {__closed = true, __host = "traced program"}
 
 -- Fields that are computed when they are first read: source (CUDA C), ir
@@ -216,8 +216,8 @@ local NUMERICS = {"fmad", "fastmath"}
 local OPTIONAL = ""
 for name in pairs(LAUNCH) do OPTIONAL = OPTIONAL .. " " .. name end
 
--- Checks the value of an option beyond its type. Returns text that says what is
--- valid if the value is not, else false or nil.
+-- Checks the value of an option beyond its type. If the value is not valid,
+-- returns text that says which values are; else returns false or nil.
 local function is_odd(name, value)
   if name == "faults" then
     return value ~= "return" and value ~= "raise"
@@ -444,9 +444,9 @@ local function load_gpu(program, dev)
   return f, message
 end
 
--- Returns the launch that the driver prepares of p's kernel on p's GPU with
--- the arguments `args` and a grid, p's own grid when absent; nil and a message
--- if the kernel cannot be loaded.
+-- Lets the driver prepare a launch of p's kernel on p's GPU, with the arguments
+-- `args` and a grid (p's own when absent). Returns the launch, or nil and a
+-- message if the kernel cannot be loaded.
 local function gpu_launch(p, args, grid)
   devices.check_stream(p.stream, p.device)
   local card = p.program.card

@@ -1358,7 +1358,7 @@ function kinds.sentence(r)
   return kinds.fill(r, value(kinds.case(r)[1], r))
 end
 
---- Returns the advice for what is missing at a fault, or nil if that has none.
+--- Returns the advice for what is missing at a fault, or nil if there is none.
 -- The second value is the label of the fault's other source line, r.line2.
 ---@param r table an element of report.reports
 ---@return string? cure

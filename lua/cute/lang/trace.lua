@@ -1,13 +1,13 @@
 --- Finds the loops and branches of a kernel by running ordinary Lua.
 --
 -- `for k in cute.range(n) do ... end` runs its body once to find the locals
--- that change, which the loop carries. Then the IR is rolled back to the loop's
--- begin, these locals are set to loop variables, and the body runs again. This
--- repeats until the set of locals and the facts known about each variable no
--- longer change. `cute.loop` does the same for the variables that its functions
--- assign. cute.lang.branch does the same for variables whose values differ
--- after the two sides of a branch. Fields of tables that the body writes are
--- treated like locals (cute.lang.fields).
+-- that change, which the loop carries. Then the IR is rolled back to the
+-- beginning of the loop, these locals are set to loop variables, and the body
+-- runs again. This repeats until the set of locals and the facts known about
+-- each variable no longer change. `cute.loop` does the same for the variables
+-- that its functions assign. cute.lang.branch does the same for variables whose
+-- values differ after the two sides of a branch. Fields of tables that the body
+-- writes are treated like locals (cute.lang.fields).
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local branch = require "cute.lang.branch"

@@ -78,8 +78,8 @@ local function find_local(level, name)
   end
 end
 
--- Reports what `always` reports, for upvalue n of f, a local of a function on
--- the stack that called f.
+-- Reports what `always` reports for upvalue n of f, which is a local of a
+-- function on the stack that called f.
 local function always_above(f, n, value, state)
   local name, inside = debug.getupvalue(f, n), false
   if name == "(no name)" then return false end

@@ -252,7 +252,7 @@ end
 -- Compares the final values of a slot in two passes. In the pass with final
 -- value a, an undefined value was nil; in the pass with final value b, it was
 -- the recorded value. Reports whether they agree. `head` is the value at the
--- begin of pass b.
+-- beginning of pass b.
 local function agree(a, b, head)
   local a_none, b_none = undefined.none(a), undefined.none(b)
   if a_none or b_none then

@@ -57,9 +57,9 @@ function unused.launched(p)
   end
 end
 
--- Returns the public function that a stack level calls by a statement, without
--- use of its results and without a table of options that has an `out`. Returns
--- nil for other calls.
+-- Returns the public function that a statement calls at a stack level, if the
+-- statement ignores the results and passes no option `out`. Returns nil for
+-- other calls.
 local function discarding(level, f)
   if not bytecode.known() then return end
   local flow, at = bytecode.flow(f), core.vm_at(level + 1)

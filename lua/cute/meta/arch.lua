@@ -32,16 +32,16 @@ function cute.arch.add_packed_f16x2(a, b) end
 ---@return any in the form of a
 function cute.arch.add_packed_f32x2(a, b, opts) end
 
----Computes a + b of two bf16 a and two f32 b, each with one
----rounding to f32 (sm_100). It has the options of add_packed_f32x2.
+---Computes a + b for two packed bf16 a and two packed f32 b, each with one
+---rounding to f32 (sm_100). The options are those of add_packed_f32x2.
 ---@param a any a pair {x, y} of bf16, or a word (u32)
 ---@param b any a pair of f32
 ---@param opts? {rnd: string, ftz: boolean}
 ---@return any a pair of f32
 function cute.arch.add_packed_f32x2_bf16x2_f32x2(a, b, opts) end
 
----Computes a + b of two f16 a and two f32 b, each with one
----rounding to f32 (sm_100). It has the options of add_packed_f32x2.
+---Computes a + b for two packed f16 a and two packed f32 b, each with one
+---rounding to f32 (sm_100). The options are those of add_packed_f32x2.
 ---@param a any a pair {x, y} of f16, or a word (u32)
 ---@param b any a pair of f32
 ---@param opts? {rnd: string, ftz: boolean}
@@ -70,16 +70,16 @@ function cute.arch.sub_packed_f16x2(a, b) end
 ---@return any in the form of a
 function cute.arch.sub_packed_f32x2(a, b, opts) end
 
----Computes a - b of two bf16 a and two f32 b, each with one
----rounding to f32 (sm_100). It has the options of sub_packed_f32x2.
+---Computes a - b for two packed bf16 a and two packed f32 b, each with one
+---rounding to f32 (sm_100). The options are those of sub_packed_f32x2.
 ---@param a any a pair {x, y} of bf16, or a word (u32)
 ---@param b any a pair of f32
 ---@param opts? {rnd: string, ftz: boolean}
 ---@return any a pair of f32
 function cute.arch.sub_packed_f32x2_bf16x2_f32x2(a, b, opts) end
 
----Computes a - b of two f16 a and two f32 b, each with one
----rounding to f32 (sm_100). It has the options of sub_packed_f32x2.
+---Computes a - b for two packed f16 a and two packed f32 b, each with one
+---rounding to f32 (sm_100). The options are those of sub_packed_f32x2.
 ---@param a any a pair {x, y} of f16, or a word (u32)
 ---@param b any a pair of f32
 ---@param opts? {rnd: string, ftz: boolean}
@@ -135,8 +135,8 @@ function cute.arch.fma_packed_f16x2(a, b, c) end
 ---@return any in the form of a
 function cute.arch.fma_packed_f32x2(a, b, c, opts) end
 
----Computes a * b + c of two bf16 a and two f32 b and c, each with one
----rounding to f32 (sm_100). It has the options of fma_packed_f32x2.
+---Computes a * b + c for two packed bf16 a and two packed f32 b and c, each
+---with one rounding to f32 (sm_100). The options are those of fma_packed_f32x2.
 ---@param a any a pair {x, y} of bf16, or a word (u32)
 ---@param b any a pair of f32
 ---@param c any a pair of f32
@@ -144,8 +144,8 @@ function cute.arch.fma_packed_f32x2(a, b, c, opts) end
 ---@return any a pair of f32
 function cute.arch.fma_packed_f32x2_bf16x2_f32x2_f32x2(a, b, c, opts) end
 
----Computes a * b + c of two f16 a and two f32 b and c, each with one
----rounding to f32 (sm_100). It has the options of fma_packed_f32x2.
+---Computes a * b + c for two packed f16 a and two packed f32 b and c, each with
+---one rounding to f32 (sm_100). The options are those of fma_packed_f32x2.
 ---@param a any a pair {x, y} of f16, or a word (u32)
 ---@param b any a pair of f32
 ---@param c any a pair of f32
@@ -194,8 +194,8 @@ function cute.arch.cvt_i4x8_to_mxf8x8_impl(x) end
 ---@return any a word, or a vector of i8
 function cute.arch.sext_unpacked_i4x4_to_i8x4(x) end
 
----Converts the first num_elts of the eight i4 of a word to bf16, exactly:
----cvt_i4x8_to_bf16x8 and its kin.
+---Converts the first num_elts of the eight i4 of a word to bf16, exactly, like
+---cvt_i4x8_to_bf16x8 and similar functions.
 ---@param x any a word (u32), first integer in its low bits
 ---@param num_elts integer 2, 4 or 8
 ---@return any ... words of two values each

@@ -94,9 +94,9 @@ local function atom_of(letter, i, j, shared)
 end
 
 --- Makes a TMA atom for operand A (M,K) of a GEMM whose MMAs have tiles of
--- mma_tiler_mnk; see cpasync.make_tiled_tma_atom. smem_layout is that of a
--- CTA's partition by tiled_mma, ((MMA_M,MMA_K),M,K) with or without stages, as
--- MMAs of a pair of CTAs need, or the layout of the tile (M,K). With a
+-- mma_tiler_mnk; see cpasync.make_tiled_tma_atom. smem_layout is the layout of
+-- a CTA's partition by tiled_mma, ((MMA_M,MMA_K),M,K) with or without stages,
+-- which MMAs of a pair of CTAs need; or the layout of the tile (M,K). With a
 -- multicast, the CTAs along N of the cluster (V,M,N,K) share a tile.
 nvgpu.make_tiled_tma_atom_A = atom_of("A", 1, 3, 3)
 --- Makes a TMA atom for operand B (N,K), like make_tiled_tma_atom_A. CTAs along

@@ -9,7 +9,7 @@
 -- A configuration consists of the operands' layouts and types, the options, and
 -- the functions with their captured values. It is identified by the arguments
 -- of a call. Numbers may differ between launches of one configuration, except
--- numbers passed as cute.constexpr, which are part of it.
+-- numbers passed as cute.constexpr, which are part of the configuration.
 -- core/bind/plan_cache.c finds a call by its arguments and starts its launches
 -- in a microsecond. Calls with a new configuration, and calls on the simulator,
 -- run in Lua.
@@ -208,9 +208,9 @@ function calls.step(ready, list)
           from = list.from}
 end
 
---- Records the source of the last kernel argument in `list`: it is the nth
--- number in argument `at` of the call. `part` is 1 for the lower half of an
--- f64, 2 for its upper half, and nil for other types.
+--- Records the source of the last kernel argument in `list`: the argument is
+-- the nth number in argument `at` of the call. `part` is 1 for the lower half
+-- of an f64, 2 for its upper half, and nil for other types.
 function calls.mark(list, at, nth, part)
   list.from = list.from or {}
   list.from[list.n] = {at, nth, part or 0}

@@ -8,9 +8,9 @@
 -- are not multiples of 16 bytes) have orders of their own. K is never divided
 -- for batches. A bias, and a relu after it, are applied to the f32 sums; the
 -- heuristics divide K as for a product with a bias. With C the result is
--- fma(alpha, sum, beta C), rounded once more to D's type. If K is divided, it
--- is fma(beta, C, alpha sum). With beta = 1 and an undivided K, the bits are
--- those of neither formula.
+-- fma(alpha, sum, beta C), rounded once more to D's type. If K is divided, the
+-- result is fma(beta, C, alpha sum). With beta = 1 and an undivided K, the bits
+-- are those of neither formula.
 --
 -- On a GPU this module queries the heuristics, which cublasGemmEx follows.
 -- Without one it uses a record of their answers on an H200.

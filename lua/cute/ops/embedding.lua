@@ -130,8 +130,8 @@ end
 
 local function is_rotated(t) return cute.rank(t) < 3 or tokens(t) ~= nil end
 
--- Raises an error if a position in the host's memory is no row of the tables.
--- The kernel reads the table at any position that it gets.
+-- Raises an error if a position in the host's memory is not the index of a row
+-- of the tables. The kernel does not check positions.
 local function check_positions(call)
   local at, of = call.positions, call.Cos.layout
   if core.typename(at) ~= "tensor" or at.device ~= "host"

@@ -17,7 +17,7 @@ local rowwise = {}
 local FLOATS = {bf16 = true, f16 = true, f32 = true}
 
 --- Merges the first n modes of layout `l` into one mode, and returns its extent
--- and stride. Returns nil if the elements of these modes are not equally spaced.
+-- and stride. Returns nil if these modes' elements are not equally spaced.
 function rowwise.leading(l, n)
   local shape, stride = {}, {}
   for i = n, 1, -1 do
@@ -253,8 +253,8 @@ local function check_outputs(call, plan, spec)
   end
 end
 
--- The most values of options that keys() remembers; stands for a missing
--- option; index of the text in a node.
+-- MOST_KEYS: the most values of options that keys() remembers. MISSING: stands
+-- for a missing option. TEXT: index of the text in a node of the tree.
 local MOST_KEYS, MISSING, TEXT = 4096, {}, {}
 
 -- Makes a function that returns the values of these options as a text; calls
@@ -308,8 +308,9 @@ end
 
 -- Makes the launches of a plan dependent (cute.ops.calls): their kernels begin
 -- with a wait for the launches before them. The next launch begins only after
--- this wait. Earlier, its blocks would crowd on the multiprocessors that the
--- launches before left first, which cost a fifth of a decoder's step.
+-- this wait. If the next launch began earlier, its blocks would crowd on the
+-- multiprocessors that previous launches leave first, which cost a fifth of a
+-- decoder's step.
 local function depend(plan)
   for _, step in ipairs(plan.pdl and plan.steps or {}) do
     local k = step.kernel

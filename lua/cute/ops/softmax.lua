@@ -106,8 +106,8 @@ local cross_entropy = rowwise.operation("ops.cross_entropy", {
   end})
 
 --- Returns the loss log(sum(e^X)) - X[T] of each row, and the logarithm
--- log(sum(e^X)), both in f32. If the target T is `ignore`, the loss is 0; if T
--- is no index of the row, it is NaN.
+-- log(sum(e^X)), both in f32. If the target T is `ignore`, the loss is 0; if
+-- another T is no index of the row, the loss is NaN.
 ---@param X any (...,N)
 ---@param T any i32 or i64, one element for each row
 ---@param o? {ignore: integer?, out: any}

@@ -57,8 +57,8 @@ function CpAsync:make_consumer_state()
   return states.make_pipeline_state("consumer", self.num_stages)
 end
 
---- Does nothing: the stage is already empty. The barrier in the consumer_wait
--- that followed the last reads guarantees it (see consumer_release).
+--- Does nothing: the stage is already empty, because a barrier followed its
+-- last reads, in consumer_wait (see consumer_release).
 function CpAsync:producer_acquire(state) end  -- luacheck: ignore self state
 
 --- Ends a group of copies (cp.async.commit_group): those since the last commit,
@@ -549,10 +549,10 @@ end
 local Clc = {}
 Clc.__index = Clc
 
---- Makes stages for answers to arch.issue_clc_query. One thread of the
--- cluster's first block asks (the producer). An answer arrives in every block
--- of the cluster, where consumer_group describes its readers in one block; all
--- of them, and the producer if it reads the answers, count as consumers.
+--- Makes stages for answers to arch.issue_clc_query. The producer is one thread
+-- of the cluster's first block. An answer arrives in every block of the
+-- cluster. consumer_group describes the readers in one block. All readers,
+-- including the producer if it reads the answers, count as consumers.
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, tx_count: integer?, cluster_shape_mn: integer[]?,
 -- barrier_storage: table?, defer_sync: boolean?, maker: cute.Value?}
@@ -595,8 +595,8 @@ Clc.producer_try_acquire = Tma.producer_try_acquire
 Clc.producer_commit = Tma.producer_commit
 Clc.producer_tail = Tma.producer_tail
 
---- Marks the stage as read. A later answer may be written there by the async
--- proxy, before which the reader's loads must be done.
+--- Marks the stage as read. The reader's loads must be complete before the
+-- async proxy writes a later answer to the stage.
 function Clc:consumer_release(state)
   check_state(self, "consumer_release", state, "consumer")
   arch.fence_view_async_shared()

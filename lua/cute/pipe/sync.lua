@@ -95,9 +95,9 @@ function Barrier:arrive_unaligned()
   arch.barrier_arrive(self.barrier_id, self.num_threads, {aligned = false})
 end
 
---- Arrives and waits until all threads have arrived, like the PTX instruction.
--- It is arrive_and_wait for code in which the lanes of a warp may arrive one
--- by one.
+--- Arrives and waits until all threads have arrived, like arrive_and_wait, for
+-- code in which the lanes of a warp may arrive one by one. (The PTX instruction
+-- barrier.sync also does both.)
 function Barrier:wait_unaligned()
   arch.barrier(self.barrier_id, self.num_threads, {aligned = false})
 end

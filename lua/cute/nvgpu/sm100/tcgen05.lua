@@ -313,8 +313,8 @@ end
 
 local E2M1 = CUTE.e2m1 .. "," .. CUTE.e2m1
 
---- Makes an MMA of packed e2m1 with K = 64 and f32 accumulators, of which 32
--- elements of a row share a scale factor of ue8m0. Operands are K-major.
+--- Makes an MMA of packed e2m1 with K = 64 and f32 accumulators. 32 elements of
+-- a row share a scale factor of ue8m0. Operands are K-major.
 ---@param instruction_shape integer[] {128, N, 64}
 ---@param cta_group? integer from CtaGroup, ONE when absent
 ---@param a_src? string from OperandSource: SMEM
@@ -341,7 +341,7 @@ end
 
 --- Lets the mbarrier's phase count one arrival when all MMAs and copies that
 -- this thread issued before have completed. mask: the blocks of the cluster at
--- whose mbarriers it arrives.
+-- whose mbarriers the commit arrives.
 ---@param mbar_ptr table pointer to an i64 in shared memory
 ---@param mask? any integer, this block alone when absent
 ---@param cta_group? integer from CtaGroup

@@ -74,8 +74,8 @@ function cpasync.CopyBulkTensorTileG2SOp(cta_group)
 end
 
 --- Makes the operation that copies boxes from global memory to the shared
--- memory of all CTAs of a mask. With CtaGroup.TWO, the mbarriers of the even
--- CTAs of their pairs count the bytes.
+-- memory of all CTAs of a mask. With CtaGroup.TWO, the mbarrier of the even CTA
+-- of each pair counts the bytes.
 ---@param cta_group? integer from tcgen05.CtaGroup, ONE when absent
 function cpasync.CopyBulkTensorTileG2SMulticastOp(cta_group)
   return tma_load("CopyBulkTensorTileG2SMulticastOp", cta_group,
@@ -263,7 +263,7 @@ local function modes_of(gmem, smem, tiler)
     local leaf = number[tostring(stride[i])]
     if n > 1 then
       -- A run that does not start at a leaf of the tensor cannot be a mode of
-      -- the map. The box ends before it, and further boxes copy it.
+      -- the map. The box ends before this run, and further boxes copy the run.
       if not leaf then break end
       local box = n
       if n > 256 then

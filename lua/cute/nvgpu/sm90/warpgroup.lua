@@ -110,9 +110,9 @@ local function source(op, a_src, a_major, b_major, only_k)
   return ("%s<%s,%s>"):format(letters, a_major, b_major)
 end
 
--- Makes the MMA atom of a wgmma. k is its extent of K if A is dense; for a
--- sparse A it is twice as long. `selector` (0 or 1; nil: all lanes) says which
--- two of each four lanes hold the metadata.
+-- Makes the MMA atom of a wgmma. k: the extent of K of a dense instruction; a
+-- sparse instruction has twice this extent. `selector` (0 or 1; nil: all lanes)
+-- says which two of each four lanes hold the metadata.
 local function atom(n, k, types, how, sparse, selector)
   if not sparse then
     return core.make_mma_atom(("SM90_64x%dx%d_%s_%s"):format(n, k, types, how))

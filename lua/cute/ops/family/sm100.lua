@@ -80,7 +80,7 @@ function sm100.order(p)
   return ("%d products at once on Blackwell"):format(256 // p.a.bits)
 end
 
---- Returns the number of columns of which an epilogue adds the elements.
+--- Returns the number of columns of a row that an epilogue adds in one order.
 function sm100.columns(o)
   return o.epi and o.epi[2] > 0 and o.epi[2] or o.tile[2]
 end

@@ -155,7 +155,7 @@ function sm90.order(p, o)
     .. types.factors(p)
 end
 
---- Returns the number of columns of which an epilogue adds the elements.
+--- Returns the number of columns of a row that an epilogue adds in one order.
 function sm90.columns(o)
   return o.epi and o.epi[2] > 0 and o.epi[2] or o.tile[2]
 end

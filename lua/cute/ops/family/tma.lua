@@ -70,7 +70,8 @@ function tma.layouts(family, turned)
 end
 
 --- Returns the reason why a family's kernel does not support the form of
--- problem p: D's type, gates, groups, or a layout. Returns nil if it does.
+-- problem p: D's type, gates, groups, or a layout. Returns nil if the kernel
+-- supports the form.
 ---@return string?
 function tma.form(family, p)
   if p.d.bits ~= 16 and p.d.bits ~= 32 then
@@ -140,8 +141,8 @@ end
 
 -- Returns what a kernel needs for the memory that its blocks share: the number
 -- of sums, the number of counts, and a function that makes the kernel's last
--- argument from them, or from the groups of a call. Returns nil if blocks share
--- nothing.
+-- argument from these sums and counts, or from the groups of a call. Returns
+-- nil if blocks share nothing.
 local function shared(o, grid)
   if not o.shares then return nil end
   if o.groups then

@@ -171,8 +171,8 @@ local function group_of(mma, tile)
   return part(0, 0, 1)[2] - part(0, 0, 0)[2]
 end
 
--- Returns B (2N,K) with alternating groups of rows from both halves. If N is no
--- multiple of a group, it also returns the predicate of the existing rows.
+-- Returns B (2N,K) with alternating groups of rows from both halves. If N is
+-- not a multiple of a group, also returns the predicate of the existing rows.
 local function in_turn(mB, group)
   local n, stride = mB.shape[1] // 2, mB.stride
   local view = cute.make_tensor(mB.iterator, cute.make_layout(

@@ -211,8 +211,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Measured after the model was fitted to estimates.known: 35 of these 40 were
--- within 15 %. The model has since been fitted to the first, third, fifth ...
--- of them, too.
+-- within 15 %. The model has since been fitted also to the first, third, fifth
+-- ... of these kernels.
 local CARD = {
   ["f32 fma, 256 threads"] = 10.25,
   ["f32 max and add"] = 12.16,

@@ -145,7 +145,7 @@ function Number.__idiv(x, y)
   return new(t, (t == "u64" and by_u64 or quotient)(a, b))
 end
 
--- Returns a bitwise operation, also for booleans.
+-- Returns a bitwise operation, which also accepts booleans.
 local function bitwise(f, g)
   return function(x, y)
     if x.t == "boolean" then return new("boolean", g(x.v, y.v)) end

@@ -219,7 +219,7 @@ end
 -- left of a trailing comment, else empty. Comments in one column of consecutive
 -- lines are one; an empty line, an annotation or an indented example ends it.
 -- An annotation (---@param) extends over the lines that follow it. Labels of
--- one or two words, and headings between two rules, are no comments.
+-- one or two words, and headings between two rules, do not count as comments.
 function prose.comments(path, text, f)
   local part, first, last, column, code_before = {}, nil, nil, nil, nil
   local annotated = false
@@ -415,10 +415,10 @@ local function show_places(comments)
   return comments
 end
 
--- Prints 60 comments with the lines around them, 30 messages, 30
--- sentences of documents and the 20 newest commit subjects. The same seed and
--- files give the same sample. The sample leaves out the notebook of
--- docs/measured/ and cells of tables that are no sentences.
+-- Prints 60 comments with the lines around them, 30 messages, 30 sentences of
+-- documents and the 20 newest commit subjects. The same seed and files give the
+-- same sample. The sample leaves out the notebook of docs/measured/ and cells
+-- of tables that are not sentences.
 local function sample(seed)
   math.randomseed(seed)
   local comments, messages, sentences = {}, {}, {}

@@ -135,9 +135,9 @@ local function move(o, x, q, k, more)
   x.dk.rows, x.dv.rows = rest(more.dK), rest(more.dV)
 end
 
--- Returns a function (r) for a block mask. The function returns the number of
--- tiles of rows of head r that see this block's keys, and a function (i). The
--- latter returns the index of tile i of them, and a function that returns the
+-- Returns a function f(r) for a block mask. f(r) returns n, the number of tiles
+-- of rows of head r that see this block's keys, and a function at(i). at(i)
+-- returns the index of the ith of these tiles, and a function that returns the
 -- tile's number in more.before (kernels/block_mask_rows.lua).
 local function lister(x, more)
   return function(r)

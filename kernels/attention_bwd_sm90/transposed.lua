@@ -3,7 +3,7 @@
 --
 -- For each tile of rows, S^T = K Q^T and dP^T = V dO^T become P^T = 2^(c S^T -
 -- log) and dS^T = P^T (dP^T - delta). Both stay in registers, as left operands
--- of dV += P^T dO and dK += dS^T Q. dS is stored to shared memory, too, because
+-- of dV += P^T dO and dK += dS^T Q. dS is also stored to shared memory, because
 -- dQ = dS K needs the keys of all consumers.
 local cute = require "cute"
 local parts = require "kernels.attention_bwd_sm90.parts"

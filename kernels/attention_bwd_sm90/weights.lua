@@ -68,9 +68,9 @@ function weights.hider(o, x)
   end
 end
 
---- Returns a function (s, row, r) for kernels with functions of scores. That
--- function returns a function (k), which changes block k of s, the scores of 8
--- rows of Q. The latter returns the derivatives of the new scores, or nil if
+--- Returns a function f(s, row, r) for kernels with functions of scores. f
+-- returns a function change(k), which changes block k of s, the scores of 8
+-- rows of Q. change(k) returns the derivatives of the new scores, or nil if
 -- there is no score_mod. r: the index of the head of Q among those that share a
 -- head of K.
 function weights.changer(o, x)
@@ -96,7 +96,7 @@ end
 
 --- Returns a function (s, row, masked, r) that replaces scores s by the weights
 -- P^T. Their rows of Q begin at `row`. p16, left: 16-bit registers from
--- weights.narrowed. With o.rounded or functions of scores, they get P^T, too;
+-- weights.narrowed. With o.rounded or functions of scores, they also get P^T;
 -- functions of scores then multiply P^T in s by the derivatives of the scores.
 -- hidden, masked, r: see transposed.lua.
 function weights.weigher(o, x, hidden, p16, left)

@@ -100,7 +100,7 @@ function choice.candidates(m, n, k, o)
         blocks = ceil_div(m, full.tile[1]) * ceil_div(n, width)}
     end
   end
-  -- Of two equal estimates, wide tiles read less.
+  -- If two estimates are equal, the wider tile reads less.
   table.sort(list, function(a, b)
     if a.seconds ~= b.seconds then return a.seconds < b.seconds end
     local wide, other = a.options.tile[2], b.options.tile[2]

@@ -1,7 +1,7 @@
 --- Compiles generated CUDA C to a CUBIN by NVRTC. Keeps the results in a disk
 -- cache, and parses NVRTC's log.
 --
--- The log is read after every compile, also after successful ones: it contains
+-- The log is read after every compile, even a successful one: it contains
 -- registers, spills and ptxas's warnings. Lines of the generated source are
 -- reported as lines of the user's script.
 -- @module cute.jit

@@ -423,7 +423,7 @@ end
 -- An operand
 ---------------------------------------------------------------------------
 
--- Returns a table that tells how operand t is copied to shared memory. Its
+-- Returns a table that describes how operand t is copied to shared memory. Its
 -- fields are lead and s_lead, the contiguous modes in global and in shared
 -- memory; width, the number of elements of a copy; async, whether cp.async is
 -- used; halves, whether load and store are separate calls.

@@ -181,7 +181,7 @@ describe("memory that DLPack shares for reading only", function()
     local copy = t:clone()
     copy:fill(3)
     assert.equal(3, copy(2))
-    -- A consumer of the exported tensor reads the flag, too.
+    -- A consumer of the exported tensor also reads the flag.
     local out = t:to_dlpack()
     assert.equal(1, peer.read(out, true).flags)
     t:close()

@@ -347,7 +347,7 @@ local TM, TN = 16, 32
 
 -- Returns a kernel of y = 2 x, with one block for each tile of rows m and
 -- columns n. raster(b, tiles of m, of n) returns block b's tile; inside(row,
--- column, m, n) tells which elements exist.
+-- column, m, n) says which elements exist.
 local function tiled(raster, inside)
   return cute.kernel("tiled", function(x, y, m, n)
     local i, j = raster(arch.block_idx(), (m + TM - 1) // TM,

@@ -66,8 +66,8 @@ local function names(first, last)
 end
 
 -- Reports whether NVRTC accepts the text; nil if it is not installed. Kernels
--- and shared memory have names in PTX, too: for them, arch is "sm_80", so that
--- ptxas reads the PTX.
+-- and shared memory also have names in PTX: for these names, arch is "sm_80",
+-- so that ptxas reads the PTX.
 local function compiles(text, arch)
   local out, why, log = core.jit_compile(text, arch or "compute_80",
                                          {"--fmad=false"}, true)

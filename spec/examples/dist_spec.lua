@@ -115,7 +115,7 @@ describe("make dist #long #noasan", function()
     assert.equal(2, code)
     assert.truthy(err:find("dist: a release is made from a commit, and this "
       .. "folder is no git checkout\n", 1, true), err)
-    -- A second run gives the same bytes, also for the archive and the rock.
+    -- A second run gives the same bytes, including the archive and the rock.
     local sums = support.read(dist .. "/SHA256SUMS")
     must(tree, "touch LICENSE README.md && make dist")
     assert.equal(sums, support.read(dist .. "/SHA256SUMS"))

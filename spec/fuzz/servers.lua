@@ -163,7 +163,7 @@ local MCP = {
   end},
 }
 
--- Returns a text that is no message, or no valid message of the protocol.
+-- Returns a text that is not a message, or not a valid message of the protocol.
 local function malformed()
   local kind = random(9)
   if kind == 1 then return bytes(200)

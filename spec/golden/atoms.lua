@@ -190,7 +190,7 @@ for side in ("SD"):gmatch "." do
 end
 
 -- Reports whether `thread` is beyond the copy's threads, so that get_slice
--- raises an error. CuTe evaluates its layouts for such a thread, too.
+-- raises an error. CuTe also evaluates its layouts for such a thread.
 local function is_beyond(copy, thread)
   return thread >= copy:size() and not pcall(copy.get_slice, copy, thread)
 end

@@ -62,8 +62,8 @@ describe("a product of cuBLAS", function()
       "  type 14 48x32 leading 48\n"
     assert.equal((product:format "" ):rep(2) .. "multiplied",
       (asked("cublaslt", "e5m2 e4m3 bf16")))
-    -- D = A B^T with contiguous N is computed as B A^T, so A and B exchange
-    -- their scale factors, too.
+    -- D = A B^T with contiguous N is computed as B A^T, so A and B also
+    -- exchange their scale factors.
     local more = "  attribute 17 = the float 8\n" ..
       "  attribute 18 = the float 0.5\n  attribute 25 = 1\n"
     assert.equal(product:format(more):rep(2) .. "multiplied",
@@ -97,8 +97,8 @@ describe("a product of cuBLAS", function()
 
   it("is one of a batch, with its matrices as far apart as they are", function()
     local one = asked("cublas", "bf16 bf16 f32")
-    -- D = A B^T with contiguous N is computed as B A^T, so A and B exchange
-    -- their batch strides, too.
+    -- D = A B^T with contiguous N is computed as B A^T, so A and B also
+    -- exchange their batch strides.
     assert.equal("2 times, 3072 0 1536 apart: " .. one, (asked("cublas",
       "bf16 bf16 f32", "batches = 2, step_A = 0, D = dev:buffer('f32', 3072), "
       .. "B = dev:buffer('bf16', 6144)")))

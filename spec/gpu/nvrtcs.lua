@@ -12,7 +12,7 @@ nvrtcs.there = support.read "spec/gpu/fakenvrtc.c" and
 local built = {}
 
 --- Makes folder/libnvrtc.so.MAJOR of a version such as "13.9", and the name of
--- its companion, which tells the version.
+-- its companion, which contains the version.
 ---@param folder string created with its parents
 ---@param version string
 ---@param archs? string targets that it knows

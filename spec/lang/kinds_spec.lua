@@ -34,7 +34,7 @@ local function facts_of_kinds()
 end
 
 local MEMORY = {space = "shared", name = "s", ptx = false, raw = false}
--- Facts of each kind that no field of its fault has, or that are no numbers.
+-- Facts of each kind that no field of its fault has, or that are not numbers.
 local OTHERS = {["out-of-bounds"] = {count = 32, extent = {8, -1}},
   ["async-in-flight"] = {late = MEMORY, agent = "bulk copy"},
   ["uninitialised"] = {late = MEMORY}, ["barrier-mismatch"] = {threads = 64},

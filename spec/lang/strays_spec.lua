@@ -108,7 +108,7 @@ end)
 
   it("not what may be meant", function()
     for _, text in ipairs {
-      -- No notes: locals of the kernel, also if its functions assign them.
+      -- No notes: locals of the kernel, even if its functions assign them.
       [[
 launch(function(a, b, n)
   local t, sum, count = cute.arch.thread_idx(), 0.0, 0

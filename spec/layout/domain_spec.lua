@@ -210,7 +210,7 @@ describe("a complement of coordinates", function()
           end
         end
       end
-      -- If the codomain is no multiple of the gaps' size, it is rounded up.
+      -- If the codomain is not a multiple of the gaps' size, it is rounded up.
       if n < want then fail("%s and %s do not fill %s", l, c, want) end
       return n == want
     end)

@@ -7,7 +7,8 @@ local library = build .. "/libcutelua.so"
 local ENV = {CUTELUA_NO_CUDA = "1"}
 
 local WARN = {"-Wall", "-Wextra", "-Wconversion", "-Werror"}
--- Programs that use a library with sanitizers are compiled with them, too.
+-- Programs that use a library with sanitizers are also compiled with
+-- sanitizers.
 local sanitized = os.getenv "CUTE_SANITIZED" ~= nil
 if sanitized then
   table.move({"-g", "-fsanitize=address,undefined"}, 1, 2, #WARN + 1, WARN)

@@ -1,5 +1,5 @@
 -- Tests `cutelua lsp`: diagnostics while a document changes, repairs, answers
--- about names, positions, limits, and answers to what is no valid message.
+-- about names, positions, limits, and answers to invalid messages.
 local dkjson = require "dkjson"
 local driver = require "spec.lsp.driver"
 local support = require "spec.support"

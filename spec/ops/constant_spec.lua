@@ -42,7 +42,7 @@ local function cases()
   add("gemm_skinny", true, A, B)
   A, B = of(5, 40, 72, "f16")  -- K is less than one chunk of a warp
   add("gemm_skinny", true, A, B)
-  -- K is no multiple of a run of 32 elements
+  -- K is not a multiple of a run of 32 elements
   A, B = of(8, 64, 520)
   add("gemm_skinny", true, A, B, {epilogue = function(x, at)
     return x, at:row_reduce("amax", x)

@@ -70,7 +70,7 @@ local function expected(list, name, scale)
 end
 
 -- Returns a tensor of random numbers, whose blocks have very different sizes:
--- normal ones, zeros, tiny ones, ties; with `odd`, infinities and NaNs, too.
+-- normal ones, zeros, tiny ones, ties; with `odd`, also infinities and NaNs.
 local function numbers(rows, columns, dtype, seed, odd)
   local t = cute.zeros({rows, columns}, dtype)
   local state = seed

@@ -679,8 +679,8 @@ describe("cute.ops.copy, convert, transpose", function()
       fresh.transpose(X, {device = c[4]})
       assert.equal(c[5], tile)
     end
-    -- Matrices at a distance that is no multiple of 16 bytes are transposed,
-    -- too.
+    -- Matrices at a distance that is not a multiple of 16 bytes are also
+    -- transposed.
     fresh.transpose(cute.zeros({2, 65, 129}, cute.f32),
                     {device = "sim:sm_90a"})
     assert.equal("transpose 64,128", tile)

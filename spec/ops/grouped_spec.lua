@@ -171,8 +171,8 @@ describe("errors of groups", function()
     refuses("offsets have type f32; i32 or i64 is needed", A, B,
       cute.zeros({3}, cute.f32), {device = "sim"})
     refuses("offsets is nil; a tensor is needed", A, B)
-    -- The second call takes the fast path, which must reject these operands,
-    -- too.
+    -- The second call takes the fast path, which must also reject these
+    -- operands.
     for _ = 1, 2 do
       refuses("offsets[2] is 11; 0 to 10 rows are possible", A, B,
               ends(0, 5, 11), {device = "sim"})

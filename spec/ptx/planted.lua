@@ -3,8 +3,8 @@
 -- entries were written before the first run. After it, one line and six kinds
 -- were added, where the first report is another true effect of the fault.
 --
--- Not planted, because the change is no fault: a producer's wait for the end of
--- a ring without a cluster (all blocks may exit), one of two adjacent
+-- Not planted, because the change is not a fault: a producer's wait for the end
+-- of a ring without a cluster (all blocks may exit), one of two adjacent
 -- fence.mbarrier_init, a producer's first waits at an empty ring, the last
 -- cluster barrier of arrival_at_another_block (each block waits for the other).
 local plant = require "spec.ptx.plant"

@@ -46,7 +46,7 @@ describe("the script for Blackwell", function()
     end)
   end
 
-  -- Sizes that are no multiples of the tile, and K that ends within a chunk of
+  -- Sizes that are not multiples of the tile, and K that ends within a chunk of
   -- scale factors
   for _, name in ipairs {"gemm_mxf8", "gemm_nvf4"} do
     it(name .. " is right at 15 odd sizes #long", function()

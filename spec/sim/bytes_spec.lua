@@ -240,7 +240,8 @@ local function alone(g, seed)
   return lacks
 end
 
--- Returns why a reported race is no race in the model; nil if it is one.
+-- Returns why a reported race is not a race in the model; nil if it is a race
+-- there.
 local function unfounded(m, f)
   local a, b = m.lines[f.line], m.lines[f.line2]
   if not a or not b then return "a line without an access" end

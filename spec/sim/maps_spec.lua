@@ -258,7 +258,7 @@ describe("a tensor map for another block", function()
       clean(o(function() arch.sync_warp() release() end, acquire))
       tells("release", o(nil, acquire))
       tells("acquire", o(function() arch.sync_warp() release() end))
-      -- The releasing block acquires, too, but the copying block does not.
+      -- The releasing block also acquires, but the copying block does not.
       tells("acquire", o(function(map)
         arch.sync_warp()
         release()

@@ -218,7 +218,8 @@ describe("an mbarrier's memory", function()
   end)
 end)
 
--- A barrier, not this mbarrier, tells the threads that the others have arrived.
+-- Threads learn from a barrier, not from this mbarrier, that the others have
+-- arrived.
 it("arrivals of two phases, with a barrier between, are right", function()
   clean(function(y)
     local bar = arch.alloc_smem(cute.i64, 1)

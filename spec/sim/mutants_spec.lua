@@ -1,8 +1,8 @@
 -- Tests faults in the text of scripts and kernels, of every class that is
 -- checked: a barrier, wait, commit, fence or memory order that is omitted or
 -- too weak, a bound one too large, an omitted copy, an ignored predicate. The
--- simulator or the tracer must report each before the result is compared.
--- Faults that only give wrong results are in the list, too.
+-- simulator or the tracer must report each before the result is compared. The
+-- list also has faults that only give wrong results.
 local FAULTS = require "spec.faults.scripts"
 local mutants = require "spec.mutants"
 

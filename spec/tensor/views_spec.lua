@@ -408,7 +408,7 @@ describe("one tile", function()
       assert.equal(text, tostring(t.layout))
     end
     assert.equal("((8,8),(1,1)):((1,8),(0,0))", tostring(
-      -- CuTe prints (1,1) for the second mode, too.
+      -- CuTe also prints (1,1) for the second mode.
       cute.zipped_divide(L "(8,8):(1,8)", {8, 8})))
   end)
 

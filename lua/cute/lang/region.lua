@@ -187,8 +187,8 @@ end
 
 --- Collects the slots that can change: the locals of the frame at `level` (or
 -- the upvalues of `functions`), and the upvalues of every function that can be
--- reached from there. Of the functions in lua/cute, it searches only those in
--- the same file as this frame or one of `functions`.
+-- reached from there. A function in lua/cute is searched only if its file is
+-- that of this frame or of one of `functions`.
 function regions.collect(level, functions)
   local view = {slots = {}, rest = {}, pending = {}, seen = {}, fields = 0,
                 chunks = {}, fixed = state.open and state.open.view.fixed

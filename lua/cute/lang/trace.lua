@@ -366,8 +366,8 @@ end
 
 local Var = {}
 
---- Raises [type-mismatch] if a cute.var itself is compared or converted, where
--- its number `v.value` is meant.
+--- Raises [type-mismatch] if a cute.var `v` itself is compared or converted,
+-- instead of its number `v.value`.
 local function bare()
   core.fail("type-mismatch", "a cute.var was used as a number\n  write v.value "
     .. "for its current value")

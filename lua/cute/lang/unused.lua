@@ -77,8 +77,8 @@ end
 
 -- Finds the script's line that makes the current call. If the line ignores the
 -- results of the public function that it calls, returns the function's
--- signature, and what debug.getinfo tells of the line; otherwise nil. If `main`
--- is true, only lines of the main chunk count.
+-- signature, and the result of debug.getinfo for the line; otherwise returns
+-- nil. If `main` is true, only lines of the main chunk count.
 local function discarded(main)
   for level = 3, 40 do
     local info = debug.getinfo(level, "Sfl")

@@ -542,9 +542,9 @@ function cute.partial_ok(tensor) end
 function cute.undefined_ok(tensor) end
 
 ---Returns the tensor itself and declares that NaNs and infinities in it are
----meant. The simulator otherwise names the first operation that makes one from
----finite numbers, if it may have reached an output. Call it for an output such
----as the logarithms of sums of masked rows.
+---intended. The simulator otherwise names the first operation that makes one
+---from finite numbers, if it may have reached an output. Call this function for
+---an output such as the logarithms of sums of masked rows.
 ---@param tensor cute.Tensor
 ---@return cute.Tensor
 function cute.nonfinite_ok(tensor) end

@@ -696,7 +696,7 @@ function ops.elementwise(f, ...)
   return start("ops.elementwise", f, o, list)
 end
 
---- Applies an operator to tensors and numbers. No note tells of NaNs and
+--- Applies an operator to tensors and numbers. No note reports NaNs and
 -- infinities in the result: they follow from IEEE 754, as in x / 0.
 ---@param f function
 ---@param ... any tensors, numbers

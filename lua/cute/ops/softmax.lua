@@ -107,7 +107,7 @@ local cross_entropy = rowwise.operation("ops.cross_entropy", {
 
 --- Returns the loss log(sum(e^X)) - X[T] of each row, and the logarithm
 -- log(sum(e^X)), both in f32. If the target T is `ignore`, the loss is 0; if
--- another T is no index of the row, the loss is NaN.
+-- another T is not an index of the row, the loss is NaN.
 ---@param X any (...,N)
 ---@param T any i32 or i64, one element for each row
 ---@param o? {ignore: integer?, out: any}

@@ -152,7 +152,7 @@ function tuned.find(p, list, name_of)
       here = here or c.base == family
     end
     -- If p.order is set, candidates with another accumulation order were left
-    -- out, so a missing configuration is no reason for this message.
+    -- out, so a missing configuration does not justify this message.
     if here and not p.order then
       say(("%s has configurations that no longer exist, such as '%s': run "
         .. "cutelua tune again"):format(t.place, name))

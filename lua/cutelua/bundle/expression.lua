@@ -3,8 +3,8 @@
 --
 -- An expression records what the function does to it. A comparison has no
 -- result at the time of bundling, so it raises an error. Lua does not let an
--- expression intercept `x == 1`; such a branch is found by calling the function
--- with integers, too.
+-- expression intercept `x == 1`; such a branch is found by also calling the
+-- function with integers.
 local core = require "cute.core"
 
 local expression = {}

@@ -191,7 +191,7 @@ local function elements(layout, buffer, offset)
 end
 
 -- Returns the layout of the tensor that is argument i of a launch; nil if the
--- argument is no tensor or its layout cannot be parsed.
+-- argument is not a tensor, or if its layout cannot be parsed.
 local function layout_of(program, value, i)
   if value.tma then return core.tma_tensor(value.tma).layout end
   for _, m in ipairs(program.info.mems) do
@@ -204,7 +204,7 @@ end
 
 -- Returns a list of the tensors that a launch writes: {name =, buffer =, i =
 -- index of the argument, written =, and the results of elements(): n =, at =,
--- coord =}. With `all`, the list has the other tensors, too, because a
+-- coord =}. With `all`, the list also has the other tensors, because a
 -- reference may change them. The driver has memory of its own for the hidden
 -- tensors in program.card.hidden.
 local function results_of(program, launch, all)

@@ -183,9 +183,8 @@ end
 
 local ROLES = {}
 
--- Returns the numbers of threads that a barrier may be meant for, in a block
--- of `threads` threads: multiples of 32 up to 128, multiples of 128, and the
--- whole block.
+-- Returns plausible thread counts of a barrier in a block of `threads` threads:
+-- multiples of 32 up to 128, multiples of 128, and the whole block.
 local function counts_of(threads)
   local list = {}
   for n = 32, threads, 32 do

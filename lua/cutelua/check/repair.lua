@@ -266,7 +266,7 @@ local function need_told(n)
     NUMBERS[#n.one_of] or #n.one_of, table.concat(others, " or "))
 end
 
---- Returns the text that tells the user which synchronisation is needed, for a
+--- Returns a text for the user that says which synchronisation is needed, for a
 -- list from repair.needs.
 function repair.told(list)
   local text = {}

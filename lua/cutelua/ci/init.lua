@@ -79,8 +79,8 @@ local function empty_record(path)
 end
 
 -- Moves the first place that is in an existing file to the front, because code
--- hosts show no other places. PTX inside a script, and modules of cutelua, are
--- no files. If no place is in a file, adds the script's first line.
+-- hosts show only such places. PTX inside a script, and modules of cutelua, are
+-- not files. If no place is in a file, adds the script's first line.
 local function move_place(item, f)
   for i, p in ipairs(f.places) do
     if core.file_kind(p.file) == "file" then

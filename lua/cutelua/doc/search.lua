@@ -231,9 +231,10 @@ local function section_text(question)
   return text or heads[1] and table.concat(heads, "\n") or nil
 end
 
---- Returns the text for a question that is no public name, but names a kind of
--- errors or reports, "[race]" or "race"; a document, "ops"; or a section of a
--- document, "epilogues" or "docs/ops.md:105". Returns nil for other questions.
+--- Returns the text for a question that is not a public name, but names a kind
+-- of errors or reports, "[race]" or "race"; a document, "ops"; or a section of
+-- a document, "epilogues" or "docs/ops.md:105". Returns nil for other
+-- questions.
 ---@param question string
 ---@return string?
 function search.one(question)

@@ -415,7 +415,7 @@ local function cell_width(t)
   return t.dtype.is_float and 11 or t.dtype == core.boolean and 6 or 5
 end
 
--- Returns a table that tells what to print of tensor t, at most `limit`
+-- Returns a table that describes what to print of tensor t: at most `limit`
 -- elements. Its fields are t, rank, n (the extents of modes 0 to 3), columns
 -- and rows (how many are printed; rows are those of all matrices), all (the
 -- number of elements of t), and registers and memory (where t is).

@@ -89,7 +89,7 @@ local function statement_of(words, lines, n, indent)
 end
 
 -- Returns the change that inserts an operation at a place of
--- cutelua.check.repair; nil if the text of the operation is no statement, or
+-- cutelua.check.repair; nil if the text of the operation is not a statement, or
 -- the script has no such line.
 local function insertion(place, words)
   local lines, n = changes.lines(place.file), place.line
@@ -224,7 +224,7 @@ local RANK = {"mbarrier_arrive%s*%([^,]+,%s*()[^,{}]+()%s*[,)]",
 local MASK = {"mcast_mask%s*=%s*()[^,{}]+()%s*[,}]",
               "mcast_mask%s*=%s*()[^,{}]+()%s*$"}
 
--- Repairs whose words are no text of a script: {pattern of the words, patterns
+-- Repairs whose words are not text of a script: {pattern of the words, patterns
 -- of the text to replace, a function that returns the new text for the old one
 -- and the captures of the words}. Without a function, the first capture of the
 -- words is the new text.
@@ -268,8 +268,8 @@ local function resized_group(place, n)
       name .. "%s*=%s*[%w_.]*Group%s*%([%w_.]+()()%s*%)", ", " .. n)
 end
 
--- Returns the change that a repair names by its words; nil if it is no edit of
--- the script's text.
+-- Returns the change that a repair names by its words; nil if the change does
+-- not edit the script's text.
 local function changed_line(place, words)
   for _, row in ipairs(REWRITTEN) do
     local found = {words:match(row[1])}

@@ -44,8 +44,8 @@ function findings.format(value)
     core.show(value))
 end
 
---- Reports whether a finding says that a script launched nothing, which is no
--- fault of a module.
+--- Reports whether a finding says that a script launched nothing, which is not
+-- a fault if the script is a module.
 ---@param f table
 ---@return boolean
 function findings.is_idle(f)

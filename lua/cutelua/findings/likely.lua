@@ -20,8 +20,8 @@ local LINES, COLUMNS, OPERATIONS, NAMES = 5000, 500, 60, 2000
 -- Distances from the fault that are added for lines of another file, and for
 -- lines that only the host runs.
 local ELSEWHERE, HOST = 12, 10
--- Lines within this distance of a line that the kernel executes count as
--- executed, too.
+-- Lines within this distance of a line that the kernel executes also count as
+-- executed.
 local BESIDE = 6
 
 -- Messages of faults that do not occur if one thread executes the line.

@@ -39,7 +39,7 @@ local function region(p)
 end
 
 -- Returns the location of a place. An embedded module, whose name is in
--- brackets, is no file of the script's author: it has a logical location.
+-- brackets, is not a file of the script's author, so it has a logical location.
 local function location(p, id)
   local out = {id = id, message = {text = p.role}}
   if p.file:find "^%[" then

@@ -96,8 +96,8 @@ function trials.start(run)
 end
 
 --- Runs the command on changed texts. Returns the verdict of its record:
--- "error" also if it crashed, "late" after the time limit, nil if there are no
--- more trials.
+-- "error" if it has an error or the command crashed, "late" after the time
+-- limit, nil if there are no more trials.
 ---@param texts table<string, string> by path
 ---@param seconds number
 ---@return string? verdict

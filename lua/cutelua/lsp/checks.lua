@@ -81,8 +81,8 @@ local function diagnostic(doc, f)
   return d
 end
 
--- Adds the findings of a record that a document does not have yet. A script
--- that launches nothing, such as a module, is no fault.
+-- Adds the findings of a record that a document does not have yet. That a
+-- script launches nothing is not a fault: it may be a module.
 local function add(doc, record, wanted)
   for _, f in ipairs(record.findings) do
     if f.code:find(wanted) and not findings.is_idle(f) then

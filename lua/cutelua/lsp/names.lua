@@ -17,7 +17,7 @@ local LONGEST, NEAR = 1000, 200
 local MOST_NAMES = 6
 
 --- Returns the name of the module that a call of `require` loads, and the
--- offset after it; nil if the name is no constant text. `from` is the offset
+-- offset after it; nil if the name is not a constant. `from` is the offset
 -- after the word `require`.
 ---@param text string
 ---@param from integer
@@ -50,9 +50,9 @@ end
 
 local modules
 
--- Returns the value of the module with this name if it is one of cute or of
--- the library of kernels; nil for other names, and for modules that cannot be
--- loaded.
+-- Returns the value of module `name` if the module belongs to cute or to the
+-- library of kernels. Returns nil for other names, and for modules that cannot
+-- be loaded.
 local function module(name)
   if not modules then
     modules = {}
@@ -166,9 +166,9 @@ function names.field(text, name, list)
   return best
 end
 
---- Returns the offset of the declaration of the name at an offset; or nil and
--- the module and the field that the name belongs to, if it is of a module that
--- the text requires.
+--- Returns the offset of the declaration of the name at an offset; or, if the
+-- name is a field of a module that the text requires, nil, the module and the
+-- field.
 ---@param text string
 ---@param offset integer
 ---@return integer? offset

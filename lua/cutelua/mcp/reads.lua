@@ -41,9 +41,9 @@ local VALUES = {
   end,
 }
 
---- Returns a text that tells whether an input has changed: the hash of a file
--- or variable, of the names in a folder, the kind of a path, or "absent"; nil
--- for an unknown kind of input.
+--- Returns a text that changes when an input changes: the hash of a file or
+-- variable, of the names in a folder, the kind of a path, or "absent"; nil for
+-- an unknown kind of input.
 ---@param what string
 ---@param name string
 ---@return string?

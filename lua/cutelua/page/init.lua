@@ -245,8 +245,8 @@ local function part_of(layout)
     cute.make_layout(math.min(cute.size(layout, 1), 64))})
 end
 
--- Returns the picture of x in the form that the page's script takes. Of a large
--- layout, only a part is drawn.
+-- Returns the picture of x in the form that the page's script takes. Draws only
+-- a part of a large layout.
 local function drawn(x)
   local draw, part = require "cutelua.draw", nil
   if type(x) == "string" then

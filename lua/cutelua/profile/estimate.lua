@@ -198,10 +198,10 @@ end
 estimate.OPTIONS = {card = "string", cold = "boolean", registers = "integer",
                     at = "integer"}
 
--- Returns a table that tells how a launch is distributed on a GPU. Its fields
--- include resident (blocks per SM), clusters (their total number), places (the
--- number of clusters that can run at once, with one block on each SM) and each
--- (the number of clusters that each place runs in sequence).
+-- Returns a table that describes how a launch is distributed on a GPU. Its
+-- fields include resident (blocks per SM), clusters (their total number),
+-- places (the number of clusters that can run at once, with one block on each
+-- SM) and each (the number of clusters that each place runs in sequence).
 local function on_card(p, opts)
   local own = p.device.sm >= 100 and cards.of(p.device.sm)
   local card = cards.card(opts.card or own or "h200")

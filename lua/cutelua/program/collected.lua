@@ -1,6 +1,6 @@
 --- `--format json` and `--format sarif` of commands that run a script: writes
--- the record of cutelua.findings to standard output. All other output, also the
--- script's, goes to standard error.
+-- the record of cutelua.findings to standard output. All other output,
+-- including the script's, goes to standard error.
 local exit = require "cutelua.program.exit"
 local report = require "cute.lang.report"
 local sys = require "cute.sys"

@@ -68,8 +68,8 @@ local function sorted(entry, p, fields)
   return list
 end
 
--- Returns `value` as a signed integer of `bits` bits; nil if the value is no
--- integer, or does not fit.
+-- Returns `value` as a signed integer of `bits` bits; nil if the value is not
+-- an integer, or does not fit.
 local function integer_of(value, bits)
   local i = math.tointeger(value)
   if not i or bits == 64 then return i end

@@ -379,8 +379,8 @@ local function warn(k, made, opts)
   end
 end
 
---- Compiles the text for an architecture. This works on a machine without a
--- GPU, too.
+--- Compiles the text for an architecture. This also works on a machine without
+-- a GPU.
 ---@param arch string "sm_90a"
 ---@return cute.Compiled? with cubin, resources, warnings, log
 ---@return string? message

@@ -2,7 +2,7 @@
 --
 -- A candidate gets views of cute's modules, which it cannot change, and no
 -- function that opens files, reads a clock, or makes a stream. Each attempt is
--- recorded under the name of the cheat that it would serve, also if the
+-- recorded under the name of the cheat that it would serve, even if the
 -- candidate catches the error.
 local core = require "cute.core"
 

@@ -141,7 +141,8 @@ local function other_side(name)
 end
 
 -- Returns advice if a ring of stages was filled and released a different number
--- of times, or if one side waits for the other side, which ended or waits, too.
+-- of times, or if one side waits for the other side, which has ended or also
+-- waits.
 local function uneven(r)
   local full, empty = other_side(r.ring or "")
   local filled, released = (r.rounds or {})[full], (r.rounds or {})[empty]

@@ -318,7 +318,7 @@ local function dotted(message, text)
 end
 
 -- Patterns of messages, and the advice to print for each, in which %1 is the
--- pattern's first capture. A row may have a pattern of the line, too.
+-- pattern's first capture. A row may also have a pattern of the line.
 local LINES = {
   {"get length of", "write a comment with --", "^%s*#"},
   {"operator '//'", "write a comment with --", "^%s*//"},

@@ -340,8 +340,8 @@ function Files:blocks(name)
   return mapped.tensor(e, e.what, "u8", shape)
 end
 
---- Returns a tensor on the host; quantised elements become f32. Of the
--- quantised types, MXFP4, NVFP4, Q4_0, Q4_1 and Q8_0 are known.
+--- Returns a tensor on the host; quantised elements become f32. The known
+-- quantised types are MXFP4, NVFP4, Q4_0, Q4_1 and Q8_0.
 ---@param name string
 ---@return any
 function Files:values(name)

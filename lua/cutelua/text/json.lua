@@ -196,9 +196,9 @@ function json.decode(text, distinct)
 end
 
 --- Returns the Lua value of a JSON text in which null, objects and arrays
--- differ: null is json.null, json.is_object tells objects from arrays, and
--- json.encode writes the same text again. Returns nil and a message for invalid
--- JSON.
+-- differ: null is json.null, json.is_object distinguishes objects from arrays,
+-- and json.encode writes the same text again. Returns nil and a message for
+-- invalid JSON.
 ---@param text string
 ---@return any
 ---@return string? message

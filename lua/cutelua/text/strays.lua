@@ -63,7 +63,7 @@ end
 -- Returns the note on the local of the script that the kernel assigned, or nil.
 -- Traced loops and branches restore the number of a local that they carry, so
 -- the field `changed` records that the trace assigned the local. The assignment
--- is no mistake if the kernel also uses the assigned number.
+-- is not a mistake if the kernel also uses the assigned number.
 function Stray:outer()
   local _, now = debug.getupvalue(self.func, self.n)
   if core.typename(now) == "value" then return TRACED end

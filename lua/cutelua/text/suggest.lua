@@ -55,7 +55,7 @@ local function has(t, name)
   return not ok or v ~= nil
 end
 
--- Returns the name that the user of an undefined name likely meant, or nil.
+-- Returns the known name that is most similar to an undefined name, or nil.
 local function other(name, known, env)
   if foreign.NAMES[name] then return foreign.NAMES[name] end
   local list, cute = {}, package.loaded.cute

@@ -1,5 +1,5 @@
 --- Detects calls that pass unintended results of an inner call. In `cute.min(7,
--- cute.arch.thread_idx())`, Lua passes y and z of the thread, too, because it
+-- cute.arch.thread_idx())`, Lua also passes y and z of the thread, because it
 -- passes all results of a call that is the last argument.
 local core = require "cute.core"
 

@@ -129,7 +129,7 @@ function tables.parse(text)
 end
 
 --- Returns the table in a file. Returns nil if there is no file, or nil and the
--- reason if it is invalid.
+-- reason if the file is invalid.
 ---@param path string
 function tables.read(path)
   local kind = core.file_kind(path)

@@ -597,7 +597,7 @@ static void push_results(Going *c, int run) {
 
 // Allocates the workspace from the pool. The call returns it to the pool right
 // after its launches. In the order of the stream, later uses of that memory
-// follow these launches. A graph keeps the workspace that its capture allocated.
+// follow these launches. A graph keeps the workspace of its capture.
 static bool take_work(Going *c, Gpu *g, Why *why) {
   size_t n = c->r->work;
   const GpuStream *s = c->w->stream;

@@ -10,8 +10,8 @@
 --   (gemm_sm100: with the tensor cores of a B200).
 -- order(p, o): the order in which the kernel adds products, in words
 --   (cute.ops.sum_order), and whether the words include the parts of K.
--- columns(o): how many columns of a row an epilogue adds in one order. Without
---   this function it adds those of a tile.
+-- columns(o): the number of columns of a row that an epilogue adds in one
+--   order. Without this function, the number of columns of a tile.
 -- make(p, c): the kernel and the data to call it: the kernel, its block, grid
 --   and cluster; the MMA and tile of the epilogue; how much memory its blocks
 --   share (sums, counts); pdl, if launches can be dependent; a function that

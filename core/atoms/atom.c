@@ -13,15 +13,15 @@ enum { CHOICES = 8, NAME = 160, IDS = 1 << 18 };
 
 // ---- name patterns ----
 
-// How a name pattern with n choices spells one name. For choice i, which[i] is
-// the index of the chosen alternative, of[i] the number of alternatives, and
-// text[i] the chosen text.
+// One name of a pattern with n choices. For choice i, which[i] is the index of
+// the chosen alternative, of[i] is the number of alternatives, and text[i] is
+// the chosen text.
 typedef struct Pick {
   int n;
   int which[CHOICES], of[CHOICES];
   char text[CHOICES][64];
-  // A choice's letter: 'N' for {N=...}, 'T' for {T}, 0 for {a|b}. Its value:
-  // the chosen number, or the bits of the chosen type.
+  // letter of a choice: 'N' for {N=...}, 'T' for {T}, 0 for {a|b}. value: the
+  // chosen number, or the number of bits of the chosen type.
   char letter[CHOICES];
   long value[CHOICES];
 } Pick;
@@ -32,7 +32,7 @@ static const char TYPE_NAMES[] =
   "float|tfloat32_t|uint64_t|int64_t|double|uint128_t|float_e4m3_t|"
   "float_e5m2_t|uint4_t|int4_t|uint256_t";
 
-// One choice of a pattern, "{...}": its letter, body and end.
+// One choice "{...}" of a pattern.
 typedef struct Choice {
   char letter;
   const char *body, *end;  // end: the '}'
@@ -97,7 +97,7 @@ static void pick_set(Pick *k, int at, const Choice *c, int i, const char *s,
 }
 
 // Reports whether the name s matches the pattern p. Stores the alternatives
-// found in s in k, the first one at index `at`.
+// that s uses in k, from index `at` on.
 static bool match(const char *p, const char *s, Pick *k, int at) {
   for (; *p && *p != '{'; p++, s++)
     if (*p != *s) return false;
@@ -124,7 +124,7 @@ static bool match(const char *p, const char *s, Pick *k, int at) {
   return false;
 }
 
-// Returns the number of names that a pattern spells.
+// Returns the number of names that a pattern stands for.
 static int pattern_count(const char *p) {
   int n = 1;
   for (; (p = strchr(p, '{')) != NULL; p++) {
@@ -141,7 +141,7 @@ static int pick_index(const Pick *k) {
 }
 
 // Writes the name number `index` of a pattern to `out`, and the alternatives
-// that spell it to *k.
+// that it uses to *k.
 static void expand(const char *p, int index, char out[NAME], Pick *k) {
   int rest = pattern_count(p);
   size_t n = 0;
@@ -304,9 +304,9 @@ static void row_regs(AtomMma *r, int i, DType t, int all) {
                          : all < bits ? 1 : all / bits);
 }
 
-// Finds out from the name of a wgmma which of A and B are MN-major. For
-// example, "..._SS<K,MN>" makes B MN-major. The default is K-major. The name of
-// a sparse MMA also says which lanes supply metadata: "..._SS<K,K,One>",
+// Sets mn_major of A and B from the name of a wgmma. For example,
+// "..._SS<K,MN>" makes B MN-major. The default is K-major. The name of a sparse
+// MMA also selects the lanes that supply metadata: "..._SS<K,K,One>",
 // "..._SS_TN<One>".
 static void row_majors(AtomMma *r) {
   const char *s = strchr(r->name, '<');
@@ -388,7 +388,7 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
     bool byte = r->flags & AMF_BYTE && (i == 1 || i == 2);
     int bits = byte && t[i]->bits < 8 ? 8 : t[i]->bits, halves = 1;
     // A sparse A stores half of its elements, so its registers have half the
-    // bits. r->bits is half of the type's bits, as in CuTe, also if an element
+    // bits. r->bits is half of the type's bits, as in CuTe, even if an element
     // takes a byte in registers.
     if (i == 1 && r->flags & AMF_SPARSE) halves = 2;
     r->bits[i] = (uint8_t)(halves == 2 ? t[i]->bits / 2 : bits);
@@ -588,7 +588,7 @@ int atom_copy_ptx(const char *text) {
 int atom_mma_count(void) { return count_all(true); }
 int atom_copy_count(void) { return count_all(false); }
 
-// State of atom_each: the part of a name that was written so far.
+// State of atom_each: the part of a name that is complete.
 typedef struct Speller {
   const char *prefix;
   size_t known;  // number of characters of `prefix`
@@ -598,8 +598,9 @@ typedef struct Speller {
 } Speller;
 
 // Writes n characters of text to name[at] and the following positions. Returns
-// the new length, or 0 if this name needs no more text: it lacks the prefix, or
-// a "_" beyond the prefix ended it and it was passed to `each`.
+// the new length, or 0 if this name is finished: because it lacks the prefix,
+// or because text contains a "_" beyond the prefix. Such a name is cut after
+// the "_" and passed to `each`.
 static size_t spell_text(Speller *s, size_t at, const char *text, int n) {
   for (int i = 0; i < n && at < NAME - 1; i++) {
     if (at < s->known && text[i] != s->prefix[at]) return 0;
@@ -639,9 +640,9 @@ void atom_each(bool mma, const char *prefix,
   while (walk(&w)) spell(&s, w.name, 0);
 }
 
-// Copies name without spaces and without namespaces (cute::, cutlass::). The
-// types of C++ whose elements have a byte in shared memory, such as
-// float_e2m1_unpacksmem_t, get the names of the types.
+// Copies name without spaces and without namespaces (cute::, cutlass::).
+// Replaces C++ types that pad elements to a byte in shared memory, such as
+// float_e2m1_unpacksmem_t, by the plain types.
 static void clean_name(const char *name, char out[NAME]) {
   size_t n = 0;
   while (*name && n < NAME - 1) {

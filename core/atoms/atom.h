@@ -8,11 +8,11 @@
 enum {
   // Flags of cp.async. GLOBAL: .cg instead of .ca. ZFILL: fills with zeros.
   CPF_GLOBAL = 1, CPF_ZFILL = 2,
-  // The copy is known to have the alignment that the atom's name requires,
-  // because the generated address code guarantees it.
+  // The alignment that the atom's name requires is known to hold, because the
+  // generated address code guarantees it.
   CPF_PROMISED = 4,
-  // tcgen05.ld, .st: a register has two values of 16 bits, which are in the
-  // lower halves of two columns.
+  // tcgen05.ld, .st: a register holds two 16-bit values, which are in the lower
+  // halves of two columns.
   CPF_PACK = 8
 };
 
@@ -41,20 +41,20 @@ typedef struct AtomMma {
   DType d_type, a_type, b_type, c_type;
   uint8_t bits[4];  // number of bits of one value of D, A, B and C in registers
   // TV layouts of a sparse A's stored values (M x K/2) and of its metadata. One
-  // 16-bit metadata value covers four groups of a row. A thread's register
-  // holds two such values. A group is 4 elements (tf32: 2; 4-bit: 8), half of
-  // which are stored. Two 2-bit indices select the stored elements.
+  // 16-bit metadata value covers four groups of a row. A register of a thread
+  // holds two metadata values. A group is 4 elements (tf32: 2; 4-bit: 8), half
+  // of which are stored. Two 2-bit indices select the stored elements.
   const char *stored, *meta;
   int group;
   // wgmma: four lanes need the same metadata, and two of them supply it: lanes
   // 2i and 2i + 1, where i is the selector.
   int selector;
   // Operands: D A B C, then the scales of A and of B (AMF_SCALE), then the
-  // metadata of A (AMF_SPARSE). nop is their number. Operand i has nreg[i]
-  // registers in each thread, 0 if it is in tensor memory. The kind of these
-  // registers, regs[i], is a PTX constraint letter: 'r' and 'f' have 32 bits,
-  // 'd' and 'l' have 64 bits, and 'z' is a pair of doubles. An operand that a
-  // warpgroup reads from shared memory has one 'l', its descriptor.
+  // metadata of A (AMF_SPARSE). nop is the number of operands. Operand i has
+  // nreg[i] registers in each thread, 0 if it is in tensor memory. The kind of
+  // these registers, regs[i], is a PTX constraint letter: 'r' and 'f' have 32
+  // bits, 'd' and 'l' have 64 bits, and 'z' is a pair of doubles. An operand in
+  // shared memory has one 'l', its descriptor.
   int nop;
   char regs[8];                 // e.g. "frrf"
   uint8_t nreg[7];              // e.g. 4 4 2 4 for D A B C
@@ -73,20 +73,20 @@ typedef struct AtomMma {
 enum {
   AMF_SAT = 1,      // .satfinite
   AMF_XORPOPC = 2, AMF_ANDPOPC = 4,
-  AMF_SMEM_A = 8,   // wgmma, tcgen05: A is in shared memory, as B always is
+  AMF_SMEM_A = 8,   // wgmma, tcgen05: A is in shared memory (B always is)
   AMF_TABLE = 16,   // the atom is only described: neither emitted nor simulated
   AMF_SPARSE = 32,  // sparse A: only half of its elements are stored
   AMF_SCALE = 64,   // block-scaled: has the scales SFA and SFB as operands
-  // Each element of A and B takes a byte: 6-bit types at bit 0 of it, 4-bit
-  // types at bit 2.
+  // A and B take a byte for each element: a 6-bit element is at bit 0 of the
+  // byte, and a 4-bit element at bit 2.
   AMF_BYTE = 128
 };
 // Reports whether each thread executes the MMA alone, not with its warp.
 static inline bool atom_mma_alone(const AtomMma *a) {
   return a->kind <= MK_FMA2;
 }
-// Returns how many CTAs execute the MMA: 2 for tcgen05.mma.cta_group::2, whose
-// CTAs have halves of A along M, of B along N, and of C along M.
+// Returns how many CTAs execute the MMA: 2 for tcgen05.mma.cta_group::2, where
+// each CTA has half of A along M, of B along N, and of C along M.
 static inline int atom_mma_ctas(const AtomMma *a) {
   return a->kind == MK_TCGEN05 && a->thr[0] == '2' ? 2 : 1;
 }
@@ -98,8 +98,8 @@ enum { ATOM_OPERANDS = 7 };
 
 // Returns the element type of the fragments of operand i (D A B C SFA SFB E).
 DType atom_mma_type(const AtomMma *a, int i);
-// Returns the operand (0 to 4: D A B C, metadata) that the PTX instruction's
-// register list k belongs to.
+// Returns the operand (0 to 3: D A B C; 4: metadata) to which register list k
+// of the PTX instruction belongs.
 static inline int atom_mma_run(const AtomMma *a, int k) {
   bool last = a->kind == MK_WGMMA && k == (a->flags & AMF_SMEM_A ? 1 : 2);
   // The lists of wgmma are D, A (unless in shared memory), metadata.
@@ -119,10 +119,10 @@ typedef enum CopyOp {
   CO_UNIVERSAL,     // plain load or store of `bits`
   CO_AUTOVEC,       // copy as wide as layouts and alignment allow
   CO_CPASYNC,       // cp.async of `bits`; flags: CPF_*
-  CO_LDSM, CO_STSM, // ldmatrix, stmatrix: of `num` matrices
+  CO_LDSM, CO_STSM, // ldmatrix, stmatrix: copy `num` matrices
   CO_SHUFFLE, CO_MOVM,
   CO_LOAD, CO_STORE, // plain load or store that accesses only global memory
-  // tcgen05.ld, tcgen05.st: of `num` registers of a thread
+  // tcgen05.ld, tcgen05.st: copy `num` registers of each thread
   CO_TMEM_LOAD, CO_TMEM_STORE,
   CO_TMEM_CP,  // tcgen05.cp, from shared to tensor memory
   // Copies that are only described, neither emitted nor simulated. CO_BULK:
@@ -150,8 +150,9 @@ typedef struct AtomCopy {
   int sm_min;
 } AtomCopy;
 
-// Lowest bits of the fields of an instruction descriptor that select the byte,
-// 0 to 3, of a column at which the scale factors of A and of B start.
+// Positions of the two fields of an instruction descriptor for scale factors,
+// of A and of B. Each field selects the byte, 0 to 3, of a column at which the
+// scale factors start.
 enum { UMMA_SFA_BIT = 29, UMMA_SFB_BIT = 4 };
 // Returns the instruction descriptor of a tcgen05.mma. The two fields of the
 // scale factors are 0.
@@ -167,7 +168,7 @@ int atom_tmem_times(const AtomCopy *r);
 // inside.h expand to. The IR stores ids. The first request for an id expands
 // its row, which then stays unchanged until the process ends. These functions
 // are thread-safe and return NULL for an unknown id or when memory is
-// exhausted. The row of an id returned by atom_*_find exists already.
+// exhausted. atom_*_find expands the row of the id that it returns.
 const AtomMma *atom_mma(int id);
 const AtomCopy *atom_copy(int id);
 int atom_mma_find(const char *name);    // returns -1 if the name is unknown
@@ -180,8 +181,8 @@ int atom_copy_ptx(const char *text);
 int atom_mma_count(void);
 int atom_copy_count(void);
 // Calls each(ud, name, n) for every name that begins with prefix, to list
-// completions. A name is cut after its first "_" beyond the prefix: only its
-// first n characters count. The same cut name may be passed repeatedly.
+// completions. Cuts a name after its first "_" beyond the prefix, to n
+// characters. May pass the same cut name repeatedly.
 void atom_each(bool mma, const char *prefix,
                void (*each)(void *ud, const char *name, size_t n), void *ud);
 // Returns the 3 nearest names, comma separated, for error messages.

@@ -11,7 +11,7 @@
 // Layouts (thread,bit) -> bit of ldmatrix and stmatrix. R1, R2, R4: the rows of
 // 1, 2 or 4 matrices, whose addresses come from 8, 16 or all 32 lanes. N1 to
 // N4: the registers, where each lane has 32 bits of every matrix. T1 to T4: the
-// registers of transposed 8x8 matrices of 16 bits.
+// registers for transposed 8x8 matrices of 16-bit elements.
 #define R1 "((8,4),128):((128,0),1)"
 #define R2 "((16,2),128):((128,0),1)"
 #define R4 "(32,128):(128,1)"
@@ -88,8 +88,8 @@ const AtomCopyFam atom_copies[] = {
   {.name = n, .op = CO_TABLE, .thr = ops, .src = s, .dst = d, .ref = r, \
    .bits = b, .sm_min = 100}
 #define WARP(n, s, d, r, b) TABLE(n, "32:1", s, d, r, b)
-// Copies of tensor memory. A load gives each thread its part of the matrix, and
-// a store reads these parts.
+// Copies between tensor memory and registers. A load gives each thread its part
+// of the matrix. A store takes a part from each thread.
 #define TMEM_ROW(n, do, s, d, r, b, text, how) \
   {.name = n, .op = do, .thr = "32:1", .src = s, .dst = d, .ref = r, \
    .bits = b, .sm_min = 100, .ptx = text, .flags = how}

@@ -1,4 +1,4 @@
-// Families of atoms: the constant tables behind atom.h, one file an
+// Families of atoms: the constant tables behind atom.h, with one file for each
 // architecture. A row describes every atom whose name its pattern matches.
 //
 // A name pattern is literal text with choices {a|b|c}. {N=8..256+8} stands for
@@ -18,12 +18,13 @@
 typedef struct AtomMmaFam {
   const char *name;
   const char *shape;   // "16,8,[K]"
-  // Element types as the names spell them ("F32BF16BF16F32", "$0"): of D A B C
-  // in this order, or after a "~" of A B D. If C's type is missing, it is D's.
+  // Element types as the names spell them ("F32BF16BF16F32", "$0"), in the
+  // order D A B C. After a "~" the order is A B D. If C's type is missing, it
+  // equals D's.
   const char *types;
   const char *thr, *a, *b, *c;
   // AMF_SPARSE: layouts of the stored half of A (M x K/2) and of its metadata,
-  // one 16-bit value for four groups of a row
+  // where one 16-bit value covers four groups of a row
   const char *stored, *meta;
   short group;  // number of elements of a group of A, half of which are stored
   // PTX text with placeholders: $S for the shape "m16n8k16", $D $A $B $C for
@@ -41,7 +42,7 @@ typedef struct AtomCopyFam {
   const char *name;
   CopyOp op;
   const char *thr, *src, *dst, *ref, *tmem;
-  // number of bits moved per thread: "128", or "[T]" for those of type T
+  // number of bits moved per thread: "128", or "[T]" for the bits of type T
   const char *bits;
   int num;
   bool trans;

@@ -36,7 +36,7 @@
 const AtomMmaFam atom_sm100_table[] = {
   UMMA1("F8F6F4_TS<" T8 MN1, "$2 $0 $1", 32, 0, AMF_BYTE),
   UMMA2("F8F6F4_2x1SM_TS<" T8 MN2, "$2 $0 $1", 32, 0, AMF_BYTE),
-  // In sparse MMAs, K is that of B.
+  // In sparse MMAs, K is the K of B (A stores K / 2).
   UMMA1("TF32_SS_SPARSE<" TTF MN1, "F32TF32TF32", 16, 0, 0),
   UMMA2("TF32_2x1SM_SS_SPARSE<" TTF MN2, "F32TF32TF32", 16, 0, 0),
   UMMA1("F16BF16_SS_SPARSE<" T16 MN1, "~$0", 32, 0, 0),

@@ -107,8 +107,8 @@ const AtomMmaFam atom_sm89[] = {
       .c = C16, .ptx = TN, .sm_min = 89),
   {0}};
 
-// GeForce Blackwell (sm_120): MMAs that mix 8-, 6- and 4-bit types, with a byte
-// for each element, and sparse and block-scaled MMAs. The stored half of a
+// GeForce Blackwell (sm_120): MMAs that mix 8-, 6- and 4-bit types and take a
+// byte for each element; sparse MMAs; block-scaled MMAs. The stored half of a
 // sparse A has the layout of a dense A with half the K.
 #define F8F6F4 \
   "{float_e4m3_t|float_e5m2_t|float_e3m2_t|float_e2m3_t|float_e2m1_t}"

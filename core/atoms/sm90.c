@@ -17,8 +17,8 @@
    .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", \
    .kind = MK_MMA, .sm_min = 90, .flags = AMF_TABLE}
 
-// Warpgroup MMAs: 128 threads execute one. B is in shared memory, and A too in
-// names with SS. N is a multiple of 8.
+// Warpgroup MMAs: 128 threads execute one. B is in shared memory. A is in
+// shared memory if the name contains SS. N is a multiple of 8.
 #define N8 "{N=8..256+8}"
 #define NINT "{N=8|16|24|32|48|64|80|96|112|128|144|160|176|192|208|" \
   "224|240|256}"
@@ -107,7 +107,8 @@ const AtomMmaFam atom_sm90[] = {
    .ptx = "tcgen05.mma.cta_group::2.kind::" kind_, .kind = MK_TCGEN05, \
    .sm_min = 100, .sm_max = 110, .specific = true, .flags = __VA_ARGS__}
 // MMAs with scale factors of type `sf`, one for each vs_ elements of a row.
-// Targets of a family have no .scale_vec::4X, but .block16.
+// Family-specific targets (sm_100f) do not have .scale_vec::4X, but they have
+// .block16.
 #define SCALED(umma, n, kind_, types_, k, vs_, sf, flags_) \
   umma(n, kind_ ".block_scale.block" #vs_, types_, k, AMF_SCALE | flags_, \
        .vs = vs_, .sf_type = sf)

@@ -32,10 +32,10 @@ static const uint8_t corner[8][8] = {
   {0, 1, 3, 4, 7, 8, 10, 11}
 };
 
-// Returns x * x / 2^19 of a 17-bit x, as a hardware squarer that omits all bit
-// products below 2^18. With x = 512 h + l, h * h is exact and l * l is omitted.
-// Of h * l, the squarer adds a product of 4-bit numbers and two entries of
-// `corner`.
+// Returns x * x / 2^19 for a 17-bit x, computed like a hardware squarer that
+// omits all bit products below 2^18. For x = 512 h + l, h * h is exact and l *
+// l is omitted. The squarer approximates h * l by a product of 4-bit numbers
+// and two entries of `corner`.
 static uint32_t square(uint32_t x) {
   uint32_t h = x >> 9, a = x >> 10, b = x >> 2 & 127;
   return h * h / 2 + (a >> 3) * (b >> 3) + corner[a >> 4][b & 7] +
@@ -51,8 +51,7 @@ static int exponent(uint32_t x) { return (int)(x >> 23 & 255); }
 static bool is_nan(uint32_t x) { return (x & ~SIGN_BIT) > INF_BITS; }
 static bool is_tiny(uint32_t x) { return (x & ~SIGN_BIT) < ONE_BITS; }
 
-// Returns the f32 bits of u / 2^point, whose significand is truncated to 24
-// bits.
+// Returns u / 2^point as f32 bits. Truncates the significand to 24 bits.
 static uint32_t cut(uint32_t sign, uint64_t u, int point) {
   if (u == 0) return sign;
   int top = 63 - __builtin_clzll(u);

@@ -54,7 +54,7 @@ struct Ctx {
   void (*fail)(Ctx *cx, ErrKind kind, const char *msg);  // never returns
   void *ud;  // data of the context's owner: a lua_State in the Lua bindings
   // Memory for the results of one call from outside, such as from Lua. The
-  // start of the next such call resets it.
+  // arena is reset when the next such call starts.
   Arena scratch;
   struct Work *work;  // trace in progress (defined in ir/ir.h), or NULL
 };
@@ -119,13 +119,13 @@ void buf_free(Buf *b);
 // Reports whether `what` is one of the comma-separated words of CUTELUA_DEBUG.
 bool base_debug(const char *what);
 
-// Asserts that the enumerators from `first` to `last` are n consecutive ones,
-// for code that compares enumerators or subtracts them. (tools/check.lua
-// requires the assertion for such code.)
+// Asserts that the enumerators from `first` to `last` are n consecutive
+// numbers, for code that compares enumerators or subtracts them.
+// (tools/check.lua requires the assertion for such code.)
 #define CONSECUTIVE(n, first, last) \
   _Static_assert((int)(last) - (int)(first) == (n) - 1, #first " to " #last)
 
-// Returns the greatest common divisor, which is not negative, or 1 if the
+// Returns the greatest common divisor of a and b, at least 0, or 1 if the
 // divisor does not fit in an int64_t.
 int64_t base_gcd(int64_t a, int64_t b);
 

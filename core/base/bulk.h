@@ -25,11 +25,11 @@ struct HostBuf {
   bool defined;
   uint64_t serial;  // number of the buffer, in the order of creation
   bool readonly;  // whether another library shares the memory for reading only
-  // Other owners of the memory at `raw`, or NULL if this buffer alone owns it.
+  // Counts the owners of the memory at `raw`; NULL: only this buffer owns it.
   struct Shared *shared;
   void (*unpin)(HostBuf *b);  // unpins pinned memory before it is freed
-  // The GPU for which the memory is pinned, and the value that its context's
-  // `epoch` had then.
+  // The GPU for which the memory is pinned, and the `epoch` of the GPU's
+  // context at that time.
   struct Gpu *gpu;
   unsigned epoch;
 };
@@ -53,8 +53,8 @@ void bulk_fill(DType t, void *p, size_t at, size_t n, uint64_t bits);
 void bulk_normal(DType t, void *p, size_t n, uint64_t seed, double mean,
                  double sd);
 
-// Fills p with uniform numbers in [0, 1). Every float type gets the numbers of
-// one sequence, truncated to its precision.
+// Fills p with uniform numbers in [0, 1). Every float type gets the same
+// sequence, truncated to the type's precision.
 void bulk_uniform(DType t, void *p, size_t n, uint64_t seed);
 
 // Fills p with uniform integers in lo .. hi.

@@ -51,8 +51,8 @@ float cudafn_expm1(float x) {
 
 // ---- logarithms ----
 
-// A number x split as 2^e (1 + r). `bits` has the bits of x. If x is subnormal,
-// it has the bits of the normal number x 2^n (see split).
+// A number x split as 2^e (1 + r). `bits` has the bits of x or, if x is
+// subnormal, those of the normal number x 2^n (see split).
 typedef struct Split {
   uint32_t bits;
   float e, r;
@@ -70,8 +70,8 @@ static inline Split split(float x, uint32_t least, int n) {
                  bits_float(u - e) - 1};
 }
 
-// Returns the logarithm of the float with these bits if the float is an
-// infinity, a NaN or negative. Otherwise returns y.
+// Returns log(bits_float(bits)) if that float is an infinity, a NaN or
+// negative. Otherwise returns y.
 static inline float log_special(uint32_t bits, float y) {
   return bits < 0x7f800000 ? y : fmaf(bits_float(bits), INFINITY, INFINITY);
 }

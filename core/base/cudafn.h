@@ -3,10 +3,10 @@
 // functions execute. The sequences are those of NVRTC 13.0. They are the same
 // for sm_80 and sm_90a, with and without contraction (--fmad=false).
 //
-// If the result of one of these functions is NaN, its sign and payload are
-// arbitrary. On the GPU such a NaN is 0x7fffffff. The other functions of CUDA
-// are single instructions (exp2f is ex2.approx.f32, rsqrtf is
-// rsqrt.approx.f32), or exact as in C (sqrtf, fmodf, roundf ...).
+// A NaN result has an arbitrary sign and payload. On the GPU it is always
+// 0x7fffffff. The other functions of CUDA are single instructions (exp2f is
+// ex2.approx.f32, rsqrtf is rsqrt.approx.f32), or exact as in C (sqrtf, fmodf,
+// roundf ...).
 #ifndef CUTE_CUDAFN_H
 #define CUTE_CUDAFN_H
 

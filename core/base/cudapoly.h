@@ -16,7 +16,8 @@
 
 // Marks a function that is compiled twice, the second time for processors with
 // an FMA instruction. The loader chooses a version. The thread sanitizer does
-// not support two versions, because it is not ready when the loader runs.
+// not support two versions, because the sanitizer is not initialized yet when
+// the loader chooses.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && \
     !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define WITH_FMA __attribute__((target_clones("fma", "default")))

@@ -92,8 +92,9 @@ static inline bool dtype_is_int(DType t) {
 }
 
 // Return the least and the largest number of an integer type or boolean, and
-// the number that raw bits encode. For u64 and non-integers, they return the
-// limits of int64_t and the bits unchanged.
+// the number that raw bits encode. For u64 and types that are not integers, the
+// first two functions return the limits of int64_t, and the third returns the
+// bits unchanged.
 int64_t dtype_least(DType t);
 int64_t dtype_most(DType t);
 int64_t dtype_int(DType t, uint64_t u);

@@ -51,8 +51,8 @@ static Rules rules_of(const GemmCheck *g) {
   return r;
 }
 
-// Returns the error of an element of D divided by its bound (gemmcheck.h),
-// which is stored in *bound. A correct element has at most 1.
+// Stores the error bound of an element of D (gemmcheck.h) in *bound. Returns
+// error / bound, which is at most 1 for a correct element.
 static double measure(const Rules *r, double got, double want, double norms,
                       double c0, double *bound) {
   double size = fabs(r->g->alpha) * norms + fabs(r->g->beta * c0);

@@ -1,5 +1,5 @@
 // Limits of a call into a Lua state that an application embeds: a budget of
-// instructions, a deadline, and requests of other threads to end the call.
+// instructions, a deadline, and requests from other threads to end the call.
 // Interpreters and long loops count their instructions, and end when the budget
 // is exhausted.
 #ifndef CUTE_GUARD_H

@@ -5,7 +5,8 @@
 #include <stddef.h>
 
 // Returns the number of edits (insert, delete, change, swap of neighbours)
-// between two names, ignoring case. Only the first NEAREST_LONGEST bytes count.
+// between two names, ignoring case. Only the first NEAREST_LONGEST bytes are
+// compared.
 enum { NEAREST_LONGEST = 160 };
 int nearest_edits(const char *a, size_t na, const char *b, size_t nb);
 

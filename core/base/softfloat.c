@@ -173,8 +173,7 @@ static Num flushed(Soft s, uint64_t u) {
   return x;
 }
 
-// Returns a + b of numbers that are neither NaN nor infinite and have at most
-// 106 bits each.
+// Returns a + b. Both numbers are finite and have at most 106 bits.
 static Num sum(Num a, Num b, int mode) {
   if (!a.sig || !b.sig) {
     Num r = a.sig ? a : b;

@@ -1,6 +1,7 @@
-// Tensor maps: 128 bytes that tell Hopper's copy engine (TMA) which tensor in
-// global memory to copy, and in boxes of which size. This file checks them by
-// the driver's rules and encodes them as the driver does, without a GPU.
+// Tensor maps: descriptors of 128 bytes that give Hopper's copy engine (TMA) a
+// tensor in global memory and the size of the boxes to copy. This file checks
+// the maps by the driver's rules and encodes them as the driver does, without a
+// GPU.
 #ifndef CUTE_TENSORMAP_H
 #define CUTE_TENSORMAP_H
 

@@ -49,9 +49,9 @@ const char *entry_find(const char *ptx, const char *name) {
 }
 
 // Completes a parameter that is an array of `count` elements: multiplies its
-// size, which was that of one element, by `count`, sets its offset to the next
-// aligned one, and moves *offset past the parameter. Returns false if the size
-// is 0 or the count is too large.
+// size (the size of one element) by `count`, aligns its offset, and moves
+// *offset past the parameter. Returns false if the size is 0 or the count is
+// too large.
 static bool finish(Param *p, size_t count, size_t *offset) {
   if (!p->size || count > (1 << 16)) return false;
   if (!p->align) p->align = p->size;
@@ -74,7 +74,7 @@ static bool type_of(const char *word, Param *p) {
   return true;
 }
 
-// The alignment after .ptr is that of the memory, not that of the parameter.
+// The alignment after .ptr belongs to the memory, not to the parameter.
 int entry_params(const char *ptx, const char *name, Param out[PARAMS]) {
   const char *s = entry_find(ptx, name);
   char word[NAME];

@@ -1,13 +1,13 @@
 // Launches of graphs. A graph with a selected kernel runs node by node in an
-// order that its edges permit. Each kernel is then a launch of its own, which
-// can be recorded with the memory before it.
+// order that its edges permit. Each kernel then becomes a separate launch, and
+// the memory before the launch can be recorded.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "capture/inside.h"
 
-// CUDA_KERNEL_NODE_PARAMS_v2. Its first fields are those of version 1.
+// CUDA_KERNEL_NODE_PARAMS_v2. The fields of version 1 come first.
 typedef struct NodeParams {
   CUfunction func;
   unsigned grid[3], block[3], smem;
@@ -25,8 +25,8 @@ typedef struct SetParams {
 
 enum { KERNEL_NODE, COPY_NODE, SET_NODE, HOST_NODE, GRAPH_NODE, EMPTY_NODE };
 
-// A graph that the program instantiated, with a copy of the graph, because the
-// program may destroy the original.
+// A graph that the program instantiated. The entry has a copy of the graph,
+// because the program may destroy the original.
 typedef struct Exec {
   struct Exec *next;
   CUgraphExec exec;
@@ -104,10 +104,9 @@ static size_t index_of(CUgraphNode *list, size_t n, CUgraphNode node) {
   return i;
 }
 
-// Moves the n nodes of `list` to `out`, one at a time: always the first node
-// all of whose predecessors have been moved. Edge k goes from node from[k] to
-// node to[k]. waits[i] counts the predecessors of node i that have not been
-// moved.
+// Sorts the n nodes of `list` into `out`: repeatedly moves the first node whose
+// predecessors have all been moved. Edge k goes from node from[k] to node
+// to[k]. waits[i] counts the predecessors of node i that have not been moved.
 static void sort(CUgraphNode *list, size_t n, CUgraphNode *from,
                  CUgraphNode *to, size_t edges, size_t *waits, Order *out) {
   for (size_t k = 0; k < edges; k++) {
@@ -129,7 +128,7 @@ static void sort(CUgraphNode *list, size_t n, CUgraphNode *from,
   }
 }
 
-// Finds the order of a graph's nodes. The caller frees it.
+// Finds the order of a graph's nodes. The caller frees `out`.
 static bool order_of(CUgraph g, Order *out) {
   CUresult (*nodes)(CUgraph, CUgraphNode *, size_t *);
   CUresult (*edges)(CUgraph, CUgraphNode *, CUgraphNode *, size_t *);
@@ -164,8 +163,8 @@ static bool params_of(CUgraphNode node, NodeParams *p) {
   DRIVER(get, "cuGraphKernelNodeGetParams_v2");
   if (!get) DRIVER(get, "cuGraphKernelNodeGetParams");
   if (!get || get(node, p)) return false;
-  // For a kernel of a library, the driver returns the kernel's handle, and a
-  // function that it made for the graph and that is unknown here.
+  // For a kernel of a library, the driver returns the kernel's handle. It also
+  // returns a function that it created for the graph, which is unknown here.
   if (!p->func || (p->kern && !kernel_known(p->func))) p->func = p->kern;
   return true;
 }

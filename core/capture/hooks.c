@@ -1,6 +1,6 @@
 // Functions of the driver that the library replaces: those that load modules,
 // find kernels and launch them. Programs reach them as symbols, by dlsym, or by
-// cuGetProcAddress, which the library replaces, too.
+// cuGetProcAddress. The library also replaces the latter two.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,7 +19,8 @@ typedef void *CUlibrary, *CUkernel;
 typedef struct Known {
   struct Known *next;
   const void *handle;
-  // what the handle stands for; name is NULL for modules and libraries
+  // the object that the handle stands for; name is NULL for modules and
+  // libraries
   Kernel k;
 } Known;
 
@@ -30,8 +31,8 @@ static Known **slot(const void *handle) {
   return &known[((uintptr_t)handle >> 4) % 4096];
 }
 
-// Records what the handle of a module, library or kernel stands for. A later
-// handle with the same address hides the earlier one.
+// Records the object that a handle of a module, library or kernel stands for. A
+// later handle with the same address hides the earlier one.
 static void know(const void *handle, const Kernel *k) {
   Known *e = calloc(1, sizeof *e);
   if (!e) return;
@@ -77,8 +78,8 @@ static void found(const void *handle, const void *of, const char *name) {
   know(handle, &k);
 }
 
-// Queries the driver about a kernel that the program found in another way, such
-// as by cuModuleEnumerateFunctions.
+// Asks the driver for the image and name of a kernel that the program found by
+// another function, such as cuModuleEnumerateFunctions.
 static bool ask(CUfunction f, Kernel *k) {
   CUresult (*name_of)(const char **, const void *);
   CUresult (*module_of)(void **, const void *);
@@ -109,7 +110,7 @@ bool kernel_known(CUfunction f) {
   return kernel_of(f, &k);
 }
 
-// Finds a kernel that is about to be launched.
+// Finds the image and the name of a kernel that is about to be launched.
 static bool launched(CUfunction f, Kernel *k) {
   if (kernel_of(f, k)) return true;
   warn_once(WARN_KERNEL, "a launch is not recorded: its kernel was loaded in a "
@@ -428,7 +429,8 @@ GRAPH_LAUNCH(cuGraphLaunch_ptsz)
 
 // ---- look-ups ----
 
-// Returns the symbol of a function that has other parameters since CUDA 12.
+// Returns the driver's symbol of a function whose parameters changed in CUDA
+// 12.
 static const char *symbol_of(const char *name, int version) {
   static const char *const changed[][3] = {
     {"cuGetProcAddress", "cuGetProcAddress", "cuGetProcAddress_v2"},
@@ -445,7 +447,7 @@ static const char *symbol_of(const char *name, int version) {
 }
 
 // Replaces a function that cuGetProcAddress found. Bit 1 of `flags` requests
-// functions that use the default stream of each thread.
+// the functions that use the per-thread default stream.
 static void replace(const char *name, void **p, int version,
                     unsigned long long flags) {
   char variant[128];

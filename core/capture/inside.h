@@ -72,7 +72,8 @@ void launch_after(int record);
 
 // ---- graphs (graph.c) ----
 
-// Keeps a graph that was instantiated, or by which another one was updated.
+// Keeps a copy of a graph that was instantiated, or with which an instantiated
+// graph was updated.
 void graph_keep(CUgraphExec e, CUgraph g);
 void graph_forget(CUgraphExec e);
 // Changes the parameters of a kernel node of an instantiated graph.

@@ -24,7 +24,8 @@ typedef struct Region {
   size_t size;
 } Region;
 
-// A word of a recorded allocation that is an address in a recorded allocation.
+// A word of a recorded allocation whose value is an address in a recorded
+// allocation.
 typedef struct Pointer {
   int region;
   uint64_t offset, value;
@@ -65,7 +66,7 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Record *open_records;
-// number of selected launches (seen), and of records that were begun (taken)
+// seen: number of selected launches. taken: number of records that were begun.
 static int seen, taken;
 static bool stopped;     // whether a folder could not be written
 
@@ -161,9 +162,9 @@ static int region_of(Record *r, uint64_t address) {
 // ---- pointers in memory ----
 
 // Finds the words of an allocation that are addresses in recorded allocations,
-// and adds them to the record's pointers. With `add`, records other allocations
-// that contain such an address, too. Addresses are multiples of 8, and smaller
-// than 2^47. Allocations begin at multiples of 256.
+// and adds them to the record's pointers. With `add`, also records the other
+// allocations to which such words point. Addresses are multiples of 8, and
+// smaller than 2^47. Allocations begin at multiples of 256.
 static bool add_words(Record *r, int region, uint64_t from,
                       const uint64_t *word, size_t n, bool add) {
   for (size_t k = 0; k < n; k++) {

@@ -112,7 +112,7 @@ static bool unpack_zstd(const void *s, size_t n, char *out, size_t size) {
   return ok;
 }
 
-// Returns the text of a PTX part, in memory of its own, or NULL if its
+// Returns the text of a PTX part, in newly allocated memory, or NULL if its
 // compression is unknown.
 static char *text_of(const Part *p, const unsigned char *data) {
   bool packed = p->packed && p->flags & (LZ4 | ZSTD);

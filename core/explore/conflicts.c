@@ -1,22 +1,22 @@
 // Finds the pairs of scheduling steps that another schedule could execute in
 // the opposite order (dynamic partial-order reduction). Two steps are such a
-// pair if they conflict and happens-before does not order them. They conflict
-// if their order changes what one of the two does, or whether it can run.
+// pair if they conflict and happens-before does not order them. Two steps
+// conflict if their order changes what one of them does, or whether it can run.
 //
 // Steps are ordered by the program order of a thread, by barriers, by waits for
-// a phase of an mbarrier, and by the conflicts themselves. The order of memory
+// a phase of an mbarrier, and by the conflicts themselves. Memory order
 // (hb_cluster.c) does not matter here: a relaxed arrival orders steps as a
-// releasing one does. The start of a copy whose bytes complete a phase orders
-// steps, too.
+// releasing arrival does. The start of a copy whose bytes complete a phase also
+// orders steps.
 //
 // Arrivals in one phase of an mbarrier commute. All schedules have the same
 // phases under two conditions. First, every operation in a phase happens after
 // the end of the preceding phase. Second, every operation that must be in a
-// phase happens before some arrival in this phase. Each violation gives a pair
-// of steps:
+// phase happens before some arrival in this phase. Each violation of a
+// condition gives a pair of steps:
 // - An arrival, or bytes expected or completed, in phase n is paired with the
-//   arrivals in phase n - 1 that do not happen before it. In another schedule,
-//   it could be counted in phase n - 1.
+//   arrivals in phase n - 1 that do not happen before it. Another schedule
+//   could count it in phase n - 1.
 // - A wait that passes in phase n is paired with the arrivals in phase n - 2
 //   that do not happen before it. In phase n - 2, the same parity could have
 //   passed. A test of the phase (try_wait) is paired with the arrivals in
@@ -310,8 +310,8 @@ static void visit(SimCauses *s, int k, uint32_t phase) {
 }
 
 // Records that the current step contributes to phase `phase` of mbarrier k, and
-// pairs it with arrivals in the previous phase. Returns the index of k among
-// the mbarriers of all clusters, or -1 if no step is recorded.
+// pairs it with arrivals in the previous phase. Returns the index of mbarrier k
+// among those of all clusters, or -1 if no step is recorded.
 static int come(SimCluster *c, int k, uint32_t phase) {
   SimCauses *s = c->causes;
   if (!s->row) return -1;
@@ -434,7 +434,7 @@ bool conflicts_still(const SimCauses *s, int g, uint32_t turn) {
 // ---- earlier values ----
 
 // Returns the newest access that changes the granule, among access k and older
-// accesses. Returns 0 if none does.
+// accesses. Returns 0 if no access does.
 static uint32_t change(const SimCauses *s, uint32_t k) {
   while (k && (s->touch[k].how == CAUSE_READ || s->touch[k].by.warp < 0))
     k = s->touch[k].next;
@@ -463,8 +463,8 @@ static uint64_t low(uint64_t u, int size) {
 }
 
 // Reports whether all changes of a granule since its last write (CAUSE_WRITE)
-// are atomic additions of the same number. Then any subset of these additions
-// gives a value that the granule had in this run.
+// are atomic additions of the same number. Then the granule had, in this run,
+// the value that any subset of these additions gives.
 static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
                        int size, uint64_t now) {
   bool some = false;
@@ -507,7 +507,7 @@ static uint32_t change_before(const SimCauses *s, const uint32_t *row,
   return k && !closes(row, &s->touch[k]) ? s->touch[k].by.turn : NONE;
 }
 
-// Returns the bytes that the first active lane found in granule number k.
+// Returns the bytes that the first active lane read from granule number k.
 static uint64_t found_at(const SimWarp *w, const SimAsk *a, int k) {
   return low(a->found[__builtin_ctz(w->active)] >> k * a->size * 8, a->size);
 }

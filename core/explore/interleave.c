@@ -3,11 +3,11 @@
 // order of their numbers. Agents complete when no warp can run. Polls of memory
 // come last.
 //
-// A poll that fails and returns its warp to the same state is no step. Instead,
-// the warp sleeps until memory changes. livelock.c tries polls first, so that a
-// failing poll is not executed. The exception is the last required step, which
-// is executed even if it is a failing poll: its read may race with an earlier
-// step, and if it came before that step, it might pass.
+// If a poll fails and returns its warp to the same state, the poll is no step:
+// the warp sleeps until memory changes. livelock.c tries polls first, so that
+// failing polls are not executed. The exception is the last required step. It
+// is executed even if it is a failing poll, because its read may race with an
+// earlier step, and the poll might pass if it came before that step.
 #include "explore/interleave.h"
 
 #include "ir/intrin.h"
@@ -24,7 +24,7 @@ typedef struct Turn {
   // actor: the number of a warp among all warps, or the agent_id of an agent
   uint64_t who;
   // src: line of the step. row: index of the step's vector clock in SimCauses;
-  // NONE: this is no step, or its clock was not kept.
+  // NONE: the turn is no step, or its clock was not kept.
   uint32_t src, row;
   int warp;  // number of the warp among all warps; -1: the step is an agent's
   uint32_t seq;
@@ -77,8 +77,8 @@ static uint64_t agent_id(uint64_t warp, uint32_t number) {
 }
 
 // Reports whether clusters are interchangeable, because no cluster reads its
-// index. Runs that differ only by a permutation of interchangeable clusters
-// count as equal.
+// index. Runs that differ only by a permutation of interchangeable clusters are
+// treated as equal.
 static bool alike_clusters(const SimProg *p) {
   for (uint32_t k = 0; k < p->ninit; k++) {
     const SimInit *i = &p->init[k];
@@ -97,8 +97,9 @@ static bool is_lane(const Fn *fn, const Ins *i) {
   return (i->op == OP_AND && n == 31) || (i->op == OP_MOD && n == 32);
 }
 
-// Reports whether the warps of a block are interchangeable: they read only lane
-// numbers, not warp numbers, and the kernel has no warpgroup instructions.
+// Reports whether the warps of a block are interchangeable: the kernel reads
+// lane numbers but no warp numbers, and the kernel has no warpgroup
+// instructions.
 static bool alike_warps(const SimProg *p) {
   const Fn *fn = p->fn;
   const int32_t *n = p->launch->block;
@@ -232,8 +233,8 @@ static Turn *new_turn(SimTurns *t) {
   return &t->turn[t->n++];
 }
 
-// Returns the number of steps after which w is in the same state again if its
-// next poll fails. Returns 0 if the poll passes or the number is unknown.
+// Returns the number of steps after which w is in its current state again if
+// the next poll fails. Returns 0 if the poll passes or the number is unknown.
 static int fails(const SimTurns *t, SimWarp *w) {
   SimAsk a;
   bool asked = simmem_ask(w, addressed_next(w), &a);
@@ -245,9 +246,8 @@ static bool is_at(SimWarp *w, uint32_t pc, uint64_t hash) {
 }
 
 // Reports whether w, after step k, is again in the state that it had before an
-// earlier step, and would read the same values again. If so, the steps in
-// between had no effect. Considers earlier steps only back to the last required
-// step.
+// earlier step, and would read the same values again. Then the steps in between
+// had no effect. Considers earlier steps only back to the last required step.
 static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   enum { FAR = 64 };
   int g = t->turn[k].warp;
@@ -263,11 +263,12 @@ static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   return false;
 }
 
-// Reasons why a step is executed. FREE: by the fixed rules, after all required
-// steps. ASKED: as a required step. LAST: as the last required step.
+// Reasons why a step is executed. FREE: the fixed rules select the step, after
+// all required steps. ASKED: the step is required. LAST: it is the last
+// required step.
 typedef enum Reason { FREE, ASKED, LAST } Reason;
 
-// Reports whether a failing poll of w could pass if it came before some earlier
+// Reports whether a failing poll of w could pass if it came before an earlier
 // step. Also returns true if this is unknown.
 static bool could_pass(SimWarp *w, char *room) {
   SimAsk a, old;
@@ -342,9 +343,9 @@ static SimCluster *cluster_of(const SimTurns *t, SimCluster **c, int n,
   return NULL;
 }
 
-// Returns the index in agents.p of operation number `number` of those that w
-// started and that complete at an mbarrier. Returns -1 if there is none, or if
-// other operations must complete first.
+// Returns the index in agents.p of operation `number`, counted among the
+// operations that w started and that complete at an mbarrier. Returns -1 if
+// there is no such operation, or if other operations must complete first.
 static int64_t agent_of(const SimCluster *c, const SimWarp *w,
                         uint32_t number) {
   for (size_t k = 0; k < c->agents.n; k++)
@@ -392,17 +393,17 @@ static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
   return its;
 }
 
-// Reports whether w recently executed the last required step. If so, polls of
-// other warps come before w's, because they may change what it reads next.
+// Reports whether w recently executed the last required step. Then the polls of
+// other warps run before those of w, because they may change what w reads next.
 static bool is_held(const SimTurns *t, const SimWarp *w) {
   enum { LONG = 64 };
   return t->wanted < t->n && t->n - t->wanted < LONG &&
          t->turn[t->wanted].warp == number_of(t, w);
 }
 
-// Returns the first warp, counted from warp `after` on, that can run. late:
-// considers only warps whose next step is a poll; otherwise only warps whose
-// next step is not.
+// Returns the first warp that can run, counted from warp `after` on. late:
+// considers only warps whose next step is a poll. Otherwise considers only the
+// other warps.
 static SimWarp *first(const SimTurns *t, SimCluster **c, int n, int after,
                       bool late) {
   SimWarp *best = NULL;

@@ -33,12 +33,13 @@ void conflicts_free(SimCauses *s);
 // Starts a new recording. first: index of the first cluster.
 void conflicts_reset(SimCauses *s, uint64_t first);
 // conflicts_begin starts step `turn` of warp g, or of an agent if g is -1.
-// `start` is the number of the vector clock at the agent's start. conflicts_end
-// ends the step and returns the number of its vector clock. conflicts_seq
-// returns the step's number among those of its warp.
+// `start` is the number of the vector clock that conflicts_start returned for
+// the agent. conflicts_end ends the step and returns the number of its vector
+// clock. conflicts_seq returns the number of the step among the steps of its
+// warp.
 void conflicts_begin(SimCauses *s, uint32_t turn, int g, uint32_t start);
-// Removes the last step, a step of a warp that had no effect. With pairs =
-// true, the recorded pairs of this step with earlier steps remain.
+// Removes the last step, which is a warp's step that had no effect. With pairs
+// = true, the recorded pairs of this step with earlier steps remain.
 void conflicts_void(SimCauses *s, bool pairs);
 uint32_t conflicts_end(SimCauses *s);
 uint32_t conflicts_seq(const SimCauses *s);
@@ -46,7 +47,7 @@ uint32_t conflicts_seq(const SimCauses *s);
 // starting.
 uint32_t conflicts_start(SimWarp *w);
 // Reports whether the step with vector clock number k happens after step c. If
-// c is an agent's step, mbar and phase tell where the agent completed.
+// c is an agent's step, the agent completed at `phase` of mbarrier mbar.
 bool conflicts_after(const SimCauses *s, uint32_t k, const SimCause *c,
                      int mbar, uint32_t phase);
 // conflicts_hash returns the hash of a vector clock, with warps and clusters
@@ -82,8 +83,8 @@ void conflicts_expect(SimCluster *c, int k, uint32_t phase);
 void conflicts_look(SimWarp *w, int k, uint32_t phase, bool wait);
 void conflicts_phase(SimCluster *c, int k);
 // Records an ordered access to a granule by a lane. how: CAUSE_READ, CAUSE_ADD
-// + AtomicKind for an atomic that commutes with others of the same AtomicKind,
-// or CAUSE_WRITE for other writes. was: the granule's bytes before the access.
+// + AtomicKind for an atomic that commutes with atomics of the same AtomicKind,
+// CAUSE_WRITE for other writes. was: the granule's bytes before the access.
 enum { CAUSE_READ, CAUSE_WRITE, CAUSE_ADD };
 void conflicts_access(SimWarp *w, uint64_t place, int how, uint64_t was);
 // Reports whether warp g has only read since step `turn`, and every granule

@@ -1,7 +1,7 @@
 // Lua files and documents embedded in the program, by name. As plain text they
-// would be two thirds of the program. So each is compressed with gzip, and
-// unpacked when a script requires it or a message quotes it. Modules that
-// nearly every script requires are contained as bytecode, too.
+// would be two thirds of the program. So each file is compressed with gzip, and
+// is unpacked when a script requires it or a message quotes it. Modules that
+// nearly every script requires are also embedded as bytecode.
 #include <string.h>
 
 #include <zlib.h>
@@ -18,8 +18,8 @@ static void embedded_free(void *ud, void *p) {
   base_free(p);
 }
 
-// Unpacks packed_size bytes of gzip data to n bytes, and pushes these as a
-// string.
+// Unpacks packed_size bytes of gzip data to n bytes, and pushes the n bytes as
+// a string.
 static void unpack(lua_State *L, const char *name, const char *packed,
                    size_t packed_size, size_t n) {
   luaL_Buffer b;
@@ -71,7 +71,7 @@ void embedded_load(lua_State *L, const Embedded *e) {
     unpack(L, e->name, e->code, e->code_packed_size, e->code_size);
     int rc = load_top(L, e, "b");
     if (rc == LUA_OK) return;
-    // The bytecode has the format of another version of Lua.
+    // The bytecode was written by another version of Lua.
     if (rc != LUA_ERRSYNTAX) lua_error(L);
     lua_pop(L, 1);
   }

@@ -33,13 +33,13 @@ typedef struct Editor {
   History *hist;
   char *prompt;
   // Signals that are blocked while the editor waits for a key. At other times
-  // Ctrl-C is blocked too.
+  // Ctrl-C is also blocked.
   sigset_t mask;
   // The Lua state whose call reads a line. The editor is at index 1 of its
   // stack.
   lua_State *L;
-  // Keys that were read to find out whether they follow a TAB at once. Those
-  // with indices `from` to n - 1 are not handled yet.
+  // Keys that were read to find out whether they follow a TAB immediately. Keys
+  // ahead[from] to ahead[n - 1] are not handled yet.
   char ahead[64];
   size_t from, n;
 } Editor;
@@ -85,8 +85,8 @@ static int editor_getc(EditLine *el, wchar_t *out) {
 
 // ---- completion ----
 
-// Returns the number of terminal rows that the prompt and the n bytes of s
-// fill, before the row of the end of s.
+// Returns the number of terminal rows of the prompt and the n bytes of s, not
+// counting the row in which s ends.
 static int rows_above(Editor *e, const char *s, size_t n) {
   int columns = 80, row = 0, at = (int)strlen(e->prompt);
   // The column at which libedit wraps lines.
@@ -123,8 +123,8 @@ static void put_lines(int n) {
   for (int i = 0; i < n; i++) putchar('\n');
 }
 
-// Reports whether other keys follow a TAB at once, as in pasted text. Further
-// TABs do not count: a user may hold the key down.
+// Reports whether other keys follow a TAB immediately, as in pasted text.
+// Ignores further TABs, because a user may hold the key down.
 static bool is_pasted(Editor *e) {
   struct pollfd in = {STDIN_FILENO, POLLIN, 0};
   if (e->from == e->n) {
@@ -260,8 +260,8 @@ static int editor_add(lua_State *L) {
   return 0;
 }
 
-// Reads libedit's settings from $EDITRC or ~/.editrc, if that is a plain file:
-// libedit would block at a pipe.
+// Reads libedit's settings from $EDITRC or ~/.editrc, if that file is a regular
+// file. libedit would block at a pipe.
 static void read_settings(EditLine *el) {
   const char *name = getenv("EDITRC"), *home = getenv("HOME");
   char path[1024];

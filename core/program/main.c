@@ -13,8 +13,8 @@
 
 #include "program/program.h"
 
-// Allocates memory for Lua by base_realloc, so that `make memerr` tests failing
-// allocations of Lua, too.
+// Allocates memory for Lua by base_realloc, so that `make memerr` also makes
+// allocations of Lua fail.
 static void *main_alloc(void *ud, void *p, size_t osize, size_t nsize) {
   (void)ud;
   (void)osize;
@@ -80,8 +80,8 @@ static void check_output(void) {
 }
 
 // Opens /dev/null for each standard stream that the caller closed. Otherwise
-// the next file that is opened would get the stream's number, and receive its
-// output.
+// the next opened file would get the stream's descriptor, and receive the
+// output to that stream.
 static void keep_numbers(void) {
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
@@ -89,8 +89,8 @@ static void keep_numbers(void) {
       return;
 }
 
-// Reports once that a write reached the limit on the size of files. After the
-// return the write fails with EFBIG, so that its caller raises an error.
+// Reports once that a write reached the limit on the size of files. The write
+// then fails with EFBIG, and its caller raises an error.
 static void on_size_limit(int sig) {
   static volatile sig_atomic_t told;
   static const char text[] = "cutelua: note: a file reached the limit of its "

@@ -55,8 +55,8 @@ static int close_file(lua_State *L) {
   return luaL_fileresult(L, fclose(p->f) == 0, NULL);
 }
 
-// divert() -> file | nil, reason: makes standard output write to standard
-// error. The file is the former standard output.
+// divert() -> file | nil, reason: redirects standard output to standard error.
+// The file is the former standard output.
 static int sys_divert(lua_State *L) {
   luaL_Stream *p = lua_newuserdatauv(L, sizeof *p, 0);
   p->closef = NULL;
@@ -75,8 +75,8 @@ static int sys_divert(lua_State *L) {
 static _Noreturn void become(char **words, int fd, bool own_errors,
                              pid_t parent, int told) {
   platform_end_with_parent();
-  // Processes that the child starts belong to its group, which process_close()
-  // ends.
+  // process_close() ends the group of the child, which contains the processes
+  // that the child starts.
   setpgid(0, 0);
   if (getppid() == parent && dup2(fd, 0) == 0 && dup2(fd, 1) == 1 &&
       (own_errors || dup2(fd, 2) == 2))
@@ -142,8 +142,8 @@ static int sys_spawn(lua_State *L) {
 }
 
 // fork() -> process | nil, reason: starts a copy of this process. In the copy,
-// returns a socket to its parent, and true. The copy ends with its parent, and
-// must end by leave().
+// fork() returns a socket that is connected to the parent, and true. The copy
+// ends when its parent ends. Otherwise it must end by leave().
 static int sys_fork(lua_State *L) {
   Process *p = new_process(L);
   int fd[2];
@@ -176,8 +176,8 @@ static int sys_mute(lua_State *L) {
   return 0;
 }
 
-// leave(code): ends a copy of a process, without running the functions that are
-// registered for the program's end.
+// leave(code): ends a copy of a process, without the functions that are
+// registered to run at exit.
 static int sys_leave(lua_State *L) {
   _exit((int)luaL_checkinteger(L, 1));
 }
@@ -209,9 +209,9 @@ static int process_accept(lua_State *L) {
   return p->fd < 0 ? failed(L, errno) : 1;
 }
 
-// p:offer(text, from) -> index | nil, reason: sends what the socket accepts
-// without waiting, from byte `from` on. The index is that of the next byte to
-// send.
+// p:offer(text, from) -> index | nil, reason: sends the bytes of text from
+// index `from` on that the socket accepts without waiting. Returns the index of
+// the next byte to send.
 static int process_offer(lua_State *L) {
   Process *p = check_process(L, 1);
   size_t n, at = (size_t)luaL_checkinteger(L, 3) - 1;
@@ -246,8 +246,9 @@ static int process_send(lua_State *L) {
 }
 
 // input() -> socket | nil, reason: standard input as an object that can be
-// polled and received from. It may be a pipe, a terminal or a file. From then
-// on, a write to a pipe that nobody reads fails, and does not end the program.
+// polled and received from. Standard input may be a pipe, a terminal or a file.
+// After this call, a write to a pipe that no process reads fails and does not
+// end the program.
 static int sys_input(lua_State *L) {
   Process *p = new_process(L);
   signal(SIGPIPE, SIG_IGN);
@@ -318,9 +319,9 @@ static int process_close(lua_State *L) {
   return 0;
 }
 
-// poll(processes, seconds[, sends]) -> index | nil after a timeout: waits for a
-// process that has sent something or has ended, or, if sends[index], that
-// accepts more data.
+// poll(processes, seconds[, sends]) -> index | nil after a timeout: waits until
+// a process has sent something, has ended or, if sends[index] is true, accepts
+// more data.
 static int sys_poll(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_Number seconds = luaL_checknumber(L, 2);
@@ -372,7 +373,7 @@ static bool is_machine_code(const char *path) {
 }
 
 // Stores the path with which the running executable was started, as the kernel
-// passed it, for systems without /proc. Returns false if the path is that of a
+// passed it, for systems without /proc. Returns false if the path belongs to a
 // script, which starts with #! and this program's path.
 static bool started_as(char out[PATH_MAX]) {
   const char *s = (const char *)getauxval(AT_EXECFN);

@@ -168,8 +168,8 @@ static int l_embedded(lua_State *L) {
   return 0;
 }
 
-// heard(): ends the program if the program that reads its standard output has
-// exited. A write would do the same.
+// heard(): ends this program if the reader of its standard output has exited,
+// as a write would.
 static int l_heard(lua_State *L) {
   (void)L;
   struct pollfd out = {STDOUT_FILENO, 0, 0};
@@ -188,8 +188,8 @@ static void add_name(void *ud, const char *name, size_t n) {
   lua_rawseti(to->L, -2, ++to->n);
 }
 
-// atoms("mma" | "copy", prefix) -> names of atoms that begin with prefix, cut
-// as atom_each cuts them
+// atoms("mma" | "copy", prefix) -> the names that atom_each passes: of atoms
+// that begin with prefix, cut at "_"
 static int l_atoms(lua_State *L) {
   const char *kind = luaL_checkstring(L, 1), *prefix = luaL_checkstring(L, 2);
   Names to = {L, 0};

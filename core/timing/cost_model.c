@@ -7,7 +7,7 @@
 // phase of an mbarrier, opens when its last arrival or completion comes.
 //
 // Arithmetic does not delay later instructions, because the compiler moves
-// instructions that wait after those that do not. A warp waits for its
+// independent instructions before those that wait. A warp waits for its
 // arithmetic at the end of a loop iteration, at branches and at barriers.
 //
 // The model does not simulate an SM exactly, because it does not know the
@@ -28,7 +28,7 @@ enum { QUEUE = 64, FAR_QUEUE = 1500 };
 // operands are not ready.
 enum { AHEAD = 24 };
 // If at least this many lanes of an atomic access one word of shared memory,
-// other warps wait, too.
+// other warps also wait.
 enum { CROWD = 16 };
 
 // Asynchronous operations of a thread or warp: the times `end` at which the
@@ -82,7 +82,8 @@ typedef struct Stage {    // a running cluster
   int live;
   uint32_t number;        // index of the cluster in the order of starts
   double began;
-  // for each CTA: time until which atomics of many lanes occupy a word
+  // for each CTA: time until which an atomic of CROWD or more lanes occupies a
+  // word
   double *word;
 } Stage;
 
@@ -200,8 +201,7 @@ static void group_add(Groups *g, double from, double end) {
   if (end > g->open) g->open = end;
 }
 
-// Closes the group that contains the operations since the last group. `op` is
-// the name of the operation.
+// Ends the current group of operations. `op` is the name of the operations.
 static void group_close(SimClock *k, const Player *p, Groups *g,
                         const SimIns *i, const char *op) {
   double before = g->n ? g->end[(g->n - 1) % GROUPED] : 0;
@@ -245,7 +245,7 @@ static void give(SimClock *k, Stage *s, uint32_t gate, double t) {
 
 static double most(double a, double b) { return a > b ? a : b; }
 
-// Occupies a pipe for `work` cycles from time t on, or from when it is free.
+// Occupies a pipe for `work` cycles, from time t or from when the pipe is free.
 // Returns the time at which the work ends. counts: adds the work to the pipe's
 // busy cycles.
 static double take(SimClock *k, double *pipe, SimPipe which, double t,
@@ -264,7 +264,8 @@ static double operands(const SimClock *k, const Player *p, const SimWork *c,
 }
 
 // Returns the time at which instruction i of warp p can issue: its operands are
-// ready and its pipe accepts it. Arithmetic does not wait for operands here.
+// ready and its pipe accepts it. Arithmetic instructions do not wait for
+// operands here.
 static double can_go(const SimClock *k, const Player *p, const SimWork *c,
                      const SimIns *i, const Sm *sm, int q) {
   double t = c->kind == K_ALU ? p->t : operands(k, p, c, p->t);
@@ -451,7 +452,7 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
       group_close(k, p, &p->sums, i, "tcgen05");
       p->agents = group_end(&p->sums, 0);
       return t;
-    case K_TCMOVE:  // a register of all lanes moves in a cycle
+    case K_TCMOVE:  // work: one cycle for a register of all lanes
       sm->tmem[q] = most(sm->tmem[q], t) + c->work;
       p->moved = most(p->moved, sm->tmem[q] + m->shared);
       return p->moved;
@@ -474,7 +475,7 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
 }
 
 // Simulates one instruction of warp p. If the instruction cannot issue at p->t,
-// sets p->t to the time at which it can, and returns false.
+// sets p->t to the time at which it can issue, and returns false.
 static bool play_run(SimClock *k, Player *p, const SimStep *s) {
   const SimIns *i = &k->p->ins[s->at];
   const SimWork *c = &k->w->work[s->at];
@@ -516,7 +517,7 @@ static void play_agent(SimClock *k, Player *p, const SimStep *s) {
   Sm *sm = &k->sm[s->cta];
   if (!s->at) return;
   double end = most(p->agents, p->t);
-  // The pipe that fills shared memory writes the bytes as they arrive.
+  // The pipe that fills shared memory writes bytes as they arrive.
   if (s->bytes)
     end = most(end, take(k, &sm->fill, PIPE_FILL, p->asked + k->m->global,
                          s->bytes / k->m->fill, s->cta == 0) + k->m->tma);

@@ -95,7 +95,7 @@ static bool has(const SimWarp *w, uint64_t sector) {
   return false;
 }
 
-// Reports whether x is among the n elements of list, and appends it if not.
+// Reports whether list contains x. Appends x if not.
 static bool listed(uint64_t *list, int *n, uint64_t x) {
   for (int k = *n; k-- > 0;)
     if (list[k] == x) return true;

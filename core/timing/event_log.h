@@ -1,10 +1,10 @@
 // The event log of one cluster, which the cost model (cost_model.c) reads. For
-// each warp, it has the instructions, the bytes that they move, and the waits
-// for other threads.
+// each warp, the log has the instructions, the bytes that they move, and the
+// waits for other threads.
 //
 // Each wait of a warp is for a gate, which is one round of a barrier or one
 // phase of an mbarrier. The arrivals and completions in that round or phase are
-// the gate's parts. A gate opens when all its parts have come.
+// the gate's parts. A gate opens when all its parts have arrived.
 #ifndef CUTE_TIMING_EVENT_LOG_H
 #define CUTE_TIMING_EVENT_LOG_H
 
@@ -45,8 +45,8 @@ typedef struct SimReel {  // the log of a warp
   size_t run;          // index of the current instruction's step
   // statistics record of the current instruction before it was executed
   SimStat before;
-  // sectors that missed L1, and lines of L1, which the current instruction has
-  // accessed so far
+  // number of sectors that missed L1, and of L1 lines, that the current
+  // instruction has accessed so far
   uint32_t missed, lines;
 } SimReel;
 
@@ -77,8 +77,8 @@ void event_log_global(SimWarp *w, uint64_t start, const int64_t *at,
                       uint32_t mask, int n, bool keeps);
 // Logs the beginning or the end of a named range.
 void event_log_mark(SimWarp *w, uint32_t name, bool begins);
-// Logs an atomic by the maximum number of lanes of mask that access the same
-// word.
+// Logs the maximum number of lanes of mask that access the same word in an
+// atomic.
 void event_log_same(SimWarp *w, const int64_t *at, uint32_t mask);
 // Logs that w contributes a part of a gate (a round of a barrier or a phase of
 // an mbarrier), for example an arrival. Creates the gate if *gate is 0. far:

@@ -11,7 +11,7 @@ struct SimPrices {
   const Fn *fn;
   uint32_t *uses;   // for each value: number of its uses
   bool *plain;  // for each value: whether it is used for more than addresses
-  // for each 16-bit value: whether in_pairs() is true for it
+  // for each value: in_pairs()
   bool *paired;
   // for each value: whether its computation costs nothing, because the compiler
   // merges it with the computation of an operand
@@ -48,8 +48,9 @@ static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
          (op == OP_MUL || (op == OP_SHL && fixed) || (is_sum(op) && !fixed));
 }
 
-// Reports whether r is a 16-bit value from a fragment, or is computed from such
-// values. Two operations on such values become one packed instruction.
+// Reports whether r is a 16-bit value from a fragment, or is computed from
+// 16-bit values of fragments. The compiler packs two operations on such values
+// into one instruction.
 static bool in_pairs(const SimPrices *p, Ref r) {
   const Ins *i = ir_get(p->fn, r);
   Operand o;
@@ -105,8 +106,8 @@ static SimPrice of(double issue, double fma, double alu, double xu) {
 }
 
 // Returns the cost of a division by a divisor that is known only at run time.
-// fixed: the divisor's reciprocal is computed before the loop. Costs of 64-bit
-// divisions are for numbers that fit in 32 bits.
+// fixed: the divisor's reciprocal is computed before the loop. The costs of
+// 64-bit divisions hold for numbers that fit in 32 bits.
 static SimPrice division(Op op, DType t, bool fixed) {
   bool rest = op == OP_MOD;
   if (dtype_bits(t) > 32) return of(48, 36, 24, 3);
@@ -198,8 +199,8 @@ static SimPrice integer(const SimPrices *p, Ref r, DType t, bool fixed) {
   return wide ? of(2 * c.issue, 2 * c.fma, 2 * c.alu, 0) : c;
 }
 
-// Returns the cost of a 16-bit operation that has no partner. It equals the
-// cost of the same operation on f32, except for FMAs.
+// Returns the cost of a 16-bit operation that is not packed with another one.
+// Except for FMAs, it equals the cost of the same operation on f32.
 static SimPrice single_half(Op op, SimPrice f32) {
   if (op == OP_FMA) return of(1, 0.8, 0.4, 0);
   if (f32.issue != 1) return f32;

@@ -12,7 +12,7 @@
 
 enum { LINE = 128 };
 // The compiler unrolls loops whose bodies have at most SHORT_LOOP instructions,
-// and makes COPIES copies of the body.
+// and repeats the body COPIES times.
 enum { SHORT_LOOP = 64, COPIES = 4 };
 
 // ---- registers and values of instructions ----
@@ -67,7 +67,7 @@ static void see_operand(const Works *k, const Operand *o, See *see,
 static void see_all(const Works *k, const SimIns *d, See *see, void *ud) {
   const Ins *i = ir_get(k->out.p->fn, d->ref);
   Operand o;
-  // Return if d is not i itself but an assertion that is checked at i.
+  // d may be an assertion that is checked at i.
   if (d->op != i->op) return;
   for (Operands w = operands_of(k->out.p->fn, i); operands_next(&w, &o);)
     see_operand(k, &o, see, ud);
@@ -224,9 +224,9 @@ static bool is_packed_f4(const AtomMma *r) {
          r->a_type == DT_E2M1;
 }
 
-// Returns the cost of a tcgen05 operation. Floats that are not packed all take
-// the time of 16 elements of 16 bits along K. All quarters of the SM work on an
-// instruction; those of two SMs if a pair of CTAs issues it.
+// Returns the cost of a tcgen05 operation. Unpacked floats of any size take the
+// time of 16 elements of 16 bits along K. All quarters of the SM, or of two SMs
+// for a pair of CTAs, work on an instruction.
 static SimWork tensor_cost(const Works *k, const SimIns *d, SimWorkKind kind) {
   const SimTensorIns *x = d->x;
   const SimMachine *m = k->out.m;
@@ -270,7 +270,7 @@ static SimWork mma_cost(const Works *k, const SimIns *d) {
   }
   c.work = (float)(bits == 64 ? n / 32 : n * bits / 16 / rate);
   if (!team) return c;
-  // All four warps read B, so each counts a quarter.
+  // All four warps read B, so each warp is charged a quarter.
   double bytes = (double)r->n * r->k * bits / 8 / 4;
   if (r->flags & AMF_SMEM_A) bytes += (double)r->m * r->k * bits / 8 / 4;
   c.shared = (float)(bytes / LINE);
@@ -278,7 +278,7 @@ static SimWork mma_cost(const Works *k, const SimIns *d) {
 }
 
 // Reports whether a compare-and-swap loop implements an atomic in shared
-// memory: for float sums, and for types that do not have 32 bits.
+// memory: float sums, and types that do not have 32 bits.
 static bool by_swaps(int64_t kind, DType t) {
   if (kind == AT_EXCH || kind == AT_CAS) return dtype_bits(t) < 32;
   return dtype_is_float(t) || dtype_bits(t) != 32;

@@ -13,7 +13,7 @@ typedef enum SimWorkKind {
   // A loop starts; an iteration ends.
   K_HEAD, K_TURN,
   K_MEET,       // arrival at a barrier
-  // A fence. work: cycles of the SM's fences; late: latency.
+  // A fence. work: cycles that the SM's fence unit is busy; late: latency.
   K_FENCE,
   K_SHARED, K_SEND, K_ATOMIC, K_PEER, K_LDMATRIX, K_LOAD, K_STORE,
   K_CPASYNC, K_CPCOMMIT, K_CPWAIT, K_CPARRIVE,

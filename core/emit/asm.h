@@ -8,9 +8,9 @@
 // head is longer than 80 columns, or always before the parameters.
 typedef enum AsmLines { ASM_WHOLE, ASM_FITS, ASM_SPLIT } AsmLines;
 
-// A function that is being built. Its PTX names operands %0, %1 ...: outputs
-// first, then inputs, in the order of the calls that add them. The fields after
-// `name` are optional.
+// A function that is being built. Its PTX refers to operands as %0, %1 ...:
+// first the outputs, then the inputs, each in the order in which calls added
+// them. The fields after `name` are optional.
 typedef struct AsmFn {
   Emit *e;
   const char *result;  // C type of the result
@@ -44,8 +44,8 @@ void asm_registers(AsmFn *f, bool refs, bool out, const char *type,
                    const char *name, int n);
 
 // asm_braces returns the asm operands of n registers, such as {%4, %5}, for use
-// in a string. Their numbers start at *at. asm_constraints returns the operands
-// of n registers called `name` with their constraints.
+// in a string. Their numbers start at *at. asm_constraints returns n asm
+// operands with constraints, for registers called `name`.
 const char *asm_braces(Emit *e, int n, int *at);
 const char *asm_constraints(Emit *e, bool refs, const char *mode, char c,
                             const char *name, int n);
@@ -58,7 +58,8 @@ const char *asm_constraints(Emit *e, bool refs, const char *mode, char c,
 // $i for the inputs, and $I for the inputs with line breaks.
 void asm_print(AsmFn *f, const char *ptx, const char *operands);
 // Parts of asm_print, for functions with more code: asm_head writes the first
-// line, asm_statement the asm statement and clears the lists of operands.
+// line. asm_statement writes the asm statement and clears the lists of
+// operands.
 void asm_head(AsmFn *f);
 void asm_statement(AsmFn *f, const char *ptx, const char *operands);
 

@@ -83,9 +83,9 @@ static void mma_head(AsmFn *f, const AtomUse *u, bool separate) {
   asm_head(f);
 }
 
-// Writes D = A * B + C, or D = A * B + D unless `separate`. The metadata and
-// the sparsity selector follow. Then each scale factor follows, with the byte
-// and the lanes of a quad that hold the factor.
+// Writes D = A * B + C, or D = A * B + D unless `separate`. After the operands
+// of the product, writes the metadata and the sparsity selector, then each
+// scale factor with the byte and the lanes of a quad that hold the factor.
 static void print_plain(AsmFn *f, const AtomUse *u, bool separate) {
   Emit *e = f->e;
   const AtomMma *row = atom_mma(u->id);
@@ -109,9 +109,9 @@ static void print_plain(AsmFn *f, const AtomUse *u, bool separate) {
                 "\n      : $o\n      : $i");
 }
 
-// Writes one of the four real products of a complex product: p += a.q * b.r,
-// where p is the array x or y, and q, r are x (real) or y (imaginary). `c` is
-// the initial value of p (NULL: p itself).
+// Writes one of the four real products of a complex product: p += a.q * b.r. p
+// is the array x or y. q and r are x for the real part, y for the imaginary
+// part. `c` is the initial value of p (NULL: p itself).
 static void print_part(AsmFn *f, const AtomUse *u, const char *c, char p,
                        char q, char r, bool minus) {
   Emit *e = f->e;
@@ -134,8 +134,8 @@ static void print_part(AsmFn *f, const AtomUse *u, const char *c, char p,
                 "\n      : $o\n      : $i");
 }
 
-// Writes a complex MMA. D may share registers with A and B, so it is assigned
-// after all products.
+// Writes a complex MMA. D may share registers with A and B, so the helper
+// assigns D after all products.
 static void print_complex(AsmFn *f, const AtomUse *u, bool separate) {
   Emit *e = f->e;
   const char *c = separate ? "c" : "d";
@@ -150,8 +150,8 @@ static void print_complex(AsmFn *f, const AtomUse *u, bool separate) {
                 reg(e, u->refs, "d", k), k, k);
 }
 
-// Writes two multiply-adds on pairs of packed floats. An operand A or B with
-// one register is used for both.
+// Writes two multiply-adds on pairs of packed floats. If A or B has one
+// register, both multiply-adds use that register.
 static void print_fma2(AsmFn *f, const AtomUse *u, bool separate) {
   Emit *e = f->e;
   const AtomMma *row = atom_mma(u->id);

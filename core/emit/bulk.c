@@ -1,5 +1,5 @@
-// Writes bulk copies, of boxes of a tensor map or of contiguous bytes, as calls
-// of small functions. Each form that the kernel uses gets a function.
+// Writes bulk copies (boxes of a tensor map, or contiguous bytes) as calls of
+// small functions. Each form of bulk copy that the kernel uses gets a function.
 #include "emit/asm.h"
 #include "emit/expr.h"
 
@@ -124,7 +124,8 @@ static const char *print_tma_load(AsmFn *a, const struct BulkCall *m) {
   const char *c = list_of(a, m->modes, 'c');
   const char *w = list_of(a, m->offsets, 'w'), *t = tail_of(a, m);
   bool pair = m->flags & BKF_PAIR;
-  // Without bit 24, the address of an mbarrier is that of the pair's even CTA.
+  // If bit 24 is cleared, the address refers to the mbarrier in the even CTA of
+  // the pair.
   const char *head = !pair ? "" : PTX(e, "\"{ .reg .b32 full;\\n\"\n"
     "      \"and.b32 full, %%%d, 0xfeffffff;\\n\"\n      ", bar);
   const char *full = pair ? "full" : PTX(e, "%%%d", bar);

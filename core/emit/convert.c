@@ -20,8 +20,8 @@ const char *convert_to_f32(Emit *e, const Ins *i, DType t) {
   }
 }
 
-// Reports whether i is inlined in a store to registers, where its 16-bit value
-// becomes half of a word.
+// Reports whether i is inlined in a store to registers, where the 16-bit value
+// of i becomes half of a word.
 static bool is_half(const Emit *e, const Ins *i) {
   Ref r = (Ref)(i - e->fn->ins.p), at = e->use[r].root;
   if (e->use[r].how != HOW_INLINE || !at) return false;

@@ -186,7 +186,7 @@ static void put_bar_operand(Emit *e, Ref r, int64_t plain, int *n) {
 
 static void put_barrier(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  // in PTX, the barrier's number precedes the number of threads
+  // PTX takes the barrier's number before the number of threads
   const Ref x[2] = {i->a[1], i->a[0]};
   int n = 0;
   int64_t k;
@@ -674,7 +674,7 @@ static bool reads_back(const Fn *fn) {
 }
 
 // Reports whether threads may communicate through an argument: the kernel reads
-// and writes it, and has operations that order memory.
+// and writes one argument, and has operations that order memory.
 static bool hands_over(const Fn *fn) {
   bool both = false;
   for (size_t k = 0; k < fn->arg.n; k++)
@@ -700,13 +700,13 @@ static bool waits(const Fn *fn) {
 
 // Writes a parameter. __restrict__ lets the compiler keep loaded values across
 // stores through another pointer, and load constants through the non-coherent
-// cache. A parameter has no __restrict__ where that would break the kernel:
+// cache. A parameter has no __restrict__ where it would break the kernel:
 // - NVRTC 13 merges `p ? constant[i] : written[j]` into one non-coherent load
 //   and moves it before the stores to written[j], if the pointer to the
 //   constants has __restrict__.
-// - __restrict__ promises that no other thread writes there. NVRTC then moves
-//   loads above a barrier, before the stores of other threads that the barrier
-//   orders.
+// - __restrict__ promises that no other thread writes to the memory. NVRTC then
+//   moves loads above a barrier, before the stores of other threads that the
+//   barrier orders.
 // - ptxas assumes that nothing writes data of the non-coherent cache while the
 //   kernel runs. It moves such loads above the wait for the preceding launch,
 //   which writes that data.
@@ -732,9 +732,9 @@ static int blocks_of(const Fn *fn) {
 }
 
 // Reports whether the kernel must be launched with clusters even if a cluster
-// has one block. Otherwise st.async and bulk copies between CTAs are illegal
-// instructions, but other accesses to a CTA's shared memory work. This was
-// tested on an H200.
+// has one block. Without clusters, st.async and bulk copies between CTAs are
+// illegal instructions, but other accesses to a CTA's shared memory work
+// (tested on an H200).
 static bool wants_clusters(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     Op op = (Op)ir_get(fn, r)->op;

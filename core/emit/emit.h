@@ -4,9 +4,9 @@
 
 #include "ir/ir.h"
 
-// The result of emitting: the CUDA C of fn for target sm (80, 90, ...).
-// lines[i] is the Fn.src index of line i+1 of the text (0: none), and maps
-// compiler messages to lines of the script.
+// The result of emitting fn for target sm (80, 90, ...): CUDA C text. lines[i]
+// is the Fn.src index of line i+1 of the text (0: none). It maps compiler
+// messages to lines of the script.
 //
 // The text must be compiled with `options`: --fmad=false, and the options that
 // ptxas.c selects. Products and sums that are separate in the IR are then

@@ -124,8 +124,7 @@ static Prec prefixed(Emit *e, const char *op, Ref r) {
 
 // ---- sums ----
 
-// A sum of integers: terms that are added or subtracted (minus), and the
-// constant k.
+// A sum of integers. minus[k]: whether term[k] is subtracted. k: the constant.
 enum { LIN_MAX = 24, MOST_BEYOND = 1 << 26 };
 typedef struct Lin {
   Ref term[LIN_MAX];
@@ -258,8 +257,8 @@ static int log2_exact(int64_t v) {
 }
 
 // Writes a division or remainder that rounds down. If the divisor is a power of
-// two, this is a shift or a mask, which is correct for negative numbers, too.
-// If no operand can be negative, it is C's operator.
+// two, writes a shift or a mask, which is also correct for negative numbers. If
+// no operand can be negative, writes C's operator.
 static Prec divide(Emit *e, const Ins *i) {
   DType t = (DType)i->type;
   int64_t v;
@@ -407,8 +406,8 @@ static Prec math_call(Emit *e, const Ins *i, bool f64) {
   return float_call(e, i, helper_use(e, h), math_arity(f));
 }
 
-// Writes min or max. If the compiler might fold it, writes PTX's instruction,
-// since folding may confuse -0 and +0.
+// Writes min or max. If the compiler might fold the operation, writes the PTX
+// instruction, since folding may confuse -0 and +0.
 static Prec extreme(Emit *e, const Ins *i, bool f64) {
   bool max = i->op == OP_MAX, known = known_is(e, i, 2);
   const char *f = f64 ? (max ? "fmax" : "fmin") : max ? "fmaxf" : "fminf";
@@ -747,9 +746,9 @@ static Prec load(Emit *e, const Ins *i) {
 // ---- registers at a traced index ----
 
 // Writes the arguments of a helper that selects one of several registers for
-// PICK or PUT i: a pointer to words, and the index `which`. If words hold
-// several elements, the bits of an element follow. Elements wider than a word
-// get a pointer of their own type.
+// PICK or PUT i: a pointer to words, and the index `which`. If a word holds
+// several elements, adds the number of bits of an element. If an element is
+// wider than a word, writes a pointer of the element's type.
 void expr_choice(Emit *e, const Ins *i, Ref which) {
   const Ins *m = ir_get(e->fn, i->a[0]);
   const Regs *g = &e->regs[m->imm];
@@ -836,8 +835,8 @@ static const char *atomic_name(Emit *e, const Ins *i, DType t) {
   return atomic_row((AtomicKind)i->imm)->cuda;
 }
 
-// Writes an atomic operation. CUDA has some atomics only for u64. For these, an
-// i64 is passed as a u64 with the same bits.
+// Writes an atomic operation. CUDA has some atomics only for u64. They receive
+// an i64 as a u64 with the same bits.
 static Prec atomic(Emit *e, const Ins *i) {
   if (i->flags) return ptx_access(e, i);
   DType t = ir_type(e->fn, i->a[2]);

@@ -57,7 +57,7 @@ void expr_word(Emit *e, Ref mem, int64_t bit);
 void expr_regs(Emit *e, bool refs, const Operand *o, const char *type);
 // Write an assignment `tCrA[3] = value`: expr_reg_open writes the text before
 // the value, expr_reg_close the text after it. The value must bind as a unary
-// expression. fresh: no statement has written to the word yet.
+// expression. fresh: this is the first write to the word.
 void expr_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh);
 void expr_reg_close(Emit *e, Ref mem, int64_t off, DType t);
 // Writes value r in the form that a register word of type t has.
@@ -68,8 +68,8 @@ void expr_mbar(Emit *e, const Ins *i);
 void expr_store_bits(Emit *e, const Ins *i);
 
 // ---- known.c ----
-// Finds the values that the compiler may fold, if the kernel has operations for
-// which folding changes the result.
+// Finds the values that the compiler may fold, if the kernel has operations
+// whose results change when the compiler folds them.
 void known_run(Emit *e);
 // Reports whether the compiler may fold any of the first n operands of
 // instruction i.
@@ -115,7 +115,8 @@ void bulk_note(Emit *e, const Ins *i);  // see ptx_note
 void bulk_reserve(Emit *e);
 void bulk_print(Emit *e);
 void bulk_call(Emit *e, const Ins *i);
-// Reports whether i changes or publishes a tensor map in memory.
+// Reports whether i changes a tensor map in memory, or makes such a change
+// visible.
 static inline bool bulk_is_map(const Ins *i) {
   return operand_has((Op)i->op, ROLE_TMAP) && i->op != OP_TMAPAT;
 }

@@ -27,10 +27,10 @@ static bool starts(const char *s, const char *with) {
   return strncmp(s, with, strlen(with)) == 0;
 }
 
-// Evaluates an #if of a helper for target sm. Returns -1 if only the CUDA
-// compiler can evaluate it, because it knows which chip- and family-specific
-// features the target has. Below sm_100, the only such condition begins with ==
-// and is about sm_90a.
+// Evaluates an #if of a helper for target sm. Returns -1 if the condition
+// depends on chip- or family-specific features, which only the CUDA compiler
+// knows. Below sm_100, the only such condition begins with == and is about
+// sm_90a.
 static int holds(const char *line, int sm) {
   int arch;
   if (sscanf(line, "#if __CUDA_ARCH__ >= %d", &arch) == 1)

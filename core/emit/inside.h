@@ -31,15 +31,15 @@ typedef struct Use {
   const char *name;
 } Use;
 
-// How the text declares a register array: `words` words of `wbits` bits each.
+// Declaration of a register array: `words` words of `wbits` bits each.
 typedef struct Regs {
   int wbits;
   int64_t words;
   const char *ctype;  // C type of a 32-bit or 64-bit word
   DType type;         // element type if a word holds one element, otherwise u32
   bool vector;  // whether vector copies access the array by uint2 or uint4
-  // whether the array's address is taken: a helper gets a pointer, or a wider
-  // view uses one
+  // whether the array's address is taken, because a helper gets a pointer or
+  // because a wider view accesses the array through a pointer
   bool taken;
   bool scalars;       // whether each word is a scalar variable: r_0, r_1, ...
 } Regs;
@@ -51,8 +51,8 @@ typedef struct AtomUse {
   // whether registers are passed one by one, not as pointers to consecutive
   // words
   bool refs;
-  // for MMAs: whether some call has the same registers for D and C (same), and
-  // whether some call has different registers for them (separate)
+  // for MMAs: same: some call has the same registers for D and C; separate:
+  // some call has different registers for D and C
   bool same, separate;
 } AtomUse;
 
@@ -150,9 +150,9 @@ void names_reserve_words(Emit *e);
 const char *names_identifier(Emit *e, const char *want);
 // Returns a new name, similar to `want`, that is not in use.
 const char *names_new(Emit *e, const char *want);
-// names_new_and returns a name that is not in use, neither alone nor with
-// `suffix` appended. names_new_run returns a name that is not in use with any
-// suffix from _0 to _(n-1).
+// names_new_and returns a name such that neither the name nor the name with
+// `suffix` appended is in use. names_new_run returns a name that is not in use
+// with any suffix from _0 to _(n-1).
 const char *names_new_and(Emit *e, const char *want, const char *suffix);
 const char *names_new_run(Emit *e, const char *want, int64_t n);
 // Returns the name of the kernel, and reserves it.
@@ -177,8 +177,8 @@ void helper_print(Emit *e);    // writes the needed helper functions
 // ---- atomtext.c ----
 // Returns the name of the atom's helper.
 const char *atomtext_name(Emit *e, bool mma, int id);
-// Returns the C type of a register. `constraint` is the constraint letter of
-// its asm operand, and t is the type of its contents.
+// Returns the C type of a register, from the constraint letter of its asm
+// operand and the type t of its contents.
 const char *atomtext_reg_type(char constraint, DType t);
 // Reserves the names of the helpers of all atoms in use.
 void atomtext_reserve(Emit *e);

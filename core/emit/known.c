@@ -1,7 +1,8 @@
 // Finds values that the compiler can fold, because they depend only on
 // constants, directly or through registers, variables and unrolled loops. The
 // compiler folds approximate functions to the correctly rounded value, which
-// differs from the hardware's, and may fold max(-0, 0) to -0.
+// differs from the hardware's value. The compiler may also fold max(-0, 0) to
+// -0.
 #include "emit/expr.h"
 
 #include <string.h>
@@ -16,8 +17,8 @@ typedef struct Known {
 } Known;
 
 // Returns the flags of the register elements that `bits` bits from element
-// `off` of view mem occupy, and their number in *n. Returns NULL if mem is not
-// a register array.
+// `off` of view mem occupy. Stores the number of these elements in *n. Returns
+// NULL if mem is not a register array.
 static bool *elements(const Known *k, Ref mem, int64_t off, int64_t bits,
                       int64_t *n) {
   const Ins *m = ir_get(k->fn, mem);
@@ -83,7 +84,7 @@ static void see(Known *k, Ref r) {
 }
 
 // Walks the instructions from r to end in program order. It walks a loop's body
-// twice, because an iteration may read what the previous one wrote to a
+// twice, because an iteration may read what the previous iteration wrote to a
 // register.
 static void walk(Known *k, Ref r, Ref end) {
   for (; r < end; r++) {

@@ -15,8 +15,8 @@ struct MbarCall {
   // many: an operand is a number of arrivals other than 1. far: an operand is
   // the rank of a CTA.
   bool many, far;
-  bool token;      // whether a token names the phase, not a parity
-  // whether the target is old, so that the operation takes several instructions
+  bool token;      // whether a token, not a parity, names the phase
+  // whether the operation takes several instructions on this target
   bool old;
   bool timed;      // whether the wait has a time limit
   DType type;      // STASYNC: type of the stored values
@@ -147,8 +147,8 @@ static void print_one(Emit *e, const struct MbarCall *m) {
   asm_print(&f, ptx, "\n      :: $i : \"memory\"");
 }
 
-// Writes a function that arrives once or `count` times at an mbarrier, all in
-// one phase. The function returns the token of the last arrival.
+// Writes a function that arrives once or `count` times at an mbarrier, all
+// arrivals in one phase. The function returns the token of the last arrival.
 static void print_token(Emit *e, const struct MbarCall *m) {
   bool loop = m->many && m->old, count = m->many && !m->old;
   AsmFn f = {.e = e, .result = "unsigned long long", .name = name_of(e, m),
@@ -187,9 +187,8 @@ static void print_wait(Emit *e, const struct MbarCall *m) {
             loop ? " :: $i : \"memory\"" : "\n      : $o : $i : \"memory\"");
 }
 
-// Writes a st.async. Its parameters are addresses in this CTA, of the
-// destination and of the mbarrier. mapa converts them to addresses in the other
-// CTA.
+// Writes a st.async. The parameters are the addresses of the destination and
+// the mbarrier in this CTA. mapa converts them to addresses in the other CTA.
 static void print_store(Emit *e, const struct MbarCall *m) {
   bool real = dtype_is_float(m->type), wide = dtype_bits(m->type) == 64;
   char constraint = real ? wide ? 'd' : 'f' : wide ? 'l' : 'r';

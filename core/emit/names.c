@@ -139,9 +139,9 @@ void names_reserve_words(Emit *e) {
   }
 }
 
-// Functions that NVRTC declares with C linkage. Most of them also exist with an
-// `f` appended to the name. A local variable may have such a name, but a kernel
-// may not.
+// Functions that NVRTC declares with C linkage. Most of these functions also
+// exist with an `f` appended to the name. A local variable may have such a
+// name, but a kernel may not.
 static const char *const declared[] = {
   "acospi", "asinpi", "clock64", "clock_t", "cospi", "cudaRoundMinInf",
   "cudaRoundNearest", "cudaRoundPosInf", "cudaRoundZero", "cyl_bessel_i0",

@@ -1,14 +1,14 @@
 // Merges two operations on 16-bit floats into one packed operation such as
 // add.bf16x2, if elements 2k and 2k + 1 of fragments undergo the same
-// operation. Conversions of 8-bit floats are merged in pairs, too. Only the
+// operation. Conversions of 8-bit floats are also merged in pairs. Only the
 // emitter uses the rewritten function. The packed instructions return bit for
 // bit what ops.h defines for each element (f32, then one rounding; NaN is
 // 0x7fff), which was verified on an H200 for all pairs.
 //
 // Pairs start at loads: two loaded halves of a word form a word. The results of
-// one operation on such pairs form a word, too, and so do two constants, or one
-// value used for both halves. An instruction that uses only one half extracts
-// it from the word. uses.c removes instructions that became unused.
+// one operation on such pairs also form a word. So do two constants, and one
+// value that is used for both halves. An instruction that uses only one half
+// extracts it from the word. uses.c removes instructions that became unused.
 #include <string.h>
 
 #include "emit/inside.h"
@@ -30,7 +30,7 @@ typedef struct Pairs {
   const Fn *from;
   Fn *to;
   size_t cap;          // capacity of to->ins and to->fact
-  Ref *at;             // for each Ref of `from`: its Ref in `to`
+  Ref *at;             // for each Ref of `from`: the same value's Ref in `to`
   Ref *lower;  // for a value that is an upper half: its lower half, or 0
   Ref *word;  // for a value that is an upper half: the word, a Ref in `to`
   Ref *view;           // for each object of from->mem: its view as words
@@ -243,7 +243,7 @@ static void pair_operation(Pairs *p, Ref r) {
 
 // ---- conversions ----
 
-// Converts two 8-bit floats through f16, which represents all 8-bit floats.
+// Converts two 8-bit floats through f16, which represents every 8-bit float.
 static void from_quarters(Pairs *p, Ref lo, Ref hi) {
   const Ins *i = ir_get(p->from, hi);
   DType t = (DType)i->type, s = ir_type(p->from, i->a[0]);
@@ -264,8 +264,9 @@ static void from_quarters(Pairs *p, Ref lo, Ref hi) {
   p->found++;
 }
 
-// Converts two values to a type narrower than f32. Only users of both halves
-// get the packed result. Other users keep the single conversions.
+// Converts two values to a type narrower than f32. Only instructions that use
+// both halves get the packed result. Other instructions keep the single
+// conversions.
 static void to_narrow(Pairs *p, Ref lo, Ref hi, DType s) {
   const Ins *i = ir_get(p->from, hi), *j = ir_get(p->from, lo);
   DType t = (DType)i->type;
@@ -306,8 +307,8 @@ static void pair_conversion(Pairs *p, Ref r) {
 
 // ---- registers ----
 
-// Returns the index of the element that a load or store accesses, or -1 if its
-// elements are not merged.
+// Returns the index of the element that load or store i accesses, or -1 if
+// elements of that type are not merged.
 static int64_t element(const Pairs *p, const Ins *i) {
   const Ins *m = ir_get(p->from, i->a[0]);
   int64_t v;

@@ -20,7 +20,7 @@ typedef struct Access {
   bool smem, peer, atom, st, cas;
   const char *ptx, *name;
   // For atomic min and max of f32: the function that computes the new value for
-  // a compare-and-swap; NULL for other accesses.
+  // a compare-and-swap. For other accesses: NULL.
   const char *tries;
 } Access;
 
@@ -237,7 +237,7 @@ int ptx_prefetch(const Emit *e, unsigned flags) {
   return size && target_has(e->sm, FT_PREFETCH) ? 32 << size : 0;
 }
 
-// Returns the type suffix of ld and st (if op is NULL) or of atom.op.
+// Returns the type suffix for ld and st (op is NULL) or for atom.op.
 static const char *suffix(Emit *e, const Ins *i, DType t, const char *op) {
   int bits = dtype_bits(t);
   bool arith = op && (op[0] == 'm' || strcmp(op, "add") == 0);
@@ -314,7 +314,8 @@ static const char *address_of(const Access *a) {
 }
 
 // Writes a loop for an atomic min or max of f32. The loop repeats a
-// compare-and-swap until no other thread has changed the element in between.
+// compare-and-swap until it succeeds, which means that no other thread has
+// changed the element.
 static void print_tries(Emit *e, const Access *a) {
   text_printf(e, "static __device__ __forceinline__ float %s(float *p, "
               "float x) {\n  int old = *(volatile int *)p, seen;\n  do {\n"

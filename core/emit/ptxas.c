@@ -22,8 +22,8 @@ static bool is_f64_mma(const Ins *i) {
   return i->op == OP_MMA && atom_mma((int)i->imm)->d_type == DT_F64;
 }
 
-// Returns, from the flags in `of`, that of the declared register element at
-// which element `at` of view `ref` begins.
+// Returns a pointer into the flags `of`: to the flag of the declared register
+// element at which element `at` of view `ref` begins.
 static bool *element(const Emit *e, bool *const *of, Ref ref, int64_t at) {
   const Ins *m = ir_get(e->fn, ref);
   return of[m->imm] + at * dtype_bits((DType)m->type) /

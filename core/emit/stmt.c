@@ -363,7 +363,7 @@ static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
   for (int k = 0; k < 2; k++)
     w[k] = both[k]->regs ? both[k]->g->wbits
                          : dtype_bits(ir_type(e->fn, both[k]->mem));
-  // a register of this width keeps its type, so its address is not taken
+  // a register of `bits` bits keeps its type, so that its address is not taken
   if (d->regs && w[0] == bits) type = own[0];
   else if (s->regs && w[1] == bits) type = own[1];
   else if (w[0] == bits && w[1] == bits && !strcmp(own[0], own[1]))
@@ -429,7 +429,7 @@ static void move_out(Emit *e, const Side *d, const Side *s, int64_t bits) {
   text_end(e);
 }
 
-// Moves registers that no vector type can access.
+// Moves registers that no vector type can represent.
 static void move_words(Emit *e, const Side *d, const Side *s, int64_t bits) {
   const Side *r = d->regs ? d : s;
   bool words = r->g->wbits >= 32 && r->bit % r->g->wbits == 0 &&

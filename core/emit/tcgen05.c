@@ -15,7 +15,7 @@
 void tcgen05_object(Emit *e, Ref r, const char *name) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
-  if (m->ref != r) {  // an address has no type
+  if (m->ref != r) {  // an address has no element type
     e->use[r].name = e->use[m->ref].name;
     return;
   }
@@ -166,7 +166,7 @@ void tcgen05_copy_helper(Emit *e, const AtomUse *u) {
   if (load) asm_param(&f, "unsigned", "tmem");
   const char *regs = asm_braces(e, n, &at);
   const char *list = asm_constraints(e, u->refs, load ? "=" : "", 'r', "r", n);
-  // .16x32bx2: the second half of the lanes has the columns that follow
+  // .16x32bx2: lanes 16 to 31 access columns that follow those of lanes 0 to 15
   bool packed = row->flags & CPF_PACK;
   const char *half = strstr(row->ptx, "bx2")
     ? PTX(e, ", %d", packed ? 2 * n : n) : "";

@@ -96,8 +96,8 @@ static void put_file(Emit *e, const char *s) {
   buf_add(e->cx, &e->out->text, name, n);
 }
 
-// Starts the statement of instruction i. If the script's line changed, a
-// comment names it.
+// Starts the statement of instruction i. If the script line changed, first
+// writes a comment with the new line.
 void text_begin(Emit *e, const Ins *i) {
   e->src = i->src;
   if (i->src && i->src != e->told) {

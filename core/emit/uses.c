@@ -1,5 +1,5 @@
-// Plans the text. Decides which values are live, which of these are inlined in
-// the expressions that use them, and which get a statement and a name. Also
+// Plans the text. Decides which values are live, which live values are inlined
+// in the expressions that use them, and which get a statement and a name. Also
 // decides how helpers of atoms receive registers. Walks the instructions
 // backwards, so that all users of a value are decided before the value.
 #include <string.h>
@@ -18,10 +18,10 @@ enum {
   ROOM = 560,
   ROLL = 100,       // loops with more instructions are not unrolled
   // Loops traced from one script line are not unrolled if they have more
-  // instructions than this, all together.
+  // instructions than this in total.
   UNROLLED = 1 << 15,
   TRIPS = 16,       // assumed number of iterations of a loop if it is unknown
-  MOST_TRIPS = 32   // maximum number of iterations that counts
+  MOST_TRIPS = 32   // maximum of the number of iterations in estimates
 };
 
 typedef struct Flow {
@@ -45,7 +45,7 @@ int64_t uses_int(const Emit *e, Ref r) {
 // Reports whether instruction r is a statement of its own.
 bool uses_is_line(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  // an object whose address is computed has operands
+  // an object with a computed address has operands
   bool computed = *op_rows[i->op].operands != '\0';
   return e->use[r].how == HOW_NAME && i->op != OP_ARG && i->op != OP_DESC &&
          (computed || !ir_is_mem(e->fn, r));
@@ -85,8 +85,8 @@ static void reg_range(const Flow *f, Ref mem, int64_t off, int64_t bits,
   if (*hi > count) *hi = count;
 }
 
-// Type of functions that are called for each write of registers: instruction
-// `by` writes `bits` bits from element `off` of mem.
+// Type of functions that are called for each write to registers: instruction
+// `by` writes `bits` bits from element `off` of mem on.
 typedef void (*Tell)(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits);
 
 static void tell_write(Flow *f, Ref r, const Operand *o, Tell tell) {
@@ -113,7 +113,7 @@ static void each_write(Flow *f, Ref r, Tell tell) {
     if (o.written) tell_write(f, r, &o, tell);
 }
 
-// Records, in the backward walk, `by` as the next write of these elements.
+// For the backward walk: records `by` as the next write to the elements.
 static void next_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   int64_t lo, hi;
   reg_range(f, mem, off, bits, &lo, &hi);
@@ -128,10 +128,10 @@ static void note_set(Flow *f, Ref r) {
     if (o.kind == OPERAND_VAR && o.written) f->vset[o.ref] = r;
 }
 
-// Detects, in the forward walk, the first write to a word. A first store to
-// part of a word need not preserve the rest. A store in a loop that does not
-// contain the array's declaration is not a first write: an earlier iteration
-// may have written the word.
+// For the forward walk: detects the first write to a word. The first store to
+// part of a word need not preserve the rest. A store in a loop is not a first
+// write if the array is declared outside of the loop, because an earlier
+// iteration may have written the word.
 static void first_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   const Ins *m = ir_get(f->fn, mem);
   int64_t wbits = f->e->regs[m->imm].wbits;
@@ -166,8 +166,8 @@ static void use(Flow *f, Ref r, Ref at, uint32_t times, bool cross, Ref root) {
   if (u->uses == times) u->root = root;
 }
 
-// Reports whether i becomes several statements, so that it reads operands again
-// after it has written part of the destination.
+// Reports whether i becomes several statements. The later statements then read
+// operands after the first ones have written part of the destination.
 static bool has_steps(const Ins *i) {
   return i->op == OP_FILL || i->op == OP_COPY;
 }
@@ -354,8 +354,8 @@ static void find_read(Flow *f) {
 
 // ---- register arrays ----
 
-// Computes, for each register array, the width of the narrowest and of the
-// widest element among its views.
+// Computes, for each register array, the widths of the narrowest and the widest
+// element type among the array's views.
 static void name_widths(const Emit *e, int *least, int *most) {
   for (size_t k = 0; k < e->fn->mem.n; k++)
     least[k] = most[k] = uses_bits(e->fn->mem.p[k].type);
@@ -371,8 +371,8 @@ static void name_widths(const Emit *e, int *least, int *most) {
 // Finds the arrays that stay unpacked: at most FEW elements of 8 or 16 bits,
 // which are only copied in and out one at a time. Packing would cost
 // instructions and text. Larger arrays are packed. If the other arrays have
-// more than ROOM words, all arrays are packed, because unpacked ones would need
-// too many registers.
+// more than ROOM words, all arrays are packed, because unpacked arrays would
+// need too many registers.
 static bool *passing(const Emit *e) {
   size_t n = e->fn->mem.n;
   bool *only = NEW(e->cx, bool, n + 1);
@@ -427,8 +427,8 @@ static void declare_regs(Emit *e) {
   }
 }
 
-// Records that a vector copy accesses an array, if it is wider than a register
-// word.
+// Records that vector copies access the array of operand o, if o is wider than
+// a register word.
 static void note_vector(Emit *e, const Operand *o) {
   const Ins *m = ir_get(e->fn, o->ref);
   if (m->op != OP_RMEM || o->bits <= e->regs[m->imm].wbits) return;
@@ -489,7 +489,7 @@ static void note_taken(Emit *e, const Ins *i) {
 }
 
 // Reports whether i is the call of a helper that can get its registers one by
-// one. A helper of wgmma has too many of them.
+// one. A helper of wgmma has too many registers.
 static bool can_split(const Ins *i) {
   return is_helper(i) && (op_rows[i->op].imm == IMM_COPY ||
                           atom_mma((int)i->imm)->kind != MK_WGMMA);
@@ -511,8 +511,8 @@ static size_t touches(const Emit *e, Ref r) {
 }
 
 // Chooses between arrays and scalars for registers. Compile time grows with the
-// square of the accesses to arrays, but little more than linearly with those to
-// scalars (NVRTC 13: 2048 fmaf on three arrays take 5.6 s, on scalars 1.4 s;
+// square of the accesses to arrays, but little more than linearly with accesses
+// to scalars (NVRTC 13: 2048 fmaf on three arrays take 5.6 s, on scalars 1.4 s;
 // 128 of them 0.17 and 0.14 s). Kernels that access register elements in many
 // places therefore use scalars, which helpers get one by one. In other kernels
 // arrays are easier to read and match the script.

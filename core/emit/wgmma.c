@@ -57,8 +57,8 @@ void wgmma_descriptor(Emit *e, Ref r) {
 
 // ---- helpers ----
 
-// Returns the asm operands after the descriptors: whether D is added, the signs
-// of A and B (1: unchanged), and the majors.
+// Returns the asm operands after the descriptors: whether the product is added
+// to D, the signs of A and B (1: unchanged), and the majors.
 static const char *tail(Emit *e, const AtomMma *row) {
   bool shared = row->flags & AMF_SMEM_A;
   if (dtype_is_int(row->d_type)) return "p";

@@ -33,8 +33,8 @@ static const char magic[8] = "CUTEJIT";
 
 // ---- hashes ----
 
-// Hashes eight bytes at a time, by another method than base_hash, so that two
-// texts hardly ever agree in both hashes.
+// Hashes eight bytes at a time, by a method other than that of base_hash, so
+// that two different texts hardly ever agree in both hashes.
 static uint64_t word_hash(uint64_t h, const void *p, size_t n) {
   const unsigned char *s = p;
   for (; n; ) {
@@ -68,7 +68,8 @@ static void note(Cache *c, const char *what) {
                       : "kernels are not cached", what, c->dir, strerror(e));
 }
 
-// Creates the folder and its parents with these modes whatever the umask.
+// Creates the folder and its parents with permissions `mode`, whatever the
+// umask is.
 static bool make_folders(char *dir, mode_t mode) {
   for (char *s = dir + 1; ; s++) {
     if (*s != '/' && *s) continue;
@@ -82,8 +83,8 @@ static bool make_folders(char *dir, mode_t mode) {
   }
 }
 
-// Reports whether a file or folder belongs to this user or, in a container
-// image's cache, which is only read, to root.
+// Reports whether a file or folder belongs to this user. In a container image's
+// cache, which is read-only, it may also belong to root.
 static bool is_owned(const Cache *c, const struct stat *st) {
   return st->st_uid == geteuid() || (c->fixed && st->st_uid == 0);
 }
@@ -94,10 +95,10 @@ static bool is_ours(const Cache *c, const struct stat *st) {
   return is_owned(c, st) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-// Removes all entries and other files of the cache from the user's own folder,
-// because other users could write to it: they may have placed the files, or
-// renamed files of this user. The sticky bit marks the folder until its last
-// file is removed, so that no other process trusts the files before.
+// Empties the user's own folder, because other users could write to it: they
+// may have placed the files there, or renamed files of this user. Sets the
+// sticky bit until the last file is removed, so that meanwhile no other process
+// trusts the files.
 static bool take_over(Cache *c, mode_t was) {
   size_t bytes;
   if (fchmod(c->fd, S_ISVTX | 0700) != 0) return false;
@@ -209,8 +210,8 @@ static void touch(const Cache *c, int fd, const struct stat *st) {
   if (!c->fixed && time(NULL) - st->st_mtim.tv_sec > 60) futimens(fd, NULL);
 }
 
-// Reads the head of an entry of `size` bytes. Returns false unless the lengths
-// of its parts agree with the size.
+// Reads the head of an entry of `size` bytes. Returns false if the lengths in
+// the head do not add up to `size`.
 static bool read_head(const char *p, size_t size, Head *h) {
   if (size < sizeof *h) return false;
   memcpy(h, p, sizeof *h);
@@ -252,8 +253,8 @@ static bool believe(const char *p, size_t size, const CacheKey *key,
   return true;
 }
 
-// Opens a file that only its trusted owner can have written for reading, or
-// returns -1.
+// Opens a file for reading if only its trusted owner can have written it.
+// Otherwise returns -1.
 static int open_ours(const Cache *c, const char *name, struct stat *st) {
   int fd = openat(c->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return -1;
@@ -262,8 +263,8 @@ static int open_ours(const Cache *c, const char *name, struct stat *st) {
   return -1;
 }
 
-// Reads a whole file of an entry to new memory. Returns NULL if it is too short
-// for an entry, or too long.
+// Reads a whole file of an entry to new memory. Returns NULL if the file is too
+// short or too long for an entry.
 static char *read_entry(int fd, const struct stat *st) {
   size_t size = (size_t)st->st_size;
   char *p = size >= sizeof(Head) && size <= MAX_ENTRY ? base_realloc(NULL, size)
@@ -373,9 +374,9 @@ size_t cache_cap(void) {
   return (size_t)(mb > 0 ? mb : 256) << 20;
 }
 
-// Removes a file that is no entry and of no more use: temporary files and lock
-// files of processes that must have ended (after an hour), and records of
-// compilers that are hardly found any more (after 30 days).
+// Removes a file that is not an entry if no process can still need it:
+// temporary files and lock files after an hour, and records of compilers after
+// 30 days without use.
 static void remove_old(Cache *c, const char *name, const struct stat *st) {
   bool left = has_suffix(name, ".tmp") || has_suffix(name, ".lock");
   bool memo = strncmp(name, "nvrtc-", 6) == 0;
@@ -384,8 +385,9 @@ static void remove_old(Cache *c, const char *name, const struct stat *st) {
     unlinkat(c->fd, name, 0);
 }
 
-// Reports whether a file's name begins as those of the cache: with the two
-// hashes of a key, or with "nvrtc-". Files with other names are left alone.
+// Reports whether a file name starts like the names of the cache's files: with
+// the two hashes of a key, or with "nvrtc-". The cache never touches other
+// files.
 static bool is_own_name(const char *s) {
   return strspn(s, "0123456789abcdef") >= 32 || strncmp(s, "nvrtc-", 6) == 0;
 }
@@ -435,8 +437,8 @@ CacheFile *cache_list(Cache *c, size_t *count, size_t *total) {
 }
 
 // Removes listed entries until at most `keep` of `total` bytes are left, except
-// the entry `newest`. Returns their number, and their size in *bytes. A file
-// that another process removed in the meantime counts as removed.
+// the entry `newest`. Returns the number of removed files, and stores their
+// size in *bytes. Includes files that another process removed in the meantime.
 static size_t remove_files(Cache *c, const CacheFile *list, size_t n,
                            size_t total, size_t keep, const char *newest,
                            size_t *bytes) {
@@ -459,8 +461,8 @@ static void trim(Cache *c, const CacheKey *newest) {
   base_free(list);
 }
 
-// Removes a file that is no entry, unless a process may be using it: a lock
-// that is held, or a temporary file of the last minute.
+// Removes a file that is not an entry, unless a process may be using it: a lock
+// that a process holds, or a temporary file of the last minute.
 static void remove_idle(Cache *c, const char *name, const struct stat *st) {
   bool idle = has_suffix(name, ".tmp")
               ? time(NULL) - st->st_mtim.tv_sec > 60
@@ -480,7 +482,7 @@ size_t cache_clear(Cache *c, size_t keep, size_t *bytes) {
   *bytes = 0;
   if (!c->on || c->fixed) return 0;
   CacheFile *list = list_files(c, &n, &total, keep ? remove_old : remove_idle);
-  // A file of 0 bytes must be removed, too.
+  // With keep = 0, also remove files of 0 bytes.
   if (!keep) total++;
   count = remove_files(c, list, n, total, keep, NULL, bytes);
   base_free(list);
@@ -556,8 +558,8 @@ bool cache_put(Cache *c, const CacheKey *key, const CacheEntry *e) {
 
 // ---- locks ----
 
-// Waits for a lock on fd. Returns false if locks do not work on this file
-// system.
+// Waits for a lock on fd. Returns false if this file system does not support
+// locks.
 static bool wait_lock(int fd) {
   for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
     if ((errno != EWOULDBLOCK && errno != EINTR) || i > 40000 ||
@@ -602,8 +604,8 @@ int cache_lock(Cache *c, const CacheKey *key) {
       return -1;
     }
     // The previous holder may have removed the file in the meantime. Then this
-    // lock protects nothing, because another process can create and lock a new
-    // file.
+    // lock has no effect, because another process can create and lock a new
+    // file of the same name.
     struct stat a, b;
     if (fstat(fd, &a) == 0 &&
         fstatat(c->fd, name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&

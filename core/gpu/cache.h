@@ -1,17 +1,17 @@
-// The disk caches of compiled kernels: the user's own, and the one of a
+// The disk caches of compiled kernels: the user's own cache, and the cache of a
 // container image. A cache is a folder with one file for each entry.
 //
 // The user's own cache is $XDG_CACHE_HOME/cutelua (default ~/.cache/cutelua).
 // CUTELUA_CACHE_MB sets its maximum size in MB (default 256). The image's cache
-// is the folder CUTELUA_CACHE_IMAGE, which `cutelua compile --into` fills; it
-// is only read. CUTELUA_CACHE=0 disables both.
+// is the folder CUTELUA_CACHE_IMAGE. `cutelua compile --into` fills this
+// folder, and launches only read it. CUTELUA_CACHE=0 disables both.
 //
-// A 128-bit hash of the key text names an entry. The key text contains
+// Each entry is named by a 128-bit hash of its key text. The key text contains
 // everything that the code was compiled from; in the user's own cache, also the
-// compiler's version. The entry is valid only if the key text, the lengths and
-// the checksum agree. Otherwise it is a miss, and the next cache_put replaces
-// it. No function here can fail: a problem only disables caching, and `note`
-// describes it.
+// compiler's version. An entry is valid only if the key text, the lengths and
+// the checksum agree. Otherwise cache_get reports a miss, and the next
+// cache_put replaces the entry. No function here can fail: a problem only
+// disables caching, and `note` describes it.
 //
 // Cached code runs on the GPU, so only this user may have written it, or root
 // for the image's cache. The user's own folder (0700, not a symbolic link) and
@@ -30,7 +30,7 @@ typedef struct Cache {
   bool on;
   // whether it is an image's cache, whose keys do not contain the compiler
   bool image;
-  bool fixed;      // never written
+  bool fixed;      // whether the cache is never written
   int fd;          // descriptor of the folder; valid if `on`
   char dir[900];
   char note[480];  // reason why the cache does not work, or ""
@@ -57,8 +57,8 @@ typedef struct CacheEntry {
   int major, minor;  // version of the compiler
 } CacheEntry;
 
-// Open the user's own cache, the image's cache, and a folder to be filled as an
-// image's cache.
+// Open, in this order: the user's own cache, the image's cache, and a folder
+// that is to be filled as an image's cache.
 void cache_open(Cache *c);
 void cache_open_image(Cache *c);
 void cache_open_into(Cache *c, const char *dir);
@@ -93,9 +93,9 @@ typedef enum CacheState {
   CACHE_GONE,     // the file does not exist any more
 } CacheState;
 
-// Examines the file of an entry; with `verify`, all of its bytes. If the file
-// is good, stores the compiler's version, and the key text, which points into
-// *mem (the caller frees it with base_free).
+// Examines the head of an entry's file or, with `verify`, all bytes of the
+// file. If the file is good, stores the compiler's version, and the key text,
+// which points into *mem (the caller frees it with base_free).
 CacheState cache_look(Cache *c, const char *name, bool verify, CachePart *text,
                       int *major, int *minor, void **mem);
 

@@ -34,8 +34,8 @@ static bool blas_use(Gpu *g, Why *w) {
 
 static bool lt_use(Gpu *g, Why *w) {
   if (!gpu_use(g, w)) return false;
-  // Open cuBLAS, too: only cuBLAS has a function for the names of status codes
-  // (check).
+  // Also open cuBLAS, because check() needs its function for the names of
+  // status codes.
   if (!g->blas_api) g->blas_api = dl_cublas(w);
   if (!g->lt_api) g->lt_api = dl_cublaslt(w);
   if (!g->lt_api) return false;
@@ -113,10 +113,11 @@ static bool fill_in(BlasGemm *g, Gpu *gpu, const BlasSpec *s, Why *w) {
   return true;
 }
 
-// The operands in cuBLAS's terms. cuBLAS is column-major: there, an operand
-// with K contiguous is a K x M or K x N matrix. A left operand is transposed if
-// K is contiguous, and a right operand if K is not contiguous. If N is
-// contiguous in D, cuBLAS computes D's transpose, so A and B are exchanged.
+// The operands in cuBLAS's terms. cuBLAS is column-major: an operand whose
+// contiguous mode is K is a K x M or K x N matrix for cuBLAS. A left operand is
+// transposed if K is contiguous, and a right operand if K is not contiguous. If
+// N is contiguous in D, cuBLAS computes D's transpose, so A and B are
+// exchanged.
 typedef struct Operands {
   const DevBuf *a, *b, *scale_a, *scale_b;
   DType ta, tb;

@@ -12,8 +12,9 @@ typedef struct BlasSpec {
   bool m_major;   // whether M, not N, is contiguous in D
   bool a_m, b_n;  // whether M is contiguous in A, and N in B, not K
   DevBuf *a, *b, *d;
-  // For cublasLt with 8-bit floats: one f32 scale factor of A and one of B, or
-  // NULL. fast_accum selects faster accumulation, less precise than f32.
+  // Only for cublasLt with 8-bit floats. scale_a, scale_b: one f32 scale factor
+  // of A and one of B, or NULL. fast_accum: selects an accumulation that is
+  // faster and less precise than f32.
   DevBuf *scale_a, *scale_b;
   bool fast_accum;
   double alpha, beta;  // floats only
@@ -21,8 +22,9 @@ typedef struct BlasSpec {
   // D's type, or NULL; and a cublasLtEpilogue_t (0: none).
   DevBuf *bias;
   int epilogue;
-  // Number of products in a batch, and the distance in elements from one matrix
-  // to the next of the batch (0: all products use the same matrix).
+  // Number of products in a batch, and for each operand the distance in
+  // elements between consecutive matrices of the batch (0: all products use the
+  // same matrix).
   int batches;
   int64_t step_a, step_b, step_d;
 } BlasSpec;

@@ -23,8 +23,8 @@ static bool sticky(CUresult r) {
   }
 }
 
-// Forgets all objects and memory of the context, which the caller or the driver
-// destroys.
+// Marks all objects and memory of the context as lost, because the caller or
+// the driver destroys the context.
 static void forget(Gpu *g) {
   g->epoch++;
   g->ctx = NULL;
@@ -38,7 +38,7 @@ static void forget(Gpu *g) {
 }
 
 // Destroys a context that an error made unusable, with all its objects. The
-// objects count as closed, since g's epoch changes.
+// objects become closed, since g's epoch changes.
 static void drop_context(Gpu *g) {
   g->nran = 0;
   forget(g);
@@ -171,8 +171,8 @@ bool gpu_init(Gpu *g, int ordinal, Why *w) {
   return ok;
 }
 
-// Creates a context if g has none. After a kernel's error, many drivers refuse
-// this process another context and return the same error again.
+// Creates a context if g has none. After a kernel's error, many drivers create
+// no other context in this process and return the same error again.
 bool gpu_use(Gpu *g, Why *w) {
   CUcontext c = NULL;
   // The context is current, unless another GPU was used in the meantime.
@@ -300,7 +300,7 @@ void gpustream_close(GpuStream *s) {
 
 void gpustream_end(GpuStream *s) {
   Gpu *g = s->own.gpu;
-  // A new stream may get the number of s, so its work must have ended. The
+  // A new stream may get the number of s, so the work of s must have ended. The
   // owner of a foreign stream may have destroyed it.
   if (s->foreign) g->api->cuCtxSynchronize();
   else if (g->api->cuStreamQuery(s->s) != CUDA_SUCCESS)
@@ -330,7 +330,7 @@ bool gpustream_sync(GpuStream *s, Why *w) {
          gpu_use(g, w) && CU(cuStreamSynchronize, (s->s));
 }
 
-// Interprets the result r of a query about the end of work: sets *out to
+// Interprets the result r of a query about the end of work: *out receives
 // whether the work has completed.
 static bool done(Gpu *g, CUresult r, const char *what, bool *out, Why *w) {
   *out = r == CUDA_SUCCESS;

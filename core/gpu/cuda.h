@@ -4,9 +4,9 @@
 //
 // After an error that leaves the context unusable (such as an illegal address),
 // the context is destroyed and `epoch` is incremented. Objects of the old
-// context then count as closed, and the next use creates a new context. The
-// error of a kernel is reported by a later call, whose message names the
-// kernels that may have caused it.
+// context are then closed, and the next use creates a new context. The error of
+// a kernel is reported by a later call, whose message names the kernels that
+// may have caused it.
 #ifndef CUTE_CUDA_H
 #define CUTE_CUDA_H
 
@@ -31,8 +31,8 @@ typedef struct Gpu {
   CUdevice dev;
   CUcontext ctx;  // the context; NULL: the next gpu_use creates one
   unsigned epoch;
-  // Kernels that were launched since the host last waited for the whole GPU. If
-  // the driver reports an error, one of these kernels caused it. `lost`
+  // Kernels that were launched since the host last waited for the whole GPU. An
+  // error that the driver reports was caused by one of these kernels. `lost`
   // describes the error that ended the previous context.
   struct {
     // `at` is the script line of the first launch, or "" if the line is
@@ -72,9 +72,9 @@ bool gpu_use(Gpu *g, Why *w);
 void gpu_close(Gpu *g);
 bool gpu_sync(Gpu *g, Why *w);
 bool gpu_free_memory(Gpu *g, size_t *left, Why *w);
-// Records that kernel `who` ("kernel add") was launched `times` times, by the
-// script line `at` ("x.lua:3"; NULL: unknown). gpu_ran reports whether the
-// kernel is recorded.
+// gpu_runs records that the script line `at` ("x.lua:3"; NULL: unknown)
+// launched kernel `who` ("kernel add") `times` times. gpu_ran reports whether
+// the kernel is recorded.
 void gpu_runs(Gpu *g, const char *who, const char *at, long times);
 bool gpu_ran(const Gpu *g, const char *who);
 
@@ -92,9 +92,9 @@ static inline bool gpu_owns(const GpuOwned *o) {
 // object, which `what` names ("stream"), is closed.
 bool gpu_usable(const GpuOwned *o, const char *what, Why *w);
 
-// A stream. A parameter of this type may be NULL: it then stands for the
-// current stream, g->now, or if that is NULL for the driver's default stream.
-// The default stream synchronizes with all others.
+// A stream. A NULL parameter of this type stands for the current stream,
+// g->now. If g->now is also NULL, it stands for the driver's default stream,
+// which synchronizes with all other streams.
 typedef struct GpuStream {
   GpuOwned own;
   CUstream s;
@@ -107,8 +107,8 @@ bool gpustream_new(GpuStream *s, Gpu *g, unsigned flags, Why *w);
 // Makes s stand for the stream `h` of another library, which must keep it open
 // until s is closed.
 bool gpustream_foreign(GpuStream *s, Gpu *g, CUstream h, Why *w);
-// Waits for the stream's work. A stream that a graph captures ends with the
-// capture.
+// Waits for the stream's work. If a graph is capturing the stream, the stream
+// is destroyed when the capture ends.
 void gpustream_close(GpuStream *s);
 bool gpustream_sync(GpuStream *s, Why *w);
 // Makes s wait for all work that was launched on `other` so far.
@@ -143,7 +143,7 @@ typedef struct GpuFn {
   int nparam;        // number of parameters, or -1 if unknown
 } GpuFn;
 // Loads a kernel from machine code, or from PTX that begins with ".version",
-// which the driver compiles with optimisations of a level from 0 to 4.
+// which the driver compiles at optimisation level `level` (0 to 4).
 bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name,
                 int level, Why *w);
 void gpufn_close(GpuFn *f);
@@ -156,8 +156,8 @@ bool gpufn_variable(const GpuFn *f, const char *name, uint64_t *ptr,
 int gpufn_param(const GpuFn *f, int k);
 
 // A launch of kernel fn. `params` has a pointer to each argument of the kernel,
-// and then NULL. The arguments are in memory that lives as long as the struct.
-// `bufs` are the GPU buffers that the arguments point to.
+// and ends with NULL. The arguments are in memory that lives as long as the
+// struct. `bufs` are the GPU buffers that the arguments point to.
 typedef struct GpuLaunch {
   GpuFn *fn;
   const GpuStream *stream;  // NULL: the current stream

@@ -75,8 +75,8 @@ int dl_folders(char out[DL_FOLDERS][1024]) {
   char python[900];
   const char *venv = env_folder("VIRTUAL_ENV"), *home = env_folder("HOME");
   const char *conda = env_folder("CONDA_PREFIX");
-  // Folders of Python packages: of each library (nvidia/cuda_nvrtc), or of all
-  // of CUDA 13 (nvidia/cu13).
+  // Folders of Python packages: one for each library (nvidia/cuda_nvrtc), or
+  // one for all of CUDA 13 (nvidia/cu13).
   static const char site[] = "lib/python3*/site-packages/nvidia/cu*/lib";
   if (venv) snprintf(out[n++], 1024, "%s/%s", venv, site);
   if (conda) {
@@ -166,7 +166,7 @@ static void *get(Dl *lib, Why *w) {
     why(w, lib->kind, "an untrusted script runs on the simulator only");
     return NULL;
   }
-  // Several Lua states may look for a library at a time.
+  // Several Lua states may look for a library at the same time.
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_t *const held UNLOCKED_AT_END = &lock;
   pthread_mutex_lock(held);
@@ -238,7 +238,7 @@ const CublasLtApi *dl_cublaslt(Why *w) {
   return NULL;
 }
 
-// Opens libcublasLt first: libcublas needs it and may not find it, but the
+// Opens libcublasLt first, because libcublas needs it and may not find it. The
 // loader uses a library that is already open.
 const CublasApi *dl_cublas(Why *w) {
   return dl_cublaslt(w) ? get(&cublas_dl, w) : NULL;

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 // Device memory is host memory, whose pages are zero and take no space until
-// data is copied there.
+// data is copied to them.
 typedef struct Block {
   struct Block *next;
   char *p;
@@ -20,7 +20,7 @@ static struct {
   int capturing;
   uintptr_t handles;  // number of handles that were created
   size_t held;        // bytes of device memory in use
-  long launches;      // number of launches, and of copies on the device
+  long launches;  // number of launches, and of copies on the device
   CUcontext current;
   Block *blocks;
   char name[100];
@@ -128,7 +128,7 @@ static CUresult upload_on(CUdeviceptr d, const void *s, size_t n, CUstream on) {
 static CUresult download_on(void *d, CUdeviceptr s, size_t n, CUstream on) {
   return (void)on, download(d, s, n);
 }
-// Copies on the device are carried out up to 16 MiB. Larger copies would take
+// Carries out copies on the device of up to 16 MiB. Larger copies would take
 // too long in programs that measure copies.
 static CUresult copy_on(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream on) {
   (void)on;
@@ -145,8 +145,8 @@ static CUresult pin(void *p, size_t n, unsigned flags) {
 }
 static CUresult unpin(void *p) { return (void)p, CUDA_SUCCESS; }
 
-// Fills are not carried out: they would take up the memory that they fill, and
-// no kernel reads it.
+// Does nothing: a fill would occupy the memory that it fills, and no kernel
+// reads that memory.
 static CUresult fill8(CUdeviceptr d, unsigned char v, size_t n, CUstream on) {
   return (void)d, (void)v, (void)n, (void)on, CUDA_SUCCESS;
 }
@@ -173,7 +173,7 @@ static CUresult wait_event(CUstream s, CUevent e, unsigned flags) {
 }
 
 // The time of an event is the number of earlier launches, of 10 milliseconds
-// each, so that loops that wait for some GPU time end soon.
+// each, so that loops which wait for some GPU time end soon.
 static CUresult new_event(CUevent *e, unsigned flags) {
   (void)flags;
   *e = calloc(1, sizeof(long));

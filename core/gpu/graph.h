@@ -25,7 +25,7 @@ typedef struct GpuGraph {
 bool graph_begin(GpuGraph *x, Gpu *g, const GpuStream *s, Why *w);
 // Ends the recording. `old` is NULL or a previous version of the graph. If the
 // driver can update the executable graph of `old` in place, x takes that graph
-// over, and `old` counts as closed.
+// over, and `old` is closed.
 bool graph_end(GpuGraph *x, GpuGraph *old, Why *w);
 void graph_abandon(GpuGraph *x);
 bool graph_launch(GpuGraph *x, const GpuStream *s, int n, Why *w);

@@ -10,7 +10,8 @@
 #define CU(f, args) gpu_check(g, g->api->f args, #f, w)
 
 // Returns true for CUDA_SUCCESS. Otherwise describes in w the error of the call
-// that `what` names, and drops the context if the error made it unusable.
+// that `what` names, and drops the context if the error made the context
+// unusable.
 bool gpu_check(Gpu *g, CUresult r, const char *what, Why *w);
 // Marks an object as closed. Returns false if the object is already closed, or
 // if its CUDA context was lost.
@@ -19,7 +20,7 @@ bool gpu_disown(GpuOwned *o);
 // GPU and that `what` names.
 bool gpu_waits(const Gpu *g, const char *what, Why *w);
 // Stores the driver's stream for work on s in *out. Returns false if no work
-// can be launched on it.
+// can be launched on s.
 bool gpustream_of(Gpu *g, const GpuStream *s, CUstream *out, Why *w);
 // Waits for the work on stream s, then destroys the driver's stream.
 void gpustream_end(GpuStream *s);

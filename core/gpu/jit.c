@@ -35,11 +35,11 @@ static bool nvrtc_id(const char *arch, NvrtcId *id, Why *w) {
   return true;
 }
 
-// Writes the name of a file of the cache: "nvrtc-" and a hash of the search
-// path of NVRTC and of the target `arch`. The file records the path, time, size
-// and version of the NVRTC library that this search found last. While neither
-// the search path nor the library file changes, reading the file saves the 0.1
-// s of opening the library.
+// Writes the name of a file of the cache: "nvrtc-" and a hash of NVRTC's search
+// path and of the target `arch`. The file records the path, time, size and
+// version of the NVRTC library that the last such search found. While the
+// search path and the library file are unchanged, reading this file saves the
+// 0.1 s that opening the library takes.
 static void memo_name(const char *arch, char name[40]) {
   uint64_t h = base_hash(nvrtc_fingerprint(), arch, strlen(arch));
   snprintf(name, 40, "nvrtc-%016llx", (unsigned long long)h);
@@ -81,7 +81,7 @@ static void memo_write(Cache *c, const char *arch, const NvrtcId *id) {
 
 // Returns the cache key text: everything that the CUBIN depends on. Without
 // `id`, the text is the key in an image's cache, where the compiler does not
-// matter. The caller frees it. Returns NULL if memory is exhausted.
+// matter. The caller frees the text. Returns NULL if memory is exhausted.
 static char *key_text(const JitJob *job, const NvrtcId *id, size_t *n) {
   const char *name = job->name ? job->name : "";
   size_t size = strlen(job->source) + strlen(job->arch) + strlen(name) + 160;
@@ -130,8 +130,8 @@ static size_t text_n(const char *s, size_t n) {
   return n;
 }
 
-// Compiles a job. Passes cutelua's own options to NVRTC after the job's. fewer
-// = 0: all of them, 1: those that do not need CUDA 12.9, 2: none.
+// Compiles a job. Passes the job's options to NVRTC, then cutelua's own. fewer:
+// which of cutelua's own: 0: all, 1: those that do not need CUDA 12.9, 2: none.
 static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
                        nvrtcProgram *p) {
   char arch[80];
@@ -143,8 +143,8 @@ static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
     opt[n++] = "--ptxas-options=-v";
     opt[n++] = "-minimal";
   }
-  // NVRTC's own cache, used if a driver is present, returns no log. The log has
-  // the registers, spills and warnings.
+  // If a driver is present, NVRTC uses its own cache, and a hit returns no log.
+  // The log is needed for registers, spills and warnings.
   if (fewer < 1) opt[n++] = "--no-cache";
   for (int i = 0; i < job->noptions; i++) opt[n++] = job->options[i];
   const char *name = job->name ? job->name : "k.cu";
@@ -303,8 +303,8 @@ static bool compile_once(Cache *c, const CacheKey *key, const NvrtcId *id,
 }
 
 // Looks a job up in the cache for the NVRTC `id`, and compiles it on a miss. If
-// `id` comes from a record (not `sure`), compares it first with the installed
-// NVRTC, and replaces it if they differ.
+// `id` comes from a record (not `sure`), first compares `id` with the installed
+// NVRTC, and replaces `id` if they differ.
 static bool with_id(Cache *c, NvrtcId *id, bool sure, const JitJob *job,
                     JitOut *out, Why *w) {
   NvrtcId real = *id;

@@ -5,8 +5,8 @@
 #include "base/base.h"
 
 typedef struct JitJob {
-  // CUDA C, NUL-terminated. With #include, set `no_cache`, because the cache
-  // does not read headers.
+  // CUDA C, NUL-terminated. If the source has an #include, set `no_cache`,
+  // because the cache does not read headers.
   const char *source;
   const char *name;     // the source's path in the log and .loc; NULL: "k.cu"
   const char *arch;     // target, such as "sm_90a"; the CUBIN runs only on it
@@ -28,16 +28,16 @@ typedef struct JitOut {
   size_t log_n, cubin_n, ptx_n;
   bool cached, image;  // image: whether the result is from the image's cache
   int major, minor;    // version of NVRTC
-  // For each problem, a message or "": the user's own cache does not work, the
-  // image's cache does not, the driver may reject the code, and a warning about
-  // the folder of the own cache. The warning is also set if the compilation
-  // failed.
+  // For each problem, a message or "": the user's own cache does not work; the
+  // image's cache does not work; the driver may reject the code; a warning
+  // about the folder of the user's own cache. The warning is set even if the
+  // compilation failed.
   char notes[4][480];
   void *mem[3];        // memory of log, cubin and ptx
 } JitOut;
 
-// Returns false with ERR_NONVRTC if NVRTC is not found, and with ERR_COMPILE if
-// it rejects the source, and with ERR_IO if it cannot write to `into`. A
+// Returns false with ERR_NONVRTC if NVRTC is not found, with ERR_COMPILE if
+// NVRTC rejects the source, and with ERR_IO if `into` cannot be written. A
 // cache hit does not open NVRTC. Call jit_free in every case.
 bool jit_compile(const JitJob *job, JitOut *out, Why *w);
 void jit_free(JitOut *out);

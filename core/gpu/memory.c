@@ -23,7 +23,7 @@ static int logarithm(size_t n) {
 
 // Returns the set of streams whose earlier work may still use a free block,
 // with a bit for each stream's number. The set is empty if the host has waited
-// for the GPU since.
+// for the GPU since the block was freed.
 static uint64_t busy(const GpuBlock *b) {
   return b->syncs == b->gpu->syncs ? b->before : 0;
 }
@@ -78,7 +78,7 @@ void block_keep(GpuBlock *b) { b->refs++; }
 
 void block_drop(GpuBlock *b) {
   Gpu *g = b->gpu;
-  // a lost context: the driver freed the block with it
+  // if the context was lost, the driver has freed the block
   bool lost = b->epoch != g->epoch;
   bool captured = g->capture && b->of == g->capture;
   bool spare = --b->refs == 1 && !lost && !b->shared && captured;
@@ -245,7 +245,7 @@ bool block_use(GpuBlock *b, const GpuStream *s, Why *w) {
 }
 
 // Allocates a block from the driver. If memory is exhausted, returns all free
-// blocks of the pool to the driver and tries again.
+// blocks of the pool to the driver and tries a second time.
 static GpuBlock *new_block(Gpu *g, size_t asked, Why *w) {
   CUdeviceptr p = 0;
   size_t freed = 0, bytes = rounded(asked);
@@ -405,7 +405,7 @@ bool devbuf_download(const DevBuf *b, size_t at, void *p, size_t n, Why *w) {
   if (!usable(b, "a copy to the host", w)) return false;
   if (n == 0) return true;
   if (!CU(cuMemcpyDtoH_v2, (p, b->ptr + at, n))) return false;
-  g->nran = 0;  // the copy, on the default stream, waited for all other streams
+  g->nran = 0;  // the copy on the default stream waited for all other streams
   g->syncs++;
   return true;
 }
@@ -478,7 +478,7 @@ bool gpu_pin(Gpu *g, void *p, size_t bytes, Why *w) {
 void gpu_unpin(Gpu *g, unsigned epoch, void *p) {
   Why w;
   if (epoch != g->epoch || !g->ctx) return;
-  // A copy may still use the memory: wait for it.
+  // Wait, because a copy may still use the memory.
   if (!g->capture) gpu_sync(g, &w);
   if (g->ctx && gpu_use(g, &w)) g->api->cuMemHostUnregister(p);
 }

@@ -19,7 +19,7 @@ typedef struct GpuBlock {
   // Two sets of streams, with a bit for each stream's number. Streams in `used`
   // have used the block since it was last taken from the pool; streams in
   // `before` used it before that. If g->syncs differs from `syncs`, the host
-  // has waited for the GPU since, and the work of `before` is done.
+  // has waited for the GPU in the meantime, and the work of `before` is done.
   uint64_t used, before;
   unsigned syncs;
   // owners of the memory, if it is another library's, else NULL
@@ -36,7 +36,7 @@ typedef struct GpuPool {
 
 // Returns all free blocks to the driver. Sets *bytes to their total size.
 bool pool_trim(Gpu *g, size_t *bytes, Why *w);
-// Add or remove a reference to a block. The last one to be removed frees the
+// Add or remove a reference to a block. Removing the last reference frees the
 // block.
 void block_keep(GpuBlock *b);
 void block_drop(GpuBlock *b);
@@ -59,12 +59,13 @@ typedef struct DevBuf {
 bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w);
 bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count);
 // Makes a buffer of count elements in memory at ptr that another library owns.
-// If this succeeds, the buffer is one of the owners in `shared`, in place of
-// the caller.
+// On success, the buffer becomes one of the owners in `shared`, in place of the
+// caller.
 bool devbuf_foreign(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t ptr,
                     struct Shared *shared, Why *w);
-// Returns the owners of the buffer's memory, with one added, which calls
-// shared_drop on any thread. Returns NULL if memory is exhausted.
+// Returns the owners of the buffer's memory, after adding an owner, who must
+// call shared_drop and may do so on any thread. Returns NULL if memory is
+// exhausted.
 struct Shared *devbuf_share(DevBuf *b);
 // Allocates bytes for the next work on stream s. Chooses no block that another
 // stream may still use, so that the work need not wait.
@@ -81,7 +82,7 @@ bool devbuf_work(DevBuf *b, const GpuStream *s, Why *w);
 bool devbuf_upload(DevBuf *b, size_t at, const void *p, size_t n, Why *w);
 bool devbuf_download(const DevBuf *b, size_t at, void *p, size_t n, Why *w);
 // Copy like devbuf_upload and devbuf_download, but in stream order. The host
-// may wait if its memory is not pinned.
+// may wait if the host memory is not pinned.
 bool devbuf_write(DevBuf *b, size_t at, const void *p, size_t n,
                   const GpuStream *s, Why *w);
 bool devbuf_read(DevBuf *b, size_t at, void *p, size_t n, const GpuStream *s,

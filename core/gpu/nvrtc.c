@@ -19,8 +19,8 @@
 static const char *const versions[] = {"13", "12", "11.2", "11.1", "11.0", "",
                                        NULL};
 
-// The NVRTC libraries that were found (found), and pointers to them, the newest
-// first (order).
+// found: the NVRTC libraries that were found. order: pointers to these
+// libraries, the newest first.
 static Nvrtc found[MOST_FOUND], *order[MOST_FOUND];
 static int nfound;
 static bool searched;
@@ -57,7 +57,7 @@ static bool version_of_name(const char *path, const char *stem, int *major,
 
 // Reads the version from the name of the library's file or of its companion
 // libnvrtc-builtins, without opening the library. Returns false if no name
-// contains it.
+// contains the version.
 static bool guess_version(Nvrtc *v) {
   char pattern[1100], *real = realpath(v->path, NULL);
   // The name that CUDA 11.2 to 11.8 share is no version.
@@ -122,8 +122,8 @@ static bool open_it(Nvrtc *v) {
 
 // ---- search ----
 
-// Adds a library, unless the list has the file already. lib: its handle if it
-// is open.
+// Adds a library, unless the list already has the file. lib: the handle of the
+// library if it is open, else NULL.
 static void add(const char *path, void *lib) {
   struct stat st, other;
   bool file = stat(path, &st) == 0;
@@ -246,9 +246,9 @@ static bool too_new(Nvrtc *v, int driver) {
   return true;
 }
 
-// Opens the libraries from the newest on, until one can be used. A library
-// whose name has the wrong version may turn out to be older than the next, so
-// the list is sorted again.
+// Opens the libraries from the newest on, until one can be used. Sorts the list
+// again, because a library whose name has the wrong version may turn out to be
+// older than the next library.
 static Nvrtc *choose(const char *arch) {
   int driver = nvrtc_driver(), at = 0;
   Nvrtc *stranger = NULL, *last = NULL;

@@ -39,10 +39,9 @@ int nvrtc_driver(void);
 // not open, does not open it and returns true.
 bool nvrtc_loads(int major);
 
-// Returns a hash of everything that determines the libraries that a search
-// would find, and the one that it would choose: environment variables, the
-// times of folders and of the loader's cache, and the driver's version at the
-// first call. Does not search.
+// Returns a hash of everything that determines which libraries a search would
+// find and choose: environment variables, the times of folders and of the
+// loader's cache, and the driver's version at the first call. Does not search.
 uint64_t nvrtc_fingerprint(void);
 
 #endif

@@ -1,6 +1,6 @@
 // Finds misuse of registers that a wgmma or tcgen05.ld still uses
-// (async_regs.h), by data-flow analysis over the regions. It walks a loop again
-// until the merged state of all paths no longer changes.
+// (async_regs.h), by data-flow analysis over the regions. The analysis repeats
+// a loop until the merged state of all paths no longer changes.
 #include "ir/async_regs.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "ir/operands.h"
 
 // State of one register element. The age of a pending read or write is 0 if no
-// pending wgmma reads or writes the element. It is 1 + n if a pending wgmma
-// does and n commit_groups followed this wgmma.
+// pending wgmma reads or writes the element. The age is 1 + n if a pending
+// wgmma does and n commit_groups followed this wgmma.
 typedef struct Cell {
   Ref by;          // wgmma that uses the element as accumulator or as A
   // last instruction that used the element since the last wgmma.fence
@@ -59,7 +59,7 @@ static bool join_age(uint8_t *to, uint8_t from) {
   return true;
 }
 
-// Merges the states `from`, of another path, into `to`. Returns true if `to`
+// Merges the states `from` of another path into `to`. Returns true if `to`
 // changed.
 static bool join(Walk *w, Cell *to, const Cell *from) {
   bool news = false;
@@ -315,11 +315,11 @@ static void loop(Walk *w, Ref head) {
   }
   if (i->op == OP_FOR) memcpy(w->cell, top, w->n * sizeof *top);
   if (i->op == OP_FOR) w->gone = gone;
-  // the loop has no condition: only a break leaves it
+  // the loop has no condition, so only a break leaves it
   if (endless(i)) w->gone = true;
 }
 
-// Walks the region with this head and returns its END.
+// Walks the region that `head` begins, and returns its END.
 static Ref region(Walk *w, Ref head) {
   w->open[w->nopen++] = (Region){.head = head};
   if (ir_get(w->fn, head)->op == OP_IF) branch(w, head);

@@ -1,8 +1,8 @@
 // Checks registers in flight. A warpgroup's MMA reads and writes its registers
 // asynchronously, from its issue to the wait_group that completes it. Until
-// then no other instruction may use them, and a wgmma.fence must separate an
-// earlier use from the MMA. A load from tensor memory writes its registers
-// asynchronously until tcgen05.wait::ld.
+// then no other instruction may use these registers. A wgmma.fence must
+// separate an earlier use of them from the MMA. A load from tensor memory
+// writes its registers asynchronously until tcgen05.wait::ld.
 #ifndef CUTE_ASYNC_REGS_H
 #define CUTE_ASYNC_REGS_H
 

@@ -260,8 +260,8 @@ static Ref of_mul(Chain *c, Ref r, const Ins *i) {
 }
 
 // With fmad, a product and a sum became one FMA. The product may have been x or
-// -x. In this case x is not an operand of the FMA, so the product is computed
-// again and compared with x.
+// -x. Then x is not an operand of the FMA, so this function computes the
+// product again and compares it with x.
 static Ref of_fma(Chain *c, Ref r, const Ins *i) {
   Ref d = derive(c, i->a[2]), a = i->a[0];
   Ins first = *ir_get(c->fn, a);

@@ -90,9 +90,9 @@ static double max_of(double a, double b) {
 }
 
 // Defines the functions that compute in T, f32 or f64, with one rounding. For
-// operands narrower than f32, the caller rounds the result to their type. That
-// second rounding is harmless: their significands have p <= 11 bits, and f32's
-// has 24, at least 2p + 2.
+// operands of a type narrower than f32, the caller rounds the result to that
+// type. The second rounding is harmless: the significand of the narrow type has
+// p <= 11 bits, and f32's has 24, at least 2p + 2.
 #define ROUNDED(NAME, T, FMOD) \
   static T NAME(Op op, T a, T b) { \
     T m; \
@@ -131,7 +131,7 @@ static uint64_t nan_of(Op op, uint64_t a, uint64_t b) {
 uint64_t eval_quiet(uint64_t u) { return is_nan64(u) ? quiet64(u) : u; }
 
 // Returns a * b + c for types narrower than f32, computed in double and rounded
-// to odd. The later rounding to the narrow type is then correct.
+// to odd. The caller's rounding to the narrow type is then correct.
 static double fma_odd(double a, double b, double c) {
   double p = a * b;  // exact: the product has at most 22 bits
   double s = p + c;
@@ -171,7 +171,7 @@ static uint64_t rounded(Op op, DType t, uint64_t a, uint64_t b) {
 
 // Computes NEG and ABS. For f32 and f64 the hardware uses an addition: an f32
 // NaN becomes 7fffffff, and an f64 NaN keeps its sign and payload. For narrower
-// types it changes only the sign bit.
+// types the hardware changes only the sign bit.
 static uint64_t signed_op(Op op, DType t, uint64_t a) {
   uint64_t sign = (uint64_t)1 << (dtype_bits(t) - 1);
   if (t == DT_F64 && is_nan64(a)) return quiet64(a);

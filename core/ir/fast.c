@@ -20,9 +20,9 @@ static bool contracts(DType t) {
   return t == DT_F32 || t == DT_F64 || t == DT_F16 || t == DT_BF16;
 }
 
-// Contracts a + b or a - b to an FMA x * y + c, if a or else b is a product x *
-// y. For a difference, negates c or a factor. Returns 0 if neither is a
-// product.
+// Contracts a + b or a - b to an FMA x * y + c, if a (or, failing that, b) is a
+// product x * y. For a difference, negates c or a factor. Returns 0 if neither
+// a nor b is a product.
 static Ref contract(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   bool left = ir_get(fn, a)->op == OP_MUL;
   Ref p = left ? a : b, c = left ? b : a;

@@ -1,8 +1,9 @@
 // Fidelity of executed instructions (fidelity.h). A value may differ on a GPU
-// if an instruction of a bounded class computes it, or if it depends on such a
-// value. The analysis follows dependences through values, variables, registers
-// and memory, regardless of order. An object of memory is one unit. An access
-// at an address outside of arguments may be to any global memory.
+// if an instruction of a bounded class computes the value, or if the value
+// depends on one that may differ. The analysis follows dependences through
+// values, variables, registers and memory, regardless of order. A memory object
+// is treated as one unit. An access at an address outside of arguments may be
+// to any global memory.
 #include "ir/fidelity.h"
 
 #include <string.h>
@@ -134,15 +135,16 @@ typedef struct Search {
   bool changed;
 } Search;
 
-// Reports whether r is a product that a sum may contract. A variable counts as
-// one if such a product is assigned to it.
+// Reports whether r is a product that a sum may contract. A variable to which
+// such a product is assigned is treated as such a product.
 static bool is_product(const Search *s, Ref r) {
   r = computed(s->fn, r);
   const Ins *i = ir_get(s->fn, r);
   return s->product[i->op == OP_VGET ? i->a[0] : r];
 }
 
-// Marks the sums that lack .rn and have a product that lacks .rn.
+// Marks each sum that lacks .rn and that has a term which is a product without
+// .rn.
 static void find_contractions(Search *s) {
   const Fn *fn = s->fn;
   for (size_t k = 0; k < fn->loose.n; k++) {
@@ -254,8 +256,8 @@ static void flow(Search *s, Ref r) {
 
 // ---- uses ----
 
-// Returns how an instruction uses the operand, if its value affects more than
-// the rounding of results.
+// Returns how an instruction uses the operand. Returns REACH_NONE if the
+// operand affects only the rounding of results.
 static Reach use_of(const Ins *i, const Operand *o) {
   bool opens = op_effect((Op)i->op) & EF_OPENS;
   bool address = o->role == ROLE_AT || o->role == ROLE_ADDRESS;
@@ -269,8 +271,8 @@ static Reach use_of(const Ins *i, const Operand *o) {
   return REACH_NONE;
 }
 
-// Returns the value by which PICK or PUT choose a register, or which names the
-// lane of a shuffle.
+// Returns the operand by which PICK or PUT chooses a register, or by which a
+// shuffle chooses a lane.
 static Ref index_of(const Fn *fn, const Ins *i) {
   Ref index = operand_ref(fn, i, ROLE_INDEX);
   if (index) return index;

@@ -6,9 +6,9 @@
 
 #include "ir/ir.h"
 
-// How the value of a GPU compares with the simulator's: the same bits; the same
-// bits as measured on an H100 and H200; a value within a bound; the same value
-// in memory that the simulator orders more weakly.
+// How a value on a GPU compares with the simulator's value: the same bits; the
+// same bits as measured on an H100 and H200; a value within a bound; the same
+// value, but the simulator orders memory more weakly.
 typedef enum Agreement {
   AGREE_EXACT, AGREE_SM90, AGREE_BOUND, AGREE_TIMING, AGREE_COUNT
 } Agreement;
@@ -28,8 +28,9 @@ typedef struct Faith {
   uint64_t count;   // number of times that warps executed the instruction
   Fidelity how;
   Agreement agree;
-  Reach reach;      // how the instruction uses a value that may differ
-  Ref from;         // the instruction that made this value, if `reach` is set
+  Reach reach;      // how the instruction uses an operand that may differ
+  // from: the instruction that computed this operand, if `reach` is set
+  Ref from;
 } Faith;
 
 // Returns an entry for each instruction of fn, in cx->scratch. executed[r] is

@@ -24,7 +24,8 @@ typedef struct Ins {
   uint32_t reg;  // index into Fn.reg of the instruction's first register number
   // the script's name of the value, an index into Fn.text; 0: none
   uint32_t name;
-  // serial number, which no other instruction ever gets, even after a rollback
+  // serial number: no other instruction gets the same number, even after a
+  // rollback
   uint32_t birth;
   int64_t imm;
 } Ins;
@@ -50,7 +51,7 @@ typedef enum Space {
 } Space;
 
 // A memory object of `count` elements. count = -1: the number is unknown, and
-// only the argument's buffer bounds it.
+// only the buffer of the argument limits accesses.
 typedef struct Mem {
   Ref ref;
   Space space;
@@ -61,21 +62,22 @@ typedef struct Mem {
   int64_t offset;
   int32_t arg;  // SP_GMEM, SP_TMAP: argument's index into Fn.arg, or NO_ARG
   uint32_t name;     // index into Fn.text; 0: none
-  // For reports: index into Fn.text of the layout as text or, for an SP_TMAP,
-  // of its box
+  // For reports: index into Fn.text of a description: of the layout or, for an
+  // SP_TMAP, of the box.
   uint32_t layout;
   // index into Fn.text of the first other layout that views the object from its
   // first element; 0: none
   uint32_t view;
   int8_t swizzle[3]; // swizzle of the layout: b, m, s; 0 0 0: none
   bool views;        // whether views of the object differ in swizzle
-  // whether the simulator allows that parts stay unread or unwritten
+  // whether the simulator accepts that parts are never read or never written
   bool partial_ok;
   bool undefined_ok; // whether the simulator allows reads of unwritten elements
   bool nonfinite_ok; // whether the values may be NaN or infinity
   // a fragment of a tiled MMA's operand: 'A', 'B' or 'C'; 0: another object
   char operand;
-  // whether a kernel read from PTX uses the object, as bytes or registers
+  // whether a kernel read from PTX uses the object, which then consists of
+  // bytes or registers
   bool ptx;
 } Mem;
 
@@ -104,8 +106,8 @@ typedef struct Src {
   uint32_t line;
 } Src;
 
-// A fact that was narrowed while `depth` regions were open. The end of the
-// innermost of these regions restores the old fact, `was`.
+// A fact that was narrowed while `depth` regions were open. When the innermost
+// of these regions ends, the old fact `was` is restored.
 typedef struct Assumed {
   Ref r;
   uint32_t depth;
@@ -161,8 +163,8 @@ typedef struct Index {
   size_t n, cap;          // n: used slots; cap: all slots, a power of 2
 } Index;
 
-// A note that instruction `at` is less exact than the row of its operation
-// states, because of the PTX text from which it was translated.
+// A note that instruction `at` is less exact than the row of its operation in
+// ops.h states. The reason is the PTX text from which `at` was translated.
 typedef struct Loose {
   Ref at;
   Fidelity how;
@@ -178,7 +180,7 @@ typedef struct Fn {
   // 0: none; -1: ptxas chooses a number
   int32_t registers;
   bool fmad, fastmath;    // float options (fast.c)
-  bool tell;  // whether to print how passes change code, to standard error
+  bool tell;  // whether to print to standard error how passes change the code
   VEC(Ins) ins;           // instructions; ins.p[0] is a NOP
   // fact.p[k]: known range and divisor of the value of ins.p[k]
   VEC(Fact) fact;
@@ -193,8 +195,8 @@ typedef struct Fn {
   // for kernels in PTX: the first misuse of registers, which the simulator
   // reports
   Flight flight;
-  // kernels in PTX: whether the warps of a warpgroup may execute different
-  // instructions setmaxnreg for one number
+  // for kernels in PTX: whether the warps of a warpgroup may execute different
+  // setmaxnreg instructions with equal numbers
   bool setmaxnreg_alike;
   int64_t smem_bytes;     // bytes of dynamic shared memory that objects use
   // whether instructions that are appended now serve only assertions

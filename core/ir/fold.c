@@ -30,8 +30,8 @@ bool fact_within(Fact a, Fact b) {
 }
 
 // Returns a fact clipped to the range of type t. Signed overflow is undefined,
-// as in C, so facts assume that none happens. Unsigned results wrap: then only
-// the power of two in div remains valid.
+// as in C, so facts assume that it does not happen. An unsigned result may
+// wrap; then only the power of two in div remains valid.
 static Fact clip(DType t, __int128 lo, __int128 hi, int64_t div) {
   bool out = lo < dtype_least(t) || hi > dtype_most(t);
   if (out && dtype_class(t) != 'I') {
@@ -84,8 +84,8 @@ static int64_t mask_of(int64_t hi) {
   return (int64_t)m;
 }
 
-// Returns the largest power of two that divides div. If div is 0, which every
-// power divides, returns 2^62.
+// Returns the largest power of two that divides div. Returns 2^62 for div = 0,
+// which every power of two divides.
 static int64_t low_bits(int64_t div) {
   return div == 0 ? (int64_t)1 << 62 : div & -div;
 }
@@ -104,7 +104,7 @@ static Fact fact_bits(DType t, Op op, Fact a, Fact b) {
   if (a.lo < 0 || b.lo < 0)
     return (Fact){dtype_least(t), dtype_most(t), z};
   // OR and XOR do not change an operand's bits above the highest bit that the
-  // other operand may have. Such bits of a.hi or b.hi bound the result.
+  // other operand may have. These bits of a.hi or b.hi bound the result.
   int64_t ma = mask_of(a.hi), mb = mask_of(b.hi);
   int64_t most = (a.hi | mb) < (b.hi | ma) ? a.hi | mb : b.hi | ma;
   return (Fact){0, most, z};
@@ -119,8 +119,8 @@ static Fact fact_shift(DType t, Op op, Fact a, Fact b) {
                 a.div % c == 0 ? a.div / c : 1};
 }
 
-// Returns the fact of `a op b`: for operations without a case here, the range
-// of type t.
+// Returns the fact of `a op b`, which is the range of type t for operations
+// that have no case here.
 static Fact fact_op2(DType t, Op op, Fact a, Fact b) {
   int64_t div = base_gcd(a.div, b.div);
   if (op == OP_ADD)
@@ -171,7 +171,7 @@ bool ir_unrolled(const Fn *fn, Ref r) {
   if (i->op != OP_FOR || !i->imm || !ir_const(fn, i->a[0], &lo) ||
       !ir_const(fn, i->a[1], &hi) || !ir_const(fn, i->a[2], &step))
     return false;
-  // Under these conditions, the loop's counter does not wrap.
+  // The next line tests whether the loop's counter cannot wrap.
   return step > 0 && hi <= INT32_MAX && lo >= 0 && hi - lo <= i->imm * step;
 }
 
@@ -289,8 +289,8 @@ static bool exact(const Fn *fn, Ref r) {
 
 static bool divides(int64_t c, int64_t div) { return div % c == 0; }
 
-// Reports whether a + b and a have the same quotient by c, because a is a
-// multiple of a step that divides c, and b is in [0, step).
+// Reports whether (a + b) / c equals a / c, because a is a multiple of a step
+// that divides c, and b is in [0, step).
 static bool below_step(const Fn *fn, Ref a, Ref b, int64_t c) {
   Fact f = ir_fact(fn, b);
   int64_t step = base_gcd(ir_fact(fn, a).div, c);
@@ -328,8 +328,9 @@ static Ref sum_of(Ctx *cx, Fn *fn, const Ref *x, int n, Ref more) {
   return n ? ir_op2(cx, fn, OP_ADD, r, more) : r;
 }
 
-// Simplifies x / c or x % c where x is a sum of multiples of c and of terms
-// whose sum is in [0, c). Returns 0 if x is not such a sum.
+// Simplifies x / c or x % c where x is a sum of multiples of c and other terms,
+// and the sum of the other terms is in [0, c). Returns 0 if x is not such a
+// sum.
 static Ref fold_terms(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
   Terms t = {0};
   DType type = ir_type(fn, x);
@@ -541,8 +542,8 @@ Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   }
   bool ints = !dtype_is_float(t);
   int64_t v;
-  // Move a constant to the right operand, where the identities expect it. The
-  // order of floats is kept, because no identity applies to them.
+  // Move a constant to the right operand, where the identities expect it. Float
+  // operands keep their order, because no identity applies to them.
   if (ints && commutes(op) && ir_const(fn, a, &v) && !ir_const(fn, b, &v)) {
     Ref s = a;
     a = b;
@@ -553,7 +554,7 @@ Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
     if (r) return r;
   } else {
     double x, y, z;
-    // min(x, x) and max(x, x) are x, also for a NaN
+    // min(x, x) and max(x, x) are x, even for a NaN
     if (a == b && (op == OP_MIN || op == OP_MAX)) return a;
     if (float_const(fn, a, &x) && float_const(fn, b, &y) &&
         fold_float2(op, t, x, y, &z))
@@ -635,8 +636,8 @@ Ref ir_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
     ctx_fail(cx, ERR_TYPE, "%s of %s: the operand must be f32",
              math_name(f), dtype_name(t));
   if (math_arity(f) == 2) want_same(cx, fn, OP_MATH, a, b);
-  // x^1 is x, and x^2 is one product, which rounds once and is far cheaper than
-  // pow.
+  // x^1 is x, and x^2 is one product, which is rounded once and is far cheaper
+  // than pow.
   double d;
   if (f == MF_POW && float_const(fn, b, &d) && (d == 1 || d == 2))
     return d == 1 ? a : ir_op2(cx, fn, OP_MUL, a, a);

@@ -10,8 +10,8 @@
 Fn *ir_init(Ctx *cx, Fn *fn, const char *name);
 void ir_clear(Fn *fn);
 
-// ir_append always appends ins. ir_cons returns an equal instruction that is
-// visible here, if there is one, and otherwise appends.
+// ir_append always appends ins. ir_cons returns an equal instruction if one is
+// visible here, and otherwise appends ins.
 Ref ir_append(Ctx *cx, Fn *fn, Ins ins, Fact fact);
 Ref ir_cons(Ctx *cx, Fn *fn, Ins ins, Fact fact);
 // Fails with ERR_REGION if r is not visible at the position where instructions
@@ -20,7 +20,7 @@ void ir_use(Ctx *cx, const Fn *fn, Ref r);
 
 // ---- fast.c ----
 // Return the replacement of `a op b` or f(a, b) under the kernel's options fmad
-// and fastmath, or 0 if the operation stays.
+// and fastmath, or 0 if the operation is not replaced.
 Ref irfast_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b);
 Ref irfast_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b);
 
@@ -29,8 +29,8 @@ Fact fold_full(DType t);  // returns the range of type t
 Fact fold_counter(const Fn *fn, Ref lo, Ref hi, Ref step);
 Fact fact_const(int64_t v);
 Fact fact_join(Fact a, Fact b);      // returns the fact that both a and b imply
-// Returns fact_join(a, b), but with each bound that differs from a's made
-// infinite.
+// Returns fact_join(a, b), but makes each bound infinite that differs from the
+// bound of a.
 Fact fact_widen(Fact a, Fact b);
 bool fact_within(Fact a, Fact b);    // reports whether a implies b
 

@@ -65,8 +65,8 @@ bool intrin_fits(IntrinId id, const DType *t, int n, bool exact) {
   for (int k = 0; k < n; k++) {
     DType want = intrin_operand(id, k);
     if (t[k] == DT_NONE || t[k] == want) continue;
-    // Only the first operand must have the row's type, because positions, masks
-    // and lanes are converted.
+    // Only the first operand must have the type that the row specifies, because
+    // positions, masks and lanes are converted.
     if (k > 0 && want == DT_U32 && dtype_is_int(t[k])) continue;
     if (exact || !same_register(t[k], want)) return false;
   }
@@ -172,8 +172,8 @@ static uint64_t tf32_away(uint64_t a) {
 }
 
 // Computes the intrinsics ADDRZ to RCPRM: six operations, each rounded toward
-// zero, up and down. Sets the host's rounding mode. `volatile` keeps the
-// operations between the changes of the mode.
+// zero, up and down. Changes the host's rounding mode around the operation.
+// `volatile` prevents the compiler from moving the operation out.
 static uint64_t directed(IntrinId id, uint64_t a, uint64_t b, uint64_t c) {
   static const int modes[] = {FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};
   enum { KINDS = 6 };

@@ -3,13 +3,13 @@
 // simulator.
 //
 // IN(ID, "name", "signature", class, fidelity, sm, "text"): an intrinsic. Rows
-// with the same name differ in their types, and the first row that fits the
+// with the same name differ in their types; the first row whose types fit the
 // operands is used.
 //
 // signature: the result, a colon, the operands; one letter each: p boolean, s
-// i16, w u16, i i32, u u32, I i64, U u64, f f32. A result `=` has the type that
-// operand 0 had before its conversion.
-// class: what the result depends on, and which lanes must take part:
+// i16, w u16, i i32, u u32, I i64, U u64, f f32. A result `=` has the type of
+// operand 0 before its conversion to the row's type. class: what the result
+// depends on, and which lanes must take part:
 //   P  pure: depends on its operands alone
 //   K  pure: a constant of the GPU or the launch
 //   L  pure, but differs between lanes even if its operands do not
@@ -273,7 +273,7 @@ DType intrin_operand(IntrinId id, int k);
 DType intrin_result(IntrinId id);
 // Reports whether row `id` accepts n operands of types t. exact: types must be
 // equal; otherwise registers of the same width suffice. DT_NONE stands for a
-// plain number, which fits any type.
+// Lua number, which fits any type.
 bool intrin_fits(IntrinId id, const DType *t, int n, bool exact);
 
 // Packs an intrinsic and its immediate (from bit 16) into an Ins.imm.
@@ -322,7 +322,7 @@ static inline bool intrin_shuffles(const Ins *i) {
   return i->op == OP_ASK && intrin_is_shuffle(intrin_id(i->imm));
 }
 // For an instruction i that combines a value with its shuffle: returns the
-// operand that is the shuffle, and in *of the value. Returns 0 for other
+// operand that is the shuffle, and stores the value in *of. Returns 0 for other
 // instructions.
 Ref intrin_shuffled(const Fn *fn, const Ins *i, Ref *of);
 static inline ShuffleKind intrin_shuffle(IntrinId id) {
@@ -331,7 +331,7 @@ static inline ShuffleKind intrin_shuffle(IntrinId id) {
 static inline int intrin_clamp(int64_t imm) { return (int)(imm & 31); }
 static inline int intrin_segment(int64_t imm) { return (int)(imm >> 8 & 31); }
 // Finds the lane from which lane l reads in a shuffle with operand b. Returns
-// false if l may not read that lane, and then reads its own value.
+// false if l may not read that lane; the shuffle then returns l's own value.
 bool intrin_source(ShuffleKind kind, int64_t imm, int l, int b, int *from);
 
 #endif

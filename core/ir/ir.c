@@ -116,8 +116,8 @@ static void index_put(Index *x, uint64_t hash, uint32_t k) {
   x->n++;
 }
 
-// Adds entry k, the newest, to an index. If the table grows, adds all earlier
-// entries again.
+// Adds entry k, the newest entry, to an index. If the hash table grows, inserts
+// all earlier entries again.
 static void index_add(Ctx *cx, const Fn *fn, Index *x, uint32_t k,
                       uint64_t (*hash)(const Fn *fn, uint32_t k)) {
   if (x->n * 2 < x->cap) {
@@ -324,7 +324,7 @@ bool ir_has_addresses(const Fn *fn) {
 bool ir_is_idle(const Fn *fn) {
   for (size_t k = 0; k < fn->arg.n; k++)
     if (fn->arg.p[k].written) return false;
-  // cute.assume has an effect: the simulator checks the values.
+  // cute.assume has an effect, because the simulator checks the values.
   for (size_t k = 0; k < fn->claim.n; k++)
     if (!fn->claim.p[k].mem && !fn->claim.p[k].rule) return false;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -456,9 +456,9 @@ IrMark ir_mark(const Fn *fn) {
     .smem = fn->smem_bytes};
 }
 
-// Reports whether fn still contains all that it had at mark m. Births and
-// scopes are unique numbers, so if the last birth and the last scope are equal,
-// everything before is equal.
+// Reports whether fn still contains everything that it contained at mark m.
+// Births and scopes are unique numbers, so equal last births and scopes imply
+// that everything before them is equal.
 static bool comes_from(const Fn *fn, const IrMark *m) {
   return fn->serial == m->serial && fn->ins.n >= m->ins &&
          ir_get(fn, m->ins - 1)->birth == m->birth &&

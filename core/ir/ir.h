@@ -23,7 +23,7 @@ static inline Fn *ir_fn(const Ctx *cx) {
 static inline void ir_trace(Ctx *cx, Fn *fn) { cx->work->fn = fn; }
 
 // Suspends tracing: until ir_back, operations compute on the host. An error
-// calls ir_back, too.
+// also calls ir_back.
 static inline void ir_aside(Ctx *cx) {
   cx->work->aside = cx->work->fn;
   cx->work->fn = NULL;
@@ -55,7 +55,8 @@ Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a);
 // Appends an instruction for which there is no function above, without
 // simplification. Use operands_emit if it has more operands than Ins.a[] holds.
 Ref ir_emit(Ctx *cx, Fn *fn, Ins ins);
-// Notes that instruction r is less exact than the row of its operation states.
+// Records that instruction r is less exact than the row of its operation in
+// ops.h states.
 void ir_note_fidelity(Ctx *cx, Fn *fn, Ref r, Fidelity how);
 // Declares memory object m: sets m.ref and returns that Ref.
 Ref ir_mem(Ctx *cx, Fn *fn, Mem m);
@@ -65,9 +66,9 @@ Ref ir_mem_of(Ctx *cx, Fn *fn, Mem m, Ref object, Ref rank);
 // Declares an OP_PTR: global memory at an i64 address. The memory may alias any
 // argument.
 Ref ir_at_address(Ctx *cx, Fn *fn, Mem m, Ref address);
-// Declares an OP_TMAPAT: a tensor map in the memory of `object` at `offset`. It
-// has the boxes of the argument `map`. If `map` is 0, its boxes and the address
-// of its tensor are unknown.
+// Declares an OP_TMAPAT: a tensor map in the memory of `object` at `offset`.
+// The tensor map has the boxes of the argument `map`. If `map` is 0, the boxes
+// and the address of the tensor are unknown.
 Ref ir_map_at(Ctx *cx, Fn *fn, Ref object, Ref offset, Ref map);
 // Computes `a op b` for indices: converts the operands to a common integer type
 // (i64 if either operand is i64).
@@ -91,7 +92,8 @@ void ir_assume(Ctx *cx, Fn *fn, Ref r, Fact f);
 // Appends an assertion (Claim in fn.h) at the current instruction and line.
 void ir_claim(Ctx *cx, Fn *fn, Claim c);
 
-// A position in fn. A rollback to it removes everything appended later.
+// A position in fn. ir_rollback removes everything that was appended after the
+// position.
 typedef struct IrMark {
   uint32_t serial;       // serial number of the function
   // birth of the last instruction, serial number of the innermost region
@@ -132,8 +134,8 @@ const char *ir_space(Space s);       // returns the name, such as "gmem"
 // returns the word for reports, such as "global"
 const char *ir_space_word(Space s);
 
-// Sets for each pointer argument whether the function reads and writes its
-// memory.
+// Sets for each pointer argument whether the function reads its memory, and
+// whether the function writes it.
 void ir_mark_arguments(Fn *fn);
 // Reports whether the kernel may write the memory of argument k through another
 // argument.
@@ -151,8 +153,8 @@ bool ir_is_idle(const Fn *fn);
 // Returns the END of the region that instruction r begins, or the number of
 // instructions if no END closes it.
 Ref ir_region_end(const Fn *fn, Ref r);
-// Returns how many named barriers of a block are in use, as ptxas counts them:
-// up to the highest number, or all 16 if a number is not constant.
+// Returns how many named barriers a block uses, as ptxas counts: 1 + the
+// highest number, or 16 if a number is not constant.
 enum { MOST_BARRIERS = 16 };
 int ir_barriers(const Fn *fn);
 
@@ -160,7 +162,7 @@ int ir_barriers(const Fn *fn);
 // Writes the function as text, one instruction a line, with indented regions.
 // `bare` omits the script's names and lines.
 void dump_fn(Ctx *cx, const Fn *fn, bool bare, Buf *out);
-// Writes single instructions, as dump_fn writes them. The Dump is in
+// Writes single instructions, as dump_fn writes them. The Dump is allocated in
 // cx->scratch.
 typedef struct Dump Dump;
 Dump *dump_new(Ctx *cx, const Fn *fn, Buf *out);

@@ -13,8 +13,8 @@
 
 // SR(ID, "name", "CUDA", "name of a temporary", least, most): special registers
 // and their ranges. "CUDA" is the C expression, or NULL if a helper function
-// reads the register. For WARP, it is valid only in one-dimensional blocks. The
-// rows from CLUSTERID_X on describe clusters and need sm_90.
+// reads the register. The expression of WARP is valid only in one-dimensional
+// blocks. The rows from CLUSTERID_X on describe clusters and need sm_90.
 #define SREGS(SR) \
   SR(TID_X, "tid.x", "threadIdx.x", "tid", 0, 1023) \
   SR(TID_Y, "tid.y", "threadIdx.y", "tid_y", 0, 1023) \
@@ -67,9 +67,8 @@ const SRegRow *sreg_row(SReg r);
 bool sreg_is_block(SReg r);
 
 // AT(ID, "name in PTX", "CUDA", op, fidelity): atomic operations. op combines
-// the old value with the operand. It is NOP if the new value does not depend on
-// both.
-// fidelity: a row of base/fidelity.h.
+// the old value with the operand. op is NOP if the new value does not depend on
+// both. fidelity: a row of base/fidelity.h.
 #define ATOMICS(AT) \
   AT(ADD, "add", "atomicAdd", ADD, ORDER) \
   AT(MIN, "min", "atomicMin", MIN, EXACT) \
@@ -97,9 +96,9 @@ typedef struct AtomicRow {
 } AtomicRow;
 const AtomicRow *atomic_row(AtomicKind k);
 
-// FE(ID, "name", first sm, "CUDA or PTX"): memory fences. CTA to SYS order
-// memory among the threads of a CTA up to those of the system. The fences after
-// SYS order other proxies, or only certain accesses.
+// FE(ID, "name", first sm, "CUDA or PTX"): memory fences. Fences CTA to SYS
+// order memory among the threads of a scope, from the CTA to the system. The
+// fences after SYS order other proxies, or only certain accesses.
 #define FENCES(FE) \
   FE(CTA, "cta", 0, "__threadfence_block()") \
   FE(CLUSTER, "cluster", 90, "fence.acq_rel.cluster") \
@@ -203,7 +202,7 @@ static inline unsigned hint_get(unsigned flags, HintId f) {
 // - MBF_ARRIVE: MBARTX also arrives.
 // - MBF_TEST: MBARTRY does not block.
 // - MBF_NOINC: MBARCPASYNC does not add its arrival to those expected in the
-//   phase, as the count of the mbarrier includes it.
+//   phase, because the count of the mbarrier includes it.
 // - CLF_RELAXED: CLUSTERARRIVE has no memory order.
 // - CLF_UNALIGNED: CLUSTERARRIVE or CLUSTERWAIT need not be executed by the
 //   whole warp.

@@ -5,7 +5,7 @@
 
 #include "ir/operands.h"
 
-// Marks the result of instruction r, and the variable that it sets, if they may
+// Marks the result of instruction r, and the variable that r sets, if they may
 // be tokens. Returns true if a mark was added.
 static bool follow(const Fn *fn, bool *is, Ref r) {
   const Ins *i = ir_get(fn, r);

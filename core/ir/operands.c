@@ -100,7 +100,7 @@ static int64_t moved(const Fn *fn, const Ins *i, Ref mem) {
 
 // ---- shapes: the operands of each row, read once ----
 
-// One word of a row's operands. list: whether it describes any number of
+// One word of a row's operands. list: whether the word stands for any number of
 // operands.
 typedef struct Form {
   uint8_t kind, space, role;

@@ -6,38 +6,39 @@
 //   DO(...)  an OP without a result
 //   SCALAR(NAME, "name", "operands", rule, fidelity, class)  a pure function of
 //         scalar values, computed lane by lane
-// A file that includes this one defines OP, and the other macros if it treats
-// them differently. Defined as `case OP_##id:`, they form the cases of a
-// switch.
+// A file that includes ops.h defines OP, and also the other macros if it treats
+// their rows differently. Defined as `case OP_##id:`, the macros form the cases
+// of a switch.
 //
-// operands: words separated by blanks, in order. A word is a letter, before it
-// the operand's role and a colon (operands of scalar operations have no roles,
-// and their letters need no blanks), after it suffixes.
+// operands: words separated by blanks, in order. A word consists of the
+// operand's role and a colon, a letter, and suffixes. (Operands of scalar
+// operations have no roles, and their letters need no blanks.)
 //   v  a value         p  a boolean        l  a mask of lanes (u32)
 //   x  a variable that is read             X  ... that is set
 //   r  elements of a memory object that are read, from an offset (i32 or i64;
 //      constant for registers);  w  ... written;  a  ... read and written.
-//      A suffix .g .s .r .t restricts it to global memory, shared memory,
-//      registers, tensor memory.
+//      A suffix .g .s .r .t restricts the object to global memory, shared
+//      memory, registers, tensor memory.
 //   b  an mbarrier: a 64-bit element of shared memory
 //   o  a whole memory object
 //   d  a tensor map in memory, 1024 bits that are read,  D  ... written
-//   m  a tensor map through which it reads,  M  ... writes
+//   m  a tensor map through which the operation reads,  M  ... writes
 //   R  a run of registers that is read: an object, and for each register the
 //      constant index of its first element;  W  ... written
 //   ?  suffix: the operand is optional;  ?7  up to 7 optional operands
-//   *  suffix of the last operand: any number of them. For variables that are
-//      set (X*), Ins.flags is their number.
+//   *  suffix of the last operand: any number of operands. For variables that
+//      are set (X*), Ins.flags is their number.
 //   =  as the row of intrin.h or of the atoms specifies (operands.c)
 // Roles are rows of ROLES (rows.h). operand_of finds the operand of a role.
-// operands.h describes their encoding in an Ins and the walk over them.
+// operands.h describes how an Ins encodes operands, and how to iterate over
+// them.
 // imm: the meaning of Ins.imm:
 //   NONE  nothing                     RAW  a constant's bits
 //   ARG, MEM, TEXT, SREG, MATH  an index into Fn.arg, Fn.mem, Fn.text, an
 //         SReg, a MathFn              INTRIN  IntrinId | immediate << 16
 //   ELEMENTS, BITS  amount moved by each lane; otherwise one element
 //   MMA, COPY  id of an atom          UNROLL  #pragma unroll, 0: none
-//   BARRIER  its number               GROUPS  groups that may stay pending
+//   BARRIER  number of a barrier      GROUPS  groups that may stay pending
 //   FENCE, ATOMIC  a FenceKind, an AtomicKind
 //   REGISTERS  new register limit of a thread      MODE  a mode of a tensor
 //   LEVELS  number of regions to leave, the innermost first
@@ -66,14 +67,14 @@
 //   MEET    MEMORY at a point where lanes or threads meet: no memory access
 //           moves past it
 //   ASYNC(OP)  MEMORY that completes later: the thread starts it and OP waits
-//           for it; nothing moves past either
-//   ORDER   orders memory accesses among threads: none moves past it
+//           for it; nothing moves past the operation or past OP
+//   ORDER   orders memory accesses among threads: no access moves past it
 //   ASK     depends on other lanes or the hardware; nothing moves past it
 //   ACT     externally visible: text, a trap, or any effect of inline PTX
 //   OPEN, TURN, CLOSE, LEAVE  begins a region, ends one and begins another,
 //           ends one, may leave some
-// who: the threads of a warp that must execute it together; the simulator
-// reports any other set as `divergent`:
+// who: the threads of a warp that must execute the operation together; the
+// simulator reports any other set as `divergent`:
 //   LANE  each lane alone           MASK  the lanes of its last operand
 //   WARP  all lanes of the warp     FULL  all 32
 //   ROW   as its row of intrin.h or of the MMA atoms, or its flags, specify
@@ -83,7 +84,8 @@
 // need: what a target must have, a row of FEATURES (target.h), or NONE.
 //   ROW: as its row of intrin.h, its atom, its FenceKind or SReg says. Flags
 //   and optional operands may need more (target.c).
-// class: the kind of work, by which the cost model (sim/work.c) finds its cost:
+// class: the kind of work, by which the cost model (timing/work.c) finds the
+// cost:
 //   NONE      no instruction          SUM, PRODUCT, QUOTIENT, EXTREME, SIGN,
 //                                     FUSED, LOGIC, SHIFT, COMPARE, SELECT,
 //   CHOICE    among registers         CONVERT, FUNCTION, INTRIN  arithmetic
@@ -94,10 +96,10 @@
 //   WGCOMMIT, WGWAIT  wgmma
 //   BULKLOAD, BULKSTORE, BULKCOMMIT, BULKWAIT  bulk copies
 //   BARRIER, SYNCWARP, FENCE, CLUSTER  synchronization of a CTA, a warp,
-//             memory, a cluster       LOOP, END  the start and end of a pass
+//             memory, a cluster       LOOP, END  start and end of an iteration
 //   CONTROL   waits for earlier arithmetic and costs an issue slot
-// point: whether the scheduler may run another warp before it, as its result
-// depends on the order of warps:
+// point: whether the scheduler may run another warp before the operation,
+// because the result depends on the order of warps:
 //   NEVER                             ALWAYS
 //   ORDERED   if it has a memory order      UNLINKED  if no wait needs its
 //                                     result alone (decode/try_wait.h)
@@ -136,14 +138,15 @@ OP(DSMEM, "dsmem", "object:o.s rank:v", MEM, NONE, ANY, OBJECT, LANE, EXACT,
 // registers of the thread
 OP(RMEM, "rmem", "", MEM, NONE, ANY, OBJECT, LANE, EXACT, NONE, NONE, NEVER)
 // The matrix descriptor of wgmma for the start of a shared object; imm: the
-// bits of the descriptor except the address. Adding 1 to it advances by 16
-// bytes.
+// bits of the descriptor except the address. Adding 1 to the descriptor
+// advances the address by 16 bytes.
 LEAF(DESC, "desc", "object:v", RAW, KNOWN, NONE)
 // a tensor map, an argument
 LEAF(TMAP, "tmap", "", MEM, OBJECT, NONE)
-// A tensor map in memory, 16 elements of 64 bits. m: a tensor map that is an
-// argument of the kernel and has the same box. Without m, the box is unknown,
-// and the tensor is at a raw address.
+// A tensor map in memory, 16 elements of 64 bits. If the operand `map` is
+// present, it is an argument, and the tensor map in memory has the box of this
+// argument. Otherwise the box is unknown, and the tensor map describes a tensor
+// at a raw address.
 OP(TMAPAT, "tmap.at", "tmap:d map:m?", MEM, NONE, ANY, OBJECT, LANE, EXACT,
    NONE, NONE, NEVER)
 // global memory at an i64 address
@@ -203,9 +206,9 @@ DO(PUT, "put", "dst:a.r value:v index:v", ELEMENTS, NONE, NONE, REGS, LANE,
 // Vector copies of 8 to 256 bits, contiguous on both sides.
 DO(COPY, "copy", "dst:w src:r pred:p?", BITS, PREFETCH, NONE, MEMORY, LANE,
    EXACT, NONE, ACCESS, NEVER)
-// cp.async: the optional operands are a predicate that says whether it reads,
-// and the number of bytes that it reads. It fills the remaining bytes with
-// zeros. Without these operands it reads all bytes.
+// cp.async. pred: whether to read; part: number of bytes to read. Without these
+// operands, the copy reads all bytes. It fills bytes that it does not read with
+// zeros.
 DO(CPASYNC, "cp.async", "dst:w.s src:r.g pred:p? part:v?", BITS, CPASYNC, NONE,
    ASYNC(CPWAIT), LANE, EXACT, CPASYNC, CPASYNC, NEVER)
 DO(CPCOMMIT, "cp.async.commit", "", NONE, NONE, NONE, ORDER, LANE, EXACT, NONE,
@@ -216,8 +219,8 @@ DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, NONE, ORDER, LANE, EXACT, NONE,
 DO(MMA, "mma", "=", MMA, NONE, NONE, REGS, ROW, ROW, ROW, MMA, NEVER)
 DO(MATRIX, "matrix", "=", COPY, NONE, NONE, MEET, FULL, EXACT, ROW, MATRIX,
    NEVER)  // ldmatrix, stmatrix
-// MMA of a warpgroup: D, A (registers or a DESC), B (a DESC), a predicate
-// whether D is added, the metadata of a sparse A.
+// MMA of a warpgroup: D, A (registers or a DESC), B (a DESC), a predicate that
+// selects whether D is added, the metadata of a sparse A.
 DO(WGMMA, "wgmma", "=", MMA, NONE, NONE, ASYNC(WGWAIT), FULL, ROW, ROW, MMA,
    NEVER)
 DO(WGFENCE, "wgmma.fence", "", NONE, NONE, NONE, ORDER, FULL, EXACT, WGMMA,
@@ -227,8 +230,8 @@ DO(WGCOMMIT, "wgmma.commit_group", "", NONE, NONE, NONE, ORDER, FULL, EXACT,
 DO(WGWAIT, "wgmma.wait_group", "", GROUPS, NONE, NONE, ORDER, FULL, EXACT,
    WGMMA, WGWAIT, NEVER)
 // Tensor memory (TMEM) of the CTA: 128 lanes of 512 columns of 32 bits. A u32
-// names a place in it: lane << 16 | column. The tcgen05 operations are carried
-// out by an agent of the CTA, except allocation, fences and waits.
+// is an address in tensor memory: lane << 16 | column. The tcgen05 operations
+// are carried out by an agent of the CTA, except allocation, fences and waits.
 // An object of tensor memory at an address. Element k of type T is at address +
 // k * bits of T / 32.
 OP(TMEM, "tmem", "address:v", MEM, NONE, ANY, OBJECT, LANE, EXACT, TCGEN05,
@@ -239,11 +242,11 @@ DO(TCALLOC, "tcgen05.alloc", "dst:w.s columns:v", NONE, TCGEN05, NONE, MEET,
 // Values: the address of an allocation, and its number of columns.
 DO(TCDEALLOC, "tcgen05.dealloc", "address:v columns:v", NONE, TCGEN05, NONE,
    ORDER, FULL, EXACT, TCGEN05, CONTROL, ALWAYS)
-// The CTA allocates no more tensor memory.
+// Declares that the CTA allocates no more tensor memory.
 DO(TCRELINQUISH, "tcgen05.relinquish_alloc_permit", "", NONE, TCGEN05, NONE,
    ORDER, FULL, EXACT, TCGEN05, CONTROL, NEVER)
 // MMA with accumulators in tensor memory: D, A (tensor memory or a DESC), B (a
-// DESC), a predicate whether D is added, scale factors of A and B.
+// DESC), a predicate that selects whether D is added, scale factors of A and B.
 DO(TCMMA, "tcgen05.mma", "=", MMA, TCGEN05, NONE, ASYNC(TCCOMMIT), LANE, ROW,
    ROW, MMA, NEVER)
 // Copies the rows that a DESC describes from shared to tensor memory.
@@ -263,7 +266,7 @@ DO(TCWAITLD, "tcgen05.wait::ld", "", NONE, TCGEN05, NONE, ORDER, ROW, EXACT,
    TCGEN05, CONTROL, NEVER)
 DO(TCWAITST, "tcgen05.wait::st", "", NONE, NONE, NONE, ORDER, FULL, EXACT,
    TCGEN05, CONTROL, NEVER)
-// Orders tcgen05 operations and the synchronization of threads.
+// Orders tcgen05 operations relative to the synchronization of threads.
 DO(TCFENCE, "tcgen05.fence", "", NONE, TCGEN05, NONE, ORDER, LANE, EXACT,
    TCGEN05, CONTROL, NEVER)
 // Order among threads. Operands: the number of threads, and the barrier's
@@ -277,9 +280,9 @@ DO(SYNCWARP, "syncwarp", "lanes:l", NONE, NONE, NONE, ORDER, MASK, EXACT, NONE,
 DO(FENCE, "fence", "", FENCE, NONE, NONE, ORDER, LANE, EXACT, ROW, FENCE, NEVER)
 // Mbarriers count arrivals and bytes in phases. A parity names a phase. flags:
 // HINT_*, MBF_*. MBARARRIVE and MBARTOKEN may make several arrivals at once.
-// MBARTOKEN returns the phase of these arrivals. A last operand k is the rank
-// of the CTA that has the mbarrier (default: this CTA). Value of MBARINIT: the
-// number of arrivals that complete a phase.
+// MBARTOKEN returns the phase of these arrivals. The operand `rank` is the rank
+// of the CTA that has the mbarrier (default: this CTA). `arrivals` of MBARINIT
+// is the number of arrivals that complete a phase.
 DO(MBARINIT, "mbarrier.init", "bar:b arrivals:v", NONE, MBAR, NONE, MEET, LANE,
    EXACT, MBARRIER, SHARED, NEVER)
 // Values: the number of arrivals, the rank of a CTA.
@@ -302,9 +305,9 @@ DO(MBARINVAL, "mbarrier.inval", "bar:b", NONE, MBAR, NONE, MEET, LANE, EXACT,
 // Arrives when the thread's earlier cp.async copies have completed.
 DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "bar:b", NONE, MBAR, NONE, MEET,
    LANE, EXACT, MBARRIER, CPARRIVE, ALWAYS)
-// Stores 1, 2 or 4 values to shared memory of a CTA of the cluster, at the
-// place that w has in this CTA. The first value is the CTA's rank. An mbarrier
-// of that CTA counts the bytes.
+// Stores 1, 2 or 4 values to shared memory of the CTA of the cluster that
+// `rank` names, at the address that `dst` has in this CTA. An mbarrier of that
+// CTA counts the bytes.
 DO(STASYNC, "st.async", "dst:w.s bar:b rank:v value:v value:v?3", BITS, NONE,
    NONE, ASYNC(MBARWAIT), LANE, EXACT, CLUSTER, SEND, NEVER)
 // Cluster barriers; flags: CLF_*.
@@ -317,7 +320,7 @@ DO(CLUSTERWAIT, "cluster.wait", "", NONE, CLUSTER, NONE, ORDER, ROW, EXACT,
 DO(SETMAXNREG, "setmaxnreg", "", REGISTERS, REGISTERS, NONE, ORDER, FULL, EXACT,
    SETMAXNREG, CONTROL, NEVER)
 // Overlapping launches (programmatic dependent launch): GRIDWAIT waits for the
-// preceding launches, GRIDLAUNCH lets dependent ones start.
+// preceding launches, GRIDLAUNCH lets dependent launches start.
 DO(GRIDWAIT, "griddepcontrol.wait", "", NONE, NONE, NONE, ORDER, LANE, EXACT,
    DEPENDENTS, CONTROL, NEVER)
 DO(GRIDLAUNCH, "griddepcontrol.launch_dependents", "", NONE, NONE, NONE, ORDER,
@@ -342,10 +345,10 @@ DO(BULKSTORE, "bulk.store", "dst:w.g src:r.s policy:v?", BITS, BULK, NONE,
 // mbarrier of that CTA counts the bytes.
 DO(BULKSEND, "bulk.send", "dst:w.s src:r.s bar:b rank:v", BITS, BULK, NONE,
    ASYNC(MBARWAIT), LANE, EXACT, TMA, BULKLOAD, NEVER)
-// Asks that a cluster of the grid which has not started be canceled, so that
-// this one may do its work. The answer, 16 bytes, arrives in each CTA of this
-// cluster, at the same place, and each CTA's mbarrier counts its bytes. The
-// intrinsics clc.* read an answer.
+// Requests the cancellation of a cluster of the grid that has not started, so
+// that this cluster may do its work. The response of 16 bytes arrives at the
+// same address in each CTA of this cluster, and each CTA's mbarrier counts the
+// bytes. The intrinsics clc.* read a response.
 DO(CLCTRY, "clc.try_cancel", "dst:w.s bar:b", BITS, BULK, NONE,
    ASYNC(MBARWAIT), LANE, EXACT, CLC, BULKLOAD, NEVER)
 // BULKCOMMIT makes a group of a thread's stores. BULKWAIT waits until at most

@@ -11,8 +11,9 @@ typedef enum Op {
   OP_COUNT
 } Op;
 
-// RO(ID, "name", synchronizes, "meaning"): roles of operands. An operand that
-// synchronizes counts threads, arrivals or bytes, or names a phase or CTAs.
+// RO(ID, "name", synchronizes, "meaning"): roles of operands. A role
+// synchronizes if its operand is a number of threads, arrivals or bytes, a
+// phase, or a set of CTAs.
 #define ROLES(RO) \
   RO(NONE, "", false, "no role: an operand of a scalar operation") \
   RO(DST, "dst", false, "destination: memory or registers that are written") \
@@ -100,8 +101,8 @@ typedef enum OpClass {
 typedef enum Point {
   POINT_NEVER, POINT_ALWAYS, POINT_ORDERED, POINT_UNLINKED
 } Point;
-// Bits for what an operation depends on and affects. EF_ORDERED: no memory
-// access moves past the operation, whatever its operands are.
+// Bits that state what an operation depends on and affects. EF_ORDERED: no
+// memory access moves past the operation, whatever its operands are.
 enum {
   EF_PURE = 1, EF_FIXED = 2, EF_OBJECT = 4, EF_VAR = 8, EF_REGS = 16,
   EF_MEMORY = 32, EF_ORDERED = 64, EF_OPENS = 128, EF_CLOSES = 256,
@@ -122,7 +123,7 @@ extern const OpRow op_rows[OP_COUNT];
 static inline const char *op_name(Op op) { return op_rows[op].name; }
 static inline unsigned op_effect(Op op) { return op_rows[op].effect; }
 static inline bool op_pure(Op op) { return op_rows[op].effect & EF_PURE; }
-// Reports whether op begins a region and ends none, as ELSE does.
+// Reports whether op begins a region and, unlike ELSE, ends none.
 static inline bool op_opens(Op op) {
   return (op_rows[op].effect & (EF_OPENS | EF_CLOSES)) == EF_OPENS;
 }

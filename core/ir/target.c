@@ -44,8 +44,8 @@ Feature target_find(const char *name) {
   return (Feature)k;
 }
 
-// Returns the requirement of instruction i: that of its table row if it has
-// one, else of its operands or flags, else of its operation.
+// Returns the requirement of instruction i: the requirement of its table row if
+// the row has one, else of its operands or flags, else of its operation.
 Need target_need(const Fn *fn, const Ins *i) {
   if (op_rows[i->op].imm == IMM_MMA) {
     const AtomMma *r = atom_mma((int)i->imm);

@@ -68,13 +68,16 @@ Feature target_find(const char *name);
 // arrivals are made one by one, and relaxed operations have a stronger order.
 typedef struct Need {
   const char *name;
-  int least, most;  // first and last sm that have it; most 0: no upper limit
+  // first and last sm that meet the requirement; most 0: no upper limit
+  int least, most;
   // whether the instruction needs a chip- or family-specific target: sm_120a,
   // sm_120f
   bool specific;
   const char *instead;  // what to write for other targets, or NULL
-  int lacks;  // an sm between the first and the last that lacks it, or 0
-  // whether only chip-specific targets have it, not a family's, such as sm_100f
+  // an sm between the first and the last that does not meet it, or 0
+  int lacks;
+  // whether only chip-specific targets meet it, not family-specific targets
+  // such as sm_100f
   bool chip;
 } Need;
 Need target_need(const Fn *fn, const Ins *i);

@@ -146,8 +146,8 @@ static void check_rule(Check *c, const Ins *i, const Types *t) {
   }
 }
 
-// Checks the type of a stored value. It is the element's type, or for an
-// exchange a type of the same width. Objects of bytes accept any type.
+// Checks the type of a stored value. It must be the element's type or, for an
+// exchange, a type of the same width. Objects of bytes accept any type.
 static void check_value(Check *c, const Ins *i) {
   DType v = ir_type(c->fn, i->a[2]), t = ir_type(c->fn, i->a[0]);
   if (t == DT_U8 && ir_memof(c->fn, i->a[0])->type == DT_U8) return;
@@ -206,8 +206,8 @@ Who check_who(const Ins *i) {
   return atom_mma_alone(atom_mma((int)i->imm)) ? WHO_LANE : WHO_FULL;
 }
 
-// Checks that a pure operation does not involve other lanes. It may move to a
-// place where other lanes are active.
+// Checks that a pure operation does not involve other lanes, because it may
+// move to a place where other lanes are active.
 static void check_together(Check *c, const Ins *i) {
   if (check_who(i) != WHO_LANE && op_pure((Op)i->op))
     bad(c, "pure, but lanes do it together");

@@ -1,12 +1,13 @@
 // Finds loops whose iterations several blocks repeat. Such a loop begins at an
-// index that grows with the block's, and its step lacks the number of blocks.
+// index that grows with the index of the block, and its step lacks the factor
+// "number of blocks".
 //
 // Only the loop's counter may depend on the block, so that two blocks do the
 // same in an iteration with the same counter. A loop over a triangle, in which
 // block b reads row b from the diagonal on, is therefore not reported. The loop
 // must store to global memory, or its results must reach elements that all
-// blocks share. Results that each block stores to its own elements count if the
-// loop begins at the index of the thread in the grid.
+// blocks share. Results that each block stores to its own elements are reported
+// only if the loop begins at the index of the thread in the grid.
 #include "lint/block_steps.h"
 
 #include "ir/operands.h"
@@ -36,7 +37,8 @@ static bool any_depends(const Fn *fn, Ref r, const bool *on) {
   return false;
 }
 
-// Marks what instruction r computes or writes, if it depends on the block.
+// Marks what instruction r, which depends on the block, computes or writes.
+// Returns true if a mark was added.
 static bool mark(const Fn *fn, Ref r, bool *on) {
   Operand o;
   bool changed = !on[r];
@@ -49,8 +51,8 @@ static bool mark(const Fn *fn, Ref r, bool *on) {
   return changed;
 }
 
-// Marks the values, variables and objects that depend on the block otherwise
-// than through the counter of `loop`.
+// Marks the values, variables and objects that depend on the block other than
+// through the counter of `loop`.
 static void find_dependent(const Fn *fn, Ref loop, bool *on) {
   bool changed = true;
   while (changed) {
@@ -83,8 +85,8 @@ static int depth_of(const Fn *fn) {
 
 // ---- effects ----
 
-// Reports whether instruction r writes global memory. *own: whether the
-// elements depend on the block.
+// Reports whether instruction r writes global memory. Sets *own if the indices
+// of the written elements depend on the block.
 static bool stores(const Fn *fn, Ref r, const bool *on, bool *own) {
   bool found = false;
   Operand o;
@@ -115,9 +117,10 @@ static bool matters(const Fn *fn, Ref loop, Ref end, const bool *on,
 
 // ---- loops ----
 
-// Returns how much larger the loop's first value is than in the block before,
-// if all threads have the same difference and the loop reaches the value.
-// *flat: whether the first value is the index of the thread in the grid.
+// Returns the difference between the loop's first values in this block and in
+// the preceding block, if the difference is the same in all threads and the
+// loop reaches the value. Sets *flat if the first value is the index of the
+// thread in the grid.
 static int64_t lead_of(IndexValues *v, Ref loop, int64_t step, bool *flat) {
   const Ins *i = ir_get(v->fn, loop);
   int64_t lead = 0, limit;

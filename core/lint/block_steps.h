@@ -7,7 +7,8 @@
 typedef struct BlockStep {
   Ref loop;        // the FOR
   int64_t step;    // step of the loop
-  int64_t first;   // difference of the first values in two adjacent blocks
+  // difference of the loop's first values in two adjacent blocks
+  int64_t first;
 } BlockStep;
 
 // Calls `found` for each loop whose iterations several blocks repeat.

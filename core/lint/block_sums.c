@@ -1,11 +1,12 @@
 // Finds sums of loaded elements of two kinds: sums that depend on the index of
 // the block only through the loaded elements, and sums that atomics add to
-// arguments. A forward pass computes which inputs each value depends on. It is
-// repeated until nothing changes, because variables and registers are mutable.
+// arguments. A forward pass computes which inputs each value depends on. The
+// pass is repeated until nothing changes, because variables and registers are
+// mutable.
 //
-// A loaded value counts as data, even if its address depends on the block. A
-// branch whose condition depends on the block is ignored if it loads: the
-// loaded elements then depend on whether it was taken.
+// A loaded value has the input DATA, even if its address depends on the block.
+// If a branch's condition depends on the block and the branch loads, the
+// condition is ignored, because the loaded elements then depend on it.
 #include "lint/block_sums.h"
 
 #include "ir/intrin.h"
@@ -89,7 +90,8 @@ static uint8_t of_result(const Made *g, const Ins *i) {
   uint8_t of = is_sum(g->fn, i) ? SUM : 0;
   if (i->op == OP_SREG) return sreg_is_block((SReg)i->imm) ? BLOCK : 0;
   if (is_unknown(i)) return BLOCK;
-  // the coordinates and the predicate of a load are not part of its value
+  // the coordinates and the predicate of a load are not inputs of the loaded
+  // value
   bool loads = reads_global(g->fn, i);
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
     bool memory = o.kind == OPERAND_MEM || o.kind == OPERAND_MAP;

@@ -6,9 +6,9 @@
 
 #include "ir/ir.h"
 
-// Returns the first store of such a sum to an element whose index depends on
-// the block, or 0 if there is none. Blocks that load the same elements store
-// equal sums there.
+// Returns the first store of a sum that depends on the block only through
+// loads, to an element whose index depends on the block. Returns 0 if there is
+// none. Blocks that load the same elements store equal sums.
 Ref block_sums(Ctx *cx, const Fn *fn);
 // Calls `found` for each pointer argument to which atomics add loaded elements,
 // unless the kernel uses the result of the atomics.

@@ -4,8 +4,8 @@
 
 #include "ir/ir.h"
 
-// A point of the program's execution, and the values there. All loops but
-// `loop` are in their first iteration.
+// A point of the program's execution, and the values at this point. All loops
+// but `loop` are in their first iteration.
 typedef struct IndexValues {
   Ctx *cx;
   const Fn *fn;
@@ -20,10 +20,10 @@ typedef struct IndexValues {
 } IndexValues;
 
 IndexValues index_values_at(Ctx *cx, const Fn *fn, int budget);
-// Forgets all values, before another block or iteration is set.
+// Forgets all values. Must be called when another block or iteration is set.
 void index_values_forget(IndexValues *v);
-// Returns the value of r in each thread. Returns NULL if it depends on more
-// than indices and constants.
+// Returns the value of r in each thread. Returns NULL if r depends on more than
+// indices and constants.
 const int64_t *index_values(IndexValues *v, Ref r);
 
 #endif

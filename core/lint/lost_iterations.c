@@ -1,12 +1,13 @@
-// Finds loops of which only the last iteration counts, although each iteration
-// loads elements of its own: `sum = x[i]` instead of `sum = sum + x[i]`, a sum
-// that the loop resets, or repeated stores to the same element.
+// Finds loops in which only the last iteration affects the result, although
+// each iteration loads other elements: `sum = x[i]` instead of `sum = sum +
+// x[i]`, a sum that the loop resets, or repeated stores to the same element.
 //
-// An iteration counts if it passes data on to the next one, or has an effect
-// that the next one does not overwrite. It passes data on if an iteration reads
-// a variable, a register or a shared tensor that it writes only later, or under
-// a condition that differs between iterations. Effects are stores to addresses
-// that differ between iterations, atomics, text, and operations on mbarriers.
+// An iteration counts if it passes data to the next iteration, or has an effect
+// that the next iteration does not overwrite. It passes data if it reads a
+// variable, a register or a shared tensor which it writes only later in the
+// loop, or under a condition that differs between iterations. Effects are
+// stores to addresses that differ between iterations, atomics, printed text,
+// and operations on mbarriers.
 #include "lint/lost_iterations.h"
 
 #include "ir/operands.h"
@@ -21,13 +22,14 @@ typedef struct Loop {
   // for each value, variable and object: DATA if it is computed from loads in
   // the loop; VARIES if it differs between iterations
   uint8_t *of;
-  // for each instruction: whether it is an operand of one in the loop
+  // for each instruction: whether it is an operand of an instruction in the
+  // loop
   bool *used;
   // for each variable and object: whether an instruction after the loop reads
   // it
   bool *later;
-  // what an iteration has written in any case: set: variables and shared
-  // tensors, by instruction; element: registers, for each object and element
+  // what every iteration writes: variables and shared tensors (set, by
+  // instruction) and registers (element, for each object and element)
   bool *set;
   uint8_t **element;
   bool changed;
@@ -37,14 +39,14 @@ static bool is_space(const Fn *fn, Ref r, Space s) {
   return ir_is_mem(fn, r) && ir_memof(fn, r)->space == s;
 }
 
-// Returns the first instruction that declares an object (views of it are
-// others), or the variable r.
+// Returns the variable r, or the instruction that declares the object of which
+// r may be a view.
 static Ref name_of(const Fn *fn, Ref r) {
   return ir_is_mem(fn, r) ? ir_memof(fn, r)->ref : r;
 }
 
-// Reports whether an operand is a variable, or an object of the thread or its
-// block.
+// Reports whether an operand is a variable, or an object of the thread or of
+// its block.
 static bool is_own(const Fn *fn, const Operand *o) {
   if (o->kind == OPERAND_VAR) return true;
   return o->ref && ir_is_mem(fn, o->ref) && !o->barrier &&
@@ -117,7 +119,7 @@ static bool overlaps(const Fn *fn, Ref r) {
   return false;
 }
 
-// Reports whether an iteration counts because of instruction r. always: whether
+// Reports whether instruction r makes every iteration count. always: whether
 // each iteration executes r.
 static bool counts(Loop *g, Ref r, bool always) {
   const Fn *fn = g->fn;
@@ -170,8 +172,8 @@ static void find_later(Loop *g) {
   }
 }
 
-// Reports whether an instruction after the loop reads what instruction r of the
-// loop writes, or whether r writes to global memory.
+// Reports whether instruction r of the loop writes to global memory, or writes
+// something that an instruction after the loop reads.
 static bool matters(const Loop *g, Ref r) {
   Operand o;
   for (Operands w = operands_of(g->fn, ir_get(g->fn, r));
@@ -183,8 +185,8 @@ static bool matters(const Loop *g, Ref r) {
   return false;
 }
 
-// Returns the instruction of the loop that overwrites data of the preceding
-// iteration, or 0 if every iteration counts.
+// Returns the instruction that overwrites data of the preceding iteration, or 0
+// if every iteration counts.
 static Ref overwrites(Loop *g) {
   const Fn *fn = g->fn;
   bool varies[DEPTH] = {false}, loads = false;

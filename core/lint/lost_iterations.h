@@ -1,4 +1,4 @@
-// Finds loops of which only the last iteration counts (lost_iterations.c).
+// Finds loops in which only the last iteration affects the result.
 #ifndef CUTE_LOST_ITERATIONS_H
 #define CUTE_LOST_ITERATIONS_H
 
@@ -6,7 +6,7 @@
 
 // Finds the first such loop after instruction `after`. Returns the instruction
 // that overwrites, in each iteration, what the preceding iteration computed
-// from its loads. Returns 0 if there is none.
+// from its loads. Returns 0 if there is no such loop.
 Ref lost_iterations(Ctx *cx, const Fn *fn, Ref after);
 
 #endif

@@ -1,16 +1,17 @@
 // Finds sums over the lanes of a warp that are wrong in a lane whose sum is
-// used. A lane for which shfl.up or shfl.down finds no source lane gets its own
-// value, and would add it twice. If the distances of a chain of shuffles do not
-// cover the warp, the sum omits the values of some lanes. So does a scan that
-// lacks a step. If each lane adds elements in a loop, and only one lane's sum
-// is used, a reduction over the lanes is missing. If each warp adds elements,
-// and only one warp's sum is used, a reduction over the warps is missing.
+// used. If shfl.up or shfl.down finds no source lane, a lane gets its own value
+// and adds it twice. If the distances of a chain of shuffles do not cover the
+// warp, the sum omits the values of some lanes. A scan that lacks a step has
+// the same effect. If each lane adds elements in a loop, and only one lane's
+// sum is used, a reduction over the lanes is missing. If each warp adds
+// elements, and only one warp's sum is used, a reduction over the warps is
+// missing.
 //
-// A backward pass finds, for each value, the lanes whose value some effect
-// needs. A store by lane 0 needs lane 0 of its operand, and a shuffle down by
-// 16 needs lane 16 of its operand. The pass evaluates conditions that depend
-// only on the thread's index. It takes a bounds check as both true and false,
-// and omits effects under all other conditions.
+// A backward pass finds, for each value, the lanes whose value an effect needs.
+// A store by lane 0 needs lane 0 of its operand, and a shuffle down by 16 needs
+// lane 16 of its operand. The pass evaluates conditions that depend only on the
+// thread's index. It takes a bounds check as both true and false, and omits
+// effects under all other conditions.
 #include "lint/lost_lanes.h"
 
 #include "ir/intrin.h"
@@ -22,23 +23,24 @@ static const uint32_t ALL = 0xffffffff;
 
 typedef struct Lanes {
   const Fn *fn;
-  // for each instruction: the lanes that may execute it (active), and the lanes
-  // whose result an effect needs (need); for a VAR or registers, whose value
+  // for each instruction (for a VAR or registers: for the value): the lanes
+  // that may execute the instruction (active), and the lanes whose result an
+  // effect needs (need)
   uint32_t *active, *need;
-  // for each condition: the lanes where it may be false, and where it may be
-  // true (where); whether these are known (met)
+  // for each condition: the lanes in which it may be false (where[0]) or true
+  // (where[1]); met: whether `where` is computed
   uint32_t *where[2];
   bool *met[2];
   bool changed;
-  // whether each bit stands for a warp of the block instead of a lane; shuffles
+  // whether each bit stands for a warp of the block, not for a lane; shuffles
   // then do not move values
   bool warps;
 } Lanes;
 
 // ---- conditions that depend on the thread's index alone ----
 
-// Computes value r in thread t. Returns false if r depends on more than the
-// thread's index.
+// Computes value r in thread t. Returns false if r depends on anything other
+// than the thread's index.
 static bool value_in(const Fn *fn, Ref r, int32_t t, int depth,
                      uint64_t *value) {
   const Ins *i = ir_get(fn, r);
@@ -54,8 +56,8 @@ static bool value_in(const Fn *fn, Ref r, int32_t t, int depth,
 static uint32_t lanes_where(Lanes *g, Ref p, bool yes);
 
 // Reports whether a comparison may be a bounds check, as in `i < n`, which
-// holds in all lanes of most warps. Any other unknown condition may select just
-// the lanes whose sums are right.
+// holds in all lanes of most warps. Any other unknown condition may select
+// exactly the lanes whose sums are correct.
 static bool is_bound(Op op) {
   return op == OP_LT || op == OP_LE;
 }
@@ -149,8 +151,8 @@ static Ref shuffle_in(const Fn *fn, const Ins *i, Ref *of) {
   return i->op == OP_ADD ? intrin_shuffled(fn, i, of) : 0;
 }
 
-// As shuffle_in, also of a maximum or minimum of a value and its shuffle, and
-// of a choice between a value and its butterfly.
+// Like shuffle_in, but also accepts a maximum or minimum of a value and its
+// shuffle, and a selection between a value and its butterfly shuffle.
 static Ref combined(const Fn *fn, const Ins *i, Ref *of) {
   Ref s = shuffle_in(fn, i, of);
   if (op_class((Op)i->op) == CLASS_EXTREME) return intrin_shuffled(fn, i, of);
@@ -189,7 +191,7 @@ static void pass_on(Lanes *g, Ref r) {
   if (i->op == OP_SEL) {
     Ref of;
     want(g, i->a[0], lanes);
-    // each lane takes the value of either lane, as data decide
+    // each lane takes the value of one of the two lanes, depending on the data
     if (combined(fn, i, &of)) {
       want(g, i->a[1], lanes);
       want(g, i->a[2], lanes);
@@ -222,7 +224,7 @@ static void pass_on(Lanes *g, Ref r) {
 
 // ---- what is reported ----
 
-// Reports whether value r contains the index of the thread or lane, unchanged.
+// Reports whether value r contains the unchanged index of the thread or lane.
 // Sets *ok to false at operations that may produce equal values in several
 // lanes.
 static bool varies(const Fn *fn, Ref r, bool *ok, int depth) {
@@ -267,8 +269,8 @@ static bool is_input(const Fn *fn, Ref r, bool *ok, int depth) {
 }
 
 // Finds, for each lane, the lanes whose values are in r, if r is a chain of
-// sums of a value and its shuffle. A value of another kind contains that of its
-// own lane. Unknown conditions end the chain.
+// sums of a value and its shuffle. Any other value contains only the value of
+// its own lane. Unknown conditions end the chain.
 static void find_parts(Lanes *g, Ref r, uint32_t part[WARP], int depth) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -297,8 +299,8 @@ static void find_parts(Lanes *g, Ref r, uint32_t part[WARP], int depth) {
 }
 
 // Checks a step of a scan: a selection r between a value and its sum with a
-// shuffle. Reports it if the last lane's sum lacks the values of some lanes,
-// but not of half of them.
+// shuffle. Reports the step if the last lane's sum lacks the values of some
+// lanes, but of fewer than half of them.
 static void look_at_scan(Lanes *g, Ref r, LostLanes *l) {
   enum { STEPS = 16 };
   const Fn *fn = g->fn;
@@ -315,7 +317,7 @@ static void look_at_scan(Lanes *g, Ref r, LostLanes *l) {
                      .scan = true};
 }
 
-// Checks addition r, of a loop, to a variable.
+// Checks an addition r to a variable in a loop.
 static void look_at_loop(const Lanes *g, Ref r, LostLanes *l) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r), *sum = ir_get(fn, i->a[1]);
@@ -353,8 +355,8 @@ static void look_at(const Lanes *g, Ref r, LostLanes *l) {
   *l = (LostLanes){.at = r, .shuffle = s, .lanes = none};
 }
 
-// Returns the distance of the butterfly that instruction r combines with its
-// own value, *of, or 0.
+// If instruction r combines a value with its butterfly shuffle, returns the
+// shuffle's distance, and the value in *of. Otherwise returns 0.
 static uint32_t distance_of(const Fn *fn, Ref r, Ref *of) {
   Ref s = combined(fn, ir_get(fn, r), of);
   const Ins *i = ir_get(fn, s);
@@ -365,8 +367,9 @@ static uint32_t distance_of(const Fn *fn, Ref r, Ref *of) {
   return (uint32_t)d;
 }
 
-// Looks for chains of butterflies whose distances leave out a power of two
-// between others. inner: the values that another butterfly of a chain combines.
+// Looks for chains of butterfly shuffles whose distances leave out a power of
+// two between other distances. inner[r]: whether another butterfly of a chain
+// combines r.
 static void look_at_gaps(Ctx *cx, const Fn *fn,
                          void (*found)(void *ud, const LostLanes *l),
                          void *ud) {
@@ -385,8 +388,8 @@ static void look_at_gaps(Ctx *cx, const Fn *fn,
   }
 }
 
-// Checks sum r of a warp's shuffles. Reports it if warps with different
-// elements compute it, but only some of them use it.
+// Checks sum r of a warp's shuffles. Reports the sum if warps with different
+// elements compute it, but only some of these warps use it.
 static void look_at_warps(const Lanes *g, Ref r, LostLanes *l) {
   const Fn *fn = g->fn;
   Ref of, inner, s = shuffle_in(fn, ir_get(fn, r), &of);

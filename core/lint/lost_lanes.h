@@ -7,19 +7,20 @@
 
 typedef struct LostLanes {
   Ref at;         // the sum of a value and its shuffle; 0 if there is none
-  // the shuffle; 0: a loop computes the sum, and nothing adds up the lanes'
-  // sums
+  // the shuffle; 0: a loop computes the sum, and nothing adds the sums of the
+  // lanes
   Ref shuffle;
   // true: `lanes` add their own value twice, because no lane is at the distance
   // of the shuffle; false: no sum contains the values of `lanes`
   bool twice;
   uint32_t lanes;
   bool warps;  // whether `lanes` are warps, whose sums nothing uses
-  // whether `at` is a step of a scan whose last lane lacks the values of
-  // `lanes`
+  // whether `at` is a step of a scan, in which the last lane lacks the values
+  // of `lanes`
   bool scan;
-  // distances of shuffles, as a mask: those that a chain of butterflies leaves
-  // out between others; 0: none. `lanes` are then the distances that it has.
+  // mask of the distances that a chain of butterfly shuffles leaves out between
+  // other distances; 0: none. `lanes` is then the mask of the distances that
+  // the chain has.
   uint32_t gap;
 } LostLanes;
 

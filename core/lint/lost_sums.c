@@ -1,10 +1,11 @@
 // Finds sums that are lost. An MMA of a warpgroup or of tcgen05 whose field
-// ACCUMULATE is false overwrites its accumulator. If it does so in the second
-// iteration of a loop in which nothing else reads the accumulator, or after
-// another MMA with no read in between, the earlier sums are lost. The field may
-// depend on the loop's counter: `k:gt(1)` is false twice. A loop also loses the
-// sums of its earlier iterations if each iteration begins by resetting the
-// accumulators of an MMA, or a variable, and only adds to them afterwards.
+// ACCUMULATE is false overwrites its accumulator. The earlier sums are lost if
+// this happens in the second iteration of a loop in which nothing else reads
+// the accumulator, or after another MMA with no read in between. The field may
+// depend on the loop's counter: `k:gt(1)` is false in two iterations. A loop
+// also loses the sums of its earlier iterations if each iteration begins by
+// resetting the accumulators of an MMA, or a variable, and only adds to them
+// afterwards.
 #include "lint/lost_sums.h"
 
 #include "ir/operands.h"
@@ -30,8 +31,8 @@ static bool may_overwrite(const Fn *fn, const Ins *i) {
   return op_class((Op)i->op) == CLASS_MMA && operand_ref(fn, i, ROLE_ADD);
 }
 
-// Computes value r where the counter of `loop` has this value. Returns false if
-// r depends on anything else.
+// Computes value r for a value `counter` of the counter of `loop`. Returns
+// false if r depends on anything else.
 static bool value_at(const Fn *fn, Ref r, Ref loop, int64_t counter, int depth,
                      uint64_t *value) {
   const Ins *i = ir_get(fn, r);
@@ -45,8 +46,8 @@ static bool value_at(const Fn *fn, Ref r, Ref loop, int64_t counter, int depth,
   return thread_value(fn, i, 0, v, value);
 }
 
-// Reports whether MMA i does not accumulate in iteration number k of `loop`, or
-// in no loop at all if this is 0.
+// Reports whether MMA i does not accumulate in iteration number k of `loop` (0:
+// i is in no loop).
 static bool overwrites(const Fn *fn, const Ins *i, Ref loop, int64_t k) {
   enum { NEAR = 8 };
   Ref add = operand_ref(fn, i, ROLE_ADD);
@@ -60,8 +61,8 @@ static bool overwrites(const Fn *fn, const Ins *i, Ref loop, int64_t k) {
   return value_at(fn, add, loop, first + k * step, NEAR, &value) && !value;
 }
 
-// Reports whether i reads object `mem` otherwise than by accumulating. Objects
-// in tensor memory may overlap.
+// Reports whether i reads object `mem` other than by accumulating. Objects in
+// tensor memory may overlap.
 static bool reads(const Fn *fn, const Ins *i, int64_t mem) {
   Operand o;
   bool tensor = fn->mem.p[mem].space == SP_TMEM;
@@ -116,7 +117,7 @@ static bool any_reads(const Fn *fn, Ref first, Ref end, int64_t mem) {
 }
 
 // Reports whether an MMA before r in the same region wrote the same registers,
-// and nothing read them since.
+// and nothing has read them since then.
 static bool follows_mma(const Fn *fn, Ref r, Target t) {
   for (Ref j = r - 1; j > 0; j--) {
     const Ins *i = ir_get(fn, j);
@@ -148,8 +149,8 @@ static bool uses(const Fn *fn, const Ins *i, Ref r) {
 }
 
 // Reports whether i only adds to the sum `what`: by an MMA that accumulates, or
-// by setting the variable to a sum that contains its old value. Sets bits in
-// `sum` for results that contain the variable's value.
+// by setting the variable to a sum that contains its old value. Sets the bits
+// of `sum` for instructions whose results contain the variable's value.
 static bool adds(const Fn *fn, Ref r, Ref what, uint64_t *sum, Ref base) {
   const Ins *i = ir_get(fn, r);
   bool mma = false, reads_sum = false;

@@ -1,10 +1,11 @@
 // Finds loops whose tiles overlap. Each iteration adds elements of global
-// memory to sums over all threads of the block, but loads elements that the
-// iteration before loaded, too, because the step is smaller than the tile.
+// memory to sums over all threads of the block, but the iteration also loads
+// elements that the preceding iteration loaded, because the step is smaller
+// than the tile.
 //
-// Tiles of a convolution overlap, too, but other operands of that loop do not,
-// or each thread has a sum of its own. All elements that the loop loads
-// must overlap, by half or more: tiles with a halo overlap by less.
+// Tiles of a convolution also overlap. But other operands of its loop do not,
+// or each thread has a separate sum. So the analysis reports a loop only if all
+// its tiles overlap by half or more. Tiles with a halo overlap by less.
 #include "lint/overlapping_steps.h"
 
 #include <stdlib.h>
@@ -26,9 +27,9 @@ typedef struct Loop {
   Ref first, end;
   int64_t step;
   IndexValues *v;
-  bool *on;        // of each instruction: whether it depends on the counter
-  bool *filled;    // of each object of Fn.mem: whether the loop writes it
-  const uint8_t *same;  // what each value is the same for; NULL: unknown
+  bool *on;        // for each instruction: whether it depends on the counter
+  bool *filled;    // for each object of Fn.mem: whether the loop writes it
+  const uint8_t *same;  // same_values() of the function; NULL: unknown
   int left;        // number of values that is_plain may still visit
 } Loop;
 
@@ -36,8 +37,8 @@ static bool is_space(const Fn *fn, Ref r, Space s) {
   return r && ir_is_mem(fn, r) && ir_memof(fn, r)->space == s;
 }
 
-// Reports whether the loop at r has at least two iterations, as far as it is
-// known, and sets *step.
+// Reports whether the loop at r may have two or more iterations, and sets
+// *step.
 static bool is_loop(const Fn *fn, Ref r, int64_t *step) {
   const Ins *i = ir_get(fn, r);
   int64_t first, limit;
@@ -53,8 +54,8 @@ static bool is_loop(const Fn *fn, Ref r, int64_t *step) {
 typedef struct Tile {
   int32_t arg;
   Ref at;              // a load
-  int64_t width;       // number of elements that it reads in a thread
-  // the n first elements of accesses; once all are known, in ascending order
+  int64_t width;       // number of elements that load `at` reads in a thread
+  // the first n accessed elements; in ascending order when all are known
   size_t n, cap;
   int64_t *element;
 } Tile;
@@ -73,7 +74,7 @@ static size_t unique(int64_t *x, size_t n) {
   return kept;
 }
 
-// Clears active[t] of the threads that do not execute the region at r.
+// Clears active[t] for each thread t that does not execute the region at r.
 static bool enter(Loop *g, Ref r, bool other, bool *active) {
   const Ins *i = ir_get(g->fn, r);
   const int64_t *p, *limit, *step;
@@ -92,8 +93,8 @@ static bool enter(Loop *g, Ref r, bool other, bool *active) {
   return true;
 }
 
-// Adds the elements that load r reads to its tile. Returns false if they are
-// not known.
+// Adds the elements that load r reads to its tile. Returns false if the
+// elements are not known.
 static bool add_load(Loop *g, Tile *tile, Ref r, const Operand *from,
                      const bool *active) {
   const int64_t *at = index_values(g->v, from->off);
@@ -116,8 +117,8 @@ static bool add_load(Loop *g, Tile *tile, Ref r, const Operand *from,
 }
 
 // Finds the tiles that iteration k loads. Returns their number, or -1 if the
-// loop is none whose tiles can be compared: elements are not known, or several
-// loads of an iteration read them.
+// tiles of the loop cannot be compared: elements are not known, or several
+// loads of an iteration read the same elements.
 static int find_tiles(Loop *g, int64_t k, Tile *tile, int most) {
   const Fn *fn = g->fn;
   bool *active[DEPTH + 1];
@@ -176,7 +177,8 @@ static size_t shared(const Tile *a, const Tile *b) {
 
 // ---- sums ----
 
-// Marks what depends on the loop's counter. Variables that the loop sets do.
+// Marks what depends on the loop's counter, including variables that the loop
+// sets.
 static void find_dependent(Loop *g) {
   const Fn *fn = g->fn;
   memset(g->on, 0, fn->ins.n * sizeof *g->on);
@@ -207,8 +209,8 @@ static Ref described(const Fn *fn, Ref r, int depth) {
   return a ? a : described(fn, i->a[1], depth - 1);
 }
 
-// Reports whether instruction r uses the counter otherwise than for addresses
-// of what the loop loads and for bounds: to choose weights, or as a number.
+// Reports whether instruction r uses the counter for something other than
+// addresses of the loop's loads and bounds: to choose weights, or as a number.
 static bool weighs(const Loop *g, Ref r) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -253,8 +255,8 @@ static bool is_uniform(const Loop *g, Ref r) {
   return g->same && (g->same[r] & THREADS) == THREADS && !g->on[r];
 }
 
-// Reports whether r is computed from uniform values and from elements that the
-// loop loads alone. Bounds may choose elements.
+// Reports whether r is computed only from uniform values and from elements that
+// the loop loads. Bounds may select elements.
 static bool is_plain(Loop *g, Ref r, int depth) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -285,15 +287,16 @@ static bool is_sum(Loop *g, Ref r, Ref var, bool plain, int depth) {
   return false;
 }
 
-// Reports whether instruction i adds its operand to another value, or passes it
-// on without a change.
+// Reports whether instruction i adds its operand to another value, or copies it
+// without a change.
 static bool adds_or_moves(const Ins *i) {
   OpClass class = op_class((Op)i->op);
   return class == CLASS_SUM || class == CLASS_SELECT || i->op == OP_VSET ||
          intrin_shuffles(i);
 }
 
-// Reports whether all elements of a shared object that are read are added.
+// Reports whether every read of an element of a shared object only adds the
+// element.
 static bool only_adds(const Fn *fn, Ref object) {
   Operand o;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -335,7 +338,7 @@ static bool is_combined(const Loop *g, Ref var) {
 
 // Reports whether the loop adds what it loads to sums over several threads: by
 // an MMA, from shared memory that it fills, or in variables that the threads
-// add later. Each of its loads must count once in such a sum.
+// add later. Each load must be added once to such a sum.
 static bool sums(Loop *g) {
   const Fn *fn = g->fn;
   bool found = false, staged = false;

@@ -7,8 +7,8 @@
 typedef struct OverlappingStep {
   Ref loop;        // the FOR
   Ref at;          // a load that reads elements again
-  // numbers of elements that an iteration loads from the argument, and that
-  // both this iteration and the one before load
+  // n: number of elements that an iteration loads from the argument. again:
+  // number of these elements that the preceding iteration also loads.
   int64_t n, again;
   int64_t step;    // the loop's step
 } OverlappingStep;

@@ -1,14 +1,14 @@
 // Finds sums that count values more than once: each thread adds the sum of its
-// block to a total, a reduction over 32 lanes adds values that fewer lanes
-// have, or each block computes the same total. Also finds the opposite mistake:
-// each block stores its own sum to the same element.
+// block to a total; a reduction over 32 lanes adds values of which fewer lanes
+// have distinct ones; or each block computes the same total. Also finds the
+// opposite mistake: each block stores its own sum to the same element.
 //
 // A forward pass finds, for each value, whether all lanes, all warps and all
-// blocks have the same value. It begins with the assumption that they do, and
-// is repeated until nothing changes. The index of the thread or block differs,
-// and so do values that depend on it. Loads at the same address of memory that
-// the kernel does not write give the same value, and so do loads of shared
-// memory by the threads of a block.
+// blocks have the same value. The pass begins with the assumption that they do,
+// and is repeated until nothing changes. The index of the thread or block
+// differs between threads or blocks, and so do values that depend on it. Loads
+// at the same address of memory that the kernel does not write give the same
+// value, and so do loads of shared memory by the threads of a block.
 #include "lint/repeated_sums.h"
 
 #include "ir/intrin.h"
@@ -22,12 +22,12 @@ enum { DATA = 1, REDUCED = 2 };
 
 typedef struct Sums {
   const Fn *fn;
-  // same: for each instruction, a mask SAME_* for its result, for the elements
-  // of an object, or for the value of a VAR; for the head of a region, for the
-  // conditions that leave it. of: a mask of DATA and REDUCED.
+  // same: a mask SAME_*. It applies to the result of an instruction, to the
+  // elements of an object, to the value of a VAR or, for the head of a region,
+  // to the conditions that leave the region. of: a mask of DATA and REDUCED.
   uint8_t *same, *of;
-  // For each shared tensor that a single instruction stores: the threads of a
-  // block that have the same value to store.
+  // For each shared tensor that a single instruction stores: a mask SAME_* of
+  // the threads of a block that store the same value.
   uint8_t *equal;
   bool *used;  // for each instruction: whether it is an operand of another one
   bool changed;
@@ -162,7 +162,7 @@ static uint8_t of_operand(const Sums *g, const Operand *o, uint8_t *of) {
     return g->same[o->ref];
   }
   if (k == OPERAND_MEM && !o->read)
-    // the operand is only written: take its address
+    // the operand is only written, so consider its address
     return o->off && !o->barrier ? g->same[o->off] : ALL;
   return o->read || k == OPERAND_OBJECT ? of_memory(g, o, of) : ALL;
 }
@@ -215,8 +215,8 @@ static void equate(Sums *g, Ref tensor, uint8_t same) {
   g->equal[tensor] &= same;
 }
 
-// Narrows the masks of an instruction's result and of what it writes. `control`
-// is the mask of the conditions around it.
+// Narrows the masks of the result of instruction r and of what r writes.
+// `control` is the mask of the conditions around r.
 static void pass_on(Sums *g, Ref r, uint8_t control) {
   const Ins *i = ir_get(g->fn, r);
   uint8_t of = 0, same = of_result(g, r, &of);
@@ -287,8 +287,8 @@ static uint8_t several(const Fn *fn, uint8_t same) {
   return n > WARP ? same : same & (uint8_t)~SAME_WARPS;
 }
 
-// Returns the mask SAME_* of an atomic addition: of the added value, of the
-// address, and of the conditions around it.
+// Returns the mask SAME_* of an atomic addition: of the added value, the
+// address, and the conditions around the atomic.
 static uint8_t of_atomic(const Sums *g, Ref r, uint8_t control) {
   const Ins *i = ir_get(g->fn, r);
   uint8_t of = 0, same = control;
@@ -302,8 +302,8 @@ static uint8_t of_atomic(const Sums *g, Ref r, uint8_t control) {
   return of & DATA ? same : 0;
 }
 
-// Returns SAME_BLOCKS if each block stores the same sum of several lanes, to an
-// element of its own.
+// Returns SAME_BLOCKS if each block stores the same sum of several lanes to a
+// different element.
 static uint8_t of_store(const Sums *g, Ref r, uint8_t control) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op != OP_ST || ir_get(g->fn, i->a[0])->op != OP_GMEM) return 0;
@@ -313,8 +313,9 @@ static uint8_t of_store(const Sums *g, Ref r, uint8_t control) {
   return one && own && of == (DATA | REDUCED) ? value & SAME_BLOCKS : 0;
 }
 
-// Returns which of lanes, warps and blocks store values of their own to the
-// same element: values computed from elements that only they load.
+// Returns in which of lanes, warps and blocks different values are stored to
+// the same element. Each value is computed from elements that only this lane,
+// warp or block loads.
 static uint8_t of_apart(const Sums *g, Ref r, uint8_t control) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -391,7 +392,7 @@ static void find_equal(Sums *g) {
   }
 }
 
-// Finds what is the same. Returns false if this is not known.
+// Computes the masks. Returns false if they cannot be computed.
 static bool analyse(Ctx *cx, Sums *g) {
   const Fn *fn = g->fn;
   int32_t threads = ir_threads(fn);

@@ -1,19 +1,20 @@
 // Finds sums to which several lanes, warps or blocks add the same value, and
-// elements to which they store values of their own (repeated_sums.c).
+// elements to which they store different values (repeated_sums.c).
 #ifndef CUTE_REPEATED_SUMS_H
 #define CUTE_REPEATED_SUMS_H
 
 #include "ir/ir.h"
 
-// Masks of where a value is the same. Bit k of SAME_LANES: in the two lanes of
-// each pair whose indices differ only in bit k.
+// Masks of the threads in which a value is the same. Bit k of SAME_LANES: in
+// any two lanes whose indices differ only in bit k. SAME_WARPS, SAME_BLOCKS: in
+// all warps of a block, in all blocks.
 enum { SAME_LANES = 31, SAME_WARPS = 32, SAME_BLOCKS = 64 };
 
 // at: an atomic addition whose result is unused, the sum of a value and its
 // shuffle, the sum of elements of a shared tensor, or the store of a sum. same:
 // a mask of SAME_*. apart: the instruction `at` stores different values, but
 // lanes, warps or blocks in `same` store to the same element. mem: the shared
-// tensor of whose equal elements `at` is the sum, or NULL.
+// tensor whose equal elements `at` adds, or NULL.
 typedef struct RepeatedSum {
   Ref at;
   uint8_t same;
@@ -25,8 +26,8 @@ typedef struct RepeatedSum {
 void repeated_sums(Ctx *cx, const Fn *fn,
                    void (*found)(void *ud, const RepeatedSum *s), void *ud);
 
-// Returns what each value is the same for, a mask of SAME_*. Returns NULL if
-// this is not known.
+// Returns for each value the mask SAME_* of threads in which it is the same.
+// Returns NULL if this is not known.
 const uint8_t *same_values(Ctx *cx, const Fn *fn);
 
 #endif

@@ -1,8 +1,8 @@
 // Finds parts of register fragments that a kernel loads and never reads, such
-// as a fragment of which each step of K multiplies the same part, or one that
-// another fragment replaces in the MMA. A fragment here is an array of
-// registers that an MMA reads, or that was made for operand A or B. All
-// accesses must have constant offsets.
+// as a fragment of which every step of K multiplies the same part, or a
+// fragment that is not passed to the MMA because another one is. A fragment
+// here is an array of registers that an MMA reads, or that was made for operand
+// A or B. All accesses must have constant offsets.
 #include "lint/unread_parts.h"
 
 #include "ir/operands.h"
@@ -13,7 +13,7 @@ typedef struct Fragment {
   uint8_t *how;  // for each element of the fragment: the flags FILLED and READ
   Ref *by;         // for each element: the first instruction that fills it
   bool open;       // whether an access has an unknown index
-  bool multiplied; // whether an MMA reads the fragment, or should
+  bool multiplied; // whether an MMA reads the fragment, or was meant to read it
 } Fragment;
 
 // Notes an access to element `at` of an operand. The type of the operand may

@@ -8,7 +8,7 @@
 typedef struct UnreadPart {
   Ref at;  // the first instruction that loads elements that nothing reads
   const Mem *mem;
-  // number of unread elements, and the first of them, as an offset
+  // n: number of unread elements. first: offset of the first one.
   int64_t n, first;
 } UnreadPart;
 

@@ -1,11 +1,11 @@
 // Finds results in registers that no instruction reads: sums of an MMA, and
 // elements of a fragment that another load overwrites before an MMA reads them.
-// A fragment has registers that an MMA multiplies.
+// A fragment is an array of registers that an MMA multiplies.
 //
 // A backward pass finds at each instruction the registers and variables whose
-// values some effect needs later, such as a store. An instruction without an
-// effect of its own, whose result nothing needs, needs no operands either, so
-// an accumulator is not needed because MMAs add to it. The pass is repeated
+// values a later effect needs, such as a store. If an instruction has no effect
+// and nothing needs its result, it does not need its operands. Therefore an
+// accumulator is not needed merely because MMAs add to it. The pass is repeated
 // until the registers at the beginning of each loop stay the same.
 #include "lint/unread_results.h"
 
@@ -26,8 +26,8 @@ typedef struct Frame {
 
 typedef struct Live {
   const Fn *fn;
-  // For each object of Fn.mem and for each VAR by its instruction: the bit of
-  // its first element in the sets below, plus 1. 0: it has no bits.
+  // For each object of Fn.mem, and for each VAR (by its instruction): the bit
+  // of the first element in the sets below, plus 1. 0: no bits.
   uint32_t *mem, *var;
   bool *multiplied;    // for each object of Fn.mem: whether it is a fragment
   size_t words;        // number of words of a set
@@ -60,7 +60,7 @@ static void unite(const Live *g, uint64_t *to, const uint64_t *from) {
 
 // ---- registers of operands ----
 
-// Bits first to end - 1 of a set, for run number `run` of an operand.
+// The bits from `first` to `end` - 1 of a set.
 typedef struct Bits { uint32_t first, end; } Bits;
 
 // Returns the object's first bit plus 1, or 0 if it has none.
@@ -70,8 +70,8 @@ static uint32_t base_of(const Live *g, const Operand *o) {
   return ir_is_mem(g->fn, o->ref) ? g->mem[ir_get(g->fn, o->ref)->imm] : 0;
 }
 
-// Returns the bits of an operand that has some. Sets *known to false if it may
-// access any of them.
+// Returns the bits of run number `run` of an operand that has bits. Sets *known
+// to false if the operand may access any of these bits.
 static Bits bits_of(const Live *g, const Operand *o, int run, bool *known) {
   uint32_t base = base_of(g, o) - 1;
   int64_t from, end;
@@ -88,7 +88,7 @@ static int runs_of(const Operand *o) {
   return o->kind == OPERAND_RUN ? o->n : 1;
 }
 
-// Reports whether set has any bit of an operand.
+// Reports whether `set` contains any bit of an operand.
 static bool any(const Live *g, const Operand *o, const uint64_t *set) {
   for (int k = 0; k < runs_of(o); k++) {
     bool known;
@@ -127,7 +127,7 @@ static bool always_writes(const Fn *fn, const Ins *i) {
 }
 
 // Reports whether an instruction has an effect other than on registers and
-// variables, or whether something needs its result or its targets.
+// variables, or whether its result or its targets are needed.
 static bool is_needed(const Live *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   bool writes = false;
@@ -222,8 +222,8 @@ static bool is_load(const Fn *fn, const Ins *i) {
          ir_get(fn, from.ref)->op != OP_RMEM;
 }
 
-// Reports whether an instruction after r, or r again in a loop, overwrites an
-// element that r writes.
+// Reports whether an instruction after r, or r itself in a later iteration,
+// overwrites an element that r writes.
 static bool is_overwritten(const Live *g, Ref r, const Operand *o) {
   const Fn *fn = g->fn;
   uint64_t *own = g->now;  // the pass no longer needs this set
@@ -249,8 +249,8 @@ static bool is_overwritten(const Live *g, Ref r, const Operand *o) {
   return false;
 }
 
-// Reports whether some instruction reads the elements that an operand names:
-// all of them, or if `whole` is set, any element of its object.
+// Reports whether instructions read all elements of operand o or, if `whole` is
+// set, any element of the object of o.
 static bool is_read(const Live *g, const Operand *o, bool whole) {
   if (whole) {
     Operand all = *o;
@@ -296,7 +296,7 @@ static bool look_at(const Live *g, Ref r, UnreadResult *u) {
 
 // ---- what the pass needs ----
 
-// Gives bits to the registers and variables. Returns their number.
+// Assigns bits to the registers and variables. Returns the number of bits.
 static uint32_t number(Ctx *cx, Live *g) {
   const Fn *fn = g->fn;
   uint32_t n = 0;

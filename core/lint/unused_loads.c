@@ -1,8 +1,8 @@
-// Finds script lines of which most loads from global memory are unused and the
-// last ones are used: an unrolled loop that computes `sum = x[i]` instead of
-// `sum = sum + x[i]`. Skips lines without any used load, because their values
-// may be meant for a later version. The addresses of the loads must differ by
-// constants, as in an unrolled loop.
+// Finds script lines in which most loads from global memory are unused, and
+// only the last loads are used: an unrolled loop that computes `sum = x[i]`
+// instead of `sum = sum + x[i]`. Skips lines without any used load, because a
+// later version of the script may use their values. The addresses of the loads
+// must differ by constants, as in an unrolled loop.
 #include "lint/unused_loads.h"
 
 #include "ir/operands.h"
@@ -25,7 +25,7 @@ void unused_loads(Ctx *cx, const Fn *fn,
   Operand o;
   for (Ref r = (Ref)fn->ins.n - 1; r > 0; r--) {
     const Ins *i = ir_get(fn, r);
-    // operands of an instruction whose value is unused are not used by it
+    // an instruction whose value is unused does not use its operands
     if (i->op == OP_NOP || (op_pure((Op)i->op) && !used[r])) continue;
     for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
       used[o.ref] = true;
@@ -41,8 +41,8 @@ void unused_loads(Ctx *cx, const Fn *fn,
     if (u->base != base || (!used[r] && u->n + 1 < u->count)) u->mixed = true;
     if (!used[r] && !u->n++) u->at = r;
   }
-  // the number of unused loads is a multiple of the number of used ones: equal
-  // steps
+  // the number of unused loads must be a multiple of the number of used loads,
+  // because each unrolled step has the same loads
   for (size_t k = 1; k < fn->src.n; k++)
     if (!line[k].mixed && line[k].n > 1 && line[k].n < line[k].count &&
         line[k].n % (line[k].count - line[k].n) == 0)

@@ -1,10 +1,10 @@
 // Finds maxima, minima and products that start at 0. A maximum of negative
-// numbers would be 0, and a product is always 0. A maximum of a warp, too, is
-// wrong if 0 stands for the elements of lanes that a condition excludes. The
-// search reports only maxima whose elements come from global memory and may be
-// negative. Absolute values, squares and exponentials are never negative.
+// numbers would be 0, and a product is always 0. A maximum of a warp is also
+// wrong if lanes that a condition excludes contribute 0. The search reports
+// only maxima whose elements come from global memory and may be negative.
+// Absolute values, squares and exponentials are never negative.
 //
-// A maximum that includes a register filled with an infinity is pointless if
+// A maximum that includes a register filled with an infinity has no effect if
 // nothing else sets the register: the loop lacks the store of the new maximum.
 #include "lint/zero_starts.h"
 
@@ -18,11 +18,12 @@ enum { NEAR = 24, EQUAL = 8 };
 
 typedef struct Search {
   const Fn *fn;
-  // the instructions that write a variable or an object: a linked list for each
+  // linked lists of the instructions that write a variable or an object
   Ref *writer, *next;
-  // number of the last search that met each instruction, and of this search
+  // met: for each instruction, the number of the last search that visited it;
+  // search: number of the current search
   uint32_t *met, search;
-  uint64_t args;          // the arguments that this search met, as a mask
+  uint64_t args;  // mask of the arguments whose elements this search visited
 } Search;
 
 static bool is_zero(const Fn *fn, Ref r) {
@@ -46,8 +47,8 @@ static void link_writers(Search *s) {
   }
 }
 
-// Reports whether two values are equal: one value, loads of one element, or the
-// same operation on equal values.
+// Reports whether two values are known to be equal: the same value, loads of
+// the same element, or the same operation on equal values.
 static bool is_same(const Fn *fn, Ref a, Ref b, int depth) {
   const Ins *x = ir_get(fn, a), *y = ir_get(fn, b);
   if (a == b) return true;
@@ -120,7 +121,7 @@ static bool may_result(Search *s, const Ins *i, bool below, int depth) {
 }
 
 // Reports whether r, a float or an object of floats, is computed from loaded
-// elements and may be below (or above) 0, as far as it is known.
+// elements and may be below (or above) 0.
 static bool may_be(Search *s, Ref r, bool below, int depth) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
@@ -162,8 +163,9 @@ static bool reads_back(const Fn *fn, Ref r, const Ins *set) {
   return i->op == OP_LD && i->a[0] == set->a[0] && i->a[1] == set->a[1];
 }
 
-// Returns the maximum, minimum or product by which instruction `set` updates
-// its target from the target itself. *element: an operand of the operation.
+// If instruction `set` updates its target by a maximum, minimum or product of
+// the target and an element, returns this operation, and the element in
+// *element. Otherwise returns 0.
 static Ref update_of(const Fn *fn, const Ins *set, Ref *element) {
   bool store = set->op == OP_ST && ir_memof(fn, set->a[0])->space == SP_RMEM;
   if (!store && set->op != OP_VSET) return 0;
@@ -172,7 +174,7 @@ static Ref update_of(const Fn *fn, const Ins *set, Ref *element) {
   for (int n = 0; n < NEAR; n++) {
     const Ins *i = ir_get(fn, r);
     if (i->op == OP_SEL && ir_get(fn, i->a[0])->op == OP_LT) {
-      // x > old and x, or old
+      // the selection `x > old and x, or old`
       *element = reads_back(fn, i->a[1], set) ? i->a[2] : i->a[1];
       Ref old = *element == i->a[1] ? i->a[2] : i->a[1];
       const Ins *p = ir_get(fn, i->a[0]);
@@ -187,14 +189,14 @@ static Ref update_of(const Fn *fn, const Ins *set, Ref *element) {
       *element = i->a[1 - k];
       if (reads_back(fn, i->a[k], set)) return first;
     }
-    // a chain begins with the old value
+    // in a chain of operations, the first operation has the old value
     *element = i->a[1];
     r = i->a[0];
   }
   return 0;
 }
 
-// Returns the operation by which r, the result of update_of, chooses.
+// Returns OP_MAX, OP_MIN or OP_MUL for r, which is a result of update_of.
 static Op op_of(const Fn *fn, Ref r, Ref element) {
   const Ins *i = ir_get(fn, r);
   if (i->op != OP_SEL) return (Op)i->op;
@@ -203,7 +205,7 @@ static Op op_of(const Fn *fn, Ref r, Ref element) {
 }
 
 // Reports whether instruction w sets what it writes to 0, to its own value, or
-// to the maximum (minimum, product) of that and an element.
+// to the maximum (minimum, product) of its own value and an element.
 static bool is_update(const Fn *fn, Ref w, Op op) {
   const Ins *i = ir_get(fn, w);
   Ref element, value = operand_ref(fn, i, ROLE_VALUE);
@@ -212,8 +214,8 @@ static bool is_update(const Fn *fn, Ref w, Op op) {
   return r && op_of(fn, r, element) == op;
 }
 
-// Reports whether a variable begins with 0 and only instructions of is_update
-// set it or its copies, except `set`.
+// Reports whether a variable begins with 0 and only `set` and instructions for
+// which is_update is true set it or its copies.
 static bool var_starts_at_zero(const Fn *fn, Ref var, Op op, Ref set) {
   Ref root = root_of(fn, var);
   if (!is_zero(fn, ir_get(fn, root)->a[0])) return false;
@@ -227,7 +229,7 @@ static bool var_starts_at_zero(const Fn *fn, Ref var, Op op, Ref set) {
 }
 
 // Reports whether the variable or the registers that `set` writes begin with 0,
-// and are only set to 0 or by such operations.
+// and all other writes to them are updates (is_update).
 static bool starts_at_zero(const Search *s, const Ins *set, Op op) {
   const Fn *fn = s->fn;
   bool zero = false;
@@ -252,7 +254,8 @@ static void look_at_update(Search *s, Ref r, ZeroStart *z) {
     *z = (ZeroStart){.at = r, .op = op, .args = s->args};
 }
 
-// Reports in *z if branch r sets a variable, which starts at 0, to an extreme.
+// Reports in *z if branch r updates a variable that starts at 0 to a maximum or
+// minimum.
 static void look_at_branch(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   const Ins *p = ir_get(fn, ir_get(fn, r)->a[0]);
@@ -286,8 +289,8 @@ static bool is_bound(const Fn *fn, Ref p, int depth) {
          is_bound(fn, i->a[0], depth - 1) && is_bound(fn, i->a[1], depth - 1);
 }
 
-// Reports whether value r is 0 where a bound excludes an element, and sets *x
-// to the element.
+// Reports whether value r is an element where a bound holds, and 0 elsewhere.
+// Sets *x to the element.
 static bool is_masked(const Search *s, Ref r, Ref *x) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
@@ -296,7 +299,7 @@ static bool is_masked(const Search *s, Ref r, Ref *x) {
     return is_zero(fn, i->a[2]) || is_zero(fn, i->a[1]);
   }
   if (i->op != OP_VGET || !is_zero(fn, ir_get(fn, i->a[0])->a[0])) return false;
-  // a variable of value 0 that only a branch sets
+  // a variable with the initial value 0 that only a branch sets
   Ref set = s->writer[i->a[0]], end = 0;
   if (!set || s->next[set] || set > r) return false;
   Ref open = 0;
@@ -308,7 +311,7 @@ static bool is_masked(const Search *s, Ref r, Ref *x) {
          is_bound(fn, ir_get(fn, open)->a[0], NEAR);
 }
 
-// Reports in *z if maximum r has an operand in which 0 stands for elements.
+// Reports in *z if maximum r has an operand that is 0 for excluded elements.
 static void look_at_mask(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
@@ -330,8 +333,8 @@ static Ref loop_around(const Fn *fn, Ref r) {
   return 0;
 }
 
-// Reports in *z if maximum r in a loop has a register as operand to which only
-// an infinity was stored, before the loop.
+// Reports in *z if maximum r in a loop has an operand in a register that was
+// only filled with an infinity before the loop.
 static void look_at_kept(const Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);

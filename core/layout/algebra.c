@@ -34,8 +34,8 @@ bool note_elements(Ctx *cx, Note *nt, Tup shape) {
 // ---- composition (plain layouts: compose.c) ----
 
 // Rewrites a o (Sw o 0 o b) as Sw' o 0 o ab, where ab is a o b and Sw' is a
-// swizzle of a's offsets. Returns false if the two layouts differ in an
-// element, or have more than 2^16 elements.
+// swizzle of a's offsets. Returns false if the original and the rewritten
+// layout differ in an element, or have more than 2^16 elements.
 static bool move_swizzle(Ctx *cx, Layout a, Layout b, Layout ab, Layout *r) {
   const Swizzle *sw = layout_swizzle(b);
   Swizzle w;
@@ -155,7 +155,7 @@ static Mode take_least(Flat *f) {
 }
 
 // Returns text that names two coordinates of l with the same offset, or NULL if
-// none are found.
+// there are none that the search finds.
 static const char *collision(Ctx *cx, Layout l) {
   if (!layout_static(l) || layout_has_basis(l)) return NULL;
   int64_t n = dim_value(layout_size(cx, l));
@@ -201,9 +201,9 @@ static void check_cotarget(Ctx *cx, Note *nt, Tup cotarget) {
 }
 
 // Writes to `out` modes that cover the gaps between the modes of f. Returns the
-// offset where the modes of f end, or 0 if they overlap.
+// offset where the modes of f end, or 0 if the modes of f overlap.
 static Dim gaps(Ctx *cx, Note *nt, Layout l, Flat f, Flat *out) {
-  Dim last = {1};  // offset where the modes that were visited end
+  Dim last = {1};  // offset where the modes visited so far end
   while (f.n) {
     Mode r = take_least(&f);
     bool known = dim_static(r.d) && dim_static(last);
@@ -232,8 +232,8 @@ static Dim gaps(Ctx *cx, Note *nt, Layout l, Flat f, Flat *out) {
 // are integers.
 static Layout complement_flat(Ctx *cx, Note *nt, Layout l, Flat f,
                               Tup cotarget) {
-  // A negative stride counts as positive. Both reach the same offsets but for a
-  // shift, which does not change which offsets remain free.
+  // Treat a negative stride as positive. Both reach the same offsets except for
+  // a shift, which does not matter for the offsets that remain free.
   for (int i = 0; i < f.n; i++) {
     nt->trust |= !traced_positive(cx, f.d[i]);
     f.d[i] = dim_abs(cx, f.d[i]);
@@ -299,8 +299,8 @@ static bool takes(Flat f, int64_t x) {
   return x == 0;
 }
 
-// Checks that l and r have no offset in common, where r is the complement of l
-// without its outer functions.
+// Checks that l and r have no offset in common. r is the complement of l
+// without the outer functions of l.
 static void check_free(Ctx *cx, Note *nt, Layout l, Layout r) {
   Flat f = flat_of(cx, r);
   if (!layout_static(l) || !layout_static(r) || layout_has_basis(r)) return;
@@ -366,7 +366,7 @@ static Layout common_mode(Ctx *cx, Layout a, Layout inv) {
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // Returns the length of the runs of offsets that l's outer functions keep
-// contiguous, without regard to the offset of l itself.
+// contiguous, ignoring the offset of l itself.
 static int64_t run_of(Ctx *cx, Layout l) {
   l.offset = (Dim){0};
   l.at = NULL;

@@ -5,7 +5,7 @@
 #include "layout/layout.h"
 
 // The right operand of a composition, divide or product: `_`, a layout (an
-// integer n is n:1), or a tuple of them, applied mode by mode.
+// integer n is n:1), or a tuple of tilers, which apply mode by mode.
 typedef struct Tiler {
   enum { TILER_ANY, TILER_LAYOUT, TILER_TUPLE } kind;
   int n;
@@ -67,7 +67,7 @@ typedef enum TracedRule {
 void traced_read(const Dim *word, Layout l[3]);
 // Returns `word`, a word of an assertion, with v in place of its traced value.
 Dim traced_word(Ctx *cx, Dim word, int64_t v);
-// Compares r with the layout that the rule computes from a and b. All these
+// Compares r with the layout that the rule computes from a and b. All three
 // layouts must be static. Returns a description of the first difference, or
 // NULL if up to 2^20 elements of each mode agree. Fails if the rule rejects a
 // and b.
@@ -77,8 +77,8 @@ const char *traced_differs(Ctx *cx, TracedRule rule, Layout a, Layout b,
 // ---- XORed strides (xor.c) ----
 // whether l, without its outer functions, has XORed strides
 bool layout_has_xor(Layout l);
-// Returns an equal layout whose strides are integers. If l has XORed strides,
-// they move to an outer function of the result.
+// Returns an equal layout whose strides are integers. XORed strides of l move
+// to an outer function of the result.
 Layout layout_linear(Ctx *cx, Layout l);
 
 // ---- domains and codomains (domain.c) ----
@@ -86,14 +86,15 @@ Layout layout_linear(Ctx *cx, Layout l);
 Tup layout_coprofile(Ctx *cx, Layout l);
 // Returns the common factors of the shapes a and b in order. Each factor is a
 // mode whose stride is the index where the factor starts. Returns (1):(0) if
-// there are none.
+// there are no common factors.
 Layout layout_greatest_common_domain(Ctx *cx, Tup a, Tup b);
 // returns the layout i -> a(i) + b(i)
 Layout layout_add(Ctx *cx, Layout a, Layout b);
 
 // ---- the steps of the algebra as text (notation.c) ----
 // Functions for cute.explain: explain_on returns the buffer for the text of the
-// steps, or NULL. Callers test it first, so that steps cost nothing otherwise.
+// steps, or NULL. Callers test this buffer first, so that steps cost nothing
+// without cute.explain.
 static inline Buf *explain_on(const Ctx *cx) {
   return cx->work ? cx->work->steps : NULL;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 // Returns text that explains why no single mode represents f on leaf r of the
-// right side: it names the first coordinate where the step changes.
+// right side: the text names the first coordinate where the step changes.
 static const char *counter(Ctx *cx, Flat f, Mode r) {
   Layout l = flat_layout(cx, f);
   if (!dim_static(r.s) || !dim_static(r.d) || !layout_static(l) ||
@@ -75,13 +75,13 @@ static Verdict look(Flat a, Flat b, Flat r, int64_t n, int64_t end,
   return SAME;
 }
 
-// Reports whether out(i) equals f(i * r.d) for all i < r.s, or cannot be
-// decided.
+// Reports whether out(i) equals f(i * r.d) for all i < r.s, or if this cannot
+// be decided.
 static bool follows(Flat f, Mode r, Flat out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t at;
   if (!flat_static(f) || !flat_static(right) || !flat_static(out))
-    // Undecided, since numbers are traced. The caller asserts the equality.
+    // The numbers are traced, so equality is undecided. The caller asserts it.
     return true;
   return look(f, right, out, r.s.w, INT64_MAX, &at) == SAME;
 }
@@ -111,9 +111,9 @@ static bool fit(Ctx *cx, Flat f, Mode r, Flat *out) {
 }
 
 // Bounds on the coordinates that the leaves of the right layout produce in the
-// left layout, with one array entry for each mode of the left layout. One
-// Digits has the bounds for leaves with positive strides, another for leaves
-// with negative strides.
+// left layout, with one array entry for each mode of the left layout. There is
+// one Digits for leaves with positive strides, and one for leaves with negative
+// strides.
 typedef struct Digits {
   // largest coordinate in the mode that sums of the leaves reach, or DIM_MAX if
   // unknown
@@ -148,8 +148,8 @@ typedef struct Leaf {
   Dim *step;
 } Leaf;
 
-// Handles a leaf r that violates the divisibility conditions of composition:
-// finds the result by evaluation, or fails.
+// Handles a leaf r that violates the divisibility conditions of composition.
+// Finds the result by evaluation, or fails.
 static Leaf bad_leaf(Ctx *cx, Note *nt, Flat f, Mode r, const char *what,
                      Dim x, Dim y, Digits *g) {
   Leaf leaf = {0};
@@ -175,7 +175,7 @@ static Dim with_sign(Ctx *cx, Dim v, Dim like) {
   return dim_static(like) && like.w < 0 ? dim_neg(cx, v) : v;
 }
 
-// Returns min(a, b). Emits no instruction if one of them is known to divide the
+// Returns min(a, b). Emits no instruction if a or b is known to divide the
 // other.
 static Dim part_min(Ctx *cx, Dim a, Dim b) {
   if (dim_static(b) && dim_dynamic(a) && dim_div(cx, a) % b.w == 0) return b;
@@ -255,10 +255,10 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
 typedef struct Part {
   Dim stride;  // the first stride of the right side that selects this part
   Flat left;         // the selected part, coalesced
-  // number of elements of the part. It is not computed from `left`, which
-  // stores a last extent of 1 as 2.
+  // Number of elements of the part. `left` does not determine it, because
+  // `left` stores a last extent of 1 as 2.
   Dim size;
-  // extent of the mode that a basis names. Beyond it, the function is
+  // extent of the mode that a basis names. Beyond this extent, the function is
   // undefined, but CuTe returns values.
   int64_t end;
   Digits digits[2];  // bounds for positive and for negative strides
@@ -297,9 +297,9 @@ static void put_mode(Ctx *cx, Compose *c, Dim s, Dim d, int mode, Dim step) {
   c->out[c->n++] = (Place){s, d, (int)c->leaf - 1, mode, step};
 }
 
-// Compares the coordinate modes that strides a and b advance. Returns 0 if they
-// are the same mode, 1 if they are disjoint, and -1 if one contains the other.
-// Then strides cannot be added.
+// Compares the coordinate modes that strides a and b advance. Returns 0 if the
+// modes are the same, 1 if they are disjoint, and -1 if one mode contains the
+// other, so that the strides cannot be added.
 static int apart(Dim a, Dim b) {
   int p[DIM_LEVELS], q[DIM_LEVELS];
   int n = dim_basis_path(a, p), m = dim_basis_path(b, q);
@@ -396,7 +396,7 @@ static void compose_walk(Ctx *cx, Compose *c, Tup shape) {
   if (l.out.n > 1) tupb_close(cx, &c->shape);
 }
 
-// Returns the smallest value that extent s is known to have.
+// Returns the smallest value that extent s can have, as far as it is known.
 static int64_t least(Ctx *cx, Dim s) {
   if (dim_static(s)) return s.w;
   int64_t lo = ir_fact(ir_fn(cx), dim_getref(s)).lo, div = dim_div(cx, s);
@@ -424,7 +424,7 @@ static bool may_carry(Ctx *cx, const Part *p) {
 }
 
 // Writes to b the modes of the right side that select part i, and to r the
-// modes of the result that come from them. Returns the size of b, or more than
+// corresponding modes of the result. Returns the size of b, or more than
 // LOOK_MAX.
 static int64_t sides(Ctx *cx, Compose *c, int i, Flat *b, Flat *r) {
   Flat right = flat_of(cx, c->right);
@@ -448,7 +448,7 @@ static int64_t sides(Ctx *cx, Compose *c, int i, Flat *b, Flat *r) {
 }
 
 // Reports whether the result of a division covers all coordinates of part i of
-// the left side, whose extents are rounded up as needed. The modes must
+// the left side. The result's extents are rounded up as needed. The modes must
 // enumerate the coordinates in the order of the right side's values, without
 // gaps. Coordinates and values are linear in the modes, so it suffices to
 // compare the steps.
@@ -472,7 +472,7 @@ static bool rounds_up(Ctx *cx, Compose *c, int i) {
     int64_t before = m ? unit[m - 1] : 1;
     elements /= s;
     if (extent[m] < s) extent[m] = s;
-    // a traced stride may merge left modes, so that nothing is rounded up
+    // A traced stride may merge left modes. Then nothing is rounded up.
     if (extent[m] > s && m + 1 < left.n && !flat_static(left))
       c->nt->trust = true;
     unit[m] = before;
@@ -507,7 +507,7 @@ static bool counted(Compose *c, int i) {
   return true;
 }
 
-// Checks that the tile and the rest of a divide cover the left side, whose
+// Checks that the tile and the rest of a divide cover the left side, although
 // extents may be rounded up.
 static void check_divide(Ctx *cx, Compose *c) {
   for (int i = 0; i < c->nparts; i++) {

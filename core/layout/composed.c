@@ -14,9 +14,9 @@ Layout layout_with_offset(Layout l, Tup offset) {
 }
 
 // Returns f o offset o l: inserts f and the offset after l's own outer
-// functions. If l's values are coordinates, the offset becomes coordinates,
-// too, even if it is 0. Thus a slice that a loop carries has the same structure
-// before and after the loop.
+// functions. If l's values are coordinates, the offset also becomes
+// coordinates, even if it is 0. Thus a slice that a loop carries has the same
+// structure before and after the loop.
 static Layout lead(Ctx *cx, Layout l, Tup offset, const Outer *f) {
   if (!l.outer) {
     if (layout_has_basis(l) && dim_is(*offset, 0))
@@ -233,7 +233,7 @@ static int64_t plain_grain(Ctx *cx, Layout l) {
 
 // Returns the length of the runs along one mode that f maps to consecutive
 // values. `path` has the n indices that name the mode. Runs start at multiples
-// of their length, for all coordinates in other modes.
+// of their length, and hold for all coordinates in the other modes.
 static int64_t grain_along(Ctx *cx, const Outer *f, const int *path, int n) {
   if (f->kind == OUTER_FN)
     return n == 1 && path[0] == f->fn->mode ? low_bit(f->fn->run) : 1;

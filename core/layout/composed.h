@@ -40,7 +40,7 @@ Layout layout_with_offset(Layout l, Tup offset);
 // whether an outer function of l is a user's
 bool layout_has_fn(Layout l);
 // Returns a layout that maps each linear index as l does, and passes integers
-// to outer functions, also where l passes coordinates.
+// to outer functions even where l passes coordinates.
 Layout layout_indexed(Ctx *cx, Layout l);
 // Returns l with the outer function and the offset of `like`.
 Layout layout_seen_through(Ctx *cx, Layout l, Layout like);
@@ -55,7 +55,7 @@ Layout layout_slice_composed(Ctx *cx, Layout l, Tup coord, Tup *offset);
 const Outer *layout_last(Ctx *cx, Layout l, Layout *rest);
 // Returns the length of the aligned runs of consecutive values that l's outer
 // functions keep consecutive. The length is a power of two, and 2^24 for a
-// plain layout. Traced numbers count with their known divisors.
+// plain layout. Uses the known divisors of traced numbers.
 int64_t layout_grain(Ctx *cx, Layout l);
 // Finds the least and the largest value of a static layout by evaluating every
 // element (ERR_LIMIT beyond 2^20).

@@ -165,7 +165,7 @@ int64_t dim_div(Ctx *cx, Dim d) { return fact_of(cx, d).div; }
 static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b);
 
 static Dim emit2(Ctx *cx, Op op, Dim a, Dim b) {
-  // Fails, because d is not an integer, so that a kernel cannot have its value.
+  // Fails: d is not an integer, so a kernel cannot compute its value.
   if (!dim_static(a)) dim_asref(cx, a);
   if (!dim_static(b)) dim_asref(cx, b);
   if (dim_kind(a) == DIM_BASIS || dim_kind(b) == DIM_BASIS)
@@ -288,8 +288,8 @@ static void need_nonzero(Ctx *cx, const char *op, Dim a, Dim b) {
     ctx_fail(cx, ERR_ARG, "%lld %s 0: division by zero", (long long)a.w, op);
 }
 
-// Returns the known range and divisor of b as a divisor: an extent may be 0,
-// but a divisor is not.
+// Returns the known range and divisor of b, used as a divisor. An extent may be
+// 0, but a divisor must not be 0.
 static Fact divisor_fact(Ctx *cx, Dim b) {
   Fact f = fact_of(cx, b);
   if (f.lo == 0) f.lo = 1;

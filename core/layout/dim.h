@@ -1,6 +1,7 @@
-// Dim: one extent or stride, a static integer or a traced one. Arithmetic
-// computes with static operands, and otherwise appends to the function being
-// traced. Thus one algebra serves both.
+// Dim: one extent or stride, which is a static or a traced integer. Arithmetic
+// on static operands computes on the host; arithmetic on traced operands
+// appends instructions to the traced function. So one implementation of the
+// algebra serves both.
 #ifndef CUTE_DIM_H
 #define CUTE_DIM_H
 
@@ -80,8 +81,8 @@ Ref dim_getref(Dim d);
 static inline bool dim_dynamic(Dim d) {
   return dim_tag(d) == TAG_DYN || dim_tag(d) == TAG_BASISREF;
 }
-// Returns the known divisor of d: |v| of a static Dim (0 for 0), else the
-// divisor in its Fact.
+// Returns the known divisor of d: |v| for a static integer v (0 for 0), else
+// the divisor in the Fact of d.
 int64_t dim_div(Ctx *cx, Dim d);
 Dim dim_add(Ctx *cx, Dim a, Dim b);        // two bases must have the same path
 Dim dim_sub(Ctx *cx, Dim a, Dim b);
@@ -100,8 +101,7 @@ Dim dim_min(Ctx *cx, Dim a, Dim b);
 Dim dim_max(Ctx *cx, Dim a, Dim b);
 // uses the known divisor of a traced operand
 Dim dim_gcd(Ctx *cx, Dim a, Dim b);
-// Comparisons, which return a truth value as a Dim: static 0 or 1, or a traced
-// predicate.
+// Comparisons, which return a Dim: a static 0 or 1, or a traced predicate.
 Dim dim_lt(Ctx *cx, Dim a, Dim b);
 Dim dim_same(Ctx *cx, Dim a, Dim b);       // a == b
 Dim dim_and(Ctx *cx, Dim a, Dim b);

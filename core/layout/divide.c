@@ -26,8 +26,8 @@ Tiler tiler_tup(Ctx *cx, Tup t) {
   return (Tiler){.kind = TILER_TUPLE, .n = n, .mode = m};
 }
 
-// Appends a tuple with the nesting of tiler t to b, which is the profile of zip
-// operations.
+// Appends to b a tuple with the nesting of tiler t, which is the profile for
+// zip operations.
 static void profile(Ctx *cx, TupB *b, Tiler t) {
   if (t.kind != TILER_TUPLE) {
     tupb_leaf(cx, b, (Dim){0});
@@ -51,8 +51,8 @@ typedef Layout Step(Ctx *cx, Note *nt, Layout l, Layout t);
 static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
   if (t.kind == TILER_ANY) return l;
   if (t.kind == TILER_LAYOUT) {
-    // An integer tile stands for its compact layout. Therefore tile 1 is 1:0,
-    // but it is 1:1 if l's values are coordinates.
+    // An integer tile stands for its compact layout. Therefore tile 1 is 1:0
+    // or, if l's values are coordinates, 1:1.
     if (t.extent && dim_is(*t.l.shape, 1) && !layout_has_basis(l))
       t.l = layout_leaf(cx, (Dim){1}, (Dim){0});
     return f(cx, nt, l, t.l);
@@ -74,9 +74,9 @@ static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
   return layout_concat(cx, m, n);
 }
 
-// Restores the stride of the rest mode if the tile covers all of l and l's
-// values are coordinates: if a new tensor map makes the tensor longer, tile 1
-// must not start at tile 0. made: the modes (tile,rest).
+// If the tile covers all of l and l's values are coordinates, restores the
+// stride of the rest mode. Without it, tile 1 would start where tile 0 does
+// when a new tensor map makes the tensor longer. made: the modes (tile,rest).
 static Layout keep_step(Ctx *cx, Layout l, Layout t, Layout made) {
   Flat f = flat_of(cx, l);
   Dim step = layout_size(cx, t);
@@ -250,7 +250,7 @@ static bool splits(Tup t, Tup guide) {
 // also the tile if `tile` is true.
 static Layout open_modes(Ctx *cx, Layout l, bool tile) {
   Tup t = tup_first(l.shape), r = tup_next(t), both[2];
-  // tup_cat removes the parentheses of a 1-tuple, so a leaf stays a leaf
+  // tup_cat removes the parentheses of a 1-tuple, so a leaf remains a leaf
   both[0] = tile && tup_rank(t) != 1 ? t : tup_pack(cx, &t, 1);
   both[1] = tup_rank(r) != 1 ? r : tup_pack(cx, &r, 1);
   l.shape = tup_cat(cx, both, 2);

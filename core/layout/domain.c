@@ -37,8 +37,8 @@ static Digits digits(Ctx *cx, const char *op, Tup shape) {
   return d;
 }
 
-// Returns how many steps both leaf i of a and leaf j of b make from index *at
-// on with equal sizes. Returns 1 if there are no such steps.
+// Returns how many steps both leaf i of a and leaf j of b make with equal
+// sizes, starting at index *at. Returns 1 if there are no such steps.
 static int64_t shared(Ctx *cx, Digits a, size_t i, Digits b, size_t j,
                       Dim *at) {
   int64_t p = a.from[i].w, q = b.from[j].w;
@@ -145,8 +145,8 @@ typedef struct Axes {
   size_t n;
 } Axes;
 
-// Appends the complement along the mode a->path of the coordinates. `room` is
-// the extent of this mode.
+// Appends the complement along mode a->path of the coordinates. `room` is the
+// extent of this mode.
 static void put_axis(Ctx *cx, Axes *a, Tup room, int depth) {
   Layout l = along(cx, a->l, a->path, depth);
   Layout c = complement_in(cx, a->nt, l, room);

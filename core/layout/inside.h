@@ -15,8 +15,8 @@ typedef struct Mode {
   Dim s, d;
 } Mode;
 
-// The public operation in progress and its operands, for messages. With
-// `quiet`, an inadmissible step sets `bad` and does not fail.
+// The public operation in progress and its operands, for messages. If `quiet`
+// is set, an inadmissible step does not fail, but sets `bad`.
 typedef struct Note {
   const char *op;
   const Layout *a;
@@ -25,16 +25,17 @@ typedef struct Note {
   // right operand if it is a tuple. Without a right operand, bl, bt and bs are
   // NULL.
   Tup bs;
-  int mode;  // by-mode operations: index of the current mode; others: -1
+  int mode;  // for by-mode operations: index of the current mode; otherwise -1
   // whether the user wrote the modes of the right layout, so that messages may
   // refer to them
   bool modes;
   bool quiet, bad;
-  // division: extents that a tile does not divide are rounded up in each mode,
-  // as in CuTe
+  // whether extents that a tile does not divide are rounded up in each mode of
+  // a division, as in CuTe
   bool weak;
   bool gaps;          // whether a complement left gaps that no mode can fill
-  // whether traced extents left a condition undecided, which is then asserted
+  // whether traced extents left a condition undecided, so that the kernel must
+  // assert it
   bool trust;
   // whether the failing step had more than LOOK_MAX elements to check
   bool many;
@@ -43,13 +44,14 @@ typedef struct Note {
 // Fails with the message `what` and the operands. detail: another line, or
 // NULL.
 void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail);
-// Checks that the shape has no extent of 0. If it has one, fails or, with
-// `quiet`, sets nt->bad and returns false. Algebra that counts across several
-// modes calls this first, so that it never divides by an extent of 0.
+// Checks that the shape has no extent of 0. If the shape has one, fails or,
+// with `quiet`, sets nt->bad and returns false. Algebra that counts across
+// several modes calls this function first, so that it never divides by an
+// extent of 0.
 bool note_elements(Ctx *cx, Note *nt, Tup shape);
 
-// maximum number of elements that are evaluated to decide a condition that
-// cheap tests do not decide; larger layouts are rejected
+// maximum number of elements to evaluate for a condition that cheap tests do
+// not decide; layouts with more elements are rejected
 #define LOOK_MAX ((int64_t)1 << 20)
 
 Flat flat_of(Ctx *cx, Layout l);
@@ -64,17 +66,17 @@ Flat flat_filter(Ctx *cx, Layout l);
 Dim *flat_prefix(Ctx *cx, Flat f);
 
 Layout compose_plain(Ctx *cx, Note *nt, Layout a, Layout b);  // compose.c
-// Returns the value of static modes at index i. Strides that are bases count as
-// integer weights (compose.c), so that sums can be compared.
+// Returns the value of static modes at index i. Replaces strides that are bases
+// by integer weights (compose.c), so that sums can be compared.
 int64_t flat_at(Flat f, int64_t i);
 // traced_divides reports whether n is known to be a multiple of by.
 // traced_positive reports whether d is known to be positive (true for a static
 // d). (traced.c)
 bool traced_divides(Ctx *cx, Dim by, Dim n);
 bool traced_positive(Ctx *cx, Dim d);
-// If nt->trust is set, appends an assertion to the kernel: r equals the layout
-// that the rule computes from a and b. The simulator checks it when the extents
-// are known.
+// If nt->trust is set, appends to the kernel the assertion that r equals the
+// layout that the rule computes from a and b. The simulator checks the
+// assertion when the extents are known.
 void traced_claim(Ctx *cx, Note *nt, TracedRule rule, Layout a, Layout b,
                   Layout r);
 // Returns the right inverse of a plain layout with integer strides, or 1:0 if

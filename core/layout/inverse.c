@@ -65,8 +65,8 @@ Layout inverse_offsets(Ctx *cx, Layout l) {
 }
 
 // A function that inverts the modes f, whose index strides are `pre`. For a
-// layout whose values are coordinates, by_path inverts the strides of each
-// basis path together, and concatenates the results in the profile of the
+// layout whose values are coordinates, by_path inverts the modes of each basis
+// path separately, and concatenates the results in the profile of the
 // coordinates.
 typedef Flat Inverse(Ctx *cx, Note *nt, Flat f, const Dim *pre, bool *sure);
 
@@ -95,8 +95,8 @@ static void put_inverse(Ctx *cx, Paths *w, Flat r) {
   tupb_put(cx, &w->shape, flat_layout(cx, r).shape);
 }
 
-// Writes the path of basis d to p. Returns its number of levels if it starts
-// with path[0..depth), otherwise -1.
+// Writes the path of basis d to p. Returns the number of levels of d's path if
+// it starts with path[0..depth), otherwise -1.
 static int under(Dim d, const int *path, int depth, int p[DIM_LEVELS]) {
   int n = dim_basis_path(d, p);
   for (int k = 0; k < depth; k++)
@@ -219,7 +219,7 @@ static Flat left_sorted(Ctx *cx, Note *nt, Flat f, const int *at,
 }
 
 // Reports whether the modes in the order `at` have disjoint ranges of offsets.
-// Then each offset has one coordinate, and the inverse needs no check.
+// Then each offset belongs to one coordinate, and the inverse needs no check.
 static bool modes_apart(Flat f, const int *at) {
   for (int k = 0; k + 1 < f.n; k++) {
     Dim s = f.s[at[k]];

@@ -70,8 +70,8 @@ Layout layout_ordered(Ctx *cx, Tup shape, Tup order) {
   return of_tups(cx, shape, tup_compact_order(cx, shape, order));
 }
 
-// Returns the absolute values of l's strides, which the callers use to order
-// l's modes. Traced strides stay as they are.
+// Returns the absolute values of l's strides, by which the callers order l's
+// modes. Traced strides are unchanged.
 static Tup steps(Ctx *cx, Layout l) {
   size_t n = tup_leaves(l.shape);
   Dim *d = NEW(cx, Dim, n);
@@ -100,7 +100,7 @@ Layout layout_fragment_like(Ctx *cx, Layout l) {
   vd = tup_compact(cx, tup_filter_zeros(cx, vd, v.shape), NULL, false);
   v = of_tups(cx, v.shape, vd);
   rest = layout_ordered(cx, rest.shape, steps(cx, rest));
-  // For two modes, use the logical product, whose result is nested as l is.
+  // For two modes, use the logical product, whose result has the nesting of l.
   // CuTe's tiled product would nest `rest` one level deeper.
   return n == 2 ? layout_logical_product(cx, v, tiler_layout(rest))
                 : layout_tiled_product(cx, v, tiler_layout(rest));
@@ -212,8 +212,8 @@ bool layout_eq(Layout a, Layout b) {
   return memcmp(&f->sw, &g->sw, sizeof f->sw) == 0 && layout_eq(f->l, g->l);
 }
 
-// Reports whether layouts like l can be compared only by evaluation: l has an
-// outer function other than a single swizzle, or XORed strides.
+// Reports whether l can be compared with another layout only by evaluation: l
+// has an outer function other than a single swizzle, or XORed strides.
 static bool looked_at(Layout l) {
   return (l.outer && !layout_swizzle(l)) || layout_has_xor(l);
 }
@@ -441,7 +441,7 @@ Flat flat_coalesce(Ctx *cx, Flat f, bool x) {
     f.n = 1;
     return f;
   }
-  // index of the first mode of the result, as far as it is known
+  // index of the first mode of the result so far
   int top = f.n - 1;
   if (x && dim_is(f.s[top], 1)) f.s[top] = (Dim){2};
   for (int i = f.n - 2; i >= 0; i--) {

@@ -27,7 +27,7 @@ struct Layout {
 // coordinates.
 typedef struct LayoutFn {
   Tup (*call)(Ctx *cx, const struct LayoutFn *f, Tup x);
-  // identity of the function: two are equal if their id and run are equal
+  // identity of the function: two functions are equal if id and run are equal
   const void *id;
   const char *name;
   int mode;  // mode of x along which `run` holds; -1: x is an integer
@@ -49,21 +49,21 @@ typedef struct Outer {
   Layout l;
 } Outer;
 
-// Returns the layout in l's outer function, which is applied next to l's
-// values. Returns NULL if l has no outer function.
+// Returns the layout in l's outer function, which continues the chain. Returns
+// NULL if l has no outer function.
 static inline const Layout *layout_next(const Layout *l) {
   return l->outer ? &l->outer->l : NULL;
 }
-// Returns the swizzle of a layout whose only outer function is a swizzle, else
-// NULL.
+// Returns l's outer function if it is a swizzle and the only outer function,
+// else NULL.
 static inline const Swizzle *layout_swizzle(Layout l) {
   const Outer *f = l.outer;
   return f && f->kind == OUTER_SWIZZLE && !f->l.outer ? &f->sw : NULL;
 }
 
 // Functions have CuTe's names with the prefix layout_. A parameter `by` is a
-// profile: the function applies to the sub-layouts at its leaves. layout_make
-// fails unless shape and stride are congruent.
+// profile: the function applies to the sub-layouts at the leaves of the
+// profile. layout_make fails unless shape and stride are congruent.
 Layout layout_make(Ctx *cx, Tup shape, Tup stride);
 Layout layout_leaf(Ctx *cx, Dim shape, Dim stride);   // returns s:d
 Layout layout_unit(Ctx *cx);                          // returns 1:0
@@ -129,7 +129,7 @@ Dim layout_eval_at(Ctx *cx, Layout l, Dim i);          // i: a linear index
 Tup layout_eval_tup(Ctx *cx, Layout l, Tup coord);
 // Slices by a coordinate that may contain `_`. Returns the modes with `_`, and
 // in *offset the offset of the other coordinates. In a composed layout, this
-// offset moves into the result, and *offset gets only the part of it that a
+// offset becomes part of the result, and *offset receives only the part that a
 // swizzle does not affect.
 Layout layout_slice(Ctx *cx, Layout l, Tup coord, Dim *offset);
 Layout layout_slice_tup(Ctx *cx, Layout l, Tup coord, Tup *offset);

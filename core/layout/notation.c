@@ -51,7 +51,7 @@ void dim_print(Ctx *cx, Dim d, Buf *out) {
 }
 
 // Prints a tuple with t's nesting and the leaves d (NULL: t's own leaves).
-// Returns the position in d after them.
+// Returns the position in d after these leaves.
 static const Dim *print_tup(Ctx *cx, Tup t, const Dim *d, Buf *out) {
   if (tup_is_leaf(t)) {
     dim_print(cx, d ? *d : *t, out);
@@ -110,7 +110,7 @@ void tiler_print(Ctx *cx, Tiler t, Buf *out) {
   }
 }
 
-// Moves the printed text to scratch. Text for messages is cut after 400
+// Moves the printed text to cx->scratch. Text for messages is cut after 400
 // characters.
 static const char *keep(Ctx *cx, Buf *b) {
   if (b->n > 400) memcpy(b->p + 397, "...", 4);
@@ -389,8 +389,8 @@ static Layout under(Ctx *cx, Notation f, Tup offset, Layout l) {
   return layout_led(cx, own, offset, l);
 }
 
-// Parses a function, optionally followed by "o [offset o] function" any number
-// of times. The last of several functions must be a layout.
+// Parses a function, followed by any number of "o [offset o] function". The
+// last of several functions must be a layout.
 static Notation entry(Parser *p) {
   Notation f = function(p);
   if (peek(p) != 'o' || (f.kind != NOTE_SWIZZLE && f.kind != NOTE_LAYOUT))

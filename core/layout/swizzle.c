@@ -89,10 +89,11 @@ Swizzle swizzle_downcast(Ctx *cx, Swizzle w, int64_t n) {
 }
 
 // ---- traced arguments ----
-// The argument x of a swizzle, as a sum of terms. Terms divisible by 2^top stay
-// outside, where `top` is above all bits that the swizzle reads or changes. If
-// the other terms can only set disjoint bits, their sum is an XOR. Constants
-// can then be moved out, because a swizzle distributes over XOR.
+// The argument x of a swizzle, as a sum of terms. Terms divisible by 2^top are
+// added after the swizzle, where `top` is above all bits that the swizzle reads
+// or changes. If the other terms can only set disjoint bits, their sum is an
+// XOR. Constant terms can then also move out, because a swizzle distributes
+// over XOR.
 
 #define TERMS 24
 typedef struct Terms {
@@ -171,7 +172,7 @@ static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
   int64_t con_in = ts.con & (unit - 1), con_out = ts.con - con_in;
   int64_t con_xor = 0;
   if (seen < 0) {
-    // Some bits of the sum may be known, although terms overlap.
+    // Although terms overlap, facts about the sum may bound its bits.
     seen = possible_bits(ir_fact(fn, dim_asref(cx, sum_of(cx, in, nin))));
   }
   if (seen >= 0 && !(seen & con_in)) {
@@ -223,9 +224,9 @@ static int64_t layout_bits(Layout l) {
   return all;
 }
 
-// Returns a layout that does, in a slice at offset `at`, what the swizzle does.
-// The slice must change only one of the two bits that each XOR combines. Then
-// the layout is linear in the bits of its index.
+// Returns a layout that is equivalent to the swizzle w within a slice at offset
+// `at`. The slice must change only one of the two bits that each XOR combines.
+// Then the layout is linear in the bits of its index.
 static Layout linear(Ctx *cx, Swizzle w, int64_t at) {
   int n = 0, shift = iabs(w.s);
   Dim *s = NEW(cx, Dim, 2 * (size_t)w.b + 3);

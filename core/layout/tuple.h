@@ -64,7 +64,7 @@ Tup tup_unflatten(Ctx *cx, Tup flat, Tup profile);
 Tup tup_wrap(Ctx *cx, Tup t);
 Tup tup_unwrap(Tup t);
 Tup tup_reverse(Ctx *cx, Tup t);
-Tup tup_group(Ctx *cx, Tup t, int b, int e);      // e < 0: e is the rank of t
+Tup tup_group(Ctx *cx, Tup t, int b, int e);  // if e < 0, e is the rank of t
 Tup tup_take(Ctx *cx, Tup t, int b, int e);
 Tup tup_select(Ctx *cx, Tup t, const int *i, int n);
 Tup tup_append(Ctx *cx, Tup t, Tup x);

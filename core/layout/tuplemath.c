@@ -130,8 +130,9 @@ Tup tup_product_like(Ctx *cx, Tup t, Tup guide) {
   return mapped(cx, product_like, t, guide);
 }
 
-// Divides the shape t by `by`, mode after mode from the first: each mode by as
-// large a part of `by` as it can take, the next modes by the remaining part.
+// Divides the shape t by `by`, starting with the first mode: divides each mode
+// by the largest possible part of `by`, and the following modes by the rest of
+// `by`.
 static void div_fold(Ctx *cx, TupB *b, Tup t, Dim by, Fold2 *div) {
   tupb_open(cx, b);
   Tup m = tup_first(t);
@@ -384,7 +385,7 @@ bool tup_compatible(Ctx *cx, Tup a, Tup b) {
 }
 
 // Reports whether a is weakly compatible with b: each leaf of a divides the
-// size of b's entry at its place.
+// size of the corresponding entry of b.
 bool tup_weakly_compatible(Ctx *cx, Tup a, Tup b) {
   if (tup_is_leaf(a))
     return !dim_is(*a, 0) && dim_is(dim_rem(cx, tup_size(cx, b), *a), 0);
@@ -502,7 +503,7 @@ static _Noreturn void mixed(Ctx *cx, Dim d) {
 }
 
 static void walk_leaf(Ctx *cx, Walk *w, Dim c, Dim d) {
-  // coordinate `_` keeps the mode, and adds no offset
+  // coordinate `_` selects all of the mode, and adds no offset
   if (dim_kind(c) == DIM_ANY) return;
   if (dim_kind(d) == DIM_BASIS) {
     if (!w->term) w->term = NEW(cx, Dim, w->leaves + 1);
@@ -531,8 +532,9 @@ static int modes_of(Tup shape) {
   return n;
 }
 
-// Returns the coordinate in mode m of the linear index *rest. Leaves in *rest
-// the index for the later modes. A mode without elements counts as one element.
+// Returns the coordinate in mode m of the linear index *rest. Stores the index
+// for the later modes in *rest. Treats a mode without elements as a mode of one
+// element.
 static Dim split(Ctx *cx, Dim *rest, Tup m) {
   Dim s = tup_size(cx, m);
   if (dim_is(s, 0)) s = (Dim){1};
@@ -701,7 +703,7 @@ Tup tup_increment(Ctx *cx, Tup coord, Tup shape) {
 // ---- compact strides ----
 
 // Writes compact strides for the leaves of shape, from the left or from the
-// right. An extent of 0 counts as 1, as in PyTorch.
+// right. An extent of 0 is treated as 1, as in PyTorch.
 static void compact(Ctx *cx, Tup shape, Dim cur, bool right, Dim *d) {
   size_t n = tup_leaves(shape);
   tup_collect(shape, d);
@@ -746,7 +748,7 @@ Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right) {
 }
 
 typedef struct Order {
-  // extents, and the rank of each in the requested order
+  // extents, and the rank of each extent in the requested order
   const Dim *shape, *order;
   size_t n, at;              // at: index of the next leaf to visit
 } Order;

@@ -56,7 +56,7 @@ typedef struct Basis {
 
 static int top_bit(int64_t v) { return 63 - __builtin_clzll((uint64_t)v); }
 
-// Reduces x by the basis and returns what remains. Sets *c to the index whose
+// Reduces x by the basis and returns the remainder. Sets *c to the index whose
 // value is the removed part.
 static int64_t reduced(const Basis *b, int64_t x, int64_t *c) {
   for (int k = BITS - 1; k >= 0 && x; k--)

@@ -1,6 +1,6 @@
 // Calls of libcutelua: kernels, functions and operations with arguments from C.
 // The memory of host tensors is copied before and after a call, because the
-// simulator needs aligned memory with room after its end.
+// simulator needs aligned memory, followed by some accessible bytes.
 #define _POSIX_C_SOURCE 200809L
 #include "library/call.h"
 
@@ -20,7 +20,7 @@ typedef struct Span {
   int at;  // stack index of the buffer
 } Span;
 
-// A tensor that is an argument or a result.
+// A tensor of an argument or a result.
 typedef struct Given {
   const cutelua_tensor *tensor;
   DType t;
@@ -38,7 +38,7 @@ typedef struct Call {
   int nspan;
 } Call;
 
-// Raises the error that an argument of the C function is invalid.
+// Raises the error of an invalid argument of the C function.
 #define BAD(L, call, ...) \
   ((call)->task->misuse = true, face_error((L), ERR_ARG, __VA_ARGS__))
 
@@ -174,8 +174,9 @@ static bool next_element(const Given *g, int64_t *at) {
 }
 
 // Copies a tensor from the application's memory to its buffer or, with `back`,
-// from the buffer to that memory. The latter writes only what differs, because
-// other threads may read tensors that the kernel does not change.
+// from the buffer to that memory. With `back`, writes only elements that
+// differ, because other threads may read tensors that the kernel does not
+// change.
 static void move_tensor(const Given *g, bool back) {
   if (!g->span) return;
   size_t size = (size_t)dtype_bits(g->t) / 8, bytes = bytes_of(g);
@@ -257,7 +258,7 @@ static void push_arg(lua_State *L, Call *c, size_t i) {
   BAD(L, c, "argument %zu has the unknown type %d", i + 1, (int)a->type);
 }
 
-// Pushes the arguments, and returns their number. Those with names become
+// Pushes the arguments, and returns their number. Arguments with names become
 // fields of a table, which is the last argument.
 static int push_args(lua_State *L, Call *c) {
   const Task *t = c->task;
@@ -386,8 +387,8 @@ static void read_result(lua_State *L, Call *c, size_t k, int idx) {
                "cutelua_value cannot hold", k + 1, face_show(L, idx));
 }
 
-// Pushes a table that maps the number of each result that is a tensor to the
-// buffer or tensor that receives it.
+// Pushes a table from result numbers to the buffer or tensor that receives the
+// result, for results that are tensors.
 static void push_places(lua_State *L, Call *c) {
   const Task *t = c->task;
   lua_newtable(L);
@@ -446,7 +447,8 @@ static void run_launch(lua_State *L, Call *c) {
   push_place(L, c);
   int n = push_args(L, c);
   lua_call(L, n + 3, 0);
-  // raises the error of an exhausted budget again, in case the script caught it
+  // raises the error of an exhausted budget again, which the script may have
+  // caught
   limit_spend(L, 0);
   if (!t->compile) finish(c);
 }

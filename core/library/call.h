@@ -8,8 +8,8 @@
 // Maximum number of arguments, and of modes of a tensor.
 enum { MOST_ARGS = 64, MOST_RANK = 8 };
 
-// A call to execute. It calls the operation `name` of cute.ops or, if `name` is
-// NULL, launches the kernel `ref`. With `calls`, `ref` is a function to call.
+// A call to execute: of the operation `name` of cute.ops or, if `name` is NULL,
+// a launch of the kernel `ref`. If `calls` is set, `ref` is a function to call.
 typedef struct Task {
   cutelua_state *state;
   cutelua_ref ref;

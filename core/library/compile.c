@@ -1,6 +1,6 @@
 // Compilations of libcutelua on separate threads. A compilation copies its
-// arguments, and then compiles in a call of the state, as any other thread
-// does.
+// arguments, and then compiles in a call of the state, like a call from any
+// other thread.
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/signals.h"
 #include "library/call.h"
 
-// A reference to a compilation has this bit. It does not refer to a Lua value.
+// This bit marks a reference to a compilation, which is not a Lua value.
 #define JOB_BIT ((cutelua_ref)1 << 63)
 
 struct Job {
@@ -27,8 +27,8 @@ struct Job {
 
 // ---- copies of arguments ----
 
-// Memory that receives copies. n is the number of bytes that were copied. If p
-// is NULL, nothing is copied, and n becomes the size of all copies.
+// Memory for copies. n counts the copied bytes. If p is NULL, nothing is
+// copied, and n counts the bytes that copies would need.
 typedef struct Room {
   char *p;
   size_t n;

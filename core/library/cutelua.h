@@ -30,7 +30,8 @@ extern "C" {
 typedef struct cutelua_state cutelua_state;
 
 // Identifies a script, a kernel, a function or a compilation of one state; 0:
-// none. A state never reuses a number, so using a released one is an error.
+// none. A state never reuses a number, so using a released reference is an
+// error.
 typedef uint64_t cutelua_ref;
 
 typedef enum cutelua_status {
@@ -99,7 +100,7 @@ typedef enum cutelua_type {
   CUTELUA_REF = 6
 } cutelua_type;
 
-// An argument, or the place where a result is stored.
+// An argument, or the variable that receives a result.
 typedef struct cutelua_arg {
   cutelua_type type;
   // If not NULL, the argument is this field of a table of options, which is
@@ -118,7 +119,7 @@ typedef struct cutelua_arg {
 // Options of a launch. Zeros mean defaults.
 typedef struct cutelua_launch_options {
   size_t size;            // sizeof(cutelua_launch_options)
-  // numbers of blocks; 0 in the second or third place means 1
+  // numbers of blocks; 0 in grid[1] or grid[2] means 1
   uint32_t grid[3];
   uint32_t block[3];      // threads
   uint32_t cluster[3];    // numbers of blocks of a cluster
@@ -200,8 +201,8 @@ CUTELUA_API cutelua_status cutelua_op(cutelua_state *state, const char *name,
 
 // Traces and compiles a kernel for arguments of these types and shapes:
 // cutelua_compile before it returns, cutelua_compile_start on a separate
-// thread. cutelua_poll and cutelua_wait return the result of
-// cutelua_compile_start's compilation, or CUTELUA_PENDING.
+// thread. cutelua_poll and cutelua_wait return the result of a compilation that
+// cutelua_compile_start began, or CUTELUA_PENDING.
 CUTELUA_API cutelua_status cutelua_compile(cutelua_state *state,
                                            cutelua_ref kernel,
                                            const cutelua_arg *args,

@@ -6,7 +6,7 @@
 
 #include "library/state.h"
 
-// number of allocated bytes that count as one instruction of the budget
+// number of allocated bytes that cost as much of the budget as one instruction
 enum { PER_INSTRUCTION = 64 };
 
 // The head of a block, as large as the strictest alignment.

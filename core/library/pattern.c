@@ -1,5 +1,5 @@
-// string.find, match, gmatch and gsub with the semantics of Lua 5.4. Their
-// matching counts against the budget of the call.
+// string.find, match, gmatch and gsub with the semantics of Lua 5.4. Matching
+// is charged to the budget of the call.
 #include "library/pattern.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@ enum { CAPTURES = 32,   // maximum number of captures of a pattern
        DEPTH = 180,     // maximum nesting of match() on the C stack
        STEPS = 1024 };  // number of steps between two payments to the budget
 
-// instead of a length: an unfinished capture, a position capture
+// values of a capture's length: an unfinished capture, a position capture
 enum { OPEN = -1, POSITION = -2 };
 
 typedef struct Capture {
@@ -32,9 +32,9 @@ typedef struct Match {
 
 static const char *match(Match *m, const char *s, const char *p);
 
-// Counts n steps against the budget, in payments of at least STEPS. A short
-// search pays nothing, so that message handlers can search after the budget's
-// end.
+// Charges n steps to the budget, in amounts of at least STEPS. A short search
+// costs nothing, so that message handlers can search after the budget is
+// exhausted.
 static void pay(lua_State *L, uint64_t *steps, uint64_t n) {
   if ((*steps += n) < STEPS) return;
   n = *steps;
@@ -82,7 +82,8 @@ static bool in_class(int c, int letter) {
   return isupper(letter) ? !yes : yes;
 }
 
-// Reports whether c is in the set from '[' at p to ']' at `last`.
+// Reports whether c is in the set that begins with '[' at p and ends with ']'
+// at `last`.
 static bool in_set(int c, const char *p, const char *last) {
   bool yes = true;
   if (*++p == '^') {
@@ -195,7 +196,7 @@ static bool at_frontier(Match *m, const char *s, const char *p,
 }
 
 // Matches a capture, %b, %f or %1, which take no quantifier, or a final '$'.
-// Returns false if *p begins no such item. If *done becomes true, *to is the
+// Returns false if no such item begins at *p. If *done becomes true, *to is the
 // end of the whole match, or NULL. Otherwise, *p and *s are moved past the
 // item.
 static bool special(Match *m, const char **s, const char **p,
@@ -448,8 +449,8 @@ static void add_text(Match *m, luaL_Buffer *b, const char *s, const char *e) {
   luaL_addlstring(b, r, (size_t)(end - r));
 }
 
-// Adds the replacement of the match from s to e. Returns false if the match
-// stays as it is.
+// Adds the replacement of the match from s to e. Returns false if the match is
+// not replaced.
 static bool add_value(Match *m, luaL_Buffer *b, const char *s, const char *e,
                       int type) {
   lua_State *L = m->L;

@@ -144,8 +144,8 @@ typedef struct Exchange {
   int (*stream)(int32_t device, int32_t id, void **out);
 } Exchange;
 
-// Types of tensors that occurred, with their interfaces (NULL: none), and
-// whether their tensors have an attribute requires_grad.
+// For each type of tensor so far: its exchange interface (NULL: none), and
+// whether its tensors have an attribute requires_grad.
 static struct { PyObject *type; const Exchange *api; bool grad; } known[64];
 static int nknown;
 
@@ -172,7 +172,7 @@ static const Exchange *exchange_of(PyObject *type, bool *grad) {
 
 // ---- a call ----
 
-// A step that puts an argument, or a part of one, on Lua's stack.
+// A step that pushes an argument, or a part of an argument, onto Lua's stack.
 typedef enum StepKind {
   STEP_NIL, STEP_BOOL, STEP_INT, STEP_FLOAT, STEP_TEXT,
   STEP_TENSOR, STEP_REF, STEP_TABLE, STEP_FIELD, STEP_ITEM
@@ -214,12 +214,12 @@ typedef struct PyCall {
   size_t nstep, maxstep;
   Res some[HERE], *res;
   size_t nres, maxres;
-  int nargs;  // number of values that the steps leave on the stack
+  int nargs;  // number of values that the steps push onto the stack
   const Exchange *api;  // exchange interface of the first tensor that has one
   PyObject *like;  // first tensor that has no exchange interface, or NULL
   // whether an argument is a tensor on the host (host), or on a GPU (gpu)
   bool host, gpu;
-  // whether this call may use recycle_push (recycles), and whether it did
+  // recycles: whether this call may use recycle_push; recycled: whether it did
   // (recycled)
   bool recycles, recycled;
   bool refs;                // whether some result is a reference
@@ -227,8 +227,8 @@ typedef struct PyCall {
   void *stream;
 } PyCall;
 
-// Flags of cutelua_python_call. OURS: the function is cutelua's own, and keeps
-// no tensor after a call that returns no references.
+// Flags of cutelua_python_call. OURS: the function is cutelua's own, and refers
+// to no tensor after a call that returns no references.
 enum { NO_GRAD_CHECK = 1, OURS = 2 };
 
 static bool grow(void **p, void *here, size_t *max, size_t need, size_t size) {
@@ -508,11 +508,11 @@ static void run_step(lua_State *L, PyCall *c, Step *s, int opened) {
   }
 }
 
-// Pushes the stream of the GPU at stack index `gpu` for a driver's stream; nil
-// for the default stream. Streams are kept, since a closed one makes the host
-// wait.
+// Pushes an object for the driver's stream `handle` on the GPU at stack index
+// `gpu`; nil for the default stream. Keeps these objects, since closing a
+// stream makes the host wait.
 static void push_stream(lua_State *L, int gpu, void *handle) {
-  // the driver's handles 0 and 1 both name the default stream
+  // the driver's handles 0 and 1 both mean the default stream
   if ((uintptr_t)handle <= 1) {
     lua_pushnil(L);
     return;
@@ -588,8 +588,8 @@ static void write_text(lua_State *L, PyCall *c, int idx) {
 
 static void write_value(lua_State *L, PyCall *c, int idx, int depth);
 
-// Writes a table: as a list if it has the indices 1 to n, otherwise with the
-// names of its fields. Drops all other keys.
+// Writes a table: as a list if it has the indices 1 to n, otherwise as named
+// fields. Ignores all other keys.
 static void write_table(lua_State *L, PyCall *c, int idx, int depth) {
   size_t n = (size_t)lua_rawlen(L, idx), at = c->nres;
   if (depth > MOST_DEPTH)
@@ -657,7 +657,7 @@ static void write_value(lua_State *L, PyCall *c, int idx, int depth) {
 }
 
 // Closes the buffers of results and arguments, and empties their list. From
-// here on, Python owns the results, and the caller the arguments.
+// here on, Python owns the results, and the caller owns the arguments.
 static void close_all(lua_State *L, int opened) {
   for (lua_Integer i = (lua_Integer)lua_rawlen(L, opened); i > 0; i--) {
     lua_rawgeti(L, opened, i);
@@ -765,7 +765,7 @@ static int call_protected(lua_State *L) {
   PyCall *c = lua_touserdata(L, 1);
   Gpu *g = NULL;
   arena_reset(&face_state(L)->scratch);
-  // 2: the list of opened buffers, which is empty between calls
+  // stack index 2: the list of opened buffers, which is empty between calls
   luaL_getsubtable(L, LUA_REGISTRYINDEX, "cutelua.opened");
   // stack index 3: the module cute.python
   lua_getfield(L, LUA_REGISTRYINDEX, "cutelua.python");
@@ -957,7 +957,7 @@ static void unwatch_interrupts(void) {
 
 // ---- the interface ----
 
-// The stream that the library of some tensor named during this call, or NULL.
+// The stream that the library of a tensor named during this call, or NULL.
 static _Thread_local void *named_stream;
 
 void cutelua_python_stream(void *stream) { named_stream = stream; }

@@ -1,5 +1,5 @@
 // Functions that the package python/cutelua calls by ctypes. They are not part
-// of cutelua.h: a package uses only the library of its own version.
+// of cutelua.h: a package uses only the library of the same version.
 #ifndef CUTE_LIBRARY_PYTHON_H
 #define CUTE_LIBRARY_PYTHON_H
 

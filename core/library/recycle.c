@@ -9,8 +9,8 @@
 
 enum { TENSORS = 64, RANK = 6, ALIGN = 64 };
 
-// The properties that two tensors must share. Entries of `extents` beyond the
-// rank are 0.
+// The properties in which a kept tensor must equal a new one. Entries of
+// `extents` beyond the rank are 0.
 typedef struct Form {
   DLDataType type;
   int32_t gpu, rank;

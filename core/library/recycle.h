@@ -10,10 +10,11 @@
 
 #include "base/dlpack.h"
 
-// Pushes a tensor on the memory of a managed tensor, which the tensor then
-// owns. It is a kept tensor of an earlier call with the same type, layout and
-// alignment, or a new one. Returns false and pushes nothing if such a tensor is
-// not kept. The caller keeps no reference after recycle_end.
+// Pushes a Lua tensor on the memory of a managed tensor, which the Lua tensor
+// then owns. This is a kept tensor of an earlier call with the same type,
+// layout and alignment, or a new tensor. Returns false and pushes nothing if m
+// cannot be kept or all entries are in use. The caller must not refer to the
+// tensor after recycle_end.
 bool recycle_push(lua_State *L, DLManagedTensorVersioned *m);
 // Closes the tensors that recycle_push pushed since the last recycle_end. keep:
 // whether later calls may use them; then no object that outlives the call may

@@ -127,8 +127,8 @@ static int refused_nothing(lua_State *L) {
   return 0;
 }
 
-// Replaces those functions of cute.core, which is on top, that access the
-// system.
+// Replaces the functions of cute.core, which is on top of the stack, that
+// access the system.
 static void restrict_core(lua_State *L) {
   static const luaL_Reg files[] = {
     {"open_input", refused_with_reason}, {"open_aside", refused_with_reason},
@@ -157,7 +157,7 @@ static int raw_field(lua_State *L, int idx, const char *name) {
 }
 
 // Disables to_dlpack in the metatable at index 3. If the metatable is its own
-// __index, makes a table of its methods its __index instead.
+// __index, sets __index to a separate table of the methods.
 static void hide_metatable(lua_State *L) {
   if (raw_field(L, 3, "to_dlpack") != LUA_TNIL) {
     lua_pushliteral(L, "to_dlpack");
@@ -180,8 +180,8 @@ static void hide_metatable(lua_State *L) {
   lua_rawset(L, 3);
 }
 
-// A metatable of the bindings that is its own __index would be reachable by a
-// script, which could give it a finalizer. Hides all of these metatables.
+// Hides the metatables of the bindings. A script could reach a metatable that
+// is its own __index, and add a finalizer to it.
 static void hide_metatables(lua_State *L) {
   lua_settop(L, 1);
   for (lua_pushnil(L); lua_next(L, LUA_REGISTRYINDEX); lua_settop(L, 2))
@@ -205,8 +205,8 @@ static void open_untrusted(lua_State *L) {
   add_workshop(L);
 }
 
-// Locked while a state uses the compiler or searches for CUDA libraries, which
-// serve one state at a time.
+// Locked while a state uses the compiler or searches for CUDA libraries,
+// because both work for one state at a time.
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 
 // Calls the function in upvalue 1 under this lock.

@@ -210,9 +210,8 @@ cutelua_status state_leave(cutelua_state *s, cutelua_status status) {
   return status;
 }
 
-// Collects garbage if three quarters of the memory limit are in use: tensors
-// that are no longer needed occupy little of Lua's own memory, so its collector
-// may run late.
+// Collects garbage if three quarters of the memory limit are in use. Unused
+// tensors occupy little of Lua's own memory, so Lua's collector may run late.
 static void make_room(lua_State *L, const Guard *g) {
   if (g->most && atomic_load(&g->used) > g->most - g->most / 4)
     lua_gc(L, LUA_GCCOLLECT);
@@ -279,8 +278,8 @@ void state_function(lua_State *L, const char *name) {
 // ---- opening and closing ----
 
 // Copies the application's options. An application that was compiled with a
-// later version of cutelua.h has more fields. Returns false if it uses a field
-// or a flag that this library does not know.
+// later version of cutelua.h has more fields. Returns false if the application
+// uses a field or a flag that this library does not know.
 static bool read_options(const cutelua_options *from, cutelua_options *o) {
   memset(o, 0, sizeof *o);
   if (!from) return true;

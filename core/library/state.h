@@ -59,16 +59,16 @@ struct cutelua_state {
 
 // ---- state.c ----
 
-// Returns a number that is equal in all threads of a process, and differs in
-// the processes that it was forked from.
+// Returns a number that is equal in all threads of a process, and differs from
+// the numbers of the processes from which this one was forked.
 unsigned state_forks(void);
 // Returns CUTELUA_OK if this thread may call functions of the state.
 cutelua_status state_check(cutelua_state *s);
 // Begins a call: takes the state's lock, and starts its budget. On failure,
 // returns a status other than CUTELUA_OK, and the caller must return it.
 cutelua_status state_enter(cutelua_state *s);
-// Decides whether cutelua_interrupt can end Lua code of this call of a state
-// without limits. If it can, Lua code takes three times as long.
+// Decides, for a state without limits, whether cutelua_interrupt can end Lua
+// code of this call. If so, Lua code takes three times as long.
 void state_watch(cutelua_state *s, bool on);
 // Ends a call and returns `status`.
 cutelua_status state_leave(cutelua_state *s, cutelua_status status);
@@ -93,8 +93,8 @@ void state_function(lua_State *L, const char *name);
 
 // Waits for the threads of all compilations, and frees them.
 void jobs_end(cutelua_state *s);
-// Waits for a compilation, and frees it. Returns false if `ref` is not one of a
-// compilation.
+// Waits for a compilation, and frees it. Returns false if `ref` does not refer
+// to a compilation.
 bool job_release(cutelua_state *s, cutelua_ref ref);
 
 // ---- sandbox.c ----

@@ -126,7 +126,7 @@ enum { TYPES = sizeof types / sizeof *types };
 // ---- a call ----
 
 // Identifies this process. A program that another process compiled must not run
-// here, since it refers to a function of that process.
+// here, since the program refers to a function of that process.
 static uint64_t process;
 
 static Error *fail(const Frame *f, int code, const char *message) {
@@ -203,7 +203,7 @@ static Error *execute(const Frame *f, DLDevice device, void *stream) {
   return e;
 }
 
-// Answers a request of XLA that is no call. Returns false if it is a call.
+// Answers a request of XLA other than a call. Returns false for a call.
 static bool answers(const Frame *f) {
   const Extension *x = f->head.extensions;
   if (x && x->type == METADATA) {

@@ -3,10 +3,10 @@
 //
 // An operand of one instruction has MN x K elements, of which each CTA of a
 // pair has half along MN. K covers 32 bytes, or 16 elements if MN is
-// contiguous. It is twice as long for B if A is sparse.
-// Distances are in units of 16 bytes. W is the width of the swizzle: 1 without
-// a swizzle, and 2, 4 or 8 for swizzles of 32, 64 or 128 bytes. n and k count
-// groups of 8 or W. The canonical layouts are
+// contiguous. For B, K is twice as long if A is sparse. Distances are in units
+// of 16 bytes. W is the width of the swizzle: 1 without a swizzle, and 2, 4 or
+// 8 for swizzles of 32, 64 or 128 bytes. n and k count groups of 8 or W. The
+// canonical layouts are
 //   K contiguous   ((8,n),2):((W,SBO),LBO)      LBO = 1 where W > 1
 //   MN contiguous  ((W,n),(8,k)):((1,LBO),(W,SBO))     W > 1
 //                  ((1,n),(8,k)):((_,SBO),(1,LBO))     W = 1
@@ -20,8 +20,8 @@
 // the swizzle is applied.
 typedef struct Shared {
   Ctx *cx;
-  // for errors: the function that makes descriptors, the instruction that uses
-  // them, and its operand
+  // for errors: the function that makes descriptors (maker), the instruction
+  // that uses them (reader), and its operand (what)
   const char *maker, *reader, *what;
   bool umma;            // whether it is a tcgen05 operation
   Layout part;          // the thread's partition (V,Rest...)
@@ -78,8 +78,8 @@ static void same(const Shared *o, int64_t r, int64_t c, int64_t have,
 }
 
 // Checks the offsets of all n indices of mode K (if col) or MN. Adjacent
-// indices in a group of `run` must be `step` elements apart, and adjacent
-// groups `far` elements.
+// indices in a group of `run` indices must be `step` elements apart, and
+// adjacent groups must be `far` elements apart.
 static void check_mode(const Shared *o, bool col, int n, int run,
                        int64_t step, int64_t far) {
   for (int i = 0; i < n; i++)
@@ -109,8 +109,8 @@ static uint64_t field(const Shared *o, int64_t elements) {
   return (uint64_t)units;
 }
 
-// Returns the bits of the descriptor that name the swizzle and, for tcgen05,
-// its version.
+// Returns the bits of the descriptor that encode the swizzle and, for tcgen05,
+// the version of the descriptor.
 static uint64_t kind_bits(const Shared *o) {
   static const uint8_t type[9] = {[1] = 0, [2] = 3, [4] = 2, [8] = 1};
   uint64_t t = type[o->w];
@@ -151,8 +151,8 @@ static Shared operand_of_mma(Ctx *cx, const MmaAtom *a, char which) {
 }
 
 // Sets the rest of o from a partition (V,Rest...), where V is (MN,K). Returns
-// the layout of the descriptors of its parts, and sets *desc to a descriptor
-// with address 0.
+// the layout of the descriptors for the parts of the operand, and sets *desc to
+// a descriptor with address 0.
 static Layout describe_part(Shared *o, Layout part, uint64_t *desc) {
   Ctx *cx = o->cx;
   o->part = part;

@@ -1,10 +1,10 @@
-// Computes the positions of a view's elements in the kernel argument that it
-// views. An offset alone does not suffice, because the last column of a row is
-// followed by the first one of the next row. Therefore an identity tensor of
-// the argument's coordinates passes through the same view operations as the
-// argument. Assertions state that accesses are inside the argument's shape, and
-// the simulator checks them. The instructions that compute these coordinates
-// are marked aside (Fn.aside) and not emitted.
+// Computes the positions of a view's elements in the kernel argument that the
+// view refers to. An offset alone does not suffice, because the last column of
+// a row is followed by the first column of the next row. Therefore every view
+// operation is also applied to an identity tensor of the argument's
+// coordinates. Assertions state that accesses are inside the argument's shape,
+// and the simulator checks them. The instructions that compute these
+// coordinates are marked aside (Fn.aside) and not emitted.
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void end(Ctx *cx, const Try *t) {
 }
 
 // Handles a view operation that fails when it is applied to coordinates. The
-// script did not cause this failure, so attempt() returns false. Only lack of
+// script did not cause this failure, so attempt() returns false. Only exhausted
 // memory is reported.
 _Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
   Try *t = cx->ud;
@@ -161,9 +161,9 @@ static Tensor element(Ctx *cx, Tensor t, const void *coord) {
   return t;
 }
 
-// Reports whether `coord` is one traced number that indexes several modes.
-// Nothing is asserted then: splitting the number would need divisions, and an
-// index beyond the end of one mode continues in the next.
+// Reports whether `coord` is one traced number that indexes several modes. Then
+// nothing is asserted: splitting the number would need divisions, and an index
+// beyond the end of one mode continues in the next mode.
 static bool is_folded(Tup shape, Tup coord) {
   int modes = 0;
   for (size_t i = 0; i < tup_words(shape); i++)

@@ -1,5 +1,5 @@
-// The positions of a view's elements in the kernel argument that it views
-// (place.c).
+// The positions of a view's elements in the kernel argument that the view
+// refers to (place.c).
 #ifndef CUTE_TENSORPLACE_H
 #define CUTE_TENSORPLACE_H
 

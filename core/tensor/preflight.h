@@ -13,7 +13,7 @@ void preflight_smem(Ctx *cx, const Fn *fn, int sm);
 // NULL.
 const char *preflight_fragment(Ctx *cx, const Fn *fn, const Mem *m);
 // If a traced index selects among so many registers of fragment m that the
-// compiler places m in local memory, returns a sentence about it. Otherwise
+// compiler places m in local memory, returns a sentence that says so. Otherwise
 // returns NULL.
 const char *preflight_indexed(Ctx *cx, const Fn *fn, const Mem *m);
 

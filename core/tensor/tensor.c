@@ -1,7 +1,7 @@
 // Views of tensors. Every operation changes the plain (inner) layout and moves
-// the iterator. If the tensor is swizzled, it changes the offset inside the
-// swizzle instead. Thus a slice of a swizzled tensor is correct whichever
-// address bits its traced coordinates change.
+// the iterator. If the tensor is swizzled, the operation changes the offset
+// inside the swizzle instead of the iterator. Thus a slice of a swizzled tensor
+// is correct, whichever address bits its traced coordinates change.
 #include "tensor/place.h"
 
 #include <inttypes.h>
@@ -123,7 +123,7 @@ static Dim extent_of(Ctx *cx, Tup shape) {
 
 // Checks that the element at coord is inside the shape. If `claim` is NULL,
 // only reports whether all coordinates are known to be inside. Otherwise
-// appends an assertion for each coordinate; *claim tells whether the access
+// appends an assertion for each coordinate; *claim states whether the access
 // writes.
 static bool look(Ctx *cx, const Tensor *t, Tup shape, Tup coord,
                  const bool *claim) {
@@ -171,7 +171,7 @@ Tup tensor_coord(Ctx *cx, Tensor t, Tup coord) {
   return tup_add(cx, t.base, layout_eval_tup(cx, t.l, coord));
 }
 
-// Returns the largest power of two, at most 2^20, that divides the size in
+// Returns the largest power of two, at most 2^20, that divides the number of
 // bytes of `o` elements.
 static int64_t align_of(Ctx *cx, DType type, Dim o) {
   int64_t div = dim_div(cx, o), bits = dtype_bits(type);
@@ -357,15 +357,15 @@ Tensor tensor_domain_offset(Ctx *cx, Tensor t, Tup coord) {
 enum { MAX_MODES = 32 };
 
 // The result of dividing a layout by a tile, as in zipped_divide: tile[i] and
-// rest[i] are the two parts of divided mode i. Then the modes that the tiler
-// does not cover follow in `rest`.
+// rest[i] are the two parts of divided mode i. `rest` then contains the modes
+// that the tiler does not cover.
 typedef struct Zipped {
   Layout tile[MAX_MODES], rest[MAX_MODES];
   int ntile, nrest;
 } Zipped;
 
 // Appends the extents of tiler t to b. Returns false if the tiler contains a
-// layout. A tuple of extents may tile a mode that is less nested; the tuple
+// layout. A tuple of extents may tile a mode that has less nesting; the tuple
 // then stands for its compact layout.
 static bool put_extents(Ctx *cx, TupB *b, Tiler t) {
   if (t.kind != TILER_TUPLE) {
@@ -407,7 +407,7 @@ static int put_all(Ctx *cx, Layout *to, Layout l) {
 }
 
 // Divides the whole tensor by one layout. The result has the modes of the tile
-// and those of the rest.
+// and the modes of the rest.
 static Zipped zip_whole(Ctx *cx, Layout l, Tiler tiler) {
   Zipped z;
   Layout d = layout_logical_divide(cx, l, tiler);

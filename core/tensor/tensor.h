@@ -8,11 +8,11 @@
 
 // The position of a swizzled tensor's slice in the whole tensor: the slice's
 // iterator is at element off + sw(at) of the whole tensor. The slice's own
-// layout does not tell this position if it is plain, or if part of its offset
-// is outside the swizzle.
+// layout does not determine this position if the layout is plain, or if part of
+// its offset is outside the swizzle.
 typedef struct Origin {
-  // ORIGIN_LAYOUT: the slice's layout tells the position. ORIGIN_SWIZZLED: sw,
-  // at and off tell it. ORIGIN_LOST: it is unknown.
+  // ORIGIN_LAYOUT: the slice's layout determines the position. ORIGIN_SWIZZLED:
+  // sw, at and off determine it. ORIGIN_LOST: the position is unknown.
   enum { ORIGIN_LAYOUT, ORIGIN_SWIZZLED, ORIGIN_LOST } kind;
   Swizzle sw;
   int64_t at;
@@ -98,7 +98,8 @@ Tensor tensor_make_like(Ctx *cx, DType t, Layout l);
 // Returns the offset in t's memory object of the element with linear index i:
 // off + layout(i).
 Dim tensor_at(Ctx *cx, Tensor t, Dim i);
-// Returns t marked so that the simulator allows reads of unwritten elements.
+// Returns t with a mark by which the simulator accepts reads of unwritten
+// elements.
 Tensor tensor_undefined_ok(Ctx *cx, Tensor t);
 Tensor tensor_nonfinite_ok(Ctx *cx, Tensor t);
 Tensor tensor_partial_ok(Ctx *cx, Tensor t);

@@ -12,7 +12,7 @@ enum { MAX_WALK = 256 };
 enum { SRC, DST, PRED, SIDES };
 
 // A loop over elements of three sides: source, destination and predicate. Each
-// iteration moves by d[s] elements in the memory of side s, and by `step` in
+// iteration advances by d[s] elements in the memory of side s, and by `step` in
 // the linear index.
 typedef struct Loop {
   int64_t n, step;  // n: iterations
@@ -26,7 +26,7 @@ typedef struct Walk {
   Loop run[MAX_WALK];  // the loops that were merged into loop[0], in its order
   int n, runs, sides;
   bool ok;
-  bool promised;  // whether traced offsets and strides count as aligned
+  bool promised;  // whether traced offsets and strides are treated as aligned
 } Walk;
 
 typedef struct Cursor {  // iterates over the leaves of a layout
@@ -83,15 +83,15 @@ static Walk walk(Ctx *cx, const Tensor *const *t, int sides, int64_t size) {
 // Returns the largest power of two that divides n.
 static int64_t pow2_of(int64_t n) { return n & -n; }
 
-// Reports whether loop l extends a contiguous run of `run` elements of both
-// sides, with the same predicate for all.
+// Reports whether loop l extends a contiguous run of `run` elements on both
+// sides, and all its iterations have the same predicate.
 static bool continues(const Walk *w, const Loop *l, int64_t run) {
   if (!dim_is(l->d[SRC], run) || !dim_is(l->d[DST], run)) return false;
   return w->sides <= PRED || dim_is(l->d[PRED], 0);
 }
 
 // Merges the loops that form one contiguous run into loop[0]. Returns the run's
-// length in elements, and in *rest the first loop outside the run.
+// length in elements, and stores the first loop outside the run in *rest.
 static int64_t gather_run(Walk *w, int *rest) {
   int64_t run = 1;
   *rest = 0;
@@ -120,15 +120,15 @@ static int64_t limit(int64_t v, int64_t by) {
   return by < v ? by : v;
 }
 
-// Returns the known divisor of d. If the user guarantees alignment, a traced d
-// counts as divisible by everything (0).
+// Returns the known divisor of d. If the user guarantees alignment, returns 0
+// (divisible by everything) for a traced d.
 static int64_t divisor(Ctx *cx, const Walk *w, Dim d) {
   return w->promised && !dim_static(d) ? 0 : dim_div(cx, d);
 }
 
 // Returns the largest vector length (a power of two, at most v) that the
-// alignment of side s allows. The alignment is that of the side's base, offset
-// and swizzle, and of its strides in the loops after the run.
+// alignment of side s allows: the alignment of the side's base, offset and
+// swizzle, and of its strides in the loops after the run.
 static int64_t side_limit(Ctx *cx, const Walk *w, const Tensor *t, int s,
                           int from, int64_t v) {
   int bits = dtype_bits(t->type);

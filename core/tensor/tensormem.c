@@ -11,9 +11,10 @@
 
 // ---- allocation ----
 
-// Returns the number of elements of memory that layout l needs. The number is
-// rounded up for a swizzle, which permutes elements within blocks of a power of
-// two. Stores the number of elements that are before offset 0 in *below.
+// Returns the number of elements of memory that layout l needs. Rounds the
+// number up for a swizzle, which permutes elements within blocks whose size is
+// a power of two. Stores the number of elements that are before offset 0 in
+// *below.
 static int64_t reach(Ctx *cx, Layout l, const char *what, Dim *below) {
   Layout in = layout_inner(l);
   const Swizzle *sw = layout_swizzle(l);
@@ -114,8 +115,8 @@ static bool strides_tie(Ctx *cx, Layout l) {
 }
 
 // Returns a register fragment with one register for each element. Modes with
-// equal strides (as in a matrix of one column) would get the same registers in
-// CuTe's order by strides, so such a layout gets a compact fragment.
+// equal strides (as in a matrix of one column) would share registers in CuTe's
+// order by strides. Such a layout therefore gets a compact fragment.
 Tensor tensor_make_like(Ctx *cx, DType t, Layout l) {
   Layout f = l;
   // The fragment is compact, because basis strides have no order.
@@ -198,7 +199,7 @@ static Span span_of(Ctx *cx, const Tensor *t, Tup coord) {
   put_open(cx, &b, coord);
   Layout l = layout_slice(cx, t->l, tupb_done(cx, &b), &base);
   base = dim_add(cx, t->off, base);
-  // If the registers start at a traced position, any may be selected.
+  // If the registers start at a traced position, any register may be selected.
   if (!dim_static(base)) return s;
   s.first = dim_value(base) - dim_value(layout_below(cx, l));
   s.n = dim_value(layout_cosize(cx, l));

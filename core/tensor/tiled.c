@@ -109,7 +109,7 @@ static int64_t shape_of(const MmaAtom *a, int i) {
 }
 
 // Returns how many elements of the product's mode i correspond to one element
-// of the operand's tensor. This is 1, except along K of a sparse A or its
+// of the operand's tensor. The number is 1, except along K of a sparse A or its
 // metadata.
 static int64_t part_of(const MmaAtom *a, char which, int i) {
   const AtomMma *r = a->row;
@@ -371,8 +371,9 @@ Layout tiled_mma_fragment(Ctx *cx, const TiledMma *m, char which, Layout l) {
 // ---- (thread,value) layouts of a tile ----
 
 // Returns a layout from a thread index to the thread's position in (V,M,N,K).
-// Thread indices that no atom uses (a quad pair consists of lanes 0-3 and 16-19
-// only) map to the position of a thread index that an atom uses.
+// Some thread indices are used by no atom: a quad pair consists only of lanes
+// 0-3 and 16-19. Such an index maps to the position of a thread index that an
+// atom uses.
 static Layout thread_to_id(Ctx *cx, const TiledMma *m) {
   Layout gaps = layout_complement(cx, m->thr_vmnk, NULL);
   Layout inv = layout_right_inverse(cx, concat2(cx, m->thr_vmnk, gaps));

@@ -49,16 +49,16 @@ typedef struct TiledCopy {
   // as n:1
   bool tiler_int[TILED_MODES];
   int ntiler;
-  // 'A' or 'B': the operand of a tiled MMA for which the copy was made, if A
-  // and B differ in their layouts; 0: another copy
+  // 'A' or 'B': the operand of a tiled MMA for which the copy was made, if the
+  // layouts of A and B differ; 0: no such operand
   char operand;
 } TiledCopy;
 
 // ---- tiled.c ----
 // mma_atom and copy_atom look up an atom by name. They fail with ERR_NAME,
 // whose message lists the nearest names. If `name` is a family such as
-// "UniversalCopy" (without <type>), `bits` selects the atom. If bits is 0, it
-// is the type's width for UniversalCopy, and 128 for cp.async.
+// "UniversalCopy" (without <type>), `bits` selects the atom. bits = 0 stands
+// for the type's width for UniversalCopy, and for 128 for cp.async.
 MmaAtom mma_atom(Ctx *cx, const char *name);
 CopyAtom copy_atom(Ctx *cx, const char *name, DType type, int bits);
 
@@ -83,8 +83,9 @@ Layout tiled_mma_thrfrg(Ctx *cx, const TiledMma *m, char which, Layout l);
 Tensor tiled_mma_partition(Ctx *cx, const TiledMma *m, char which, Tensor t,
                            Dim thr);
 Tup tiled_mma_shape(Ctx *cx, const TiledMma *m, char which, Tup shape);
-// Returns the register layout for the partition of a tensor with layout l. It
-// is compact by shape for C, and in the order of l's strides for A and B.
+// Returns the register layout for the partition of a tensor with layout l. The
+// register layout is compact by shape for C, and in the order of l's strides
+// for A and B.
 Layout tiled_mma_fragment(Ctx *cx, const TiledMma *m, char which, Layout l);
 DType tiled_mma_type(const MmaAtom *a, char which);
 // make_fragment_A, _B, _C: returns the register layout of a fragment for a
@@ -96,11 +97,12 @@ void tiled_mma_print(Ctx *cx, const TiledMma *m, Buf *out);
 void tiled_mma_print_atom(Ctx *cx, const MmaAtom *a, Buf *out);
 
 // ---- gmma.c ----
-// Reports whether a warpgroup's MMA reads this operand through descriptors.
+// Reports whether an MMA reads this operand from shared memory through
+// descriptors.
 bool gmma_from_shared(const MmaAtom *a, char which);
 // Returns the layout of the descriptors, (1,Rest...) in units of 16 bytes, for
 // a partition (V,Rest...) in shared memory. Sets *desc to all bits of a
-// descriptor except its address. Fails with ERR_SHAPE if the layout of one
+// descriptor except its address. Fails with ERR_SHAPE if the layout of an
 // instruction's operand is not canonical.
 Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
                    uint64_t *desc);
@@ -108,7 +110,7 @@ Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
 // descriptors (SP_DESC).
 Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t);
 // Makes the tensor of descriptors of a tcgen05.cp, whose tensor t has the
-// layout ((rows,elements of a row),Rest...). maker: the name of the function in
+// layout ((rows,elements of a row),Rest...). maker: the function's name in
 // errors.
 Tensor gmma_rows(Ctx *cx, const char *maker, const CopyAtom *a, Tensor t);
 // Returns the descriptor that is `units` of 16 bytes beyond desc.
@@ -116,7 +118,8 @@ Ref gmma_beyond(Ctx *cx, Ref desc, Dim units);
 
 // ---- umma.c ----
 // Returns the number of rows of a CTA's fragment of A or C in tensor memory. A
-// CTA of a pair has 128 rows of A: with 64 rows, each is there twice.
+// CTA of a pair has 128 rows of A: if M gives it 64 rows, each row is stored
+// twice.
 int umma_rows(const AtomMma *r, char which);
 // Returns the layout in tensor memory of a fragment of A or C of a tcgen05.mma,
 // for a partition (V,Rest...). Offsets are in elements: a column is 32 bits,
@@ -156,8 +159,9 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
 // Implements gemm(): D = A * B + C, where A is (V,M,K), B is (V,N,K), and C and
 // D are (V,M,N). V is the mode of an atom's values. Some of the other modes may
 // be absent. more: the scale factors of A and B, or the metadata of a sparse A.
-// accumulate: for a warpgroup MMA, a predicate that says whether the first
-// products are added to C or overwrite it. If accumulate is 0, they are added.
+// accumulate: for a warpgroup MMA, a predicate that selects whether the first
+// products are added to C (true) or overwrite it (false). 0: the products are
+// added.
 void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
                 Tensor tc, const Tensor *more, int nmore, Ref accumulate);
 

@@ -9,8 +9,8 @@
 #include "ir/operands.h"
 #include "tensor/place.h"
 
-// Splits l into its mode 0 and the other modes. A layout with one leaf is all
-// mode 0.
+// Splits l into its mode 0 and the other modes. If the layout is one leaf, it
+// is mode 0.
 static void split(Ctx *cx, Layout l, Layout *v, Layout *rest) {
   if (tup_is_leaf(l.shape)) {
     *v = l;
@@ -240,9 +240,9 @@ static void store_word(const Copy *k, uint32_t at, Ref word) {
   }
 }
 
-// Transposes a 2x2 block of words between each two lanes l and l ^ num, where
-// num is a field of the atom's row. Exchanges the second word of the lower lane
-// with the first word of the upper lane.
+// Transposes a 2x2 block of words between each pair of lanes l and l ^ num,
+// where num is a field of the atom's row. Exchanges the second word of the
+// lower lane with the first word of the upper lane.
 static void emit_shuffle(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
   Fn *fn = ir_fn(cx);
@@ -437,8 +437,9 @@ static void check_operands(Copy *k) {
   }
 }
 
-// Checks the predicate tensor and splits it. It has the source's rest modes,
-// optionally after a first mode that has one predicate for each atom in V.
+// Checks the predicate tensor and splits it. The predicate tensor has the
+// source's rest modes, optionally preceded by a mode with one predicate for
+// each atom in V.
 static void set_pred(Copy *k, const Tensor *pred) {
   Ctx *cx = k->cx;
   if (!pred) return;

@@ -1,4 +1,5 @@
-// TiledCopy: copy atoms distributed over a tile, and each thread's part of it.
+// TiledCopy: copy atoms distributed over a tile, and each thread's part of the
+// tile.
 #include "tensor/place.h"
 #include "tensor/tiled.h"
 
@@ -33,7 +34,8 @@ static void need_static(Ctx *cx, Layout l, const char *what) {
              "without swizzle", what, layout_text(cx, l));
 }
 
-// Checks that the TV layout's threads and values are multiples of the atom's.
+// Checks that the TV layout's threads and values are multiples of the atom's
+// threads and values.
 static void check_atom(Ctx *cx, const TiledCopy *c) {
   const CopyAtom *a = &c->atom;
   tup_need_elements(cx, "make_tiled_copy", c->tv.shape);
@@ -285,7 +287,7 @@ static Layout retiled(Ctx *cx, const TiledCopy *c, int64_t v, Tup *by) {
 }
 
 // Reorders a fragment (V,Rest...) to ((FrgV,FrgX),Rest...), the order in which
-// this copy accesses its values. Assumes, as CuTe does, that the fragment's
+// this copy accesses the values. Assumes, as CuTe does, that the fragment's
 // first mode holds the first values of the TV layout. The other modes hold the
 // values of the next tiles.
 Layout tiled_copy_retile(Ctx *cx, const TiledCopy *c, Layout l) {

@@ -22,8 +22,8 @@ typedef struct Part {
 typedef struct Gemm {
   Ctx *cx;
   const MmaAtom *a;
-  // wgmma, tcgen05.mma: predicate that says whether the product is added to C;
-  // 0: always
+  // wgmma, tcgen05.mma: predicate that selects whether the product is added to
+  // C (true) or overwrites it; 0: the product is always added
   Ref accumulate;
   Part d, x, y, c;   // the operands D, A, B, C
   Part more[3];      // scale factors of A and B, metadata of A
@@ -376,8 +376,8 @@ static void check_executable(Ctx *cx, const AtomMma *r) {
 
 // ---- scales and metadata ----
 
-// Reports whether v has the scale factors of one instruction in tensor memory,
-// of at least n rows: ((32,rows),4 windows,elements of K).
+// Reports whether v is a layout in tensor memory for the scale factors of one
+// instruction, with at least n rows: ((32,rows),4 windows,elements of K).
 static bool scales_fit(const Gemm *g, Layout v, int64_t n) {
   enum { LANE = 1 << 18, WINDOW = 32 };  // columns; lanes
   Ctx *cx = g->cx;
@@ -418,7 +418,7 @@ static void check_scales(const Gemm *g, const Part *o, const Part *main,
 }
 
 // Sets the operands after D, A, B, C: scale factors (V,M,K) or (V,N,K), or
-// metadata (V,M,K). V is one 32-bit register, or in tensor memory.
+// metadata (V,M,K). V is one 32-bit register, or is in tensor memory.
 static void set_more(Gemm *g, int i, const Tensor *t) {
   static const char *const what[] = {"the scales of A", "the scales of B",
                                      "the metadata of A"};

@@ -90,9 +90,9 @@ static const char *swizzle_text(Ctx *cx, Swizzle sw) {
   return arena_printf(cx, &cx->scratch, "Sw<%d,%d,%d>", sw.b, sw.m, sw.s);
 }
 
-// Checks that the tensor's swizzle moves the elements of a tile as the atom's
-// swizzle does. It suffices to compare the first tile, because boxes start at
-// multiples of the swizzle's period.
+// Checks that the tensor's swizzle permutes the elements of a tile as the
+// atom's swizzle does. It suffices to compare the first tile, because boxes
+// start at multiples of the swizzle's period.
 static void check_swizzle(const Boxes *b, int64_t n) {
   Ctx *cx = b->cx;
   const Swizzle *its = layout_swizzle(b->shared->l);
@@ -110,7 +110,7 @@ static void check_swizzle(const Boxes *b, int64_t n) {
 
 // Checks that the values of a box, which are contiguous in shared memory, have
 // the coordinates of the box in the order of the tensor map, whose mode 0
-// varies fastest. If not, shared memory has another layout than the atom's.
+// varies fastest. If not, shared memory does not have the atom's layout.
 static void check_order(const Boxes *b) {
   Ctx *cx = b->cx;
   const TmaAtom *a = b->a;
@@ -155,7 +155,7 @@ static void check_boxes(Boxes *b) {
 // ---- one box ----
 
 // Returns the offset of value i of t. Sets *known to the known alignment of the
-// value's address in bytes, at most `need`.
+// value's address, in bytes, at most `need`.
 static Dim place_of(Ctx *cx, const Tensor *t, int64_t i, int64_t need,
                     int64_t *known) {
   Dim x = at(cx, layout_inner(t->l), i);

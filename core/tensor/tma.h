@@ -1,6 +1,6 @@
-// Copy atoms of the copy engine (TMA). A tensor map lets it copy boxes between
-// a tensor in global memory and shared memory. Bulk copies move contiguous
-// bytes without a map.
+// Copy atoms of the copy engine (TMA). With a tensor map, the engine copies
+// boxes between a tensor in global memory and shared memory. Bulk copies move
+// contiguous bytes without a tensor map.
 #ifndef CUTE_TMA_H
 #define CUTE_TMA_H
 
@@ -21,8 +21,10 @@ typedef struct TmaAtom {
   // whether a load writes to several CTAs, which a mask selects
   bool multicast;
   uint16_t flags;      // flags BKF_*
-  int ctas;  // number of CTAs that share a tile; each copies a slice of a box
-  int64_t values;  // number of elements of a box, for all CTAs that share it
+  // number of CTAs that share a tile; each CTA copies a slice of a box
+  int ctas;
+  // number of elements of a box, for all CTAs that share the box
+  int64_t values;
   int64_t tile;        // number of elements of a CTA's tile
   // the tensor map. Its address, extents and strides are filled in at each
   // launch.
@@ -38,7 +40,7 @@ typedef struct TmaAtom {
 } TmaAtom;
 
 // Returns the tensor map of a tensor at `address`, with the extents and strides
-// of t's leaves. The map may be invalid, which tensormap_check reports.
+// of t's leaves. The map may be invalid: see tensormap_check.
 TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
                   uint64_t address);
 // Returns how many bytes each CTA's shared memory receives with a tile.

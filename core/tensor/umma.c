@@ -6,7 +6,7 @@
 enum { LANE = 1 << 16 };  // distance of two lanes, as a number of columns
 
 // Appends the rest modes of a partition to the n layouts in `mode`, with
-// strides from `next` on in elements. halves: the first factor of 2 has the
+// strides from `next` on in elements. halves: the first factor of 2 gets a
 // stride of 16 lanes.
 static void put_rest(Ctx *cx, Layout part, int64_t next, int64_t lane,
                      bool halves, Layout *mode, int *n) {
@@ -53,8 +53,8 @@ Layout umma_fragment(Ctx *cx, const MmaAtom *a, char which, Layout part) {
     ctx_fail(cx, ERR_SHAPE, "make_fragment_%c: %s is not a partition (V,%s) "
              "for %s, whose V is (%" PRId64 ",%" PRId64 ")", which,
              layout_text(cx, part), sums ? "M,N" : "M,K", r->name, m, cols);
-  // A CTA of a pair uses all lanes. With 64 rows, the second half of them has
-  // the second half of D's columns, and a copy of A.
+  // A CTA of a pair uses all lanes. With 64 rows, lanes 64 to 127 have the
+  // second half of D's columns, and a copy of A.
   bool split = pair && m == 64 && sums;
   Layout mode[8], both[2] = {
     m == 64 && !pair ? two(cx, 16, 4, lane, 32 * lane)

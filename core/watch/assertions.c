@@ -51,8 +51,8 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
   for (int k = 0; k < f->r.modes; k++) {
     const SimBounded *t = &c->part[k];
     int64_t v = value_at(w, &t->value, l);
-    // An assertion of a copy is about two elements, with coordinates v - lo and
-    // v. The coordinate that is out of range is reported.
+    // An assertion of a copy covers two elements, with coordinates v - lo and
+    // v. Report the coordinate that is out of range.
     f->r.coord[k] = v < t->lo ? v - t->lo : v;
     f->extent[k] = t->limit.slot ? value_at(w, &t->limit, l)
                      : t->hi == INT64_MAX ? -1 : t->hi + 1;
@@ -61,8 +61,7 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
 
 // ---- layouts ----
 
-// A context for the check of a layout, which catches errors of the layout
-// algebra.
+// A context for the check of a layout. It catches errors of the layout algebra.
 typedef struct Try {
   jmp_buf env;
   ErrKind kind;

@@ -5,7 +5,7 @@
 // - The kernel reads the argument and does not write it, or the opposite. An
 //   atomic whose result is unused is a store.
 // - Data, scalar arguments and limits of the kernel do not decide the part
-//   (meant.c). No scalar argument equals its first coordinate.
+//   (meant.c). No scalar argument equals the part's first coordinate.
 // - The accessed elements are all elements with coordinates in certain ranges.
 //   In the modes with gaps, the ranges have at least two coordinates, and begin
 //   at 0 unless is_late holds. There are at most three gaps, or they are
@@ -16,12 +16,13 @@
 //   is_gridded, is_short, is_rest or is_alone holds.
 // - Another tensor of the kernel has a mode of the same extent (for an output,
 //   the kernel reads that tensor), or the kernel compares with the extent.
-// - The part is not that of a smaller tensor (is_part).
+// - The accessed elements do not form a smaller tensor (is_part).
 // - Periodic gaps are not unused fields of records (is_record).
 // - A single block accesses more than the first part of a mode, or an address
 //   depends on the block.
 // - No other argument shares the memory.
-// - cute.partial_ok and, for an output, cute.undefined_ok do not name it.
+// - cute.partial_ok and, for an output, cute.undefined_ok do not name the
+//   argument.
 #include "ir/operands.h"
 #include "sim/bulk.h"
 #include "watch/cover.h"
@@ -103,8 +104,8 @@ void cover_start(Ctx *cx, SimProg *p) {
 // ---- the covered coordinates ----
 
 // An argument and its accessed elements. For each coordinate of each mode,
-// `seen` has the bits HIT, if an element there was accessed, and MISSED, if one
-// was not.
+// `seen` has the bit HIT if an element with this coordinate was accessed, and
+// the bit MISSED if such an element was not accessed.
 enum { HIT = 1, MISSED = 2, MOST = 1 << 26 };
 typedef struct Cover {
   const SimArea *area;
@@ -185,8 +186,8 @@ static int64_t product_of(const Cover *c, uint8_t bit) {
   return n;
 }
 
-// Collects the coordinates of a mode at which no element was accessed, or with
-// `boxed` those at which some element was not accessed.
+// Collects the coordinates of a mode at which no element was accessed or, with
+// `boxed`, the coordinates at which some element was not accessed.
 static void ranges_of(const Cover *c, int mode, bool boxed, SimRanges *r) {
   const uint8_t *seen = c->seen[mode];
   int64_t n = c->s.size[mode], from = -1, last = -1;
@@ -197,7 +198,7 @@ static void ranges_of(const Cover *c, int mode, bool boxed, SimRanges *r) {
     if (in && from < 0) from = k;
     if (in || from < 0) continue;
     if (r->n == 1) r->period = from - last;
-    // the last range may be shorter or longer, as the tensor ends there
+    // the last range may be shorter or longer, because the tensor ends there
     int64_t length = r->to[0] - r->from[0] + 1;
     if (r->n)
       even &= from - last == r->period && (k == n || k - from == length);
@@ -220,8 +221,8 @@ static bool is_scalar(const SimProg *p, int64_t n) {
   return false;
 }
 
-// Reports whether another argument has a mode of extent n. With `stored`, only
-// arguments that the kernel reads count.
+// Reports whether another argument has a mode of extent n. With `stored`,
+// considers only arguments that the kernel reads.
 static bool is_shared(Ctx *cx, const SimProg *p, int32_t arg, int64_t n,
                       bool stored) {
   for (size_t k = 0; k < p->fn->arg.n; k++) {
@@ -236,9 +237,8 @@ static bool is_shared(Ctx *cx, const SimProg *p, int32_t arg, int64_t n,
   return false;
 }
 
-// Reports whether periodic gaps are fields of records that the kernel does not
-// access: each thread accesses some elements of its own records, at constant
-// offsets.
+// Reports whether periodic gaps are unused fields of records: each thread
+// accesses some elements of its records, at constant offsets.
 static bool is_record(const Cover *c, const SimMeant *m, const SimRanges *r) {
   int k = 0;
   while (c->s.of[k] != r->mode) k++;
@@ -268,8 +268,8 @@ static bool lacks_end(Ctx *cx, const SimProg *p, int32_t k, int64_t n) {
 
 // Reports whether a bounds check seems to be too small by 1: the last
 // coordinate of a mode is omitted in this argument, and in each other argument
-// with a mode of this extent. If another argument is accessed there, as in x[i
-// + 1] - x[i], the check is intended.
+// with a mode of this extent. If another argument is accessed at this
+// coordinate, as in x[i + 1] - x[i], the check is intended.
 static bool is_one_less(Ctx *cx, const SimProg *p, int32_t arg,
                         const SimRanges *r) {
   bool other = false;
@@ -287,8 +287,8 @@ static bool is_one_less(Ctx *cx, const SimProg *p, int32_t arg,
   return other;
 }
 
-// Reports whether a loop around the accesses leaves out just its last step: it
-// ends a step before the extent, where the missing coordinates begin.
+// Reports whether a loop around the accesses omits only its last step: it ends
+// one step before the extent, where the missing coordinates begin.
 static bool is_one_step(const SimProg *p, const SimMeant *m,
                         const SimRanges *r) {
   int64_t step;
@@ -302,9 +302,9 @@ static bool is_one_step(const SimProg *p, const SimMeant *m,
 }
 
 // Reports whether a limit in the kernel seems to omit the coordinates from
-// `end` on intentionally. A limit that equals the extent of another mode counts
-// as a mistake, and so does one that is too small by 1 (is_one_less), or by a
-// step (is_one_step).
+// `end` on intentionally. A limit is treated as a mistake if it equals the
+// extent of another mode, or if it is too small by 1 (is_one_less) or by a step
+// (is_one_step).
 static bool is_limit(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                      const SimMeant *m, const SimRanges *r) {
   int64_t end = r->from[0];
@@ -382,8 +382,8 @@ static bool is_early(const SimProg *p, const SimMeant *m, const SimRanges *r) {
   return false;
 }
 
-// Reports whether a loop moves the accesses along a mode, but no accesses to
-// outputs. Such a loop computes sums over the mode.
+// Reports whether a loop moves the accesses to the argument along a mode, but
+// does not move accesses to outputs. Such a loop computes sums over the mode.
 static bool is_summed(const SimProg *p, int32_t arg, int mode) {
   const SimMeant *m = &meant_of(p)[arg];
   for (uint32_t k = 0; k < m->ends; k++) {
@@ -400,9 +400,9 @@ static bool is_summed(const SimProg *p, int32_t arg, int mode) {
 }
 
 // Reports whether a loop around the accesses has an iteration for each whole
-// tile of a mode, so that it omits the rest. The loop begins at a block's
-// index, or there is a single block. The kernel does not compare with the
-// beginning of the rest.
+// tile of a mode, so that it omits the rest. The loop must begin at a block's
+// index, or there must be a single block. The kernel must not compare with the
+// first coordinate of the rest.
 static bool is_rest(const SimProg *p, const SimMeant *m, const SimRanges *r) {
   int64_t from = r->from[0];
   bool one = p->nunit * (uint64_t)p->ncta == 1;
@@ -439,16 +439,16 @@ static bool is_gridded(const SimProg *p, const SimMeant *m, const SimGap *g) {
   return tiles > 1 && !m->blocks && tiles == (int64_t)p->nunit * p->ncta;
 }
 
-// Reports whether the accesses to a mode use every coordinate number k *
-// (threads of a block), although the kernel compares with the extent.
+// Reports whether the accesses to a mode use only the coordinates k * (threads
+// of a block), although the kernel compares with the extent.
 static bool is_stride(const SimProg *p, const SimMeant *m,
                       const SimRanges *r) {
   return r->from[0] == 1 && r->period == p->nthread && p->nthread > 1 &&
          meant_bounds(m, r->extent);
 }
 
-// Reports whether the accesses omit, at regular distances, a range of a
-// multiple of the block's threads.
+// Reports whether the accesses omit, at regular distances, a range whose length
+// is a multiple of the block's threads.
 static bool is_block_step(const SimProg *p, const SimRanges *r) {
   int64_t n = p->nthread;
   bool end = !r->from[0] && r->n <= SIM_RANGES &&
@@ -561,8 +561,9 @@ static uint32_t line_of(const SimProg *p, int32_t arg, bool stored) {
 
 // Reports whether the accessed box is as large as another tensor that is
 // accessed completely: the kernel reads all inputs of an output (or stores all
-// outputs of an input) completely, and one of them has the extents of the box.
-// An example is a matrix that is stored into the corner of a larger one.
+// outputs of an input) completely, and one of these tensors has the extents of
+// the box. An example is a matrix that is stored into the corner of a larger
+// matrix.
 static bool is_part(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                     bool stored) {
   bool found = false;
@@ -581,7 +582,7 @@ static bool is_part(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
   return found;
 }
 
-// Reports whether the launch stored to an argument.
+// Reports whether the launch stored to any argument.
 static bool is_any_stored(const SimProg *p) {
   for (size_t k = 0; k < p->fn->arg.n; k++) {
     const SimArea *a = areas_area(p, (int32_t)k);

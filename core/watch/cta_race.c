@@ -1,19 +1,18 @@
 // Races between CTAs in global memory. CTAs run in any order and on many host
-// threads, so the records must not depend on this order. There are records for
-// each granule that the kernel writes and each class of access. One record is
-// for the CTA with the lowest number that performed such an access. If several
-// CTAs did, another record is for the CTA with the highest number. A record has
-// the lowest thread of the CTA that performed the access, the line, and whether
-// all stores stored the same value. Memory that a kernel only reads costs
-// nothing.
+// threads, so the records must not depend on the order. Each granule that the
+// kernel writes has records for each class of access: one for the CTA with the
+// lowest number that performed such an access and, if several CTAs did, one for
+// the CTA with the highest number. A record has the lowest thread of the CTA
+// that performed the access, the line, and whether all stores stored the same
+// value. Memory that a kernel only reads costs nothing.
 //
 // Strong accesses are atomics, and loads and stores with a memory order, of GPU
-// scope or wider. Two accesses race if different CTAs perform them, one of the
-// two writes, and not both are strong. Stores of elements narrower than a byte,
-// which are atomics on a GPU, are not checked. Stores of the same value do not
-// race here, because memory holds that value whichever store is last. The check
-// assumes that nothing orders two CTAs; programs with such ordering use
-// hb_grid.c instead. Races inside a cluster are found by shadow.c.
+// scope or wider. Two accesses race if different CTAs perform them, at least
+// one of them writes, and at most one is strong. Stores of elements narrower
+// than a byte, which are atomics on a GPU, are not checked. Stores of the same
+// value do not race here, because memory holds that value, whichever store is
+// last. The check assumes that nothing orders two CTAs; programs with such
+// ordering use hb_grid.c instead. Races inside a cluster are found by shadow.c.
 #include "ir/intrin.h"
 #include "watch/cta_race.h"
 #include "watch/waits.h"
@@ -88,17 +87,17 @@ static inline uint64_t *page(SimCluster *c, uint64_t **at) {
 static uint64_t cta(uint64_t x) { return x >> CTA_AT; }
 
 // Merges two records of accesses and returns the record to keep. If both
-// records are of one CTA, keeps the lower record. Otherwise keeps the record of
-// the CTA with the lower number or, with `higher`, of the CTA with the higher
-// number.
+// records belong to one CTA, keeps the lower record. Otherwise keeps the record
+// of the CTA with the lower number or, with `higher`, of the CTA with the
+// higher number.
 static uint64_t merge(uint64_t x, uint64_t y, bool higher) {
   bool first = x >> SRC_AT < y >> SRC_AT;
   uint64_t kept = first != (higher && cta(x) != cta(y)) ? x : y;
   return ((x ^ y) & MANY) == 0 ? kept : kept | MANY;
 }
 
-// Merges access x into the record at *at. Returns the access by another CTA
-// that was not kept, or 0.
+// Merges access x into the record at *at. If the record and x belong to
+// different CTAs, returns the one that was not kept, otherwise 0.
 static inline uint64_t put(uint64_t *at, uint64_t x, bool higher) {
   uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED), new;
   do {
@@ -187,8 +186,8 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
     const Mem *m = &p->fn->mem.p[k];
     if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
     const SimMem *s = p->mem[m->ref];
-    // The report names the argument that contains the byte; if no argument
-    // does, the raw pointer.
+    // The report names the argument that contains the byte or, if none does,
+    // the raw pointer.
     if (s && s->address) {
       f->r.mem = (int32_t)k;
       f->r.offset = (byte - area->p) * 8 / s->own;

@@ -8,8 +8,8 @@
 // cx->scratch.
 void cta_race_start(Ctx *cx, SimProg *p);
 // Records an access by the lanes of mask, each to `bytes` bytes from byte
-// at[lane] of m on. If the access writes, the bytes are at data + lane *
-// stride, or data is NULL if an atomic writes.
+// at[lane] of m on. For a store, the bytes are at data + lane * stride. For an
+// atomic, data is NULL.
 void cta_race_access(SimWarp *w, const SimIns *i, const SimMem *m,
                      uint32_t mask, const int64_t *at, int bytes,
                      const uint8_t *data, int stride);

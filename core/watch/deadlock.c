@@ -23,8 +23,8 @@ typedef struct Stop {
   int bar;                 // STUCK_BARRIER: number of the named barrier
   SimLack lack;
   int rank;  // a stop with a lower rank is more likely to be the cause
-  // mask of the stops on which this stop depends, itself included if its own
-  // warps could end the wait
+  // mask of the stops on which this stop depends; includes the stop itself if
+  // its own warps could end the wait
   uint64_t behind;
 } Stop;
 typedef struct Stops {
@@ -122,7 +122,7 @@ static bool brings_bytes(const SimIns *i, const Bring *d) {
   Ref bar = operand_ref(fn, own, ROLE_BAR);
   if (!(op_effect((Op)i->op) & EF_LATER) || own->op != i->op || !bar)
     return false;
-  // a multicast may complete bytes in any CTA of the cluster
+  // a multicast may complete bytes at mbarriers in any CTA of the cluster
   if (i->op == OP_TMALOAD && !d->own) return true;
   SimMem m = *d->p->mem[bar];
   if (operand_ref(fn, own, ROLE_RANK)) m.rank = 1;  // another CTA's memory
@@ -168,7 +168,7 @@ static bool could_end(const Stop *s, const SimWarp *u) {
       return simtcgen05_alone(s->w)
         ? u->cta != s->w->cta && warp_roles_ahead(u, is_op, &alloc)
         : u->cta == s->w->cta && warp_roles_ahead(u, is_op, &dealloc);
-    // any thread may store to the flag, so no thread is named
+    // any thread may store to the flag, so the report names no thread
     case STUCK_FLAG: break;
   }
   return false;
@@ -192,7 +192,8 @@ static void judge_mbarrier(Stop *s, bool nobody) {
   bool some = b->missing < b->expected || b->begun;
   bool fills = warp_roles_fills(s->w);
   int64_t ahead = simmbar_ahead(s->w, b);
-  // A producer waits for an empty stage, and the readers have ended. Its waits
+  // A producer waits for an empty stage, and the readers have exited. The
+  // producer's waits are one phase ahead, because the first wait did not block.
   // are one phase ahead, because the first wait did not block.
   bool last = nobody && b->early && !some && ahead == 1;
   if (simmbar_stays(s->w, false)) {
@@ -273,8 +274,7 @@ static void put_cause_first(Stops *all) {
 
 // ---- reports ----
 
-// Reports a fault about stop s: what its warps wait for, and which warps they
-// are.
+// Reports a fault about stop s: what its warps wait for, and which warps wait.
 static SimFault *tell(const Stop *s, int32_t mem, int64_t element,
                       uint64_t state, uint32_t src2) {
   SimCluster *c = s->w->cluster;

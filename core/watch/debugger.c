@@ -13,8 +13,8 @@
 #include "watch/shadow.h"
 
 // The state of a watched element after the last executed instruction. clk and
-// src are the epoch and the line of the last write to the element: a store of
-// an equal value counts as a change, too.
+// src are the epoch and the line of the last write to the element. With them, a
+// store of an equal value is also recognized as a change.
 typedef struct SimKept {
   SimThere there;
   // `bits` is the element's value. `cluster` is the cluster whose shadow memory
@@ -240,7 +240,7 @@ static bool is_met(const SimDebug *d, const SimPoint *p) {
   return d->i->src && (!w->line || !same_line(fn, w->line, d->i->src));
 }
 
-// Returns the number in the cluster of a warp that can access element e: warp
+// Returns the number of a warp of the cluster that can access element e: warp
 // e->warp of CTA e->cta, or warp 0 for global memory. Returns -1 if the CTA is
 // in another cluster.
 static int eye_of(const SimDebug *d, const SimElement *e) {
@@ -303,8 +303,8 @@ static SimAt changed_by(const SimDebug *d, int k) {
   return a.step ? a : d->before;
 }
 
-// Handles a stop condition that is met: stops, or with `recall` only records
-// the condition. Returns false if the run goes on.
+// Handles a stop condition that is met: stops or, with `recall`, only records
+// the condition. Returns false if the run continues.
 static bool meet(SimDebug *d, SimWhy why, int which) {
   d->met = why == WHY_CHANGE ? changed_by(d, which) : at_of(d, d->w, d->i);
   d->met.step = d->step;

@@ -52,7 +52,7 @@ struct SimDebug {
   // Stop conditions, which the caller sets before the run and at every stop. If
   // `recall` is set, a condition that is met is recorded in `met` but does not
   // stop the run.
-  uint64_t until;  // step number before which the run stops at the latest
+  uint64_t until;  // the run stops before this step number at the latest
   bool recall, faults;
   const SimPoint *point;
   int npoint;
@@ -65,8 +65,8 @@ struct SimDebug {
   uint64_t step;
   SimWhy why;
   int which;               // index of the breakpoint or watchpoint that was met
-  // The instruction that last met a condition. For a changed element, it is the
-  // instruction that wrote the element.
+  // The instruction that last met a condition. For a changed element, this is
+  // the instruction that wrote the element.
   SimAt met;
   bool over;               // whether the caller ended the run
   // Private to debugger.c.
@@ -92,8 +92,8 @@ SimAt debugger_at(const SimDebug *d);
 bool debugger_fault(const SimDebug *d, SimReport *out);
 // returns the number of warps in the cluster
 int debugger_warps(const SimDebug *d);
-// Returns the number in the cluster of warp `warp` of CTA `cta`, or -1 if the
-// CTA is not in this cluster.
+// Returns the number of warp `warp` of CTA `cta` among the warps of this
+// cluster, or -1 if the CTA is not in this cluster.
 int debugger_warp(const SimDebug *d, int64_t cta, int warp);
 
 // State of warp k of the cluster. state is "runs", "barrier", "mbarrier",
@@ -130,7 +130,7 @@ typedef enum SimThere {
 // Reads the value of IR instruction r in a lane of warp k of the cluster.
 // Returns false if r has no value there.
 bool debugger_value(const SimDebug *d, Ref r, int k, int lane, uint64_t *out);
-// Reads an element of a memory object as a lane of warp k accesses it.
+// Reads an element of a memory object as a lane of warp k would access it.
 SimThere debugger_element(const SimDebug *d, Ref mem, int64_t element, int k,
                           int lane, uint64_t *out);
 // Returns the instruction in this cluster that last wrote an element. The

@@ -4,7 +4,7 @@
 // large that further addends do not change them.
 //
 // Here, an index is a value that is computed from the indices of threads,
-// blocks and loops. Loaded data may select an index, but is no part of its
+// blocks and loops. Loaded data may select an index, but is not part of its
 // value.
 #include "watch/exact.h"
 
@@ -75,8 +75,9 @@ static void look(Search *s, Ref r) {
   }
 }
 
-// Reports whether value r is an index. Loads of one object share a search, and
-// so do reads of one variable, because a search visits all instructions.
+// Reports whether value r is an index. All loads of one object share one
+// search, and so do all reads of one variable, because a search visits all
+// instructions.
 static bool is_index(Ctx *cx, Search *s, Ref r) {
   size_t n = s->fn->ins.n;
   const Ins *i = ir_get(s->fn, r);
@@ -94,7 +95,7 @@ static bool is_index(Ctx *cx, Search *s, Ref r) {
   return s->known[r] == FOUND_INDEX;
 }
 
-// Reports whether addition r of 16-bit floats is added up in a variable.
+// Reports whether r adds to a sum of 16-bit floats in a variable.
 static bool is_sum(const Fn *fn, Ref r) {
   const Ins *i = ir_get(fn, r), *old = ir_get(fn, i->a[0]);
   if (old->op != OP_VGET) return false;
@@ -142,7 +143,7 @@ static void note_lane(SimWarp *w, const SimIns *i, int l) {
   if (exact_is_sum(i)) {
     v[1] = dtype_to_double(t, lane_bits(w, i->b, sim_wide(t), l));
     result = dtype_to_double(t, d);
-    // a sum is recorded if the addition did not change it
+    // a sum is recorded if the addend did not change it
     exact = result == v[0] && v[1] != 0 ? v[0] + v[1] : result;
   } else if (i->watch == WATCH_NARROW) {
     v[1] = (double)dtype_int(t, lane_bits(w, i->b, sim_wide(t), l));

@@ -1,8 +1,8 @@
 // Finds the origins of NaNs and infinities. A result is recorded if it is a NaN
 // or an infinity although all operands of its operation are finite numbers, or
-// if it is a NaN and no operand is one, as in -inf - -inf. Infinities that a
-// kernel writes as constants, such as the first maximum of a softmax, are
-// operands and never recorded themselves. Many recorded results do no harm:
+// if it is a NaN although no operand is a NaN, as in -inf - -inf. Infinities
+// that a kernel writes as constants, such as the first maximum of a softmax,
+// are operands and are never recorded. Many recorded results are harmless:
 // exp(x) may be infinite where 1 / (1 + exp(x)) is wanted. Therefore a launch
 // is reported only if all its inputs are finite and an output has a NaN or an
 // infinity.
@@ -20,8 +20,8 @@
 
 // ---- rules ----
 
-// A test for NaNs and infinities: exactly their bits u satisfy (u & mask) + add
-// >= bit.
+// A test for NaNs and infinities: their bits u, and no others, satisfy (u &
+// mask) + add >= bit.
 typedef struct Pattern {
   DType type;
   uint32_t mask, add, bit;
@@ -97,16 +97,17 @@ bool finite_wanted(const Fn *fn) {
 // ---- guards ----
 
 // A search for results that a kernel guards: in cute.where(sum:ne(0), 1 / sum,
-// 0) the condition replaces the infinity. A result is guarded if its value only
-// reaches selections, and the condition of one of them depends on an operand of
-// the result.
+// 0) the condition replaces the infinity. A result is guarded if its value
+// reaches only selections, and the condition of one of these selections depends
+// on an operand of the result.
 typedef struct Guards {
   const Fn *fn;
   bool *escapes;  // for each value: whether it has uses other than selections
   // for each value: whether a condition depends on an operand of the value
   bool *tested;
-  // for each value: the last selection whose condition depends on it (decides),
-  // and the last whose value does (reaches)
+  // for each value: the last selection whose condition depends on the value
+  // (decides), and the last selection of which the value is an operand
+  // (reaches)
   Ref *decides, *reaches;
 } Guards;
 
@@ -177,8 +178,8 @@ void finite_guards(Ctx *cx, SimProg *p) {
 
 // ---- recording ----
 
-// Adds n to the count of the origin that has i's line and operation. Returns
-// false if there is no such origin.
+// Adds n to the count of the origin with i's line and operation. Returns false
+// if there is no such origin.
 static bool count_again(SimOrigins *all, const SimIns *i, bool nan,
                         uint64_t n) {
   for (int k = 0; k < all->n; k++) {
@@ -394,8 +395,8 @@ SimInputs *finite_make(Ctx *cx, const SimProg *p) {
   for (size_t k = 0; k < fn->mem.n; k++) {
     const Mem *m = &fn->mem.p[k];
     const LaunchArg *a = arg_of(p, m);
-    // If the kernel does not write the memory, it is searched after the run, if
-    // necessary.
+    // If the kernel does not write the memory, the memory is searched after the
+    // run, if necessary.
     if (a && fn->arg.p[m->arg].written) t->had[k] = specials(a, m->type);
   }
   return t;
@@ -438,7 +439,8 @@ const SimOrigin *finite_first(const SimProg *p, const SimInputs *t,
       continue;
     found |= specials(a, m->type);
   }
-  // Assumes that an infinity keeps its sign. Any origin may lead to a NaN.
+  // Assumes that an infinity keeps its sign. A NaN in an output may come from
+  // any origin.
   for (int k = 0; k < all->n; k++)
     if (found & (HAS_NAN | kind_of(all->at[k].result))) return &all->at[k];
   return NULL;

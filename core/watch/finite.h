@@ -14,8 +14,8 @@ typedef enum SimWatch {
   // rules for results that must be exact (exact.h)
   WATCH_INDEX, WATCH_NARROW, WATCH_SUMF16, WATCH_SUMBF16
 } SimWatch;
-// First the rules for results of one number in one 32-bit word, then those for
-// results of two numbers or two words.
+// Rules for results of one number in one 32-bit word precede rules for results
+// of two numbers or two words.
 CONSECUTIVE(6, 0, WATCH_E4M3);
 CONSECUTIVE(4, WATCH_F16X2, WATCH_F32X2);
 CONSECUTIVE(2, WATCH_E4M3, WATCH_F16X2);
@@ -26,8 +26,8 @@ CONSECUTIVE(2, WATCH_SUMF16, WATCH_SUMBF16);
 // produce a NaN or infinity from finite operands.
 SimWatch finite_rule(const SimIns *d);
 // Reports whether launches of function fn are watched for NaNs and infinities.
-// They are not if fn's inputs are unknown, or if every output either has a type
-// without infinities and NaNs or is declared by cute.nonfinite_ok.
+// They are not watched if fn's inputs are unknown, or if every output has a
+// type without infinities and NaNs or is declared by cute.nonfinite_ok.
 bool finite_wanted(const Fn *fn);
 // Clears the rules of results that the kernel guards by cute.where.
 void finite_guards(Ctx *cx, SimProg *p);

@@ -6,10 +6,10 @@
 // threads also count epochs. They are numbered after the warps. HbWarp.vc is
 // the vector clock of a warp: for each actor, the epoch up to which everything
 // happens before all lanes of the warp. Barriers and synchronization of whole
-// warps need no other clocks. What single lanes know in addition is stored in
-// rows: vector clocks with an epoch for every thread and every other actor.
-// Rows are allocated when a kernel first releases, fences, or synchronizes a
-// part of a warp. A lane has up to four rows:
+// warps need no other clocks. What happens before single lanes in addition is
+// stored in rows: vector clocks with an epoch for every thread and every other
+// actor. Rows are allocated when a kernel first releases, fences, or
+// synchronizes a part of a warp. A lane has up to four rows:
 //
 //   seen     what happens before the lane, beyond HbWarp.vc (HbWarp.level: lane
 //            0's row holds for all lanes)
@@ -21,7 +21,7 @@
 //
 // Each barrier has a row of what was released to it (SimPast). Each location
 // that holds a released value has two rows: one for all releases, and one for
-// those with cluster scope or wider.
+// the releases with cluster scope or wider.
 //
 // hb_grid.c handles accesses of other clusters.
 #include "ir/intrin.h"
@@ -55,7 +55,7 @@ static size_t threads(const SimCluster *c) {
 }
 
 // words returns the number of epochs in a row. word returns the index in a row
-// of the epoch of actor u; for a warp, of the warp's lane 0.
+// of the epoch of actor u. For a warp, this is the epoch of lane 0.
 static size_t words(const SimProg *p) {
   return (size_t)(p->nall * (LANES - 1) + p->nactor);
 }
@@ -127,7 +127,7 @@ static bool within(const SimCluster *c, const uint32_t *r,
   return !more;
 }
 
-// Expands a vector clock with an epoch for each actor to a row, which has an
+// Expands a vector clock with an epoch for each actor into a row, which has an
 // epoch for each thread.
 static void spread(const SimProg *p, const uint32_t *vc, uint32_t *out) {
   for (int u = 0; u < p->nall; u++)
@@ -135,8 +135,8 @@ static void spread(const SimProg *p, const uint32_t *vc, uint32_t *out) {
   for (int u = p->nall; u < p->nactor; u++) out[word(p, u)] = vc[u];
 }
 
-// Writes to `out` the row of all that happens before lane l, and of its own
-// accesses.
+// Writes to `out` the row of everything that happens before lane l, including
+// the lane's own accesses.
 static void view(SimWarp *w, int l, uint32_t *out) {
   HbWarp *h = hb_of(w);
   SimCluster *c = w->cluster;
@@ -155,7 +155,7 @@ static void expand(SimWarp *w) {
   h->level = false;
 }
 
-// Records that the lanes of mask may have acquired something after their last
+// Records that the lanes of mask may have acquired something since their last
 // proxy fences.
 static void learn(SimWarp *w, uint32_t mask) {
   HbWarp *h = hb_of(w);
@@ -419,7 +419,7 @@ static uint32_t *location(SimCluster *c, int64_t g, bool make) {
 }
 
 // Makes the lanes of mask acquire what their earlier relaxed reads observed.
-// Reads of values from other CTAs count only if `wide` is set.
+// Ignores reads of values from other CTAs unless `wide` is set.
 static void see(SimWarp *w, uint32_t mask, bool wide) {
   HbWarp *h = hb_of(w);
   for (uint32_t m = mask & h->pending; m; m &= m - 1)
@@ -478,8 +478,8 @@ void hb_cluster_write(SimWarp *w, const SimIns *i, int l, int64_t g,
   if (to || keep) shadow_of(c)->gran[g].flags |= GF_RELEASED;
 }
 
-// Executes a fence between the proxies of threads and agents. It covers what
-// happens before the active lanes, and their own accesses.
+// Executes a fence between the proxies of threads and agents. The fence covers
+// what happens before the active lanes, including their own accesses.
 static void fence_proxy(SimWarp *w, FenceKind kind) {
   HbWarp *h = hb_of(w);
   int n = w->cluster->prog->nactor;
@@ -525,7 +525,7 @@ bool hb_cluster_some(SimWarp *w, int u, uint32_t lanes, uint32_t clk) {
 }
 
 // A CTA is known to run if w synchronized with a thread of the CTA, directly or
-// through other threads. It is also known to run if w acquired what such a
+// through other threads. The CTA is also known to run if w acquired what such a
 // thread released.
 bool hb_cluster_runs(SimWarp *w, int l, int rank) {
   const SimProg *p = w->cluster->prog;

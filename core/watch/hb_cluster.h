@@ -10,11 +10,12 @@ enum { FENCES = 16 };  // number of the latest proxy fences that a warp records
 // The accesses that happen before a warp and its lanes, as vector clocks.
 typedef struct HbWarp {
   uint32_t *vc;  // vector clock: accesses that happen before all lanes
-  // lanes that have a row (a vector clock) of each kind that hb_cluster.c lists
+  // lanes that have a row (a vector clock) of each kind; hb_cluster.c lists the
+  // kinds
   uint32_t seen, pending, distant, fenced;
   bool level;              // whether lane 0's row is the row of all lanes
-  // masks: sent: lanes that executed a fence with GPU scope; started: CTAs that
-  // are known to have started
+  // sent: mask of the lanes that executed a fence with GPU scope. started: mask
+  // of the CTAs that are known to have started.
   uint32_t sent, started;
   SimWaited waited[GROUPS_COUNT];  // the last wait for groups of each kind
   // The latest proxy fences; number k is fence[k % FENCES]. spaces: 1 for
@@ -22,20 +23,20 @@ typedef struct HbWarp {
   // the fence
   struct { uint32_t clk, met, lanes, spaces; } fence[FENCES];
   uint32_t nfence;
-  // epochs that proxy fences cover: first those for shared memory, then for
-  // global memory
+  // epochs that proxy fences cover: first for shared memory, then for global
+  // memory
   uint32_t *proxied;
   // wider: lanes that executed a fence with cluster scope or wider. fresh:
-  // lanes that acquired nothing since their proxy fence for shared, and for
-  // global memory.
+  // lanes that acquired nothing since their last proxy fence for shared memory
+  // ([0]) and for global memory ([1]).
   uint32_t wider, fresh[2];
 } HbWarp;
 static inline HbWarp *hb_of(const SimWarp *w) {
   return w->own[OWN_HB_CLUSTER];
 }
 
-// Orders all lanes of mask: accesses of any of them before this point happen
-// before later accesses of all of them.
+// Orders all lanes of mask: accesses of any of these lanes before this point
+// happen before later accesses of all these lanes.
 void hb_cluster_meet(SimWarp *w, uint32_t mask);
 // hb_cluster_give adds to `to` everything that happens before the lanes of
 // mask, and their own accesses, as a release does. hb_cluster_take makes the
@@ -77,8 +78,8 @@ void hb_cluster_read(SimWarp *w, const SimIns *i, int l, int64_t g);
 void hb_cluster_write(SimWarp *w, const SimIns *i, int l, int64_t g, bool keep);
 // hb_cluster_view returns the vector clock of what happens before lane l, and
 // hb_cluster_released the vector clock that a strong write of lane l releases.
-// Both clocks have an epoch for each thread of the cluster, warp by warp. They
-// return NULL if the clock is empty or memory is exhausted.
+// Both clocks have an epoch for each thread of the cluster, warp by warp. Both
+// functions return NULL if the clock is empty or memory is exhausted.
 const uint32_t *hb_cluster_view(SimWarp *w, int l);
 const uint32_t *hb_cluster_released(SimWarp *w, const SimIns *i, int l);
 void hb_cluster_fence(SimWarp *w, FenceKind kind);

@@ -1,5 +1,5 @@
 // Happens-before between clusters that communicate through global memory
-// (SimProg.common), by PTX's causality order, and races between them.
+// (SimProg.common), by PTX's causality order, and races between such clusters.
 //
 // A release stores a snapshot (Message) at its address: a vector clock of what
 // happens before the releasing thread, with an epoch for each thread of its
@@ -15,7 +15,7 @@
 //
 // Each granule (the narrowest access) records the last write, and all accesses
 // from the last weak write on. Strong accesses are unordered among each other,
-// so a thread that is ordered after one of them may not be ordered after the
+// so a thread that is ordered after one strong access may be unordered with the
 // others. Therefore the record has the last strong access of each block and
 // kind.
 #include "watch/hb_grid.h"
@@ -34,12 +34,12 @@ typedef struct Hint { uint32_t message, clk; uint16_t warp, lane; } Hint;
 // The snapshot `message` covers all that happens before the fence.
 typedef struct Proxy {
   uint32_t clk, lanes, message;
-  uint16_t warp, lane;     // warp of the access; the lowest lane of `lanes`
+  uint16_t warp, lane;     // number of the warp; lowest lane of `lanes`
 } Proxy;
 
 typedef struct Unit {  // the acquire edges (Hint) and proxy fences of a cluster
   Hint *hint;
-  // edges from relaxed reads, which hold after the next fence
+  // edges of relaxed reads, which become valid at the next fence
   Hint *soon;
   Proxy *proxy;
   uint32_t nhint, maxhint, nsoon, maxsoon, nproxy, maxproxy;
@@ -50,7 +50,7 @@ typedef struct Message {
   // chain: number of the chain of all snapshots at this address. nth: position
   // in the chain.
   uint32_t chain, nth;
-  // the older snapshot of the same cluster that is next in the chain; 0: none
+  // the next older snapshot of the same cluster in the chain; 0: none
   uint32_t prior;
   // unit: the snapshot's cluster. nhint: number of edges that this cluster had
   // when the snapshot was written.
@@ -71,23 +71,22 @@ typedef struct Touch {     // an access by lanes of a warp
   // narrow: whether the access is strong with CTA scope
   bool strong : 1, agent : 1, narrow : 1;
   bool wrote : 1, atomic : 1;
-  // draws: whether it is an atomic addition whose result is used; puts: whether
-  // it stores a value that does not depend on the old one
+  // draws: whether the access is an atomic addition whose result is used. puts:
+  // whether it stores a value that does not depend on the old value.
   bool draws : 1, puts : 1;
 } Touch;
 
 typedef struct Reader { Touch by; uint32_t next; } Reader;
 struct SimPlace {
   Touch write;
-  // list of the reads, and of the writes that precede the last one
+  // list of the reads, and of the writes before the last write
   uint32_t others;
   uint32_t message;        // newest snapshot at this address
   // number (turn) of the last write that is not an atomic
   uint32_t cut;
 };
 
-// The last snapshot of a cluster in a chain. message 0: an unused entry of the
-// table.
+// The last snapshot of a cluster in a chain. message = 0: the entry is unused.
 typedef struct Last { uint64_t key; uint32_t message; } Last;
 
 typedef struct SimRelay {
@@ -133,8 +132,8 @@ static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
   return r[warp];
 }
 
-// Reports whether all lanes of each warp have the same epoch in row r, without
-// regard to thread `own`.
+// Reports whether all lanes of each warp have the same epoch in row r, ignoring
+// thread `own`.
 static bool is_level(const SimProg *p, const uint32_t *r, uint32_t own) {
   for (int u = 0; u < p->nall; u++) {
     const uint32_t *w = r + u * LANES;
@@ -157,8 +156,8 @@ static uint64_t key_of(uint32_t chain, uint32_t unit) {
   return (uint64_t)chain << 32 | unit;
 }
 
-// Records snapshot k as the last one of its cluster in its chain. Returns false
-// if memory is exhausted.
+// Records snapshot k as the last snapshot of its cluster in its chain. Returns
+// false if memory is exhausted.
 static bool keep_last(SimCluster *c, uint32_t k) {
   SimRelay *r = relay_of(c->prog);
   if (2 * r->nlast >= r->maxlast) {
@@ -223,7 +222,7 @@ static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
 }
 
 // Reports whether the last snapshot of cluster `unit` in m's chain, not newer
-// than m, covers epoch clk of a thread. If it does, the query need not walk the
+// than m, covers epoch clk of a thread. If so, the query need not walk the
 // chain.
 static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
                         int lane, uint32_t clk) {
@@ -235,8 +234,8 @@ static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
   return k && told(p, &r->message[k], warp, lane) >= clk;
 }
 
-// Reports whether a snapshot, or one that can be reached from it, covers epoch
-// clk of a thread of cluster `unit`.
+// Reports whether the snapshot, or another snapshot that can be reached from
+// it, covers epoch clk of a thread of cluster `unit`.
 static bool tells(SimCluster *c, uint32_t message, uint32_t unit, int warp,
                   int lane, uint32_t clk) {
   const SimProg *p = c->prog;
@@ -309,8 +308,8 @@ static void drop_others(SimRelay *r, SimPlace *p) {
 }
 
 // Reports whether two accesses of one warp are of the same kind. All reads are
-// of one kind, and all weak writes of another. Strong writes are of one kind if
-// they have the same effects.
+// of one kind, and all weak writes are of another kind. Strong writes are of
+// one kind if they have the same effects.
 static bool same_kind(const Touch *a, const Touch *b) {
   return a->unit == b->unit && a->warp == b->warp && a->agent == b->agent &&
          a->wrote == b->wrote && (!a->wrote || (a->strong == b->strong &&
@@ -359,8 +358,8 @@ static int kind_of(const Touch *t) {
   return (t->wrote ? WRITE : READ) + (t->strong ? STRONG : 0);
 }
 
-// Reports whether access a is the first in a report: a read, or of two writes
-// that of the later block.
+// Reports whether a report names access a before access b: a read before a
+// write, and the write of the later block before the other write.
 static bool comes_first(const Touch *a, int how, const Touch *b, int other) {
   bool write = how & WRITE, its = other & WRITE;
   return write != its ? !write : a->unit > b->unit;
@@ -392,7 +391,7 @@ static void race(Access *x, int l, const Touch *me, const Touch *o) {
 
 
 // Reports whether cluster `unit` executed a proxy fence after write o and
-// before an agent that lane l starts.
+// before the start of an agent by lane l.
 static bool fenced_by(SimWarp *w, int l, const Touch *o, uint32_t unit) {
   SimCluster *c = w->cluster;
   SimRelay *r = relay_of(c->prog);
@@ -433,7 +432,7 @@ static void check_proxy(Access *x, int l, const Touch *me, const Touch *o) {
 }
 
 // Reports whether atomic z observes write o, or the result of atomics that
-// observed it.
+// observed o.
 static bool sees(const SimPlace *p, const Touch *z, const Touch *o) {
   return z->atomic && z->strong && z->turn > o->turn &&
          (p->cut <= o->turn || p->cut > z->turn);
@@ -441,8 +440,8 @@ static bool sees(const SimPlace *p, const Touch *z, const Touch *o) {
 
 // Reports whether an atomic that happens before lane l observed strong write o.
 // An atomic of another cluster must be the last write. An atomic of lane l's
-// own cluster counts only if lane l writes: if it reads, the atomic might come
-// before the other clusters' writes in another schedule.
+// own cluster is considered only if lane l writes. If lane l reads, the atomic
+// might come before the other clusters' writes in another schedule.
 static bool observed(SimWarp *w, int l, const SimPlace *p, const Touch *me,
                      const Touch *o) {
   const SimRelay *r = relay_of(w->cluster->prog);

@@ -14,8 +14,8 @@ void hb_grid_start(Ctx *cx, SimProg *p);  // called if clusters communicate
 void hb_grid_free(SimProg *p);
 
 // Checks and records an access to global memory by the lanes of mask, each to
-// x->bytes bytes at x->at[lane]. If the access writes, the bytes are at data +
-// lane * stride, or data is NULL if an atomic writes.
+// x->bytes bytes at x->at[lane]. For a store, the bytes are at data + lane *
+// stride. For an atomic, data is NULL.
 void hb_grid_access(Access *x, uint32_t mask, const uint8_t *data,
                     int stride);
 // Record that lane l reads or writes byte `at` of m with a memory order. keep:

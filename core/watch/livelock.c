@@ -1,6 +1,6 @@
-// Detects livelock: warps that poll memory in vain. A warp that returns to an
-// earlier state, registers included, while memory is unchanged, will return to
-// this state again and again. When all runnable warps do so, they are
+// Detects livelock: warps that poll memory in vain. If a warp returns to an
+// earlier state (including its registers) while memory is unchanged, it will
+// return to this state forever. If all runnable warps do so, they are
 // deadlocked on flags. A loop that counts, or that reads a clock, never returns
 // to an earlier state.
 #include "watch/livelock.h"
@@ -39,7 +39,7 @@ static void clear(SimWarp *w, const SimIns *i) {
   if (i->op == OP_VSET || i->op == OP_VAR || from->type == DT_NONE || !i->d)
     return;
   bool one = i->uniform && !i->spread;
-  // i->wide may describe an operand, so derive it from the type
+  // i->wide may describe an operand, so use the type
   bool wide = sim_wide((DType)from->type);
   memset(w->v + i->d, 0, one ? 8 : (wide ? 8 : 4) * LANES);
 }
@@ -143,7 +143,7 @@ static void put_back(SimWarp *w, const SimWarp *was, const char *room) {
   memcpy(w->wraps.lanes, room + frame_bytes(p), wrap_bytes(p));
 }
 
-// Reports whether i affects nothing but values and branches of its warp.
+// Reports whether i affects only values and branches of its warp.
 static bool is_own(const SimIns *i) {
   Op op = (Op)i->op;
   return (op_pure(op) && i->who <= WHO_LANE) ||
@@ -178,7 +178,8 @@ static bool goes_on(SimWarp *w) {
 }
 
 // Tries the next poll of w as if it read `a`. Returns the number of scheduling
-// steps after which w is in the same state again, or 0 if that is unknown.
+// steps after which w is in the same state again, or 0 if it is not known to
+// return.
 static int turns_back(SimWarp *w, SimAsk *a, uint64_t hash) {
   enum { MOST = 8 };  // maximum number of scheduling steps
   uint32_t first = w->pc;
@@ -225,7 +226,7 @@ static const uint8_t *asked(const SimWarp *w, const SimPoll *s) {
   return w->cluster->smem + s->home + s->m->base + s->at;
 }
 
-// Fills in the last write to the polled bytes by this cluster.
+// Adds to fault f the last write to the polled bytes by this cluster.
 static void find_writer(const SimWarp *w, const SimPoll *s, SimFault *f) {
   SimCluster *c = w->cluster;
   const SimProg *p = c->prog;

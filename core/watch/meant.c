@@ -1,15 +1,16 @@
 // Finds the arguments that a kernel may access in part on purpose. A part that
 // is never read or stored suggests a mistake only if the kernel's code alone
-// determines the part, and the code has no limit for it. The part counts as
+// determines the part, and the code has no limit for the part. The part is
 // intended if an address of the argument, or a condition or a loop around its
 // accesses, depends on
 // - data: values in global memory, clocks, inline PTX;
 // - a scalar argument of the kernel, unless a condition compares with it;
-// - the block, in a comparison with a number that is no bound of any argument:
-//   a bound is an extent, or a number that divides one (a number of tiles).
+// - the block, in a comparison with a number that is not a bound of an
+//   argument; a bound is an extent, or a number that divides an extent (a
+//   number of tiles).
 //
-// A forward pass over the function finds dependences. It is repeated until
-// nothing changes, because variables and registers are mutable.
+// A forward pass over the function finds dependences. The pass is repeated
+// until nothing changes, because variables and registers are mutable.
 #include "decode/footprint.h"
 #include "ir/intrin.h"
 #include "ir/operands.h"
@@ -38,7 +39,8 @@ typedef struct Meant {
   // (writer, next), and the BREAKIFs that leave a region (leaver, after).
   Ref *writer, *next;
   Ref *leaver, *after;
-  // number of the last search that visited the instruction; number of searches
+  // met: number of the last search that visited the instruction. search: number
+  // of searches.
   uint32_t *met, search;
   // The arguments for which a condition or a region was searched: argument k
   // has bit k % 64.
@@ -142,8 +144,8 @@ static bool reads_hardware(const Ins *i) {
   return intrin_is_clock(id) || id == IN_WARPID;
 }
 
-// Returns the inputs on which an instruction's result depends besides its
-// operands.
+// Returns the inputs on which an instruction's result depends in addition to
+// its operands.
 static uint8_t on_own(const Meant *g, const Ins *i) {
   Op op = (Op)i->op;
   if (op == OP_ARG) return on_arg(g, i);
@@ -203,8 +205,8 @@ static uint8_t on_result(const Meant *g, const Ins *i) {
   return on;
 }
 
-// Passes the inputs of instruction r to its result and to what it writes.
-// `control`: the inputs of the region around it. Returns whether something
+// Passes the inputs of instruction r to its result and to what r writes.
+// `control`: the inputs of the region around r. Returns whether something
 // changed.
 static bool pass_on(Meant *g, Ref r, uint8_t control) {
   const Ins *i = ir_get(g->fn, r);
@@ -264,7 +266,7 @@ static void add_limit(Meant *g, SimMeant *m, int64_t n, SimLimit how) {
 static void see(Meant *g, SimMeant *m, Ref r, bool limits);
 
 // Adds the constants and the scalar arguments of sum r to the limits. Returns
-// whether one of them is a bound, or an extent or stride of a layout.
+// true if one of them is a bound, or an extent or stride of a layout.
 static bool add_terms(Meant *g, SimMeant *m, Ref r, SimLimit how, int depth) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op == OP_CONST || i->op == OP_ARG) {
@@ -277,7 +279,7 @@ static bool add_terms(Meant *g, SimMeant *m, Ref r, SimLimit how, int depth) {
   }
   bool sum = i->op == OP_ADD || i->op == OP_SUB;
   if (depth > 8 || (!sum && i->op != OP_CVT && i->op != OP_NEG)) {
-    // the condition depends on a scalar argument in a way that gives no limit
+    // The condition depends on a scalar argument in a way that gives no limit.
     if (g->on[r] & ON_SCALAR) m->free = true;
     see(g, m, r, false);
     return false;
@@ -315,7 +317,7 @@ static void see_writers(Meant *g, SimMeant *m, Ref r, bool limits) {
 }
 
 // Collects the comparisons on which value r depends. With `limits`, a minimum
-// or a selection that depends on the block is a limit, too.
+// or a selection that depends on the block is also a limit.
 static void see(Meant *g, SimMeant *m, Ref r, bool limits) {
   if (!r || g->met[r] == g->search) return;
   g->met[r] = g->search;
@@ -354,7 +356,7 @@ static void see_condition(Meant *g, SimMeant *m, Ref p) {
   see(g, m, p, false);
 }
 
-// Reports whether the loop at r ends a step before an extent.
+// Reports whether the loop at r ends one step before an extent.
 static bool ends_early(const Meant *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   int64_t end, step;
@@ -379,8 +381,8 @@ static void see_bounds(Meant *g, SimMeant *m, Ref r) {
     m->end[m->ends++] = end->imm;
   }
   g->search++;
-  // a loop that begins at a block's index compares the index with the loop's
-  // end
+  // A loop that begins at a block's index compares this index with the loop's
+  // end.
   bool far = g->on[i->a[0]] & ON_BLOCK;
   if (far && !add_terms(g, m, i->a[1], LIMIT_FAR, 0) && !ends_early(g, r))
     m->free = true;
@@ -412,8 +414,9 @@ static void see_value(Meant *g, SimMeant *m, Ref r) {
 }
 
 // Finds the modes of an argument along which an offset depends on the block.
-// The offset is a sum; a part of it that depends on the block is a multiple of
-// the mode's stride, but not of the mode's whole length.
+// The offset is a sum. An argument has such a mode if a term that depends on
+// the block is a multiple of the mode's stride, but not of the mode's whole
+// length.
 static void see_blocks(Meant *g, SimMeant *m, const SimShape *s, Ref r,
                        int depth) {
   const Ins *i = ir_get(g->fn, r);
@@ -432,12 +435,12 @@ static void see_blocks(Meant *g, SimMeant *m, const SimShape *s, Ref r,
   }
 }
 
-// Finds the modes of argument `mem` along which offset r moves: those where the
-// part of r that is not constant is no multiple of the mode's whole length.
+// Finds the modes of argument `mem` along which offset r moves: the modes for
+// which the variable part of r is not a multiple of the mode's whole length.
 static void see_offset(Meant *g, SimMeant *m, const Mem *mem, Ref r) {
   const SimShape *s = &g->shape[mem->arg];
   see_value(g, m, r);
-  // a layout with dynamic strides: they do not divide parts of the offset
+  // dynamic strides of a layout do not divide parts of the offset
   if (!strchr(ir_str(g->fn, mem->layout), '?')) see_blocks(g, m, s, r, 0);
   else if (g->on[r] & ON_BLOCK) m->blocks = UINT32_MAX;
   const Ins *i = ir_get(g->fn, r);
@@ -457,7 +460,7 @@ static void see_offset(Meant *g, SimMeant *m, const Mem *mem, Ref r) {
 static int box_at(const Meant *g, const Ins *i, Ref at[COVER_MODES]) {
   Operand q;
   int mode = 0;
-  // a mask and a policy precede the coordinates of a load, and a policy those
+  // a load has a mask and a policy before the coordinates, a store has a policy
   // of a store
   int skip = i->op == OP_TMALOAD ? 2 : 1;
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &q);)
@@ -478,7 +481,7 @@ static void see_box(Meant *g, SimMeant *m, const Ins *i) {
 }
 
 // Reports whether value r depends on a loop: on its counter or on a variable
-// that it writes. end: the END of the loop.
+// that the loop writes. end: the END of the loop.
 static bool depends(Meant *g, Ref r, Ref loop, Ref end) {
   if (r == loop) return true;
   if (!r || g->met[r] == g->search) return false;
@@ -515,8 +518,9 @@ static void see_loops(Meant *g, SimMeant *m, const Ins *i, const Operand *o,
   }
 }
 
-// Finds whether data or scalar arguments decide whether instruction i is
-// executed, by the conditions of the regions around it and by its predicate.
+// Finds out whether data or scalar arguments decide if instruction i is
+// executed, through the conditions of the regions around i and through its
+// predicate.
 static void see_given(const Meant *g, SimMeant *m, const Ins *i,
                       const Ref *open, int depth, Ref exits) {
   uint8_t on = 0;
@@ -533,7 +537,7 @@ static void see_given(const Meant *g, SimMeant *m, const Ins *i,
 }
 
 // Records an access of instruction i to an argument. `open` has the `depth`
-// regions around it, and `exits` the conditions that end threads before it.
+// regions around i. `exits` has the conditions that end threads before i.
 static void see_access(Meant *g, const Ins *i, const Operand *o,
                        const Ref *open, int depth, Ref exits) {
   SimMeant *m = meant_of(g, o->ref);
@@ -547,7 +551,7 @@ static void see_access(Meant *g, const Ins *i, const Operand *o,
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &q);) {
     if (q.kind == OPERAND_PRED && q.ref) see_condition(g, m, q.ref);
     if (q.kind != OPERAND_VALUE || !q.ref) continue;
-    // the number of bytes that a cp.async reads decides what it loads
+    // the number of bytes that a cp.async reads decides which elements it loads
     if (i->op == OP_CPASYNC) see_condition(g, m, q.ref);
   }
   for (int k = 0; k < depth && !m->free; k++) see_region(g, m, open[k]);
@@ -580,8 +584,8 @@ static void link_all(Meant *g) {
     Operand o;
     bool linked = false;
     for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
-      // an instruction that writes several variables or objects is in the list
-      // of the first one only
+      // if an instruction writes several variables or objects, only the list of
+      // the first one contains it
       if (!is_target(g, &o) || linked) continue;
       g->next[r] = g->writer[o.ref];
       g->writer[o.ref] = r;
@@ -651,8 +655,9 @@ SimMeant *meant_all(Ctx *cx, const SimProg *p) {
 
 // ---- reads of shared tensors ----
 
-// Marks in open[] the shared tensors that instruction i reads, if the read's
-// address is unknown, or if its execution depends on such inputs (`control`).
+// Marks in open[] the shared tensors that instruction i reads, if the address
+// of the read, or the execution of i (`control`), depends on inputs other than
+// the indices of threads and loops.
 static void see_shared(const Meant *g, const Ins *i, uint8_t control,
                        bool *open) {
   enum { KNOWN = ON_THREAD | ON_LOOP };
@@ -677,7 +682,7 @@ bool *meant_shared(Ctx *cx, const SimProg *p) {
   int depth = 0;
   analyse(cx, p, &g);
   bool *open = arena_zero(cx, &cx->scratch, p->fn->mem.n + 1);
-  // atomics whose results are unused do not count as reads
+  // atomics whose results are unused are not reads
   bool *idle = arena_zero(cx, &cx->scratch, p->fn->ins.n);
   for (uint32_t k = 0; k < p->nins; k++) idle[p->ins[k].ref] |= p->ins[k].idle;
   uint8_t mma = 0;
@@ -685,7 +690,7 @@ bool *meant_shared(Ctx *cx, const SimProg *p) {
     const Ins *i = ir_get(g.fn, r);
     if (op_opens((Op)i->op) && depth < DEPTH) {
       uint8_t on = g.on[r];
-      // a loop counts as complete if its number of iterations is known
+      // a loop is complete if its number of iterations is known
       if (i->op != OP_IF) on &= (uint8_t)~ON_LOOP;
       else if (on & ON_LOOP) on |= ON_DATA;
       for (Ref b = g.leaver[r]; b; b = g.after[b]) on |= g.on[b] | ON_DATA;
@@ -704,7 +709,8 @@ bool *meant_shared(Ctx *cx, const SimProg *p) {
 }
 
 // Reports whether limit k may be a number of elements. If the threads only
-// start copies of boxes, a limit of their index is not.
+// start copies of boxes, a limit of the thread index is not a number of
+// elements.
 static bool counts(const SimMeant *m, uint32_t k) {
   return m->threads || m->how[k] != LIMIT_THREAD;
 }
@@ -730,7 +736,7 @@ bool meant_ends(const SimMeant *m, int mode, int64_t end) {
     if (!counts(m, k) || (far && !(m->blocks >> mode & 1))) continue;
     if (n < 0 && n != INT64_MIN) n = -n;
     if (n == end || n == end - 1) return true;
-    // elements may be accessed as vectors, or in tiles of a block
+    // threads may access elements as vectors, or in tiles of a block
     if (!far || n < 2 || !end || end % n) continue;
     int64_t q = end / n;
     if ((q & (q - 1)) == 0) return true;

@@ -21,7 +21,8 @@
 //   loops. moved: for each loop, mask of the modes along which an address may
 //   depend on it.
 // Kinds of values that conditions compare. FAR: a value that depends on the
-// block. THREAD: one that depends only on the thread's index. NEAR: others.
+// block. THREAD: a value that depends only on the thread's index. NEAR: any
+// other value.
 typedef enum SimLimit { LIMIT_NEAR, LIMIT_FAR, LIMIT_THREAD } SimLimit;
 enum { MEANT_ENDS = 8 };  // maximum number of loop bounds that are recorded
 typedef struct SimMeant {
@@ -43,8 +44,8 @@ typedef struct SimMeant {
 // Returns the accesses to each argument of the function.
 SimMeant *meant_all(Ctx *cx, const SimProg *p);
 // Returns, for each shared tensor (by index in Fn.mem), whether data, scalar
-// arguments or the block decide which of its elements the kernel reads, or
-// whether it reads any.
+// arguments or the block decide which elements of the tensor the kernel reads,
+// or whether it reads any elements.
 bool *meant_shared(Ctx *cx, const SimProg *p);
 // Reports whether a condition may exclude the elements of a mode from
 // coordinate `end` on.

@@ -3,8 +3,8 @@
 // accident. Products and sums that are compared, divided or shifted are
 // checked, because compilers assume that signed numbers do not overflow (n + 1
 // > n is always true). A result is checked when it is computed, and reported
-// when a lane uses it. Results that fit by the known bounds of their operands
-// are not checked.
+// when a lane uses it. Results that fit according to the known bounds of their
+// operands are not checked.
 #include "watch/overflow.h"
 
 #include "decode/raw_pointer.h"
@@ -34,8 +34,8 @@ static int64_t exact(Op op, int64_t a, int64_t b) {
   return op == OP_NEG ? -a : a * b;
 }
 
-// Reports whether r is a product, or with `sums` a sum, that may exceed 32
-// bits.
+// Reports whether r is a product (or, with `sums`, also a sum) that may exceed
+// 32 bits.
 static bool may_wrap(const Fn *fn, Ref r, bool sums) {
   const Ins *i = ir_get(fn, r);
   Op op = (Op)i->op;
@@ -129,8 +129,9 @@ static void collect_all(Find *f, const Ins *i, SimWraps *w) {
   }
 }
 
-// Attaches the results to check to instruction d. If d has raw pointers, it has
-// a copy for each memory object, to which they are attached, too.
+// Attaches the results to check to instruction d. If d accesses memory through
+// raw pointers, d has a copy for each memory object. The results are also
+// attached to these copies.
 static void attach(SimIns *d, const SimWraps *w) {
   d->wraps = w;
   if (d->op != OP_PTR) return;

@@ -7,11 +7,12 @@
 // maximum number of checked results for one instruction
 enum { SIM_WRAPS = 8 };
 // The results on which an instruction depends and that may overflow. `of` has
-// their instructions in the IR. Decoding replaces them by numbers from 0 on.
+// their instructions in the IR. Decoding replaces these instructions by numbers
+// from 0 on.
 typedef struct SimWraps {
   int n;
-  // for each result: the object whose address depends on it, an index into
-  // Fn.mem
+  // for each result: index into Fn.mem of the object whose address depends on
+  // it
   int32_t mem[SIM_WRAPS];
   uint32_t of[SIM_WRAPS];
 } SimWraps;

@@ -1,5 +1,5 @@
-// The numbers of the listeners (hooks.h) that keep state of their own. The
-// state of a listener for a launch is in SimProg.own[number], for a cluster in
+// The numbers of the listeners (hooks.h) that have state. The state of a
+// listener for a launch is in SimProg.own[number], for a cluster in
 // SimCluster.own[number], and for a warp in SimWarp.own[number].
 #ifndef CUTE_WATCH_OWN_H
 #define CUTE_WATCH_OWN_H

@@ -26,8 +26,8 @@ static bool is_memory(const SimMem *m, int32_t index) {
   return m && m->space != SP_RMEM && (index < 0 || m->index == index);
 }
 
-// Reports whether i reads memory object `mem`, or writes it (with `write`). mem
-// -1: any object.
+// Reports whether i reads memory object `mem` or, with `write`, writes it. mem
+// = -1: any object.
 static bool does(const SimIns *i, bool write, int32_t mem) {
   const SimSide *s = i->x;
   const SimCopy *c = i->x;
@@ -56,9 +56,9 @@ static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
 // ---- paths ----
 
 // Classifies instruction i: SHUT if it orders all threads of a block, CLEAR if
-// it orders none, OPEN if it orders some. In a race with another CTA, SHUT
-// means that i orders all threads of the cluster. In a race inside a warp, it
-// means that i orders the warp's lanes.
+// it orders none, OPEN if it orders some. For a race with another CTA, SHUT
+// means that i orders all threads of the cluster. For a race inside a warp,
+// SHUT means that i orders the warp's lanes.
 static Way orders(const SimProg *p, const SimIns *i, const SimFault *f) {
   bool some = i->a || (i->put && (int64_t)i->put != p->nthread);
   if (i->op == OP_BAR) return f->race.far || some ? OPEN : SHUT;
@@ -124,8 +124,8 @@ static bool is_loop(const SimIns *i) {
 }
 
 // Reports whether, in the loop from head to end, a clear path leads from some
-// access of `a` to the loop's end. With `back`, from the loop's head to some
-// access.
+// access of `a` to the loop's end. With `back`: from the loop's head to some
+// access of `a`.
 static bool is_clear(const SimProg *p, const Lines *a, uint32_t head,
                      uint32_t end, bool back, const SimFault *f) {
   for (int k = 0; k < a->n; k++) {
@@ -174,8 +174,8 @@ static void turn(const SimProg *p, SimFault *f) {
 }
 
 // Reports whether a barrier between accesses a and b must be outside of a
-// branch: the branch contains only one of them, or has them in different
-// halves, or only some threads take it.
+// branch: the branch contains only one of the accesses, has them in different
+// halves, or is taken only by some threads.
 static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   for (uint32_t k = 0; k < a || k < b; k++) {
     if (p->ins[k].op != OP_IF) continue;
@@ -188,8 +188,8 @@ static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   return false;
 }
 
-// Records in f the path between the two accesses of the race. turned: whether
-// to exchange the accesses first.
+// Records in f the path between the two accesses of the race. turned: exchange
+// the accesses first.
 static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
                    const SimIns *loop) {
   if (turned) turn(p, f);
@@ -226,7 +226,7 @@ void path_turn(const SimProg *p, SimFault *f) {
   f->r.outside = is_outside(p, mine.at[0], its.at[0]);
   bool war = f->race.how == CLASH_WAR, one_line = f->r.src == f->r.src2;
   const Lines *a = war ? &mine : &its, *b = war ? &its : &mine;
-  // If paths lead in both directions, prefer the one from a write to a later
+  // If paths lead in both directions, prefer the path from a write to a later
   // read.
   if (goes_on(p, f, a, b, war) ||
       (one_line && !waw && comes_back(p, f, a, b, war)) ||

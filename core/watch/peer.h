@@ -10,7 +10,7 @@ void peer_reset(SimCluster *c);
 // must happen before CTA `rank` exits.
 void peer_reach(SimWarp *w, const SimIns *i, int l, int rank, bool keep);
 // Called after all warps exited. Reports CTAs that may have exited before other
-// CTAs accessed their shared memory, and agents that may still access it.
+// CTAs or agents accessed their shared memory.
 void peer_exited(SimCluster *c);
 
 #endif

@@ -1,8 +1,8 @@
 // Finds root causes. One missing barrier or wait causes many faults: races in
 // both directions on all tensors that it protects, reads of elements that have
 // not arrived, and deadlocks. Memory faults that share a line or a tensor form
-// a group, together with the deadlocks that they cause. Each group is reported
-// with its root cause first.
+// a group, together with the deadlocks that they cause. The report of each
+// group begins with the root cause.
 #include "watch/root_cause.h"
 
 #include "watch/path.h"
@@ -90,9 +90,9 @@ static bool within(const Fn *fn, const SimFault *f, uint32_t *lo,
   return f->r.src && f->r.src2 && a->file == b->file;
 }
 
-// Reports whether faults a and b, on different tensors, may have one cause: if
-// their ranges of lines overlap, one barrier or wait could separate the
-// accesses of both races.
+// Reports whether faults a and b, on different tensors, may have the same
+// cause: if their ranges of lines overlap, one barrier or wait could separate
+// the accesses of both races.
 static bool overlap(const Fn *fn, const SimFault *a, const SimFault *b) {
   uint32_t lo, hi, lo2, hi2;
   return a->r.kind == b->r.kind && a->r.lack == b->r.lack && a->r.src2 &&
@@ -125,7 +125,7 @@ static void group(const Fn *fn, const SimFault *f, uint32_t n, uint32_t *of) {
 // ---- conclusions from several faults ----
 
 // Returns a race in which f's line reads an element that a later write
-// overwrites, or NULL if no such race was found.
+// overwrites, or NULL if there is no such race.
 static const SimFault *filled_later(const SimFault *f, const SimFault *all,
                                     uint32_t n) {
   for (uint32_t k = 0; k < n; k++)
@@ -197,7 +197,7 @@ static int place_of(const SimFault *f, const SimFault *all) {
 }
 
 // Returns 1 for a write-after-read or write-after-write race with a known path,
-// otherwise 0. Among faults of equal place_of, those of rank 0 come first,
+// otherwise 0. Among faults with equal place_of, faults of rank 0 come first,
 // because a read that comes too early often causes a race in which a write
 // overwrites data before another read.
 static int rank_of(const SimFault *f) {
@@ -213,10 +213,10 @@ static bool is_wild(const Fn *fn, const SimFault *f) {
 }
 
 // Reports whether f is likely a consequence of `wild`, a write outside of a
-// tensor: f is a read outside, a read of a register that nothing wrote, or a
-// race in that tensor. Two swapped predicates of a copy cause all of them. If
-// `wild` is a read outside of a shared tensor, a race in that tensor is a
-// consequence, too.
+// tensor: f is a read outside of a tensor, a read of an unwritten register, or
+// a race in the tensor of `wild`. For example, swapping two predicates of a
+// copy causes all of these faults. If `wild` is a read outside of a shared
+// tensor, a race in that tensor is also a consequence.
 static bool yields(const Fn *fn, const SimFault *f, const SimFault *wild) {
   bool write = wild->access.write;
   if (f->r.kind == SIM_OOB) return write && !f->access.write;
@@ -227,8 +227,8 @@ static bool yields(const Fn *fn, const SimFault *f, const SimFault *wild) {
          fn->mem.p[f->r.mem].space == SP_RMEM;
 }
 
-// Reports whether the faults of group `of` come last in the report. This is so
-// if all of them may be consequences of one access outside of a tensor.
+// Reports whether the faults of group `of` come last in the report. They do if
+// all of them may be consequences of one access outside of a tensor.
 static bool is_late(const Fn *fn, const SimFault *f, uint32_t n,
                     const uint32_t *of, uint32_t group) {
   for (uint32_t w = 0; w < n; w++) {
@@ -265,7 +265,7 @@ uint32_t root_cause_arrange(const SimProg *p, SimFault *f, uint32_t n) {
   uint32_t *of = base_realloc(NULL, n * sizeof *of);
   Seat *seat = base_realloc(NULL, n * sizeof *seat);
   SimFault *all = base_realloc(NULL, n * sizeof *all);
-  // if memory for sorting is lacking, faults keep their order
+  // without memory for sorting, faults keep their order
   bool room = of && seat && all;
   if (room) {
     group(fn, f, n, of);

@@ -1,15 +1,16 @@
 // Finds launches in which several clusters compute the same sums, and store
 // them to different elements: B is tiled by the block's row instead of its
 // column, so that no load depends on the column. The sums of two clusters are
-// equal if these depend on the block only through loads (ir/block_sums.c), and
-// each warp loads the same elements in both clusters. A launch is told only if
-// most clusters that load anything have such a twin: some blocks at the end of
-// a tensor may repeat others' loads on purpose, or have fewer loads. Clusters
-// with different z indices are no twins: z mostly counts the products of a
-// batch, whose operands may be one matrix for all.
+// equal if they depend on the block only through loads (lint/block_sums.c), and
+// each warp loads the same elements in both clusters. Such clusters are twins.
+// A launch is reported only if most clusters that load anything have a twin:
+// some blocks at the end of a tensor may repeat loads of other blocks on
+// purpose, or have fewer loads. Clusters with different z indices are not
+// twins: z usually counts the products of a batch, which may all share one
+// operand matrix.
 //
-// The loads of a cluster, as a sum of hashes, which does not depend on their
-// order.
+// The loads of a cluster are recorded as a sum of hashes, which does not depend
+// on their order.
 #include "decode/areas.h"
 #include "lint/block_sums.h"
 #include "sim/cluster.h"
@@ -18,8 +19,8 @@
 
 #include <stdlib.h>
 
-// src: line of the store. sum: for each cluster, the hash of its loads; 0: it
-// loads nothing.
+// src: line of the store. sum: for each cluster, the hash of its loads; 0: the
+// cluster loads nothing.
 typedef struct SameReads {
   uint32_t src;
   uint64_t *sum;

@@ -1,5 +1,5 @@
 // Shadow memory: records reads and writes, and reports accesses that conflict
-// with them.
+// with recorded accesses.
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/tcgen05.h"
@@ -41,7 +41,7 @@ static bool grow(SimCluster *c, uint32_t n) {
 
 // ---- tracked lines of global memory ----
 
-// A hash table of 2^k lines. Key 0 marks an unused entry. The table also has
+// A hash table of 2^k lines. Key 0 marks an unused entry. The table also stores
 // the line that was found last.
 typedef struct ShadowLine { uint64_t key; uint32_t first; } ShadowLine;
 typedef struct SimLines {
@@ -191,16 +191,16 @@ int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g) {
   return t->last.first + g % LINE;
 }
 
-// Reports whether x accesses global memory. The tensor of a tensor map is
-// global memory, too.
+// Reports whether x accesses global memory. The tensor of a tensor map is also
+// in global memory.
 static bool is_global(const Access *x) { return x->m->space != SP_SMEM; }
 
 // ---- lists of reads ----
 
 // Makes room for another entry in the lists of reads. Reads of shared memory by
-// warps of other CTAs and by agents are rare. Granules with such reads (GF_FAR)
-// have them in a list. Granules of global memory have all their reads in a
-// list.
+// warps of other CTAs and by agents are rare. Granules of shared memory with
+// such reads (GF_FAR) have a list of them. Granules of global memory have a
+// list of all their reads.
 static bool make_far(SimCluster *c) {
   Shadow *s = shadow_of(c);
   if (!s->farat) {
@@ -217,7 +217,7 @@ static bool make_far(SimCluster *c) {
 }
 
 // Returns an unused entry of the lists of reads. make_far must have made room
-// for it.
+// for this entry.
 static uint32_t take_far(SimCluster *c) {
   Shadow *s = shadow_of(c);
   uint32_t k = s->farfree;
@@ -246,8 +246,8 @@ static const SimLevel *level_of(const SimCluster *c, uint32_t g) {
   return NULL;
 }
 
-// Returns the records of reads of granule g, one for each warp of the CTA that
-// owns the granule.
+// Returns the records of the reads of granule g: one record for each warp of
+// the CTA that owns the granule.
 static inline SimRead *row_of(const SimCluster *c, const SimLevel *v,
                               uint32_t g) {
   return &v->read[(g - v->first) * (uint32_t)c->prog->nwarp];
@@ -321,8 +321,8 @@ static void copy_granule(SimCluster *c, const SimLevel *from, uint32_t g,
   }
 }
 
-// Splits granule g into narrower granules of level v. Only the first of them
-// keeps the location record of a strong access.
+// Splits granule g into narrower granules of level v. Only the first narrower
+// granule keeps the location record of a strong access.
 static void split_granule(SimCluster *c, const SimLevel *from, uint32_t g,
                           const SimLevel *v) {
   Shadow *s = shadow_of(c);
@@ -352,8 +352,8 @@ void shadow_split(SimCluster *c, uint32_t addr, uint32_t bytes) {
 
 // ---- readers ----
 
-// Returns the list entry for an actor's reads of granule g, or for its writes
-// (wrote). Returns NULL if memory is exhausted.
+// Returns the list entry for an actor's reads of granule g or, with `wrote`,
+// for its writes. Returns NULL if memory is exhausted.
 static SimRead *far_entry(SimCluster *c, uint32_t g, int actor, bool wrote) {
   Shadow *s = shadow_of(c);
   SimGran *q = &s->gran[g];
@@ -481,7 +481,7 @@ static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
   return has_line(p, OP_TCCP, src) ? AGENT_CP : AGENT_UMMA;
 }
 
-// Fills in why x accesses granule g before the write to it by an agent is
+// Fills in the reason why x accesses granule g before an agent's write to g is
 // complete.
 static void say_late(SimFault *f, const Access *x, int l, uint32_t g) {
   const SimCluster *c = x->w->cluster;
@@ -499,9 +499,8 @@ static void say_late(SimFault *f, const Access *x, int l, uint32_t g) {
   if (b) simmbar_late(f, x->w, l, b, q->clk - 1, true);
 }
 
-// If the race with `actor` is between warp roles, fills in which
-// synchronization is missing. A barrier of the whole block cannot separate warp
-// roles.
+// If the race with `actor` is between warp roles, fills in the missing
+// synchronization. A barrier of the whole block cannot separate warp roles.
 static void say_roles(SimFault *f, const Access *x, uint32_t g, int actor) {
   const SimCluster *c = x->w->cluster;
   if (!warp_roles_apart(c->prog, f->r.src, f->r.src2)) return;
@@ -513,8 +512,8 @@ static void say_roles(SimFault *f, const Access *x, uint32_t g, int actor) {
   waits_stray(f, x, g, clk ? &c->warp[actor] : NULL, clk);
 }
 
-// Fills in why the waits of threads did not cover the read of granule g by
-// `actor`.
+// Fills in the reason why the waits of threads did not cover the read of
+// granule g by `actor`.
 static void say_reader(SimFault *f, const Access *x, int l, uint32_t g,
                        int actor) {
   const SimCluster *c = x->w->cluster;
@@ -569,8 +568,8 @@ static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
 }
 
 // Reports whether a proxy fence for `space` comes after epoch clk of lane k of
-// warp u and before lane l of w. Lane k may have executed the fence, or a lane
-// that synchronized with lane k later.
+// warp u and before lane l of w. The fence may have been executed by lane k, or
+// by a lane that synchronized with lane k later.
 static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
                        uint32_t clk, int space) {
   HbWarp *h = hb_of(u);
@@ -588,7 +587,7 @@ static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
 
 // Reports whether a proxy fence is missing between an earlier access and x, an
 // access by an agent. `lanes` of actor u made the earlier access in epoch clk.
-// A fence by lane l's warp, which issued x, suffices, too.
+// A fence by lane l's warp, which issued x, also suffices.
 static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
                         uint32_t clk) {
   SimWarp *w = x->w;
@@ -624,7 +623,7 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
 }
 
 // Reports whether `lanes` of w stored the present value of granule q. If
-// several lanes of an atomic made the last write, each of them stored its own
+// several lanes of an atomic made the last write, each lane stored a different
 // value.
 static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
   if (q->warp == w->id && !(lanes & ~q->lanes) &&
@@ -650,16 +649,16 @@ static bool strong_for(const Access *x, int actor, const SimRead *d) {
   return x->i->sem && d->strong && (!narrow || actor / n == x->w->id / n);
 }
 
-// Reports whether the kept write d is strong for all actors. It is then kept
-// only because atomics without a result, which may be in any order, came after
-// it.
+// Reports whether the kept write d is strong for all actors. Then d is kept
+// only because atomics without a result came after it, and these may execute in
+// any order.
 static bool is_loose(const SimCluster *c, const SimRead *d) {
   return d->kind == READ_WROTE && d->strong &&
          !(d->narrow && c->prog->ncta > 1);
 }
 
 // Reports races of x with weaker writes that came before the last write, unless
-// they happen before lane l.
+// these writes happen before lane l.
 static void check_kept(Access *x, int l, uint32_t g) {
   SimWarp *w = x->w;
   const SimGran *q = &shadow_of(w->cluster)->gran[g];
@@ -719,8 +718,8 @@ static int64_t filled_of(const Access *x) {
 static void say_undefined(Access *x, int l, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   SimLack lack = LACK_NONE;
-  // A line that was reported before has the same src2. Searching for it at each
-  // read would take too long.
+  // If the line was reported before, reuse the src2 of that report. Searching
+  // for src2 at each read would take too long.
   const SimReport *same =
     simreport_of(x->w, SIM_UNINIT, x->i->src, x->m->index);
   bool full = c->out->nfault >= (uint32_t)c->host.max_reports;
@@ -778,8 +777,8 @@ static bool is_far(const Access *x, int l) {
   return x->m->rank && x->home[l] != x->w->home;
 }
 
-// Returns the actor for reads by a warp's cp.asyncs in flight. No access can be
-// ordered after this actor.
+// Returns the actor that stands for a warp's cp.asyncs in flight. No access can
+// be ordered after the reads of this actor.
 static int flyer(const SimWarp *w) { return w->cluster->prog->nactor + w->id; }
 
 static unsigned kind_of(const SimIns *i) {
@@ -849,9 +848,9 @@ void shadow_defined(Access *x, int l, uint32_t addr) {
   }
 }
 
-// Returns granule number k of the granules that lane l accesses in global
-// memory, and sets x->piece to the granule's position for reports. Returns
-// NO_GRANULE if there are no more, or memory is exhausted.
+// Returns the k-th granule that lane l accesses in global memory, and sets
+// x->piece to the granule's position for reports. Returns NO_GRANULE if there
+// are no more, or memory is exhausted.
 static int64_t piece(Access *x, int l, size_t k) {
   const SimArea *a = x->m->area;
   if (k >= (size_t)x->bytes >> a->shift) return NO_GRANULE;
@@ -993,9 +992,9 @@ static void check_readers(Access *x, int l, uint32_t g, bool same) {
   }
 }
 
-// Reports a race of write x with the last write. If both store the same value
-// and are unordered, returns the mask of the warps of the CTA that stored it;
-// otherwise 0.
+// Reports a race of write x with the last write. If both writes store the same
+// value and are unordered, returns the mask of the warps of the CTA that stored
+// the value; otherwise 0.
 static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
                              bool same, uint8_t flags) {
   SimWarp *w = x->w;
@@ -1003,7 +1002,7 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
     fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, true);
     return 0;
   }
-  // The end of the mbarrier's phase orders a write by an agent.
+  // For a write by an agent, the end of the mbarrier's phase gives the order.
   bool agent = q->flags & GF_AGENT;
   int actor = agent ? simmbar_twin(w->cluster->prog, q->warp) : q->warp;
   if (hb_cluster_before(w, l, actor, q->lanes, q->clk)) return 0;
@@ -1016,7 +1015,7 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
 }
 
 // Reports whether access d by `actor` must still be checked after a strong
-// write. It need not if it is strong or happens before all warps.
+// write. It need not be checked if it is strong or happens before all warps.
 static bool stays(const SimCluster *c, int actor, SimRead *d) {
   // A strong read that precedes the strong write does not observe it.
   if (d->kind != READ_WROTE) d->strong = 0;
@@ -1026,8 +1025,8 @@ static bool stays(const SimCluster *c, int actor, SimRead *d) {
 
 // Removes, after a strong write of granule g, the entries of its list that need
 // no more checks. loosely: the write is an atomic without a result, so that
-// loose entries (is_loose) stay. Their age is not checked, because each actor
-// has at most one.
+// loose entries (is_loose) remain. They remain even if they are old, because
+// each actor has at most one.
 static void keep_far(SimCluster *c, uint32_t g, bool loosely) {
   Shadow *s = shadow_of(c);
   SimGran *q = &s->gran[g];
@@ -1069,8 +1068,8 @@ static void keep_write(SimCluster *c, uint32_t g, bool loosely) {
 
 // If the last write is by other lanes in the same execution of an atomic as x,
 // returns these lanes, otherwise 0. The hardware executes the lanes of an
-// atomic in any order, so a later access by one of them is not ordered after
-// the others.
+// atomic in any order, so a later access by one lane is not ordered after the
+// other lanes' accesses.
 static uint32_t beside(const Access *x, int l, const SimGran *q) {
   const SimWarp *w = x->w;
   if (x->i->op != OP_ATOMIC || !(q->flags & GF_STRONG) || q->warp != w->id ||
@@ -1161,8 +1160,8 @@ void shadow_set_all(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
   }
 }
 
-// Returns a hash of a granule's n bytes. The hash is never 0, which stands for
-// unknown bytes.
+// Returns a hash of a granule's n bytes. The hash is never 0, because 0 stands
+// for unknown bytes.
 static uint32_t hash_of(const uint8_t *p, size_t n) {
   uint64_t h = 0;
   for (size_t at = 0; p && at < n; at += 8) {

@@ -1,18 +1,19 @@
 // Shadow of shared memory, and of the global memory that a kernel writes. Each
 // granule records this cluster's last write, the reads since then, and the
-// proxies of these accesses. An access must happen after the last write. A
-// write must also happen after the reads since then. There are two exceptions:
+// proxies of these accesses. The last write must happen before every access.
+// The reads since then must happen before a write. There are two exceptions:
 // both accesses are strong (atomics, and ordered loads and stores), or both are
 // writes of the same value. Strong writes are unordered among each other.
 // Therefore a weaker access before a strong write stays recorded until it
 // happens before all warps.
 //
 // Shared memory has pages. The granules of a page have 1 << WIDEST bytes at
-// first. A narrower access splits them. All granules of one width form a level:
-// a range of granules for all shared memory, CTA by CTA. A page uses its part
-// of one level. Pages keep their width from cluster to cluster. A granule of
-// global memory is as wide as the kernel's narrowest access to its area. Such
-// granules come in lines of LINE granules, which are created on first use.
+// first. A narrower access splits these granules. All granules of one width
+// form a level: a range of granules for all shared memory, CTA by CTA. A page
+// uses its part of one level. A page keeps its width for the following
+// clusters. A granule of global memory is as wide as the kernel's narrowest
+// access to its area. Such granules come in lines of LINE granules, which are
+// created on first use.
 #ifndef CUTE_WATCH_SHADOW_H
 #define CUTE_WATCH_SHADOW_H
 
@@ -29,8 +30,8 @@
 // - FAR: it has a list of reads.
 // - AGENT: it was written through the async proxy.
 // - NARROW: it is STRONG, with CTA scope.
-// - KEPT: its list has writes that came before a strong one: weaker ones, and
-//   strong ones of other actors, if atomics without a result came after them.
+// - KEPT: its list has writes that came before a strong write: weaker writes,
+//   and strong writes of other actors if atomics without a result followed.
 enum { GF_DEFINED = 1, GF_PENDING = 2, GF_STRONG = 4, GF_RELEASED = 8,
        GF_FAR = 16, GF_AGENT = 32, GF_NARROW = 64, GF_KEPT = 128 };
 // Returns the flags of a granule after instruction i writes it.
@@ -39,7 +40,7 @@ static inline uint8_t shadow_flags(const SimIns *i) {
   bool narrow = i->scope && i->scope < SCOPE_CLUSTER;
   return GF_DEFINED | GF_STRONG | (narrow ? GF_NARROW : 0);
 }
-// a granule: its last write, and the warps that read it since
+// a granule: its last write, and the warps that have read it since then
 typedef struct SimGran {
   uint32_t clk, src, lanes;
   // Shared memory: mask of the warps of the owning CTA that read the granule
@@ -60,8 +61,8 @@ enum { READ_EVER = 1, READ_SINCE = 2 };
 // Kinds of recorded accesses. STRONG: a read with memory order. NARROW: a read
 // with memory order and CTA scope. WEAK: a read without order. WROTE: a write.
 enum { READ_STRONG, READ_NARROW, READ_WEAK, READ_WROTE };
-// The reads by one warp since the last write. `kind` is the weakest of their
-// kinds.
+// The reads by one warp since the last write. `kind` is the weakest kind among
+// these reads.
 typedef struct SimRead {
   uint32_t clk, lanes;
   // strong: whether some of the reads had a memory order. narrow: whether a
@@ -94,8 +95,8 @@ typedef struct Shadow {        // the shadow memory of a cluster
   uint32_t ngran, maxgran;
   struct SimLines *lines;      // tracked lines of global memory
   SimPages *pages;             // pages of shared memory
-  // Entries of lists; entry 0 is unused. The list of granule g starts at
-  // farat[g].
+  // Entries of all lists; entry 0 is unused. The list of granule g starts at
+  // far[farat[g]].
   SimFar *far;
   uint32_t *farat;             // starts of lists in `far`; NULL until needed
   uint32_t nfar, maxfar, farfree;
@@ -115,7 +116,7 @@ typedef struct Granules {
 } Granules;
 
 // Splits the granules of the page that contains address addr, for an access to
-// `bytes` bytes there.
+// `bytes` bytes at addr.
 void shadow_split(SimCluster *c, uint32_t addr, uint32_t bytes);
 // Returns the granules of an access, up to the end of the page that contains
 // addr. May reallocate Shadow.gran.
@@ -153,9 +154,10 @@ void shadow_read_global(Access *x, int l);
 void shadow_write_global(Access *x, int l, const uint8_t *data,
                          uint8_t flags);
 
-// Makes a write by lane l's agent visible, as if the lane wrote the bytes now.
+// Makes a write by lane l's agent visible, as if the lane wrote these bytes
+// now.
 void shadow_settle_global(Access *x, int l);
-// Records that the read by lane l's cp.async is complete. It then counts as a
+// Records that the read by lane l's cp.async is complete. From then on, it is a
 // read by `actor` in `epoch`.
 void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch);
 // Records that an agent reads x->bytes bytes at x->at[l] of global memory for
@@ -172,7 +174,7 @@ void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags);
 void shadow_defined(Access *x, int l, uint32_t addr);
 // Records that an agent reads x->bytes bytes at addr of shared memory for lane
 // l. The read is complete for threads that have acquired `epoch` of `actor`.
-// actor -1: the agent already reads these bytes for another lane.
+// actor = -1: the agent already reads these bytes for another lane.
 void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch);
 // Removes the list of accesses to granule g (GF_FAR).
 void shadow_drop(SimCluster *c, uint32_t g);

@@ -1,17 +1,19 @@
-// Checks the order of accesses to tensor memory, which no barrier orders alone.
+// Checks the order of accesses to tensor memory, which barriers alone do not
+// order.
 //
-// An MMA is complete for threads that learn it from an mbarrier after a commit.
-// A load or store of a warp is complete after its tcgen05.wait. Each has an
-// epoch of its actor (tcgen05.h), and is complete for a thread that has
-// acquired the epoch. A thread's own wait for loads or stores does not release
-// them to others: the threads must also synchronize, which passes the epoch on.
+// An MMA is complete for threads that wait at an mbarrier at which a later
+// commit arrived. A load or store of a warp is complete after its tcgen05.wait.
+// Each operation has an epoch of its actor (tcgen05.h), and is complete for a
+// thread that has acquired the epoch. A thread's wait for loads or stores does
+// not release them to other threads: the threads must also synchronize, which
+// passes on the epoch.
 //
 // Two MMAs with the same accumulators and shape execute in the order in which
 // they were issued, and so do a copy from shared memory and an MMA after it, so
 // only their issues must be ordered. PTX orders no other operations of the
-// tensor cores without a commit; the cards may, so these are notes. PTX also
-// requires a tcgen05.fence on both sides of the synchronization of threads,
-// except before a commit. A missing fence is a note, too.
+// tensor cores without a commit. GPUs may order them, so such findings are
+// notes. PTX also requires a tcgen05.fence on both sides of the synchronization
+// of threads, except before a commit. A missing fence is also a note.
 #include "watch/tensor.h"
 
 #include "sim/mbar.h"
@@ -22,7 +24,8 @@
 
 enum { READERS = 4 };  // number of reads of a cell that are recorded
 
-// An access: an operation of a warp's unit, issued in epoch clk of the warp.
+// An access: an operation of a warp, executed by one unit (tcgen05.h) and
+// issued in epoch clk of the warp.
 typedef struct Past {
   uint32_t epoch, clk;
   int16_t warp;

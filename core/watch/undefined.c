@@ -1,10 +1,10 @@
 // Finds uses of undefined values: uninitialized registers, and quotients by
 // zero. Reading an undefined value is not a fault by itself. For example, a
-// predicated load may leave registers undefined that only affect results that
+// predicated load may leave registers undefined that affect only results that
 // are never stored, and cute.where computes both branches. Each value has a
 // mask of the lanes in which it is undefined, and a mask of the bits that are
 // undefined in some lane. Single bits matter, because compilers leave half of a
-// register undefined where nothing reads it. It is a fault to use undefined
+// register undefined if nothing reads that half. It is a fault to use undefined
 // bits as an address, as a condition, or in a store outside registers. Kernels
 // that never read an undefined register have no extra cost (w->taints.some).
 #include "ir/eval.h"
@@ -31,7 +31,8 @@ static void use(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t mask) {
   SimTaint *t = taint_at(w, slot);
   uint32_t hit = t->mask & mask;
   if (!hit) return;
-  t->mask &= ~hit;  // clear the mark: each undefined value is reported once
+  // clear the mark, so that each undefined value is reported once
+  t->mask &= ~hit;
   fault(w, i, hit, t);
 }
 
@@ -122,7 +123,7 @@ static bool moves_bits(IntrinId id) {
 }
 
 // Returns the bits of i's result in lane l that depend on the undefined bits u
-// of its operands. If i moves bits, it is applied to u.
+// of its operands. If i moves bits, applies i to u.
 static uint64_t undefined_bits(SimWarp *w, const SimIns *i,
                                const uint64_t u[3], int l) {
   DType t = (DType)i->type, to = (DType)i->to;

@@ -12,8 +12,7 @@ void undefined_registers(SimWarp *w, const SimIns *i, const SimMem *m,
 // register is undefined.
 void undefined_load(SimWarp *w, const SimIns *i, const SimSide *s);
 // Makes the result of i, which selects a register by an index, undefined in the
-// lanes of `lack`. `at` is the undefined unit that the lowest of these lanes
-// selects.
+// lanes of `lack`. `at` is the unit that the lowest of these lanes selects.
 void undefined_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
                     uint32_t lack);
 

@@ -3,17 +3,19 @@
 // warps' partial sums. A tensor is reported only if all of these hold:
 // - The kernel decides which elements it reads: neither data nor scalar
 //   arguments nor the block do (meant.c).
-// - Threads do not keep values that they store for others: the threads that
-//   read the tensor are not all among those whose stores nothing reads.
-// - The tensor is no scan, in which no thread reads its own element or those of
-//   the following threads.
-// - cute.partial_ok does not name it.
+// - Threads do not keep values that they store for other threads: the threads
+//   that read the tensor are not all among the threads whose stores nothing
+//   reads.
+// - The accesses are not a scan, in which no thread reads its own element or
+//   those of the following threads.
+// - cute.partial_ok does not name the tensor.
 // - Some of the elements are not 0. Copies fill elements outside of a tensor
 //   with zeros.
-// If copies alone fill a tensor whose elements are read, elements that nothing
-// has read since the last copy are reported: a loop over tiles ends early, or a
-// tile is copied twice. An element counts as read if an element of the same
-// vector is read, because vectors may contain more than a kernel needs.
+// If copies alone fill a tensor and some elements are read, elements that
+// nothing has read since the last copy are reported: a loop over tiles ends
+// early, or a tile is copied twice. An element is considered read if any
+// element of the same vector is read, because vectors may contain more elements
+// than a kernel needs.
 #include "sim/bulk.h"
 #include "watch/cover.h"
 #include "watch/meant.h"
@@ -27,8 +29,8 @@
 // after it.
 typedef struct SimUnit {
   uint32_t src;              // line
-  int32_t writer[2];         // lowest and highest thread that stored it
-  // lowest and highest thread that read it; reader[1] < 0: none did
+  int32_t writer[2];         // lowest and highest thread that stored the unit
+  // lowest and highest thread that read the unit; reader[1] < 0: no thread
   int32_t reader[2];
 } SimUnit;
 
@@ -38,9 +40,9 @@ typedef struct Threads { uint32_t lanes[MAX_WARPS]; } Threads;
 // What the launch did to shared memory. A unit has the bytes of the narrowest
 // access.
 typedef struct SimShared {
-  // sets of units: stored; used: those that were read; lost: those with a
-  // number other than 0 that nothing read; stale: those whose last such number
-  // nothing read; fresh: those that were read since the last store
+  // Sets of units. stored: stored units. used: units that were read. lost:
+  // units with a number other than 0 that nothing read. stale: units whose last
+  // such number nothing read. fresh: units that were read since the last store.
   uint64_t *stored, *used, *lost, *stale, *fresh;
   SimUnit *unit;
   bool begun;                // whether a block has set `unit`
@@ -172,14 +174,15 @@ static bool overlaps(const Fn *fn, const Mem *m) {
   return false;
 }
 
-// Threads that stored unread units (lost), that stored units which are read
-// (kept), and that read (read).
+// lost: threads that stored unread units. kept: threads that stored units which
+// are read. read: threads that read units.
 typedef struct Sides {
   Threads lost, kept, read;
-  // lowest and highest thread that stored: unread units [0], read units [1]
+  // lowest and highest thread that stored unread units ([0]) and read units
+  // ([1])
   int32_t from[2], to[2];
-  // whether all units that are read are read by later threads only (up), by
-  // earlier threads only (down)
+  // up: all read units are read only by later threads; down: only by earlier
+  // threads
   bool up, down;
 } Sides;
 
@@ -200,9 +203,9 @@ static void add_unit(Sides *s, const SimUnit *u, bool used) {
   s->down &= known && u->reader[1] < u->writer[0];
 }
 
-// Reports whether all threads that read are among those whose stores nothing
-// reads, while none of those stored anything that is read. Such threads keep
-// their values in registers.
+// Reports whether all reading threads are among the threads whose stores
+// nothing reads, and none of these threads stored anything that is read. Such
+// threads keep their values in registers.
 static bool is_kept(const Sides *s) {
   bool some = false;
   for (int k = 0; k < MAX_WARPS; k++) {
@@ -214,8 +217,8 @@ static bool is_kept(const Sides *s) {
 }
 
 // Reports whether the accesses look like a scan: only later threads read a
-// value, and the values of the last threads, which also read, are unread. Or
-// the same in the opposite direction.
+// value, and the values of the last threads, which also read, are unread. Also
+// accepts the opposite direction.
 static bool is_scan(const Sides *s) {
   bool reads = false;
   for (int k = 0; k < MAX_WARPS; k++)
@@ -224,8 +227,8 @@ static bool is_scan(const Sides *s) {
   return (s->up && s->from[0] > s->to[1]) || (s->down && s->to[0] < s->from[1]);
 }
 
-// Reports whether some unit from number `from` to end - 1 held a number other
-// than 0 that nothing read.
+// Reports whether any of the units `from` to end - 1 held a number other than 0
+// that nothing read.
 static bool is_lost(const SimShared *s, size_t from, size_t end) {
   for (size_t k = from; k < end; k++) {
     if (!(s->lost[k / 64] & ~s->used[k / 64])) k |= 63;

@@ -1,10 +1,11 @@
 // Finds unwritten outputs. An output is a tensor that was unwritten before the
 // launch, and to which the kernel stores without reading it. By using
-// cute.empty, a script promises that all of the tensor will be written. If a
+// cute.empty, a script promises that the whole tensor will be written. If a
 // kernel has no visible effect at all, every tensor that was unwritten before
-// the launch counts as an output. Tensors accessed through tensor maps do not,
-// because these maps may be for loads. If an argument is a part of a tensor,
-// only that part counts. cute.undefined_ok allows unwritten elements.
+// the launch is an output, except tensors that are accessed through tensor
+// maps, because these maps may be for loads. If an argument is part of a
+// tensor, only that part is an output. cute.undefined_ok allows unwritten
+// elements.
 //
 // A kernel may leave a part of an output as it was before the launch, if that
 // part was written before. cover.c finds parts that a mistake seems to omit.
@@ -20,7 +21,7 @@ struct SimLeft {
   const LaunchArg *arg;
   int bits;                // bits of an element of the object
   SimFootprint of;
-  bool moves;              // whether only the launch determines the footprint
+  bool moves;              // whether the footprint is known only in the launch
 };
 
 // Reports whether unwritten elements of argument k's memory are no fault: the
@@ -79,8 +80,8 @@ static bool is_written(const SimLeft *t, int64_t element) {
   return t->arg->defined[at / 8] >> (at & 7) & 1;
 }
 
-// Returns the first line that writes to an argument's memory, also through
-// another memory object, such as the bytes that PTX accesses.
+// Returns the first line that writes to an argument's memory, or writes to it
+// through another memory object, such as the bytes that PTX accesses.
 static uint32_t line_of(const SimProg *p, int32_t mem) {
   int32_t arg = p->fn->mem.p[mem].arg;
   for (uint32_t k = 0; k < p->nins; k++) {

@@ -251,8 +251,7 @@ void waits_look(SimFault *f, const Access *x, int l, uint32_t g) {
     uint32_t other = shadow_shared(c, (uint32_t)(first + to));
     const SimGran *q = &shadow_of(c)->gran[other];
     bool ready = is_ready(x, l, q);
-    // the wait left the copy of u to granule g pending, and u fills `other`,
-    // too
+    // the wait left u's copy to granule g pending, and u also fills `other`
     const SimWarp *u =
       f->r.lack == LACK_PENDING ? filler_of(c, g, other) : NULL;
     bool same = u && share_group(u, g, other);

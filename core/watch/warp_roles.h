@@ -11,7 +11,7 @@ bool warp_roles_apart(const SimProg *p, uint32_t src, uint32_t src2);
 // Reports whether a branch depends on the thread index.
 bool warp_roles_parts(const SimProg *p, const SimIns *branch);
 // Reports whether w can still reach an instruction for which `is` returns true.
-// Both halves of every branch count as reachable.
+// Both halves of every branch are considered reachable.
 typedef bool SimIs(const SimIns *i, const void *ud);
 bool warp_roles_ahead(const SimWarp *w, SimIs *is, const void *ud);
 // Reports whether the next access of w to shared memory fills it: a store, a
@@ -21,8 +21,9 @@ bool warp_roles_fills(const SimWarp *w);
 bool warp_roles_some(const SimWarp *w);
 bool warp_roles_has(const SimProg *p, Op op);
 // Returns a line that fills shared memory m before line src reads it, or 0.
-// lack: the missing synchronization if src comes too early: a wait after a copy
-// (LACK_WAIT), or synchronization with another warp role (LACK_ROLES).
+// Sets *lack to the synchronization that is missing if src comes too early: a
+// wait after a copy (LACK_WAIT), or synchronization with another warp role
+// (LACK_ROLES).
 uint32_t warp_roles_bringer(const SimProg *p, const SimMem *m, uint32_t src,
                             SimLack *lack);
 

@@ -181,8 +181,8 @@ static uint32_t shared_granule(const Access *x, int l) {
 }
 
 // Records in the bits of `map` which bytes of global memory the lanes access
-// (cover.h). The machine has found out whether the bytes are adjacent, except
-// for a cp.async, which is recorded later.
+// (cover.h). The machine has already determined whether the bytes are adjacent,
+// except for a cp.async, which is recorded later.
 static void cover(const Access *x, uint32_t mask, uint64_t *map) {
   const SimPattern *q = x->w->cluster->pattern;
   bool counted = x->i->op != OP_CPASYNC && x->i->stat >= 0;
@@ -279,8 +279,8 @@ static void write_global(Access *x, uint32_t mask) {
   }
 }
 
-// Passes an access to global memory to the checks between clusters, of coverage
-// and of repeated loads.
+// Passes an access to global memory to the checks for races between clusters,
+// for coverage and for repeated loads.
 static void announce(Access *x, uint32_t mask) {
   const SimArea *a = x->m->area;
   if (!a) return;
@@ -292,8 +292,8 @@ static void announce(Access *x, uint32_t mask) {
   if (x->write && a->maps && !atomic) tensormap_ops_wrote(x, mask);
 }
 
-// Lane l's agent completes an access to global memory that was announced
-// when it started.
+// Handles an access to global memory by lane l's agent, which was announced
+// when the access started.
 static void complete(Access *x, int l) {
   bool combines = x->write && !x->data;
   if (combines) check_defined(x, l);

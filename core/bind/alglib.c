@@ -18,7 +18,7 @@ static Layout from_shape(Ctx *cx, lua_State *L, Tup shape) {
 }
 
 // make_layout(shape[, stride]) -> a layout. make_layout(layout, ...) -> a
-// layout whose modes are the given layouts
+// layout whose modes are the given layouts.
 static int l_make_layout(lua_State *L) {
   Ctx *cx = face_enter(L);
   Swizzle sw;
@@ -85,7 +85,7 @@ static int l_layout_tv(lua_State *L) {
 }
 
 // make_layout_image_mask(l, coord, mode) -> a mask for a multicast. Bit k is
-// set if l reaches offset k from coord along that mode.
+// set if l reaches offset k from coord along `mode`.
 static int l_image_mask(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = face_check_layout(L, 1);
@@ -118,8 +118,8 @@ static int64_t swizzle_alignment(Ctx *cx, Swizzle sw) {
   return (int64_t)1 << sw.m;
 }
 
-// Returns the swizzle that l applies last, and sets *rest to l without it.
-// Returns NULL if l does not end with a swizzle.
+// Returns the swizzle that l applies last, and sets *rest to l without this
+// swizzle. Returns NULL if l does not end with a swizzle.
 static const Swizzle *last_swizzle(Ctx *cx, Layout l, Layout *rest) {
   const Outer *f = layout_last(cx, l, rest);
   return f && f->kind == OUTER_SWIZZLE ? &f->sw : NULL;
@@ -170,8 +170,8 @@ static bool is_source(lua_State *L, int idx) {
 }
 
 // Finds the two arguments of a slice, a coordinate and the layout or tensor to
-// slice (stack index *src), in either order. If both are tuples, the coordinate
-// is the one that contains `_`.
+// slice (stack index *src), in either order. If both are tuples, the tuple that
+// contains `_` is the coordinate.
 static void slice_args(Ctx *cx, lua_State *L, int *src, Tup *coord) {
   *src = 1;
   if (is_source(L, 2) ||
@@ -238,7 +238,7 @@ static int l_domain_offset(lua_State *L) {
   return 2;
 }
 
-// Returns a swizzle's inverse: the swizzle itself.
+// Returns the inverse of a swizzle: the swizzle itself.
 static int l_first(lua_State *L) {
   lua_settop(L, 1);
   return 1;
@@ -246,8 +246,8 @@ static int l_first(lua_State *L) {
 
 // ---- composition, divides, products ----
 
-// composition(a, b): the types of a and b select the operation. Two layouts are
-// tested for first, because they are the most frequent arguments.
+// composition(a, b): the types of a and b select the operation. Tests for two
+// layouts first, because they are the most frequent arguments.
 static int l_composition(lua_State *L) {
   Ctx *cx = face_enter(L);
   LayoutOperand o;
@@ -272,7 +272,7 @@ static int l_composition(lua_State *L) {
 }
 
 // Pushes `made`, a layout whose modes are ordered by `order`. As in CuTe, modes
-// of equal order may overlap. If they do, prints a warning, once for each
+// of equal order may overlap. If modes overlap, prints a warning, once for each
 // source line.
 static int push_ordered(lua_State *L, Ctx *cx, const char *op, Tup shape,
                         Tup order, Layout made) {

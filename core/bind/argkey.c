@@ -108,8 +108,8 @@ static void walk_symbol(Walk *w, int idx) {
 // ---- layouts and tensors ----
 
 // Appends a composed layout: its text, a 0 byte, and an id for each Lua
-// function in it. Keeps these functions alive. The object at idx has them in
-// its uservalues from `first` on.
+// function in it. Keeps these functions alive. They are the uservalues of the
+// object at idx from number `first` on.
 static void put_composed(Walk *w, Layout l, int idx, int first) {
   Buf b = {0};
   layout_print(w->cx, l, &b);
@@ -191,7 +191,7 @@ static Tensor host_tensor(Walk *w, const TensorBox *b, const TensorMarks *m) {
 }
 
 // Returns how many elements fit between t's first element and the end of its
-// memory. This number bounds layouts with a Lua function, whose range is
+// memory. This number limits layouts with a Lua function, whose range is
 // unknown.
 static int64_t rest_of(const Leaf *l, const Tensor *t) {
   size_t bytes = l->host ? l->host->bytes : l->dev ? l->dev->bytes : 0;
@@ -199,9 +199,9 @@ static int64_t rest_of(const Leaf *l, const Tensor *t) {
          - dim_value(t->off);
 }
 
-// Sets `before` and `after` of a leaf: how many elements the static layout l
-// reaches before and after its first element. Returns false if the layout is
-// not static, or if an extent or stride does not fit in 31 bits.
+// Sets `before` and `after` of a leaf: how many elements before and after its
+// first element the static layout l reaches. Returns false if the layout is not
+// static, or if an extent or stride does not fit in 31 bits.
 static bool quick_reach(Layout l, Leaf *leaf) {
   int64_t most = INT32_MAX, before = 0, after = 1;
   const Dim *stride = l.stride;
@@ -246,8 +246,8 @@ static Leaf *add_memory(Walk *w, int idx, const Tensor *t, const TensorBox *b,
   return l;
 }
 
-// In a cached call, appends a word for the device that has the leaf's memory. A
-// launch needs no such word, since all its memory is on one device.
+// In a cached call, appends a word that identifies the device of the leaf's
+// memory. A launch needs no such word, since all its memory is on one device.
 static void put_place(Walk *w, const Leaf *l) {
   if (w->calls) put(w, l->dev ? (uint64_t)(uintptr_t)l->dev->own.gpu : 0);
 }
@@ -445,8 +445,8 @@ bool argkey_met(Walk *w, const void *p) {
   return false;
 }
 
-// Reports whether the walk met the table p, at idx, before. If so, and if a
-// trace is in progress, replaces the table at idx by its copy for the kernel.
+// Reports whether the walk has already met table p, which is at idx. If so,
+// during a trace, replaces the table at idx by its copy for the kernel.
 static bool met(Walk *w, int idx, const void *p) {
   for (int i = 0; i < w->depth; i++)
     if (w->open[i].table == p)
@@ -460,8 +460,8 @@ static bool met(Walk *w, int idx, const void *p) {
   return true;
 }
 
-// Rejects an argument that is an object of lua/cute for the host only. Accepts
-// such an object as a field of a table, because a kernel may ignore it.
+// Rejects an argument that is a host-only object of lua/cute. Accepts such an
+// object as a field of a table, because a kernel may ignore it.
 static void refuse_host(Walk *w, int idx) {
   lua_State *L = w->L;
   if (w->calls || w->depth) return;
@@ -655,7 +655,7 @@ static uint64_t start_of(const Leaf *l) {
 }
 
 // Appends to the key the distance of each leaf from the first leaf of its group
-// (leaves whose memory overlaps). In calls with equal keys, the arguments then
+// (leaves whose memory overlaps). So in calls with equal keys, the arguments
 // overlap in the same way.
 static void put_distances(Walk *w, const int *group) {
   for (size_t i = 0; i < w->nleaf; i++) {

@@ -13,18 +13,18 @@
 #define MT_SYMBOL "cute.symbol"
 
 // The words describe values in preorder. The first word of a value is its head.
-// The head has a tag and, in the bits above, a number whose meaning depends on
-// the tag: "head" below. Other words may follow the head: "words" below. Some
-// words are addresses of objects, which an ArgKey keeps alive.
+// The head has a tag and, in the bits above the tag, a number. "head" below
+// states the meaning of this number. Other words may follow the head: "words"
+// below. Some words are addresses of objects, which an ArgKey keeps alive.
 typedef enum ArgTag {
   ARG_NIL = 1, ARG_FALSE, ARG_TRUE,
   ARG_NUMBER,   // head: DType; the value itself is a leaf
   ARG_INT, ARG_FLOAT,  // constants of the program; words: the value
   ARG_STRING,   // head: number of bytes; words: the bytes, padded to words
-  ARG_DTYPE,    // more: DType
+  ARG_DTYPE,    // head: DType
   ARG_CONST,    // head: ConstKind; words: its Dim and swizzle
-  // ARG_OBJECT: words: the object's address. ARG_STREAM has no words: any
-  // stream of a cached call is equal.
+  // ARG_OBJECT: words: the object's address. ARG_STREAM has no words, because
+  // all streams are equal in a cached call.
   ARG_OBJECT, ARG_STREAM,
   // head: number of fields; words: the metatable, the keys and values
   ARG_TABLE,
@@ -35,7 +35,8 @@ typedef enum ArgTag {
   // head: DType, ArgFlags; words: the alignment and the layout. The memory, and
   // dynamic extents and strides, are leaves.
   ARG_TENSOR,
-  ARG_TMA,  // head: bytes of a TMA atom; words: the atom; its tensor is a leaf
+  // head: bytes of a TMA atom; words: the atom; the atom's tensor is a leaf
+  ARG_TMA,
   ARG_CODE,     // head: id of a function's code; words: its upvalues
   // after the last argument; words: the group of each leaf (argkey_overlaps)
   ARG_OVERLAP
@@ -51,15 +52,15 @@ enum ArgFlags { ARG_COORD = 1 << 8, ARG_WIDE = 1 << 9,
 // A plain layout is stored as: the number of words of its shape, the shape's
 // words, and a stride for each mode. A dynamic layout adds the divisibility of
 // each extent and stride (0: static). A composed layout is stored as a string,
-// its text. The base of a coordinate tensor is a string, too, before its
-// layout.
+// which is its text. The base of a coordinate tensor is also a string, which
+// precedes the layout.
 
 // A value that a launch passes: memory, or a number.
 typedef struct Leaf {
   DType type;
   bool pointer;
-  // whether it is the stride of a mode with one element, which may have any
-  // value
+  // whether the value is the stride of a mode with one element, which may have
+  // any value
   bool free;
   int argument;            // number of the argument that contains the value
   size_t place;            // number of this leaf, from 1 on
@@ -74,7 +75,7 @@ typedef struct Leaf {
   const HostBuf *host;
   DevBuf *dev;
   // The layout reaches the elements [-before, after), counted from the first
-  // one.
+  // element.
   int64_t before, after;
 } Leaf;
 
@@ -86,8 +87,8 @@ typedef struct Symbol {
 } Symbol;
 
 // Callbacks of a walk over the arguments during a trace (kernlib.c). Each
-// pushes the traced value that the kernel gets in place of an argument. `count`
-// is the number of elements of a tensor's memory.
+// callback pushes the traced value that the kernel gets in place of an
+// argument. `count` is the number of elements of a tensor's memory.
 struct Walk;
 typedef struct Seen {
   void (*number)(const struct Walk *w, DType type);
@@ -114,8 +115,8 @@ typedef struct Walk {
   // Stack index of a list that keeps alive the objects whose addresses are
   // words, or 0.
   int hold;
-  // Stack index of a table, or 0: {[leaf] = buffer}, where `leaf` is the number
-  // of the leaf, from 1 on, and {[-leaf] = atom} for the leaf's TMA atom.
+  // Stack index of a table, or 0: {[leaf] = buffer, [-leaf] = TMA atom}, where
+  // `leaf` is the number of the leaf, from 1 on.
   int buffers;
   // Callbacks that replace arguments during a trace, or NULL.
   const Seen *see;
@@ -162,8 +163,8 @@ LeafMemory argkey_memory(Ctx *cx, const Leaf *l);
 // connected by overlaps share. Returns false if no leaves overlap.
 bool argkey_overlaps(Ctx *cx, const Leaf *l, size_t n, int *group);
 
-// An argument key that is kept with its program, to compare later launches with
-// it.
+// An argument key that is kept with its program, so that later launches can be
+// compared with it.
 typedef struct ArgKey {
   const char *name;        // name of the kernel, or NULL
   int arguments;

@@ -40,7 +40,7 @@ static const char *advice_on(const char *want, const char *got) {
 }
 
 // Reports whether method p was called with a dot, as in x.lt(4), instead of a
-// colon, so that it received the first argument as its receiver.
+// colon, so that the first argument became the receiver.
 static bool called_with_dot(const Public *p, int arg, const char *got) {
   const char *what = p->ar.namewhat;
   if (!p->method || !p->own || !what || strcmp(what, "field") != 0)
@@ -60,7 +60,7 @@ static _Noreturn void dot_error(lua_State *L, const Public *p, int arg,
              use);
 }
 
-// Raises the error that argument number `arg` of p is not a `want`. In a
+// Raises the error that argument number `arg` of p is not of type `want`. In a
 // method, the receiver is argument 1. `arg` is 0 or less if the number is
 // unknown, as for a field of options.
 static _Noreturn void complain(lua_State *L, const Public *p, int arg,
@@ -94,7 +94,7 @@ static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
 
 // Raises the error for argument `arg` of the C function at stack level `level`.
 // The message names the public function that the user called, and the number of
-// the argument there. `got` describes what was given.
+// the argument in that call. `got` describes the given value.
 static _Noreturn void wrong_argument(lua_State *L, int level, int arg,
                                      const char *want, const char *got) {
   Public p;
@@ -183,8 +183,8 @@ void face_check_options(lua_State *L, int idx, const char *names) {
   }
 }
 
-// check_options(table, names): checks that the table has no keys beyond names,
-// for tables that the signature does not describe
+// check_options(table, names): checks that the table has no keys other than
+// `names`. For tables that the signature does not describe.
 static int l_check_options(lua_State *L) {
   face_check_options(L, 1, face_checkstr(L, 2));
   return 0;
@@ -284,7 +284,7 @@ static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
 }
 
 // Finds the next word of a type such as "integer|value" and moves *at past it.
-// Returns false after the last one.
+// Returns false after the last word.
 static bool next_word(const char **at, const char *end, const char **word,
                       size_t *n) {
   if (*at >= end) return false;
@@ -370,9 +370,9 @@ static void check_argument(lua_State *L, int arg, const Param *p) {
 }
 
 // check(...), the function that checker(signature [, class]) returns. A public
-// Lua function calls it with its arguments. Raises an error if they do not
-// match the signature, or a method's receiver does not have metatable `class`.
-// Upvalues: signature, Checks, class.
+// Lua function calls it with its arguments. Raises an error if the arguments do
+// not match the signature, or if a method's receiver does not have metatable
+// `class`. Upvalues: signature, Checks, class.
 static int check_call(lua_State *L) {
   const Checks *c = lua_touserdata(L, lua_upvalueindex(2));
   int n = lua_gettop(L), arg = 1;
@@ -414,8 +414,8 @@ static int l_checker(lua_State *L) {
 }
 
 // bad_argument(n, want, value): raises the error that argument n (not counting
-// the receiver) of the public function being called is not a `want`. Lua code
-// uses it for checks beyond types.
+// the receiver) of the public function being called is not of type `want`. Lua
+// code uses bad_argument for checks beyond types.
 static int l_bad_argument(lua_State *L) {
   Public p;
   int n = (int)face_checkint(L, 1);
@@ -579,7 +579,7 @@ DType face_check_dtype(lua_State *L, int idx) {
 
 // ---- missing operators and fields ----
 
-// Metamethods and the signs of their operators.
+// The names of metamethods, and the operators that they implement.
 static const char *const signs[][2] = {
   {"__add", "+"}, {"__sub", "-"}, {"__mul", "*"}, {"__div", "/"},
   {"__idiv", "//"}, {"__mod", "%"}, {"__pow", "^"}, {"__band", "&"},
@@ -624,8 +624,8 @@ static void offer_methods(lua_State *L, int idx, Nearest *to) {
   }
 }
 
-// Raises the error that `what` has no field k, which is at index 2. Suggests a
-// similar name among the methods and `fields`.
+// Raises the error that `what` has no field named by the key at index 2.
+// Suggests a similar name among the methods and `fields`.
 static _Noreturn void no_field(lua_State *L, const char *what, int methods,
                                const char *fields) {
   luaL_checkstack(L, 8, "error message");

@@ -67,8 +67,8 @@ static void print_dim(Fit *f, uint64_t word, uint64_t div, Buf *b) {
 }
 
 // Prints a tuple with the nesting of v's shape. Its leaves are `words` or, if
-// that is NULL, the extents of the shape. *at is the index of the next word of
-// the shape, and *leaf that of the next leaf.
+// `words` is NULL, the extents of the shape. *at is the index of the next word
+// of the shape, and *leaf is the index of the next leaf.
 static void print_tuple(Fit *f, const ArgLayout *v, const uint64_t *words,
                         const uint64_t *div, size_t *at, size_t *leaf,
                         Buf *b) {
@@ -253,9 +253,9 @@ static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
   return true;
 }
 
-// Compares the given layout with that of the key. `given` and `want` are their
-// head words. Adds leaves for dynamic extents and strides. Returns false if the
-// layouts do not fit.
+// Compares the given layout with the layout of the key. `given` and `want` are
+// their head words. Adds leaves for dynamic extents and strides. Returns false
+// if the layouts do not fit.
 static bool fit_layout(Fit *f, uint64_t given, uint64_t want) {
   if ((given ^ want) & ARG_COMPOSED) return false;
   if (given & ARG_COMPOSED) {
@@ -390,9 +390,9 @@ static void fit_value(Fit *f) {
   f->given += n, f->want += n;
 }
 
-// Rejects arguments that share memory if the arguments at compilation did not.
-// The reason is that the program may use a value that it loaded before a store
-// through another argument.
+// Rejects arguments that share memory if the arguments at compilation did not,
+// because the program may use a value that it loaded before a store through
+// another argument.
 static void check_overlap(Ctx *cx, const ArgKey *k, const Leaf *l) {
   int *group = NEW(cx, int, k->nleaf + 1);
   if (!argkey_overlaps(cx, l, k->nleaf, group)) return;

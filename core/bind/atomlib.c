@@ -94,7 +94,7 @@ static CopyAtom check_copy_atom(Ctx *cx, lua_State *L, int idx) {
 // ---- arguments ----
 
 // The argument of partition: a tensor, or a layout. For a layout, the results
-// are layouts, too.
+// are also layouts.
 typedef struct Subject {
   Tensor t;
   bool layout;
@@ -159,8 +159,8 @@ static int l_make_mma_atom(lua_State *L) {
 // atom for elements of this type
 static int l_make_copy_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
-  // An operation is a table. It names its atom, or is a bulk copy without a
-  // name.
+  // An operation is a table. It names its atom or, without a name, is a bulk
+  // copy.
   if (lua_istable(L, 1)) {
     if (lua_getfield(L, 1, "atom") == LUA_TNIL) {
       lua_pop(L, 1);
@@ -259,8 +259,8 @@ static int l_s2t_descriptors(lua_State *L) {
 }
 
 // Makes a tiled copy for operand `which` of a tiled MMA, which is 'A', 'B' or
-// 'C'. If `which` is 0, makes one for C in which values have the order of a
-// single atom.
+// 'C'. If `which` is 0, makes a tiled copy for C whose values have the order of
+// a single atom.
 static int copy_of_mma(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
@@ -299,9 +299,9 @@ static bool whole_block(const Fn *fn, Dim thr) {
 }
 
 // Raises an error if the block has fewer threads than the tiled operation,
-// which would leave part of each tile undone. Also rejects a block with more
-// threads, which would access elements beyond the tile, unless only some of its
-// threads slice the operation.
+// because part of each tile would not be processed. Also raises an error if the
+// block has more threads, which would access elements beyond the tile, unless
+// only some threads of the block slice the operation.
 static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
   const int32_t *block = ir_fn(cx)->block;
   int64_t have = (int64_t)block[0] * block[1] * block[2];
@@ -325,8 +325,8 @@ static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
              "(%s)", what, (int)want, (int)have, (int)want, name);
 }
 
-// Makes the simulator check that a thread index is not negative, unless the
-// known bounds say so. Indices without known bounds are not checked.
+// Makes the simulator check that a thread index is not negative, unless its
+// known bounds exclude this. Does not check indices without known bounds.
 static void claim_thread(Ctx *cx, Dim thr) {
   Fn *fn = ir_fn(cx);
   Fact f = ir_fact(fn, dim_getref(thr));
@@ -375,8 +375,8 @@ static void check_metadata(lua_State *L, const AtomMma *row, int which) {
                row->name);
 }
 
-// Returns the slice or tiled operation at 1, and in *s the tensor or layout at
-// 2 to partition.
+// Returns the slice or tiled operation at stack index 1. Stores the tensor or
+// layout to partition, at index 2, in *s.
 static const AtomBox *check_part(Ctx *cx, lua_State *L, int which, Dim *thr,
                                  Subject *s) {
   const AtomBox *b = check_tiled(cx, L, 1, kind_of(which), thr);
@@ -542,11 +542,10 @@ static int thrfrg(lua_State *L, int which) {
 
 // ---- fields of a warpgroup MMA ----
 
-// A tiled MMA's field ACCUMULATE says whether the MMA adds to its accumulators.
-// During a trace, TRACE_STATE.tiled[tiled MMA] is a number n, and
-// TRACE_STATE.accumulate[n][n] the field's value. Loops and branches watch
-// these tables: they detect a change of the field, and can restore its former
-// value.
+// The field ACCUMULATE of a tiled MMA selects whether the MMA adds to its
+// accumulators. During a trace, TRACE_STATE.tiled[tiled MMA] is a number n, and
+// TRACE_STATE.accumulate[n][n] is the field's value. Loops and branches compare
+// these tables before and after their bodies, and can restore a former value.
 
 // Pushes the table TRACE_STATE.accumulate[n] for the tiled MMA (or slice) at
 // idx, and returns n. Assigns n on first use.
@@ -588,7 +587,7 @@ static bool has_scales(const AtomMma *r) {
   return r->kind == MK_TCGEN05 && r->flags & AMF_SCALE;
 }
 
-// Checks the name of a field. Returns 'A' or 'B' for SFA or SFB, 0 for
+// Checks the name of a field. Returns 'A' for SFA, 'B' for SFB, and 0 for
 // ACCUMULATE.
 static char check_field(Ctx *cx, lua_State *L) {
   Dim thr;
@@ -627,8 +626,8 @@ static void push_scales(lua_State *L, int idx) {
   lua_pop(L, 1);
 }
 
-// Returns the scale factors (V,1,1) of one instruction that the field SFA or
-// SFB of the tiled MMA at idx gives.
+// Returns the scale factors (V,1,1) of one instruction, which are the value of
+// field SFA or SFB of the tiled MMA at idx.
 static Tensor scales_of(Ctx *cx, lua_State *L, int idx, const AtomMma *r,
                         char which) {
   const char field[2] = {which, 0};
@@ -678,8 +677,8 @@ static int mma_get(lua_State *L) {
   return 1;
 }
 
-// Returns the value of the field ACCUMULATE of the tiled MMA at idx; 0: it is
-// true.
+// Returns the value of the field ACCUMULATE of the tiled MMA at idx; 0: the
+// value is true.
 static Ref accumulates(Ctx *cx, lua_State *L, int idx) {
   bool set = luaL_testudata(L, idx, MT_TILED) ||
              luaL_testudata(L, idx, MT_SLICE);
@@ -744,7 +743,7 @@ static int l_copy(lua_State *L) {
 }
 
 // Flags of plain_copy. PRED: the first argument is a tensor of predicates.
-// WIDE: each access is as wide as possible instead of one element.
+// WIDE: each access is as wide as possible; otherwise, it has one element.
 enum { PRED = 1, WIDE = 2 };
 
 // Copies by loads and stores. Arguments: [pred,] src, dst.
@@ -772,9 +771,9 @@ static int l_copy_if(lua_State *L) {
   return l_copy(L);
 }
 
-// Returns operand idx of an MMA: a tensor, or the first of a table {tensor,
-// more...}. Appends the table's other tensors, at most `most`, to `more`, and
-// adds their number to *n.
+// Returns operand idx of an MMA: a tensor, or the first tensor of a table
+// {tensor, more...}. Appends the table's other tensors, at most `most`, to
+// `more`, and adds their number to *n.
 static Tensor check_operand(lua_State *L, int idx, Tensor *more, int *n,
                             int most) {
   if (lua_type(L, idx) != LUA_TTABLE) return face_check_tensor(L, idx);
@@ -964,8 +963,8 @@ void atomlib_open(lua_State *L) {
   luaL_newmetatable(L, MT_FN);  // pushes the metatable that tracelib.c created
   face_setfuncs(L, fn_meta);
   lua_pop(L, 1);
-  // A tiled operation has the methods of an atom. A slice has both an atom's
-  // and a tiled operation's methods.
+  // A tiled operation has the methods of an atom. A slice has the methods of an
+  // atom and of a tiled operation.
   for (int i = 0; i < 3; i++) {
     face_newtype(L, types[i], box_meta);
     face_setrows(L, atom_rows);

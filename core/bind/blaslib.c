@@ -96,7 +96,7 @@ static DType field_operand(lua_State *L, const char *name, size_t rows,
 }
 
 // Reads the description of a product from the table at 2. If `asked`, the
-// product is only queried: types take the place of the buffers of its operands.
+// product is only queried: its operands are given as types instead of buffers.
 static BlasSpec check_spec(lua_State *L, bool asked) {
   BlasSpec s;
   face_checktype(L, 2, LUA_TTABLE);
@@ -144,9 +144,9 @@ static BlasSpec check_spec(lua_State *L, bool asked) {
   return s;
 }
 
-// Creates a closed product. It keeps the GPU, the workspace and the buffers
-// alive. It refers to a copy of the table at 2, because the user may change
-// that table.
+// Creates a product that is still closed, and that keeps the GPU, the workspace
+// and the buffers alive. The product refers to a copy of the table at 2,
+// because the user may change this table.
 static BlasGemm *new_blas(lua_State *L, int workspace) {
   BlasGemm *g = gpulib_handle(L, 1, sizeof *g, MT_BLAS);
   static const char *const keep[] = {"A", "B", "D", "scale_A", "scale_B",

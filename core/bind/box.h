@@ -16,7 +16,7 @@ typedef struct AtomBox {
 } AtomBox;
 
 // Returns the tiled operation of the slice at idx (its uservalue 1), and stores
-// the slice's thread (uservalue 2) in *thr. NULL: no slice.
+// the slice's thread (uservalue 2) in *thr. Returns NULL if there is no slice.
 const AtomBox *fields_slice(Ctx *cx, lua_State *L, int idx, Dim *thr);
 
 // Implement __index and __tostring of atoms, tiled operations and slices.

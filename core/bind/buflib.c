@@ -103,7 +103,7 @@ HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count) {
 // Maps `count` elements of type dtype, which start at byte `at` of the file,
 // into memory. The index is the position of the first of these elements in the
 // buffer. Changes of the buffer do not reach the file. Returns nothing if the
-// elements cannot be mapped: the caller must read them. The file must not
+// elements cannot be mapped; the caller must then read them. The file must not
 // become shorter.
 static int l_map_file(lua_State *L) {
   luaL_Stream *s = face_checkudata(L, 1, LUA_FILEHANDLE);
@@ -231,7 +231,8 @@ static int buffer_close(lua_State *L) {
   return 0;
 }
 
-// buffer(dtype, count) -> a buffer of zeros whose elements count as undefined.
+// buffer(dtype, count) -> a buffer of zeros. The simulator treats its elements
+// as undefined.
 static int l_buffer(lua_State *L) {
   face_outside(L);
   DType t = face_check_dtype(L, 1);
@@ -301,8 +302,8 @@ int buflib_text(lua_State *L, DType t, size_t count, bool closed) {
   return 1;
 }
 
-// Implements b[key]: an integer selects an element, "dtype", "count" and so on
-// a field, and other strings a method.
+// Implements b[key]. An integer selects an element. A string selects a field
+// such as "dtype" or "count", or a method.
 static int buffer_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TNUMBER) return buffer_get(L);
   HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
@@ -448,9 +449,9 @@ static int buffer_fill_int(lua_State *L) {
 }
 
 // Records a write of elements [at, at + n). If the source is `defined`, the
-// whole buffer counts as defined, even if only a part was written. A kernel's
+// whole buffer becomes defined, even if only a part was written. A kernel's
 // writes have the same effect. If an undefined source replaces all elements of
-// the buffer, the buffer counts as undefined.
+// the buffer, the buffer becomes undefined.
 static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
   if (defined || (at == 0 && n == b->count)) b->defined = defined;
 }
@@ -678,7 +679,7 @@ static int l_gemm_reference(lua_State *L) {
 }
 
 // Reads a row-major matrix of m rows and n columns, whose buffer is in field
-// `name` of the options. Returns false if there is none.
+// `name` of the options. Returns false if the field is nil.
 static bool opt_mat(lua_State *L, const char *name, size_t m, size_t n,
                     BulkMat *out) {
   if (lua_getfield(L, 7, name) == LUA_TNIL) {
@@ -710,8 +711,8 @@ static int push_verdict(lua_State *L, const GemmVerdict *v) {
 }
 
 // gemm_check(A, B, D, m, n, k, {ref =, samples =, seed =, unit =, sums = dtype,
-// alpha =, beta =, c0 =, a =, b =, d =}) -> a table that says whether D is
-// alpha A B^T + beta c0 up to rounding, and which element is worst
+// alpha =, beta =, c0 =, a =, b =, d =}) -> a table that states whether D is
+// alpha A B^T + beta c0 up to rounding, and which element has the largest error
 // (base/gemmcheck.h). `ref` is A B^T in f64; without it, `samples` elements are
 // checked. a, b and d are strides as in gemm_reference.
 static int l_gemm_check(lua_State *L) {

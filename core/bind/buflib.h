@@ -28,7 +28,7 @@ int buflib_text(lua_State *L, DType t, size_t count, bool closed);
 uint64_t buflib_newest(void);
 
 // Returns the address of the open buffer at idx, and records that kernels may
-// access the buffer by it from now on.
+// from now on access the buffer through its address.
 lua_Integer buflib_address(lua_State *L, int idx);
 // Pushes a list of the open buffers whose addresses were requested. Returns the
 // length of the list.
@@ -48,7 +48,7 @@ HostBuf *buflib_reuse(lua_State *L, int idx, DType t, size_t count);
 // `shared`, whose last drop releases the memory.
 HostBuf *buflib_foreign(lua_State *L, DType t, size_t count, void *p);
 // Adds an owner to the memory of a buffer that owns memory, for shared_drop.
-// Returns NULL if there is no memory.
+// Returns NULL if memory is exhausted.
 struct Shared *buflib_share(HostBuf *b);
 
 // Informs the garbage collector about memory that it does not manage.

@@ -70,8 +70,8 @@ static void scan_plain(Scan *s, uint64_t flags, int argument, lua_Integer of) {
 }
 
 // Reads the layout of a tensor or layout argument at s->at, and moves s->at
-// past it. The table on top describes this argument and receives the fields
-// that scan_plain sets. A composed layout sets no fields.
+// past this layout. The table on top describes this argument and receives the
+// fields that scan_plain sets. A composed layout sets no fields.
 static void scan_layout(Scan *s, uint64_t flags, int argument, lua_Integer of) {
   if (flags & ARG_COMPOSED) s->at += argmatch_words(s->at);
   else scan_plain(s, flags, argument, of);
@@ -144,9 +144,9 @@ static void scan_value(Scan *s, int argument) {
 // program with this argument key passes, in order: {kind = "tensor", dtype,
 // align, wide[, shape, stride[, shape_div, stride_div]]}, {kind = "map"}, {kind
 // = "number", dtype}, {kind = "extent" or "stride", dtype, of = number of the
-// tensor's value, mode = from 1 on}; Each entry also has `argument`, the number
-// of the launch's argument, and `symbol`, the number of its symbol, if it is a
-// cute.sym_int.
+// tensor's value, mode = from 1 on}. Each entry also has `argument`, the number
+// of the launch's argument and, for a cute.sym_int, `symbol`, the number of the
+// symbol.
 static int l_kind_leaves(lua_State *L) {
   Ctx *cx = face_enter(L);
   const ArgKey *k = argkey_box(L, 1);

@@ -4,8 +4,8 @@
 // the bytecode.
 //
 // The program counter is read from a structure that is internal to Lua, with
-// the same layout in all of Lua 5.4. This is done only after the trial of
-// bytecodelib.c has confirmed the layout.
+// the same layout in all of Lua 5.4. The structure is read only after the trial
+// in bytecodelib.c has confirmed the layout.
 #include "bind/trace.h"
 
 #include <string.h>

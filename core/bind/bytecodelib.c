@@ -1,10 +1,10 @@
 // Bytecode of Lua functions, for lua/cute: finds the current instruction and
-// the instruction that created a value. A trial tests whether bytecode.c reads
-// this version of Lua correctly.
+// the instruction that created a value. A trial tests whether bytecode.c works
+// with this version of Lua.
 //
-// The trial runs a function of known code under a hook, and checks that the
-// hook found that code's instructions, in order. Other functions read Lua's
-// internal structures only if the trial succeeded.
+// The trial runs a function with known bytecode under a hook, and checks that
+// the hook found the function's instructions in order. Other functions read
+// Lua's internal structures only if the trial succeeded.
 #include "bind/trace.h"
 
 #include <string.h>

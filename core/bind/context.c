@@ -5,7 +5,8 @@
 #include <string.h>
 
 // Maximum number of operations that a source line may trace. Unrolled loops
-// that compile have far fewer, so a line with more is an endless `while`.
+// that can be compiled have far fewer operations, so a line with more is an
+// endless `while`.
 #define LINE_BUDGET 131072
 
 // Stores the current line of the user's script in the function being traced.

@@ -1,15 +1,16 @@
 // Interface between simlib.c, which runs a kernel, and debuglib.c, which stops
-// it.
+// the run.
 #ifndef CUTE_BINDDEBUG_H
 #define CUTE_BINDDEBUG_H
 
 #include "bind/face.h"
 #include "watch/debugger.h"
 
-// Starts the debugger with the options in the table at t. `debug` is a function
-// that is called at each stop of the run and returns the goal of the next stop.
-// `goal` is the goal of the first stop. Pushes the userdata that owns the
-// debugger's state. Without `debug`, pushes nil and returns NULL.
+// Starts the debugger with the options in the table at t. The option `debug` is
+// a function that is called at each stop of the run and returns the goal of the
+// next stop. The option `goal` is the goal of the first stop. Pushes the
+// userdata that owns the debugger's state. Without `debug`, pushes nil and
+// returns NULL.
 SimDebug *debuglib_start(lua_State *L, int t, const Fn *fn);
 // Ends the debugger after the run. If the function `debug` raised an error,
 // raises it again.
@@ -18,8 +19,8 @@ void debuglib_end(lua_State *L, SimDebug *d);
 // `recall`, also adds the last breakpoint or change that the run met, as in
 // stop:where().
 void debuglib_told(lua_State *L, const SimDebug *d);
-// Pushes a fault as the table that the lists `reports` and `relies` of the
-// simulator's report have.
+// Pushes a fault as a table. The lists `reports` and `relies` of the
+// simulator's report consist of such tables.
 void simlib_push_report(lua_State *L, Ctx *cx, const Fn *fn,
                         const SimReport *r);
 

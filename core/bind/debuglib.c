@@ -1,7 +1,7 @@
 // Lua bindings of the debugger: the option `debug` of sim_run, and the methods
 // of a stop of the run.
 //
-// A goal says where the run stops next: {until = step, recall =, faults =,
+// A goal states where the run stops next: {until = step, recall =, faults =,
 // points = {{cta =, warp =, file =, line =, every =}...}, changes = {{mem =,
 // element =, cta =, warp =, lane =}...}} (watch/debugger.h). If a field of a
 // point is absent, any value matches. If a field of the goal is absent, the run
@@ -94,14 +94,15 @@ static void set_goal(lua_State *L, DebugBox *b) {
   }
   d->point = b->point;
   d->change = b->change;
-  // Free the old values that the debugger keeps for the former goal's changes.
+  // Free the old values that the debugger kept for the changes in the former
+  // goal.
   debugger_free(d);
   lua_settop(L, t);
   lua_setiuservalue(L, b->at, 2);
 }
 
 // Calls the function `debug` with the stop at 1, and reads the goal that it
-// returns. Returns whether the run goes on. Runs in protected mode.
+// returns. Returns whether the run continues. Runs in protected mode.
 static int call_stop(lua_State *L) {
   DebugBox *b = lua_touserdata(L, 1);
   lua_getiuservalue(L, 1, 1);
@@ -190,7 +191,7 @@ void debuglib_told(lua_State *L, const SimDebug *d) {
 
 // stop:where() -> {step=, why=, which=, cta=, block=, warp=, lanes=, ref=, op=,
 // file=, line=, fault=, met=}: the warp and instruction at which the run
-// stopped, and why
+// stopped, and the reason
 static int l_where(lua_State *L) {
   static const char *const why[] = {
     [WHY_STEP] = "step", [WHY_POINT] = "point", [WHY_CHANGE] = "change",

@@ -239,7 +239,8 @@ void devlib_push_device(lua_State *L, int idx) {
 }
 
 // Replaces the buffer on top, a copy of the bytes of span s, by the tensor s->t
-// on that buffer. The tensor gets the dynamic marks of the tensor at `like`.
+// on that buffer. The new tensor gets the dynamic marks of the tensor at
+// `like`.
 static void push_twin(lua_State *L, const Span *s, int like) {
   face_push_tensor(L, &s->t, -1);
   lua_remove(L, -2);
@@ -344,7 +345,8 @@ void devlib_pin(lua_State *L, int idx, Gpu *g) {
 }
 
 // Copies the span of the tensor at idx to the GPU at stack index `gpu`, or to
-// the host if nil is there. Pushes a tensor with the same layout on the copy.
+// the host if the value there is nil. Pushes a tensor with the same layout on
+// the copy.
 static void push_copy(Ctx *cx, lua_State *L, int idx, int gpu, Way way) {
   Span s = span_of(cx, L, idx);
   DType t = s.t.type;
@@ -427,7 +429,7 @@ static void check_alike(Ctx *cx, lua_State *L, const Tensor *to,
   if (to->type != from->type)
     face_error(L, ERR_TYPE, "copy_from: %s cannot be copied to %s: convert it "
                "first", dtype_name(from->type), dtype_name(to->type));
-  // the shapes 4 and (4) count as equal
+  // the shapes 4 and (4) are treated as equal
   Tup a = to->l.shape, b = from->l.shape;
   if (!tup_eq(a, b) && !(tup_leaves(a) == 1 && tup_leaves(b) == 1 &&
                          dim_eq(tup_size(cx, a), tup_size(cx, b))))
@@ -473,8 +475,8 @@ static void clone_at(lua_State *L, int idx, int opts) {
   lua_replace(L, idx);
 }
 
-// Replaces the tensor at idx, if it is on a GPU, by a copy on the host. Returns
-// its span.
+// If the tensor at idx is on a GPU, replaces it by a copy on the host. Returns
+// the span of the tensor at idx.
 static Span to_host(Ctx *cx, lua_State *L, int idx) {
   Span s = span_of(cx, L, idx);
   if (s.host) return s;
@@ -485,7 +487,7 @@ static Span to_host(Ctx *cx, lua_State *L, int idx) {
   return span_of(cx, L, idx);
 }
 
-// mover(f): registers a function f(to, from, stream) of lua/cute. It launches a
+// mover(f): registers a function f(to, from, stream) of lua/cute. f launches a
 // kernel that copies one tensor to another on the same GPU, or returns false.
 #define MOVER "cute.mover"  // key of f in the registry
 static int l_mover(lua_State *L) {
@@ -495,8 +497,8 @@ static int l_mover(lua_State *L) {
 }
 
 // Copies the tensor at `from` to the tensor at `to`, both on one GPU, by the
-// registered function. Returns false if no function is registered or it cannot
-// copy these tensors.
+// registered function. Returns false if no function is registered, or if the
+// function cannot copy these tensors.
 static bool move_elements(lua_State *L, int to, int from, int stream) {
   const Tensor *t = &tensorlib_box(L, to)->t;
   if (dtype_bits(t->type) % 8) return false;
@@ -514,8 +516,8 @@ static bool move_elements(lua_State *L, int to, int from, int stream) {
 }
 
 // Copies the tensor at 2 to the tensor at 1 one element at a time, because
-// their layouts differ or have gaps. The GPU of the result copies if possible,
-// else the host. `stream` is the stack index of the stream.
+// their layouts differ or have gaps. The copy runs on the GPU of the result if
+// possible, else on the host. `stream` is the stack index of the stream.
 static void copy_general(Ctx *cx, lua_State *L, const Span *to,
                          const Span *from, int stream, Way way) {
   lua_pushvalue(L, 1);
@@ -636,7 +638,7 @@ void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
   copy_span(L, &h, NULL, s.dev, s.at, (Way){0});
 }
 
-// t:close(): frees the memory of t, a whole tensor or a view.
+// t:close(): frees the memory of t, which may be a whole tensor or a view.
 static int tensor_close(lua_State *L) {
   if (ir_fn(face_enter(L)))
     face_error(L, ERR_INTRACE, "tensors can be closed only outside of kernels");

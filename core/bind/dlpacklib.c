@@ -1,5 +1,5 @@
-// Lua bindings of DLPack: tensors on memory of other libraries, and memory of
-// tensors for other libraries, without a copy.
+// Lua bindings of DLPack: imports tensors of other libraries, and exports
+// tensors to other libraries, without copying memory.
 #include "bind/gpulib.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ static const struct TypeRow {
   {DT_BF16, DL_BFLOAT, 16}, {DT_E4M3, DL_E4M3FN, 8}, {DT_E5M2, DL_E5M2, 8},
   {DT_UE8M0, DL_E8M0FNU, 8}, {DT_E2M3, DL_E2M3FN, 6}, {DT_E3M2, DL_E3M2FN, 6},
   {DT_E2M1, DL_E2M1FN, 4}, {DT_I4, DL_INT, 4}, {DT_U4, DL_UINT, 4},
-  // only for exports: for imports, a row above matches f32
+  // only for exports: for imports, an earlier row matches f32
   {DT_TF32, DL_FLOAT, 32}};
 
 enum { TYPES = sizeof types / sizeof *types };
@@ -94,7 +94,8 @@ static void *check_pointer(lua_State *L, int idx) {
   return p;
 }
 
-// Reads the options {versioned =} at idx. Returns true if there are none.
+// Returns the option `versioned` of the table at idx, or true if there is no
+// table.
 static bool is_versioned(lua_State *L, int idx) {
   face_check_options(L, idx, "versioned");
   if (!lua_istable(L, idx)) return true;
@@ -178,7 +179,7 @@ static Layout layout_from(Ctx *cx, const DLTensor *t, const int64_t *stride) {
 }
 
 // Pushes t on a buffer of `count` elements at `p`, on the device of the given
-// tensor. The buffer takes over the ownership of that tensor, unless an error
+// tensor. The buffer takes over ownership of the given tensor, unless an error
 // is raised.
 static void push_on(lua_State *L, const Given *g, const Tensor *t, size_t count,
                     char *p) {
@@ -256,7 +257,7 @@ static void split_pairs(Ctx *cx, lua_State *L, DLTensor *d, int64_t *stride) {
 }
 
 // Returns the alignment that kernels may assume of an address. Only a few
-// alignments are possible, because each one needs another program.
+// alignments are possible, because each alignment requires a separate program.
 static int64_t alignment(uintptr_t at) {
   uintptr_t a = at ? at & -at : HOSTBUF_ALIGN;
   return a >= 64 ? 64 : a >= 16 ? 16 : (int64_t)a;
@@ -352,8 +353,8 @@ static void check_out(Ctx *cx, lua_State *L, int idx, const Tensor *t) {
     face_error(L, ERR_ALIGN, "to_dlpack: the tensor starts inside a byte");
 }
 
-// Returns the memory of the tensor at idx, with one more owner. Sets *at and
-// *device.
+// Returns the memory of the tensor at idx, after adding an owner. Sets *at,
+// *device and *readonly.
 static Shared *memory_out(lua_State *L, int idx, const Tensor *t, char **at,
                           DLDevice *device, bool *readonly) {
   lua_getiuservalue(L, idx, 1);

@@ -11,10 +11,12 @@
 #include "base/dtype.h"
 #include "base/shared.h"
 
-// Sets *out to DLPack's type of elements. Returns false if it has none for t.
+// Sets *out to DLPack's type of elements. Returns false if DLPack has no type
+// for t.
 bool dlpacklib_type(DType t, DLDataType *out);
-// Pushes a tensor on the memory of a managed tensor, which it owns from then
-// on. If it raises an error, the caller still owns the managed tensor.
+// Pushes a Lua tensor on the memory of a managed tensor, and transfers
+// ownership of the managed tensor to the Lua tensor. After an error, the caller
+// still owns the managed tensor.
 void dlpacklib_import(lua_State *L, void *managed, bool versioned);
 // Calls the deleter of a managed tensor of the versioned form: a function for
 // shared_new, which ignores `bytes`.

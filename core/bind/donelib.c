@@ -51,8 +51,8 @@ static void find_open(Ctx *cx, lua_State *L) {
 }
 
 // Raises an error if registers of a warpgroup MMA or of a load from tensor
-// memory are accessed before the wait for it. In a kernel in PTX, the simulator
-// reports this.
+// memory are accessed before the wait for it. For kernels in PTX, the simulator
+// reports this mistake.
 static void check_flight(Ctx *cx, lua_State *L) {
   static const char *const how[] = {
     [FLIGHT_READ] = "used", [FLIGHT_WRITE] = "written",

@@ -7,7 +7,7 @@
 #include <string.h>
 
 // Returns the length of the folder in a chunk's name: "@kernels/" of a file,
-// "=[kernels." of an embedded one. Returns 0 if there is none.
+// "=[kernels." of an embedded file. Returns 0 if there is no folder.
 static size_t folder_length(const char *src) {
   if (src[0] != '@' && strncmp(src, "=[", 2) != 0) return 0;
   const char *end = strrchr(src, src[0] == '@' ? '/' : '.');
@@ -15,9 +15,9 @@ static size_t folder_length(const char *src) {
 }
 
 // Reports whether the chunk src belongs to a library, whose lines error
-// messages do not name. Kernels that come with the program or a rock belong to
-// one. Unless `caller` is NULL, so do files in the folder of the chunk
-// `caller`, and the file FOLDER.lua next to this folder.
+// messages do not name. Kernels that are part of the program or of a rock
+// belong to a library. Unless `caller` is NULL, files in the folder of the
+// chunk `caller`, and the file FOLDER.lua next to this folder, also do.
 static bool is_library(const char *src, const char *caller) {
   if (strncmp(src, "=[kernels.", 10) == 0) return true;
   if (src[0] == '@' && strstr(src, "lua/5.4/kernels/")) return true;
@@ -26,8 +26,9 @@ static bool is_library(const char *src, const char *caller) {
   return src[n - 1] == caller[n - 1] || strcmp(src + n - 1, ".lua") == 0;
 }
 
-// Finds the stack frame whose line an error reports: the innermost one outside
-// libraries or, if there is none, the innermost one of a user function.
+// Finds the stack frame whose line an error reports: the innermost frame
+// outside libraries or, if there is none, the innermost frame of a user
+// function.
 static bool blamed_frame(lua_State *L, lua_Debug *ar, const char *caller) {
   for (int level = 0; lua_getstack(L, level, ar); level++) {
     lua_getinfo(L, "Sl", ar);
@@ -46,8 +47,8 @@ static void push_where(lua_State *L, const char *caller) {
     lua_pushliteral(L, "");
 }
 
-// Escapes characters of the message on top that a terminal would interpret
-// instead of showing them (bind/visible.c).
+// Escapes characters of the message on top of the stack that a terminal would
+// interpret instead of showing (bind/visible.c).
 static void make_visible(lua_State *L) {
   size_t n;
   const char *s = lua_tolstring(L, -1, &n);

@@ -23,9 +23,9 @@ Ctx *face_state(lua_State *L) {
 
 // ---- user functions ----
 
-// Reports whether src is the path of a file of lua/cutelua/ROOM/. Compares the
-// names of rooms, too, because a folder lua may contain a clone named cutelua,
-// which has users' scripts.
+// Reports whether src is the path of a file of lua/cutelua/ROOM/. Also compares
+// the name of the room, because a folder named lua may contain a clone of
+// cutelua with scripts of users.
 static bool workshop_source(const char *src) {
   const char *at = strstr(src, "lua/cutelua/");
   if (!at && !(at = strstr(src, "lua/5.4/cutelua/"))) return false;

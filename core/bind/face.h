@@ -1,10 +1,9 @@
 // Declarations that the Lua bindings share. They belong to face.c, visible.c,
 // show.c, error.c, context.c and arglib.c, and to files for one kind of value.
-//
 // A binding is a lua_CFunction whose upvalue 1 is the Ctx (set by
 // face_setfuncs). The binding starts with `Ctx *cx = face_enter(L)`, which
-// stores L in cx and empties cx->scratch. A Lua function that it calls may call
-// other bindings, which empty scratch, too.
+// stores L in cx and empties cx->scratch. A Lua function that the binding calls
+// may call other bindings, which also empty cx->scratch.
 #ifndef CUTE_FACE_H
 #define CUTE_FACE_H
 
@@ -93,8 +92,8 @@ void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs);
 void face_complete(lua_State *L);
 // Raises the error that the object at 1 has no field with the key at 2, for
 // types with their own __index. Suggests a name among `fields` (separated by
-// spaces) and the methods, which are in the table at `methods`, or in the
-// metatable if that is 0.
+// spaces) and the methods, which are in the table at `methods` (0: in the
+// metatable).
 _Noreturn void face_nofield(lua_State *L, int methods, const char *fields);
 // Returns a suggestion such as " (did you mean stride?)", or "" if no name
 // offered to n is similar.
@@ -103,8 +102,8 @@ const char *face_meant(lua_State *L, const Nearest *n);
 // which are separated by spaces.
 void face_check_options(lua_State *L, int idx, const char *names);
 
-// Raises the error "file:line: msg [kind]". The position is that of the
-// innermost Lua function that is not cutelua's own (lua/cute, "=[cute...]"). "
+// Raises the error "file:line: msg [kind]". The position is in the innermost
+// Lua function that does not belong to cutelua (lua/cute, "=[cute...]"). "
 // [kind]" is appended to the first line of the message.
 _Noreturn void face_error(lua_State *L, ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(3, 4);
@@ -147,15 +146,15 @@ int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...);
 // Pushes external text (file names, headers, names chosen by users) so that a
 // terminal shows it as it is. Control characters, characters that change the
 // direction of text, and bytes that are not UTF-8 become escapes such as \x1b
-// or \u{202e}. With `lines`, newlines and tabs stay.
+// or \u{202e}. With `lines`, newlines and tabs are unchanged.
 void face_push_visible(lua_State *L, const char *s, size_t n, bool lines);
 // Pushes external text of several lines for a message. Long lines are shortened
 // in the middle, since the text may be a whole file.
 void face_push_message(lua_State *L, const char *s, size_t n);
 // Returns the number of columns of the terminal with file descriptor fd: the
 // value of the environment variable COLUMNS if it is a positive number, else
-// the number that the terminal reports. Returns 0 if fd is no terminal or the
-// number is unknown.
+// the number that the terminal reports. Returns 0 if fd is not a terminal, or
+// if the number is unknown.
 int face_terminal_columns(int fd);
 
 void face_push_buf(lua_State *L, Buf *b);  // pushes b's text and frees b
@@ -166,7 +165,8 @@ void face_set_num(lua_State *L, const char *k, lua_Number v);
 void face_set_bool(lua_State *L, const char *k, bool v);
 void face_set_str(lua_State *L, const char *k, const char *v);
 
-// Return field k of the table at t, or `otherwise` (false) if it is nil.
+// Return field k of the table at t, or `otherwise` (for booleans: false) if the
+// field is nil.
 int64_t face_get_int(lua_State *L, int t, const char *k, int64_t otherwise);
 double face_get_num(lua_State *L, int t, const char *k, double otherwise);
 bool face_get_bool(lua_State *L, int t, const char *k);
@@ -182,7 +182,7 @@ bool face_user(lua_State *L, lua_Debug *ar);
 // Returns false if there is no user function.
 bool face_where(lua_State *L, char src[512], int *line, lua_Debug *ar);
 // Writes the line that the innermost user function executes, as "file.lua:31".
-// Returns false if it is not in a file.
+// Returns false if that line is not in a file.
 bool face_line(lua_State *L, char out[64]);
 // Reports whether the chunk is a Lua file of cutelua.
 bool face_own_source(const char *src);
@@ -194,9 +194,9 @@ void *face_check(lua_State *L, int idx, const char *tname, const char *want);
 
 // Element types. There is one userdata for each type.
 void face_push_dtype(lua_State *L, DType t);
-// Returns the element type at idx; DT_NONE: the value is no element type.
+// Returns the element type at idx; DT_NONE: the value is not an element type.
 DType face_test_dtype(lua_State *L, int idx);
-DType face_check_dtype(lua_State *L, int idx);  // accepts a type's name, too
+DType face_check_dtype(lua_State *L, int idx);  // also accepts a type's name
 
 // Metatable names.
 #define MT_DTYPE "cute.dtype"
@@ -223,7 +223,7 @@ void face_push_layout(lua_State *L, Layout l);       // copies
 bool face_test_layout(lua_State *L, int idx, Layout *l);
 Layout face_check_layout(lua_State *L, int idx);
 // Functions for IntTuples, which are nested Lua tables of integers, `_`, traced
-// values and bases. Layouts push their shapes by face_push_tup, too.
+// values and bases. Layouts also push their shapes by face_push_tup.
 // face_check_tup returns a tuple in cx->scratch.
 Tup face_check_tup(Ctx *cx, lua_State *L, int idx);
 void face_push_tup(lua_State *L, Tup t);
@@ -264,7 +264,7 @@ typedef struct FnBox {
 } FnBox;
 Fn *face_check_fn(lua_State *L, int idx);
 // Sets two fields of the table on top: the file and the line of entry src of
-// Fn.src. Sets none if src is 0.
+// Fn.src. Sets no field if src is 0.
 void face_set_place(lua_State *L, const Fn *fn, const char *file,
                     const char *line, uint32_t src);
 

@@ -5,12 +5,12 @@
 #include "bind/face.h"
 #include "ir/ir.h"
 
-// Pushes the fidelity of a launch on architecture sm whose executions of each
-// instruction are counted in `executed`: {exact, measured, bounded, weaker:
+// Pushes the fidelity of a launch on architecture sm, where executed[r] is the
+// number of executions of instruction r: {exact, measured, bounded, weaker:
 // numbers of executions, lines = {{file, line, op, class, agreement, why,
 // count}, ...}, reached = {{kind, file, line, op, count, from_file, from_line,
-// from_op, from_class}, ...}}. An entry of `lines` without `op` sums all exact
-// operations of a line.
+// from_op, from_class}, ...}}. An entry of `lines` without `op` counts all
+// exact operations of a line.
 void fidelitylib_push(lua_State *L, Ctx *cx, const Fn *fn, int sm,
                       const uint64_t *executed);
 

@@ -9,7 +9,7 @@
 const AtomBox *fields_slice(Ctx *cx, lua_State *L, int idx, Dim *thr) {
   if (!luaL_testudata(L, idx, MT_SLICE)) return NULL;
   lua_getiuservalue(L, idx, 2);
-  // Raises an error if the thread is a traced value of another kernel.
+  // Raise an error if the thread is a traced value of another kernel.
   face_test_dim(cx, L, -1, thr);
   lua_getiuservalue(L, idx, 1);
   // the slice keeps the tiled operation alive
@@ -151,8 +151,8 @@ static const AtomBox *check_box(lua_State *L, int idx) {
   return b ? b : face_check(L, idx, MT_TILED, "atom or tiled operation");
 }
 
-// Raises the error that there is no field k. If only slices have a method of
-// this name, says so.
+// Raises the error that there is no field k. If slices have a method of this
+// name, the message says so.
 static _Noreturn void no_field(lua_State *L, const char *k, bool mma) {
   const char *of = mma ? "partition_A partition_B partition_C partition_E"
                        : "partition_S partition_D retile retile_S retile_D";

@@ -59,8 +59,8 @@ static int failed(lua_State *L, int e) {
 // ---- reading ----
 
 // Resolves the symbolic links in a path. If a link is broken or belongs to
-// another user (except root), sets errno and returns false, because another
-// user's link could lead to any file of this user.
+// another user (except root), sets errno and returns false, because such a link
+// could lead to any file of this user.
 static bool resolve(const char *path, char out[PATH_MAX]) {
   struct stat st;
   if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
@@ -73,7 +73,7 @@ static bool resolve(const char *path, char out[PATH_MAX]) {
 
 // open_input(path[, how]) -> file | nil, reason. Without `how`, also opens
 // pipes and devices. With `how`, opens only a plain file, and never waits.
-// "own": the path must be no link. "private": the file must belong to this
+// "own": the path must not be a link. "private": the file must belong to this
 // user, and the permissions of other users are removed.
 static int l_open_input(lua_State *L) {
   static const char *const hows[] = {"any", "plain", "own", "private", NULL};
@@ -122,7 +122,7 @@ static int l_is_link(lua_State *L) {
   return 1;
 }
 
-// The userdata of an open folder, which is closed when it is collected.
+// The userdata of an open folder. Collecting the userdata closes the folder.
 static int folder_close(lua_State *L) {
   DIR **d = lua_touserdata(L, 1);
   if (*d) closedir(*d);
@@ -161,7 +161,7 @@ static int l_folder_names(lua_State *L) {
 typedef struct Aside { char s[PATH_MAX + 32]; } Aside;
 
 // Writes the next of 8 random names for a file next to the target. The name may
-// already exist. Returns false after the last one.
+// already be in use. Returns false after the last name.
 static bool next_aside(Aside *a, const char *target, uint64_t *seed, int *n) {
   if (!*n) *seed = base_nanotime() ^ (uint64_t)getpid() << 32;
   snprintf(a->s, sizeof a->s, "%s.%016llx.new", target,
@@ -192,10 +192,10 @@ static int open_named(const char *target, mode_t mode, Aside *a) {
   return fd;
 }
 
-// open_aside(path[, private]) -> file, its name or false if it has none, path
-// of the file to replace | nil, reason. Opens a new file in which to write the
-// next content of the file at path. Its mode is that of the old file, or 0600
-// if `private`.
+// open_aside(path[, private]) -> file, its name (false: it has none), path of
+// the file to replace | nil, reason. Opens a new file, into which the caller
+// writes the next content of the file at path. The new file has the mode of the
+// old file, or 0600 if `private`.
 static int l_open_aside(lua_State *L) {
   const char *path = face_checkstr(L, 1);
   bool private = lua_toboolean(L, 2), named;

@@ -8,7 +8,7 @@
 
 #include "gpu/dl.h"
 
-// The first kind of error that is not caused by misuse (base/errors.h).
+// The first kind of error, in the order of base/errors.h, that is not misuse.
 #define FIRST_WORLD ERR_IO
 
 int gpulib_failed(lua_State *L, const Why *w) {

@@ -266,7 +266,8 @@ static int event_elapsed(lua_State *L) {
 // gpu:load(image, name [, parameters [, level]]) -> the kernel. The image is
 // machine code, or PTX that begins with ".version". `parameters` is the number
 // of the kernel's parameters. If it is absent, a launch asks the driver for the
-// number. `level` is that of the driver's optimisations of PTX, 0 to 4 (4).
+// number. `level` is the driver's optimisation level for PTX, 0 to 4 (default
+// 4).
 static int gpu_load(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   size_t n;
@@ -289,7 +290,7 @@ static GpuFn *check_kernel(lua_State *L, int idx) {
 static void keep_variable(void *what, size_t bytes) { (void)what, (void)bytes; }
 
 // gpu:variable(kernel, name) -> a buffer of u8 on a variable of the kernel's
-// module. It must not be used after the kernel is closed.
+// module. The buffer must not be used after the kernel is closed.
 static int gpu_variable(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   const GpuFn *f = check_kernel(L, 2);
@@ -378,10 +379,10 @@ static size_t pack_address(lua_State *L, int idx, uint64_t p, char *to) {
   return n;
 }
 
-// Packs argument i, which is on top, to `to` unless that is NULL. Returns the
-// packed size. An argument is a device buffer (packed as its address), {buffer,
-// byte offset, tma =}, {dtype, number} or a string of raw bytes. Stores a
-// device buffer in *buf.
+// Packs argument i, which is on top of the stack, into `to` unless `to` is
+// NULL. Returns the packed size. An argument is a device buffer (packed as its
+// address), {buffer, byte offset, tma =}, {dtype, number} or a string of raw
+// bytes. Stores a device buffer in *buf.
 static size_t pack(lua_State *L, lua_Integer i, char *to, DevBuf **buf) {
   int at = lua_gettop(L), type = lua_type(L, at);
   *buf = NULL;
@@ -420,8 +421,8 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, DevBuf **buf) {
   return size;
 }
 
-// Raises an error if the packed sizes differ from the kernel's parameters, as
-// far as the driver reports the parameters' sizes.
+// Raises an error if a packed size differs from the size of the kernel's
+// parameter. Ignores parameters whose sizes the driver does not report.
 static void check_params(lua_State *L, GpuFn *f, const size_t *sizes, int n) {
   int size = 0, m = 0;
   while (m < n && (size = gpufn_param(f, m)) > 0) {
@@ -474,8 +475,8 @@ static GpuLaunch *new_prepared(lua_State *L, GpuFn *f) {
 }
 
 // f:prepare{args = {...}, grid =, block =, smem =, stream =, cluster =, pdl =,
-// cooperative =} -> a prepared launch. Checks and packs everything, so that
-// launching it is one driver call.
+// cooperative =} -> a prepared launch. Checks and packs everything, so that the
+// launch is one driver call.
 static int fn_prepare(lua_State *L) {
   GpuFn *f = check_kernel(L, 1);
   face_checktype(L, 2, LUA_TTABLE);
@@ -521,7 +522,7 @@ static int fn_prepare(lua_State *L) {
 }
 
 // Launches the prepared launch at 1 n times, on the stream at index `at` or, if
-// that is nil, on its own stream.
+// the value there is nil, on the launch's stream.
 static int launch_on(lua_State *L, int n, int at) {
   const GpuLaunch *l = face_checkudata(L, 1, MT_LAUNCH);
   const GpuStream *stream = gpulib_stream(L, at);
@@ -543,7 +544,7 @@ static int launch_n(lua_State *L) {
   return launch_on(L, gpulib_times(L, 2), 3);
 }
 
-// launch:max_active_clusters() -> number of the launch's clusters that can run
+// launch:max_active_clusters() -> number of clusters of the launch that can run
 // on the GPU at a time
 static int launch_clusters(lua_State *L) {
   int n = 0;

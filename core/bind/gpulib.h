@@ -13,7 +13,8 @@
 #define MT_BLAS "cute.blas"
 #define MT_GRAPH "cute.graph"
 
-// Returns nil, message for a failure w. If w is misuse, raises an error.
+// Pushes nil, message for a failure w, and returns 2. If w is misuse, raises an
+// error.
 int gpulib_failed(lua_State *L, const Why *w);
 // Returns true if `ok`, else raises the error w: for calls whose result scripts
 // usually ignore.
@@ -43,10 +44,10 @@ void gpulib_ran(lua_State *L, Gpu *g, const char *who);
 #define GPULIB_BRANCHES "streams"
 // If a graph of g is being captured, keeps the object at idx alive as long as
 // the graph. Does not keep buffers of g: the graph owns their memory, and can
-// reuse it when a buffer is dropped.
+// reuse this memory after a buffer is collected.
 void gpulib_keep(lua_State *L, const Gpu *g, int idx);
 // If a graph of g is being captured, the stream at idx joins the capture: keeps
-// it alive until the capture ends.
+// the stream alive until the capture ends.
 void gpulib_joins(lua_State *L, const Gpu *g, int idx);
 // Writes and returns the GPU's name, "gpu" or "gpu:1".
 const char *gpulib_name(const Gpu *g, char name[16]);
@@ -95,10 +96,10 @@ int blaslib_close(lua_State *L);
 bool recordlib_recorded(lua_State *L);
 bool recordlib_recording(lua_State *L);
 // Keeps the closed buffer at idx for the calls recorded so far. If `spare`,
-// later tensors of the recording may reuse its memory.
+// later tensors of the recording may reuse the buffer's memory.
 void recordlib_closed(lua_State *L, int idx, bool spare);
 // Pushes a new buffer on memory of a buffer that was closed during the
-// recording. Pushes nothing and returns false if none fits.
+// recording. Pushes nothing and returns false if no such buffer fits.
 bool recordlib_reuse(lua_State *L, DType t, size_t count);
 // Records a call of a method. The object and n - 1 arguments are on top of the
 // stack and are popped.

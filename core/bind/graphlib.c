@@ -102,9 +102,9 @@ static int l_close(lua_State *L) {
   return 0;
 }
 
-// Implements the fields of a graph: nodes, the number of its launches, copies
-// and fills; bytes, the bytes of memory that it keeps; device, the name of its
-// GPU.
+// Implements the fields of a graph. nodes: number of launches, copies and
+// fills. bytes: bytes of memory that the graph keeps. device: name of the
+// graph's GPU.
 static int l_index(lua_State *L) {
   const GpuGraph *x = check_graph(L, 1);
   const char *k = face_checkstr(L, 2);

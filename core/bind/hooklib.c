@@ -1,8 +1,8 @@
-// The debug hook of a trace. At each line and return, it names traced values
-// after the local variables that hold them, and keeps its findings about a
-// function for the next line. At each bytecode instruction, it detects `==`,
-// `~=` and `t[k]` with traced values, for which Lua calls no metamethod. It
-// examines only operands, not names or source text.
+// The debug hook of a trace. At each line and return, the hook names traced
+// values after the local variables that hold them. It keeps what it found out
+// about a function for the next line. At each bytecode instruction, the hook
+// detects `==`, `~=` and `t[k]` with traced values, for which Lua calls no
+// metamethod. It examines only operands, not names or source text.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "bind/trace.h"
 
 // State of the hook for the user function that ran last: a userdata in the
-// registry. Uservalue 1 lists, for each line of the function's file, the names
-// that the line assigns. Uservalue 2 has the recorded writes to tables
+// registry. Uservalue 1: for each line of the function's file, the list of
+// names that the line assigns. Uservalue 2: the recorded writes to tables
 // (table_writes.c).
 typedef struct Hook {
   Ctx *cx;
@@ -29,7 +29,7 @@ typedef struct Hook {
   // Addresses after two bytecode instructions: Lua's last test of a traced
   // value, and the instruction that created that value.
   const void *tested, *made;
-  // the last result of TRACE_STATE.truth: whether Lua may test the value
+  // the last result of TRACE_STATE.truth: whether Lua may test the traced value
   bool sound;
   Writers writers;
   Readers readers;
@@ -51,8 +51,8 @@ static void name_var(lua_State *L, Ctx *cx, const char *name) {
   if (i->birth == v->birth && i->op == OP_VAR) ir_name(cx, fn, v->r, name);
 }
 
-// Gives the local's name to the value on top: a traced value, or the registers
-// or shared memory of a tensor.
+// Gives the name of a local to its value, on top of the stack: to a traced
+// value, or to the registers or shared memory of a tensor.
 static void name_local(lua_State *L, Ctx *cx, const char *name) {
   Fn *fn = ir_fn(cx);
   Value *v = trace_value(L, -1);
@@ -71,9 +71,9 @@ static int by_text(const void *a, const void *b) {
 }
 
 // Names the tensors in the fields of the plain table on top: A.smem becomes
-// A_smem. If several fields have the same memory object, the first of these
-// fields in the order of keys names the object. Fields are sorted, since the
-// order of a table differs between processes.
+// A_smem. If several fields have the same memory object, the first field in
+// alphabetical order names the object. Fields are sorted, because the order of
+// a table differs between processes.
 static void name_fields(lua_State *L, Ctx *cx, const char *name) {
   const char *keys[MAX_FIELDS];
   char full[80];
@@ -133,12 +133,12 @@ static void name_table(lua_State *L, Ctx *cx, const char *name) {
 }
 
 // Pushes the value of a local, upvalue or global of the running function,
-// without metamethods. Returns false if there is none of this name.
+// without metamethods. Returns false if there is no such variable.
 static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
   const char *s;
   int found = 0;
   for (int n = 1; (s = lua_getlocal(L, ar, n)); n++) {
-    // of locals with equal names, the last one is the innermost
+    // of locals with equal names, the last one is the innermost local
     if (strcmp(s, name) == 0) found = n;
     lua_pop(L, 1);
   }
@@ -175,8 +175,8 @@ static bool is_traced(lua_State *L, int idx) {
   return var;
 }
 
-// Returns "the traced value 'k'" for the value at idx. The name is that of the
-// local `name` or, if it is NULL, the name in the IR.
+// Returns "the traced value 'k'" for the value at idx. The text names the local
+// `name` or, if `name` is NULL, the value's name in the IR.
 static const char *say_traced(lua_State *L, Ctx *cx, const char *name,
                               int idx) {
   const Value *v = trace_value(L, idx);
@@ -188,8 +188,8 @@ static const char *say_traced(lua_State *L, Ctx *cx, const char *name,
               : lua_pushliteral(L, "a traced value");
 }
 
-// Reports whether the running function is a user's. Fills in the source and
-// line of ar.
+// Reports whether the running function belongs to a user's script. Fills in the
+// source and line of ar.
 static bool of_user(lua_State *L, lua_Debug *ar) {
   lua_getinfo(L, "Sl", ar);
   return !face_own_source(ar->source);
@@ -226,8 +226,8 @@ static void push_constant(lua_State *L, lua_Debug *ar, int i) {
 }
 
 // Reports whether the user means a comparison by `==` of a traced value and the
-// value at idx to run on the GPU. With nil, a string or a layout it is false,
-// as in Lua. For two userdata or two tables, Lua calls __eq.
+// value at idx to run on the GPU. A comparison with nil, a string or a layout
+// is false, as in Lua. For two userdata or two tables, Lua calls __eq.
 static bool is_for_device(lua_State *L, int traced, int idx) {
   int t = lua_type(L, idx);
   return t == LUA_TNUMBER || t == LUA_TBOOLEAN ||
@@ -274,7 +274,8 @@ static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
 
 // Checks a call that passes all results of an inner call as its last arguments,
 // from register `first` on. Raises an error if the called function would ignore
-// some of them (TRACE_STATE.surplus). The inner call's function is on top.
+// some of these results (TRACE_STATE.surplus). The function of the inner call
+// is on top of the stack.
 static void check_spread(lua_State *L, lua_Debug *ar, int first) {
   VmIns next = bytecode_behind(ar);
   if ((next.op != VM_CALL && next.op != VM_TAILCALL) || next.b) return;
@@ -288,9 +289,9 @@ static void check_spread(lua_State *L, lua_Debug *ar, int first) {
   if (!lua_isnil(L, -1) && of_user(L, ar)) raise_here(L, ar, ERR_ARG);
 }
 
-// Handles an inner call whose results, any number of them, become the last
-// arguments of an outer call. The outer call is in this function or, for a tail
-// call, in the caller.
+// Handles an inner call, all results of which become the last arguments of an
+// outer call. The outer call is in this function or, for a tail call, in the
+// caller.
 static void see_spread(lua_State *L, lua_Debug *ar, VmIns in) {
   lua_Debug up;
   if (in.op == VM_CALL && in.c) return;
@@ -315,7 +316,7 @@ static int hook_mask(const Hook *h) {
 // The hook that runs after an instruction that creates a table. Before the next
 // instruction, records the new table and restores the usual hook.
 static void hook_born(lua_State *L, lua_Debug *ar) {
-  // If a line event comes first, the register does not have the table yet.
+  // If a line event comes first, the register does not contain the table yet.
   if (ar->event != LUA_HOOKCOUNT) {
     hooklib_event(L, ar);
     return;
@@ -334,8 +335,9 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
 }
 
 // Calls TRACE_STATE.truth to find out whether Lua may test the traced value on
-// top. If not, returns false with the message on top. Calls it once for each
-// test and each instruction that creates values, not in every pass of a loop.
+// top. If not, returns false with the message on top. Calls TRACE_STATE.truth
+// once for each pair of a test and an instruction that created the value, not
+// in every pass of a loop.
 static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
                      const Value *v) {
   if (h->tested == bytecode_place(ar) && h->made == v->made) return h->sound;
@@ -396,7 +398,8 @@ static void test_undefined(lua_State *L, lua_Debug *ar, int reg) {
 }
 
 // Pops a value that Lua reads as a list or passes to a library function that
-// examines it. Raises an error if it is or contains an undefined value.
+// examines it. Raises an error if this value is undefined or contains an
+// undefined value.
 static void read_undefined(lua_State *L, Ctx *cx) {
   const Value *v = trace_value(L, -1);
   if (v && v->undefined) trace_own(cx, v);
@@ -425,8 +428,8 @@ static void call_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
 }
 
 // Handles a store of register `reg` to a field of the table in register
-// `table`. If the value is undefined, records that the table contains such a
-// value.
+// `table`. If the value is undefined, records that the table contains an
+// undefined value.
 static void store_undefined(lua_State *L, lua_Debug *ar, int table, int reg) {
   bytecode_register(L, ar, reg);
   const Value *v = trace_value(L, -1);
@@ -546,8 +549,8 @@ static void name_locals(lua_State *L, Hook *h, lua_Debug *ar) {
   }
 }
 
-// Pushes TRACE_STATE.lines[source]: the names assigned by each line. Finds them
-// in the source text on first use.
+// Pushes TRACE_STATE.lines[source]: the names assigned by each line. Finds the
+// names in the source text on first use.
 static void push_lines(lua_State *L, const char *source) {
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   lua_getfield(L, -1, "lines");

@@ -136,7 +136,7 @@ typedef struct Place {
   int at;       // stack index of the GPU's object
   bool pinned;  // whether host memory is pinned
   bool named;   // whether the options name a device
-  bool sim;  // whether that device is the simulator; its memory is the host's
+  bool sim;  // whether that device is the simulator, which uses host memory
 } Place;
 
 // Reads the options {device =, pinned =, seed =} at idx. Leaves the GPU, if
@@ -179,15 +179,15 @@ static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
 }
 
 // Pushes a new tensor on the device that the options at opts name. All elements
-// have the value *bits; if bits is NULL, they are undefined.
+// have the value *bits. If bits is NULL, the elements are undefined.
 static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
                        const uint64_t *bits) {
   Place p = place_of(L, opts);
   if (!p.gpu) {
     HostBuf *b = push_host(cx, L, type, l, p.pinned, p.sim);
     if (!bits) return 1;
-    // A new buffer already has zeros. A graph that reuses memory must fill it
-    // in each launch.
+    // A new buffer already has zeros. If a graph reuses memory, each launch of
+    // the graph must fill it.
     if (*bits && b->raw) bulk_fill(type, b->p, 0, b->count, *bits);
     b->defined = true;
     if (p.named && recordlib_recording(L)) {
@@ -225,7 +225,7 @@ static Layout check_layout(Ctx *cx, lua_State *L, int idx) {
 }
 
 // zeros(shape or layout, dtype [, options]) -> a tensor of zeros. For a shape,
-// it is row-major, as in numpy and torch.
+// the tensor is row-major, as in numpy and torch.
 static int l_zeros(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = check_layout(cx, L, 1);
@@ -249,8 +249,8 @@ static int l_ones(lua_State *L) {
   return push_filled(cx, L, t, l, 3, &one);
 }
 
-// full(shape or layout, x, dtype [, options]) -> a tensor whose elements are
-// all x
+// full(shape or layout, x, dtype [, options]) -> a tensor in which all elements
+// are x
 int hostlib_full(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = check_layout(cx, L, 1);
@@ -379,7 +379,7 @@ typedef struct Nest {
   size_t levels, at;
 } Nest;
 
-// Raises an error if the table on top has other keys than 1 to n. Relies on
+// Raises an error if the table on top has keys other than 1 to n. Relies on
 // lua_next, which returns other keys after the array part.
 static void check_rest(lua_State *L, int64_t n) {
   if (n) lua_pushinteger(L, n);
@@ -393,7 +393,8 @@ static void check_rest(lua_State *L, int64_t n) {
   }
 }
 
-// Copies the list on the stack top, of a nesting level, to row-major elements.
+// Copies the list on top of the stack, which is at nesting level `level`, to
+// row-major elements.
 static void read_nested(Nest *n, size_t level) {
   lua_State *L = n->L;
   int64_t want = dim_value(n->extent[level]);
@@ -432,8 +433,8 @@ static int l_tensor(lua_State *L) {
 
 // ---- marks of dynamic modes ----
 
-// Returns the dynamic marks of tensor t at 1. If it has none, creates marks
-// that say that all extents and strides are static.
+// Returns the dynamic marks of tensor t at 1. If the tensor has none, creates
+// marks by which all extents and strides are static.
 static TensorMarks *edit_marks(lua_State *L, const Tensor *t) {
   size_t n = tup_leaves(t->l.shape);
   bool has = t->space == SP_HOST || t->space == SP_COORD;
@@ -482,8 +483,8 @@ static void check_divides(lua_State *L, const char *what, int mode,
 }
 
 // Returns option `key` of the table at 2 for a mode: the option is an integer
-// for all modes, or a list with an integer for each. Returns def if the option
-// is absent.
+// for all modes, or a list with an integer for each mode. Returns def if the
+// option is absent.
 static int64_t option_of(lua_State *L, const char *key, int mode,
                          int64_t def) {
   if (!lua_istable(L, 2)) return def;
@@ -499,8 +500,8 @@ static int64_t option_of(lua_State *L, const char *key, int mode,
 }
 
 // Returns the mode with stride 1, or -1 if there is none. Of several modes with
-// stride 1, returns the one with more than one element. Raises an error if more
-// than one of them has several elements.
+// stride 1, returns the mode with more than one element. Raises an error if
+// several of these modes have more than one element.
 static int deduce_leading(lua_State *L, const Leaves *v) {
   int found = -1, any = -1;
   for (int i = 0; i < v->n; i++) {
@@ -531,8 +532,8 @@ static int64_t compact_div(const Leaves *v, const TensorMarks *m, int i) {
   return cur == v->stride[i] && div > 0 ? div : 1;
 }
 
-// Returns the tensor at 1, which is to be marked. For a layout at 1, replaces
-// it by a copy and returns a tensor with the copy.
+// Returns the tensor at stack index 1, which is to be marked. Replaces a layout
+// at 1 by a copy, and returns a tensor with this copy.
 static Tensor check_subject(lua_State *L) {
   if (!laylib_box(L, 1)) return face_check_tensor(L, 1);
   Tensor t = {.space = SP_HOST, .l = face_check_layout(L, 1)};
@@ -543,7 +544,7 @@ static Tensor check_subject(lua_State *L) {
 
 // x:mark_layout_dynamic{leading_dim =, divisibility =, stride_divisibility =}
 // marks all extents of a tensor or layout as dynamic, and all strides except
-// the leading mode's, which is 1.
+// the stride of the leading mode, which is 1.
 static int mark_layout(lua_State *L) {
   face_enter(L);
   Tensor t = check_subject(L);

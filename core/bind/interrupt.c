@@ -51,7 +51,7 @@ static void arm(lua_State *L) {
 }
 
 static void stop_hook(lua_State *L, lua_Debug *ar) {
-  // Ctrl-C was handled while this coroutine was suspended.
+  // Ctrl-C was handled while coroutine L was suspended.
   if (!signals_asked) {
     lua_sethook(L, NULL, 0, 0);
     return;

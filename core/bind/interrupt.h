@@ -10,8 +10,8 @@
 // handled yet, and the hook of a budget (limit.h).
 void interrupt_sethook(lua_State *L, lua_Hook f, int mask, int count);
 
-// interrupt_watch makes Ctrl-C count in signals_asked from now on. It raises no
-// error outside of interrupt_call, because the prompt handles Ctrl-C itself
+// interrupt_watch makes Ctrl-C count in signals_asked from now on. Ctrl-C
+// raises no error outside of interrupt_call, because the prompt handles Ctrl-C
 // while it waits for a key. interrupt_answered resets the count.
 void interrupt_watch(void);
 void interrupt_answered(void);

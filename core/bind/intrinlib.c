@@ -96,8 +96,8 @@ static DType bits_type(DType t) {
 }
 
 // Reports whether an atomic on type t is traced as an atomic on integers of the
-// same bits. This holds for exchanges of floats (except f32 without hints), and
-// for compare-and-swap of floats and i16.
+// same bits. This is the case for exchanges of floats (except f32 without
+// hints), and for compare-and-swap of floats and i16.
 static bool as_bits(AtomicKind kind, DType t, int64_t flags) {
   if (kind == AT_CAS) return dtype_is_float(t) || t == DT_I16;
   return kind == AT_EXCH && dtype_is_float(t) && (t != DT_F32 || flags);
@@ -222,9 +222,9 @@ static Ref check_rank(Ctx *cx, lua_State *L, int idx) {
   return r;
 }
 
-// Returns the memory object and offset (Place) of the mbarrier at idx. It has
-// 64 bits in this block's shared memory or, if `far`, in the shared memory of
-// any block of the cluster.
+// Returns the memory object and offset (Place) of the mbarrier at idx. The
+// mbarrier has 64 bits. It is in this block's shared memory or, if `far`, in
+// the shared memory of any block of the cluster.
 static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
   Place p = check_place(cx, L, idx, DT_NONE);
   Space space = ir_memof(ir_fn(cx), p.mem)->space;
@@ -238,9 +238,9 @@ static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
              dtype_name(p.type), ir_space_word(space), tensor_show(cx, &x));
 }
 
-// Replaces an mbarrier in another block's shared memory by the one at the same
-// offset in this block's. Returns the rank of the other block, or 0 if the
-// mbarrier was in this block's shared memory.
+// Replaces an mbarrier in another block's shared memory by the mbarrier at the
+// same offset in this block's shared memory. Returns the rank of the other
+// block, or 0 if the mbarrier was in this block's shared memory.
 static Ref take_peer(Ctx *cx, Place *p) {
   Fn *fn = ir_fn(cx);
   const Ins *i = ir_get(fn, p->mem);
@@ -248,7 +248,7 @@ static Ref take_peer(Ctx *cx, Place *p) {
   Ref rank = i->a[1];
   Ins own = *ir_get(fn, i->a[0]);
   p->mem = i->a[0];
-  // if the script accesses the object as another type than its own
+  // if the script accesses the object as a type other than the object's type
   if (own.type != p->type) {
     own.type = (uint8_t)p->type;
     own.src = 0;
@@ -260,7 +260,8 @@ static Ref take_peer(Ctx *cx, Place *p) {
 // mbarrier(op, pointer, hints, count, bytes, parity or token[, last]): an
 // operation on an mbarrier. `last` is the rank of a block in the cluster, or a
 // time limit in nanoseconds for "try_wait". Operations "try_wait" and
-// "test_wait" return whether the phase was complete, "arrive_token" the token.
+// "test_wait" return whether the phase was complete. "arrive_token" returns the
+// token.
 static int l_mbarrier(lua_State *L) {
   static const struct { const char *name; Op op; uint16_t flags; } ops[] = {
     {"init", OP_MBARINIT, 0}, {"arrive", OP_MBARARRIVE, 0},
@@ -436,8 +437,8 @@ static int l_umma_commit(lua_State *L) {
   return 0;
 }
 
-// cancel_cluster(answer, mbarrier): requests that a cluster be canceled. The
-// answer is written to 16 bytes of shared memory.
+// cancel_cluster(response, mbarrier): requests that a cluster be canceled. The
+// response is written to 16 bytes of shared memory.
 static int l_cancel_cluster(lua_State *L) {
   enum { BITS = 128 };
   Ctx *cx = face_enter(L);

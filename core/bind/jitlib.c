@@ -38,8 +38,8 @@ static void push_notes(lua_State *L, const JitOut *out) {
 // [, into]]]]]) -> {cubin=, ptx=, log=, cached=, image=, seconds=, nvrtc=,
 // notes=} | nil, message, log, warning about the cache's folder. `waiting` is a
 // text to print on stderr if the compilation takes longer than `patience`
-// seconds. `name` is the source's
-// path, `into` the folder of an image's cache that receives the result too.
+// seconds. `name` is the path of the source. `into` is the folder of an image's
+// cache that also receives the result.
 static int l_jit_compile(lua_State *L) {
   uint64_t start = base_nanotime();
   const char *options[32];
@@ -122,7 +122,7 @@ static int l_nvrtc_list(lua_State *L) {
 }
 
 // dry_gpu(sm, multiprocessors [, name]) -> true | nil, message: replaces the
-// driver by one without a GPU (gpu/dry.h), for the rest of the process.
+// driver by a driver without a GPU (gpu/dry.h), for the rest of the process.
 static int l_dry_gpu(lua_State *L) {
   int sm = (int)luaL_checkinteger(L, 1), sms = (int)luaL_checkinteger(L, 2);
   int kb = (int)(target_smem(sm) / 1024);
@@ -188,8 +188,8 @@ static void set_look(lua_State *L, CacheBox *b, const CacheFile *f,
 // cache_list(image [, verify]) -> {dir=, on=, note=, warning=, max=, bytes=,
 // {name=, bytes=, used=, state=, key=, nvrtc=}, ...}: the entries of the user's
 // own cache or the image's, the least recently used first. If `verify` is true,
-// a state is "good" only if the checksum is right. If it is nil, no entry is
-// read, and state, key and nvrtc are missing.
+// a state is "good" only if the checksum is correct. If `verify` is nil,
+// entries are not read, and state, key and nvrtc are missing.
 static int l_cache_list(lua_State *L) {
   bool image = lua_toboolean(L, 1), verify = lua_toboolean(L, 2);
   bool look = !lua_isnoneornil(L, 2);

@@ -15,8 +15,8 @@
 
 // ---- validity of a program ----
 
-// Reports whether a trace would read two values as the same: equal numbers of
-// one type (and sign of zero), equal layouts, or one object.
+// Reports whether a trace would treat two values as equal: equal numbers of the
+// same type (and sign of zero), equal layouts, or the same object.
 static bool same_value(lua_State *L, int a, int b) {
   if (lua_type(L, a) == LUA_TNUMBER && lua_type(L, b) == LUA_TNUMBER) {
     if (lua_isinteger(L, a) != lua_isinteger(L, b)) return false;
@@ -113,8 +113,8 @@ static bool same_fields(lua_State *L, lua_Integer n) {
 }
 
 // Reports whether the tables that the trace read as a whole are unchanged. The
-// list "tables" has the state of each during the trace: {table, copy, number of
-// fields, metatable, ...}.
+// list "tables" has the state of each table during the trace: {table, copy,
+// number of fields, metatable, ...}.
 static bool same_tables(lua_State *L, int read) {
   lua_Integer n = push_list(L, read, "tables");
   int list = lua_gettop(L);

@@ -1,6 +1,6 @@
 // Launches of compiled programs. A call of a kernel finds its program by the
 // argument key, and by the values that the trace read. A prepared launch refers
-// to its program. On a GPU, both make one driver call, without allocating
+// to its program. On a GPU, either launch is one driver call and allocates no
 // memory.
 #include "bind/trace.h"
 #include "bind/gpulib.h"
@@ -37,10 +37,10 @@ static void walk_list(Walk *w, int idx) {
 }
 
 // Pushes a list with an entry for each value that a launch passes. The entry of
-// memory is {buffer, byte offset, bytes}, with tma = atom if it is passed as a
-// tensor map. The entry of a number is {dtype, number}. The field `argument` of
-// an entry is the number of the script's argument that the value comes from.
-// The table of buffers is at stack index `buffers`.
+// memory is {buffer, byte offset, bytes}, with tma = atom if the memory is
+// passed as a tensor map. The entry of a number is {dtype, number}. The field
+// `argument` of an entry is the number of the script's argument that the value
+// comes from. The table of buffers is at stack index `buffers`.
 static void push_values(lua_State *L, Ctx *cx, const Leaf *l, size_t n,
                         int buffers) {
   lua_createtable(L, (int)n, 0);
@@ -105,8 +105,8 @@ static int l_launch_fit(lua_State *L) {
 // whose addresses are in the key[, groups]. The key keeps these objects alive.
 // `launch` is an integer that encodes other properties for which the program is
 // compiled. If memory of some arguments overlaps, groups[i] is 0 for a leaf
-// that overlaps no other, else a number that all leaves connected by overlaps
-// share.
+// that overlaps no other leaf, else a number that all leaves connected by
+// overlaps share.
 static int l_kind(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
@@ -147,7 +147,7 @@ static int l_kind(lua_State *L) {
   return 4;
 }
 
-// kind_text(arguments...) -> the words of their argument key as a string
+// kind_text(arguments...) -> the words of the argument key as a string
 static int l_kind_text(lua_State *L) {
   Ctx *cx = face_enter(L);
   int n = lua_gettop(L);
@@ -160,9 +160,9 @@ static int l_kind_text(lua_State *L) {
 }
 
 // Implements the fields of an argument key. symbolic: whether some argument is
-// symbolic. numbers: whether some argument is or contains a number. in_table:
-// whether a table among the arguments contains a number. arguments: the number
-// of arguments.
+// symbolic. numbers: whether some argument is a number or contains one.
+// in_table: whether a table among the arguments contains a number. arguments:
+// the number of arguments.
 static int kind_index(lua_State *L) {
   const ArgKey *k = argkey_box(L, 1);
   const char *name = face_checkstr(L, 2);
@@ -179,8 +179,8 @@ static int kind_index(lua_State *L) {
 // Pushes the program for the arguments of a walk, and moves it to the front of
 // its list. The table at stack index `programs` has a list of programs for each
 // hash of argument keys. A program fits if its key is equal and the values that
-// its trace read are unchanged. Returns false, with nothing pushed, if none
-// fits.
+// its trace read are unchanged. Returns false, with nothing pushed, if no
+// program fits.
 static bool find_program(Walk *w, int programs) {
   lua_State *L = w->L;
   argkey_end(w);
@@ -236,8 +236,8 @@ typedef struct Plain {
 
 #define PLAIN {.fmad = -1, .fastmath = -1, .pdl = -1}
 
-// Reads the value on top as three extents. Returns false if they are not valid:
-// for a grid if `grid`, otherwise for a block.
+// Reads the value on top as three extents. Returns false if they are not valid
+// extents of a grid (if `grid`) or of a block.
 static bool plain_extents(lua_State *L, unsigned v[3], bool grid) {
   static const lua_Integer most[2][3] = {{1024, 1024, 64},
                                          {INT_MAX, 65535, 65535}};
@@ -280,7 +280,7 @@ static bool plain_device(lua_State *L, int idx, Plain *p) {
 }
 
 // Reads option k, whose value is on top. Returns false if a plain launch cannot
-// have it.
+// have this option.
 static bool plain_option(lua_State *L, int idx, const char *k, Plain *p) {
   if (strcmp(k, "grid") == 0) return plain_extents(L, p->grid, true);
   if (strcmp(k, "block") == 0) return plain_extents(L, p->block, false);
@@ -300,7 +300,7 @@ static bool plain_option(lua_State *L, int idx, const char *k, Plain *p) {
 }
 
 // Reads the table of options at idx, or nil. Returns false if a plain launch
-// cannot have them. Leaves a device object on the stack.
+// cannot have these options. Leaves a device object on the stack.
 static bool plain_options(lua_State *L, int idx, Plain *p) {
   if (lua_isnoneornil(L, idx)) return true;
   if (!lua_istable(L, idx)) return false;
@@ -374,7 +374,7 @@ static bool own_flag(lua_State *L, int kernel, const char *name, bool none) {
 }
 
 // Returns fmad (bit 0) and fastmath (bit 1): the options of the launch or, if
-// absent, the kernel's. By default, fmad is on if fastmath is.
+// absent, the options of the kernel. By default, fmad is on if fastmath is on.
 static lua_Integer numerics(lua_State *L, int kernel, const Plain *p) {
   bool fast = p->fastmath >= 0 ? p->fastmath
                                : own_flag(L, kernel, "fastmath", false);
@@ -390,8 +390,8 @@ static bool whole_clusters(const GpuLaunch *l) {
 }
 
 // Returns the block, cluster, fmad and fastmath of a launch as one number, the
-// first word of the argument key. Returns -1 if the block is
-// missing, invalid, or not the kernel's own.
+// first word of the argument key. Returns -1 if the block is missing, invalid,
+// or not the block that the kernel declares.
 static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
   unsigned own[3] = {0};
   lua_pushvalue(L, kernel);
@@ -409,8 +409,8 @@ static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
 
 // launch_known(call, options, Device, gpus) -> true after it launched the call.
 // Returns nothing if this is not a plain launch of a program that is already
-// loaded on a GPU. The call is {arguments, n =, kernel =}, Device the metatable
-// of device objects, and gpus[k] the object of GPU k, from 0 on.
+// loaded on a GPU. The call is {arguments, n =, kernel =}. Device is the
+// metatable of device objects. gpus[k] is the object of GPU k, from 0 on.
 static int l_launch_known(lua_State *L) {
   Ctx *cx = face_enter(L);
   Plain p = PLAIN;
@@ -484,10 +484,10 @@ static int launch_again(lua_State *L) {
 }
 
 // launcher(launch, key, grid) -> f(prepared, arguments...), which launches on
-// the launch's GPU and returns true. It returns nothing if Lua code must handle
+// the launch's GPU and returns true. f returns nothing if Lua code must handle
 // the launch, and raises an error if the arguments do not fit the key. After
-// the arguments, a table of options (grid, stream) may follow. If grid is
-// false, each call must give one.
+// the arguments, a table of options (grid, stream) may follow. If `grid` is
+// false, each call must pass the option `grid`.
 static int l_launcher(lua_State *L) {
   Ctx *cx = face_enter(L);
   GpuLaunch *l = face_check(L, 1, MT_LAUNCH, "launch");

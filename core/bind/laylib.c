@@ -191,7 +191,7 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
 static void build(Ctx *cx, lua_State *L, int idx, TupB *b, bool layouts);
 
 // Returns the length of the list at idx. Raises an error if the table has other
-// keys, as after a hole in {8, [3] = 4}, except for the `n` of table.pack.
+// keys, as in {8, [3] = 4}, except for the `n` of table.pack.
 static lua_Integer list_length(lua_State *L, int idx, const char *what) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
   luaL_checkstack(L, 4, "tuple");

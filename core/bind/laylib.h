@@ -1,5 +1,6 @@
 // Layouts, constants of the algebra and IntTuples as Lua values (laylib.c), and
-// as arguments (operands.c). layoutlib.c, alglib.c and tuplelib.c use them.
+// as arguments (operands.c). layoutlib.c, alglib.c and tuplelib.c use these
+// functions.
 #ifndef CUTE_LAYLIB_H
 #define CUTE_LAYLIB_H
 
@@ -10,8 +11,8 @@
 // metatables.
 typedef struct LayoutBox {
   const void *mark;
-  // serial: that of the Fn to which traced extents belong (0: none). born:
-  // value of Fn.births when the layout was created.
+  // serial: serial number of the Fn to which traced extents belong (0: none).
+  // born: value of Fn.births when the layout was created.
   uint32_t serial, born;
   Layout l;               // points to words that follow in the userdata
 } LayoutBox;
@@ -71,19 +72,20 @@ int laylib_push_operand(lua_State *L, const LayoutOperand *o, Layout l);
 // laylib_shape returns the tuple at idx, or the shape of a layout or tensor.
 Tup laylib_shape(Ctx *cx, lua_State *L, int idx);
 // Returns the tuple at idx, whose leaves may be layouts (DIM_LAYOUT), or a
-// single layout. It represents a tiler for operations that rearrange modes.
+// single layout. The tuple represents a tiler for operations that rearrange
+// modes.
 Tup laylib_tree(Ctx *cx, lua_State *L, int idx);
 Layout laylib_layout(Ctx *cx, lua_State *L, int idx);
 // Returns the strides of l, as layout_stride does. Raises an error if l is
-// composed with another layout, and so has no strides.
+// composed with another layout, because such a layout has no strides.
 Tup laylib_stride(Ctx *cx, lua_State *L, Layout l);
 Tiler laylib_tiler(Ctx *cx, lua_State *L, int idx);
 int laylib_mode(lua_State *L, int idx);
 // Reads numbers of modes from the arguments from `first` on, or from one table:
 // {0, 2}.
 int *laylib_modes(Ctx *cx, lua_State *L, int first, int *n);
-// Reads the arguments from `first` on as one coordinate: several form a tuple,
-// a single one is the coordinate.
+// Reads the arguments from `first` on as one coordinate: several arguments form
+// a tuple; a single argument is the coordinate.
 Tup laylib_coord(Ctx *cx, lua_State *L, int first);
 // Reads the argument `order` of ordered layouts. Returns a tuple, or NULL for
 // LayoutLeft. For LayoutRight, makes a tuple that fits `shape`.
@@ -91,8 +93,8 @@ Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape);
 
 // Functions of layoutfn.c for Lua functions in composed layouts. layoutfn_make
 // creates a LayoutFn of the Lua function at stack index f, with the table of
-// options at stack index opts, if there is one, and pushes the userdata that
-// owns it.
+// options at stack index opts (if present), and pushes the userdata that owns
+// the LayoutFn.
 const LayoutFn *layoutfn_make(lua_State *L, int f, int opts);
 // Pushes the Lua function of fn.
 void layoutfn_push(lua_State *L, const LayoutFn *fn);
@@ -102,7 +104,7 @@ int layoutfn_count(Layout l);  // number of Lua functions in l
 void layoutfn_hold(lua_State *L, Layout l, int first);
 
 // Handles t[k] for a tuple t without an entry k: pushes nil, or raises an error
-// for k < 1, because tuples count from 1.
+// for k < 1, because indices of tuples begin at 1.
 int tuplelib_index(lua_State *L);
 
 #endif

@@ -61,8 +61,9 @@ static _Noreturn void bad_result(lua_State *L, Ctx *cx, const LayoutFn *f,
              face_show(L, -1), tup_text(cx, x));
 }
 
-// Calls the Lua function. The call may empty cx->scratch, so it gets an empty
-// arena, and the caller's arena is restored afterwards.
+// Calls the Lua function. The Lua function may empty cx->scratch. Therefore
+// cx->scratch is empty during the call, and the caller's arena is restored
+// afterwards.
 static Tup call(Ctx *cx, const LayoutFn *f, Tup x) {
   lua_State *L = cx->ud;
   int top = lua_gettop(L);
@@ -91,7 +92,7 @@ static Tup call(Ctx *cx, const LayoutFn *f, Tup x) {
 
 // Reads the option `vector`: for how many adjacent coordinates the function
 // returns adjacent offsets. The option has a number for each mode, as in {1,
-// 8}. For a function of an integer, it is an integer.
+// 8}. For a function of an integer, the option is an integer.
 static void read_vector(lua_State *L, int opts, LayoutFn *fn) {
   face_check_options(L, opts, "vector");
   int type = lua_getfield(L, opts, "vector");

@@ -75,7 +75,8 @@ static int layout_call(lua_State *L) {
     face_push_layout(L, layout_slice_tup(cx, l, c, &off));
   } else {
     Tup x = layout_eval_tup(cx, l, c);
-    // If l has one stride, a basis, the value is a basis too, as in CuTe.
+    // If l has one stride, which is a basis, the value is also a basis, as in
+    // CuTe.
     if (tup_is_leaf(x) || tup_leaves(l.shape) != 1)
       laylib_push_any(L, x);
     else
@@ -146,7 +147,7 @@ static bool push_layout_field(Ctx *cx, lua_State *L, Layout l,
     if (sw) laylib_push_swizzle(L, *sw);
     else lua_pushnil(L);
   } else if (strcmp(k, "inner") == 0) {
-    // The Python DSL names the left side `inner`, the right side `outer`.
+    // The Python DSL calls the left side `inner` and the right side `outer`.
     if (l.outer) push_outer(L, l.outer);
     else lua_pushnil(L);
   } else if (strcmp(k, "outer") == 0) {  // right side
@@ -258,8 +259,8 @@ static int const_mul(lua_State *L) {
   return 1;
 }
 
-// Converts a basis to its coordinate tuple. Returns a tuple that is no basis
-// unchanged.
+// Converts a basis to its coordinate tuple. Returns a tuple unchanged if it is
+// not a basis.
 static Tup arithmetic(Ctx *cx, Tup t) {
   return tup_is_leaf(t) && dim_kind(*t) == DIM_BASIS ? tup_from_terms(cx, t, 1)
                                                      : t;

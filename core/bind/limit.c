@@ -1,6 +1,6 @@
 // Ends a call into an embedded Lua state whose budget is exhausted. After the
-// first error, each further instruction raises the error again, so that a pcall
-// which catches the error gains no time.
+// first error, each further instruction raises the error again, so that
+// catching the error by pcall gains no time.
 #include "bind/limit.h"
 
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 
 #include <lua.h>
 
-// Sets the hook of the budget in L, which new coroutines inherit. Removes it if
-// the running call has no guard, or the guard has no `step`.
+// Sets the hook of the budget in L, which new coroutines inherit. Removes the
+// hook if the running call has no guard, or the guard's `step` is 0.
 void limit_start(lua_State *L);
 // Sets a hook like lua_sethook, but keeps the hook of the budget.
 void limit_sethook(lua_State *L, lua_Hook f, int mask, int count);

@@ -20,8 +20,9 @@
 
 enum { FILLED = 1, USED = 2 };
 
-// Marks in how[] (by index in Fn.mem) which shared objects an instruction fills
-// or uses otherwise. Returns the index of the object that it fills, or -1.
+// Marks in how[] (by index in Fn.mem) which shared objects instruction i fills,
+// and which ones it uses in another way. Returns the index of the object that i
+// fills, or -1.
 static int64_t note_shared(const Fn *fn, const Ins *i, uint8_t *how) {
   int64_t filled = -1;
   Operand o;
@@ -37,7 +38,7 @@ static int64_t note_shared(const Fn *fn, const Ins *i, uint8_t *how) {
 }
 
 // Reports whether MMAs read shared memory through descriptors that the kernel
-// itself computes, as PTX does. These may point to any object.
+// computes, as in PTX. Such descriptors may point to any object.
 static bool has_computed_descriptors(const Fn *fn) {
   bool reads = false;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -48,7 +49,7 @@ static bool has_computed_descriptors(const Fn *fn) {
 }
 
 // lint_unread(fn) -> {{name =, file =, line =}, ...}: shared tensors that the
-// kernel fills and never reads, with the first line that fills each.
+// kernel fills and never reads, with the first line that fills the tensor.
 static int l_lint_unread(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -127,8 +128,8 @@ static void add_number(void *ud, int32_t arg) {
   lua_rawseti(list->L, -2, ++list->n);
 }
 
-// lint_added(fn) -> {number, ...}: the arguments to which atomics add what the
-// kernel loads
+// lint_added(fn) -> {number, ...}: the arguments to which atomics add elements
+// that the kernel loads
 static int l_lint_added(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -153,8 +154,8 @@ static void add_part(void *ud, const UnreadPart *u) {
 }
 
 // lint_unread_parts(fn) -> {{name =, layout =, count =, n =, first =, file =,
-// line =}, ...}: fragments of which the kernel loads n elements that it never
-// reads
+// line =}, ...}: fragments in which the kernel loads n elements and never reads
+// them
 static int l_lint_unread_parts(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -209,8 +210,8 @@ static void add_lanes(void *ud, const LostLanes *l) {
 
 // lint_lost_lanes(fn) -> {{file =, line =, twice =, lanes =, scan =, warps =,
 // gap =, op =, distance =}, ...}: sums of a warp that lack lanes, or count
-// lanes twice. `warps` says whether `lanes` are warps of a block. op is absent
-// if no shuffle combines the sums of the lanes.
+// lanes twice. `warps` states whether `lanes` are warps of a block. op is
+// absent if no shuffle combines the sums of the lanes.
 static int l_lint_lost_lanes(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -238,8 +239,8 @@ static void add_repeated(void *ud, const RepeatedSum *s) {
 // lint_repeated_sums(fn) -> {{file =, line =, op =, lanes =, warps =, blocks =,
 // apart =, name =}, ...}: additions and stores of the same sum by several
 // lanes, warps or blocks; lanes: mask of the bits of the index in which such
-// lanes differ; apart: they store values of their own to the same element;
-// name: the shared tensor whose equal elements are added
+// lanes differ; apart: they store different values to the same element; name:
+// the shared tensor whose equal elements are added
 static int l_lint_repeated_sums(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -259,9 +260,9 @@ static void add_result(void *ud, const UnreadResult *u) {
 }
 
 // lint_unread_results(fn) -> {{name =, file =, line =, load =, some =}, ...}:
-// lines whose results in registers nothing reads: sums of an MMA, though
-// `some` earlier ones are read; or, if `load` is true, elements that are
-// loaded and overwritten
+// lines whose results in registers nothing reads: sums of an MMA (`some`:
+// earlier sums in the same registers are read) or, if `load` is true, elements
+// that are loaded and overwritten
 static int l_lint_unread_results(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -287,7 +288,7 @@ static void add_start(void *ud, const ZeroStart *z) {
 // ...}: maxima, minima and products that start at 0, that have 0 in place of
 // elements which a condition excludes (masked), or that include registers
 // `name` which keep the infinity with which they start. Bit n of args: whether
-// they combine elements of argument n
+// the operation combines elements of argument n
 static int l_lint_zero_starts(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -310,9 +311,9 @@ static void add_overlap(void *ud, const OverlappingStep *s) {
   lua_rawseti(L, -2, ++list->n);
 }
 
-// lint_overlapping_steps(fn) -> {{name =, n =, again =, step =, file =,
-// line =}, ...}: lines of loops that load n elements of tensor `name` to add
-// them, of which the iteration before added `again`
+// lint_overlapping_steps(fn) -> {{name =, n =, again =, step =, file =, line
+// =}, ...}: lines of loops that load n elements of tensor `name` and add them.
+// The preceding iteration has already added `again` of these elements.
 static int l_lint_overlapping_steps(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -333,8 +334,8 @@ static void add_block_step(void *ud, const BlockStep *s) {
 }
 
 // lint_block_steps(fn) -> {{step =, first =, file =, line =}, ...}: loops whose
-// iterations several blocks repeat, because each block begins `first` after
-// the block before, a multiple of the step
+// iterations several blocks repeat, because the start index of each block is
+// `first` (a multiple of the step) larger than that of the preceding block
 static int l_lint_block_steps(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);

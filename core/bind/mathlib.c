@@ -13,10 +13,10 @@
 static double m_rsqrt(double x) { return 1 / sqrt(x); }
 static double m_rcp(double x) { return 1 / x; }
 
-// Functions of one argument, then of two: the user's name, the function of
-// ir/ir.h, and the C function for plain Lua numbers. NULL: plain numbers are
-// computed in f32, as the hardware does. OPT(name): a call may pass {fastmath =
-// ...}.
+// Functions of one argument, then functions of two: the user's name, the
+// function of MATHS (ir/rows.h), and the C function for plain Lua numbers.
+// NULL: functions of plain numbers are computed in f32, as the hardware does.
+// OPT(name): a call may pass {fastmath = ...}.
 #define OPT(name) name "(x, opts?)"
 #define MATHS1(F) \
   F(OPT("sqrt"), SQRT, sqrt) F(OPT("rsqrt"), RSQRT, m_rsqrt) \
@@ -171,7 +171,7 @@ static int l_fma(lua_State *L) {
 }
 
 // where(cond, a, b) -> a if cond is true, else b. If only one of a and b is a
-// plain number, it takes the type of the other value.
+// plain number, this number takes the type of the other value.
 static int l_where(lua_State *L) {
   int all = 0;
   for (int i = 1; i <= 3; i++) all |= dispatch_kind(L, i);

@@ -2,10 +2,9 @@
 #include "bind/face.h"
 
 // Returns the module. There is one module for each Lua state, so later calls
-// return the same module. The reason is that metatables belong to the state,
-// and their functions keep the context with which they were created. A module
-// loader may forget the module and require it again, as busted does for each
-// spec file.
+// return the same module. Metatables belong to the state, and their functions
+// keep the context with which they were created. A module loader may forget the
+// module and require it again, as busted does for each spec file.
 int luaopen_cute_core(lua_State *L) {
   if (lua_getfield(L, LUA_REGISTRYINDEX, "cute.core") == LUA_TTABLE) return 1;
   context_new(L);

@@ -214,7 +214,7 @@ static const FnRow functions[] = {
   LAST_ROW};
 
 // Implements the methods for & | ~ of plain booleans, and of a plain boolean
-// with a traced value.
+// and a traced value.
 static int host_bits(lua_State *L, int sign) {
   if (veclib_any_traced(L, 1, 2)) return arithmetic(L, sign);
   bool a = lua_toboolean(L, 1), b = lua_toboolean(L, 2);

@@ -48,10 +48,10 @@ static Ref amount_of(const Fn *fn, const Ins *i) {
   return r;
 }
 
-// mbar_of returns the memory object of the mbarrier that is an operand of i,
-// and whether the operand is i's first. map_of returns the operand of a copy
-// that is the address of its tensor map in memory. Both return 0 if there is
-// none.
+// mbar_of returns the memory object of an mbarrier that is an operand of i, and
+// stores in *first whether it is the first operand. map_of returns the operand
+// of a copy that is the address of a tensor map in memory. Both return 0 if
+// there is no such operand.
 static Ref mbar_of(const Fn *fn, const Ins *i, bool *first) {
   Operand o;
   *first = true;
@@ -133,8 +133,8 @@ static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
   lua_setfield(L, -2, "operands");
 }
 
-// Sets those fields of an instruction that depend on its operation: see
-// sim_sites.
+// Sets the fields of an instruction's entry that depend on its operation (see
+// sim_sites).
 static void set_words(lua_State *L, const Fn *fn, const Ins *i) {
   bool first;
   Ref mbar = mbar_of(fn, i, &first);
@@ -187,7 +187,7 @@ static int l_sim_sites(lua_State *L) {
 // ---- numbers in synchronisation ----
 
 // Sets on[r] for all values r from which operands with a role are computed,
-// also through variables. Considers only operands of copies, mbarriers,
+// directly or through variables. Considers only operands of copies, mbarriers,
 // barriers and distributed shared memory.
 static void note_sources(const Fn *fn, uint8_t *on) {
   bool more = true;
@@ -213,8 +213,8 @@ static void note_sources(const Fn *fn, uint8_t *on) {
   }
 }
 
-// Returns the index of i's operand that is a constant integer which patches may
-// vary, or -1.
+// Returns the index of the operand of i that is a constant integer and that
+// patches may vary, or -1.
 static int number_of(const Fn *fn, const Ins *i) {
   int64_t k;
   switch (i->op) {
@@ -254,7 +254,7 @@ static int l_sim_numbers(lua_State *L) {
 }
 
 // Follows first operands from value r back to a load from a register array, and
-// returns this load. Returns NULL if there is none.
+// returns this load. Returns NULL if there is no such load.
 static const Ins *read_of(const Fn *fn, Ref r) {
   for (;;) {
     const Ins *i = ir_get(fn, r);
@@ -346,7 +346,7 @@ static bool at_ring(const SimPatch *e) {
 }
 
 // Reports whether the patch's `mem` is an object that its operation can use, or
-// absent if the operation uses none.
+// is absent if the operation uses no object.
 static bool has_object(const Fn *fn, const SimPatch *e) {
   bool ring = at_ring(e);
   if (!ring && e->op != OP_MAPACQUIRE) return !e->mem;
@@ -501,8 +501,8 @@ size_t patchlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
   return n;
 }
 
-// Returns the instruction `was` as the patch changes it; NOP: the patch drops
-// it. Raises an error if the patch inserts an instruction.
+// Returns instruction `was` after the patch; NOP: the patch drops the
+// instruction. Raises an error if the patch inserts an instruction.
 static Ins edited(lua_State *L, const Ins *was, const SimPatch *e) {
   Ins i = *was;
   unsigned shift = hint_field(HINT_SEM)->shift;

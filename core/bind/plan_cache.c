@@ -1,7 +1,7 @@
 // Cache of calls of cute.ops. An operation decides once for each argument key
-// (argkey.c) which kernels to run: this is the plan. A later call with an equal
-// key finds its prepared kernels here and launches them without Lua code. The
-// parameters of the kernels come from the arguments of the call.
+// (argkey.c) which kernels to run. This decision is the plan. A later call with
+// an equal key finds its prepared kernels here and launches them without Lua
+// code. The parameters of the kernels come from the arguments of the call.
 //
 // The key of a call has words that the key of a kernel lacks: the device of
 // memory, the values of dynamic extents, distances between operands that share
@@ -61,8 +61,8 @@ static int hash_code(lua_State *L, const void *p, size_t n, void *to) {
 }
 
 // Pushes the form (push_form) of the function on top. Functions with equal code
-// have the same form. A Lua function computes the form once for each code, and
-// CALLS_CODES keeps it.
+// have the same form. A Lua function computes the form once for each code.
+// CALLS_CODES caches the form.
 static void push_by_code(Walk *w) {
   lua_State *L = w->L;
   int f = lua_gettop(L);
@@ -116,8 +116,8 @@ static bool is_value(lua_State *L, int idx) {
 }
 
 // Pops a value that a function argument uses: an upvalue, or a field of an
-// upvalue. A number or tensor counts as an argument of the call. Other values
-// become words of the key.
+// upvalue. A number or tensor is treated as an argument of the call. Other
+// values become words of the key.
 static void captured(Walk *w) {
   int at = lua_gettop(w->L), type = lua_type(w->L, at);
   if (is_value(w->L, at) || type == LUA_TNIL || type == LUA_TBOOLEAN ||
@@ -171,7 +171,7 @@ static void walk_function(Walk *w, int idx) {
 // ---- lookup ----
 
 // Walks over the arguments of a call of the cache, which is at stack index 1.
-// The arguments are at indices first to last. Trailing nils do not count.
+// The arguments are at indices first to last. Ignores trailing nils.
 static Walk walk_call(Ctx *cx, lua_State *L, int first, int last, int hold) {
   Walk w = argkey_begin(cx, L, 0);
   while (last >= first && lua_isnil(L, last)) last--;
@@ -189,7 +189,7 @@ static bool is_entry(const Entry *e, const Walk *w) {
 }
 
 // Pushes and returns the entry for the argument key of a walk. Returns NULL,
-// with nothing pushed, if there is none.
+// with nothing pushed, if there is no such entry.
 static const Entry *find(lua_State *L, const Walk *w) {
   lua_getiuservalue(L, 1, CALLS_ENTRIES);
   lua_rawgeti(L, -1, (lua_Integer)argkey_hash(w));
@@ -241,10 +241,10 @@ static int l_add(lua_State *L) {
 
 // ---- runs ----
 
-// The source of a kernel parameter: of its number, or of the memory to which it
-// points. CALL: an argument of the call. NEW: a tensor that the call creates.
-// WORK: the workspace. KEPT: memory or a constant that is the same in all
-// calls.
+// The source of a kernel parameter: of its number, or of the memory that it
+// points to. CALL: an argument of the call. NEW: a tensor that the call
+// creates. WORK: the workspace. KEPT: memory or a constant that is the same in
+// all calls.
 typedef enum From { FROM_CALL, FROM_NEW, FROM_WORK, FROM_KEPT } From;
 typedef enum Part { PART_ALL, PART_LOW, PART_HIGH } Part;
 
@@ -283,7 +283,7 @@ typedef struct Run {
   size_t nstep, nmade, nkept;
   size_t work;       // bytes of workspace that the launches share
   bool reads;        // whether the kernels' traces read values (uservalue 3)
-  bool alone;        // whether no graph can capture the launches
+  bool alone;        // whether the launches cannot be captured in a graph
 } Run;
 enum { RUN_HOLD = 1, RUN_GPU, RUN_READ, RUN_VALUES = RUN_READ };
 
@@ -372,7 +372,7 @@ static void set_memory(Make *m, DevBuf *b, int buffer, int value, Slot *s) {
 
 // Sets a slot from the number {type, value} at stack index `value`. The value
 // at stack index `mark` is {argument of the call, index of the number in that
-// argument, part}. It is nil if the number is a constant.
+// argument, part}. `mark` is nil if the number is a constant.
 static void set_number(Make *m, int value, int mark, Slot *s) {
   lua_State *L = m->L;
   lua_rawgeti(L, value, 1);
@@ -456,7 +456,7 @@ static void make_results(Make *m) {
 // fields: steps = {{launch =, values = (as launch_values), from = {[kernel
 // argument] = {argument of the call, index of the number in it, part}}}, ...};
 // made = {new tensors}; work = workspace tensor; reads = (see `unchanged`);
-// alone = whether a graph cannot capture them.
+// alone = whether a graph cannot capture the launches.
 static int l_ready(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_check(L, 1, MT_CALLS, "calls");
@@ -608,7 +608,7 @@ static bool take_work(Going *c, Gpu *g, Why *why) {
 }
 
 // calls(arguments...) -> true, new tensors: the call was launched. -> false,
-// plan: the plan is known, but Lua code must run it. -> nothing: the key of
+// plan: the plan is known, but Lua code must execute it. -> nothing: the key of
 // these arguments is unknown.
 static int l_call(lua_State *L) {
   Ctx *cx = face_enter(L);

@@ -34,10 +34,11 @@ static char own_letter(DType t) {
 }
 
 // Writes the length modifier and letter for printing *v where the user's format
-// has letter c. Both must match the type of the value: C's printf is undefined
-// otherwise, and the simulator and the GPU must print the same. If c is for
-// floats, converts an integer to a float, as Lua does. If c is for integers, a
-// float prints as %g. A boolean prints as a word for %s, else as 0 or 1.
+// has letter c. Both must match the type of the value. Otherwise, C's printf is
+// undefined, and the simulator and the GPU might print different text. If c is
+// for floats, converts an integer to a float, as Lua does. If c is for
+// integers, a float prints as %g. A boolean prints as a word for %s, else as 0
+// or 1.
 static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
   Fn *fn = ir_fn(cx);
   DType t = ir_type(fn, *v);
@@ -46,7 +47,7 @@ static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
     *v = ir_cvt(cx, fn, t = DT_I32, *v);
   bool f = strchr("eEfFgGaA", c) != NULL;
   if (t == DT_BOOL) {
-    // keep the conversion %s, which prints a boolean as a word
+    // keep the conversion %s, by which a boolean is printed as a word
   } else if (dtype_is_float(t)) {
     if (!f) c = 'g';
   } else if (f) {
@@ -115,7 +116,7 @@ static int l_printf(lua_State *L) {
 
 // ---- layouts and tensors ----
 
-// Appends the traced ones among the n words d to the list on top, in order.
+// Appends the traced numbers among the n words d to the list on top, in order.
 static void add_words(lua_State *L, const Dim *d, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (!dim_dynamic(d[i])) continue;
@@ -140,8 +141,8 @@ static void add_outer(lua_State *L, Layout l) {
   else add_words(L, &l.offset, 1);
 }
 
-// traced_numbers(layout or tensor) -> the values for each `?` in its text, in
-// order
+// traced_numbers(layout or tensor) -> the value of each `?` in the argument's
+// text, in order
 static int l_traced_numbers(lua_State *L) {
   face_enter(L);
   Layout l;

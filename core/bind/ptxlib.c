@@ -143,9 +143,10 @@ static int l_variables(lua_State *L) {
 }
 
 // ptx_opcodes(module, entry) -> {opcode = {count, line, place, why}}. For each
-// opcode that the entry uses, count is the number of its uses, line the first
-// line of the PTX that uses it, and place that line's position in the source of
-// the PTX. why is the reason why the opcode cannot be translated, or nil.
+// opcode that the entry uses, count is the number of its uses, line is the
+// first line of the PTX that uses it, and place is that line's position in the
+// source of the PTX. why is the reason why the opcode cannot be translated, or
+// nil.
 static int l_opcodes(lua_State *L) {
   Ctx *cx = face_enter(L);
   const PtxModule *m = check_module(L, 1);
@@ -197,8 +198,8 @@ static int l_entries(lua_State *L) {
 }
 
 // Reads one kernel argument from the list at idx: {offset, tensor, TMA atom or
-// bytes}, or {offset, value, kind, bits}. An empty kind stands for the value's
-// own type.
+// bytes}, or {offset, value, kind, bits}. An empty kind stands for the type of
+// the value.
 static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
   Fn *fn = ir_fn(cx);
   for (int k = 1; k <= 4; k++) lua_rawgeti(L, idx, k);
@@ -256,7 +257,7 @@ static unsigned translation_flags(lua_State *L, int t) {
 
 // ptx_translate(module, entry, list of arguments, bytes of dynamic shared
 // memory, chunk name, flags): appends the entry's operations to the trace.
-// flags: whether reports name lines of the PTX (lines), and rules of
+// flags: `lines` (whether reports name lines of the PTX), and flags of
 // translate.h and fn.h.
 static int l_translate(lua_State *L) {
   Ctx *cx = face_enter(L);

@@ -1,16 +1,15 @@
 // Public functions: reads their signatures, and finds the one that the user
-// called.
-//
-// A public function has a signature, "size(layout, modes...)". Optional
-// parameters end in `?`. A parameter that ends in `...` takes all remaining
-// arguments. For a C function, the signature is the name in its luaL_Reg row.
-// The signature of a function of lua/cute (lua/cute/lang/signature.lua) has
-// types, too: "wait(state: table, n?: integer|value)"; "{limit unroll}" is a
-// table of options with these keys; "dtype|string" is an element type or its
-// name. Registry["cute.names"] maps each Lua function to its signature, with
-// the name as users write it: "gpu.open(...)". A C function stores its own
-// signature, and the prefix "cute." or "tensor:". A row without parentheses is
-// a primitive for lua/cute, without a public name.
+// called.  A public function has a signature, "size(layout, modes...)".
+// Optional parameters end in `?`. A parameter that ends in `...` takes all
+// remaining arguments. For a C function, the signature is the name in its
+// luaL_Reg row. The signature of a function of lua/cute
+// (lua/cute/lang/signature.lua) also has types: "wait(state: table, n?:
+// integer|value)"; "{limit unroll}" is a table of options with these keys;
+// "dtype|string" is an element type or its name. Registry["cute.names"] maps
+// each Lua function to its signature, with the name as users write it:
+// "gpu.open(...)". A C function stores its own signature, and the prefix
+// "cute." or "tensor:". A row without parentheses is a primitive for lua/cute,
+// without a public name.
 #include "bind/public.h"
 
 #include <limits.h>
@@ -20,7 +19,7 @@
 // ---- signatures ----
 
 // Reads the parameter at *s, and moves *s to the next one. Returns false if
-// there is none.
+// there is no parameter.
 bool public_param(const char **s, Param *p) {
   const char *at = *s + strspn(*s, " ,(");
   if (*at == ')' || !*at) return false;

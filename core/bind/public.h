@@ -15,12 +15,12 @@ typedef struct Param {
 } Param;
 
 // Reads the parameter at *s, and moves *s to the next one. Returns false if
-// there is none.
+// there is no parameter.
 bool public_param(const char **s, Param *p);
 // Returns the number of parameters of a signature, or INT_MAX - 1 if the
 // signature is variadic.
 int public_count(const char *sig);
-// Reports whether `sig` is a method's, such as "tensor:fill(x)".
+// Reports whether `sig` is the signature of a method, such as "tensor:fill(x)".
 bool public_has_colon(const char *sig);
 
 // Description of a public C function. The description is upvalue 2 of the
@@ -48,7 +48,8 @@ typedef struct Public {
   int level;
   const char *prefix, *sig;
   char name[96];
-  // whether the signature is a method's, which does not list the receiver
+  // whether the signature belongs to a method, and so does not list the
+  // receiver
   bool own;
   bool method;      // whether it is called as x:f(...), so that argument 1 is x
   bool colon;       // whether it is called as cute:f(...), which is a mistake

@@ -1,5 +1,5 @@
-// Recording graphs of the simulator: calls of launches and copies are appended
-// to a list, and not executed.
+// Recording graphs of the simulator: launches and copies are appended to a list
+// instead of being executed.
 #include "bind/gpulib.h"
 #include "bind/tensorlib.h"
 
@@ -67,8 +67,8 @@ static void check_open(lua_State *L, size_t *unused) {
   buflib_check(L, -1);
 }
 
-// recorded(f, arguments...) -> whether the call was recorded. If so, it must
-// not be executed.
+// recorded(f, arguments...) -> whether the call was recorded. If so, the caller
+// must not execute the call.
 static int l_recorded(lua_State *L) {
   for (int i = 2; recordlib_recording(L) && i <= lua_gettop(L); i++)
     lua_pushvalue(L, i), each_buffer(L, check_open, NULL), lua_pop(L, 1);

@@ -141,7 +141,7 @@ static int requests_worst(lua_State *L) {
 
 // A change of an object's layout to a plain layout. The element at position e
 // of the old layout moves to position to[e], which has the same coordinate in
-// the new layout; -1: no coordinate has position e.
+// the new layout. to[e] = -1: no coordinate has position e.
 typedef struct Move {
   int64_t count;
   int bits;            // bits per element
@@ -205,7 +205,7 @@ static Move move_of(Ctx *cx, lua_State *L, Layout was, Layout plain, int bits) {
 
 // Computes in *addr the address of lane l's bytes in request r, after a move
 // and a swizzle. Returns false if the bytes would not be contiguous and
-// aligned, or are not elements of the old layout.
+// aligned, or if they are not elements of the old layout.
 static bool moved(const Move *m, Swizzle sw, const SimRequest *r, int l,
                   uint32_t *addr) {
   int64_t first = (int64_t)r->addr[l] * 8 / m->bits;
@@ -240,8 +240,8 @@ static Move check_move(Ctx *cx, lua_State *L, int32_t *mem) {
 
 // requests:search(mem, was, plain, bits, {b, m, s, b, m, s ...}) -> list with
 // an entry for each swizzle (b, m, s): the passes of all requests to object mem
-// if its layout were the plain layout under the swizzle, or false if the
-// requests would differ
+// if its layout were the plain layout under the swizzle, or false if the change
+// would require other requests
 static int requests_search(lua_State *L) {
   Ctx *cx = face_enter(L);
   const SimRequests *all = check_requests(L);

@@ -26,8 +26,8 @@
 // tensor; l, P, d, i, Z as above; q truth (static or traced); Q a C boolean.
 //
 // A row named OR is an alternative to the row before it. A call uses the first
-// alternative whose letters match the kinds and number of its arguments. If
-// none matches, it uses the last one, which raises the error.
+// alternative whose letters match the kinds and number of its arguments. If no
+// alternative matches, the call uses the last one, which raises the error.
 #ifndef CUTE_ROW_H
 #define CUTE_ROW_H
 

@@ -103,8 +103,8 @@ static uint8_t *track(SimBox *b, Track *all, size_t *n, HostBuf *buf) {
 // ---- the preceding launch ----
 
 // Key in the registry of a weak table {[buffer that owns memory] = uses}. The
-// low bits of `uses` say how the preceding launch used the memory. The bits
-// from SIM_FAR on say how launches before that launch used it
+// low bits of `uses` state how the preceding launch used the memory. The bits
+// from SIM_FAR on state how launches before that launch used the memory
 // (LaunchArg.before).
 static const char FRONT = 0;
 
@@ -121,7 +121,7 @@ static uint8_t front_of(lua_State *L, int buf) {
 }
 
 // Copies the recorded uses of buffers by the preceding launch to the table on
-// top, shifted by SIM_FAR bits: they become uses by a launch before the
+// top, shifted by SIM_FAR bits, so that they become uses by a launch before the
 // preceding one.
 static void push_back(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TTABLE) {
@@ -136,7 +136,7 @@ static void push_back(lua_State *L) {
   lua_pop(L, 1);
 }
 
-// Records the launch of fn, with options at t, as the preceding one. With
+// Records the launch of fn, with options at t, as the preceding launch. With
 // programmatic dependent launch, all blocks of fn may let the next launch start
 // before they wait for launches that precede fn. The preceding launches may
 // then still run during the next launch, so the record keeps their uses of
@@ -190,8 +190,8 @@ static LaunchArg pointer_arg(lua_State *L, SimBox *b, Track *all, size_t *n) {
                "%zu",
                (long long)off, (long long)off + (long long)bytes, buf->bytes);
   uint8_t *bits = track(b, all, n, buf);
-  // If the tensor starts inside a byte of `bits`, the whole buffer counts as
-  // defined.
+  // If the tensor starts inside a byte of `bits`, the whole buffer is treated
+  // as defined.
   if (bits && off % 8)
     memset(bits, 0xff, buf->bytes / 8 + 1), bits = NULL;
   return (LaunchArg){.p = (char *)buf->p + off, .bytes = (size_t)bytes,
@@ -284,7 +284,7 @@ static int l_keep(lua_State *L) {
   return 1;
 }
 
-// buffer_restore(kept): copies the bytes back to the buffer they came from
+// buffer_restore(kept): copies the bytes back to the buffer that they came from
 static int l_restore(lua_State *L) {
   const Kept *k = lua_touserdata(L, 1);
   lua_getiuservalue(L, 1, 1);
@@ -333,7 +333,7 @@ static int l_signs(lua_State *L) {
 }
 
 // sim_front([front]) -> the record of the preceding launch, or false if there
-// is none. Replaces the record first if one is given.
+// is none. If `front` is given, it first becomes the record.
 static int l_front(lua_State *L) {
   lua_settop(L, 1);
   bool set = !lua_isnil(L, 1);
@@ -385,7 +385,7 @@ static Tup coord_found(Ctx *cx, Layout l, int64_t idx) {
 }
 
 // Returns the coordinate of the element at offset idx in a layout given as
-// text, or NULL if there is none.
+// text, or NULL if no coordinate has this offset.
 static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
   if (!*text || strchr(text, '?') || strchr(text, '_') || idx < 0) return NULL;
   Layout l = layout_parse(cx, text, strlen(text));
@@ -507,7 +507,7 @@ static bool multicasts(const Fn *fn) {
 }
 
 // Pushes a memory object that a fault names: {space=, name=, ptx=, raw=}. raw:
-// whether its address is not that of an argument.
+// whether its address does not come from an argument.
 static void push_memory(lua_State *L, const Fn *fn, const Mem *m) {
   lua_createtable(L, 0, 4);
   face_set_str(L, "space", ir_space_word(m->space));
@@ -721,8 +721,8 @@ static void push_twins(lua_State *L, const Fn *fn, const SimTwins *t) {
 }
 
 // Sets field `name` of a report to the table of an operation, if there is one:
-// nonfinite, the first that computed a NaN or infinity, or inexact, the first
-// with a result that its type cannot represent.
+// nonfinite (the first operation that computed a NaN or infinity), or inexact
+// (the first operation whose result its type cannot represent).
 static void push_operation(lua_State *L, const Fn *fn, const char *name,
                            const SimNonfinite *f) {
   if (!f->op) return;

@@ -9,8 +9,8 @@
 
 // ---- constants ----
 
-// constexpr(x): as an argument of a kernel, passes x unchanged, as a constant
-// of the program. Inside a kernel, returns x.
+// constexpr(x): as an argument of a kernel, passes x unchanged as a constant of
+// the program. Inside a kernel, returns x.
 static int l_constexpr(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checkany(L, 1);
@@ -113,8 +113,8 @@ static void hide_numbers(Tensor *t, const TensorMarks *m) {
 
 // symbolic_tensor(dtype, shape, stride, marks) -> a tensor without memory.
 // `marks` has two lists for the extents and two for the strides. One list has
-// the divisibility of each dynamic extent or stride (0: static), the other its
-// symbol. It also has the fields align and wide (64-bit strides).
+// the divisibility of each dynamic extent or stride (0: static), and the other
+// has its symbol. `marks` also has the fields align and wide (64-bit strides).
 static int l_symbolic_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 4);

@@ -1,7 +1,8 @@
-// Records which tables the body of a loop or branch writes, their contents
-// before, and the coroutines that it starts. The count hook calls these
-// functions at each instruction that writes or creates a table, or calls a
-// function, because some library functions write tables or resume coroutines.
+// Records which tables the body of a loop or branch writes, the contents of
+// these tables before the body, and the coroutines that the body starts. The
+// count hook calls these functions at each instruction that writes or creates a
+// table, or calls a function, because some library functions write tables or
+// resume coroutines.
 //
 // The record is a table that core.note sets. Its fields:
 //   [t] = a copy of table t, made before its first write; false: the body
@@ -17,7 +18,7 @@
 #define MAX_CHAIN 100
 
 // Stores a copy of the table on top, which is about to be written, in the table
-// at index `writes`, unless that table already has a copy.
+// at index `writes`, unless `writes` already has a copy.
 static void note(lua_State *L, int writes) {
   lua_pushvalue(L, -1);
   if (lua_rawget(L, writes) != LUA_TNIL) {
@@ -215,7 +216,7 @@ void table_writes_find(lua_State *L, Writers *w, Readers *r) {
   push_member(L, LUA_COLIBNAME, "resume");
   w->resume = pop_function(L);
   push_member(L, LUA_COLIBNAME, "wrap");
-  // Wrap some function to learn which C function coroutine.wrap returns. This C
+  // Call coroutine.wrap once to learn which C function it returns. This C
   // function is the same for all coroutines, and only its upvalue differs.
   lua_pushvalue(L, -1);
   w->wrapped = lua_pcall(L, 1, 1, 0) == LUA_OK ? lua_tocfunction(L, -1) : NULL;

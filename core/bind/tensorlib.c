@@ -193,8 +193,8 @@ static bool is_whole(lua_State *L, int idx) {
   return !(tup_is_leaf(shape) && dim_is(*shape, 1));
 }
 
-// Applies an operator to whole tensors and numbers at 1 and 2, outside of a
-// kernel. Returns false for other operands and inside a kernel.
+// Applies an operator to whole tensors and numbers at stack indices 1 and 2,
+// outside of a kernel. Returns false for other operands, and inside a kernel.
 static bool apply_whole(lua_State *L, Ctx *cx, const char *sign) {
   if (ir_fn(cx) || !(is_whole(L, 1) || is_whole(L, 2))) return false;
   for (int i = 1; i <= 2; i++)
@@ -310,8 +310,8 @@ static int tensor_lfill(lua_State *L) {
   return 1;
 }
 
-// Returns the next i, x for `for i, x in t:elements() do`, where i is the 1-D
-// coordinate of element x.
+// Returns the next i and x for `for i, x in t:elements() do`, where i is the
+// 1-D coordinate of element x.
 static int next_element(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);

@@ -17,13 +17,13 @@ typedef struct TensorBox {
   bool sum;         // the result of tensor + integer outside of a kernel
 } TensorBox;
 
-// Returns the tensor at idx, or NULL. Does not check that it can be used here
-// (tensorbox.c).
+// Returns the tensor at idx, or NULL. Does not check that the tensor can be
+// used at the current point of a trace (tensorbox.c).
 TensorBox *tensorlib_box(lua_State *L, int idx);
 // Raises the error that a kernel's tensor was used on the host.
 _Noreturn void tensorlib_outside(lua_State *L);
-// Returns the arguments from `first` on as one coordinate: several form a
-// tuple, a single one is the coordinate.
+// Returns the arguments from `first` on as one coordinate: several arguments
+// form a tuple; a single argument is the coordinate.
 Tup tensorlib_coord(Ctx *cx, lua_State *L, int first);
 // Pushes a tensor on the device buffer dev, whose stack index is `owner`.
 void tensorlib_push_of(lua_State *L, const Tensor *t, struct DevBuf *dev,

@@ -141,8 +141,8 @@ void tmalib_push_traced(lua_State *L, const TmaBox *b, const Mem *m) {
   lua_setiuservalue(L, -2, 1);
 }
 
-// Returns the TMA atom at idx. Raises an error unless it is an argument of the
-// kernel being traced.
+// Returns the TMA atom at idx. Raises an error unless the atom is an argument
+// of the kernel being traced.
 static const TmaAtom *check_traced(lua_State *L, int idx, const char *what) {
   const TmaBox *b = check_atom(L, idx);
   if (b->a.runs) return &b->a;
@@ -190,8 +190,8 @@ static uint16_t read_flags(lua_State *L) {
   return (uint16_t)flags;
 }
 
-// Returns the element type of the tensor map: field `internal`, which must be
-// as wide as the tensor's type `own`, or `own` by default.
+// Returns the element type of the tensor map: field `internal` or, by default,
+// the tensor's type `own`. Both types must have the same width.
 static DType read_internal(lua_State *L, DType own) {
   DType t = own;
   lua_getfield(L, 1, "internal");
@@ -217,8 +217,8 @@ static int push_of(lua_State *L, Ctx *cx, const TmaAtom *a, const Tensor *t) {
 }
 
 // Raises an error if the hardware lacks the atom's reduction. For sums and bit
-// operations of i64, changes the map's type to u64, which has instructions for
-// them.
+// operations of i64, changes the map's type to u64, for which the hardware has
+// these reductions.
 static void check_reduction(lua_State *L, TmaAtom *a, DType in) {
   if (!(a->flags & BKF_REDUCES)) return;
   const char *kind = atomic_row((AtomicKind)(a->flags & BKF_ATOMIC))->name;
@@ -242,7 +242,7 @@ static int l_tma_atom(lua_State *L) {
   lua_getfield(L, 1, "tensor");
   Tensor t = face_check_tensor(L, 2);
   TmaAtom a;
-  // Clear padding, too, since atoms are compared as bytes.
+  // Also clear padding, because atoms are compared as bytes.
   memset(&a, 0, sizeof a);
   a.type = t.type;
   a.store = face_get_bool(L, 1, "store");
@@ -499,10 +499,11 @@ int tmalib_copy(lua_State *L) {
 
 // ---- tensor maps in memory ----
 
-// tma_map(operation, address[, atom or address[, tensor]]) works on the tensor
-// map at an address in memory. "copy" stores the atom's map there. "update"
-// changes the map for the tensor. "acquire" acquires the map. "publish" copies
-// a map to the address from the second address, which is in shared memory.
+// tma_map(operation, address[, atom or address[, tensor]]) operates on the
+// tensor map at an address in memory. "copy" stores the atom's map at the
+// address. "update" changes the map for the tensor. "acquire" acquires the map.
+// "publish" copies a map to the address from the second address, which is in
+// shared memory.
 static int l_tma_map(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "a tensor map");

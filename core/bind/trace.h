@@ -19,10 +19,10 @@ typedef struct Value {
   bool consumed;  // for a boolean: whether a kernel operation used it
   // for a boolean: whether it may stay unused, unless Lua's `if` tests it
   bool lazy;
-  // Whether the value replaces a Lua boolean that changes in a loop or branch,
-  // so that Lua must not test it.
+  // Whether the value replaces a Lua boolean that changes in a loop or branch.
+  // Then Lua must not test it.
   bool truth;
-  // Whether the value selects between two plain numbers, which are its
+  // Whether the value selects between two plain numbers, which are the
   // uservalues.
   bool choice;
   // If not 0, the value is undefined (see tracelib.c), and this is the message
@@ -33,8 +33,8 @@ typedef struct Value {
 // vallib.c
 Value *trace_push(lua_State *L, Ctx *cx, Ref r);
 // Pushes value r, which selects one of the numbers at stack indices a and b. In
-// an operation with a traced operand, r takes the type of that operand, as a
-// plain number does.
+// an operation with a traced operand, r takes the type of that operand, like a
+// plain number.
 void trace_push_choice(lua_State *L, Ctx *cx, Ref r, int a, int b);
 bool trace_is_choice(lua_State *L, int idx);
 // returns NULL if there is no traced scalar
@@ -74,7 +74,8 @@ void hooklib_wrote(lua_State *L, int idx);
 // Makes the hook watch for uses of undefined values from now on.
 void hooklib_undefined(lua_State *L);
 
-// Pops a traced value, and lists it as one that the kernel must use.
+// Pops a traced value, and adds it to the list of values that the kernel must
+// use.
 void trace_watch(lua_State *L);
 
 // bytecode.c: an instruction of a Lua function, found from a count hook. Valid
@@ -90,7 +91,7 @@ enum { VM_GETTABLE = 12, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17,
        VM_CALL = 68, VM_TAILCALL = 69, VM_FORPREP = 74, VM_TFORPREP = 75,
        VM_TFORCALL = 76, VM_SETLIST = 78 };
 VmIns bytecode_at(const lua_Debug *ar);
-// Returns the instruction after the one that bytecode_at returns.
+// Returns the instruction that follows the one that bytecode_at returns.
 VmIns bytecode_behind(const lua_Debug *ar);
 // Returns the address after the instruction that bytecode_at returns.
 const void *bytecode_place(const lua_Debug *ar);
@@ -98,8 +99,8 @@ const void *bytecode_place(const lua_Debug *ar);
 // Returns the register's name if it is a local variable, else NULL.
 const char *bytecode_register(lua_State *L, lua_Debug *ar, int reg);
 
-// bytecodelib.c: called by an __index that returns an element type. Notes when
-// the script compares the type with a string, which is always false.
+// bytecodelib.c: called by an __index that returns an element type. Detects
+// that the script compares the type with a string, which is always false.
 void trace_typed(lua_State *L);
 
 // table_writes.c: records what a region changes in Lua's state: tables,

@@ -53,7 +53,7 @@ static int emit_gc(lua_State *L) {
 
 // fn:emit(sm) -> text, lines, name, options: CUDA C for the traced function.
 // lines[i] is the script's {file, line} for line i of the text. name is the
-// function's name in the text. options are for the compiler.
+// function's name in the text. options: options for the compiler.
 static int fn_emit(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
@@ -185,7 +185,8 @@ static int fn_info(lua_State *L) {
   return 1;
 }
 
-// fn:lines() -> {{file, line}...}: source lines of its instructions, in order
+// fn:lines() -> {{file, line}...}: source lines of the function's instructions,
+// in order
 static int fn_lines(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   lua_createtable(L, (int)fn->src.n, 0);
@@ -206,7 +207,7 @@ static int fn_lines(lua_State *L) {
 
 // Returns the asynchronous unit that accesses shared object number `mem`:
 // "wgmma" if MMAs do, else "tma", else "bulk". Returns NULL if only threads
-// access it.
+// access the object.
 static const char *agent_of(const Fn *fn, size_t mem) {
   const char *who = NULL;
   Operand o;
@@ -252,8 +253,8 @@ static int fn_shared(lua_State *L) {
 }
 
 // Records that source line src needs feature n: appends the feature to the list
-// at 2, and sets it in the table at 3. If the table has it already, increments
-// its count.
+// at 2, and sets it in the table at 3. If the table already has the feature,
+// increments its count.
 static void note_need(lua_State *L, const Fn *fn, Need n, uint32_t src) {
   if (lua_getfield(L, 3, n.name) == LUA_TTABLE) {
     face_set_int(L, "count", face_get_int(L, lua_gettop(L), "count", 0) + 1);
@@ -430,7 +431,7 @@ static int l_hook(lua_State *L) {
 }
 
 // note(writes): records later writes to tables in the table `writes`. note(nil)
-// ends this.
+// ends the recording.
 static int l_note(lua_State *L) {
   lua_settop(L, 1);
   if (ir_fn(face_ctx(L))) hooklib_note(L);
@@ -717,7 +718,7 @@ static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
 }
 
 // rebuild(x, {scalars}, at) -> a value like x in which the scalars from index
-// `at` on replace x's, and the index after the last one that was used. x may
+// `at` on replace x's, and the index after the last scalar that was used. x may
 // come from a region that has ended.
 static int l_rebuild(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -734,7 +735,7 @@ static int l_rebuild(lua_State *L) {
 }
 
 // same(a, b) -> whether a and b are the same value. If both are the same traced
-// value, a later use of either counts as a use of both.
+// value, a later use of either one is treated as a use of both.
 static int l_same(lua_State *L) {
   if (lua_rawequal(L, 1, 2)) {
     lua_pushboolean(L, lua_type(L, 1) != LUA_TNUMBER ||
@@ -764,9 +765,9 @@ static int l_dtype_of(lua_State *L) {
 }
 
 // carried(boolean[, truth]) -> the traced boolean, marked as carried by a loop:
-// it is no error if the body sets this boolean and nothing uses it. With truth
-// = true, the traced boolean replaces a boolean of Lua, and testing it in Lua
-// is an error.
+// it is not an error if the body sets this boolean and nothing uses it. With
+// truth = true, the traced boolean replaces a boolean of Lua, and testing it in
+// Lua is an error.
 static int l_carried(lua_State *L) {
   Value *v = face_checkudata(L, 1, MT_VALUE);
   v->lazy = true;
@@ -785,7 +786,7 @@ static int l_truth(lua_State *L) {
 }
 
 // known(value) -> the constant integer or boolean of a traced value, or nil if
-// it is not constant. A constant value then counts as used.
+// it is not constant. A constant value is then treated as used.
 static int l_known(lua_State *L) {
   Ctx *cx = face_ctx(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);
@@ -877,8 +878,9 @@ static int l_fence(lua_State *L) {
 }
 
 // undefined(text[, value]) -> a value whose use raises an error with this text.
-// It replaces the given traced value, if any. If that value was computed in a
-// region that has ended, its use raises the error about the region instead.
+// This value replaces the given traced value, if any. If the given value was
+// computed in a region that has ended, a use raises the error about the region
+// instead.
 static int l_undefined(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = ir_fn(cx);

@@ -59,7 +59,7 @@ void face_push_value(lua_State *L, Ref r) {
 }
 
 // Raises the error of an undefined value. If v replaces a computed value that
-// cannot be used here, raises that value's error instead.
+// cannot be used here, raises the error of that value instead.
 static void use_undefined(Ctx *cx, const Value *v) {
   const Fn *fn = ir_fn(cx);
   if (v->r && v->r < fn->ins.n && ir_get(fn, v->r)->birth == v->birth)
@@ -93,8 +93,8 @@ bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r) {
   return true;
 }
 
-// Reports whether type t can hold an integer. A u32 accepts negative numbers,
-// too.
+// Reports whether type t can hold an integer. A u32 also accepts negative
+// numbers.
 static bool int_fits(DType t, lua_Integer v) {
   int64_t least = t == DT_U32 ? INT32_MIN : dtype_least(t);
   return v >= least && v <= dtype_most(t);
@@ -291,8 +291,8 @@ static int v_tostring(lua_State *L) {
   return 1;
 }
 
-// Raises the error for an index of an element that is no table, as in m[1][2] =
-// x, where m[1] is a number.
+// Raises the error for an index of an element that is not a table, as in
+// m[1][2] = x, where m[1] is a number.
 static _Noreturn void element_indexed(lua_State *L, const char *what) {
   face_error(L, ERR_ARG, "%s was indexed like a table, by %s\n  write "
              "t[{i, j}] for an element of a tensor, t(i, _) for a part", what,
@@ -347,7 +347,7 @@ static bool ours(lua_State *L) {
   return *ar.what == 'C' || face_own_source(ar.source);
 }
 
-// Implements __index of numbers and booleans for fields that are no methods:
+// Implements __index of numbers and booleans for fields that are not methods:
 // raises an error, where plain Lua returns nil.
 static int basic_index(lua_State *L) {
   if (ours(L)) return 0;

@@ -458,7 +458,7 @@ static int l_full(lua_State *L) {
   return push_full(L, cx, t, shape, face_check_value(cx, L, 2, t));
 }
 
-// Pushes a vector with the shape of the vector or tensor at index ti. All its
+// Pushes a vector with the shape of the vector or tensor at index ti. All
 // elements are equal: the value at index xi, or `number` if xi is 0.
 static int full_like(lua_State *L, int xi, int number, int ti) {
   Ctx *cx = face_enter(L);

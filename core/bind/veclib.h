@@ -8,7 +8,7 @@
 // `shape` arranges these values in colexicographic order. The words of `shape`
 // follow r in memory.
 typedef struct Vector {
-  // Fn.serial, and Fn.births when the vector was created
+  // values of Fn.serial and Fn.births when the vector was created
   uint32_t serial, born;
   uint32_t src;           // line that created the vector: an index into Fn.src
   DType type;
@@ -47,9 +47,9 @@ typedef struct Elements {
 } Elements;
 
 // Reads n arguments from `first` on (n <= MAX_OPERANDS). Vectors are broadcast
-// to one shape, and numbers take the type of the traced operands. Nothing is
-// converted to the common type. In veclib_operators, numbers must also fit the
-// type if all operands are scalars.
+// to one shape, and numbers take the type of the traced operands. The operands
+// are not converted to the common type. veclib_operators also requires that
+// numbers fit the type if all operands are scalars.
 Elements veclib_operands(Ctx *cx, lua_State *L, int first, int n);
 Elements veclib_operators(Ctx *cx, lua_State *L, int first, int n);
 // Broadcasts the operands in a and b to one shape.

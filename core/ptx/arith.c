@@ -23,7 +23,7 @@ static Soft descriptor(PtxOp *o, SoftOp op, uint8_t allowed) {
 
 static bool is_plain(Soft s) { return s.mode == SOFT_RN && !s.flags; }
 
-// Notes that a compiler may contract the float product or sum r, because the
+// Records that a compiler may contract the float product or sum r, because the
 // instruction names no rounding. Returns r.
 static Ref contractible(PtxOp *o, Ref r) {
   if (ptx_row(o->b, o->i)->fidelity != FI_CONTRACTED) return r;
@@ -99,7 +99,7 @@ static void float_op(PtxOp *o, Soft s, Op op, uint32_t n) {
 // ---- the carry ----
 
 // Signed and unsigned sums and products have the same bits. They are computed
-// as unsigned values, because those wrap.
+// as unsigned values, because unsigned arithmetic wraps.
 static DType wrapping(PtxType t) {
   return t.kind == PTX_F ? op_dtype(t) : unsigned_of(t.bits);
 }
@@ -259,7 +259,8 @@ void row_mul24(PtxOp *o, int adds) {
 // ---- div, rem, functions ----
 
 // Returns a / b rounded toward zero, as in PTX. (The IR's division rounds
-// down.) The arithmetic wraps, so the least integer divided by -1 gives itself.
+// down.) The arithmetic wraps, so the least integer divided by -1 is the least
+// integer.
 static Ref truncated(PtxOp *o, DType t, Ref a, Ref b) {
   Ref q = op2(o, OP_DIV, a, b);
   if (dtype_class(t) != 'I') return q;
@@ -353,8 +354,8 @@ void row_function(PtxOp *o, int k) {
 
 // ---- min, max, neg, abs ----
 
-// Emits min or max of three f32, which is that of the third and of the result
-// for the others.
+// Emits min or max of three f32: first of two operands, then of the result and
+// the third operand.
 static void extreme_of_3(PtxOp *o, int k) {
   if (o->elem[0] != DT_F32 || o->pair[0])
     op_reject(o, "only f32 has three operands");

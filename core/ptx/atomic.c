@@ -33,9 +33,9 @@ static Ref atomic_one(PtxOp *o, AtomicKind kind, Place p, int64_t at, Ref v,
     cmp ? 4 : 3, NULL, 0);
 }
 
-// Emits an atomic operation for each element of one register. The memory of its
-// first element is `at` bytes after the address. Returns the previous values of
-// these elements.
+// Emits an atomic operation for each element of one register. The first element
+// is `at` bytes after the address. Returns the previous values of these
+// elements.
 static Ref atomic_word(PtxOp *o, AtomicKind kind, Place p, int64_t at,
                        const PtxArg *a, uint16_t flags) {
   DType e = o->elem[0];
@@ -89,8 +89,8 @@ static void set_all(PtxOp *o, const Atomic *x, const Ref *var, const Ref *v) {
 }
 
 // Emits the atomic operation on a generic address, and sets variables to the
-// previous values. Emits a branch for each space that the address may be in,
-// from space[k] on.
+// previous values. Emits a branch for each state space that the address may be
+// in, from number k on.
 static void atomic_each(PtxOp *o, const Atomic *x, const Spaces *s,
                         const Ref *var, int k) {
   static const Where space[] = {IN_CLUSTER, IN_SHARED, IN_GLOBAL};

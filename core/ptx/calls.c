@@ -1,7 +1,7 @@
 // calls.c: copies a function into a form without calls: each call is replaced
-// by the text of the function, a brx.idx by a tree of compares. Parameters of
-// calls become registers, or local memory if their bytes are accessed one by
-// one.
+// by the text of the function, and a brx.idx by a tree of comparisons.
+// Parameters of calls become registers, or local memory if their bytes are
+// accessed one by one.
 #include <string.h>
 
 #include "ptx/calls.h"
@@ -118,14 +118,15 @@ static PtxArg *args_in(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
   return a;
 }
 
-// Gives the newest instruction of the copy the guard of one of the body.
+// Gives the newest instruction of the copy the guard of instruction i of the
+// body.
 static void copy_guard(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
   PtxIns *newest = &x->m->ins.p[x->m->ins.n - 1];
   newest->guard = i->guard < 0 ? -1 : i->guard + (int32_t)y->reg;
   newest->guard_not = i->guard_not;
 }
 
-// Reports whether a parameter may be a tensor map, or hold some.
+// Reports whether a parameter may be a tensor map, or contain tensor maps.
 static bool may_be_map(const PtxVar *v) {
   return v->array && v->align >= 64 && ptx_size(v) >= 128;
 }
@@ -153,7 +154,7 @@ static bool computes_addresses(const PtxModule *m, const PtxFunc *f) {
   return any;
 }
 
-// Declares the registers, variables and labels of a function once more.
+// Declares the registers, variables and labels of a function in the copy.
 static PtxBody open_body(PtxCopy *x, const PtxFunc *f, const PtxBody *outer) {
   PtxModule *m = x->m;
   PtxBody y = {.f = f, .outer = outer, .loc = x->b.at ? x->b.at->loc : 0,
@@ -204,8 +205,8 @@ static void move(PtxCopy *x, const char *how, PtxType t, PtxArg to,
 }
 
 // Finds the .param memory of parameter v of function body y, or of its result:
-// the variable that the call names, or a new one if the call names a register
-// or a number. Returns whether it is a new one.
+// the variable that the call names, or a new variable if the call names a
+// register or a number. Returns true for a new variable.
 static bool place_param(PtxCopy *x, PtxBody *y, uint32_t v, PtxArg a) {
   PtxVar own = x->m->vars.p[v];
   if (own.space == PTX_REG) return false;
@@ -309,7 +310,7 @@ static const PtxFunc *callee(PtxCopy *x, const char *name) {
   return address ? &x->m->funcs.p[ptx_function_at(address)] : NULL;
 }
 
-// Stores the integer v in the .param variable, or register, that receives the
+// Stores the integer v in the .param variable or register that receives the
 // call's result.
 static void give_number(PtxCopy *x, const PtxArg *list, int64_t v) {
   if (!list || !list->parts) return;
@@ -344,7 +345,7 @@ static void system_call(PtxCopy *x, const char *name, const PtxArg *result,
   }
 }
 
-// Rejects a function that is called inside its own text.
+// Rejects recursion: a function that is called inside its own text.
 static void check_recursion(PtxCopy *x, const PtxBody *y, const PtxFunc *f) {
   int depth = 0;
   for (const PtxBody *at = y; at; at = at->outer, depth++) {
@@ -379,13 +380,13 @@ static void call_function(PtxCopy *x, const PtxBody *y, const PtxFunc *f,
   if (f->rets) results(x, &body, result, true);
 }
 
-// Notes that the address of the function that operand a names is taken.
+// Records that operand a takes the address of a function.
 static void take_address(PtxCopy *x, const PtxArg *a) {
   int64_t address = a->kind == PTX_A_FUNC ? ptx_function(x->m, a->name) : 0;
   if (address) x->taken[ptx_function_at(address)] = true;
 }
 
-// Finds the functions whose addresses instructions or variables take.
+// Finds the functions whose addresses are taken by instructions or variables.
 static void find_taken(PtxCopy *x) {
   const PtxModule *m = x->m;
   x->taken = NEW(x->b.cx, bool, m->funcs.n + 1);
@@ -439,7 +440,7 @@ static bool suits(const PtxCopy *x, const PtxBody *y, size_t k,
 }
 
 // Replaces a call through a register: compares the register with the address of
-// each function that the call may mean.
+// each function that the call may refer to.
 static void call_register(PtxCopy *x, const PtxBody *y, PtxArg reg,
                           const PtxArg *result, const PtxArg *list) {
   uint32_t end = new_label(x, "call");
@@ -555,9 +556,10 @@ static void indexed(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
 // ---- instructions ----
 
 // Replaces `mov r, %envreg1` by the upper half of the address of a workspace,
-// and %envreg2 by the lower half. The driver gives cooperative launches such a
-// workspace. All of its words are zero at first, except the word at GRID_FLAG.
-// In other launches, the address is 0, and so is the word.
+// and %envreg2 by the lower half. The driver provides the workspace for
+// cooperative launches. All of its words are zero at first, except the word at
+// GRID_FLAG. In other launches, the address is 0, and the word at GRID_FLAG is
+// also 0.
 static void environment(PtxCopy *x, PtxArg to, bool upper) {
   PtxModule *m = x->m;
   if (x->workspace < 0) {
@@ -593,7 +595,7 @@ static bool is_param_access(const PtxIns *i) {
 // Returns which operand of an access to .param memory is the address.
 static uint32_t address_at(const PtxIns *i) { return i->op[0] == 'l'; }
 
-// Returns opcode `op`, of a load or store, with .local as its state space.
+// Returns load or store opcode `op` with .local as its state space.
 static const char *local_op(PtxCopy *x, const char *op) {
   const char *rest = strchr(op + 3, '.');
   return name_of(x, arena_printf(x->b.cx, &x->b.cx->scratch, "%.2s.local%s",
@@ -632,7 +634,8 @@ static bool is_replaced(const PtxIns *i) {
   return ptx_is(i->op, "call") || ptx_is(i->op, "brx") || ptx_is(i->op, "wmma");
 }
 
-// Emits what replaces an instruction, for the threads that the guard admits.
+// Emits the replacement of an instruction, for the threads that its guard
+// admits.
 static void copy_guarded(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
   uint32_t behind = 0;
   if (i->guard >= 0) {
@@ -782,7 +785,8 @@ static void place_params(PtxCopy *x) {
 
 // ---- the copy ----
 
-// Reports whether a function has an instruction that only a copy replaces.
+// Reports whether a function has an instruction that must be replaced in a
+// copy.
 static bool needs_copy(const PtxModule *m, const PtxFunc *f) {
   for (uint32_t k = f->ins; k < f->ins + f->n_ins; k++) {
     const PtxIns *i = &m->ins.p[k];

@@ -5,13 +5,13 @@
 #include "ptx/inside.h"
 
 // Limits on the number of instructions of a copy, the number of calls that are
-// replaced in it, and the depth of calls inside each other.
+// replaced in the copy, and the depth of nested calls.
 enum { MOST_COPIED = 1 << 19, MOST_CALLS = 1 << 16, DEEPEST_CALL = 64 };
 
 enum { SEVERAL = UINT32_MAX };
 
-// The workspace of a cooperative launch: its size, and the byte that tells
-// whether the launch is cooperative.
+// The workspace of a cooperative launch: its size, and the offset of the word
+// that states whether the launch is cooperative.
 enum { GRID_BYTES = 64, GRID_FLAG = 60 };
 
 // One function's text within the copy.
@@ -28,8 +28,8 @@ typedef struct PtxBody {
   uint32_t loc;     // position of the call, as number + 1 in PtxModule.locs
 } PtxBody;
 
-// A text that a call of printf was found to print: the operand with the address
-// of the text, the text itself, and the instruction that calls printf.
+// A text that a call of printf prints: the operand with the address of the
+// text, the text itself, and the instruction that calls printf.
 typedef struct PtxText {
   PtxArg a;
   const char *text;
@@ -40,11 +40,12 @@ typedef struct PtxCopy {
   PtxBuild b;        // for messages: the module, the function and the line
   PtxModule *m;
   PtxFunc out;
-  int32_t *shared;    // for each shared variable of a function, its index in
-                      // the copy, which all calls share, or 0
+  // for each shared variable of a function, its index in the copy (all calls
+  // share the variable), or 0
+  int32_t *shared;
   uint32_t calls;     // number of calls that were replaced
-  bool computes;      // whether the entry reads its parameters at addresses
-                      // that it computes
+  // whether the entry reads its parameters at addresses that it computes
+  bool computes;
   uint32_t *def;      // for each register of the copy, its only definition as
                       // index + 1 into PtxModule.ins, 0, or SEVERAL
   uint32_t defs;      // number of elements of def

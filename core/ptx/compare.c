@@ -20,8 +20,8 @@ static Ref comparable(PtxOp *o, Ref v, DType t) {
 }
 
 // A comparison of PTX as an operation of the IR. swaps: whether the operands
-// are exchanged. negates: whether the result is negated, as for comparisons
-// that are true if an operand is a NaN.
+// are exchanged. negates: whether the result is negated, for comparisons that
+// are true if an operand is a NaN.
 typedef struct Test {
   const char *name;
   Op op;
@@ -84,8 +84,8 @@ static Ref compared(PtxOp *o, int k, int half) {
   return op_compare(o, f, comparable(o, a, e), comparable(o, b, e));
 }
 
-// Combines the predicate p with operand 3 of the instruction, if there is one,
-// by the modifier .and, .or or .xor.
+// If the instruction has an operand 3, combines it with the predicate p by the
+// modifier .and, .or or .xor.
 static Ref combine(PtxOp *o, Ref p) {
   if (o->i->args < 4) return p;
   Ref c = op_pred(o, op_arg(o, 3));
@@ -113,7 +113,7 @@ void row_setp(PtxOp *o, int k) {
   op_set(o, op_part(o, d, 1), q);
 }
 
-// Returns what `set` writes for true: all ones, or 1.0.
+// Returns the value that `set` writes for true: all ones, or 1.0.
 static Ref truth(PtxOp *o, DType t) {
   static const struct { DType t; int64_t one; } ones[] = {
     {DT_F16, 0x3c00}, {DT_BF16, 0x3f80}, {DT_F32, 0x3f800000}};
@@ -156,7 +156,7 @@ void row_selp(PtxOp *o, int k) {
   op_result(o, op3(o, OP_SEL, p, x, y));
 }
 
-// Selects a if c is 0 or more, otherwise b. If c is NaN, selects b.
+// Selects a if c is 0 or more, otherwise b. A NaN in c selects b.
 void row_slct(PtxOp *o, int k) {
   (void)k;
   PtxType t = op_type(o, 0), by = op_type(o, 1);

@@ -4,7 +4,7 @@
 #include "ptx/inside.h"
 
 // Returns the rounding to an integer that the modifiers name, or SOFT_RNA if
-// they name none.
+// they name no rounding.
 static SoftRound integral(PtxOp *o) {
   static const char *const names[] = {"rni", "rzi", "rmi", "rpi"};
   for (int k = 0; k < 4; k++) {
@@ -58,8 +58,8 @@ static bool is_plain(Soft s) {
          : s.type == DT_F32 && s.from != DT_F64;
 }
 
-// Converts two values to the halves of one register, or one register's halves
-// to two values.
+// Converts two values to the halves of one register, or the halves of one
+// register to two values.
 static void pair(PtxOp *o, Soft s) {
   int bits = 2 * dtype_bits(o->elem[0]);
   bool two = !o->pair[1];

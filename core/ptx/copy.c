@@ -4,8 +4,9 @@
 #include "atoms/atom.h"
 #include "ptx/inside.h"
 
-// The source bytes that a cp.async reads. pred: predicate that says whether it
-// reads any; 0: it always reads. bytes: number of bytes that it reads; 0: all.
+// The source bytes that a cp.async reads. pred: predicate, whether it reads any
+// bytes; 0: it always reads. bytes: number of bytes that it reads; 0: all
+// bytes.
 typedef struct Source {
   Ref pred, bytes;
 } Source;

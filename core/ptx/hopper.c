@@ -95,8 +95,8 @@ void row_mapa(PtxOp *o, int k) {
 }
 
 // Replaces a place in distributed shared memory by the place at the same offset
-// in this CTA's shared memory. Returns the rank of the CTA that has the former
-// place, or 0 if the place was not in distributed shared memory.
+// in this CTA's shared memory. Returns the rank of the CTA that the former
+// place belonged to, or 0 if that place was not in distributed shared memory.
 static Ref place_rank(PtxOp *o, Place *p) {
   const Ins *i = ir_get(o->b->fn, p->mem);
   if (i->op != OP_DSMEM) return 0;
@@ -190,7 +190,7 @@ void row_copy_arrive(PtxOp *o, int k) {
 // ---- tensor maps and bulk copies ----
 
 // Reads the operand c, which is a vector {c0, c1} or a single number, as
-// numbers of type i32. Returns how many there are.
+// numbers of type i32. Returns the number of numbers.
 static uint32_t numbers(PtxOp *o, const PtxArg *c, DType t, Ref *x) {
   uint32_t n = c->kind == PTX_A_VECTOR ? c->parts : 1;
   if (n > TENSORMAP_RANK)
@@ -203,8 +203,8 @@ static uint32_t numbers(PtxOp *o, const PtxArg *c, DType t, Ref *x) {
   return n;
 }
 
-// Rejects a tensor map that does not have n modes, or that differs from the
-// copy's flags in whether it is for im2col.
+// Rejects a tensor map that does not have n modes, or that is for im2col
+// although the copy's flags are not, or vice versa.
 static void check_map(PtxOp *o, const TensorMap *map, uint32_t n,
                       unsigned flags) {
   bool unfolds = flags & BKF_IM2COL;
@@ -237,8 +237,8 @@ static void dimension(PtxOp *o) {
   for (const char *const *m = all; *m; m++) op_has(o, *m);
 }
 
-// Reports whether the address of a load's mbarrier is that of the even CTA of
-// its pair: bit 24 has been cleared, and perhaps bits that are 0 anyway.
+// Reports whether the address of a load's mbarrier refers to the even CTA of
+// its pair: bit 24 has been cleared, and perhaps other bits that are 0 anyway.
 static bool is_even(PtxOp *o, const PtxArg *bar) {
   const PtxBuild *b = o->b;
   const PtxArg *base = op_base(o, bar);
@@ -289,8 +289,8 @@ static void tensor_load(PtxOp *o) {
                 .flags = (uint16_t)flags}, x, n + more);
 }
 
-// Returns whether this lane is the lowest of those that execute the instruction
-// together.
+// Returns whether this lane is the lowest of the lanes that execute the
+// instruction together.
 static Ref is_lowest(PtxOp *o) {
   Ref active = op_intrin(o, IN_ACTIVE, 0, 0, 0, 0);
   Ref below = op2(o, OP_AND, active, op_intrin(o, IN_LMLT, 0, 0, 0, 0));
@@ -345,7 +345,7 @@ static Place peer_place(PtxOp *o, const PtxArg *a, Ref *rank) {
   return p;
 }
 
-// Does what peer_place does for the mbarrier of a store or copy to another CTA.
+// Like peer_place, for the mbarrier of a store or copy to another CTA.
 static Place peer_barrier(PtxOp *o, const PtxArg *a, Ref *rank) {
   Place p = peer_place(o, a, rank);
   count_barriers(o, &p);
@@ -374,12 +374,13 @@ void row_send(PtxOp *o, int k) {
 }
 
 // Returns the size of a bulk copy in bytes. (The simulator reports a size that
-// is no multiple of 16.)
+// is not a multiple of 16.)
 static int64_t bulk_size(PtxOp *o) {
   return op_constant_in(o, 2, 16, 1 << 28);
 }
 
-// Translates bulk copies from this CTA's shared memory to another CTA's.
+// Translates bulk copies from this CTA's shared memory to the shared memory of
+// another CTA.
 static void bulk_send(PtxOp *o) {
   op_has(o, "mbarrier::complete_tx::bytes");
   dimension(o);
@@ -480,8 +481,8 @@ void row_proxy(PtxOp *o, int k) {
 
 // ---- wgmma ----
 
-// Returns the atom of a wgmma whose immediates give the layouts of its matrices
-// and the lanes that supply a sparse A's metadata.
+// Returns the atom of a wgmma. ta, tb: whether A and B are MN-major. selector:
+// the lanes that supply the metadata of a sparse A.
 static int find_wgmma(PtxOp *o, bool smem_a, bool ta, bool tb, int selector) {
   const PtxMma *m = ptx_mma(o->b, o->i->op);
   for (int q = 0; q < m->n; q++) {
@@ -501,8 +502,8 @@ static void multiply(PtxOp *o) {
   // A sparse A has metadata and a selector in front of the predicate.
   uint32_t n = o->i->args, more = op_has(o, "sp") ? 2 : 0;
   if (n < 4 + more) ptx_fail(o->b, "'%s' cannot have %u operands", o->i->op, n);
-  // Instructions on floats have the operands imm-scale-a and imm-scale-b. Those
-  // on 16-bit floats also have imm-trans-a and imm-trans-b.
+  // Instructions on floats have the operands imm-scale-a and imm-scale-b.
+  // Instructions on 16-bit floats also have imm-trans-a and imm-trans-b.
   bool floats = n > 4 + more;
   if (floats && (op_constant(o, 4 + more) != 1 ||
                  op_constant(o, 5 + more) != 1)) {

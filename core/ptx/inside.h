@@ -15,10 +15,10 @@ enum { PLAIN = -1, UNSEEN = -2, MIXED = -3 };
 
 // How a register of the function is represented in the IR.
 typedef struct PtxSlot {
-  // the register's value, if one definition of the register is visible at all
-  // uses
+  // the register's value, if the register has one definition, which is visible
+  // at all uses
   Ref now;
-  Ref var;        // otherwise the variable that holds the register
+  Ref var;        // otherwise: the variable that holds the register
   int32_t root;   // index into PtxBuild.bound of the parameter that the
                   // register points into, or PLAIN or MIXED; for a pointer,
                   // the value counts bytes from the parameter's memory
@@ -27,8 +27,9 @@ typedef struct PtxSlot {
   bool inside;
   uint32_t defs;
   uint8_t pool;  // index into PtxBuild.pool of the pool that holds the register
-  int32_t home;   // number of the register in the pool, if mma or ldmatrix
-                  // takes it without a conversion; or -1
+  // number of the register in the pool if mma or ldmatrix takes it without a
+  // conversion, else -1
+  int32_t home;
   bool variable;
   bool read;  // whether a PTX instruction reads the register
   bool loaded;  // whether a tcgen05.ld writes the register
@@ -37,8 +38,8 @@ typedef struct PtxSlot {
   bool early;
 } PtxSlot;
 
-// A group of registers of one width, stored as the elements that MMAs see in
-// them. The simulator reads this layout fastest.
+// A group of registers of one width, stored as elements of the type that MMAs
+// read. The simulator reads this layout fastest.
 typedef struct PtxPool {
   DType type;
   int bits;         // width of a register in bits
@@ -47,7 +48,8 @@ typedef struct PtxPool {
 } PtxPool;
 enum { POOLS = 12 };
 
-// The text of an MMA instruction, and the ids of the atoms that it may mean.
+// The text of an MMA instruction, and the ids of the atoms that it may refer
+// to.
 enum { MMAS = 16, MMA_ATOMS = 16 };
 typedef struct PtxMma {
   const char *text;
@@ -64,7 +66,7 @@ typedef struct PtxUmma {
   int id;
 } PtxUmma;
 
-// Bytes of shared memory that the system reserves on a card. Cooperative groups
+// Bytes of shared memory that the system reserves on a GPU. Cooperative groups
 // of several warps keep their barriers in the second half.
 enum { RESERVED_BYTES = 1024 };
 
@@ -81,10 +83,11 @@ typedef struct PtxBuild {
   PtxPool pool[POOLS];
   int pools;
   const PtxRow **row;     // the opcode's row for each instruction, or NULL
-  bool *waits;            // for each of PtxModule.ins: whether it is a try_wait
-                          // in a loop that ends when it succeeds
+  // for each of PtxModule.ins: whether it is a try_wait in a loop that ends
+  // when the try_wait succeeds
+  bool *waits;
   PtxMma mma[MMAS];       // cache of ptx_mma
-  PtxUmma umma[UMMAS];    // the latest of tcgen05.mma, the newest first
+  PtxUmma umma[UMMAS];  // the latest tcgen05.mma instructions, the newest first
   Ref viewed[8];          // latest results of op_view, the newest first
   Ref vector[8];          // latest registers of vector accesses, newest first
   Ref smem;               // shared memory of the CTA as bytes, or 0
@@ -93,17 +96,18 @@ typedef struct PtxBuild {
   unsigned flags;  // the flags that ptx_translate was given, such as PTX_LINES
   int64_t reduced;        // offset in shared memory of the word for
                           // barrier.red, or -1
-  int64_t reserved;       // offset in shared memory of the bytes that the
-                          // system reserves, or -1 if the function does not
-                          // name them
+  // offset in shared memory of the bytes that the system reserves, or -1 if the
+  // function does not use them
+  int64_t reserved;
   Ref local;              // local memory of the thread, or 0
   int64_t *local_at;      // offset of each variable in local memory
   int64_t local_bytes;
-  // Whether cvta makes generic addresses of shared or local memory.
+  // Whether cvta creates generic addresses of shared or local memory.
   bool generic_shared, generic_local;
-  bool generic_cluster;   // whether the function has mapa, which returns
-                          // addresses of other CTAs' shared memory
-  // PTX_LOADS_ORDERED: the latest tcgen05.ld and the latest wait for loads
+  // whether the function has mapa, which returns addresses in other CTAs'
+  // shared memory
+  bool generic_cluster;
+  // for PTX_LOADS_ORDERED: the latest tcgen05.ld and the latest wait for loads
   Ref load, waited;
   Ref carry;              // the variable for the condition code's carry, or 0
 } PtxBuild;
@@ -121,8 +125,7 @@ typedef struct PtxOp {
   uint32_t used;          // bit k: the translation has examined mod[k]
   PtxType type[4];        // the types among the modifiers, in order
   DType elem[4];          // the element type of type[k], such as f16 of f16x2
-  bool pair[4];           // whether a register holds two elements, as f16x2
-                          // does
+  bool pair[4];  // whether a register holds two elements (as for f16x2)
   int types;
 } PtxOp;
 
@@ -135,14 +138,15 @@ static inline bool ptx_is(const char *op, const char *name) {
 // A row of the table of opcodes.
 struct PtxRow {
   const char *name;   // first words of the opcode: "ld", "cp.async.bulk"
-  // how the instruction's result compares with a GPU's, a Fidelity. FI_ROW: as
-  // the operations of the IR that compute the result. FI_CONTRACTED applies
+  // how the instruction's result compares with a GPU's (a Fidelity). FI_ROW:
+  // see the operations of the IR that compute the result. FI_CONTRACTED applies
   // only to floats whose text allows contraction, and FI_WEAKER only to
   // accesses with .sc or .volatile.
   uint8_t fidelity;
   uint8_t dsts;       // number of leading operands that the instruction writes
-  bool homes;         // whether the instruction may take its registers from a
-                      // PtxPool, without a conversion
+  // whether the instruction may take its registers from a PtxPool without a
+  // conversion
+  bool homes;
   void (*emit)(PtxOp *o, int k);  // the translation; NULL: the opcode is
                                   // rejected
   // argument of `emit`, which distinguishes rows with the same `emit`
@@ -185,7 +189,7 @@ bool op_has(PtxOp *o, const char *mod);
 PtxType op_type(PtxOp *o, int k);  // returns type number k of the modifiers
 // returns the IR type of PTX type t, where PTX_B is unsigned
 DType op_dtype(PtxType t);
-// returns the bits of value a as a value of type t
+// returns the bits of value a, reinterpreted as a value of type t
 Ref op_as(PtxOp *o, DType t, Ref a);
 // Returns an operand as a value of type t, whose width must be that of the
 // operand.
@@ -226,8 +230,8 @@ static inline Ref to(PtxOp *o, DType t, Ref a) {
   return ir_cvt(o->b->cx, o->b->fn, t, a);
 }
 Ref op_intrin(PtxOp *o, IntrinId id, int64_t imm, Ref a, Ref b, Ref c);
-// Returns the result of comparing a with b as a modifier such as .lt says.
-// `floats` says that a and b are floats, one of which may be a NaN.
+// Returns the result of comparing a with b by the modifier of the instruction,
+// such as .lt. floats: a and b are floats, of which one may be a NaN.
 Ref op_compare(PtxOp *o, bool floats, Ref a, Ref b);
 static inline DType unsigned_of(int bits) {
   return bits == 8 ? DT_U8 : bits == 16 ? DT_U16 : bits == 32 ? DT_U32 : DT_U64;
@@ -254,8 +258,8 @@ typedef struct Place {
 typedef enum Where {
   ANYWHERE, IN_SHARED, IN_GLOBAL, IN_CLUSTER, IN_LOCAL
 } Where;
-// An address in the cluster's shared memory names a CTA in the bits from
-// RANK_BIT on. They are 1 + the CTA's rank, or 0 for the CTA that uses the
+// In an address in the cluster's shared memory, the bits from RANK_BIT on
+// identify a CTA. They are 1 + the CTA's rank, or 0 for the CTA that uses the
 // address.
 enum { RANK_BIT = 24 };
 Where op_where(PtxOp *o);
@@ -291,16 +295,15 @@ void local_memory(PtxBuild *b);  // lays out local variables
 Ref local_load(PtxOp *o, DType t, Ref off);
 void local_store(PtxOp *o, Ref off, Ref v);
 
-// A generic address. `shared` and `local` say whether the address is in shared
-// or in local memory, where it has the offset in_shared or in_local. If neither
-// holds, it is the global address `at`. `cluster` says that mapa returned the
-// address, as an address in shared memory. In this case in_shared is the
-// cluster address.
+// A generic address. shared, local: whether the address is in shared or local
+// memory; its offset there is in_shared or in_local. If neither holds, it is
+// the global address `at`. cluster: whether mapa returned the address, as an
+// address in shared memory; then in_shared is the cluster address.
 typedef struct Spaces {
   Ref at, cluster, shared, local, in_shared, in_local;
 } Spaces;
-// Splits the generic address a. Returns false if the function makes no generic
-// addresses, or if a comes from a parameter.
+// Fills in *s for the generic address a. Returns false if the function makes no
+// generic addresses, or if a comes from a parameter.
 bool op_spaces(PtxOp *o, const PtxArg *a, Spaces *s);
 // Returns the place of a generic address in memory space w, which is not
 // IN_LOCAL.
@@ -314,7 +317,7 @@ typedef struct Runs {
 } Runs;
 
 // Adds the registers of operand a to r. t is the type of the elements that a
-// register holds. If t is DT_NONE, the registers keep their own type.
+// register holds. If t is DT_NONE, the registers keep their types.
 void op_run(PtxOp *o, Runs *r, const PtxArg *a, DType t);
 struct AtomMma;
 // Adds the registers of operand k of an MMA, which is operand q of the atom, to
@@ -343,7 +346,8 @@ _Noreturn void op_reject(PtxOp *o, const char *what);
 
 // Returns the modifiers as SOFT_* flags (base/soft.h).
 uint8_t op_flags(PtxOp *o);
-// Returns the rounding that the modifiers name, or .rn if they name none.
+// Returns the rounding that the modifiers name, or .rn if they name no
+// rounding.
 SoftRound op_rounding(PtxOp *o);
 // Emits the operation s on up to three values of any width. The result has
 // `bits` bits.
@@ -445,7 +449,7 @@ void row_canceled(PtxOp *o, int k);
 // ---- maps.c: tensor maps ----
 
 // Returns the tensor map at [a] as an operand of a copy, and stores the map in
-// *map, or NULL if it is in memory.
+// *map (NULL: the map is in memory).
 Ref ptx_map(PtxOp *o, const PtxArg *a, const TensorMap **map);
 // Loads n words of `bits` bits from [a] if [a] is in a parameter that is a
 // tensor map. Otherwise returns false.

@@ -1,7 +1,7 @@
 // local.c: local memory of a thread, and generic addresses. All .local
 // variables are one register object of the IR, which is read and written in
-// elements of any width. Generic addresses of shared and local memory lie in
-// separate windows, so that an address tells its space when it is used.
+// elements of any width. Generic addresses of shared and local memory are in
+// separate windows, so that the value of an address determines its state space.
 #include <string.h>
 
 #include "ptx/inside.h"
@@ -69,8 +69,8 @@ static void demand(PtxOp *o, Ref p, const char *text) {
   ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_TRAP, .imm = at, .a = {p}});
 }
 
-// Returns the element of local memory at byte off, as its object and index.
-// known says whether the index is a constant.
+// Returns the object of the element of local memory at byte `off`, and stores
+// the index of the element in *which. Sets *known if the index is a constant.
 static Ref element(PtxOp *o, DType t, Ref off, Ref *which, bool *known) {
   PtxBuild *b = o->b;
   int bytes = dtype_bits(t) / 8;
@@ -148,7 +148,7 @@ bool op_spaces(PtxOp *o, const PtxArg *a, Spaces *s) {
 }
 
 // Translates cvta and cvta.to. Addresses of global memory and parameters are
-// generic without a change.
+// already generic.
 void row_cvta(PtxOp *o, int k) {
   (void)k;
   bool back = op_has(o, "to");

@@ -9,7 +9,7 @@ static Ref emit(PtxOp *o, Ins i, const Ref *x, uint32_t n) {
 }
 
 // Returns the parameter that is the tensor map at [a], as an index into
-// PtxBuild.bound. Returns PLAIN if no parameter is.
+// PtxBuild.bound. Returns PLAIN if the tensor map is not a parameter.
 static int32_t parameter_of(PtxOp *o, const PtxArg *a) {
   int32_t root = op_root(o, op_base(o, a));
   return root >= 0 && o->b->bound[root].map ? root : PLAIN;
@@ -66,7 +66,7 @@ static Place map_place(PtxOp *o, const PtxArg *a, Where space) {
 typedef void Use(PtxOp *o, Place p, const Ref *v);
 
 // Calls use(), which emits an access to the map at [a] with the values v. If
-// the address is generic, calls it for shared and for global memory, in two
+// the address is generic, calls use() for shared and for global memory, in two
 // branches.
 static void use_at(PtxOp *o, const PtxArg *a, Where w, Use *use,
                    const Ref *v) {
@@ -108,7 +108,7 @@ Ref ptx_map(PtxOp *o, const PtxArg *a, const TensorMap **map) {
 
 // ---- instructions ----
 
-// Translates prefetch.tensormap. A prefetch of a map in memory becomes nothing.
+// Translates prefetch.tensormap. A prefetch of a map in memory has no effect.
 void row_prefetch(PtxOp *o, int k) {
   (void)k;
   const PtxArg *a = op_arg(o, 0);
@@ -119,7 +119,7 @@ void row_prefetch(PtxOp *o, int k) {
   emit(o, (Ins){.op = OP_TMAPREFETCH}, x, 1);
 }
 
-// Rejects a number of bytes other than that of a tensor map.
+// Rejects a number of bytes that is not the size of a tensor map.
 static void all_bytes(PtxOp *o, uint32_t k) { op_constant_in(o, k, 128, 128); }
 
 static void acquire_at(PtxOp *o, Place p, const Ref *v) {
@@ -128,7 +128,7 @@ static void acquire_at(PtxOp *o, Place p, const Ref *v) {
   emit(o, (Ins){.op = OP_MAPACQUIRE}, x, 2);
 }
 
-// Translates fence.proxy.tensormap::generic.acquire. Rejects narrower scopes
+// Translates fence.proxy.tensormap::generic.acquire. Rejects scopes narrower
 // than .gpu, which do not order changes by other blocks.
 void maps_acquire(PtxOp *o) {
   const PtxArg *a = op_arg(o, 0);

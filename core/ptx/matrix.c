@@ -23,9 +23,9 @@ bool ptxrow_metadata(const PtxIns *i, uint32_t k) {
   return k == 3 && strncmp(i->op, "wgmma.mma_async.sp.", 19) == 0;
 }
 
-// Returns the atom's operand that operand k of an mma is, or -1. The metadata
-// of a sparse A precedes a selector, and each scale factor precedes the byte
-// and the lanes of a quad that hold it.
+// Returns the number of the atom's operand that operand k of an mma corresponds
+// to, or -1. The metadata of a sparse A precedes a selector, and each scale
+// factor precedes the byte and the lanes of a quad that hold it.
 static int mma_operand(const AtomMma *row, uint32_t k) {
   if (k < 4) return (int)k;
   if (row->flags & AMF_SPARSE) {
@@ -64,9 +64,9 @@ Ref mma_run(PtxOp *o, Runs *r, uint32_t k, const AtomMma *row, int q) {
   return r->mem[r->n - 1];
 }
 
-// Adds the scale factors in operand k of an mma to r, of B if of_b is set. The
-// atom reads the lowest bytes of the lowest lanes of a quad. Operand k + 1, the
-// byte and the lanes, may name others.
+// Adds the scale factors in operand k of an mma to r: those of B if of_b is
+// set, else those of A. The atom reads the lowest bytes of the lowest lanes of
+// a quad. Operand k + 1 may select another byte and other lanes.
 static void scale_run(PtxOp *o, Runs *r, uint32_t k, const AtomMma *row,
                       bool of_b) {
   PtxBuild *b = o->b;

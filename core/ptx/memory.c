@@ -5,7 +5,8 @@
 
 // ---- mov, cvta ----
 
-// Translates mov.b128, which packs two registers, unpacks them, or copies.
+// Translates mov.b128, which packs two registers, unpacks two registers, or
+// copies.
 static void mov_wide(PtxOp *o, const PtxArg *d, const PtxArg *s) {
   Ref v[2];
   for (int q = 0; q < 2; q++) {
@@ -150,10 +151,10 @@ static void load_param(PtxOp *o) {
   set_vector(o, d, t, words, n);
 }
 
-// Returns registers through which n elements are accessed at once. Accesses
-// share these registers, which is correct because each access first sets all of
-// them. Otherwise the simulator would need registers for every access in the
-// text.
+// Returns registers through which n elements are accessed at once. All accesses
+// share these registers. This is correct because each access first sets all of
+// them. Without sharing, the simulator would need registers for every access in
+// the text.
 static Ref through(PtxOp *o, DType t, int n) {
   PtxBuild *b = o->b;
   for (int k = 0; k < 8 && b->vector[k]; k++) {
@@ -211,8 +212,8 @@ static Ref behind(PtxOp *o, Ref off, int64_t bytes) {
   return op2(o, OP_ADD, off, number(o, ir_type(o->b->fn, off), bytes));
 }
 
-// Reports whether a vector is accessed as a whole. With a memory order, its
-// elements are accessed one by one.
+// Reports whether a vector is accessed as a whole. With a memory order, the
+// elements of a vector are accessed one by one.
 static bool moves_whole(const Access *x) {
   return x->n > 1 && !hint_get(x->flags, HINT_SEM);
 }
@@ -319,7 +320,7 @@ static void store_there(PtxOp *o, const Access *x, const Spaces *s, Where w,
 }
 
 // Loads x->n values whose memory space is known only at run time: a branch for
-// each space loads them to variables, which are read after the branches.
+// each space loads the values to variables, which are read after the branches.
 static void load_anywhere(PtxOp *o, const Access *x, const Spaces *s,
                           Ref v[8]) {
   PtxBuild *b = o->b;

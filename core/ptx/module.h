@@ -29,14 +29,15 @@ typedef struct PtxVar {
   const char *name;  // name; for a range of registers, its prefix
   PtxType type;
   uint8_t space;     // PtxSpace
-  bool external;     // .extern: dynamic shared, or of another module
-  bool pointer;      // whether it is a parameter declared .ptr
+  // .extern: dynamic shared memory, or a variable of another module
+  bool external;
+  bool pointer;      // whether this is a parameter declared with .ptr
   uint8_t ptr_space;  // PtxSpace that a .ptr parameter points to; PTX_REG:
                       // generic
-  uint32_t align;    // alignment in bytes; for a .ptr parameter, that of the
-                     // pointee
-  int64_t count;     // number of elements, 0 for `[]`; for a range, of
-                     // registers
+  // alignment in bytes; for a .ptr parameter, the alignment of the pointee
+  uint32_t align;
+  // number of elements, 0 for `[]`; for a range, number of registers
+  int64_t count;
   bool array, range;
   uint32_t line;
   uint32_t reg;      // number of the range's first register in its function
@@ -64,7 +65,7 @@ static inline int64_t ptx_aligned(const PtxVar *v, int64_t at) {
   return (at + align - 1) / align * align;
 }
 
-// One element of an initialiser: a number, or an address of a symbol plus that
+// One element of an initialiser: a number, or the address of a symbol plus the
 // number.
 typedef struct PtxInit {
   int64_t value;
@@ -107,7 +108,8 @@ typedef struct PtxIns {
   uint32_t loc;         // index into PtxModule.locs, plus 1; 0: none
   int32_t guard;        // register of the guard predicate, or -1
   bool guard_not;
-  // operands: index of the first one in PtxModule.args, and their number
+  // operands: index of the first operand in PtxModule.args, and number of
+  // operands
   uint32_t arg, args;
 } PtxIns;
 
@@ -117,7 +119,8 @@ typedef struct PtxLabel {
   uint32_t at;     // index into PtxModule.ins
   uint32_t line;
   uint32_t block;  // number of the `{ }` block that the label is local to
-  uint32_t next;   // number + 1 of the function's label of the same name, or 0
+  // 1 + number of another label of the function with the same name, or 0
+  uint32_t next;
 } PtxLabel;
 
 // A source position: `.loc file line column[, inlined_at ...]`.
@@ -164,7 +167,7 @@ typedef struct PtxHidden {
   int32_t outer;  // index into PtxModule.vars of the hidden declaration, or -1
 } PtxHidden;
 
-// The place of an operand whose name may turn out to be a label or a function.
+// An operand whose name may turn out to be a label or a function.
 typedef struct PtxPending {
   uint32_t block, line;
 } PtxPending;

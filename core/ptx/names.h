@@ -1,4 +1,4 @@
-// Interned names of a PTX module, and the declaration that each has in the
+// Interned names of a PTX module, and the declaration that each name has in the
 // parser's current scope.
 #ifndef PTX_NAMES_H
 #define PTX_NAMES_H
@@ -10,12 +10,12 @@ typedef struct PtxNameEntry {
   size_t n;
   int32_t var;       // index into PtxModule.vars of the innermost declaration,
                      // or -1
-  uint32_t label;    // number + 1 of the newest label so named in the function,
-                     // or 0
+  // 1 + number of the newest label with this name in the function, or 0
+  uint32_t label;
 } PtxNameEntry;
 
-// Returns the entry of a name and makes it if it is missing. The pointer is
-// valid until the next call.
+// Returns the entry of a name and creates the entry if it is missing. The
+// pointer is valid until the next call.
 PtxNameEntry *names_entry(Ctx *cx, PtxModule *m, const char *s, size_t n);
 // Returns the entry of a name, or NULL if the name has no entry.
 PtxNameEntry *names_find(const PtxModule *m, const char *s, size_t n);

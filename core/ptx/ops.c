@@ -40,7 +40,8 @@ int32_t ptx_root(const PtxBuild *b, const PtxArg *a) {
   if (a->kind == PTX_A_REG) return b->slot[a->value].root;
   if (a->kind == PTX_A_VAR) {
     const PtxVar *v = &b->m->vars.p[a->value];
-    // The address of a parameter is a root only if it is a tensor map.
+    // The address of a parameter is a root only if the parameter is a tensor
+    // map.
     if (v->space == PTX_PARAM) {
       int32_t k = ptx_bound_pointer(b, v->offset);
       return k >= 0 && b->bound[k].map ? k : PLAIN;
@@ -121,8 +122,8 @@ void op_await(PtxOp *o, const PtxSlot *s) {
                                           .flags = TCF_UNALIGNED});
 }
 
-// Returns the value of a register in its own type. A pointer's value is its
-// offset.
+// Returns the value of a register in the register's type. A pointer's value is
+// its offset.
 static Ref read_register(PtxOp *o, uint32_t reg) {
   PtxBuild *b = o->b;
   PtxSlot *s = &b->slot[reg];
@@ -375,8 +376,8 @@ Ref op_low(PtxOp *o, const PtxArg *a, PtxType t) {
   return op_value(o, a, want);
 }
 
-// Returns the memory object of a 128-bit register, and in *at the index of the
-// 64-bit element that is its half q.
+// Returns the memory object of a 128-bit register, and stores in *at the index
+// of the 64-bit element that is half q of the register.
 static Ref half_of(PtxOp *o, const PtxArg *a, int q, Ref *at) {
   uint32_t home;
   const PtxPool *pool = op_home(o, a, &home);
@@ -472,7 +473,7 @@ const PtxArg *op_base(PtxOp *o, const PtxArg *a) {
   return &o->b->m->args.p[a->part];
 }
 
-// Rejects a variable of another state space than the access.
+// Rejects a variable whose state space differs from the space of the access.
 static void check_space(PtxOp *o, const PtxArg *base, Where space) {
   static const char *const names[] = {[PTX_REG] = ".reg",
     [PTX_PARAM] = ".param", [PTX_SHARED] = ".shared", [PTX_GLOBAL] = ".global",

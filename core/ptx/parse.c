@@ -255,8 +255,8 @@ static bool is_special(const PtxLex *x) {
 }
 
 // Operands that are being read. They are copied to PtxModule.args only when the
-// list ends. Thus they are adjacent there, although a nested list inside this
-// one is copied earlier.
+// list ends. Thus the operands of a list are adjacent there, although a list
+// nested in it is copied earlier.
 typedef struct List {
   PtxArg few[16], *p;
   uint32_t n, cap;
@@ -426,7 +426,7 @@ static uint8_t space_of(const Parse *p) {
 }
 
 // Reads an initialiser such as `{a, {b, c}}` or `a`. Elements are in order, and
-// missing ones are zero.
+// missing elements are zero.
 static void initialiser(Parse *p, PtxVar *v) {
   if (take(p, "{")) {
     if (++p->depth > DEEPEST) lex_fail(&p->x, "braces nested too deeply");
@@ -590,7 +590,7 @@ static PtxLoc position(Parse *p) {
   return l;
 }
 
-// Reads .loc 1 20 3, function_name $L__info0, inlined_at 1 40 5.
+// Reads .loc 1 20 3, function_name $L__info0, inlined_at 1 40 5 and the like.
 static void loc_directive(Parse *p) {
   bool in_asm = p->x.in_asm;  // the token after .loc may be in an asm block
   PtxLoc l = position(p);
@@ -600,7 +600,7 @@ static void loc_directive(Parse *p) {
       if (take(p, "+")) expression(p, 0);
     } else if (take(p, "inlined_at")) {
       PtxLoc at = position(p);
-      // the parent's .loc says where that call was itself inlined
+      // the parent's .loc states where that call was itself inlined
       for (size_t i = p->m->locs.n; i-- > 0; ) {
         const PtxLoc *o = &p->m->locs.p[i];
         if (o->file == at.file && o->line == at.line &&
@@ -785,8 +785,8 @@ static void body(Parse *p) {
 
 // ---- functions ----
 
-// Resolves names that are not variables. They are labels of this block or of
-// one around it, otherwise functions.
+// Resolves names that are not variables. They are labels of this block or of a
+// block around it, otherwise functions.
 static void resolve(Parse *p, size_t args) {
   PtxModule *m = p->m;
   for (size_t i = args; i < m->args.n; i++) {

@@ -1,5 +1,6 @@
-// prints.c: calls of vprintf and __assertfail. Their texts are found while the
-// function is copied, by the instructions that compute the texts' addresses.
+// prints.c: calls of vprintf and __assertfail. The texts that they print are
+// found while the function is copied, through the instructions that compute the
+// addresses of the texts.
 #include <stdio.h>
 #include <string.h>
 
@@ -135,8 +136,8 @@ void prints_check(PtxCopy *x) {
   }
 }
 
-// Returns the selp that chooses between two addresses for operand a, or NULL if
-// no selp does.
+// Returns the selp that selects one of two addresses for operand a, or NULL if
+// there is none.
 static const PtxIns *selection(const PtxCopy *x, const PtxArg *a, int depth) {
   if (++depth > DEEPEST) return NULL;
   const PtxModule *m = x->m;
@@ -175,14 +176,14 @@ typedef struct Print {
   size_t n;
   PtxArg value[MOST_VALUES + 1];  // the text, then the values
   uint32_t values;
-  // Whether a text depends on a predicate, the predicate's register, and
-  // whether the text is that for a false predicate.
+  // chosen: whether a text depends on a predicate. by: the predicate's
+  // register. otherwise: whether the text is the one for a false predicate.
   bool chosen, otherwise;
   int64_t by;
 } Print;
 
 // Returns the text at address a, or NULL. If a selp chooses the address,
-// returns one of its texts. All texts of one printf must depend on one
+// returns one of the two texts. All texts of one printf must depend on the same
 // predicate.
 static const char *text_of(Print *p, const PtxArg *a) {
   const char *text = constant_text(p->x, a);

@@ -1,6 +1,6 @@
-// rows.c: the table of opcodes: the function that translates each, the
-// modifiers that it takes, and what is inexact. The table in docs/ptx.md is
-// generated from it.
+// rows.c: the table of opcodes: the function that translates each opcode, the
+// modifiers that the opcode takes, and notes on inexact results. The table in
+// docs/ptx.md is generated from this table.
 #include <string.h>
 
 #include "atoms/atom.h"

@@ -1,8 +1,9 @@
 // shape.c: turns a graph of basic blocks into regions. A reducible graph keeps
 // its blocks and needs no copies: every merge point ends a ONCE, and every loop
 // header begins a LOOP (N. Ramsey, "Beyond Relooper", ICFP 2022). Targets
-// outside a loop follow the loop, so that lanes which leave it in different
-// iterations meet there. An irreducible graph becomes a dispatch loop.
+// outside a loop follow the loop, so that lanes which leave the loop in
+// different iterations reconverge there. An irreducible graph becomes a
+// dispatch loop.
 #include "ptx/shape.h"
 
 #include <string.h>
@@ -19,8 +20,8 @@ typedef struct Node {
   uint32_t loop;     // header of the innermost loop around it, or SHAPE_NONE
   // for the header of a loop: the header of the next outer loop
   uint32_t outer;
-  uint32_t first, next;        // list of blocks emitted inside this one: head,
-                               // link; sorted by `order`
+  // list of blocks emitted inside this block: head, link; sorted by `order`
+  uint32_t first, next;
   uint32_t after, next_after;  // in a header, list of blocks emitted after its
                                // loop: head, link; sorted by `order`
   bool header;
@@ -38,7 +39,7 @@ typedef struct Build {
   uint32_t n;
   Node *node;
   uint32_t *rpo, reached;
-  Open *open;        // stack of at most 4 entries a block
+  Open *open;        // stack of at most 4 entries for each block
   size_t opened;
   Shape *out;
   int depth;
@@ -87,7 +88,7 @@ static uint32_t meet(const Build *b, uint32_t x, uint32_t y) {
 }
 
 // Finds immediate dominators (Cooper, Harvey and Kennedy). One pass in reverse
-// postorder suffices in a reducible graph. `retreats` detects the other graphs.
+// postorder suffices in a reducible graph. `retreats` detects other graphs.
 static void dominators(Build *b) {
   b->node[0].idom = 0;
   for (bool changed = true; changed; ) {
@@ -170,8 +171,8 @@ static bool loops(Build *b) {
 }
 
 // Attaches each block to the block that it is emitted with: its dominator. If
-// the dominator lies in a loop and the block does not, it is emitted after that
-// loop.
+// the dominator is in a loop and the block is not, the block is emitted after
+// that loop.
 static void place(Build *b) {
   for (uint32_t i = b->reached; i-- > 1; ) {
     uint32_t x = b->rpo[i], p = b->node[x].idom;
@@ -214,7 +215,8 @@ static void close_region(Build *b) {
   b->opened--;
 }
 
-// Returns how many levels a jump to y leaves, or 0 if y is emitted at the jump.
+// Returns how many levels a jump to block y leaves, or 0 if y is emitted at the
+// jump.
 static uint32_t levels(const Build *b, uint32_t y) {
   for (size_t k = b->opened; k-- > 0; ) {
     if (b->open[k].target == y) return (uint32_t)(b->opened - k);
@@ -258,8 +260,8 @@ static void branch(Build *b, uint32_t x) {
 }
 
 // Opens a ONCE region, which a BREAK can leave, for each block of a list that
-// needs one. The region of the last block is the outermost. A block needs none
-// if its only predecessor is the block to which it is attached.
+// needs one. The region of the last block is the outermost region. A block
+// needs no region if its only predecessor is the block to which it is attached.
 static uint32_t open_all(Build *b, uint32_t y, bool after) {
   if (y == SHAPE_NONE) return 0;
   const Node *own = &b->node[y];
@@ -283,7 +285,7 @@ static uint32_t close_all(Build *b, uint32_t y, bool after) {
   return last;
 }
 
-// Emits block x, all blocks attached to it, and all that follow its loop.
+// Emits block x, the blocks attached to x, and the blocks that follow its loop.
 static void tree(Build *b, uint32_t x) {
   if (++b->depth > DEEPEST) {
     ctx_fail(b->cx, ERR_LIMIT, "branches nested more than %d deep", DEEPEST);

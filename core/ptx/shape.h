@@ -47,8 +47,8 @@ typedef struct Shape {
   uint32_t loops;   // number of natural loops
 } Shape;
 
-// Structures n blocks. Block 0 is entered first. Unreachable blocks are left
-// out. Errors: ERR_LIMIT if regions are nested too deeply.
+// Structures n blocks. Block 0 is entered first. Omits unreachable blocks.
+// Errors: ERR_LIMIT if regions are nested too deeply.
 void shape_of(Ctx *cx, const ShapeBlock *block, uint32_t n, Shape *out);
 
 #endif

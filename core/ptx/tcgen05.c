@@ -16,8 +16,8 @@ static void check_operands(PtxOp *o, uint32_t n) {
   ptx_fail(o->b, "'%s' cannot have %u operands", o->i->op, o->i->args);
 }
 
-// Returns the flags of .cta_group, which every instruction must have that
-// belongs to a CTA or to a pair of CTAs.
+// Returns the flags of .cta_group. Every instruction that belongs to a CTA or
+// to a pair of CTAs must have this modifier.
 static unsigned group_of(PtxOp *o) {
   if (op_has(o, "cta_group::1")) return 0;
   if (op_has(o, "cta_group::2")) return TCF_PAIR;
@@ -196,7 +196,7 @@ static int find_umma(PtxOp *o, const char *text, bool smem_a, uint32_t desc) {
 }
 
 // The values that an instruction descriptor may have, without bits of `ids`. n:
-// 0 if they are not known.
+// number of values; 0: they are not known.
 enum { DESCRIPTORS = 16 };
 typedef struct Descriptors {
   uint32_t v[DESCRIPTORS], ids;
@@ -296,8 +296,8 @@ typedef struct Umma {
   uint32_t predicate;
 } Umma;
 
-// Appends the scale factors at [a]. The two highest bits of the address, where
-// CuTe keeps the byte of a column, belong to no address.
+// Appends the scale factors at [a]. The two highest bits of the address are not
+// part of the address: CuTe stores the byte of a column there.
 static void put_scales(PtxOp *o, const PtxArg *a, DType t, Ref desc, int bit,
                        Ref *x) {
   Ref at = op2(o, OP_AND, tensor_address(o, a), number(o, DT_U32, 0x3fffffff));
@@ -328,7 +328,7 @@ static void emit_umma(PtxOp *o, int id, const Umma *u) {
                 .flags = (uint16_t)u->flags}, x, n, NULL, 0);
 }
 
-// Checks the operands of a tcgen05.mma after its descriptor.
+// Checks the operands of a tcgen05.mma that follow its descriptor.
 static void check_rest(PtxOp *o, Umma *u) {
   uint32_t at = 4;
   if (u->scaled) at += 2;
@@ -399,7 +399,7 @@ void row_cancel(PtxOp *o, int k) {
                 NULL, 0);
 }
 
-// Translates query_cancel: reads the answer in a register of 128 bits.
+// Translates query_cancel: reads the response in a 128-bit register.
 void row_canceled(PtxOp *o, int k) {
   (void)k;
   static const struct { const char *mod; IntrinId id; } all[] = {

@@ -85,8 +85,8 @@ void row_fence(PtxOp *o, int k) {
 // ---- shuffles ----
 
 // Orders memory among the lanes of a mask, as __syncwarp does. The PTX ISA does
-// not promise that shfl.sync and match.sync do, but headers of the toolkit rely
-// on it.
+// not guarantee this for shfl.sync and match.sync, but headers of the toolkit
+// rely on it.
 static void order_lanes(PtxOp *o, Ref mask) {
   ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_SYNCWARP, .a = {mask}});
 }
@@ -201,8 +201,9 @@ void row_redux(PtxOp *o, int k) {
   op_reject(o, "an operation such as .add is missing");
 }
 
-// The PTX ISA does not say which lane is elected. The simulator elects one from
-// the middle, or the lowest if the kernel reads its number.
+// The PTX ISA does not specify which lane is elected. The simulator elects a
+// lane from the middle, or the lowest lane if the kernel reads the number of
+// the elected lane.
 void row_elect(PtxOp *o, int k) {
   (void)k;
   op_has(o, "sync");

@@ -1,5 +1,5 @@
 // translate.c: the main part of a translation: which registers become values
-// and which variables, where pointers come from, regions and lines.
+// and which become variables, where pointers come from, regions and lines.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,8 +71,8 @@ static void split(Frame *fr) {
   for (k = 0; k < fr->n; k++) {
     Block *x = &fr->block[k];
     ShapeBlock *g = &fr->graph[k];
-    // A block without a branch falls through to the next one; the last ends the
-    // thread.
+    // A block without a branch falls through to the next block; the last block
+    // ends the thread.
     g->to[0] = k + 1 < fr->n ? k + 1 : SHAPE_NONE;
     g->to[1] = SHAPE_NONE;
     const PtxIns *last = x->n ? &m->ins.p[x->first + x->n - 1] : NULL;
@@ -102,8 +102,8 @@ static void split(Frame *fr) {
   b->at = NULL;
 }
 
-// Turns `W: try_wait p; @p bra D; bra W` into a wait. This is a block whose
-// only instruction is the try_wait, and that repeats until p is true.
+// Turns `W: try_wait p; @p bra D; bra W` into a wait. The try_wait must be the
+// only instruction of a block that repeats until p is true.
 static void waits(Frame *fr) {
   PtxBuild *b = fr->b;
   b->waits = NEW(b->cx, bool, b->m->ins.n + 1);
@@ -172,7 +172,7 @@ static bool is_dst(const PtxBuild *b, const PtxIns *i, uint32_t k) {
   return row && k < row->dsts;
 }
 
-// Looks each opcode up once. Equal opcodes are interned at one address.
+// Looks up each opcode once. Equal opcodes are interned at one address.
 static void find_rows(PtxBuild *b) {
   enum { SEEN = 256 };
   struct { const char *op; const PtxRow *row; } seen[SEEN];
@@ -374,8 +374,8 @@ static void pass_block(Frame *fr, const Block *x, RegSet *s, bool mark) {
 }
 
 // Marks the registers that an instruction may read before any instruction
-// writes them. A register has a value at the start of a block if it has one at
-// the end of all preceding blocks.
+// writes them. A register has a value at the start of a block if it has a value
+// at the end of all preceding blocks.
 static void find_early(Frame *fr) {
   const PtxBuild *b = fr->b;
   uint32_t n = b->f->regs / 64 + 1;
@@ -546,8 +546,8 @@ static bool carries(const PtxBuild *b) {
   return false;
 }
 
-// Reports whether variable k is in the shared memory of f: its own, or the
-// module's.
+// Reports whether variable k is in the shared memory of f: a variable of f, or
+// of the module.
 static bool in_shared(const PtxModule *m, const PtxFunc *f, size_t k) {
   if (m->vars.p[k].space != PTX_SHARED) return false;
   if (k >= f->var && k < f->var + f->vars) return true;
@@ -611,8 +611,8 @@ static void close_region(PtxBuild *b, bool has_else) {
 }
 
 // Clears the barriers in reserved shared memory: 5 words, for tiles of 2 to 32
-// warps. On a card, their first contents are unknown, and each warp clears its
-// own bit before it uses it.
+// warps. On a GPU, their initial contents are unknown, and each warp clears its
+// bit before it uses the bit.
 static void clear_reserved(PtxBuild *b) {
   if (b->reserved < 0) return;
   Ctx *cx = b->cx;
@@ -784,8 +784,8 @@ static void line_of(PtxBuild *b, const PtxIns *i, const char *file) {
   ir_at(b->cx, b->fn, file, i->line);
 }
 
-// Notes that the instructions of the IR from `from` on order memory more weakly
-// than an instruction of PTX with .sc or .volatile.
+// Records that the instructions of the IR from `from` on order memory more
+// weakly than an instruction of PTX with .sc or .volatile.
 static void note_order(PtxBuild *b, const PtxRow *row, const char *op,
                        Ref from) {
   if (row->fidelity != FI_WEAKER) return;
@@ -799,8 +799,8 @@ static void note_order(PtxBuild *b, const PtxRow *row, const char *op,
   }
 }
 
-// Rejects an instruction that the module's target lacks, by what the IR's
-// instructions from `from` on need.
+// Rejects an instruction that the module's target lacks, according to the
+// requirements of the IR instructions from `from` on.
 static void check_target(PtxBuild *b, const PtxIns *i, Ref from) {
   int sm = atoi(b->m->target + strlen("sm_"));
   for (Ref r = from; r < b->fn->ins.n; r++) {
@@ -861,7 +861,7 @@ static void open_region(Frame *fr, const ShapeItem *it, Ref next) {
     i.a[0] = ir_op2(cx, fn, OP_EQ, now, ir_int(cx, fn, DT_I32, it->b));
   }
   ir_open(cx, fn, i);
-  // in a loop, a wait may precede the load of another turn
+  // in a loop, a wait may precede a load of the next iteration
   if (it->kind == SHAPE_LOOP) fr->b->waited = 0;
 }
 
@@ -1052,7 +1052,7 @@ void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
 }
 
 // Returns how well `name` fits the name of entry f. 3: the names are equal. 2:
-// `name` is the demangled name. 1: `name` is a suffix. 0: it does not fit.
+// `name` is the demangled name. 1: `name` is a suffix. 0: `name` does not fit.
 static int fits(Ctx *cx, const PtxFunc *f, const char *name) {
   if (strcmp(f->name, name) == 0) return 3;
   // A mangled name has the length before each part: at::rsum is _ZN2at4rsumE...

@@ -10,8 +10,9 @@
 // parameter that starts at `offset`.
 typedef struct PtxBound {
   uint32_t offset;  // bytes from the start of the first parameter
-  uint32_t var;     // for a module's variable (in mem) instead of a parameter:
-                    // index into PtxModule.vars, plus 1; otherwise 0
+  // for a variable of the module (in mem) instead of a parameter: 1 + its index
+  // in PtxModule.vars; otherwise 0
+  uint32_t var;
   Ref mem;          // GMEM object of a pointer or a tensor map; otherwise 0
   const TensorMap *map;  // the tensor map, or NULL
   Ref value;        // value of a scalar
@@ -29,8 +30,9 @@ enum {
                        // once
   PTX_ALLOC_FENCED = 8,  // each tcgen05.alloc is followed by a
                          // fence.proxy.async
-  PTX_LOADS_ORDERED = 16,  // a use of a register that tcgen05.ld writes waits
-                           // for the load, as ptxas makes it
+  // a use of a register that tcgen05.ld writes waits for the load, as in code
+  // of ptxas
+  PTX_LOADS_ORDERED = 16,
   PTX_SETMAXNREG_ALIKE = 32,  // Fn.setmaxnreg_alike
 };
 
@@ -43,19 +45,19 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
                    const char *file, unsigned flags);
 
 // Returns the reason why an opcode is rejected because of its name or a
-// modifier. Returns NULL if it is not rejected, but a translation may still
-// reject the instruction because of its operands.
+// modifier. Returns NULL if it is not. A translation may still reject the
+// instruction because of its operands.
 const char *ptx_rejects(Ctx *cx, const char *op);
 // Returns f with the text of all functions that it calls: f itself, or a copy
 // that is made once. Errors: ERR_PTX for calls that cannot be replaced.
 const PtxFunc *ptx_whole(Ctx *cx, PtxModule *m, const PtxFunc *f);
 
 // Returns the number of bytes of f's shared variables. Sets *dynamic to whether
-// f names an external array, whose size a launch gives.
+// f names an external array, whose size a launch specifies.
 int64_t ptx_shared(const PtxModule *m, const PtxFunc *f, bool *dynamic);
 
 // Pushes onto `used` the module's .global and .const variables that f names.
-// Errors: ERR_PTX for variables that cannot be passed by a launch.
+// Errors: ERR_PTX for variables that a launch cannot pass.
 typedef VEC(uint32_t) PtxVars;
 void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
                    PtxVars *used);

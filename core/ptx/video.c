@@ -1,5 +1,5 @@
 // video.c: instructions on the 2 halves or 4 bytes of a word: vadd2, vmax4 and
-// their kin.
+// similar ones.
 #include <string.h>
 
 #include "ptx/inside.h"
@@ -40,7 +40,7 @@ void row_video(PtxOp *o, int k) {
   VideoOp v = (VideoOp)(k & ~VIDEO_BYTES);
   int lanes = k & VIDEO_BYTES ? 4 : 2, bits = 32 / lanes;
   bool sum = op_has(o, "add"), sat = op_has(o, "sat");
-  // the first modifier is the result's type, which vset lacks
+  // the first modifier is the type of the result; vset has no such modifier
   int first = v == VIDEO_SET ? 0 : 1;
   bool sign = first && op_type(o, 0).kind == PTX_S;
   bool sign_a = op_type(o, first).kind == PTX_S;

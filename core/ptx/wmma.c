@@ -1,12 +1,12 @@
 // wmma.c: wmma instructions as loads, stores and mma instructions. The PTX ISA
-// leaves the layout of wmma's fragments open: they have that of the fragments
-// of one or two mma instructions with the same K.
+// leaves the layout of wmma's fragments open. Here the fragments have the
+// layout of the fragments of one or two mma instructions with the same K.
 #include <string.h>
 
 #include "ptx/calls.h"
 
-// A type of A and B, the rows and columns of A in the mma instruction, and the
-// bits of an element.
+// type: of A and B. The extents of A in the mma instruction, and the bits of an
+// element.
 typedef struct Kind {
   const char *type;
   int rows, k, bits;
@@ -19,8 +19,8 @@ static const Kind kinds[] = {
 
 // The extents of a wmma. An mma instruction has at least as many rows as
 // columns: m8n32k16 is `turned`, the product of the transposed matrices. rows,
-// columns: how many mma instructions cover the result, which has 8 columns in
-// each.
+// columns: number of mma instructions that cover the result along each mode.
+// The result of an mma instruction has 8 columns.
 typedef struct Extents {
   int m, n, k;
   bool turned;
@@ -109,11 +109,10 @@ static PtxArg bytes_of(const Fragment *f, PtxArg elements) {
   return compute(f->x, "shr.u32", b32, bits, integer(3));
 }
 
-// Returns how many elements of a number of bits a register holds.
+// Returns how many elements of `bits` bits a register holds.
 static int elements_in(int bits) { return bits > 32 ? 1 : 32 / bits; }
 
-// Returns how many registers hold 8 rows of A or columns of B, whose other
-// extent is k.
+// Returns how many registers hold 8 rows of A or 8 columns of B, where K is k.
 static int registers_of_8(int k, int bits) {
   return k / (4 * elements_in(bits));
 }
@@ -126,7 +125,7 @@ static PtxArg vector_of(PtxCopy *x, const PtxArg *part, int n) {
   return all;
 }
 
-// Returns the row of register r, and in *column its column.
+// Returns the row of register r, and stores its column in *column.
 static int place_of(const Fragment *f, int r, int *column) {
   int own = f->part == 'a' || f->part == 'b'
             ? registers_of_8(f->shape.k, f->bits) : 0;
@@ -142,7 +141,7 @@ static int place_of(const Fragment *f, int r, int *column) {
   return (f->shape.columns > 1 ? 0 : 16 * tile) + 8 * (at / own);
 }
 
-// Returns the address `by` bytes (a 32-bit number) after another address.
+// Returns the address `by` bytes after address `at`. `by` has 32 bits.
 static PtxArg behind(PtxCopy *x, PtxArg at, PtxArg by) {
   PtxType own = x->m->regs.p[x->out.reg + (uint32_t)at.value].type;
   if (own.bits < 64) return compute(x, "add.s32", b32, at, by);
@@ -174,7 +173,8 @@ static void open_fragment(Fragment *f, PtxArg stride) {
   f->base = behind(x, at, compute(x, "add.u32", b32, row, column));
 }
 
-// Returns the address of an element at a distance from the lane's first one.
+// Returns the address of an element at a distance from the lane's first
+// element.
 static PtxArg element_at(Fragment *f, int row, int column) {
   PtxCopy *x = f->x;
   int rows = f->along ? row : column, columns = f->along ? column : row;
@@ -299,8 +299,8 @@ typedef struct Types {
   const char *d, *ab, *c;
 } Types;
 
-// Reads the types after the shape of an opcode: those of D and C for f16,
-// otherwise those of D, A, B and C.
+// Reads the types that follow the shape in an opcode: of D and C for f16,
+// otherwise of D, A, B and C.
 static Types types_of(PtxCopy *x, const char *op) {
   static const char *const names[] = {"f16", "bf16", "tf32", "f32", "f64",
     "s8", "u8", "s4", "u4", "b1", "s32"};
@@ -318,8 +318,8 @@ static Types types_of(PtxCopy *x, const char *op) {
   return (Types){found[0], found[1], found[3]};
 }
 
-// Returns registers of f32 in place of the list a of n pairs of f16: with
-// their values, or for a result.
+// Returns f32 registers in place of the list a of n pairs of f16. fill: copies
+// the values of a to these registers.
 static PtxArg widened(PtxCopy *x, const PtxArg *a, int n, bool fill) {
   const PtxType f32 = {PTX_F, 1, 32};
   PtxArg part[8];

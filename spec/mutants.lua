@@ -19,7 +19,7 @@ local function with(file, text, f)
   end
   for module in pairs(kept) do package.loaded[module] = nil end
   package.preload[name] = assert(load(text, "@" .. file))
-  local ok, a, b = pcall(f)
+  local ok, a, b, c = pcall(f)
   package.preload[name] = nil
   for module in pairs(package.loaded) do
     if module:find "^kernels%." or module == name then
@@ -28,8 +28,11 @@ local function with(file, text, f)
   end
   for module, it in pairs(kept) do package.loaded[module] = it end
   if not ok then return nil, a end
-  return a, b
+  return a, b, c
 end
+
+-- Returns the first note of a report, or nil.
+local function note_of(r) return r:notes()[1] end
 
 local function of_harness(spec, m)
   local p = harness.problem(spec, m.size or spec.sim[1],
@@ -38,7 +41,7 @@ local function of_harness(spec, m)
   for _, r in ipairs(reports) do
     if not r.ok then return r.reports[1], ok end
   end
-  return false, not ok and wrong or nil
+  return false, not ok and wrong or nil, note_of(reports[1])
 end
 
 local function of_gemm(spec, m)
@@ -48,16 +51,19 @@ local function of_gemm(spec, m)
   local r = lesson.simulate(rung, p, m.device, {seed = m.seed})
   if not r.ok then return r.reports[1] end
   local ok, v, how = lesson.verify(rung, p)
-  return false, not ok and lesson.what_is_wrong(v, how) or nil
+  return false, not ok and lesson.what_is_wrong(v, how) or nil, note_of(r)
 end
 
 --- Returns the first report of a script with a fault: an element of
 -- report.reports, or the tracer's message, or false if nothing is reported.
--- Also returns what is wrong with the results.
+-- Also returns what is wrong with the results, and the first note.
 ---@param m {script: string, file: string?, from: string, nth: integer?, to:
---- string?, size: integer[]?, dtype: string?, opt: table?, seed: integer?}
+--- string?, size: integer[]?, dtype: string?, opt: table?, seed: integer?,
+--- device: string?, launch: function?}
+-- launch: runs a kernel instead of the script, and returns its report
 ---@return table|string|false told
 ---@return string? wrong
+---@return string? note
 function mutants.run(m)
   local path = ("scripts/%s.lua"):format(m.script)
   local file = m.file and m.file .. ".lua" or path
@@ -65,6 +71,10 @@ function mutants.run(m)
   local text = support.change(support.read(file), m.from, m.nth or 1,
                               m.to or "")
   local function run()
+    if m.launch then
+      local r = m.launch(m)
+      return r.reports[1] or false, nil, note_of(r)
+    end
     local own = support.read(path)
     local gemm, copy = own:find "bench%.lesson\"", own:find "copylesson"
     local function spec(module, method)
@@ -78,9 +88,9 @@ function mutants.run(m)
     local l = spec("cutelua.bench.copylesson", "run")
     return of_harness(copylesson.lesson(l), m)
   end
-  local told, wrong = with(file, text, run)
+  local told, wrong, note = with(file, text, run)
   if told == nil then return tostring(wrong) end
-  return told, wrong
+  return told, wrong, note
 end
 
 return mutants

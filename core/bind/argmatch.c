@@ -352,8 +352,8 @@ static void fit_table(Fit *f) {
         memcmp(f->given, f->want, k * sizeof *f->want) != 0) {
       const char *is = path_of(f);
       f->key[f->depth - 1] = f->want;
-      ctx_fail(f->cx, ERR_LAUNCH, "%s was given; this launch was compiled "
-               "for %s in its place", is, path_of(f));
+      ctx_fail(f->cx, ERR_LAUNCH, "%s was given, but this launch was compiled "
+               "for %s", is, path_of(f));
     }
     f->given += k, f->want += k;
     fit_value(f);

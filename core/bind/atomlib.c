@@ -733,7 +733,7 @@ static int l_copy(lua_State *L) {
   if (strcmp(face_typename(L, 1), "tensor") == 0)
     face_error(L, ERR_ARG, "cute.copy takes an atom first, got %s\n  write "
                "cute.copy(atom, src, dst), or cute.autovec_copy(src, dst), "
-               "which needs none", face_show(L, 1));
+               "which needs no atom", face_show(L, 1));
   CopyAtom a = check_copy_atom(cx, L, 1);
   face_tracing(cx, L, "copy");
   Tensor src = face_check_tensor(L, 2), dst = face_check_tensor(L, 3), p;

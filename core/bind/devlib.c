@@ -427,8 +427,8 @@ static int tensor_clone(lua_State *L) {
 static void check_alike(Ctx *cx, lua_State *L, const Tensor *to,
                         const Tensor *from) {
   if (to->type != from->type)
-    face_error(L, ERR_TYPE, "copy_from: %s cannot be copied to %s: convert it "
-               "first", dtype_name(from->type), dtype_name(to->type));
+    face_error(L, ERR_TYPE, "copy_from: %s cannot be copied to %s: convert the "
+               "source first", dtype_name(from->type), dtype_name(to->type));
   // the shapes 4 and (4) are treated as equal
   Tup a = to->l.shape, b = from->l.shape;
   if (!tup_eq(a, b) && !(tup_leaves(a) == 1 && tup_leaves(b) == 1 &&

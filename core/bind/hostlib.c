@@ -20,7 +20,7 @@ static HostBuf *buffer_of(lua_State *L, int idx) {
   lua_pop(L, 1);
   if (gpu)
     face_error(L, ERR_ARG, "the tensor's elements are on a GPU\n  t:to "
-               "\"host\" is a copy of it here");
+               "\"host\" returns a copy on the host");
   if (!b) face_error(L, ERR_ARG, "the tensor has no host memory");
   if (!hostbuf_open(b)) face_error(L, ERR_CLOSED, "the buffer was closed");
   return b;
@@ -32,8 +32,8 @@ static size_t host_index(Ctx *cx, lua_State *L, const HostBuf *b,
                          const Tensor *t, Dim off) {
   if (!dim_static(off))
     face_error(L, ERR_STATIC, "a host tensor was indexed by a traced value\n"
-               "  %s\n  give the tensor to the kernel as an argument to read "
-               "it there", tensor_show(cx, t));
+               "  %s\n  pass the tensor to the kernel as an argument, and read "
+               "it in the kernel", tensor_show(cx, t));
   int64_t i = dim_value(off);
   uint64_t n = t->type == b->t  // otherwise recast
     ? b->count : b->bytes * 8 / (uint64_t)dtype_bits(t->type);
@@ -48,7 +48,7 @@ static uint64_t check_bits(lua_State *L, int idx, DType t) {
     return face_number_bits(L, idx, t);
   if (luaL_testudata(L, idx, MT_VALUE))
     face_error(L, ERR_INTRACE, "a traced value cannot be stored to a host "
-               "tensor\n  give the tensor to the kernel as an argument");
+               "tensor\n  pass the tensor to the kernel as an argument");
   face_error(L, ERR_TYPE, "an element of type %s cannot be a %s",
              dtype_name(t), face_typename(L, idx));
 }
@@ -66,7 +66,8 @@ void hostlib_get(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off) {
 static void check_writable(Ctx *cx, lua_State *L) {
   if (ir_fn(cx))
     face_error(L, ERR_INTRACE, "a host tensor cannot be written while a "
-               "kernel is traced\n  give it to the kernel as an argument");
+               "kernel is traced\n  pass the tensor to the kernel as an "
+               "argument");
 }
 
 void hostlib_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,

@@ -461,8 +461,8 @@ static MapPlace check_map(Ctx *cx, lua_State *L, int idx) {
   Dim at = tensor_at(cx, t, dim_int(cx, 0));
   if (dim_div(cx, at) % 16 ||
       (t.space == SP_SMEM && ir_memof(ir_fn(cx), t.mem)->align % 128))
-    face_error(L, ERR_ALIGN, "a tensor map must be aligned to 128 bytes, which "
-               "this one is not known to be\n  %s", tensor_show(cx, &t));
+    face_error(L, ERR_ALIGN, "a tensor map must be aligned to 128 bytes, but "
+               "this memory is not known to be\n  %s", tensor_show(cx, &t));
   return (MapPlace){t.mem, dim_asref(cx, at)};
 }
 

@@ -60,7 +60,7 @@ static bool is_leaf(const Ins *i) { return op_effect((Op)i->op) & EF_FIXED; }
 
 static const SimMem *mem_at(Prog *g, Ref r) {
   if (!ir_is_mem(g->fn, r))
-    ctx_fail(g->cx, ERR_INTERNAL, "operand %u is no memory object", r);
+    ctx_fail(g->cx, ERR_INTERNAL, "operand %u is not a memory object", r);
   return g->p->mem[r];
 }
 

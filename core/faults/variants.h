@@ -22,7 +22,7 @@ typedef enum SimAgent { SIM_AGENTS(SIM_ID) } SimAgent;
 CONSECUTIVE(4, AGENT_COPY, AGENT_CP);
 // Misuse of a barrier.
 #define SIM_MISUSES(X) \
-  X(BAR_ODD, "odd")          /* the count is no multiple of the warp size */ \
+  X(BAR_ODD, "odd")          /* the count is not a multiple of 32, a warp */ \
   X(BAR_DIFFERS, "differs")  /* the count differs from that of other warps */ \
   X(BAR_TWICE, "twice")      /* a warp arrives twice */ \
   X(BAR_RANGE, "range")      /* no barrier has this number */ \

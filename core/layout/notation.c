@@ -336,7 +336,7 @@ static void check_strides(Parser *p, const char *colon, const char *at,
   size_t n = tup_words(stride), leaf = 0;
   for (size_t i = 0; i < n; i++) {
     if (dim_kind(stride[i]) == DIM_ANY)
-      fail_at(p, ERR_PARSE, leaf_at(at, leaf), "`_` is no stride");
+      fail_at(p, ERR_PARSE, leaf_at(at, leaf), "`_` is not a stride");
     leaf += tup_is_leaf(stride + i);
   }
 }

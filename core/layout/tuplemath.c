@@ -58,7 +58,7 @@ static _Noreturn void no_integer(Ctx *cx, const char *op, Dim d) {
   dim_print(cx, d, &out);
   const char *s = arena_printf(cx, &cx->scratch, "%s", out.p);
   buf_free(&out);
-  ctx_fail(cx, ERR_ARG, "%s: %s is no integer; an integer is needed", op, s);
+  ctx_fail(cx, ERR_ARG, "%s: an integer is needed, not %s", op, s);
 }
 
 Dim tup_gcd(Ctx *cx, Tup t) {

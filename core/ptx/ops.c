@@ -513,7 +513,7 @@ Place op_place(PtxOp *o, const PtxArg *a, Where space) {
   }
   if (root >= 0) {
     if (!b->object[root]) {
-      ptx_fail(b, "'%s' through %s: its parameter is no tensor", o->i->op,
+      ptx_fail(b, "'%s' through %s: its parameter is not a tensor", o->i->op,
                base->name ? base->name : "a number");
     }
     return (Place){b->object[root], op2(o, OP_ADD, op_offset(o, base),

@@ -72,11 +72,11 @@ static int64_t primary(Parse *p) {
   } else if (take(p, "(")) {
     if (p->x.kind == TOK_DIRECTIVE) {  // a cast, such as (.s64)
       lex_next(&p->x);
-      expect(p, ")", "behind a cast");
+      expect(p, ")", "after a cast");
       v = primary(p);
     } else {
       v = expression(p, 0);
-      expect(p, ")", "behind an expression");
+      expect(p, ")", "after an expression");
     }
   } else if (p->x.kind == TOK_INT) {
     v = p->x.value;
@@ -284,7 +284,7 @@ static void list_read(Parse *p, List *l, const char *close) {
     list_add(p, l, operand(p));
     if (!is(p, close)) expect(p, ",", "between operands");
   }
-  expect(p, close, "behind operands");
+  expect(p, close, "after operands");
   p->depth--;
 }
 
@@ -366,7 +366,7 @@ static PtxArg address(Parse *p) {
     list_add(p, &l, base);
   }
   if (take(p, ",")) list_read(p, &l, "]");
-  else expect(p, "]", "behind an address");
+  else expect(p, "]", "after an address");
   list_store(p, &l, &a.part, &a.parts);
   return a;
 }
@@ -444,7 +444,7 @@ static void initialiser(Parse *p, PtxVar *v) {
     e.symbol = name(p, "a symbol");
     if (generic && take(p, "(")) {
       e.symbol = name(p, "a symbol");
-      expect(p, ")", "behind generic(");
+      expect(p, ")", "after generic(");
     }
     if (take(p, "+")) e.value = expression(p, 0);
   } else {
@@ -477,7 +477,7 @@ static void extents(Parse *p, PtxVar *v) {
   while (take(p, "[")) {
     v->array = true;
     int64_t n = is(p, "]") ? 0 : expression(p, 0);
-    expect(p, "]", "behind an extent");
+    expect(p, "]", "after an extent");
     if (n < 0 || (n && v->count > ((int64_t)1 << 32) / n)) {
       lex_fail(&p->x, "'%s' has %lld elements", v->name, (long long)n);
     }
@@ -493,7 +493,7 @@ static void registers(Parse *p, PtxVar *v) {
       lex_fail(&p->x, "%lld registers; there may be 0 to %d",
                (long long)v->count, MOST_REGS);
     }
-    expect(p, ">", "behind a number of registers");
+    expect(p, ">", "after a number of registers");
   }
   uint32_t first = p->f ? p->f->reg : 0;
   if (p->m->regs.n - first + (uint64_t)v->count > MOST_REGS) {
@@ -528,9 +528,9 @@ static PtxVar attributes(Parse *p, uint8_t space) {
     } else if (take(p, ".unified") || take(p, ".managed")) {
       continue;
     } else if (take(p, ".attribute")) {
-      expect(p, "(", "behind .attribute");
+      expect(p, "(", "after .attribute");
       while (!is(p, ")") && p->x.kind != TOK_END) lex_next(&p->x);
-      expect(p, ")", "behind an attribute");
+      expect(p, ")", "after an attribute");
     } else if (!typed && type_of(p, &v.type)) {
       typed = true;
       lex_next(&p->x);
@@ -568,7 +568,7 @@ static void variables(Parse *p, uint8_t space, bool external) {
     }
     declare(p, &v);
   } while (take(p, ","));
-  expect(p, ";", "behind a declaration");
+  expect(p, ";", "after a declaration");
 }
 
 // ---- source positions ----
@@ -665,7 +665,7 @@ static void instruction(Parse *p) {
     bool missing = p->x.kind != TOK_NAME;
     PtxArg g = missing ? (PtxArg){.kind = PTX_A_SINK} : named(p);
     if (g.kind != PTX_A_REG) {
-      lex_fail(&p->x, "a predicate is expected behind '@'");
+      lex_fail(&p->x, "a predicate is expected after '@'");
     }
     i.guard = (int32_t)g.value;
     if (p->m->regs.p[p->f->reg + (uint32_t)g.value].type.kind != PTX_P) {
@@ -682,12 +682,12 @@ static void instruction(Parse *p) {
     call_operands(p, &l);
   } else {
     while (!is(p, ";")) {
-      if (is(p, "}")) expect(p, ";", "behind an instruction");
+      if (is(p, "}")) expect(p, ";", "after an instruction");
       if (l.n) expect(p, ",", "between operands");
       list_add(p, &l, operand(p));
     }
   }
-  expect(p, ";", "behind an instruction");
+  expect(p, ";", "after an instruction");
   list_store(p, &l, &i.arg, &i.args);
   vec_push(p->cx, p->m->ins, i);
 }
@@ -705,7 +705,7 @@ static void prototype(Parse *p, const char *text) {
   } else {
     while (!is(p, ";") && p->x.kind != TOK_END) lex_next(&p->x);
   }
-  expect(p, ";", "behind a prototype");
+  expect(p, ";", "after a prototype");
   list_store(p, &l, &i.arg, &i.args);
   vec_push(p->cx, p->m->ins, i);
 }
@@ -738,7 +738,7 @@ static void directive(Parse *p) {
     loc_directive(p);
   } else if (take(p, ".pragma")) {
     while (!is(p, ";") && p->x.kind != TOK_END) lex_next(&p->x);
-    expect(p, ";", "behind .pragma");
+    expect(p, ";", "after .pragma");
   } else if (take(p, ".file")) {
     file_directive(p);
   } else {
@@ -770,7 +770,7 @@ static void body(Parse *p) {
         continue;
       }
       const char *text = name(p, "a label");
-      expect(p, ":", "behind a label");
+      expect(p, ":", "after a label");
       if (is(p, ".callprototype") || is(p, ".branchtargets") ||
           is(p, ".calltargets")) {
         prototype(p, text);
@@ -865,7 +865,7 @@ static void performance(Parse *p, PtxFunc *f) {
       number(p, "registers", 1 << 16);
     } else if (take(p, ".pragma")) {
       while (!is(p, ";") && p->x.kind != TOK_END) lex_next(&p->x);
-      expect(p, ";", "behind .pragma");
+      expect(p, ";", "after .pragma");
     } else {
       return;
     }
@@ -895,7 +895,7 @@ static void function(Parse *p, bool entry) {
     body(p);
     f.end = p->x.at_line;
   } else {
-    expect(p, ";", "behind a declaration");
+    expect(p, ";", "after a declaration");
   }
   f.vars = (uint32_t)m->vars.n - f.var;
   f.n_ins = (uint32_t)m->ins.n - f.ins;
@@ -948,7 +948,7 @@ static void header(Parse *p) {
              OLDEST / 10, OLDEST % 10, NEWEST / 10, NEWEST % 10);
   }
   lex_next(&p->x);
-  expect(p, ".target", "behind .version");
+  expect(p, ".target", "after .version");
   p->m->target = target(p);
   while (take(p, ",")) name(p, "a target's option");
   p->m->address_size = 32;
@@ -974,7 +974,7 @@ static void top(Parse *p) {
   } else if (take(p, ".func")) {
     while (take(p, ".attribute")) {
       while (!is(p, ")") && p->x.kind != TOK_END) lex_next(&p->x);
-      expect(p, ")", "behind an attribute");
+      expect(p, ")", "after an attribute");
     }
     function(p, false);
   } else if (space != UINT8_MAX) {
@@ -987,7 +987,7 @@ static void top(Parse *p) {
     skip_braces(p);
   } else if (take(p, ".pragma") || take(p, ".alias")) {
     while (!is(p, ";") && p->x.kind != TOK_END) lex_next(&p->x);
-    expect(p, ";", "behind a directive");
+    expect(p, ";", "after a directive");
   } else {
     lex_fail(&p->x, "'%.*s' is not known at module scope",
              (int)(p->x.n > 60 ? 60 : p->x.n), p->x.at);

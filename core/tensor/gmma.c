@@ -204,8 +204,8 @@ static Tensor descriptors(Shared *o, Tensor t) {
              tensor_show(cx, &t), whole);
   Dim off = dim_add(cx, t.off, t.l.offset);
   if (dim_div(cx, off) * each % 128)
-    ctx_fail(cx, ERR_ALIGN, "%s: the offset is no multiple of 16 bytes\n  %s",
-             o->maker, tensor_show(cx, &t));
+    ctx_fail(cx, ERR_ALIGN, "%s: the offset is not a multiple of 16 bytes\n"
+             "  %s", o->maker, tensor_show(cx, &t));
   d.imm = (int64_t)bits;
   d.a[0] = m->ref;
   ir_use(cx, fn, m->ref);

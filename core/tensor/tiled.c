@@ -253,7 +253,7 @@ static void check_divides(Ctx *cx, const TiledMma *m, char which, Layout l) {
     int64_t want = tiled_mma_extent(cx, m, which, mode[i]);
     if (!dim_static(have) || dim_value(have) % want == 0) continue;
     ctx_fail(cx, ERR_SHAPE, "partition_%c: the tile of the MMA does not divide "
-             "the tensor in mode %d (%c): %" PRId64 " is no multiple of %"
+             "the tensor in mode %d (%c): %" PRId64 " is not a multiple of %"
              PRId64 "\n  tensor %s\n  tile   (%" PRId64 ",%" PRId64 ") of %s"
              "\n  use a tensor tile that is a multiple, or fewer atoms along "
              "%c",

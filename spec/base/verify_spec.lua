@@ -296,7 +296,7 @@ describe("a lesson's verification", function()
     assert.equal("", err)
     assert.equal(0, code)
     assert.is_truthy(out:find("all elements against a double%-precision sum: "
-      .. "ok %(256 are no number"), out)
+      .. "ok %(256 are NaN"), out)
   end)
 end)
 

@@ -163,10 +163,10 @@ local WRONG = {
    "f: the function launched no kernel"},
   {"an unknown option", "cute.bundle.add('f', twice, {x, grids = 1})",
    "grids"},
-  {"memory that is no argument", [[
+  {"memory that is not an argument", [[
     cute.bundle.add("f", function(a) twice(a, y, 64):launch {grid = 1,
-      block = 64} end, {x})]], "kernel twice uses memory that is no argument "
-    .. "(y): pass the tensor to the function"},
+      block = 64} end, {x})]], "kernel twice uses memory that is not an "
+    .. "argument (y): pass the tensor to the function"},
   {"memory that the host fills", [[
     cute.bundle.add("f", function(a)
       local t = cute.full({64}, 1.0, cute.f32)
@@ -207,7 +207,7 @@ local WRONG = {
     end, {x, y})]], "f: the launches depend on elements of tensors"},
   {"a name of the bundle", [[
     cute.bundle.add("load", twice, {x, y, 64, grid = 1, block = 64})]],
-   "load: a bundle has a function of its own with this name"},
+   "load: every bundle defines a function with this name"},
   {"symbols without a grid", [[
     local s = cute.symbolic {dtype = cute.f32, shape = {"n"}}
     cute.bundle.add("f", twice, {s, s, 64, block = 64})]],

@@ -137,7 +137,7 @@ describe("safetensors", function()
     rejects("no tensor covers the data from byte 63 on", "{" .. a .. "}", "xxx")
     rejects('b (byte 10) has the type "F9"',
             '{ "b":{"dtype":"F9","shape":[],"data_offsets":[0,4]}}', "xxxx")
-    rejects("4 bits are no whole number of bytes",
+    rejects("4 bits are not a whole number of bytes",
             '{"b":{"dtype":"F4","shape":[1],"data_offsets":[0,1]}}', "x")
     rejects("__metadata__ (byte 9) must be an object of strings",
             '{"__metadata__":{"n":3}}')

@@ -123,7 +123,7 @@ describe("gguf", function()
             {field("general.alignment", 4, ("<I4"):pack(24))}, one, "xx")
     rejects("a (byte 24) has the type 99", {}, {info("a", {2}, 99, 0)}, "xx")
     rejects("has 5 extents", {}, {info("a", {1, 1, 1, 1, 1}, 24, 0)}, "x")
-    rejects("rows of 31 elements are no whole number of blocks of Q8_0", {},
+    rejects("rows of 31 elements are not a whole number of blocks of Q8_0", {},
             {info("a", {31}, 8, 0)}, "x")
     rejects("has 2 bytes at offset 4 of the data; the offset must be a "
       .. "multiple of 32", {}, {info("a", {2}, 24, 4)}, ("x"):rep(64))

@@ -113,7 +113,7 @@ describe("a sparse product", function()
     assert.equal("(2,1,4):(1,0,2)", tostring(mma:make_fragment_E(
       (mma:get_slice(0):partition_E(cute.make_layout({64, 8}, {8, 1}))))))
     raises("partition_E: the tile of the MMA does not divide the tensor in "
-      .. "mode 1 (K): 3 is no multiple of 2", function()
+      .. "mode 1 (K): 3 is not a multiple of 2", function()
       mma:get_slice(0):partition_E(cute.make_layout {64, 3})
     end)
     local dense = cute.make_tiled_mma(

@@ -161,9 +161,9 @@ SAME["are copies of what a view spans, with its layout and alignment"] = {[[
       "true\tgpu", "true", "gpu\tnil", "ptr[i32,host] o (1,2):(0,1):",
       "    1    2",
       "the tensor's elements are on a GPU [bad-argument]",
-      '  t:to "host" is a copy of it here',
+      '  t:to "host" returns a copy on the host',
       "the tensor's elements are on a GPU [bad-argument]",
-      '  t:to "host" is a copy of it here'}}
+      '  t:to "host" returns a copy on the host'}}
 
 SAME["are made there, and filled, in every width"] = {[[
       for _, t in ipairs {"u8", "bf16", "f32", "f64", "i64", "i4", "e3m2"} do

@@ -106,7 +106,7 @@ describe("a script", function()
       [kernel "x[cute.arch.thread_idx.x] = 1"] =
         "call it: local x, y, z = cute.arch.thread_idx()",
       [kernel "cute.copy(x, x)"] = "write cute.copy(atom, src, dst), or "
-        .. "cute.autovec_copy(src, dst), which needs none",
+        .. "cute.autovec_copy(src, dst), which needs no atom",
       [kernel("x[0] = 1", "grid = 1")] = "the block is missing",
       [kernel("x[0] = 1", "block = 1")] = "the grid is missing",
       [kernel("total = x[0]", "grid = 1, block = 1, device = 'sim'")

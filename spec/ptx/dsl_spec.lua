@@ -73,7 +73,7 @@ describe("a kernel of the CuTe DSL", function()
     local x, out = matrix(2, 4, 4), matrix(2, 4, 4)
     x[{1, 2}] = 6
     support.raises({"scale: grid depends on own.op, which this reader of the "
-      .. "IR does not compute", "give it: launch {grid = ...}"}, function()
+      .. "IR does not compute", "pass it: launch {grid = ...}"}, function()
       k(x, out, 2):launch {device = "sim:sm_90a"}
     end)
     k(x, out, 2):launch {grid = 2, device = "sim:sm_90a"}
@@ -257,7 +257,7 @@ describe("cute.dsl", function()
     rejects(": this folder has the IR of 2 functions: name a file, such as "
       .. "cute_dsl_copy_clean.mlir")
     keep("scale", "module {}\n", PTX)
-    rejects(": this is no IR of version 4.8 of the CuTe DSL: it has no "
+    rejects(": this is not IR of version 4.8 of the CuTe DSL: it has no "
       .. "cuda.kernel", path)
     keep("scale", changed(IR, "launch_ex", "launch_new"), PTX)
     rejects(": no function of the host launches a kernel in the way of version "

@@ -60,7 +60,7 @@ add("no arrive after the last stage is read",
 add("one arrive counts 2", sub("mbarrier%.arrive%.shared", 1, "%];", "], 2;"),
     "mbarrier", "here mbarrier%.arrive%.shared")
 add("no wgmma.fence", drop "wgmma%.fence", "in-flight", MMA)
-add("a sum is written behind the fence", sub(MMA, 1,
+add("a sum is written after the fence", sub(MMA, 1,
     "^(wgmma%S+ {)(%%f%d+)", "cvt.rn.f32.u32 %2, %%r1; %1%2"), "in-flight",
     "here")
 add("no wgmma.commit_group", drop "wgmma%.commit", "in-flight race",

@@ -53,9 +53,9 @@ local FOUND = {
   {"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [s], "
     .. "{r0, r1}, [s];", "cannot have 2 registers"},
   {"prefetch.tensormap d0;", "an address in brackets is expected"},
-  {"@.x bra L;", "a predicate is expected behind '@'"},
-  {"@5 bra L;", "a predicate is expected behind '@'"},
-  {"@_ bra L;", "a predicate is expected behind '@'"},
+  {"@.x bra L;", "a predicate is expected after '@'"},
+  {"@5 bra L;", "a predicate is expected after '@'"},
+  {"@_ bra L;", "a predicate is expected after '@'"},
   {"lop3.b32 r1, r0, r0, r0, -1;", "operand 5 must be 0 to 255, not -1"},
   {"cp.async.wait_group -1;", "operand 1 must be 0 to 2147483647, not -1"},
   {"wgmma.wait_group.sync.aligned -1;", "operand 1 must be 0 to 2147483647"},
@@ -207,7 +207,7 @@ describe("PTX that cannot be read", function()
   it("is rejected without a semicolon in front of a brace", function()
     for _, ins in ipairs {"ret", "add.u32 r0, r1, r1"} do
       local text = message(BODY .. "L:\n" .. ins .. "\n}\n")
-      assert.equal("line 9: ';' behind an instruction is expected, not '}' "
+      assert.equal("line 9: ';' after an instruction is expected, not '}' "
         .. "[bad-ptx]", text)
     end
   end)

@@ -140,7 +140,7 @@ end
 local WRONG = {
   {{name = "tern"}, "the kernel is 'tern', but %S+/k.ptx has turn"},
   {{num_warps = 8}, "num_warps = 8 are 256 threads, but %S+/k.ptx has 128"},
-  {{num_warps = false}, "this is no metadata of Triton: it has no 'num_warps'"},
+  {{num_warps = false}, "this is not Triton's metadata: it has no 'num_warps'"},
   {{num_warps = "4"},
    "'num_warps' must be an integer of at least 0, not \"4\""},
   {{num_ctas = 0}, "'num_ctas' must be at least 1, not 0"},
@@ -264,8 +264,8 @@ describe("a kernel of Triton", function()
     for i = 0, 11 do got[i + 1] = out[i] end
     assert.same({0, 0, 1, 0, 0, 1, 1, 1, 0, 2, 1, 2}, got)
     local _, why = pcall(function() k(out):launch {grid = 3, cluster = 3} end)
-    assert.matches("Triton's kernel ranks has num_ctas = 2, and takes no other "
-      .. "cluster", why)
+    assert.matches("Triton's kernel ranks has num_ctas = 2: the option cluster "
+      .. "must be 2 or absent", why)
   end)
 
   it("starts with the registers of .maxnreg", function()
@@ -341,18 +341,18 @@ describe("metadata of Triton", function()
     end
     write(SCRATCH:gsub(".param .u64 profile", ".param .u32 profile"), META)
     rejects("Triton adds 2 hidden pointers, but the last of the 4 parameters "
-      .. "in %S+/k.ptx are no pointers")
+      .. "in %S+/k.ptx are not pointers")
     write(MAP, with(MAP_META, {tensordesc_meta = {}}))
     rejects("the metadata describes 0 tensor descriptors, but the PTX has more")
     support.write(path, "{")
     rejects("not valid JSON: byte 2: .*")
     support.write(path, "[1]")
-    rejects("this is no metadata of Triton: it has no 'name'")
+    rejects("this is not Triton's metadata: it has no 'name'")
     write(SCRATCH, META)
     os.remove(base .. ".ptx")
     rejects("the PTX %S+/k.ptx does not exist")
     support.write(base .. ".cubin", "x")
-    rejects("there is only a cubin beside it, no %S+/k.ptx: copy the PTX from "
+    rejects("this folder has only a cubin, no %S+/k.ptx: copy the PTX from "
       .. "Triton's cache, or write compiled.asm%[\"ptx\"%] to that file")
     os.remove(base .. ".cubin")
     os.remove(path)

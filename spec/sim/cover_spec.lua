@@ -410,7 +410,7 @@ describe("a note tells of gaps", function()
     local line = debug.getinfo(tiles, "S").linedefined + 10
     assert.equal(("cover_spec.lua:%d: rows 8 to 31 of every 32 of 'y' were "
       .. "never stored (3072 of 4096 elements); does each step cover a whole "
-      .. "tile? cute.partial_ok says that this is meant"):format(line),
+      .. "tile? cute.partial_ok says that this is intended"):format(line),
       json.decode(r:json()).notes[1])
   end)
 

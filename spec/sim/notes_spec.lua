@@ -143,7 +143,7 @@ describe("a note tells of a grid that is too small", function()
     assert.matches("^cutelua: note: kernel k: notes_spec.lua:%d+: elements 320 "
       .. "to 639 of 'b' were never stored %(320 of 640 elements%); is the grid "
       .. "too small, or a coordinate wrong%? cute.partial_ok says that this is "
-      .. "meant$",
+      .. "intended$",
       run_grid(10, zeros(640), zeros(640), map))
     assert.matches("columns 15 to 19 of 'b' were never stored %(160 of 640 "
       .. "elements%)", run_grid({1, 3}, zeros(32, 20), zeros(32, 20),
@@ -204,7 +204,7 @@ describe("a note tells of the first NaN or infinity", function()
     assert.is_true(r.ok, tostring(r))
     local line = debug.getinfo(f, "S").linedefined
     assert.same(text and {("cutelua: note: kernel k: notes_spec.lua:%d: the "
-      .. "first NaN or infinity from finite inputs: %s; if this is meant, "
+      .. "first NaN or infinity from finite inputs: %s; if this is intended, "
       .. "call cute.nonfinite_ok(output)"):format(line, text)} or {}, said)
   end
 
@@ -961,8 +961,8 @@ end)
 local function unread(n, all, first)
   return ("%d of %d elements of shared tensor 's', %s, are written here but "
     .. "never read; the first is element %d; do the loops that read it cover "
-    .. "the whole tile? cute.partial_ok says that this is meant"):format(n, all,
-    all == 4096 and "(64,32,2):(40,1,2560)" or all .. ":1", first)
+    .. "the whole tile? cute.partial_ok says that this is intended"):format(n,
+    all, all == 4096 and "(64,32,2):(40,1,2560)" or all .. ":1", first)
 end
 
 describe("a note tells of elements of a shared tensor that", function()
@@ -1139,7 +1139,7 @@ describe("a note tells of a tile in shared memory that", function()
     assert.same({}, multiply(false))
     assert.same({"shared tensor 'sB' is written here, but no thread or MMA "
       .. "read it; is another tensor read in its place? cute.partial_ok says "
-      .. "that this is meant"}, multiply(true))
+      .. "that this is intended"}, multiply(true))
   end)
 end)
 

@@ -49,7 +49,7 @@ local function expect(n, text, body)
   assert.equal(n, #said, table.concat(said, "\n"))
   for _, line in ipairs(said) do
     assert.matches("^cutelua: note: kernel k%d+: unread_results_spec.lua:%d+: "
-      .. text .. " cute.partial_ok says that this is meant$", line)
+      .. text .. " cute.partial_ok says that this is intended$", line)
   end
 end
 

@@ -323,7 +323,7 @@ describe("cutelua task says in one sentence", function()
     for _, row in ipairs {{2, "a command is needed"},
         {2, "needs a folder", "run"},
         {2, "unknown option", "run", "x", "--hled", "3"},
-        {3, "it is no folder", "run", "/nowhere"},
+        {3, "it is not a folder", "run", "/nowhere"},
         {3, "cannot open", "run", folder},
         {3, "cannot open", "judge", folder .. "/axpy", "/nowhere.lua"}} do
       local _, err, code = task(table.unpack(row, 3))

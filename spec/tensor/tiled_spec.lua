@@ -477,7 +477,7 @@ describe("copy", function()
 
   it("refuses tensors that the tiler of an MMA does not divide", function()
     local mma = cute.make_tiled_mma(BF16, {2, 2, 1}, {32, 32, 16})
-    raises({"partition_B", "in mode 1 (K): 24 is no multiple of 16",
+    raises({"partition_B", "in mode 1 (K): 24 is not a multiple of 16",
             "[shape-mismatch]"}, function()
       mma:get_slice(0):partition_B(cute.make_layout {64, 24})
     end)

@@ -91,17 +91,17 @@ describe("cutelua.text.json", function()
         ['{"a" 1}'] = "byte 5: ':' expected", ["{1:2}"] = "byte 2: a name "
           .. "expected", ['"x'] = "byte 3: an unfinished string",
         ['"\\x"'] = "byte 2: no such escape", ["01"] = "byte 1: a value "
-          .. "expected", ["1 2"] = "byte 3: more behind its end",
-        nul = "byte 1: a value expected", null1 = "byte 5: more behind its "
-          .. "end", truefalse = "byte 1: a value expected",
+          .. "expected", ["1 2"] = "byte 3: text after the value",
+        nul = "byte 1: a value expected", null1 = "byte 5: text after "
+          .. "the value", truefalse = "byte 1: a value expected",
         ["1."] = "byte 1: a value expected", ["[1.e5]"] = "byte 2: a value "
           .. "expected", [".5"] = "byte 1: a value expected",
         ["+1"] = "byte 1: a value expected", ["1e+"] = "byte 1: a value "
           .. "expected", ["-01"] = "byte 1: a value expected",
-        ["0x10"] = "byte 2: more behind its end",
-        NaN = "byte 1: a value expected", ["[1]]"] = "byte 4: more behind its "
-          .. "end", ["[1]/**/"] = "byte 4: more behind its end",
-        ["1\0"] = "byte 2: more behind its end",
+        ["0x10"] = "byte 2: text after the value",
+        NaN = "byte 1: a value expected", ["[1]]"] = "byte 4: text after "
+          .. "the value", ["[1]/**/"] = "byte 4: text after the value",
+        ["1\0"] = "byte 2: text after the value",
         ["\u{feff}1"] = "byte 1: a value expected",
         ['"\\u12"'] = "byte 2: no such escape", ['"\\u+123"'] = "byte 2: no "
           .. "such escape", ['"\\"'] = "byte 4: an unfinished string",

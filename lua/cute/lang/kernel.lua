@@ -473,8 +473,8 @@ end
 
 local function prepare_gpu(p)
   if p.program.card and not p.values then
-    core.fail("bad-launch", ("kernel %s is PTX: for a GPU it is prepared with "
-      .. "its arguments"):format(p.program.info.name))
+    core.fail("bad-launch", ("kernel %s is PTX: pass its arguments to prepare "
+      .. "a launch on a GPU"):format(p.program.info.name))
   elseif not p.values then
     local run, message = gpu_launch(p, no_values(p.program))
     if not run then return nil, message end

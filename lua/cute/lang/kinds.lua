@@ -1183,7 +1183,7 @@ local NEVER_READ = "shared memory is written and never read"
 local LOST_SUM = "a part of a sum is lost or counted twice"
 local UNLIKELY = "behaviour that is no fault but hardly meant"
 local INEXACT = "a result is not exact, because its type cannot hold it"
-local PARTIAL = " cute.partial_ok says that this is meant"
+local PARTIAL = " cute.partial_ok says that this is intended"
 
 --- The rows of notes on runs without faults: {code, what the code means,
 -- sentence}. In a sentence, {name} is a field of what the note is about. A row
@@ -1288,7 +1288,7 @@ kinds.NOTES = {
   nonfinite = {"note/run/nonfinite",
     "a NaN or infinity was made from finite inputs",
     "the first NaN or infinity from finite inputs: {made}, {where}; if this is "
-      .. "meant, call cute.nonfinite_ok(output)"},
+      .. "intended, call cute.nonfinite_ok(output)"},
   rounded_index = {"note/run/inexact", INEXACT,
     "{made}, {where}; is a tensor of indices meant to have an integer type, "
       .. "such as cute.i32?"},

@@ -111,7 +111,7 @@ local function operands(A, B, C, out, gated)
   for i, n in ipairs(out and batch or {}) do
     local mode = cute.rank(out) - 1 - i
     if mode < 1 or cute.size(out.shape[mode]) ~= n then
-      fail("out is %s; it lacks the batch modes of the operands", out.layout)
+      fail("out is %s, without the batch modes of the operands", out.layout)
     end
   end
   if out then operand.check_apart("out", out) end

@@ -310,7 +310,7 @@ function operand.check_options(what, known, o)
   for name, v in pairs(o) do
     local want = known[name]
     if math.type(name) then
-      fail("the list %s is no tensor: write cute.tensor(list, cute.f32)",
+      fail("the list %s is not a tensor: write cute.tensor(list, cute.f32)",
         core.show(o))
     end
     if not want then sign.unknown("option", name, known, what) end

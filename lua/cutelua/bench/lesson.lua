@@ -422,7 +422,7 @@ local function say_verified(rung, p)
                function() return compared(rung, p) end)
   if ok then
     say("verified    relative error %.2e of %s against a double-precision "
-      .. "sum: ok%s", v.frobenius, how, v.nans > 0 and (" (%d are no number, "
+      .. "sum: ok%s", v.frobenius, how, v.nans > 0 and (" (%d are NaN, "
       .. "as A, B or C have it)"):format(v.nans) or "")
   else
     say("verified    %s: WRONG", lesson.what_is_wrong(v, how))

@@ -288,7 +288,7 @@ function certificate.verify(opt, b)
   if not c then
     core.fail("io", "bundle: the certificate is not JSON: " .. why)
   elseif type(c) ~= "table" then
-    core.fail("io", "bundle: the certificate is no JSON object")
+    core.fail("io", "bundle: the certificate is not a JSON object")
   end
   local wrong = 0
   local function say(text)

@@ -125,7 +125,7 @@ function Work:region(name, l, i)
   if at then return at end
   local origin, own = l.origin[i], self.zeroed[buffer]
   if not own and origin.serial <= self.since then
-    fail(name, "kernel %s uses memory that is no argument (%s): pass the "
+    fail(name, "kernel %s uses memory that is not an argument (%s): pass the "
       .. "tensor to the function", l.program.info.name,
          l.program.info.args[i].name)
   end

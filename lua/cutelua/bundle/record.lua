@@ -242,7 +242,7 @@ end
 function Session:keep(name, v, free)
   if OWN[name] or name:find "_v$" or name:find "_workspace$" then
     if not free then
-      fail(name, "a bundle has a function of its own with this name: choose "
+      fail(name, "every bundle defines a function with this name: choose "
         .. "another name")
     end
     name = name .. "_kernel"

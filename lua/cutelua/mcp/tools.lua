@@ -207,7 +207,7 @@ local ROWS = {
     function(r, args)
       r.words = {}
       for _, word in ipairs(args.names) do
-        if word:find "^%-" then wrong("names: '%s' is no name", word) end
+        if word:find "^%-" then wrong("names: '%s' is not a name", word) end
         table.insert(r.words, word)
       end
     end},

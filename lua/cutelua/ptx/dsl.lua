@@ -85,7 +85,7 @@ local function ir_of(path)
   end
   if #hosts == 0 then
     fail(path, next(m.kernels) and "no function of the host launches a kernel "
-      .. "in the way of version 4.8 of the CuTe DSL" or "this is no IR of "
+      .. "in the way of version 4.8 of the CuTe DSL" or "this is not IR of "
       .. "version 4.8 of the CuTe DSL: it has no cuda.kernel\n  %s", KEEP)
   elseif #hosts > 1 then
     fail(path, "%d functions of the host launch kernels; one is expected",
@@ -345,7 +345,7 @@ local function known(k, list, name)
   for i, v in ipairs(list) do
     if not v.n then
       core.fail("bad-launch", ("%s: %s depends on %s, which this reader of the "
-        .. "IR does not compute\n  give it: launch {%s = ...}"):format(k.name,
+        .. "IR does not compute\n  pass it: launch {%s = ...}"):format(k.name,
         name, v.unknown, name))
     end
     out[i] = v.n
@@ -433,8 +433,8 @@ local function smem_of(self, name, given)
   elseif i and i.op == "arith.constant" then
     bytes = math.tointeger(tonumber(i.text:match "^(%S+)"))
   end
-  return bytes or fail(self.path, "the bytes of dynamic shared memory are no "
-    .. "constant of the IR\n  give them: {smem = ...}")
+  return bytes or fail(self.path, "the size of dynamic shared memory is not a "
+    .. "constant in the IR\n  pass the number of bytes: {smem = ...}")
 end
 
 -- Returns a kernel. It takes the arguments of the host's function, or with
@@ -443,7 +443,7 @@ local function kernel_of(self, name, opts, all)
   local entry = core.ptx_entry(self.ptx.module, name)
   local kernel = self.ir.kernels[entry.name]
   if not kernel then
-    fail(self.path, "the IR has no kernel %s, which the PTX has", entry.name)
+    fail(self.path, "the PTX has kernel %s, but the IR does not", entry.name)
   end
   local k = {path = self.path, ir = self.ir, host = self.host, kernel = kernel,
              entry = entry, takes = self.takes, name = self.host.name,

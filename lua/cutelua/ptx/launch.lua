@@ -425,7 +425,7 @@ local function one(module, spec, memory, what, opt)
                             undefined_ok = spec.undefined_ok})
   local block = spec.block or not all and k.block or nil
   if not (all or block) then
-    fail("%s has no block, and entry %s no .reqntid", what, name)
+    fail("%s has no block, and entry %s has no .reqntid", what, name)
   end
   local args = {}
   for i, a in ipairs(spec.args or {}) do

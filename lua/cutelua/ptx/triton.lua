@@ -48,7 +48,7 @@ local function check_fields(path, meta)
     if meta[name] == nil then meta[name] = old end
     local v = meta[name]
     if v == nil then
-      fail(path, "this is no metadata of Triton: it has no '%s'", name)
+      fail(path, "this is not Triton's metadata: it has no '%s'", name)
     elseif (math.type(v) or type(v)) ~= want or want == "integer" and v < 0 then
       fail(path, "'%s' must be %s, not %s", name, want == "integer"
         and "an integer of at least 0" or "a " .. want, core.show(v))
@@ -84,7 +84,7 @@ local function metadata_of(path)
   if message then
     fail(path, "not valid JSON: %s", (message:gsub("^no JSON: ", "")))
   elseif type(meta) ~= "table" then
-    fail(path, "this is no metadata of Triton, but %s", core.show(meta))
+    fail(path, "this is not Triton's metadata, but %s", core.show(meta))
   elseif meta.child_paths then
     fail(path, "this file lists the files of a compiled kernel; give the file "
       .. "NAME.json beside it")
@@ -274,7 +274,7 @@ local function ptx_beside(path, meta)
     if core.file_kind(file) then return file end
   end
   if core.file_kind(base .. ".cubin") then
-    fail(path, "there is only a cubin beside it, no %s: copy the PTX from "
+    fail(path, "this folder has only a cubin, no %s: copy the PTX from "
       .. "Triton's cache, or write compiled.asm[\"ptx\"] to that file",
       core.visible(own))
   end
@@ -309,8 +309,9 @@ local function launch_options(k, call, opts, prepared)
   if ctas > 1 then
     if made.cluster == nil then made.cluster = ctas end
     if made.cluster ~= ctas then
-      core.fail("bad-launch", ("Triton's kernel %s has num_ctas = %d, and "
-        .. "takes no other cluster"):format(k.entry.name, ctas))
+      core.fail("bad-launch", ("Triton's kernel %s has num_ctas = %d: the "
+        .. "option cluster must be %d or absent"):format(k.entry.name, ctas,
+                                                         ctas))
     end
   end
   if made.pdl == nil then made.pdl = k.meta.launch_pdl or nil end
@@ -413,7 +414,7 @@ function triton.module(path)
     local p = entry.parameters[i]
     if last < 0 or p.array or p.bits ~= 64 then
       fail(path, "Triton adds %d hidden pointers, but the last of the %d "
-        .. "parameters in %s are no pointers", #hidden, #entry.parameters,
+        .. "parameters in %s are not pointers", #hidden, #entry.parameters,
         core.visible(file))
     end
   end

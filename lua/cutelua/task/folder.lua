@@ -158,7 +158,7 @@ end
 ---@return table
 function folder.read(path, limits)
   if core.file_kind(path) ~= "folder" then
-    core.fail("io", ("cannot read the task %s: it is no folder"):format(
+    core.fail("io", ("cannot read the task %s: it is not a folder"):format(
       core.visible(path)))
   end
   local file = path .. "/task.lua"

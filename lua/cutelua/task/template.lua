@@ -48,7 +48,7 @@ end
 function template.write(path)
   local name = path:match "([%w_-]+)/*$"
   if not name then
-    core.fail("bad-argument", ("%s is no name of a new folder: letters, "
+    core.fail("bad-argument", ("%s cannot name a new folder: letters, "
       .. "digits, _ and - are allowed"):format(core.show(path)))
   end
   if core.file_kind(path) then

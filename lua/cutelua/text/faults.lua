@@ -397,7 +397,7 @@ end
 local function missing_part(gap, gaps)
   if not gap.modes[1] then
     return ("no element of '%s' was stored (0 of %d); is the condition of the "
-      .. "store ever true? cute.partial_ok says that this is meant"):format(
+      .. "store ever true? cute.partial_ok says that this is intended"):format(
       gap.tensor, gap.size)
   end
   local parts, one = {}, nil
@@ -418,7 +418,7 @@ local function missing_part(gap, gaps)
       or "is the grid too small, or a coordinate wrong"
   end
   return ("%s of %s'%s' %s never %s (%d of %d elements); %s? "
-    .. "cute.partial_ok says that this is meant"):format(text,
+    .. "cute.partial_ok says that this is intended"):format(text,
     gap.map and "the tensor map of " or "", gap.tensor,
     one and #parts == 1 and "was" or "were",
     gap.stored and "stored" or "read", gap.none, gap.size, ask)

@@ -151,8 +151,8 @@ function Reader:entry()
   end
   local first = rank == 0 and 1 or shape[rank]
   if first % t[2] ~= 0 then
-    fail(self.path, "%s: rows of %d elements are no whole number of blocks of "
-      .. "%s, which have %d", what, first, t[1], t[2])
+    fail(self.path, "%s: rows of %d elements are not a whole number of blocks "
+      .. "of %s, which have %d", what, first, t[1], t[2])
   end
   return name, {file = self.file, path = self.path, type = t[1], dtype = t[4],
     shape = shape, block = t[2], block_bytes = t[3], at = from, what = what,

@@ -179,7 +179,7 @@ local function decode(text)
   if not ok then return nil, "no JSON: " .. tostring(value) end
   at = text:match("^[ \t\r\n]*()", at)
   if at <= #text then
-    return nil, ("no JSON: byte %d: more behind its end"):format(at)
+    return nil, ("no JSON: byte %d: text after the value"):format(at)
   end
   return value
 end

@@ -59,7 +59,7 @@ local function check(path, header, name, e, size)
     bits = bits * n
   end
   if bits % 8 ~= 0 then
-    fail(path, "%s: %d bits are no whole number of bytes", what, bits)
+    fail(path, "%s: %d bits are not a whole number of bytes", what, bits)
   end
   if not (is_size(at[1]) and is_size(at[2])) or at[1] > at[2]
     or at[2] > size or at[2] - at[1] ~= bits // 8 then
@@ -206,7 +206,7 @@ local function contents(name, t)
   if #buffer > 0 then rows:copy_from(t:to "host") end
   if #buffer * t.dtype.bits % 8 ~= 0 then
     core.fail("shape-mismatch", ("safetensors.write: %d elements of %s (%s) "
-      .. "are no whole number of bytes"):format(#buffer, t.dtype, name))
+      .. "are not a whole number of bytes"):format(#buffer, t.dtype, name))
   end
   return shape, buffer:bytes()
 end

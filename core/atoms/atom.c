@@ -9,7 +9,7 @@
 
 #include "base/nearest.h"
 
-enum { CHOICES = 8, NAME = 160, IDS = 1 << 18 };
+enum { CHOICES = 8, NAME = 160, IDS = 1 << 18, FAMILIES = 1024 };
 
 // ---- name patterns ----
 
@@ -438,16 +438,32 @@ static const AtomCopyFam *const copy_tables[] = {
   atom_copies, atom_copies_sm100};
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
+// counts[mma][i]: the number of names of family i, or 0 before the first walk.
+// Counting a pattern takes longer than matching a name with it.
+static _Atomic int counts[2][FAMILIES];
+
 // Iterates over the families in order of their ids.
 typedef struct Walk {
   bool mma;
-  // Position of the next family in the tables, and the number of ids before it.
-  int table, row, base;
+  // Position of the next family in the tables, and the numbers of families and
+  // of ids before it.
+  int table, row, family, base;
   const AtomMmaFam *m;   // current family
   const AtomCopyFam *c;
   const char *name;
   int first, count;
 } Walk;
+
+// Returns the number of names of the current family, and moves on.
+static int family_count(Walk *w) {
+  int i = w->family++;
+  if (i >= FAMILIES) return pattern_count(w->name);
+  int n = atomic_load(&counts[w->mma][i]);
+  if (n) return n;
+  n = pattern_count(w->name);
+  atomic_store(&counts[w->mma][i], n);
+  return n;
+}
 
 static bool walk(Walk *w) {
   int tables = w->mma ? COUNT(mma_tables) : COUNT(copy_tables);
@@ -462,7 +478,7 @@ static bool walk(Walk *w) {
     if (!w->name) continue;
     w->row++;
     w->first = w->base;
-    w->count = pattern_count(w->name);
+    w->count = family_count(w);
     w->base += w->count;
     return true;
   }

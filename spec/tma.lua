@@ -644,18 +644,16 @@ function tma.suite(it, check, device)
   end)
 
   it("loads im2col tiles of images", function()
-    for _, case in ipairs(tma.UNFOLDED) do
-      local tile = case[7]
-      local rows = cute.make_layout(tile, cute.LayoutRight)
-      check(tma.try_unfold(case, cute.f32, rows, device))
-      check(tma.try_unfold(case, cute.bf16, rows, device))
+    for k, case in ipairs(tma.UNFOLDED) do
+      check(tma.try_unfold(case, k % 2 == 0 and cute.bf16 or cute.f32,
+                           cute.make_layout(case[7], cute.LayoutRight), device))
     end
     check(tma.try_unfold(tma.UNFOLDED[2], cute.f32, cute.make_composed_layout(
       cute.make_swizzle(3, 2, 3), 0, cute.make_layout({32, 32}, {32, 1})),
       device))
   end)
 
-  it("multicasts im2col tiles to the CTAs of a cluster", function()
+  it("multicasts im2col tiles to the CTAs of a cluster #long", function()
     for k, case in ipairs(tma.UNFOLDED) do
       local layout = cute.make_layout(case[7], cute.LayoutRight)
       check(tma.try_unfold(case, k % 2 == 0 and cute.bf16 or cute.f32, layout,
@@ -664,10 +662,9 @@ function tma.suite(it, check, device)
   end)
 
   it("stores the pixels of images", function()
-    for _, case in ipairs(tma.UNFOLDED) do
-      local layout = cute.make_layout(case[7], cute.LayoutRight)
-      check(tma.try_fold(case, cute.f32, layout, device))
-      check(tma.try_fold(case, cute.bf16, layout, device))
+    for k, case in ipairs(tma.UNFOLDED) do
+      check(tma.try_fold(case, k % 2 == 0 and cute.f32 or cute.bf16,
+                         cute.make_layout(case[7], cute.LayoutRight), device))
     end
   end)
 

@@ -5,7 +5,7 @@ local calls = require "spec.calls"
 local cute = require "cute"
 local support = require "spec.support"
 
-local EACH = 12  -- number of calls of each function, outside and inside kernels
+local EACH = 5  -- number of calls of each function, outside and inside kernels
 local TOGETHER = 40 -- number of functions whose calls share one pool of values
 
 describe("random calls", function()

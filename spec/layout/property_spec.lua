@@ -62,7 +62,7 @@ end
 
 describe("random layouts", function()
   it("evaluate at 1-D, flat and hierarchical coordinates", function()
-    repeated(400, 400, function(r)
+    repeated(120, 120, function(r)
       local l = layout(r)
       local shape, stride = l.shape, l.stride
       local n = oracle.size(shape)
@@ -302,7 +302,7 @@ describe("random layouts", function()
   end)
 
   it("divide into all of their elements, once each", function()
-    repeated(1500, 225, function(r)
+    repeated(750, 110, function(r)
       local shape = r:shape(2)
       local l = cute.make_layout(shape, r:compact(shape, true))
       local t = layout(r, 1, {1, 2, 2, 3, 4})
@@ -436,7 +436,7 @@ describe("random layouts", function()
   end)
 
   it("multiply by blocks that do not meet", function()
-    repeated(1250, 225, function(r)
+    repeated(600, 105, function(r)
       local shape, times = r:shape(1), r:shape(1)
       local l = cute.make_layout(shape, r:compact(shape, true))
       local t = cute.make_layout(times, r:compact(times))

@@ -124,24 +124,24 @@ end
 
 describe("traced layouts", function()
   it("are composed as their numbers", function()
-    random_pairs("composition", 400, {150, 50})
-    random_pairs("with_shape", 300, {100, 25})
+    random_pairs("composition", 120, {40, 12})
+    random_pairs("with_shape", 90, {25, 6})
   end)
 
   it("are divided as their numbers #long", function()
     for _, name in ipairs {"logical_divide", "zipped_divide", "tiled_divide",
                            "flat_divide"} do
-      random_pairs(name, 250, {100, 40})
+      random_pairs(name, 120, {45, 15})
     end
   end)
 
   it("are multiplied as their numbers, and have complements #long", function()
     for _, name in ipairs {"logical_product", "zipped_product",
                            "tiled_product", "flat_product", "complement"} do
-      random_pairs(name, 250, {30, 1})
+      random_pairs(name, 120, {12, 1})
     end
     for _, name in ipairs {"blocked_product", "raked_product"} do
-      random_pairs(name, 250, {20, 0})
+      random_pairs(name, 120, {8, 0})
     end
   end)
 

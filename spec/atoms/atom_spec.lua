@@ -108,7 +108,7 @@ describe("MMA atoms", function()
     }
   end
 
-  it("hold what the PTX ISA says of their fragments", function()
+  it("hold what the PTX ISA says of their fragments #long", function()
     local seen = 0
     for _, atom in ipairs(warp_atoms()) do
       if atom.arch ~= "sm_70" and atom.types[1] ~= cute.f64 then

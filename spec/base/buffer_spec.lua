@@ -89,7 +89,7 @@ describe("a buffer", function()
     assert.falsy(pcall(core.buffer("f32", 4).copy, core.buffer("f32", 4), b))
   end)
 
-  it("gives its memory back as garbage", function()
+  it("gives its memory back as garbage #long", function()
     local function resident()
       local f <close> = io.open "/proc/self/status"
       return tonumber(f:read "a":match "VmRSS:%s*(%d+)")

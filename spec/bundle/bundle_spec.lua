@@ -58,7 +58,7 @@ describe("a bundle", function()
 
   for i, row in ipairs(COMPILERS) do
     it("compiles without a warning: " .. table.concat(row, " ")
-       .. support.long(i, 3), function()
+       .. support.long(i), function()
       if not made.has(row[1]) then pending("needs " .. row[1]) return end
       for _, file in ipairs(FILES) do
         local flag, name = file:match "^(%-%S+ )(.*)$"
@@ -67,7 +67,7 @@ describe("a bundle", function()
     end)
   end
 
-  it("has at most 100 KB of text besides the cubins", function()
+  it("has at most 100 KB of text besides the cubins #long", function()
     if not made.has "size" then pending "needs size" return end
     made.must("cc -O2 -c -o", at "unit.o", at "unit.c")
     local text = made.must("size", at "unit.o"):match "\n%s*(%d+)"
@@ -106,7 +106,7 @@ describe("a bundle", function()
     assert.truthy(c:find("attribute 6=1", 1, true))
   end)
 
-  it("computes grids and extents as Lua does", function()
+  it("computes grids and extents as Lua does #long", function()
     local path = program "extents"
     local out, err, code = made.run(driver, path, {FAKE_LOG = at "e.log"})
     assert.equal(0, code, out .. err)
@@ -133,7 +133,7 @@ end)
 
 describe("a bundle on other GPUs", function()
   if not there then return end
-  it("takes the newest code that a GPU runs, and checks its shared memory",
+  it("takes the newest code that a GPU runs, and checks its memory #long",
   function()
     local own <close> = setmetatable({support.folder()},
       {__close = function(t) support.remove(t[1]) end})
@@ -172,7 +172,8 @@ describe("a bundle on other GPUs", function()
       .. "shared memory, and this GPU has 101376 for a block", 1, true), out)
   end)
 
-  it("launches nothing if one of several kernels cannot be loaded", function()
+  it("launches nothing if one of several kernels cannot be loaded #long",
+     function()
     local own <close> = setmetatable({support.folder()},
       {__close = function(t) support.remove(t[1]) end})
     local name = support.write(own[1] .. "/sum.lua", [[
@@ -192,7 +193,8 @@ describe("a bundle on other GPUs", function()
     end
   end)
 
-  it("rejects grids whose blocks wait for blocks that have no room", function()
+  it("rejects grids whose blocks wait for blocks that have no room #long",
+     function()
     local own <close> = setmetatable({support.folder()},
       {__close = function(t) support.remove(t[1]) end})
     local name = support.write(own[1] .. "/wait.lua", [[
@@ -283,7 +285,7 @@ describe("a bundle of ranges of sizes", function()
     end
   end)
 
-  it("has C code without warnings", function()
+  it("has C code without warnings #long", function()
     for _, row in ipairs(COMPILERS) do
       if made.has(row[1]) then
         made.must(row[1], row[2], WARNINGS, at "sizes.c")
@@ -471,7 +473,7 @@ describe("a bundle in a program", function()
     end)
   end
 
-  it("is part of a C++ program", function()
+  it("is part of a C++ program #long", function()
     if not made.has "c++" then pending "needs c++" return end
     made.must(("c++ -std=c++17 -x c++ -Wall -Wextra -I%s -o %s "
       .. "spec/bundle/misuse.c %s -ldl -pthread"):format(folder, at "misuse_cc",
@@ -490,7 +492,7 @@ describe("a bundle in a program", function()
     assert.truthy(out:find("UNIT_E_NO_CUBIN: this GPU is an sm_91", 1, true))
   end)
 
-  it("reports that there is no driver, or an old one", function()
+  it("reports that there is no driver, or an old one #long", function()
     if cute.device "gpu" then return pending "needs a host without GPU" end
     local path = program "misuse"
     local out = made.run("/nowhere", path)
@@ -518,7 +520,7 @@ describe("a bundle in a program", function()
     assert.equal("loads 2, unloads 0, launches 15968\n", err)
   end)
 
-  it("reports code that was changed", function()
+  it("reports code that was changed #long", function()
     local text = support.read(at "unit.c")
     local own <close> = setmetatable({support.folder()},
       {__close = function(t) support.remove(t[1]) end})

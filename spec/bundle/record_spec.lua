@@ -55,7 +55,7 @@ local function some_bytes(n, seed)
 end
 
 describe("bundle's texts", function()
-  it("are packed as LZ4 packs them", function()
+  it("are packed as LZ4 packs them #long", function()
     if not made.has "lz4" then pending "needs lz4" return end
     with_folder(function(folder)
       for i, n in ipairs {0, 1, 4, 5, 12, 13, 17, 100, 1000, 70000, 300000} do
@@ -127,7 +127,7 @@ local function merged(part, from, step)
 end
 
 describe("a grid for any size", function()
-  it("is that of every size, by a formula that few sizes give", function()
+  it("is that of every size, by a formula that few sizes give #long", function()
     for _, step in ipairs {1, 8, 24} do
       for _, part in ipairs {1, 2, 7, 32, 56, 77, 80, 128, 184, 192, 208, 383,
                              500, 512, 1000, 2048} do
@@ -316,7 +316,7 @@ describe("a certificate", function()
     end)
   end)
 
-  it("is verified, unless the files or the script changed", function()
+  it("is verified, unless the files or the script changed #long", function()
     with_folder(function(folder)
       local name = folder .. "/s.lua"
       local function verify(code)
@@ -382,7 +382,7 @@ describe("cutelua bundle", function()
     end)
   end)
 
-  it("needs no more alignment than it is told", function()
+  it("needs no more alignment than it is told #long", function()
     bundle([[
       cute.bundle.add("f", twice, {x, y, 64, grid = 1, block = 64, align = 8})
       cute.bundle.add("g", function(a, b)
@@ -430,7 +430,7 @@ describe("cutelua bundle", function()
     end)
   end)
 
-  it("bundles the scripts of docs/bundle.md", function()
+  it("bundles the scripts of docs/bundle.md #long", function()
     local text, count = support.read "docs/bundle.md", 0
     local block = "<!%-%- file (%w+)%.lua %-%->\n```lua\n(.-)```"
     for name, code in text:gmatch(block) do

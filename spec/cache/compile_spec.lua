@@ -62,7 +62,7 @@ describe("cutelua compile", function()
   before_each(before)
   after_each(after)
 
-  it("compiles all kernels that a script launches, for each architecture",
+  it("compiles all kernels that a script launches, for each architecture #long",
       function()
     local path = script()
     local out, err, status = compile {"--arch", "sm_80,sm_90", path}
@@ -179,7 +179,7 @@ describe("cutelua compile", function()
       .. "compiled it ended: signal 6", 1, true), err)
   end)
 
-  it("compiles what a failing script launched before", function()
+  it("compiles what a failing script launched before #long", function()
     for more, said in pairs {
         ["error 'wrong result'"] = "wrong result",
         ["os.exit(3)"] = "the script failed after 2 kernels: launches do "

@@ -94,7 +94,7 @@ end
 describe("cute.compile_all", function()
   with_fakes()
 
-  it("compiles each kernel once, in several processes", function()
+  it("compiles each kernel once, in several processes #long", function()
     local head = 'local DEVICE, OPTIONS = "gpu", {jobs = 3}\n'
     local lines, processes = run(head)
     assert.equal(6, #lines)

@@ -429,7 +429,7 @@ int main(void) { return printf("%d\n", value()) < 0; }]],
 end)
 
 describe("a folder of libcutecapture", function()
-  it("reports a folder that cannot be read, in one sentence", function()
+  it("reports a folder that cannot be read, in one sentence #long", function()
     local to = folder .. "/to"
     record("dlsym", "axpy", {CUTELUA_CAPTURE = to})
     local text = support.read(to .. "/LAUNCH.json")

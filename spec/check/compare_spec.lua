@@ -430,7 +430,7 @@ describe("sizes of its own choice", function()
     assert.matches('"size":%[256,224%],"verdict":"bug"', v:json())
   end)
 
-  it("show a predicate that a square hides", function()
+  it("show a predicate that a square hides #long", function()
     local v = at_sizes(tiled(by_rows, function(row, col, m)
       return row:lt(m) & col:lt(m)
     end), 256)

@@ -303,7 +303,7 @@ describe("all schedules", function()
     assert.is_true(most > 10)
   end)
 
-  it("of warps in blocks of their own, too", function()
+  it("of warps in blocks of their own, too #long", function()
     local oks = 0
     randomly(20, function(random, seed)
       local warps = program(random)
@@ -680,7 +680,7 @@ describe("Hopper's GEMM #noasan", function()
     end
   end)
 
-  it("with a fault in its text is a bug", function()
+  it("with a fault in its text is a bug #long", function()
     for number, fault in ipairs(planted.FAULTS) do
       if number % 8 == 0 or os.getenv "CUTELUA_ALL" then
         local gemm, texts = planted.kernel(fault[2])

@@ -178,7 +178,7 @@ describe("cutelua check", function()
     assert.is_falsy(out:find "kernel last")
   end)
 
-  it("checks a launch again if integers in memory differ", function()
+  it("checks a launch again if integers in memory differ #long", function()
     local text = [[
 local cute = require "cute"
 local arch = cute.arch
@@ -288,7 +288,7 @@ describe("cutelua check", function()
     assert.equal(0, code)
   end)
 
-  it("rejects unknown options", function()
+  it("rejects unknown options #long", function()
     for _, words in ipairs {
       {{}, "check: the script is missing"},
       {{"--order", "1", "x"}, "unknown option '%-%-order'"},

@@ -76,7 +76,7 @@ describe("cutelua ci", function()
       {run.properties.checked[1].script, run.properties.checked[2].script})
   end)
 
-  it("writes a report of GitLab and badges", function()
+  it("writes a report of GitLab and badges #long", function()
     put("race.lua", RACE)
     local _, _, code = ci(".", "--gitlab", "q.json", "--badge", "b.svg")
     assert.equal(1, code)
@@ -102,7 +102,7 @@ describe("cutelua ci", function()
 end)
 
 describe("cutelua ci on PTX and records", function()
-  it("checks captured launches, also below a folder", function()
+  it("checks captured launches, also below a folder #long", function()
     put("c/1/module.ptx", [[
 .version 8.0
 .target sm_80
@@ -156,7 +156,7 @@ describe("cutelua ci on PTX and records", function()
     assert.equal("access", r.relatedLocations[1].message.text)
   end)
 
-  it("adds the record of another run", function()
+  it("adds the record of another run #long", function()
     put("race.lua", RACE)
     put("sub/good.lua", GOOD)
     local record = support.exec({PROGRAM, "check", "--format", "json",
@@ -209,7 +209,8 @@ describe("the verdicts that cutelua ci keeps", function()
     assert.same({1, 0}, {known "s.lua"})
   end)
 
-  it("do not count if a module, a data file or a variable changes", function()
+  it("do not count if a module, a data file or a variable changes #long",
+     function()
     put("m/init.lua", "return 2")
     assert.same({0, 1}, {known "s.lua"})
     assert.same({1, 1}, {known "s.lua"})
@@ -230,7 +231,7 @@ describe("the verdicts that cutelua ci keeps", function()
     assert.equal(0, (known "s.lua"))
   end)
 
-  it("do not count if a file changes while the script runs", function()
+  it("do not count if a file changes while the script runs #long", function()
     put("n", "1")
     put("s.lua", [[
       local cute = require "cute"
@@ -280,7 +281,7 @@ describe("an entry of cutelua ci", function()
     assert.same({0, 0}, {known "s.lua"})
   end)
 
-  it("has the same findings as a check", function()
+  it("has the same findings as a check #long", function()
     put("race.lua", RACE)
     assert.same({0, 1}, {known("race.lua", "--sarif", "first")})
     assert.same({1, 1}, {known("race.lua", "--sarif", "again")})
@@ -308,7 +309,8 @@ describe("an entry of cutelua ci", function()
     end
   end)
 
-  it("is not that of a script that starts programs, or of an error", function()
+  it("is not that of a script that starts programs, or of an error #long",
+     function()
     put("p.lua", "os.execute 'true'\n" .. GOOD)
     assert.same({0, 0}, {known "p.lua"})
     assert.same({0, 0}, {known "p.lua"})
@@ -342,7 +344,8 @@ describe("bad input of cutelua ci", function()
                 {err, code})
   end)
 
-  it("gives one sentence for each script that cannot be checked", function()
+  it("gives one sentence for each script that cannot be checked #long",
+     function()
     put("k/syntax.lua", "local cute = require 'cute'\nx = = 2\n")
     put("k/endless.lua", "local cute = require 'cute'\nwhile true do end\n")
     put("k/input.lua", "local cute = require 'cute'\nio.read 'a'\n" .. GOOD)
@@ -396,7 +399,7 @@ describe("bad input of cutelua ci", function()
     assert.same({"cutelua: ci: which folders or scripts?\n", 2}, {err, code})
   end)
 
-  it("reports a folder of verdicts that cannot be used", function()
+  it("reports a folder of verdicts that cannot be used #long", function()
     put("s.lua", GOOD)
     put("file", "")
     local _, err, code = ci("s.lua", "--cache", "file")
@@ -513,7 +516,7 @@ describe("ci/check.sh", function()
     return support.exec({"sh", SCRIPT, ...}, {cwd = dir, env = env})
   end
 
-  it("writes all reports and keeps verdicts", function()
+  it("writes all reports and keeps verdicts #long", function()
     put("k/race.lua", RACE)
     for i = 0, 1 do
       local out, err, code = check({CUTELUA = PROGRAM, CUTELUA_OPTIONS =
@@ -527,7 +530,7 @@ describe("ci/check.sh", function()
     end
   end)
 
-  it("unpacks a package, or says what it lacks #noasan", function()
+  it("unpacks a package, or says what it lacks #noasan #long", function()
     put("s.lua", GOOD)
     put("deb/DEBIAN/control", "Package: cutelua\nVersion: 1\nArchitecture: "
       .. "all\nMaintainer: a <a@b>\nDescription: x\n")
@@ -550,7 +553,7 @@ describe("ci/check.sh", function()
     assert.equal("", out)
   end)
 
-  it("is what the action runs; its matcher finds the lines", function()
+  it("is what the action runs; its matcher finds the lines #long", function()
     put("k/race.lua", RACE)
     local action = support.read "action.yml"
     local step = action:match "\n      run: |\n(.-)\n    %- "

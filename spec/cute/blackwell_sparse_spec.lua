@@ -196,7 +196,7 @@ local function same(l, bits, want)
 end
 
 describe("sparse operands of tcgen05.mma", function()
-  it("are laid out in shared memory as in the Python DSL", function()
+  it("are laid out in shared memory as in the Python DSL #long", function()
     for _, c in ipairs(SHARED) do
       local type, major, ctas, m, n, k, a, e = table.unpack(c)
       local mma = cute.make_tiled_mma(cute.make_mma_atom(

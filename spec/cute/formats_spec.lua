@@ -155,7 +155,7 @@ local function python(code, ...)
 end
 
 describe("npz", function()
-  it("writes archives that Python's zipfile reads", function()
+  it("writes archives that Python's zipfile reads #long", function()
     local big = {dtype = "u8", shape = {70000}, bytes = ("abc"):rep(70000)
       :sub(1, 70000)}
     for _, compress in ipairs {false, true} do
@@ -314,7 +314,7 @@ describe("numbers", function()
     assert.equal(-3, (computed(minus, "i4", 3, "f32", 0)))
   end)
 
-  it("keep all elements when a NaN is sorted", function()
+  it("keep all elements when a NaN is sorted #long", function()
     local nan = 0 / 0
     for _, t in ipairs {"bf16", "f16", "f32"} do
       local x = cute.tensor({1, nan, 3, 2, nan, 5, 4, 0}, cute[t])

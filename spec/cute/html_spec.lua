@@ -57,7 +57,7 @@ describe("pages", function()
     assert.equal("rgb(255, 255, 255)", dark.now)
   end)
 
-  it("report their errors, and reach no network #noasan", function()
+  it("report their errors, and reach no network #noasan #long", function()
     local found = visit {
       {html = html.page {title = "", body = "", script = "nothing.at.all;"},
        script = "return 1"},

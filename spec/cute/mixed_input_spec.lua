@@ -469,10 +469,11 @@ local function converted(major, rows)
 end
 
 describe("transform_partition", function()
-  for _, c in ipairs {{"K", 128, false}, {"K", 128, true}, {"MN", 128, false},
-                      {"MN", 128, true}, {"K", 64, false}, {"K", 64, true}} do
-    local title = "converts each element of A: %s, %d rows, scales: %s"
-    it(title:format(c[1], c[2], tostring(c[3])), function()
+  for nth, c in ipairs {{"K", 64, true}, {"K", 64, false}, {"MN", 128, true},
+                        {"MN", 128, false}, {"K", 128, true},
+                        {"K", 128, false}} do
+    local title = "converts each element of A: %s, %d rows, scales: %s%s"
+    it(title:format(c[1], c[2], tostring(c[3]), support.long(nth)), function()
       local rows = c[2]
       local A = cute.zeros({rows, TILE_K}, "i8")
       local B = cute.zeros({COLUMNS, TILE_K}, "bf16")

@@ -244,7 +244,8 @@ local function times(layout, n, name)
 end
 
 describe("atoms of sparse products", function()
-  it("assign stored elements of A, and its metadata, to threads", function()
+  it("assign stored elements of A, and its metadata, to threads #long",
+     function()
     local list = {
       "SM120::SPARSE::SM120_SPARSE_16x8x64_TN<float_e4m3_t,float_e2m1_t,float>",
       "SM120::BLOCKSCALED::SPARSE::SM120_SPARSE_16x8x128_TN_VS<float_e2m1_t,"

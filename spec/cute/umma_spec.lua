@@ -31,7 +31,8 @@ local function check_places(layout, bits)
 end
 
 describe("layouts of tensor memory", function()
-  it("give each accumulator a place, and 64 rows half of the lanes", function()
+  it("give each accumulator a place, and 64 rows half of the lanes #long",
+     function()
     local function columns(m, n, rest, bits, of)
       return check_places(of({{m, n}, table.unpack(rest)}, bits), bits)
     end

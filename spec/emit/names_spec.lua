@@ -150,7 +150,7 @@ describe("words of the compiler as names of", function()
     end)
   end
 
-  it("fields compile", function()
+  it("fields compile #long", function()
     for first = 1, #WORDS, 60 do
       local body = {"local t = {}"}
       for i = first, math.min(first + 59, #WORDS) do
@@ -168,7 +168,7 @@ describe("words of the compiler as names of", function()
     end
   end)
 
-  it("kernels compile", function()
+  it("kernels compile #long", function()
     local texts, seen = {}, {}
     for _, word in ipairs(WORDS) do
       local text = text_of({"x"}, "x[0] = 1", vectors(1, "f32"), word)
@@ -230,7 +230,7 @@ describe("no code comes from", function()
     end
   end)
 
-  it("what a kernel prints, and the text of an assertion", function()
+  it("what a kernel prints, and the text of an assertion #long", function()
     for _, chunk in ipairs(EVIL) do
       local what = chunk:gsub("%%", "%%%%"):gsub("%z", ""):gsub("[{}]", "")
       local text = text_of({"x"}, ("cute.printf(%q)\n"
@@ -244,7 +244,7 @@ describe("no code comes from", function()
     end
   end)
 
-  it("the name of a field or an upvalue", function()
+  it("the name of a field or an upvalue #long", function()
     for _, chunk in ipairs(EVIL) do
       local text = text_of({"x"}, ([[
         local t = {}

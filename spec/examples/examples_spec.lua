@@ -87,7 +87,7 @@ describe("the example in Python #noasan", function()
             PYTHONDONTWRITEBYTECODE = "1"}
   end
 
-  it("runs with the files of the wheel, and its tests pass", function()
+  it("runs with the files of the wheel, and its tests pass #long", function()
     local env = environment()
     assert.equal("[-0.1587, 0.0, 2.996]\n[-2.0, 0.0, 6.0]\n"
       .. "kernel-fault gelu.lua 13\n",
@@ -135,7 +135,7 @@ describe("the images of examples/container #noasan", function()
     assert.same({"sim\t9.0\n", "", 0}, {image.run(stage, stage.words)})
   end)
 
-  it("run kernels that were compiled when the image was built", function()
+  it("run kernels that were compiled when the image was built #long", function()
     if why then return pending(why) end
     local stage = make "Dockerfile.cuda"
     nvrtcs.remove()

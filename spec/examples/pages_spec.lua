@@ -88,7 +88,8 @@ describe("the commands of the pages #noasan", function()
   for _, path in ipairs {"docs/c.md", "docs/cpp.md"} do
     for i, block in ipairs(blocks(path)) do
       if block.run then
-        it(("of %s, block %d"):format(path, i), function()
+        local long = path ~= "docs/c.md" and " #long" or ""
+        it(("of %s, block %d%s"):format(path, i, long), function()
           local text = block[2]
           if text:find "cutelua bundle" and not core.nvrtc_version() then
             return pending "needs NVRTC"

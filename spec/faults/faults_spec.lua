@@ -13,14 +13,18 @@ local function test(f, name, run)
   end)
 end
 
+-- `make test` runs the first script of each kind.
 describe("spec/faults:", function()
+  local tested = {}
   for _, f in ipairs(faults.list()) do
-    local name = f.path:match "spec/faults/(.*)%.lua$"
-    test(f, name .. " is reported", function()
+    local name, kind = f.path:match "spec/faults/((.*)/.*)%.lua$"
+    local long = tested[kind] and " #long" or ""
+    tested[kind] = true
+    test(f, name .. " is reported" .. long, function()
       return faults.differs(f, faults.report(f))
     end)
     if f.mended then
-      test(f, name .. " is silent once mended", faults.mended)
+      test(f, name .. " is silent once mended" .. long, faults.mended)
     end
   end
 end)

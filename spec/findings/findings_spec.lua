@@ -63,7 +63,7 @@ describe("findings of cutelua check", function()
     assert.same({64, 1, 1}, {table.unpack(found.checked[1].block)})
   end)
 
-  it("has a schedule that replays the bug", function()
+  it("has a schedule that replays the bug #long", function()
     local dir = support.folder()
     support.write(dir .. "/s.lua", [[
       local cute = require "cute"
@@ -130,7 +130,7 @@ describe("edits of findings", function()
       "cluster_parity", "cluster_relaxed", "expect_tx_bytes",
       "release_and_acquire", "proxy_fence_global", "lock_acquire",
       "ring_full", "ring_empty", "arrive_expect_tx", "tensormap_acquire"} do
-    it("repair the script at once: " .. name .. support.long(i, 4), function()
+    it("repair the script at once: " .. name .. support.long(i), function()
       local text = support.read(("spec/faults/repair/%s.lua"):format(name))
       assert.equal(1, repaired(("%s/%s.lua"):format(dir, name), text))
     end)
@@ -143,7 +143,7 @@ describe("edits of findings", function()
       "race/tile_number", "async-in-flight/ring_wrong_dest_stage",
       "warp-race/sum_lanes_write", "async-in-flight/letters_no_expect",
       "async-in-flight/ring_wrong_full_stage", "deadlock/pipe_one_tile_more"} do
-    it(("repair %s%s"):format(name, support.long(i, 3)), function()
+    it(("repair %s%s"):format(name, support.long(i)), function()
       local text = support.read(("spec/faults/%s.lua"):format(name))
       assert.truthy(repaired(dir .. "/s.lua", (faults.version(text, false))))
     end)
@@ -197,14 +197,14 @@ describe("edits that were tried", function()
     end
   end
 
-  for _, row in ipairs {
+  for i, row in ipairs {
       {"registers that are not cleared", "  acc:fill%(0%)\n", ""},
       {"a bound one too large", "cute%.lt%(t", "cute.le(t"},
       {"exchanged coordinates", "{2 %* k, t}", "{t, 2 * k}"},
       {"a grid one short", "grid = cute%.ceil_div%(COLUMNS, 64%)",
        "grid = COLUMNS // 64"},
       {"a misspelt name", "y%[t%] = acc", "y[t] = ac"}} do
-    it("repair " .. row[1], function()
+    it("repair " .. row[1] .. support.long(i), function()
       local text, n = SUMS:gsub(row[2], row[3], 1)
       assert.equal(1, n)
       support.write(dir .. "/s.lua", text)
@@ -221,7 +221,7 @@ describe("edits that were tried", function()
     end)
   end
 
-  it("are none if all of them fail, and end at the time limit", function()
+  it("are none if all of them fail, and end at the time limit #long", function()
     support.write(dir .. "/s.lua", (SUMS:gsub("\nlocal x =", [[
 
 error "nothing helps"
@@ -244,7 +244,7 @@ local x =]])))
     assert.is_nil(found.findings[1].edits[1].unchecked)
   end)
 
-  it("do not change the problem", function()
+  it("do not change the problem #long", function()
     -- A kernel that computes nothing leaves nothing to compare.
     support.write(dir .. "/s.lua", (SUMS:gsub("y%[t%] = acc.-\n",
       "y[t] = cute.f32(unknown)\n")))
@@ -255,7 +255,7 @@ local x =]])))
     end
   end)
 
-  it("see the changed text of modules", function()
+  it("see the changed text of modules #long", function()
     local head, tail = SUMS:match "^(.*)(local x = cute.*)$"
     support.write(dir .. "/sums_of.lua", (head:gsub("cute%.lt%(t",
       "cute.le(t")) .. "return sums\n")
@@ -353,7 +353,7 @@ describe("the record of cutelua check", function()
     support.remove(dir)
   end)
 
-  it("has the values and the store of a wrong result", function()
+  it("has the values and the store of a wrong result #long", function()
     local dir = support.folder()
     local text = support.read "scripts/gemm_base.lua"
     local wrong = text:gsub("alpha or 1, tCrC", "(alpha or 1) * 2, tCrC")

@@ -115,7 +115,7 @@ describe("the compile cache", function()
     assert.equal(6, #only(dir, ".jit"))
   end)
 
-  it("takes any broken entry for a miss, and replaces it", function()
+  it("takes any broken entry for a miss, and replaces it #long", function()
     local want = words(run(dir)) and entry()
     local good = support.read(want)
     local damaged = {"", "x", good:sub(1, 40), good:sub(1, #good // 2),
@@ -194,7 +194,7 @@ describe("the compile cache", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("warns once where it cannot write, and compiles", function()
+  it("warns once where it cannot write, and compiles #long", function()
     local file = support.write(dir .. "/file", "mine")
     for _, place in ipairs {file, "/dev/null/x", "/proc"} do
       local code = ("SOURCE = %q\n"):format(source) .. child .. child
@@ -231,7 +231,7 @@ describe("the compile cache", function()
     assert.same({}, list(dir))
   end)
 
-  it("forgets a compiler that changed", function()
+  it("forgets a compiler that changed #long", function()
     run(dir)
     local memo
     for _, name in ipairs(list(dir)) do
@@ -283,7 +283,7 @@ describe("the compile cache", function()
     link = "ln -s %s.good %s", dangling = "ln -s /nowhere/at/all %s",
     terminal = "ln -s /dev/tty %s", zero = "ln -s /dev/zero %s"}
 
-  it("waits for and follows nothing that lies where an entry belongs",
+  it("waits for and follows nothing that lies where an entry belongs #long",
       function()
     run(dir)
     local path = entry()
@@ -297,7 +297,7 @@ describe("the compile cache", function()
     end
   end)
 
-  it("does the same where a lock belongs", function()
+  it("does the same where a lock belongs #long", function()
     run(dir)
     local path = entry()
     local lock = path:gsub("jit$", "lock")
@@ -311,7 +311,7 @@ describe("the compile cache", function()
     end
   end)
 
-  it("and where the compiler's version is kept", function()
+  it("and where the compiler's version is kept #long", function()
     for what, how in pairs(STRANGE) do
       run(dir)
       local memo = dir .. "/cutelua/" .. list(dir)[#list(dir)]
@@ -325,7 +325,7 @@ describe("the compile cache", function()
     end
   end)
 
-  it("compiles where a folder lies in the way", function()
+  it("compiles where a folder lies in the way #long", function()
     run(dir)
     local path = entry()
     os.remove(path)
@@ -339,7 +339,7 @@ describe("the compile cache", function()
     assert.truthy(err:find("cannot write to the cache folder", 1, true))
   end)
 
-  it("believes no entry that others could have written", function()
+  it("believes no entry that others could have written #long", function()
     for _, mode in ipairs {"620", "602", "666"} do
       run(dir)
       sh("chmod " .. mode .. " " .. entry())
@@ -372,7 +372,8 @@ describe("the compile cache", function()
     end
   end)
 
-  it("empties a folder that others can write to, and says so once", function()
+  it("empties a folder that others can write to, and says so once #long",
+     function()
     local folder, kept = dir .. "/cutelua", dir .. "/kept"
     run(dir)
     sh(("cp -p %s %s; ls %s > %s.names"):format(entry(), kept, folder, kept))
@@ -429,7 +430,7 @@ describe("the compile cache", function()
       .. "folder of another user,", 1, true), err)
   end)
 
-  it("takes any size for its cap", function()
+  it("takes any size for its cap #long", function()
     for _, mb in ipairs {"17592186044416", "99999999999999999999", "-1", "x",
         ""} do
       run(dir, {CUTELUA_CACHE_MB = mb})

@@ -116,7 +116,8 @@ describe("what NVRTC gets wrong", function()
     assert.is_nil(pragma(0, nil, 1))
   end)
 
-  it("is not asked for: loops of f64 MMAs on sm_90 by ptxas at -O3", function()
+  it("is not asked for: loops of f64 MMAs on sm_90 by ptxas at -O3 #long",
+     function()
     local function first(of, arch_)
       local A, B = cute.zeros({16, 40}, of), cute.zeros({8, 40}, of)
       local C = cute.zeros({16, 8}, of)

@@ -305,7 +305,7 @@ describe("the caches", function()
       .. "| grep -v ^nvrtc || true"))
   end)
 
-  it("stay within their size while 24 processes fill them", function()
+  it("stay within their size while 24 processes fill them #long", function()
     local line = "for i in $(seq 24); do "
       .. '%s -e "$(sed s/NAME/$i/g %s)" & done; wait'
     local path = support.write(dir .. "/child.lua", code {"BIG NAME",

@@ -78,7 +78,7 @@ describe("the choice of NVRTC", function()
   before_each(function() home = support.folder() end)
   after_each(function() support.remove(home) end)
 
-  it("is the newest without a driver", function()
+  it("is the newest without a driver #long", function()
     if cute.device "gpu" then return pending "needs a host without GPU" end
     nvrtcs.make(package "cuda_nvrtc", "12.9")
     nvrtcs.make(package "cu13", "13.99")
@@ -122,7 +122,8 @@ describe("the choice of NVRTC", function()
       .. "which is for CUDA 12.4 and may reject its code\n", out)
   end)
 
-  it("is an older one for a target that the newest does not know", function()
+  it("is an older one for a target that the newest does not know #long",
+     function()
     nvrtcs.make(package "cuda_nvrtc", "12.99", "70,75,80,90")
     nvrtcs.make(package "cu13", "13.99", "75,80,90,100")
     assert.equal("12.99 sm_70\nfalse\n", compiled(nil, "sm_70"))

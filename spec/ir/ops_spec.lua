@@ -60,7 +60,7 @@ local function lacking()
 end
 
 describe("a new row of ops.h", function()
-  it("does not compile in the files that must know it", function()
+  it("does not compile in the files that must know it #long", function()
     local want = {MADE_SCALAR = SCALAR}
     for _, effect in ipairs(EFFECTS) do want[made(effect)] = EFFECT end
     assert.same(want, lacking())
@@ -75,7 +75,7 @@ describe("a new row of ops.h", function()
     assert.same(FILES, found)
   end)
 
-  it("must have all columns", function()
+  it("must have all columns #long", function()
     local full = {"MADE", '"made.row"', '""', "NONE", "NONE", "NONE", "ORDER",
                   "LANE", "EXACT", "NONE", "CONTROL", "NEVER"}
     local function check(columns)

@@ -79,7 +79,7 @@ describe("with a C stack of 64 KB #noasan", function()
     return (out:gsub("\n$", ""))
   end
 
-  it("regions nest as deep as they are, and have a limit", function()
+  it("regions nest as deep as they are, and have a limit #long", function()
     for kind, depth in pairs {when = 500, loop = 500, ["for"] = 500,
                               cases = 500, range = 200, func = 200,
                               named = 2000} do

@@ -58,7 +58,7 @@ local function name_after(f)
 end
 
 describe("an error within a pcall of a kernel", function()
-  it("leaves the trace unchanged", function()
+  it("leaves the trace unchanged #long", function()
     local out = {}
     local list = functions()
     assert.truthy(#list > 300)
@@ -140,7 +140,7 @@ describe("a script's variables that a kernel's loops change", function()
 end)
 
 describe("texts of scripts", function()
-  it("are dropped once there are many", function()
+  it("are dropped once there are many #long", function()
     local x = cute.zeros({4}, cute.f32)
     local function one(i)
       load(([[local cute, x = ...

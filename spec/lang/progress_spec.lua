@@ -40,7 +40,7 @@ describe("a loop", function()
     return select(3, k(cute.zeros({64}, cute.f32)):launch(opts))
   end
 
-  it("that changes nothing is stopped soon", function()
+  it("that changes nothing is stopped soon #long", function()
     local start = os.clock()
     local r = run(function(_, i)
       cute.loop(function() return i:get():ne(7) end, function()
@@ -74,7 +74,7 @@ describe("a loop", function()
       .. "finishing$", r.reports[1].message)
   end)
 
-  it("that is long, but ends, continues", function()
+  it("that is long, but ends, continues #long", function()
     local r = run(function(_, i)
       cute.loop(function() return i:get():lt(2000000) end, function()
         i:set(i:get() + 1)

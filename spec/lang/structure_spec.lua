@@ -246,7 +246,7 @@ local function run_case(seed)
 end
 
 describe("a structure of arguments", function()
-  it("is the same in the kernel, whatever is nested how", function()
+  it("is the same in the kernel, whatever is nested how #long", function()
     local runs = {}
     for seed = 1, 40 do runs[seed] = run_case(seed * 7919) end
     if not cudahost.compiler() then return end

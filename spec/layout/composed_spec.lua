@@ -104,7 +104,7 @@ describe("a composed layout", function()
     raises("no layout describes", cute.complement, l, 24)
   end)
 
-  it("keeps its function when its modes move", function()
+  it("keeps its function when its modes move #long", function()
     repeated(800, 350, function(r)
       local l, f, right = composed(r)
       same("coalesce", cute.coalesce(l), f, cute.size(l))

@@ -186,7 +186,7 @@ describe("a composition of coordinates", function()
 end)
 
 describe("a complement of coordinates", function()
-  it("is disjoint, and whole where the room divides", function()
+  it("is disjoint, and whole where the room divides #long", function()
     repeated(300, 100, function(r)
       local axes = 1 + r:below(3)
       local l = based(r, axes, true)
@@ -224,7 +224,7 @@ describe("a complement of coordinates", function()
     raises("the modes overlap", cute.complement, L "(4,5):(1@0,2@0)", {16})
   end)
 
-  it("divides layouts by tiles of coordinates", function()
+  it("divides layouts by tiles of coordinates #long", function()
     repeated(600, 200, function(r)
       local t = based(r, 2)
       local box, shape = cute.coshape(t), {}

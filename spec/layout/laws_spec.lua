@@ -64,7 +64,7 @@ local function modes_of(s, d)
 end
 
 describe("laws of layouts:", function()
-  it("values, of any nesting", function()
+  it("values, of any nesting #long", function()
     repeated(400, 400, function(r)
       local s, d = plain(r)
       local l = cute.make_layout(s, d)
@@ -189,7 +189,7 @@ describe("laws of layouts:", function()
     end)
   end)
 
-  it("compact layouts and the coordinates at their offsets", function()
+  it("compact layouts and the coordinates at their offsets #long", function()
     repeated(300, 300, function(r)
       local s = plain(r)
       local l = cute.make_layout(s, r:compact(s))

@@ -87,7 +87,7 @@ describe("a composed layout", function()
   end)
 
   -- Compares every slice of many layouts with full indexing.
-  it("has slices that equal full indexing", function()
+  it("has slices that equal full indexing #long", function()
     local r, decayed, kept = oracle.random(11), 0, 0
     for _ = 1, 600 do
       local b, m, s = random_swizzle(r)
@@ -195,7 +195,7 @@ end
 describe("a traced swizzle", function()
   -- Swizzles random sums of a thread's terms, a run-time number and constants,
   -- in any order. The bits of the summands are disjoint or not.
-  it("equals the plain one however it was rewritten", function()
+  it("equals the plain one however it was rewritten #long", function()
     local r = oracle.random(3)
     for _ = 1, 40 do
       local b, m, s = random_swizzle(r)
@@ -284,7 +284,7 @@ describe("a traced swizzle", function()
 end)
 
 describe("a swizzled layout", function()
-  it("has inverses that invert and a complement that is free", function()
+  it("has inverses that invert and a complement that is free #long", function()
     local r = oracle.random(5)
     local inverses, free, refused = 0, 0, 0
     for _ = 1, 1500 do

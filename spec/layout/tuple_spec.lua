@@ -75,7 +75,7 @@ describe("an IntTuple", function()
     end)
   end)
 
-  it("steps through a shape in colexicographic order", function()
+  it("steps through a shape in colexicographic order #long", function()
     each(60, function(r)
       local shape = r:shape(2)
       local c = cute.idx2crd(0, shape)
@@ -218,7 +218,7 @@ describe("a tuple of layouts", function()
     return t
   end
 
-  it("has its modes moved as any tuple", function()
+  it("has its modes moved as any tuple #long", function()
     each(200, function(r)
       local t, count, layouts = {}, {0}, {}
       for i = 1, 2 + r:below(3) do t[i] = numbered(r, 2, count) end

@@ -81,7 +81,7 @@ describe("diagnostics", function()
     assert.same({}, d:diagnostics(URI))
   end)
 
-  it("follow changes of ranges in UTF-16 units", function()
+  it("follow changes of ranges in UTF-16 units #long", function()
     d:open(URI, RACE)
     d:diagnostics(URI, 1)
     -- The emoji in the comment counts as two units.
@@ -92,7 +92,7 @@ describe("diagnostics", function()
     assert.equal("error/script/lua", d:diagnostics(URI, 4)[1].code)
   end)
 
-  it("show errors of the script and of its text", function()
+  it("show errors of the script and of its text #long", function()
     d:open(URI, (RACE:gsub("arch.lane_idx%(%)", "arch.lane_index()", 1)))
     local one = d:diagnostics(URI, 1)[1]
     assert.same({9, "error/script/unknown-name"},
@@ -102,7 +102,8 @@ describe("diagnostics", function()
     assert.same({3, "error/script/lua"}, {one.range.start.line, one.code})
   end)
 
-  it("show bank conflicts after the check, and hints at their lines", function()
+  it("show bank conflicts after the check, and hints at their lines #long",
+     function()
     d:open(URI, [[
 local cute = require "cute"
 local k = cute.kernel(function(y)
@@ -134,7 +135,7 @@ k(cute.zeros({128}, cute.f32)):launch {grid = 1, block = 32, device = "sim"}
     assert.matches("31 bank conflicts in 1 request", hints[1].tooltip)
   end)
 
-  it("leave out modules and files without cute", function()
+  it("leave out modules and files without cute #long", function()
     d:open(URI, "local cute = require 'cute'\nreturn {}\n")
     assert.same({}, d:diagnostics(URI, 1))
     d:change(URI, 2, "io.write(nil + 1)\n")
@@ -145,7 +146,7 @@ end)
 describe("a script", function()
   after_each(stop)
 
-  it("that never ends is stopped, and a change ends its check", function()
+  it("that never ends is stopped, and a change ends its check #long", function()
     start("--seconds", "1")
     local endless = "local cute = require 'cute'\nwhile true do end\n"
     d:open(URI, endless)
@@ -158,7 +159,7 @@ describe("a script", function()
     for _, m in ipairs(d.notes) do assert.not_equal(2, m.params.version) end
   end)
 
-  it("has no io unless allowed", function()
+  it("has no io unless allowed #long", function()
     local path = os.tmpname()
     start()
     d:open(URI, ("local cute = require 'cute'\nio.open(%q, 'w'):write 'x'\n")
@@ -168,7 +169,7 @@ describe("a script", function()
     os.remove(path)
   end)
 
-  it("of more than 1 MiB is not checked", function()
+  it("of more than 1 MiB is not checked #long", function()
     start()
     d:open(URI, RACE .. ("-- x\n"):rep(300000))
     assert.is_truthy(d:diagnostics(URI, 1)[1].message:find "at most 1048576")
@@ -202,7 +203,7 @@ describe("answers about names", function()
     assert.is_nil(d:at("hover", URI, 99, 99))
   end)
 
-  it("complete names, methods and options", function()
+  it("complete names, methods and options #long", function()
     d:change(URI, 2, RACE .. "arch.sync_\nx:fi\n"
       .. "--😀\nlocal 😀 = arch.lane_\nk(x):launch {gri\n")
     local items = labels(d:at("completion", URI, 21, 10).items)
@@ -224,7 +225,7 @@ describe("answers about names", function()
     d:facts()
   end)
 
-  it("complete methods of a traced tensor", function()
+  it("complete methods of a traced tensor #long", function()
     d:change(URI, 4, "  s:", {14, 0, 14, 4})
     assert.is_truthy(labels(d:at("completion", URI, 14, 4).items).fill)
     d:change(URI, 5, RACE)
@@ -326,7 +327,7 @@ describe("a message that is not valid", function()
     end
   end)
 
-  it("does not end the session if its header is wrong", function()
+  it("does not end the session if its header is wrong #long", function()
     start()
     d:raw "Content-Type: x\r\n\r\n"
     assert.equal(-32700, d:wait_odd())
@@ -388,7 +389,7 @@ describe("diagnostics of PTX", function()
     until table.concat(got, ", ") == want
   end
 
-  it("come from the reader if there is no LAUNCH file", function()
+  it("come from the reader if there is no LAUNCH file #long", function()
     d:open(uri "alone.ptx", PTX)
     has("alone.ptx", 1, "")
     d:change(uri "alone.ptx", 2, (PTX:gsub("mov.u32", "mov.u33")))
@@ -397,7 +398,7 @@ describe("diagnostics of PTX", function()
     has("alone.ptx", 3, "9 error/script/bad-ptx")
   end)
 
-  it("come from a check with the LAUNCH file, saved or not", function()
+  it("come from a check with the LAUNCH file, saved or not #long", function()
     d:open(uri "k.ptx", PTX)
     has("k.ptx", 1, "7 memory/gmem/out-of-bounds")
     d:change(uri "k.ptx", 2, (PTX:gsub("ret;", "rot;")))
@@ -433,7 +434,7 @@ describe("diagnostics of PTX", function()
 end)
 
 describe("a client", function()
-  it("may flood the server with changes", function()
+  it("may flood the server with changes #long", function()
     start()
     d:open(URI, RACE)
     for i = 2, 2000 do

@@ -29,7 +29,8 @@ describe("the extension of VS Code", function()
     end
   end)
 
-  it("shows findings, repairs and layouts, and survives its server", function()
+  it("shows findings, repairs and layouts, and survives its server #long",
+     function()
     if select(3, support.exec {"node", "--version"}) ~= 0 then
       return pending "needs node"
     end

@@ -153,7 +153,7 @@ describe("tools", function()
   before_each(function() start():initialize() end)
   after_each(stop)
 
-  it("check a script, and its edits repair it", function()
+  it("check a script, and its edits repair it #long", function()
     local r = d:call("check", {script = BARRIER, name = "b.lua"})
     local found = r.structuredContent
     schema.check(found, FORM)
@@ -280,7 +280,7 @@ end)
 describe("a script of a client", function()
   after_each(stop)
 
-  it("has no io and os, and can open no file", function()
+  it("has no io and os, and can open no file #long", function()
     start():initialize()
     for script, why in pairs {
         ["io.open 'x'"] = "have no 'io'", ["os.exit()"] = "have no 'os'",
@@ -303,7 +303,7 @@ describe("a script of a client", function()
     end
   end)
 
-  it("has them if the server allows it", function()
+  it("has them if the server allows it #long", function()
     start("--allow", "io"):initialize()
     local r = d:call("run", {script = "io.write(os.type or 'x', "
       .. "require 'cute.core' and 'y')"})
@@ -318,7 +318,7 @@ describe("a script of a client", function()
     assert.matches('"kind":"exit"', r.content[1].text)
   end)
 
-  it("is limited in time, memory and output", function()
+  it("is limited in time, memory and output #long", function()
     start("--memory", "256", "--output", "16"):initialize()
     local r = d:call("run", {script = "print 'x' while true do end",
                              seconds = 0.5})
@@ -338,7 +338,7 @@ end)
 describe("calls", function()
   after_each(stop)
 
-  it("are cancelled without an answer", function()
+  it("are cancelled without an answer #long", function()
     start("--jobs", "1"):initialize()
     local long = d:send("tools/call", {name = "run",
       arguments = {script = "while true do end"}})
@@ -403,7 +403,7 @@ describe("calls", function()
     assert.is_true(done >= 64)
   end)
 
-  it("end when the client vanishes", function()
+  it("end when the client vanishes #long", function()
     start():initialize()
     d:send("tools/call", {name = "run",
       arguments = {script = "while true do end"}})

@@ -92,7 +92,8 @@ describe("ops.attention", function()
       end
     end)
 
-    it("takes odd strides of modes of one element on " .. device, function()
+    it("takes odd strides of modes of one element on " .. device
+       .. support.long(n), function()
       local p = oracle.problem {s = 20, t = 20, d = 64}
       local function odd(t)
         return cute.make_tensor(t.iterator, cute.make_layout({1, 20, 1, 64},
@@ -228,7 +229,7 @@ end)
 describe("ops.attention on Hopper", function()
   local HOPPER = {device = "sim:sm_90a"}
 
-  it("uses attention_sm90 where TMA takes the operands", function()
+  it("uses attention_sm90 where TMA takes the operands #long", function()
     local p = oracle.problem {s = 5, t = 3, d = 128, h = 2, g = 1}
     local e = ops.explain_attention(p.Q, p.K, p.V, HOPPER)
     assert.equal("attention_sm90", e.kernel)
@@ -257,7 +258,8 @@ describe("ops.attention on Hopper", function()
                  reason(cute.zeros({1, 5, 1, 32}, cute.bf16), {}))
   end)
 
-  it("uses attention_bwd_sm90 for gradients where it has a tile", function()
+  it("uses attention_bwd_sm90 for gradients where it has a tile #long",
+     function()
     local function explained(p, o)
       o.device = o.device or "sim:sm_90a"
       return ops.explain_attention_backward(p.dO, p.Q, p.K, p.V, p.O, p.LSE, o)
@@ -303,7 +305,7 @@ describe("ops.attention on Hopper", function()
   end)
 
   for i, d in ipairs {64, 128, 256} do
-    it("is right with heads of " .. d .. support.long(i, 1), function()
+    it("is right with heads of " .. d .. support.long(i), function()
       local o = {s = 60, t = 75, d = d, b = 2, h = 4, g = 2, right = 0}
       for _, causal in ipairs {true, false} do
         o.right = causal and 0 or nil
@@ -345,7 +347,7 @@ describe("ops.attention", function()
     assert.equal(0, cute.size(L))
   end)
 
-  it("takes a scale that is an integer", function()
+  it("takes a scale that is an integer #long", function()
     check({s = 5, t = 7, d = 32, scale = 1}, "sim:sm_80")
     local p = oracle.problem {s = 1, t = 7, d = 32}
     p.scale = 1
@@ -522,7 +524,7 @@ describe("ops.attention", function()
     end
   end)
 
-  it("gives the sink as LSE of rows without keys", function()
+  it("gives the sink as LSE of rows without keys #long", function()
     local sinks = cute.tensor({0.5, -math.huge}, cute.f32)
     for _, d in ipairs {32, 64} do
       local p = oracle.problem {s = 5, t = 3, h = 2, d = d}
@@ -543,7 +545,7 @@ describe("ops.attention", function()
 end)
 
 describe("ops.attention_decode", function()
-  it("is right for caches of different lengths", function()
+  it("is right for caches of different lengths #long", function()
     for _, c in ipairs {{1, 300, 2, 2, 64}, {3, 70, 4, 1, 32}} do
       local B, T, H, G, d = table.unpack(c)
       local p = oracle.problem {b = B, s = 1, t = T, h = H, g = G, d = d}
@@ -605,7 +607,7 @@ describe("ops.attention_decode of sequences of equal lengths", function()
                       {61, 4, 128, 1}} do
     local B, G, d, size = table.unpack(c)
     it(("takes clusters of %d blocks for %d heads%s"):format(size, B * G,
-       support.long(i, 4)), function()
+       support.long(i)), function()
         local p = oracle.problem {b = B, s = 1, t = 37, h = G, g = G, d = d}
         local list = {}
         for b = 1, B do list[b] = b % 4 == 3 and 37 - b % 38 or 37 end
@@ -666,7 +668,7 @@ describe("ops.attention_decode of equal sequences", function()
     end
   end)
 
-  it("reads a constant cache before the preceding launch ends", function()
+  it("reads a constant cache before the preceding launch ends #long", function()
     local p = oracle.problem {b = 3, s = 2, t = 140, h = 4, g = 2, d = 64}
     p.right = 0
     local want = oracle.forward(p)
@@ -702,7 +704,7 @@ local function noise(shape, by)
 end
 
 describe("ops.attention_decode of views", function()
-  it("does not copy new keys and values of several batches", function()
+  it("does not copy new keys and values of several batches #long", function()
     local elementwise = require "cute.ops.elementwise"
     local copy, copies = elementwise.copy, 0
     function elementwise.copy(...)
@@ -759,9 +761,8 @@ describe("ops.attention_decode with angles", function()
     end
   end
 
-  for i, device in ipairs {"sim:sm_90a", "sim:sm_80"} do
-    it("rotates queries and new keys on " .. device .. support.long(i),
-       function()
+  for _, device in ipairs {"sim:sm_90a", "sim:sm_80"} do
+    it(("rotates queries and new keys on %s #long"):format(device), function()
       check_rotation(8, 1, device)
       check_rotation(4, 3, device)
     end)
@@ -847,7 +848,7 @@ describe("ops.attention_decode of several rows", function()
       end
     end)
 
-  it("has rows without keys, and skips sequences without keys", function()
+  it("has rows without keys, and skips sequences without keys #long", function()
     local p = oracle.problem {b = 3, s = 3, t = 40, h = 4, g = 2, d = 32}
     local O, L = ops.attention_decode(p.Q, p.K, p.V, with(SIM, {
       lengths = cute.tensor({1, 0, 40}, cute.i32)}))
@@ -944,7 +945,7 @@ describe("ops.attention_decode of e4m3", function()
   for i, c in ipairs {{1, 2, 100, 4, 2, 64}, {3, 2, 130, 8, 2, 128},
                       {2, 1, 70, 34, 1, 32}, {9, 1, 70, 8, 2, 96}} do
     it(("widens keys and values, and narrows new ones: %d of %d"):format(
-      table.unpack(c, 1, 3)) .. support.long(i, 2), function()
+      table.unpack(c, 1, 3)) .. support.long(i), function()
         local S, B, T, H, G, d = table.unpack(c)
         local p = oracle.problem {b = B, s = S, t = T, h = H, g = G, d = d}
         local by_k = cute.tensor(G == 2 and {0.5, 0.25} or {0.5}, cute.f32)
@@ -1058,7 +1059,7 @@ describe("ops.attention_decode of latent heads", function()
                       {1, 2, 12, 70, "sm_90a"}, {1, 3, 23, 40, "sm_80"},
                       {1, 3, 23, 140, "sm_90a"}} do
     it(("reads keys once: %d x %d rows of %d heads, %d keys on %s"):format(
-      table.unpack(c)) .. support.long(i, 3), function()
+      table.unpack(c)) .. support.long(i), function()
         local p, out, lse = latent(table.unpack(c, 1, 4))
         local O, L = ops.attention_decode(p.Q, p.K, p.V,
                                           {device = "sim:" .. c[5]})
@@ -1148,7 +1149,7 @@ describe("ops.attention_decode with pages", function()
       try({lengths = n, k = row, v = row}, view))
   end)
 
-  it("reports a page that does not exist", function()
+  it("reports a page that does not exist #long", function()
     local p = oracle.problem {b = 2, s = 1, t = 64, h = 2, g = 1, d = 32}
     local ok, why = pcall(ops.attention_decode, p.Q, p.K, p.V, with(SIM, {
       lengths = cute.tensor({64, 64}, cute.i32),

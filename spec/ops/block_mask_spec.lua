@@ -89,8 +89,7 @@ describe("ops.block_mask", function()
       end
     end)
 
-    it("skips the hidden blocks of " .. case[1] .. support.long(i),
-       function()
+    it("skips the hidden blocks of " .. case[1] .. " #long", function()
       local p = oracle.problem {b = 2, s = 140, t = 210, h = 2, g = 1, d = 64}
       check("sim:sm_80", case, p, {device = "sim"})
       check("sim:sm_90a", case, p, {device = "sim", block = {256, 64}})
@@ -327,7 +326,7 @@ describe("attention with a block mask", function()
     end
   end)
 
-  it("gives 0 and -inf where all blocks are hidden", function()
+  it("gives 0 and -inf where all blocks are hidden #long", function()
     local p = oracle.problem {s = 256, t = 256, d = 64}
     local m = ops.block_mask(function(at) return at.q:ge(128) end,
                              {1, 1, 256, 256}, {device = "sim"})

@@ -360,7 +360,7 @@ describe("repeated calls", function()
     end
   end)
 
-  it("do not keep the memory of their operands", function()
+  it("do not keep the memory of their operands #long", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out = run [[
       local function used()

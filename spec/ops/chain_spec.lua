@@ -90,7 +90,7 @@ local function expected(seeds)
 end
 
 describe("the counters of blocks", function()
-  it("are 0 also if a graph that never ran came first", function()
+  it("are 0 also if a graph that never ran came first #long", function()
     local X, D = cute.full({64, 8200}, 1, cute.bf16),
       cute.zeros({64, 64}, cute.f32)
     local W = cute.full({64, 8200}, 1, cute.bf16)
@@ -159,7 +159,7 @@ describe("a chain of calls", function()
     assert.same({"gemm_sm90", "gemm_sm80", "gemm_simt", "gemm_splitk"}, found)
   end)
 
-  it("has the same results in a graph, again and changed", function()
+  it("has the same results in a graph, again and changed #long", function()
     local p = program("host", 7)
     p.run "sim:sm_90a"
     local once = elements(p.D)

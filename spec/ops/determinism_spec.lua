@@ -395,7 +395,7 @@ describe("batch_invariant", function()
         batch_invariant = true, scale_a = by and by:to(where)}))
     end
     local name = t .. (by and ", with factors" or "")
-    it("has rows of groups with their bits: " .. name, function()
+    it(("has rows of groups with their bits: %s #long"):format(name), function()
       local o = {device = "sim:sm_90a", batch_invariant = true}
       local D = grouped("sim:sm_90a", "host")
       for e = 1, 3 do
@@ -409,7 +409,7 @@ describe("batch_invariant", function()
         end
       end
     end)
-    if not by then it("has them in a list: " .. name, function()
+    if not by then it(("has them in a list: %s #long"):format(name), function()
       local o = {device = "sim:sm_90a", batch_invariant = true}
       local list = {}
       for i, size in ipairs {{30, n}, {7, n}, {1, n}} do

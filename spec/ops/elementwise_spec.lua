@@ -70,7 +70,7 @@ describe("operators of whole tensors", function()
     cute.testing.assert_close(t, cute.tensor(want, dtype), {rtol = 0, atol = 0})
   end
 
-  it("apply to each element, with numbers on either side", function()
+  it("apply to each element, with numbers on either side #long", function()
     is({{2, 4, 6}, {8, 10, -12}}, cute.f32, X + X)
     is({{2, 3, 4}, {5, 6, -5}}, cute.f32, X + 1)
     is({{2, 3, 4}, {5, 6, -5}}, cute.f32, 1 + X)
@@ -301,7 +301,7 @@ describe("cute.ops.elementwise", function()
     assert.is_true(zeros > 1200 and zeros < 2000)
   end)
 
-  it("reaches elements past 2^31 #noasan", function()
+  it("reaches elements past 2^31 #noasan #long", function()
     local far = (1 << 31) + 64
     local function rows(n)
       return cute.make_tensor(core.buffer("i8", far + 2 * n),
@@ -591,7 +591,7 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("transpose with operands of other widths and coordinates",
+  it("transpose with operands of other widths and coordinates #long",
      function()
     local function rows(dtype, seed) return filled({65, 275}, dtype, seed) end
     local function columns(t)
@@ -611,7 +611,8 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("turn elements past 2^31 whose rows begin anywhere #noasan", function()
+  it("turn elements past 2^31 whose rows begin anywhere #noasan #long",
+     function()
     local pitch = 60000001
     local X = cute.make_tensor(core.buffer("i8", 39 * pitch + 600),
                                cute.make_layout({40, 600}, {pitch, 1}))
@@ -626,7 +627,7 @@ describe("cute.ops.copy, convert, transpose", function()
 end)
 
 describe("cute.ops.copy, convert, transpose", function()
-  it("turn them without a bank conflict", function()
+  it("turn them without a bank conflict #long", function()
     for _, dtype in ipairs {"i8", "bf16", "f32", "f64"} do
       local X, Y = cute.zeros({256, 769}, dtype), cute.zeros({769, 256}, dtype)
       local k = shifted(dtype, 256, 769, {128, 128})
@@ -741,7 +742,7 @@ describe("cute.ops.copy, convert, transpose", function()
 end)
 
 describe("cute.ops.copy, convert, transpose", function()
-  it("convert between all types, and broadcast to their target",
+  it("convert between all types, and broadcast to their target #long",
      function()
     for i, from in ipairs(TYPES) do
       for k, to in ipairs(TYPES) do

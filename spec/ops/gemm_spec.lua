@@ -93,7 +93,7 @@ end
 describe("ops.gemm", function()
   for first = 1, 80, 10 do
     it(("is right: problems %d to %d"):format(first, first + 9)
-       .. support.long(first, 30), function()
+       .. support.long(first), function()
       for number = first, first + 9 do
         local wrong, text = check(number)
         assert.is_nil(wrong, ("problem %d: %s\n%s"):format(number,
@@ -156,7 +156,7 @@ describe("ops.gemm", function()
     end
   end)
 
-  it("takes single rows and columns of any stride", function()
+  it("takes single rows and columns of any stride #long", function()
     local function view(shape, stride)
       return cute.make_tensor(cute.full({4096}, 2, cute.bf16).iterator,
                               cute.make_layout(shape, stride))
@@ -239,7 +239,7 @@ describe("ops.gemm", function()
       end
     end
   end
-  it("broadcasts a C of one row or column, like a bias", function()
+  it("broadcasts a C of one row or column, like a bias #long", function()
     local A, B = matrix {2, 9, 64}, matrix({24, 64}, nil, 2)
     local C = cute.make_tensor(matrix({1, 24}, nil, 3).iterator,
                                cute.make_layout(24))
@@ -463,7 +463,7 @@ describe("ops.gemm", function()
     end
   end)
 
-  it("reaches elements past 2^31 #noasan", function()
+  it("reaches elements past 2^31 #noasan #long", function()
     local function far(m, k, stride, dtype)
       return cute.make_tensor(core.buffer(dtype, (m - 1) * stride + k),
                               cute.make_layout({m, k}, {stride, 1}))
@@ -572,7 +572,7 @@ describe("ops.explain", function()
     end)
   end
 
-  it("waits once for both operands that are copied by elements",
+  it("waits once for both operands that are copied by elements #long",
      function()
     local k = require "kernels.gemm_sm80" {tile = {64, 128, 64}}
     for _, c in ipairs {{70, 130, 133, true}, {64, 128, 133, false}} do
@@ -626,7 +626,7 @@ describe("ops.explain", function()
 end)
 
 describe("ops.explain", function()
-  it("takes shorter tiles of bytes that are copied singly, and is right",
+  it("takes shorter tiles of bytes that are copied singly, and is right #long",
      function()
     -- {type, K, row strides of A and B, expected K of a tile}
     for _, c in ipairs {{"i8", 131, 131, 131, 64}, {"i8", 128, 132, 131, 128},
@@ -697,7 +697,7 @@ describe("the text of a kernel", function()
     end
   end)
 
-  it("has the functions of an epilogue once for a vector", function()
+  it("has the functions of an epilogue once for a vector #long", function()
     local bias = new("f32", 4096)
     local function gelu(acc, at) return cute.ops.gelu(acc + at:col(bias)) end
     local function counted(k)

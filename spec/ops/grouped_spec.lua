@@ -47,7 +47,7 @@ local CASES = {
 
 describe("products of groups", function()
   for i, c in ipairs(CASES) do
-    it(("are right: %d, %s"):format(i, grouped.text(c)) .. support.long(i, 9),
+    it(("are right: %d, %s"):format(i, grouped.text(c)) .. support.long(i),
        function()
       right(c)
     end)
@@ -217,7 +217,8 @@ describe("errors of groups", function()
         cute.make_layout({2, 5, 8}, cute.LayoutRight))})
   end)
 
-  it("leave operands unread on a device with unchecked offsets", function()
+  it("leave operands unread on a device with unchecked offsets #long",
+     function()
     -- Offsets go directly to the kernels: none may lead them out of bounds.
     local o = {{0, 700, 5, 10}, {-3, 4, 4, 1 << 40}, {9, 2, 1, 3},
                {-1, -2, -3, -4}}

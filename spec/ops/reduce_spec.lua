@@ -251,7 +251,8 @@ describe("cute.ops.reduce", function()
     end
   end)
 
-  it("has as many vectors of a thread as its words count, and more", function()
+  it("has as many vectors of a thread as its words count, and more #long",
+     function()
     for _, m in ipairs {65535, 65537} do
       local k = require "kernels.reduce_tensor".across {op = "argmin",
         dtype = cute.f16, width = 2, kept = {extents = {2}, stride = {1}},
@@ -281,7 +282,8 @@ describe("cute.ops.reduce", function()
     end
   end)
 
-  it("reduces the blocks' partial results in any number of steps", function()
+  it("reduces the blocks' partial results in any number of steps #long",
+     function()
     local X = matrix({33000, 37}, "i8")
     local b = core.launch_values {X, n = 1}[1][1]
     local sums = {}
@@ -304,7 +306,8 @@ describe("cute.ops.reduce", function()
 end)
 
 describe("cute.ops.reduce", function()
-  it("reaches elements past 2^31, and counts that many #noasan", function()
+  it("reaches elements past 2^31, and counts that many #noasan #long",
+     function()
     local far = (1 << 31) + 64
     local X = cute.make_tensor(core.buffer("i8", far + 200),
                                cute.make_layout({2, 100}, {far, 1}))

@@ -166,7 +166,7 @@ describe("repacked operands", function()
     end
   end)
 
-  it("are A, B or D, depending on which does not fit", function()
+  it("are A, B or D, depending on which does not fit #long", function()
     local good, odd = {70, 64}, {70, 67}
     for _, c in ipairs {
         {rows(odd, "bf16", 1), rows({48, 67}, "bf16", 2), "A, B"},

@@ -116,13 +116,18 @@ local SHAPES = {{{3, 5, 40}, "bf16"}, {{7, 129}, "f32"}, {{2, 1000}, "f16"},
                 {{1, 1}, "f32"}, {{2, 3000}, "bf16"}, {{16}, "f32"},
                 {{2, 3, 24}, "f32", true}}
 
+-- Returns the tag of tests of long rows, which `make test` does not need.
+local function long(c)
+  return c[1][#c[1]] >= 1000 and " #long" or ""
+end
+
 describe("ops of norms", function()
   for _, layer in ipairs {false, true} do
     local name = layer and "layernorm" or "rmsnorm"
     for _, c in ipairs(SHAPES) do
       local title = ("%s of (%s) %s%s"):format(name, table.concat(c[1], ","),
         c[2], c[3] and ", columns contiguous" or "")
-      it("compute " .. title, function()
+      it("compute " .. title .. long(c), function()
         local n = c[1][#c[1]]
         local X, R = normal(c[1], c[2], c[3]), normal(c[1], c[2], c[3])
         local W, B = normal({n}, "f32"), normal({n}, "f32")
@@ -157,8 +162,8 @@ describe("ops of norms", function()
   for _, layer in ipairs {false, true} do
     local name = layer and "layernorm_backward" or "rmsnorm_backward"
     for _, c in ipairs(SHAPES) do
-      it(("compute %s of (%s) %s%s"):format(name, table.concat(c[1], ","), c[2],
-        c[3] and ", columns contiguous" or ""), function()
+      it(("compute %s of (%s) %s%s%s"):format(name, table.concat(c[1], ","),
+        c[2], c[3] and ", columns contiguous" or "", long(c)), function()
         local n, eps = c[1][#c[1]], 1e-3
         local X, dY, dH = normal(c[1], c[2], c[3]), normal(c[1], c[2], c[3]),
           normal(c[1], c[2])
@@ -194,7 +199,7 @@ describe("ops of norms", function()
 end)
 
 describe("ops of norms", function()
-  it("have the same bits where launches are dependent", function()
+  it("have the same bits where launches are dependent #long", function()
     for _, c in ipairs {{1, 4096}, {70, 100}, {2, 20000}} do
       local X, R = normal(c, "bf16"), normal(c, "bf16")
       local W = normal({c[2]}, "f32")
@@ -307,8 +312,8 @@ end)
 describe("ops.softmax and ops.cross_entropy", function()
   for _, c in ipairs {{{3, 5, 40}, "bf16"}, {{7, 129}, "f32"}, {{2, 3}, "f16"},
                       {{2, 5000}, "f32"}, {{3, 24}, "f32", true}} do
-    it(("compute (%s) %s%s"):format(table.concat(c[1], ","), c[2], c[3]
-      and ", columns contiguous" or ""), function()
+    it(("compute (%s) %s%s%s"):format(table.concat(c[1], ","), c[2], c[3]
+      and ", columns contiguous" or "", long(c)), function()
       local X, dY = normal(c[1], c[2], c[3]), normal(c[1], c[2])
       local dy, n = rows_of(dY), c[1][#c[1]]
       local Y = ops.softmax(X, SIM)
@@ -386,8 +391,8 @@ describe("ops.topk", function()
   for _, c in ipairs {{{3, 5, 40}, "bf16", 5}, {{2, 2000}, "f32", 64},
                       {{1, 1}, "f16", 1}, {{4, 33}, "f32", 33, true},
                       {{2, 32770}, "f32", 3}} do
-    it(("finds %d of (%s) %s"):format(c[3], table.concat(c[1], ","), c[2]),
-      function()
+    it(("finds %d of (%s) %s%s"):format(c[3], table.concat(c[1], ","), c[2],
+      long(c)), function()
         for _, smallest in ipairs {false, true} do
           local X = normal(c[1], c[2], c[4])
           local V, I = ops.topk(X, c[3], sim {smallest = smallest})

@@ -97,7 +97,7 @@ end
 describe("factors and mixed types", function()
   for n, c in ipairs(CASES) do
     local name = ("%s x %s, %dx%dx%d, %s and %s"):format(table.unpack(c, 1, 7))
-    it("are right: " .. name .. support.long(n, 4), function()
+    it("are right: " .. name .. support.long(n), function()
       for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
         local e = check(c, device)
         if n % 4 == 0 then
@@ -110,7 +110,7 @@ describe("factors and mixed types", function()
     end)
   end
 
-  it("of blocks of K are in Hopper's kernel", function()
+  it("of blocks of K are in Hopper's kernel #long", function()
     local e = check({"e4m3", "e4m3", 130, 64, 256, "strips", "blocks"},
                     "sim:sm_90a")
     assert.equal("gemm_sm90", e.kernel)
@@ -224,7 +224,8 @@ describe("factors and mixed types", function()
     end))
   end)
 
-  it("of integer sums are fractions, like C and epilogue tensors", function()
+  it("of integer sums are fractions, like C and epilogue tensors #long",
+     function()
     local A, B = matrix({40, 64}, "i8"), matrix({48, 64}, "i8", 2)
     local function full(...) return cute.full({...}, 0.25, cute.f32) end
     local a, b, C, T = full(40), full(48), full(40, 48), full(40, 48)
@@ -491,9 +492,8 @@ describe("int4 weights", function()
     return cute.ops.explain(A, W, o)
   end
 
-  for i, c in ipairs {{5, 48, 256, 64, true}, {33, 80, 128, 128}} do
-    it(("have gates: %dx%dx%d"):format(table.unpack(c)) .. support.long(i),
-       function()
+  for _, c in ipairs {{5, 48, 256, 64, true}, {33, 80, 128, 128}} do
+    it(("have gates: %dx%dx%d #long"):format(table.unpack(c)), function()
       local e = check_gates("sim:sm_90a", table.unpack(c))
       kernels.compiles(e:trace(), {"sm_90a"})
     end)

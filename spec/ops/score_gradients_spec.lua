@@ -125,7 +125,7 @@ describe("gradients of captured tensors", function()
   local slopes, slope_list = floats(H, 1)
   local bias = floats(S + T, 2, cute.bf16)
 
-  it("are stored to given tensors, of other strides, too", function()
+  it("are stored to given tensors, of other strides, too #long", function()
     local p = problem()
     local columns = cute.randn({H, 3}, cute.f32, {seed = 6})
     local middle = columns(cute._, 1)

@@ -167,10 +167,11 @@ describe("ops.attention with functions of scores", function()
   local p = oracle.problem {b = B, s = S, t = T, h = H, g = G, d = D}
   local wide = oracle.problem {b = B, s = S, t = T, h = H, g = G, d = 64}
   for i, case in ipairs(CASES) do
-    it(("computes %s%s"):format(case[1], i % 8 == 1 and "" or " #long"),
+    it(("computes %s%s"):format(case[1], support.long(i)),
       function() check(case, i % 2 == 0 and "sim:sm_80" or "sim:sm_90a", p) end)
-    it(("computes %s on wgmma%s"):format(case[1], support.long(i)),
-      function() check(case, "sim:sm_90a", wide) end)
+    it(("computes %s on wgmma #long"):format(case[1]), function()
+      check(case, "sim:sm_90a", wide)
+    end)
   end
 
   for i, case in ipairs(OPTIONS) do

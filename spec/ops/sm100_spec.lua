@@ -46,7 +46,7 @@ describe("a product by tcgen05", function()
     local m, n, k, dtype, d = table.unpack(c)
     dtype = dtype or "bf16"
     it(("is right: %d x %d x %d of %s"):format(m, n, k, dtype)
-       .. support.long(nth, 4), function()
+       .. support.long(nth), function()
       local A = matrix({m, k}, dtype, 1, c[6])
       local B = matrix({n, k}, dtype, 2, c[7])
       for _, major in ipairs {"k", "m"} do
@@ -60,7 +60,7 @@ describe("a product by tcgen05", function()
     end)
   end
 
-  it("has batches, alpha, C and beta", function()
+  it("has batches, alpha, C and beta #long", function()
     local A, B = matrix({2, 140, 72}, "bf16", 1), matrix({2, 40, 72}, "bf16", 2)
     local C = matrix({2, 140, 40}, "f32", 3)
     local D = by(cute.ops.gemm, A, B, C, {device = SIM, alpha = 2, beta = 3})
@@ -118,8 +118,7 @@ describe("the kernel gemm_sm100", function()
       return x * 1.0
     end},
   } do
-    it("is right in each configuration: " .. nth .. support.long(nth),
-       function()
+    it("is right in each configuration: " .. nth .. " #long", function()
       local M, N, K = 300, 264, 136
       local A, B = hopper.matrix(M, K, 1), hopper.matrix(N, K, 2)
       local D = matrix({M, N}, "bf16", nil, o.d_major)

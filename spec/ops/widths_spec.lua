@@ -69,7 +69,7 @@ describe("tiles of gemm_sm90", function()
     end
   end)
 
-  it("multiply as others do", function()
+  it("multiply as others do #long", function()
     local m, n, k = 129, 136, 136
     local A = cute.randint(-3, 4, {m, k}, cute.bf16, {seed = 1})
     local B = cute.randint(-3, 4, {n, k}, cute.bf16, {seed = 2})

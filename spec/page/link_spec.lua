@@ -73,7 +73,8 @@ describe("a link with a script", function()
     assert.is_true(short)
   end)
 
-  it("is on the page of a kernel, with its words, for any workshop", function()
+  it("is on the page of a kernel, with its words, for any workshop #long",
+     function()
     if not browser.find() then pending "needs Chromium" end
     local dir = support.folder()
     local script = dir .. "/k.lua"

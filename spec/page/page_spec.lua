@@ -237,7 +237,7 @@ describe("cutelua explain", function()
                           one.counts[key_of(one, 1, 10)].registers})
   end)
 
-  it("is written for a script that leaves or fails, too", function()
+  it("is written for a script that leaves or fails, too #long", function()
     local path = dir .. "/f.html"
     local out, _, code = explain {dir .. "/s.lua", "leave", "-o", path}
     assert.equal(3, code)
@@ -260,7 +260,7 @@ describe("cutelua explain", function()
     assert.matches("^<!doctype html>.*</html>\n$", out)
   end)
 
-  it("rejects unsupported options, and leaves files unchanged", function()
+  it("rejects unsupported options, and leaves files unchanged #long", function()
     local s = dir .. "/s.lua"
     local function refused(want, rc, ...)
       local out, err, code = explain {...}
@@ -291,7 +291,7 @@ describe("cutelua explain", function()
   setup(make_page)
   teardown(function() support.remove(dir) end)
 
-  it("is Hopper's GEMM in under 2 MB #noasan", function()
+  it("is Hopper's GEMM in under 2 MB #noasan #long", function()
     local path = dir .. "/h.html"
     local _, _, code = explain {"scripts/gemm_hopper.lua", "-o", path}
     assert.equal(0, code)

@@ -119,7 +119,7 @@ describe("an estimate", function()
     assert.near((2 * 600 - 700) * each + H200.barrier, together - apart, 30)
   end)
 
-  it("brings memory no faster than there is", function()
+  it("brings memory no faster than there is #long", function()
     local n = 1 << 24
     local copy = cute.kernel("copy", function(X, Y)
       local i = cute.arch.block_idx() * 1024 + cute.arch.thread_idx() * 4

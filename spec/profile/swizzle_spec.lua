@@ -124,7 +124,7 @@ local function by_hand(layout, at, count, threads, width, bytes)
 end
 
 describe("find_swizzle", function()
-  it("is as good as all swizzles by brute force", function()
+  it("is as good as all swizzles by brute force #long", function()
     math.randomseed(5)
     for _ = 1, 8 do
       local rows, cols = 1 << math.random(4, 6), 1 << math.random(4, 6)

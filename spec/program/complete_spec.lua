@@ -273,7 +273,7 @@ yes   true
       {m:press("k(t):launch {fastmath = ", env, 80, 20)})
   end)
 
-  it("takes a hundred thousand candidates in a moment", function()
+  it("takes a hundred thousand candidates in a moment #long", function()
     local t = {}
     for i = 1, 1e5 do t["n" .. i] = i end
     local start = os.clock()
@@ -301,7 +301,7 @@ local function in_program(text, ...)
 end
 
 describe("completion in strings", function()
-  it("knows atoms, segment by segment", function()
+  it("knows atoms, segment by segment #long", function()
     assert.equal("same\nsame\n", in_program [[
       local function of(names, prefix, got)
         local want = {}
@@ -414,7 +414,7 @@ describe("completion at the prompt", function()
   end)
 
   it("has lists as wide as COLUMNS, which goes before the terminal's width, "
-    .. "and rows of the terminal's", function()
+    .. "and rows of the terminal's #long", function()
     -- Completions of Lua's own functions, which have no description.
     local many = {{"c = {}\n", "> "},
       {"for x in ('A B C C_atom D S tv'):gmatch '%S+' do "

@@ -112,7 +112,7 @@ cute.arch.popc(value: integer|value)
     assert.is_truthy(doc.lookup "environment":find "NO_COLOR")
   end)
 
-  it("is available at the prompt", function()
+  it("is available at the prompt #long", function()
     assert.equal("make_layout", doc.asked "?make_layout")
     assert.equal("cute.arch", doc.asked " cute.arch ? ")
     assert.equal("cute", doc.asked "?")
@@ -125,7 +125,7 @@ cute.arch.popc(value: integer|value)
     assert.is_truthy(out:find "no public name 'popcc'; nearest: cute.arch.popc")
   end)
 
-  it("is available on the command line", function()
+  it("is available on the command line #long", function()
     local out, _, code = support.run {"doc", "arch.popc", "size"}
     assert.equal(doc.lookup "arch.popc":match "^.-\n" , out:match "^.-\n")
     assert.is_truthy(out:find("\n\ncute.size(x, modes...)\n", 1, true))
@@ -183,7 +183,7 @@ describe("a word that is no public name", function()
     has(ask "tma async", "PipelineTmaAsync ")
   end)
 
-  it("is a kind of errors or reports: what it is, what to do, its section",
+  it("is a kind of errors: what it is, what to do, its section #long",
      function()
     local out = ask "race"
     has(out, "[race]: two warps access", "put sync_threads() between",
@@ -219,7 +219,7 @@ describe("a word that is no public name", function()
     has(select(3, ask "qqqqqqq"), "no public name 'qqqqqqq'\n")
   end)
 
-  it("may be anything: long, empty of words, of patterns, with escapes",
+  it("may be anything: long, empty of words, of patterns, with escapes #long",
      function()
     local out, err, code = support.run {"doc", ("a"):rep(1e5), "%", "[",
       "%f[", "\27[2J", "race\27]0;x\7", "\255\254", "^$", "a\nb", "docs/",
@@ -229,7 +229,7 @@ describe("a word that is no public name", function()
     assert.is_nil(err:find("attempt", 1, true))
   end)
 
-  it("works at the prompt, too, with several words", function()
+  it("works at the prompt, too, with several words #long", function()
     local out = support.run({}, {stdin = "?shared memory\n?race\n?\n"
       .. "race = 5\n? race\n?ldmatrx [[\nhelp 'deadlock'\nrace?\n"})
     has(out, "What has 'shared memory':", "[race]: two", "  make_layout(",

@@ -174,7 +174,7 @@ local function sorted(set)
 end
 
 describe("docs/ops.md", function()
-  check "docs/ops.md"
+  describe("examples #long", function() check "docs/ops.md" end)
 
   local page = support.read "docs/ops.md"
   local OPTIONS = require "cute.ops.gemm".OPTIONS

@@ -108,7 +108,7 @@ describe("text from outside as printed", function()
     support.remove(dir)
   end)
 
-  it("has the start and end of a long line", function()
+  it("has the start and end of a long line #long", function()
     local long = ("é"):rep(4000)
     for _, words in ipairs {{long}, {"doc", long}, {"-" .. long},
         {"-e", "error('" .. long .. "')"}, {"check", "--orders", long, "x"},
@@ -289,7 +289,7 @@ x.y = 1' | ]] .. support.program .. " /dev/stdin"}
     assert.equal(1, code)
   end)
 
-  it("has an end of its lines, too", function()
+  it("has an end of its lines, too #long", function()
     local at = support.folder()
     for _, words in ipairs {"", "learn layouts"} do
       local _, err, code = support.exec {"sh", "-c", ("p=$(readlink -f '%s'); "
@@ -360,7 +360,8 @@ describe("the history", function()
     assert.equal("x = 1\n", support.read(path))
   end)
 
-  it("of another user is not read, nor the target of their link", function()
+  it("of another user is not read, nor the target of their link #long",
+     function()
     local _, _, code = support.exec {"sh", "-c", "test $(id -u) = 0"}
     if code ~= 0 then return pending "needs root" end
     local path = dir .. "/state/cutelua/history"
@@ -389,7 +390,7 @@ describe("the history", function()
     assert.equal(0, code)
   end)
 
-  it("leaves no file behind when a signal ends the program", function()
+  it("leaves no file behind when a signal ends the program #long", function()
     local probe, aside = core.open_aside(dir .. "/probe")
     probe:close()
     local signals = aside and {"INT"} or {"INT", "TERM", "HUP", "KILL"}

@@ -5,7 +5,7 @@ local support = require "spec.support"
 describe("the man page", function()
   local page = support.run({"tools/manpage.lua"})
 
-  it("has the program's own words of each command", function()
+  it("has the program's own words of each command #long", function()
     for name in support.run({"--help"}):gmatch "\n  (%l+) " do
       assert.truthy(page:find("\n.SS " .. name .. "\n", 1, true), name)
       local help = support.run({name, "--help"})
@@ -56,7 +56,7 @@ describe("completion", function()
     return out
   end
 
-  it("knows commands, options and files", function()
+  it("knows commands, options and files #long", function()
     assert.same({"check"}, complete "che")
     assert.same({"--traceback"}, complete "--tr")
     assert.same({"a script.lua"}, complete "a")

@@ -92,7 +92,7 @@ describe("Ctrl-C", function()
       while true do end end) do end]]
   end)
 
-  it("stops nested coroutines, and code that resumes dead ones",
+  it("stops nested coroutines, and code that resumes dead ones #long",
       function()
     stops [[local w = coroutine.wrap(function()
       local c = coroutine.create(function() go() while true do end end)
@@ -107,7 +107,7 @@ describe("Ctrl-C", function()
       go() while true do c() end]]
   end)
 
-  it("is not held up by a pcall", function()
+  it("is not held up by a pcall #long", function()
     stops "go() while true do pcall(function() while true do end end) end"
     stops [[coroutine.wrap(function() go()
       while true do
@@ -128,7 +128,7 @@ describe("Ctrl-C", function()
     .. "cute.make_layout({32})) s = {grid = {64}, block = {32}, "
     .. "budget = 1 << 60}\n"
 
-  it("stops a trace", function()
+  it("stops a trace #long", function()
     for _, body in ipairs {"for i = 1, 1e12 do end",
         "pcall(function() while true do end end)",
         "coroutine.wrap(function() while true do end end)()"} do
@@ -187,8 +187,8 @@ describe("Ctrl-C", function()
   after_each(function() support.remove(dir) end)
 
   for i = 1, 3 do
-    it(("ends a script in NVRTC with its own exit code, after %d ms"):format(
-      50 * i) .. support.long(i), function()
+    it(("ends a script in NVRTC with its own exit code, after %d ms #long")
+       :format(50 * i), function()
       if not require "cute.jit".version() then return pending "needs NVRTC" end
       local path = support.write(dir .. "/s.lua", LONG .. [[
         jit.version()
@@ -204,7 +204,7 @@ describe("Ctrl-C", function()
     end)
   end
 
-  it("ends the wait for another process's compile", function()
+  it("ends the wait for another process's compile #long", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local code = [[require "cute.jit".compile('extern "C" __global__ void '
       .. 'k() {}', {arch = "sm_80"})]]

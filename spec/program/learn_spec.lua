@@ -112,7 +112,7 @@ describe("cutelua learn", function()
     assert.truthy(text:find "l%(%d, %d%) is %d+, and should be")
   end)
 
-  it("is interrupted in an answer without end", function()
+  it("is interrupted in an answer without end #long", function()
     support.write(dir .. "/endless.lua", "while true do end\n")
     local p <close> = io.popen(("cd '%s' && HOME='%s' timeout -s INT "
       .. "--preserve-status 1 '%s' learn 1 --check endless.lua 2>&1; "
@@ -140,7 +140,8 @@ describe("cutelua learn", function()
     support.remove(at)
   end)
 
-  it("edits lines on a terminal: TAB, history, cursor keys, Ctrl-C", function()
+  it("edits lines on a terminal: TAB, history, cursor keys, Ctrl-C #long",
+     function()
     local at = support.folder()
     local steps = {{"", "leaves -- "}}
     for _, block in ipairs(learn.blocks(learn.lesson(1))) do

@@ -254,7 +254,7 @@ describe("a script that runs", function()
     end
   end)
 
-  it("gets a note about a result of cute.ops that it discards", function()
+  it("gets a note about a result of cute.ops that it discards #long", function()
     for call, name in pairs {
       ["cute.ops.gemm(t, t, {alpha = 2})"] = "gemm",
       ["cute.ops.softmax(t)"] = "softmax",

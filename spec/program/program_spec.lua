@@ -132,7 +132,7 @@ describe("a command of cutelua", function()
     assert.equal(2, code)
   end)
 
-  it("draws layouts and atoms, in the terminal and as files", function()
+  it("draws layouts and atoms, in the terminal and as files #long", function()
     local out = clean {"draw", "(2,2):(2,1)"}
     assert.matches("^%(2,2%):%(2,1%)\n.*| 0 | 1 |.*| 2 | 3 |", out)
     assert.matches("^MMA_Atom SM80_16x8x16_F32BF16BF16F32_TN, 16 x 8 x 16\n",
@@ -252,7 +252,8 @@ stage {}
       :format(dir), err)
   end)
 
-  it("survives errors without a message, and endless recursion", function()
+  it("survives errors without a message, and endless recursion #long",
+     function()
     for _, text in ipairs {"error()", "error(nil)", "error{}",
         "error(setmetatable({}, {__tostring = function() return 'T' end}))",
         "local function f() return f() + 1 end f()",

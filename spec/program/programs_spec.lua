@@ -7,7 +7,7 @@ local support = require "spec.support"
 describe("docs/programs.md", function()
   local page = support.read "docs/programs.md"
 
-  it("and llms.txt are current (make docs)", function()
+  it("and llms.txt are current (make docs) #long", function()
     assert.equal(page, programs.page(support.program))
     assert.equal(support.read "llms.txt", programs.index())
   end)
@@ -30,7 +30,7 @@ describe("docs/programs.md", function()
 
   -- For each mistake, the page has the code of the wrong script, and is up to
   -- date.
-  it("repairs each mistake", function()
+  it("repairs each mistake #long", function()
     for _, name in ipairs(programs.MISTAKES) do
       local f = faults.read(("spec/faults/%s.lua"):format(name))
       assert.is_string(f.mended, name)

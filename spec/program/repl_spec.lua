@@ -290,7 +290,7 @@ n
       .. "2\n$", out)
   end)
 
-  it("times GPU work by events, in a row of its own", function()
+  it("times GPU work by events, in a row of its own #long", function()
     if not fake.there then return end
     fake.build()
     local out, err = support.run({}, {stdin = [[
@@ -326,7 +326,7 @@ r
     end
   end)
 
-  it("shows the source of functions: name??", function()
+  it("shows the source of functions: name?? #long", function()
     local out, err = say [[
 function f(x)  -- a comment
   return x
@@ -434,7 +434,7 @@ describe("the prompt on a terminal", function()
       support.read(dir .. "/cutelua/history"))
   end)
 
-  it("keeps no entry that its search would take seconds for", function()
+  it("keeps no entry that its search would take seconds for #long", function()
     local long = "#'" .. ("a"):rep(4094) .. "'"
     talk {{long .. "\n", "\n4094\r\n> "}, {"1 + 1\n", "2\r\n> "},
       {"\4", ""}}

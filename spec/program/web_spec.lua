@@ -153,7 +153,7 @@ describe("cutelua web", function()
   end)
   teardown(function() support.remove(dir) end)
 
-  it("serves its folder to this machine, and ends by Ctrl-C", function()
+  it("serves its folder to this machine, and ends by Ctrl-C #long", function()
     local out, err, code = support.exec({"python3", "-c", CLIENT,
       support.program, dir}, {stdin = json.encode {get "/",
         get("/" .. ("x"):rep(http.MOST)), get "/a.txt", get "/../a.txt",

@@ -192,7 +192,7 @@ describe("launches of a host's function in the CuTe DSL", function()
     assert.equal("out-of-bounds", k(x, out, 2, 2):check({}).fault.kind)
   end)
 
-  it("are rejected in loops whose turns are unknown", function()
+  it("are rejected in loops whose turns are unknown #long", function()
     keep("scale", repeated("%50 = own.op %arg3 : i32\n"
       .. changed(FOR, "%%arg3", "%%%%50"), "}"), PTX)
     support.raises("a launch in a loop whose turns depend on own.op",

@@ -160,7 +160,7 @@ describe("PTX on a fake driver", function()
   setup(fake.build)
   teardown(fake.remove)
 
-  it("is launched by a LAUNCH file with --device gpu", function()
+  it("is launched by a LAUNCH file with --device gpu #long", function()
     local dir = support.folder()
     local ptx = support.write(dir .. "/k.ptx", PTX)
     local file = support.write(dir .. "/l.json", [[{"block": 32,
@@ -309,7 +309,7 @@ describe("the text for a driver", function()
     assert.same({1, 0}, counts)
   end)
 
-  it("has no contraction of pairs of f32 in the machine code", function()
+  it("has no contraction of pairs of f32 in the machine code #long", function()
     local cases = {
       "mul.f32x2 d, a, b; add.f32x2 d, d, c;",
       "mul.rn.f32x2 d, a, b; sub.rn.f32x2 d, c, d;",

@@ -162,7 +162,7 @@ describe("a LAUNCH file", function()
       {support.exec {support.program, ptx, "--launch", path}})
   end)
 
-  it("is rejected with one sentence where it is wrong", function()
+  it("is rejected with one sentence where it is wrong #long", function()
     local function wrong(from, to, want)
       local _, err, code = with((LAUNCH:gsub(from, to)))
       assert.matches(want, err)

@@ -47,7 +47,7 @@ local function pack(words) return ("<" .. ("i8"):rep(16)):pack(
   table.unpack(words)) end
 
 describe("the bytes of a tensor map", function()
-  it("are decoded to the parameters that encode them", function()
+  it("are decoded to the parameters that encode them #long", function()
     math.randomseed(48)
     local seen, n = {}, 0
     for _ = 1, 16000 do

@@ -127,7 +127,7 @@ end
 
 describe("our planted faults through PTX", function()
   if not faults.NEEDS.NVRTC then return pending "needs NVRTC" end
-  it("do not include overflow: signed and unsigned are the same text",
+  it("do not include overflow: signed and unsigned are the same text #long",
     function()
       local function text(type)
         local made = core.jit_compile(([[

@@ -122,7 +122,7 @@ describe("the wheel", function()
     return assert(out:match "^(%S+%.whl): ")
   end
 
-  it("is one file for every Python, small, with checksums", function()
+  it("is one file for every Python, small, with checksums #long", function()
     local why = lacking()
     if why then return pending(why) end
     local path = wheel()

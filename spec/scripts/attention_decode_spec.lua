@@ -49,7 +49,7 @@ describe("attention of one query", function()
     end
   end)
 
-  it("takes up to 64 heads together, and batches", function()
+  it("takes up to 64 heads together, and batches #long", function()
     check {b = 2, s = 1, t = 100, d = 32, h = 40, g = 2, n = 2}
     check {s = 1, t = 70, d = 64, h = 33, g = 1, n = 2, dtype = cute.f16}
   end)
@@ -60,7 +60,7 @@ describe("attention of one query", function()
     check {s = 4, t = 4, d = 32, h = 2, g = 1, n = 2}
   end)
 
-  it("takes lengths, and does not read beyond them", function()
+  it("takes lengths, and does not read beyond them #long", function()
     local lengths = {130, 1, 64}
     local p = oracle.problem {b = 3, s = 1, t = 200, d = 64, h = 2, g = 1}
     for b, n in ipairs(lengths) do
@@ -171,13 +171,14 @@ describe("attention of one query by a cluster", function()
     end
   end)
 
-  for _, f in ipairs {
+  for i, f in ipairs {
     {CLUSTERED, "arch.cluster_wait()", 1},
     {CLUSTERED, "arch.cluster_arrive()\n  arch.cluster_wait()", 1},
     {CLUSTERED, "cute.arch.cp_async_wait_group(o.stages - 2)", 1},
     {CLUSTERED, "arch.sync_threads()", 1},
   } do
-    it("has its faults reported: " .. oracle.title(f), function()
+    it("has its faults reported: " .. oracle.title(f) .. support.long(i),
+       function()
       local call, o = clustered(oracle.changed("attention_decode",
         table.unpack(f, 1, 4)), 275)
       o.faults, o.seed = "return", 4
@@ -235,10 +236,11 @@ describe("attention of latent heads", function()
   end)
 
   local hopper = LATENT .. "_sm90"
-  for _, f in ipairs {{LATENT, SYNC, 1}, {LATENT, SYNC, 3}, {hopper, SYNC, 1},
+  for i, f in ipairs {{LATENT, SYNC, 1}, {LATENT, SYNC, 3}, {hopper, SYNC, 1},
       {hopper, SYNC, 2},
       {hopper, "cute.arch.fence_view_async_shared()", 1}} do
-    it("has its faults reported: " .. oracle.title(f), function()
+    it("has its faults reported: " .. oracle.title(f) .. support.long(i),
+       function()
       local make = oracle.changed("attention_decode", table.unpack(f, 1, 4))
       assert.is_false(run_latent(make, {t = 250, wgmma = f[1] == hopper}).ok)
     end)
@@ -247,7 +249,7 @@ end)
 
 describe("faults of attention of one query are reported:", function()
   for i, f in ipairs(FAULTS) do
-    it(oracle.title(f) .. support.long(i, 4), function()
+    it(oracle.title(f) .. support.long(i), function()
       local make = oracle.changed("attention_decode",
         table.unpack(f, 1, 4))
       local p = oracle.problem {s = 1, t = 300, d = 32, h = 3, g = 1}

@@ -54,15 +54,16 @@ local function check(o)
 end
 
 describe("attention_sm90 of e4m3", function()
-  for i, d in ipairs {64, 128, 256} do
-    it("is right with heads of " .. d .. support.long(i), function()
+  for _, d in ipairs {64, 128, 256} do
+    it(("is right with heads of %d #long"):format(d), function()
       check {s = 100, t = 330, d = d, causal = true, out = cute.f16}
       check {s = 70, t = 300, d = d, h = 2, g = 1, sms = 1, out = cute.bf16}
       check {s = 70, t = 290, d = d, left = 40, right = 10, window = {40, 10}}
     end)
   end
 
-  it("pairs each weight with its key, and each sum with its column", function()
+  it("pairs each weight with its key, and each sum with its column #long",
+     function()
     local _, p = run(attention, {s = 192, t = 192, d = 64, scale = 1e9})
     local out = oracle.forward(p)
     assert.is_true(oracle.distance(p.O, out) < 1e-6)
@@ -77,7 +78,7 @@ describe("attention_sm90 of e4m3", function()
     end
   end)
 
-  it("takes functions of scores", function()
+  it("takes functions of scores #long", function()
     local function slope(s, at) return s + 0.1 * (at.k - at.q):to(cute.f32) end
     local function third(at) return (at.k % 3):ne(0) end
     check {s = 130, t = 130, causal = true, d = 64, with = {tile = {128, 64},
@@ -87,7 +88,7 @@ describe("attention_sm90 of e4m3", function()
            end}
   end)
 
-  it("gives zeros and -inf to rows that attend to nothing", function()
+  it("gives zeros and -inf to rows that attend to nothing #long", function()
     local _, p = run(attention, {s = 240, t = 70, d = 64, causal = true,
                                  with = {tile = {64, 32}}})
     for i = 0, 169 do

@@ -66,7 +66,8 @@ describe("the gradients of attention", function()
     end
   end)
 
-  it("are right in batches, of heads that share keys, in windows", function()
+  it("are right in batches, of heads that share keys, in windows #long",
+     function()
     check {b = 2, s = 40, t = 70, h = 4, g = 2, d = 32, right = 0}
     check {s = 100, t = 130, h = 3, g = 1, d = 32, left = 20, right = 30}
     check {s = 100, t = 100, d = 64, left = 40, right = 0}

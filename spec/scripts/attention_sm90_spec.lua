@@ -160,7 +160,7 @@ describe("attention_sm90", function()
     check(o)
   end)
 
-  it("gives zeros and -inf to rows that attend to nothing", function()
+  it("gives zeros and -inf to rows that attend to nothing #long", function()
     local _, p = run(attention, {s = 240, t = 70, d = 64, causal = true,
                                  right = 0, with = {tile = {64, 32}}})
     for i = 0, 169 do
@@ -170,7 +170,7 @@ describe("attention_sm90", function()
     assert.is_true(p.LSE(0, 0, 170) > -math.huge)
   end)
 
-  it("rescales when scores rise from tile to tile", function()
+  it("rescales when scores rise from tile to tile #long", function()
     local p = oracle.problem {s = 70, t = 300, d = 64}
     for j = 0, 299 do  -- keys are processed from the last one on
       for c = 0, 63 do
@@ -270,7 +270,7 @@ describe("attention_sm90", function()
     end
   end)
 
-  it("keeps values in registers, and products apart", function()
+  it("keeps values in registers, and products apart #long", function()
     for _, c in ipairs {{128, false}, {64, true}, {256, true},
                         {64, false, sloped}, {128, true, modify}} do
       local p = oracle.problem {s = 512, d = c[1]}
@@ -289,7 +289,8 @@ describe("attention_sm90", function()
 end)
 
 describe("attention_sm90", function()
-  it("has candidates that fit into registers and shared memory", function()
+  it("has candidates that fit into registers and shared memory #long",
+     function()
     local rule = require "kernels.attention_sm90.options"
     for _, o in ipairs {{head = 64}, {head = 128}, {head = 96, causal = true},
                         {head = 192}, {head = 192, value = 128}, {head = 256},

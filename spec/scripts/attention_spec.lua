@@ -44,7 +44,7 @@ describe("attention", function()
     end)
   end
 
-  it("is right at any size", function()
+  it("is right at any size #long", function()
     for i, c in ipairs {{1, 1}, {1, 300}, {2, 64}, {129, 1}, {65, 63},
                         {200, 72}, {64, 200}} do
       check {s = c[1], t = c[2], d = 32, seed = i}
@@ -52,12 +52,12 @@ describe("attention", function()
     end
   end)
 
-  it("takes batches, and heads that share keys", function()
+  it("takes batches, and heads that share keys #long", function()
     check {b = 2, s = 40, t = 70, h = 4, g = 2, d = 32, causal = true}
     check {b = 2, s = 70, t = 40, h = 3, g = 1, d = 32}
   end)
 
-  it("takes windows", function()
+  it("takes windows #long", function()
     for _, w in ipairs {{0, 0}, {20, 0}, {100, 30}, {300, 0}, {nil, 70}} do
       check {s = 200, t = 230, d = 32, left = w[1], right = w[2],
              window = true}
@@ -126,7 +126,7 @@ describe("attention", function()
     end
   end)
 
-  it("takes extents as arguments", function()
+  it("takes extents as arguments #long", function()
     local k = attention {head = 64, causal = true}
     for _, size in ipairs {{64, 64}, {100, 130}, {3, 200}} do
       local p = oracle.problem {s = size[1], t = size[2], d = 64, h = 2,

@@ -119,7 +119,7 @@ describe("a GEMM script", function()
     assert.equal(1, code)
   end)
 
-  it("rejects invalid sizes of the ladder", function()
+  it("rejects invalid sizes of the ladder #long", function()
     for _, text in ipairs {"0", "a", "64,-1", "1.5", "0x80", "64,", "1e2",
         " 64"} do
       local _, err, code = run("ladder", "--sizes", text, "--device", "sim")

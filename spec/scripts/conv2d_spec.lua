@@ -112,11 +112,11 @@ local CASES = {
 }
 
 describe("conv2d", function()
-  for _, c in ipairs(CASES) do
+  for i, c in ipairs(CASES) do
     local what = ("%dx%dx%dx%d with %dx%dx%d%s%s"):format(c.N, c.H, c.W, c.C,
       c.K, c.R, c.S, c.stride and ", strided" or "",
       c.dynamic and ", extents of " .. c.dynamic .. " as arguments" or "")
-    it("is right: " .. what, function()
+    it("is right: " .. what .. support.long(i, 4), function()
       local launch, right = problem(c)
       local r = launch(7)
       assert.is_true(r.ok, tostring(r))
@@ -173,7 +173,7 @@ describe("conv2d", function()
     end
   end)
 
-  it("is a lesson on wgmma", function()
+  it("is a lesson on wgmma #long", function()
     for _, opt in ipairs {{taps = 1}, {taps = 5, stride = 2},
                           {dilation = 2, padding = 2}} do
       lesson({2, 7, 9, 64, 24}, {opt = opt}, DEVICE, "conv2d_hopper")
@@ -248,8 +248,8 @@ local HOPPER = {
 
 describe("conv2d_sm90", function()
   for i, c in ipairs(HOPPER) do
-    it(("is right: %dx%dx%dx%d with %dx%dx%d, case %d"):format(c.N, c.H, c.W,
-       c.C, c.K, c.R, c.S, i), function()
+    it(("is right: %dx%dx%dx%d with %dx%dx%d, case %d%s"):format(c.N, c.H, c.W,
+       c.C, c.K, c.R, c.S, i, support.long(i, 4)), function()
       local X, x = numbers(c.dtype or "bf16", 1, c.N, c.H, c.W, c.C)
       local W, w = numbers(c.dtype or "bf16", 2, c.K, c.R, c.S, c.C)
       -- Whole sums below 2^11 are exact in bf16 and f16.

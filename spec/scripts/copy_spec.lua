@@ -105,7 +105,7 @@ local function assert_caught(kinds, name, source, m, n)
 end
 
 describe("the copy ladder", function()
-  it("copies any size, without reports", function()
+  it("copies any size, without reports #long", function()
     check_sizes "sim:sm_80"
   end)
 
@@ -113,7 +113,7 @@ describe("the copy ladder", function()
     check_sizes "gpu"
   end)
 
-  it("is right and clean under other schedules and on sm_90a", function()
+  it("is right and clean under other schedules and on sm_90a #long", function()
     each_case(function(name, case)
       for seed = 1, 8 do
         local r, wrong = run(case, 130, 136, {

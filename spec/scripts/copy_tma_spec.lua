@@ -98,7 +98,7 @@ describe("the copy by TMA", function()
       .. "1, 140 bytes, is not a multiple of 16\n"), out)
   end)
 
-  it("is reported with missing synchronization", function()
+  it("is reported with missing synchronization #long", function()
     for _, c in ipairs {
       {"arch.mbarrier_arrive_and_expect_tx(bar, load.tx_bytes)",
        "arch.mbarrier_arrive(bar)", "deadlock"},

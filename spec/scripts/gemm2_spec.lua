@@ -162,7 +162,7 @@ describe("gemm_grouped", function()
     return C
   end
 
-  it("is right for groups of any size", function()
+  it("is right for groups of any size #long", function()
     run({64, 128}, 64, 64)
     run({3, 0, 70, 64, 1, 0}, 72, 40)
     run({0, 0, 5}, 8, 16)

@@ -260,7 +260,7 @@ describe("gemm_sm80's operands", function()
     assert.equal("fetch A B mma wait fetch mma", passes {128, 128, 32})
   end)
 
-  it("lend C their stages, whichever have the room", function()
+  it("lend C their stages, whichever have the room #long", function()
     local M, N, K = 256, 64, 96
     for _, tile in ipairs {{128, 32, 32}, {32, 128, 32}, {64, 64, 32}} do
       local A, B = numbers({M, K}, 1), numbers({N * 2, K}, 2)

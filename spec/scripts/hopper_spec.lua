@@ -18,7 +18,7 @@ local matrix, product, differs, rounded = hopper.matrix, hopper.product,
 
 describe("gemm_sm90 on the simulator", function()
   for number, case in ipairs(hopper.CASES) do
-    it("is exact: " .. case[1] .. support.long(number, 6), function()
+    it("is exact: " .. case[1] .. support.long(number), function()
       assert.is_nil(hopper.wrong(number, DEVICE))
     end)
   end
@@ -36,7 +36,7 @@ describe("gemm_sm90 on the simulator", function()
     end))
   end)
 
-  it("scales, adds the previous D, and runs an epilogue", function()
+  it("scales, adds the previous D, and runs an epilogue #long", function()
     local m, n, k = 130, 72, 136
     local A, B = matrix(m, k, 1), matrix(n, k, 2)
     local want = product(A, B)
@@ -106,7 +106,7 @@ describe("gemm_sm90 on the simulator", function()
   for number, case in ipairs(SOURCES) do
     local choices, names = case[1], table.concat(case, ", ", 2)
     it(("brings %s to its epilogue, choice %d"):format(names, number)
-       .. support.long(number, 6), function()
+       .. support.long(number), function()
       local o = {sources = {}, epilogue = function(acc, place)
         for i = 1, #case - 1 do
           acc = acc + i * place.source(i, cute.f32)
@@ -460,7 +460,7 @@ describe("gemm_sm90's rule", function()
     assert.same({2, 2, 4}, few.grid(512, 1024))
   end)
 
-  it("has every tile in runs, too", function()
+  it("has every tile in runs, too #long", function()
     local m, n, k = 384, 212, 64
     local A = cute.randint(-3, 4, {m, k}, cute.bf16, {seed = 1})
     local B = cute.randint(-3, 4, {n, k}, cute.bf16, {seed = 2})
@@ -548,7 +548,7 @@ end)
 
 describe("Hopper's kernels at odd sizes:", function()
   for i, kernel in ipairs(require "spec.ours") do
-    it(kernel.name .. support.long(i, 16), function()  -- spec/fuzz/hopper.lua
+    it(kernel.name .. support.long(i), function()  -- spec/fuzz/hopper.lua
       for seed = i, i + 1 do
         assert.is_nil(kernel.wrong(hopper.SIZES[seed % 12 + 1], seed))
       end
@@ -565,7 +565,7 @@ describe("the Hopper rung", function()
     local rung = lesson.rung(assert(lib.script_spec("scripts/" .. script ..
       ".lua", "cutelua.bench.lesson", "gemm")), flag)
     rung.name = name
-    it(name .. " is right at 256^3 and odd sizes" .. support.long(n, 6),
+    it(name .. " is right at 256^3 and odd sizes" .. support.long(n),
        function()
       for i, size in ipairs {{256, 256, 256}, {136, 200, 80}, {64, 520, 320}} do
         local p = lesson.problem(rung, size, {seed = i})
@@ -592,7 +592,7 @@ describe("the Hopper rung", function()
 end)
 
 describe("the Hopper scripts", function()
-  it("report which kernel runs instead, and why", function()
+  it("report which kernel runs instead, and why #long", function()
     local function says(name, words, why)
       local out, err, code = support.run {("scripts/%s.lua"):format(name),
         "--device", "sim", table.unpack(words)}
@@ -625,7 +625,7 @@ describe("the Hopper scripts", function()
                            1, true), err)
   end)
 
-  it("report which argument is wrong", function()
+  it("report which argument is wrong #long", function()
     for words, want in pairs {
       ["--m 0"] = "--m: a whole number of at least 1 expected, got '0'",
       ["--n -3"] = "--n: a whole number of at least 1 expected, got '-3'",

@@ -51,7 +51,7 @@ end
 
 describe("the GEMM ladder", function()
   for number, name in ipairs(RUNGS) do
-    it("is right at every size: " .. name .. support.long(number, 9), function()
+    it("is right at every size: " .. name .. support.long(number), function()
       local rung = rung_of(name)
       for i, size in ipairs(sizes) do
         if support.skipped(i + number, 3) then goto next end
@@ -78,7 +78,7 @@ describe("the GEMM ladder", function()
     end
   end)
 
-  it("uses the general kernel for unsupported problems", function()
+  it("uses the general kernel for unsupported problems #long", function()
     for _, name in ipairs {"gemm_base", "gemm3stage"} do
       local rung = rung_of(name)
       for _, case in ipairs {
@@ -109,7 +109,7 @@ describe("the GEMM ladder", function()
     assert.equal(3, count)
   end)
 
-  it("has no predicate, and no conflict, if tiles fit", function()
+  it("has no predicate, and no conflict, if tiles fit #long", function()
     for _, name in ipairs {"gemm_base", "gemm_sm80_best", "sgemm"} do
       local rung = rung_of(name)
       local r = run(rung, {256, 256, 256})

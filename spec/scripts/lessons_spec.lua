@@ -13,9 +13,12 @@ local function arch_of(spec) return spec.arch or "sm_90a" end
 
 -- The lessons: name, and further problems {size, dtype, options}. LONG: `make
 -- test` runs similar lessons, and other specs of the kernel.
-local LONG = {attention_hopper = " #long", attention_sm100 = " #long",
-              attention_backward = " #long", conv2d_hopper = " #long",
-              attention_backward_hopper = " #long"}
+local LONG = {attention = " #long", attention_hopper = " #long",
+              attention_sm100 = " #long", attention_backward = " #long",
+              attention_backward_hopper = " #long",
+              attention_decode = " #long", conv2d_hopper = " #long",
+              gemm_sm120 = " #long", gemm_mxf8 = " #long",
+              gemm_nvf4 = " #long"}
 local LESSONS = {
   {"layernorm", {{3, 77}, "f32"}}, {"softmax_backward", {{3, 77}, "f16"}},
   {"argmax", {{5, 33}, "f32", {smallest = true}}},
@@ -74,7 +77,7 @@ describe("the lesson", function()
       end
     end)
 
-    it(name .. " is accepted by NVRTC", function()
+    it(name .. " is accepted by NVRTC" .. (LONG[name] or ""), function()
       local spec = spec_of(name)
       local p = harness.problem(spec, spec.sim[1], {bare = true})
       for _, r in ipairs(harness.launches(p, spec.make)) do

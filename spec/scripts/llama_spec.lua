@@ -192,7 +192,7 @@ describe("scripts/llama.lua", function()
     end)
   end
 
-  it("fails if the logits cannot be written", function()
+  it("fails if the logits cannot be written #long", function()
     local _, err, code = support.run {"scripts/llama.lua", "--device", "sim",
       "--batch", "1", "--prompt", "2", "--tokens", "1", "--logits", "/dev/full"}
     assert.equal("llama: cannot write /dev/full: No space left on device "

@@ -1,12 +1,13 @@
 -- Tests scripts at odd sizes: they must have right results and no reports.
 -- `make fuzz` runs as many sizes as there is time for.
 local odd = require "spec.odd"
+local support = require "spec.support"
 
 local EACH = 1  -- number of sizes for each script
 
 describe("scripts at odd sizes", function()
   for i, script in ipairs(odd.SCRIPTS) do
-    it(script, function()
+    it(script .. support.long(i, 8), function()
       local ran = 0
       for k = 0, EACH * 4 - 1 do
         local wrong = odd.try(script, k * #odd.SCRIPTS + i - 1)

@@ -114,7 +114,7 @@ local LARGE = {
 }
 
 describe("kernels along rows", function()
-  it("softmax is right however rows are spread", function()
+  it("softmax is right however rows are spread #long", function()
     every_way "softmax"
     check("softmax", {}, {{9, 1000}, {2, 40001}}, {"f16"})
   end)
@@ -181,7 +181,7 @@ describe("kernels along rows", function()
     end
   end)
 
-  it("softmax backward is right however rows are spread", function()
+  it("softmax backward is right however rows are spread #long", function()
     every_way "softmax_backward"
   end)
 
@@ -229,7 +229,7 @@ describe("kernels along rows", function()
 end)
 
 describe("kernels along rows", function()
-  it("reductions are right, of rows, columns and all", function()
+  it("reductions are right, of rows, columns and all #long", function()
     for _, op in ipairs {"sum", "max", "min", SQUARES} do
       check("reduce", {op = op}, {{9, 1000}, {3, 1}},
             {"f32", "bf16", "i32"})

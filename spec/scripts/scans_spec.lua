@@ -202,7 +202,7 @@ local LARGE = {
 }
 
 describe("running sums", function()
-  it("are right for rows of any length", function()
+  it("are right for rows of any length #long", function()
     check("scan", {}, {{5, 1}, {7, 33}, {3, 1000}, {2, 9001}},
           {"f32", "i32", "bf16", "u32"})
     check("scan", {exclusive = true}, {{3, 100}, {2, 5001}}, {"i32", "f32"})
@@ -217,7 +217,7 @@ describe("running sums", function()
     end
   end)
 
-  it("of one row take one pass, in any order of blocks, repeatedly",
+  it("of one row take one pass, in any order of blocks, repeatedly #long",
      function()
     for seed = 1, 3 do
       check("scan", {one_pass = true, block = 64, values = 4},
@@ -273,7 +273,7 @@ describe("topk", function()
     check("topk", {k = 5}, {{2, 20000}}, {"bf16"})
   end)
 
-  it("puts NaN above inf, and -inf last", function()
+  it("puts NaN above inf, and -inf last #long", function()
     local function fill(b)
       for i = 0, #b - 1 do
         b[i] = i % 7 == 0 and -math.huge or i % 11 == 0 and math.huge or i % 5
@@ -477,7 +477,7 @@ describe("scans and selections report", function()
 end)
 
 describe("the lessons of scans and selections", function()
-  it("verify, count and report", function()
+  it("verify, count and report #long", function()
     for _, name in ipairs {"scan", "selective_scan", "topk", "histogram"} do
       local out, err, code = support.run {"scripts/" .. name .. ".lua",
                                           "--device", "sim"}

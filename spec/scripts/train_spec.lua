@@ -34,7 +34,7 @@ describe("training a transformer", function()
     end)
   end
 
-  it("fails if the plot cannot be written", function()
+  it("fails if the plot cannot be written #long", function()
     local _, err, code = support.run {"scripts/train.lua", "--steps", "1",
       "--batch", "1", "--length", "4", "--device", "sim", "--svg", "/dev/full"}
     assert.equal("train: cannot write /dev/full: No space left on device "

@@ -303,7 +303,7 @@ describe("handing over between blocks", function()
     assert.equal("", (last_block({sem = "acq_rel", scope = "sys"})))
   end)
 
-  it("each piece of it is needed", function()
+  it("each piece of it is needed #long", function()
     for _, x in ipairs {
       {nil, nil, nil}, {nil, gpu, nil}, {nil, nil, gpu}, {nil, block, gpu},
       {nil, gpu, block}, {{sem = "acquire"}, nil, nil},
@@ -343,7 +343,7 @@ describe("handing over between blocks", function()
     return text, ("block-race %d %d a"):format(lines[1], lines[2])
   end
 
-  it("from block to block", function()
+  it("from block to block #long", function()
     local acq, rel = {sem = "acquire"}, {sem = "release"}
     assert.equal("", (chain(acq, rel)))
     assert.equal("", (chain(acq, rel, true)))
@@ -441,7 +441,7 @@ describe("blocks that wait for each other", function()
     for b = 0, n - 1 do assert.equal((b ~ 1) + 1 + b, sum(b)) end
   end)
 
-  it("no word is lost between a store and an atomic", function()
+  it("no word is lost between a store and an atomic #long", function()
     local n = 20000
     local words = zeros(2 * n)
     local r = cute.kernel("words", function(a)
@@ -485,7 +485,7 @@ describe("blocks that wait for each other", function()
     end
   end)
 
-  it("until the budget ends, where they count", function()
+  it("until the budget ends, where they count #long", function()
     local r = support.report(cute.kernel("vain", function(a)
       local n = cute.var(0)
       cute.loop(function()

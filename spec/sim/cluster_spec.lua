@@ -98,7 +98,7 @@ describe("a grid", function()
 end)
 
 describe("a cluster", function()
-  it("runs together, up to 16 blocks and 256 warps", function()
+  it("runs together, up to 16 blocks and 256 warps #long", function()
     for _, how in ipairs {{}, {cluster = 4}, {grid = {2, 4}, cluster = {1, 4}},
         {grid = 16, cluster = 16}, {grid = 8, cluster = 8, block = 1024}} do
       clean(ring({}, {}), how)

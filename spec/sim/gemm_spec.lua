@@ -49,7 +49,7 @@ local SYNC = "cute.arch.sync_threads()"
 describe("gemm3stage", function()
   local good = kernel_of(text)
 
-  it("is right and free of faults under 50 schedules", function()
+  it("is right and free of faults under 50 schedules #long", function()
     local first
     for seed = 1, 50 do
       if support.skipped(seed, 5) then goto next end

@@ -197,7 +197,7 @@ describe("a GEMM of Hopper's parts", function()
     end
   end)
 
-  it("must wait for a stage to be empty", function()
+  it("must wait for a stage to be empty #long", function()
     -- Either the copy's writes reveal the fault, or an expect_tx that comes
     -- before the phase's last arrival.
     local over = "^mbarrier: mbarrier 'r_full'%[%d%] counts 1 arrival a phase; "
@@ -230,7 +230,7 @@ describe("a GEMM of Hopper's parts", function()
           "release")
   end)
 
-  it("must make its barriers known to TMA and the cluster", function()
+  it("must make its barriers known to TMA and the cluster #long", function()
     tells({no_fence = true}, "^mbarrier: mbarrier 'r_%w+'%[0%] is ")
     tells({only_block = true}, "^mbarrier: mbarrier 'r_%w+'%[%d%] is used")
   end)

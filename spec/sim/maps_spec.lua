@@ -141,13 +141,14 @@ describe("a tensor map in memory", function()
       after = function() arch.sync_warp() release() end,
       hand = function() arch.sync_threads() end, before = acquire}
 
-    it("is released and acquired: " .. name, function()
+    local long = name == "words" and "" or " #long"
+    it("is released and acquired: " .. name .. long, function()
       clean(right)
       tells("release", with(right, {after = false}))
       tells("acquire", with(right, {before = false}))
     end)
 
-    it("is released behind all that was written: " .. name, function()
+    it("is released behind all that was written: " .. name .. long, function()
       -- lane 31 releases without a sync_warp
       tells("release", with(right, {after = function()
         when(arch.lane_idx():eq(31), release)
@@ -168,8 +169,8 @@ describe("a tensor map in memory", function()
       end}))
     end)
 
-    it("is acquired behind the release, in front of the copy: " .. name,
-       function()
+    it("is acquired behind the release, in front of the copy: " .. name
+       .. long, function()
       tells("acquire", with(right, {before = false, hand = function(map)
         warp(1, function() acquire(map) end)  -- warp 1 has not seen the release
         arch.sync_threads()
@@ -249,7 +250,7 @@ describe("a tensor map for another block", function()
     end
   end
 
-  it("is released there and acquired here", function()
+  it("is released there and acquired here #long", function()
     for _k, write in pairs(WRITE) do  -- luacheck: ignore _k
       local function o(first, second)
         return {blocks = 2, write = write, tell = tell(first),

@@ -75,7 +75,7 @@ describe("a ring that counts", function()
     for _, text in ipairs(told) do assert.equal(want, text) end
   end
 
-  it("those who arrive is right", function()
+  it("those who arrive is right #long", function()
     for _, rounds in ipairs {1, 2, 3, 9} do
       all("", (first(32, 4, rounds)))
     end
@@ -107,7 +107,7 @@ describe("a ring that counts", function()
                    tostring(r))
   end)
 
-  it("more is told though nobody waits for the end", function()
+  it("more is told though nobody waits for the end #long", function()
     for rounds = 1, 2 do
       local told, at = first(32, 5, rounds)
       all(at.free .. " mbarrier 'empty'[0] ends in phase 0, which still lacks "
@@ -119,7 +119,8 @@ describe("a ring that counts", function()
     end
   end)
 
-  it("fewer than the threads of a warp is told where they arrive", function()
+  it("fewer than the threads of a warp is told where they arrive #long",
+     function()
     local told, at = first(31, 4, 4)
     for _, text in ipairs(told) do
       assert.matches("^" .. at.fill .. " mbarrier 'full'%[0%] counts 31 "
@@ -333,7 +334,7 @@ describe("an mbarrier", function()
     end
   end)
 
-  it("does so for any number of stages and rounds", function()
+  it("does so for any number of stages and rounds #long", function()
     for _, case in ipairs {{1, 0}, {1, 1}, {1, 7}, {2, 1}, {2, 2}, {2, 5},
         {3, 2}, {3, 13}, {4, 4}, {4, 9}, {5, 3}, {7, 29}} do
       local stages, rounds = table.unpack(case)
@@ -379,7 +380,7 @@ describe("an mbarrier", function()
       text)
   end)
 
-  it("explains arrivals that are missing, and who has ended", function()
+  it("explains arrivals that are missing, and who has ended #long", function()
     local text, some = try {count = 33}
     assert.equal(SEEDS, some)
     assert.equal(([[
@@ -425,7 +426,7 @@ describe("an mbarrier", function()
 end)
 
 describe("an mbarrier", function()
-  it("is taken back, and made again for others", function()
+  it("is taken back, and made again for others #long", function()
     -- A warp arrives at a barrier of 64 arrivals, then at one of 32 at the same
     -- address; o: omitted parts.
     local function twice(o)

@@ -143,7 +143,7 @@ describe("a hand-over between blocks", function()
     return text, some, ("block-race %d %d"):format(at[2], at[1])
   end
 
-  it("the flag of another block", function()
+  it("the flag of another block #long", function()
     assert.equal("", (three(false, 0)))
     assert.equal("", (three(true, 1)))
     local text, some, want = three(false, 1)
@@ -159,7 +159,7 @@ describe("a hand-over between blocks", function()
     assert.is_true(some >= SEEDS // 4)
   end)
 
-  it("relaxed on either side, or for too few", function()
+  it("relaxed on either side, or for too few #long", function()
     broken {publish = function(f) arch.store(f.iterator, 1, RLX) end}
     broken {wait = function(f) poll(f.iterator, RLX) end}
     local text, some, want = handover {publish = function(f)
@@ -377,7 +377,7 @@ describe("a barrier over all blocks", function()
     end
   end)
 
-  it("is in progress while blocks wait", function()
+  it("is in progress while blocks wait #long", function()
     local waiting, last = 0, 0
     local r = launch({grid = 4000, block = 32, progress = function(part)
       assert(part >= last)
@@ -518,7 +518,8 @@ describe("an access that is weaker than other blocks' atomics", function()
     end
   end
 
-  it("is told in all schedules, whatever its thread does besides", function()
+  it("is told in all schedules, whatever its thread does besides #long",
+     function()
     for i, around in ipairs(AROUND) do
       for j, weak in ipairs(WEAK) do
         each(function(cluster, used, seed)
@@ -670,7 +671,7 @@ describe("a queue of tiles", function()
     return r, counter[0], lines
   end
 
-  it("is put back by the last of all draws", function()
+  it("is put back by the last of all draws #long", function()
     for name, put in pairs(PUT) do
       for seed = 1, 4 do
         local r, left = numbers(put, TILES + GRID - 1, seed)
@@ -680,7 +681,7 @@ describe("a queue of tiles", function()
     end
   end)
 
-  it("too early is told, though tiles are the same twice", function()
+  it("too early is told, though tiles are the same twice #long", function()
     for name, put in pairs(PUT) do
       for seed = 1, 2 do
         for early = 1, 3 do

@@ -175,8 +175,8 @@ local CASES = {
 }
 
 describe("tcgen05.mma on the simulator", function()
-  for _, o in ipairs(CASES) do
-    it("is exact: " .. o[1], function()
+  for i, o in ipairs(CASES) do
+    it("is exact: " .. o[1] .. support.long(i, 4), function()
       local least = o.least or -2
       local A = small(cute.zeros({o.m, o.k}, o.type), 7, least)
       local B = small(cute.zeros({o.n, o.k}, o.type), 3, least)
@@ -432,9 +432,10 @@ describe("a kernel with tensor memory", function()
 end)
 
 describe("scripts/gemm_tcgen05", function()
-  for _, size in ipairs {{1, 8, 8}, {127, 8, 64}, {129, 136, 72},
+  for i, size in ipairs {{1, 8, 8}, {127, 8, 64}, {129, 136, 72},
                          {65, 83, 96}, {257, 264, 320}} do
-    it("is right at " .. table.concat(size, " x "), function()
+    it("is right at " .. table.concat(size, " x ") .. support.long(i),
+       function()
       local out, err, code = support.run {"scripts/gemm_tcgen05.lua",
         "--device", DEVICE, "--m", ("%d"):format(size[1]), "--n",
         ("%d"):format(size[2]), "--k", ("%d"):format(size[3]),

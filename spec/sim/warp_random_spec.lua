@@ -420,7 +420,7 @@ describe("random programs of lanes", function()
       end
     end)
 
-  it("with wrong masks: each is reported, and nothing else", function()
+  it("with wrong masks: each is reported, and nothing else #long", function()
     local found = 0
     for seed = 1, 120 do
       found = found + both(1000 + seed, 8, ({32, 64, 52, 7})[seed % 4 + 1])

@@ -1,10 +1,11 @@
 -- Tests wgmma in the simulator: every family of instructions is compared,
 -- element by element, with the rounding rules of the tensor cores.
 local specs = require "spec.warpgroup"
+local support = require "spec.support"
 
 describe("a warpgroup's MMA", function()
-  for _, c in ipairs(specs.cases) do
-    it("computes " .. specs.name(c), function()
+  for i, c in ipairs(specs.cases) do
+    it("computes " .. specs.name(c) .. support.long(i, 4), function()
       local A, B, D, E, whole = specs.operands(c)
       local want = specs.reference(c, whole or A, B, D)
       local expected = {}

@@ -165,7 +165,7 @@ describe("a cheat", function()
     return v
   end
 
-  it("is not found in a right solution", function()
+  it("is not found in a right solution #long", function()
     local v = judge(SOLUTION, "")
     assert.same({"accepted", nil}, {v.verdict, v.reason})
     assert.equal(6, #v.cases)

@@ -82,7 +82,7 @@ describe("cutelua task", function()
     assert.is_true(v.score > 0)
   end)
 
-  it("runs the launches of a graph, as on a GPU", function()
+  it("runs the launches of a graph, as on a GPU #long", function()
     local run = [[
 local referee = require "cutelua.task.referee"
 local folder = require "cutelua.task.folder"
@@ -115,7 +115,7 @@ end)
 describe("cutelua task", function()
   with_task()
 
-  it("accepts a candidate that makes its kernels in each call", function()
+  it("accepts a candidate that makes its kernels in each call #long", function()
     local text = support.read(folder .. "/axpy/solution.lua")
     local from = text:find "local axpy"
     local to = text:find "return function"
@@ -143,7 +143,7 @@ describe("cutelua task", function()
       v.findings[1].places[1].text:match "i:le%(n%)"})
   end)
 
-  it("reports the first wrong element with its bound", function()
+  it("reports the first wrong element with its bound #long", function()
     local out, _, code = task("run", folder .. "/axpy",
       changed("2 * x", "3 * x"))
     assert.equal(1, code)
@@ -168,7 +168,7 @@ describe("cutelua task", function()
     assert.matches("expected is 0 .*elements are wrong", out)
   end)
 
-  it("judges PTX with a LAUNCH description", function()
+  it("judges PTX with a LAUNCH description #long", function()
     local ptx = support.write(folder .. "/axpy.ptx", PTX)
     local launch = support.write(folder .. "/launch.lua", [[
 return {entry = "axpy", grid = (N + 127) // 128, block = 128,
@@ -283,7 +283,7 @@ local TASKS = {
 describe("cutelua task says in one sentence", function()
   with_task()
 
-  it("that a signal ended the candidate", function()
+  it("that a signal ended the candidate #long", function()
     local out = support.exec {"sh", "-c", ("ulimit -t 1; exec '%s' task judge "
       .. "'%s/axpy' '%s' --no-gpu"):format(support.program, folder,
       candidate "while true do end")}
@@ -292,7 +292,7 @@ describe("cutelua task says in one sentence", function()
 
   for i, row in ipairs(BAD) do
     it("what is wrong with candidate " .. row[1]:sub(1, 40)
-       .. support.long(i, 6), function()
+       .. support.long(i), function()
       local out, err, code = task("judge", folder .. "/axpy",
         candidate(row[1]), "--seconds", row[3] or "60", "--memory", "512",
         "--no-gpu")

@@ -102,7 +102,7 @@ local function elements(device)
   for number, name in ipairs(NARROW) do
     local dtype = cute[name]
 
-    it(name .. " are loaded and stored one by one" .. support.long(number, 2),
+    it(name .. " are loaded and stored one by one" .. support.long(number),
        function()
       local count = N * 32 // dtype.bits
       local i, _f, o, g = both(dtype, "unsigned char", function(mI, mF, mO, mG)
@@ -122,7 +122,7 @@ local function elements(device)
       for k = 0, N - 1 do assert.equal(i[k], g[k]) end
     end)
 
-    it(name .. " are what floats are rounded to" .. support.long(number, 2),
+    it(name .. " are what floats are rounded to" .. support.long(number),
        function()
       local _i2, f, o = both(dtype, "unsigned char", function(mI, mF, mO, mG)
         local tid = cute.arch.thread_idx()
@@ -231,7 +231,7 @@ local function widths(device)
     end
   end)
 
-  it("ue8m0 is the nearest power of two", function()
+  it("ue8m0 is the nearest power of two #long", function()
     local _i, f, o = both(cute.ue8m0, "unsigned char",
       function(mI, mF, mO, mG)
         local tid = cute.arch.thread_idx()
@@ -289,7 +289,7 @@ end)
 
 local function other_names(device)
   local function words(dtype, ctype, name, func)
-    it(name, function() both(dtype, ctype, func, 7) end)
+    it(name .. " #long", function() both(dtype, ctype, func, 7) end)
   end
 
   words(cute.i32, "int", "global memory as bytes, halves and bits",

@@ -87,7 +87,7 @@ describe("cutelua tune attention", function()
     assert.matches("H = 4; a multiple of G = 3 is needed", out, 1, true)
   end)
 
-  it("checks a tile's results", function()
+  it("checks a tile's results #long", function()
     local o = attention.of("attention bf16 causal 2 70 90 4 2 64", "host")
     o:contestant "attention_sm90 64x128"
     o.own.O[{1, 69, 3, 63}] = o.own.O(1, 69, 3, 63) + 0.25

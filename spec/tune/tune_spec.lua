@@ -113,7 +113,7 @@ describe("cutelua tune", function()
     end
   end)
 
-  it("measures products with an epilogue, which has rows of its own",
+  it("measures products with an epilogue, which has rows of its own #long",
      function()
     local mine = file("my own.lua", [[
       return function(given)
@@ -393,7 +393,7 @@ describe("cutelua tune", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("reports wrong arguments", function()
+  it("reports wrong arguments #long", function()
     for _, case in ipairs {
         {{}, "--shapes is needed: M,N,K or a file"},
         {{"12"}, "--shapes: '12' is neither M,N,K nor a file"},
@@ -451,7 +451,7 @@ describe("cutelua tune", function()
     assert.matches("^cutelua tune: no GPU to measure on: ", err)
   end)
 
-  it("shows its progress on a terminal", function()
+  it("shows its progress on a terminal #long", function()
     local out = support.exec({"python3", "spec/program/terminal.py",
       support.program, "-e", "os.exit(require 'cutelua.tune'.main({'gemm', "
       .. "'256,1024,512'}, {worker = 'spec.tune.child'}))"}, {stdin = "",
@@ -707,7 +707,7 @@ describe("tuned tables", function()
     assert.matches("by rule", out, 1, true)
   end)
 
-  it("are used if they are valid, which is reported once", function()
+  it("are used if they are valid, which is reported once #long", function()
     local name = candidates(CLASS .. " 512 1024 512")[7]
     local rows = {{256, 1024, 512, 1.0, 1.0, name},
                   {512, 1024, 512, 1.0, 1.0, name}}
@@ -731,7 +731,8 @@ describe("tuned tables", function()
     end
   end)
 
-  it("of the repository apply to its GPU; explain says why not", function()
+  it("of the repository apply to its GPU; explain says why not #long",
+     function()
     -- {name, multiprocessors, whether the table applies, the user has a table}
     for _, case in ipairs {{"NVIDIA H200", 132, true},
         {"NVIDIA H100 80GB HBM3", 132}, {"NVIDIA H100 PCIe", 114},

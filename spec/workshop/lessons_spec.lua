@@ -122,7 +122,7 @@ describe("a lesson in the workshop", function()
 end)
 
 describe("a lesson in the workshop", function()
-  it("checks exercises: right, or why not and where, with the launches",
+  it("checks exercises: right, or why not and where, with the launches #long",
     function()
       local function exercise(lesson, name, text)
         return ask {ask = "exercise", lesson = lesson, name = name, text = text}

@@ -41,9 +41,9 @@ local function full(macro, a)
   return a
 end
 
--- Returns the rows of ops.h: {macro, name, operands, imm, flags, rule, effect,
--- who, fidelity, need, class, point, note}. A comment before or after a row is
--- its note.
+-- Returns the rows of ops.h: {macro, id, name, operands, imm, flags, rule,
+-- effect, who, fidelity, need, class, point, note}. A comment before or after a
+-- row is its note.
 local function operations(text)
   local rows, before = {}, {}
   text = text:match "\n#endif\n\n(//.-)#undef SCALAR"
@@ -55,7 +55,7 @@ local function operations(text)
     local comment = line:match "^// ?(.*)$"
     if macro then
       local a = full(macro, arguments(inside:sub(2, -2)))
-      local row = {macro = macro, name = a[2]:sub(2, -2),
+      local row = {macro = macro, id = a[1], name = a[2]:sub(2, -2),
         operands = a[3]:sub(2, -2), imm = a[4], flags = a[5], rule = a[6],
         effect = a[7], who = a[8], fidelity = a[9], need = a[10],
         class = a[11], point = a[12], note = {}}
@@ -95,6 +95,18 @@ local function roles(text)
     if a[2] ~= '""' then
       rows[#rows + 1] = {a[2]:sub(2, -2), a[3] == "true", a[4]:sub(2, -2)}
     end
+  end
+  return rows
+end
+
+-- Returns the rows of AGENTS in rows.h: {name, whether it uses the async proxy,
+-- identifier of the operation that waits for it}.
+local function agents(text)
+  local rows = {}
+  text = text:match "#define AGENTS%(AG%)(.-)\ntypedef"
+  for inside in text:gmatch "%f[%w]AG(%b())" do
+    local a = arguments(inside:sub(2, -2))
+    if a[1] ~= "NONE" then rows[#rows + 1] = {a[1], a[3] == "true", a[4]} end
   end
   return rows
 end
@@ -153,6 +165,19 @@ local function role_table()
   return out
 end
 
+local function agent_table()
+  local out, rows, name = {}, {}, {}
+  for _, r in ipairs(operations(read "core/ir/ops.h")) do
+    name[r.id] = r.name
+  end
+  for i, r in ipairs(agents(read "core/ir/rows.h")) do
+    rows[i] = {code(r[1]), r[2] and "async" or "that of threads",
+               code(name[r[3]])}
+  end
+  add_table(out, {"agent", "proxy", "completed by"}, rows)
+  return out
+end
+
 local function intrinsic_table()
   local out, rows = {}, {}
   for i, r in ipairs(intrinsics(read "core/ir/intrin.h")) do
@@ -168,7 +193,7 @@ end
 --- Returns the text of docs/ir.md with the current tables of the headers.
 function irdoc.page()
   local text = read "docs/ir.md"
-  for name, lines in pairs {roles = role_table(),
+  for name, lines in pairs {roles = role_table(), agents = agent_table(),
                             operations = operation_table(),
                             intrinsics = intrinsic_table()} do
     local _, from = text:find("<!%-%- " .. name .. ": [^\n]*\n")

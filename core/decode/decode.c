@@ -954,27 +954,32 @@ static int registers_of(const SimProg *p, int64_t largest) {
 static void count_actors(SimProg *p, const Launch *l) {
   enum { MOST = 128 };  // maximum number of mbarriers of a CTA
   const Fn *fn = l->fn;
-  int64_t n = 0, agents = 0, most = 0;
-  bool tensor = false;
+  int64_t n = 0, most = 0;
+  bool agents = false, teams = false, tensor = false;
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
-    agents |= op_effect((Op)i->op) & EF_LATER && i->op != OP_CPASYNC;
+    Agent agent = op_agent((Op)i->op);
+    agents |= agent && agent != AGENT_CPASYNC;
     if (i->op == OP_SETMAXNREG) {
       if (i->flags & RGF_INC && i->imm > most) most = i->imm;
       p->registers = registers_of(p, most);
     }
     OpClass c = op_class((Op)i->op);
-    if (i->op == OP_WGMMA || c == CLASS_WGCOMMIT || c == CLASS_WGWAIT)
-      p->nteam = p->ncta * ((p->nwarp + 3) / 4);
+    teams |= i->op == OP_WGMMA || c == CLASS_WGCOMMIT || c == CLASS_WGWAIT;
     tensor |= op_rows[i->op].need == FT_TCGEN05 || i->op == OP_TCMMA;
     if (i->op == OP_MBARINIT) n += ir_memof(fn, i->a[0])->count;
   }
   p->nmbar = (int)(n > MOST || n < 0 ? MOST : n) * p->ncta;
-  p->nactor = p->nall * (agents ? 2 : 1) + p->nteam;
-  if (tensor) p->tensor = p->nactor, p->nactor += TENSOR_UNITS * p->nall;
-  if (l->pdl) p->before = p->nactor++;
-  p->nturn = p->nmbar || p->ncta > 1 ? p->nall + p->nmbar : 0;
-  p->nactor += p->nturn + p->nmbar;
+  bool turns = p->nmbar || p->ncta > 1;
+  int units = tensor ? p->nall : 0;
+  const int count[ACTOR_COUNT] = {
+    [ACTOR_WARP] = p->nall, [ACTOR_BULK] = agents || teams ? p->nall : 0,
+    [ACTOR_TEAM] = teams ? p->ncta * ((p->nwarp + 3) / 4) : 0,
+    [ACTOR_TCMMA] = units, [ACTOR_TCLD] = units, [ACTOR_TCST] = units,
+    [ACTOR_BEFORE] = l->pdl, [ACTOR_TURN] = turns ? p->nall + p->nmbar : 0,
+    [ACTOR_MBAR] = p->nmbar, [ACTOR_CPASYNC] = p->nall};
+  int *first = p->actors.first;
+  for (int k = 0; k < ACTOR_COUNT; k++) first[k + 1] = first[k] + count[k];
 }
 
 // Reports whether the results of a cluster may depend on other clusters because

@@ -2,6 +2,7 @@
 #ifndef CUTE_DECODE_PROG_H
 #define CUTE_DECODE_PROG_H
 
+#include "decode/actors.h"
 #include "decode/launch.h"
 
 // Maximum numbers, in this order, of lanes of a warp, warps of a CTA, barriers
@@ -212,14 +213,7 @@ typedef struct SimProg {
   SimCounter counter;
   bool polls;          // whether the kernel accesses memory with a memory order
   bool watched;        // whether results are checked for NaNs (finite.h)
-  int before;  // actor of the preceding launch; 0: that launch has ended
-  int nteam;           // number of warpgroups, if the kernel uses wgmma
-  int tensor;  // first actor of tensor memory (tcgen05.h); 0: it is not used
-  // nactor: number of actors with epochs (hb_cluster.c): warps, an agent of
-  // each warp, agents of warpgroups and of tensor memory, the preceding launch,
-  // turn actors and mbarriers. nturn: number of turn actors among them
-  // (mbar.h).
-  int nactor, nturn;
+  SimActors actors;    // whatever has epochs in vector clocks (hb_cluster.c)
   uint64_t nunit;      // number of clusters of the grid
   int64_t smem_bytes;  // bytes of shared memory of each CTA
   // log2 of the bytes of the narrowest access to shared memory

@@ -47,7 +47,7 @@ _Static_assert(SIM_KIND_COUNT <= 32, "a set of kinds has 32 bits");
            int32_t *: AS_BLOCK)
 #define FACT(kinds, name, member) \
   {kinds, name, TYPE_OF(member), offsetof(SimFault, member), NULL}
-#define NAME(id, name) name,
+#define NAME(id, name, ...) name,
 #define NAMED(kinds, name, member, list) \
   {kinds, name, AS_NAME, offsetof(SimFault, member), \
    (const char *const[]){list(NAME)}}
@@ -66,7 +66,7 @@ static const Field fields[] = {
   FACT(K(OOB) | K(ALIGN), "size", access.size),
   FACT(K(OOB), "which", access.which), FACT(K(OOB), "most", access.most),
   FACT(K(OOB), "rank", access.rank), FACT(K(OOB), "ranks", access.ranks),
-  NAMED(K(INFLIGHT), "agent", access.agent, SIM_AGENTS),
+  NAMED(K(INFLIGHT), "agent", access.agent, AGENTS),
   FACT(K(INFLIGHT), "open", access.open),
   FACT(K(INFLIGHT), "pending", r.pending),
   FACT(FOUND, "late_element", late.element),
@@ -74,7 +74,7 @@ static const Field fields[] = {
   FACT(FOUND, "late_all", late.all), FACT(FOUND, "late_phase", late.phase),
   FACT(FOUND, "late_open", late.open),
   NAMED(RACES, "how", race.how, SIM_CLASHES),
-  NAMED(RACES, "agent", race.agent, SIM_AGENTS),
+  NAMED(RACES, "agent", race.agent, AGENTS),
   FACT(RACES, "flying", race.flying), FACT(RACES, "proxy", race.proxy),
   FACT(RACES, "far", race.far), FACT(RACES, "alone", race.alone),
   NAMED(K(BLOCKRACE), "mine", blocks.mine, PLANES),

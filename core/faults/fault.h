@@ -125,7 +125,7 @@ typedef struct SimFault {
     // says that another CTA started the operation.
     struct {
       bool write, open, far, wild;
-      SimAgent agent;
+      Agent agent;
       int64_t size, which, most;
       int rank, ranks;
     } access;
@@ -137,7 +137,7 @@ typedef struct SimFault {
     // reading wgmma. cta: the CTA of a thread on the other side.
     struct {
       SimClash how;
-      SimAgent agent;
+      Agent agent;
       bool flying, proxy, far, copy;
       int alone;
       int32_t cta[3];

@@ -12,14 +12,6 @@
   X(CLASH_WAW, "write after write") X(CLASH_WAR, "write after read") \
   X(CLASH_RAW, "read after write")
 typedef enum SimClash { SIM_CLASHES(SIM_ID) } SimClash;
-// The agent that executes an asynchronous operation. Agents from AGENT_COPY on
-// use a proxy of their own.
-#define SIM_AGENTS(X) \
-  X(AGENT_NONE, "") X(AGENT_CPASYNC, "cp.async") X(AGENT_SEND, "st.async") \
-  X(AGENT_COPY, "bulk copy") X(AGENT_WGMMA, "wgmma") \
-  X(AGENT_UMMA, "tcgen05.mma") X(AGENT_CP, "tcgen05.cp")
-typedef enum SimAgent { SIM_AGENTS(SIM_ID) } SimAgent;
-CONSECUTIVE(4, AGENT_COPY, AGENT_CP);
 // Misuse of a barrier.
 #define SIM_MISUSES(X) \
   X(BAR_ODD, "odd")          /* the count is not a multiple of 32, a warp */ \

@@ -131,7 +131,7 @@ static bool writes_constant(Walk *w, Ref r, Ref mem) {
 
 // Reports whether operation `op` waits for the pending operation of a cell.
 static bool waits_for(const Walk *w, Op op, const Cell *c) {
-  return op_rows[ir_get(w->fn, c->by)->op].done == op;
+  return agent_rows[op_agent((Op)ir_get(w->fn, c->by)->op)].done == op;
 }
 
 static void use(Walk *w, Ref r, Ref mem, int64_t e, int64_t bits,

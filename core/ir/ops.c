@@ -4,7 +4,7 @@
 #define EF_NONE 0
 #define EF_KNOWN (EF_PURE | EF_FIXED)
 #define EF_MEET (EF_MEMORY | EF_ORDERED)
-#define EF_ASYNC(op) (EF_MEMORY | EF_ORDERED | EF_LATER), .done = OP_##op
+#define EF_ASYNC(by) (EF_MEMORY | EF_ORDERED | EF_LATER), .agent = AGENT_##by
 #define EF_ORDER EF_ORDERED
 #define EF_ASK EF_ORDERED
 #define EF_ACT (EF_ORDERED | EF_VISIBLE)
@@ -32,6 +32,18 @@ static const struct { const char *name; bool sync; } roles[] = {
 const char *role_name(Role r) { return roles[r].name; }
 
 bool role_synchronizes(Role r) { return roles[r].sync; }
+
+const AgentRow agent_rows[AGENT_COUNT] = {
+#define AG(id, text, async, op) {text, async, OP_##op},
+  AGENTS(AG)
+#undef AG
+};
+
+Agent agent_awaited(Op op) {
+  int k = AGENT_COUNT - 1;
+  while (k && agent_rows[k].done != op) k--;
+  return (Agent)k;
+}
 
 const char *who_name(Who who) {
   static const char *const t[] = {"", "lane", "mask", "warp", "full", "row",

@@ -66,8 +66,8 @@
 //   MEMORY  reads and writes its operands at once
 //   MEET    MEMORY at a point where lanes or threads meet: no memory access
 //           moves past it
-//   ASYNC(OP)  MEMORY that completes later: the thread starts it and OP waits
-//           for it; nothing moves past the operation or past OP
+//   ASYNC(AGENT)  MEMORY that completes later: the thread starts it, and an
+//           agent carries it out (AGENTS in rows.h); nothing moves past it
 //   ORDER   orders memory accesses among threads: no access moves past it
 //   ASK     depends on other lanes or the hardware; nothing moves past it
 //   ACT     externally visible: text, a trap, or any effect of inline PTX
@@ -210,7 +210,7 @@ DO(COPY, "copy", "dst:w src:r pred:p?", BITS, PREFETCH, NONE, MEMORY, LANE,
 // operands, the copy reads all bytes. It fills bytes that it does not read with
 // zeros.
 DO(CPASYNC, "cp.async", "dst:w.s src:r.g pred:p? part:v?", BITS, CPASYNC, NONE,
-   ASYNC(CPWAIT), LANE, EXACT, CPASYNC, CPASYNC, NEVER)
+   ASYNC(CPASYNC), LANE, EXACT, CPASYNC, CPASYNC, NEVER)
 DO(CPCOMMIT, "cp.async.commit", "", NONE, NONE, NONE, ORDER, LANE, EXACT, NONE,
    CPCOMMIT, NEVER)
 DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, NONE, ORDER, LANE, EXACT, NONE,
@@ -221,7 +221,7 @@ DO(MATRIX, "matrix", "=", COPY, NONE, NONE, MEET, FULL, EXACT, ROW, MATRIX,
    NEVER)  // ldmatrix, stmatrix
 // MMA of a warpgroup: D, A (registers or a DESC), B (a DESC), a predicate that
 // selects whether D is added, the metadata of a sparse A.
-DO(WGMMA, "wgmma", "=", MMA, NONE, NONE, ASYNC(WGWAIT), FULL, ROW, ROW, MMA,
+DO(WGMMA, "wgmma", "=", MMA, NONE, NONE, ASYNC(WGMMA), FULL, ROW, ROW, MMA,
    NEVER)
 DO(WGFENCE, "wgmma.fence", "", NONE, NONE, NONE, ORDER, FULL, EXACT, WGMMA,
    CONTROL, NEVER)
@@ -247,19 +247,19 @@ DO(TCRELINQUISH, "tcgen05.relinquish_alloc_permit", "", NONE, TCGEN05, NONE,
    ORDER, FULL, EXACT, TCGEN05, CONTROL, NEVER)
 // MMA with accumulators in tensor memory: D, A (tensor memory or a DESC), B (a
 // DESC), a predicate that selects whether D is added, scale factors of A and B.
-DO(TCMMA, "tcgen05.mma", "=", MMA, TCGEN05, NONE, ASYNC(TCCOMMIT), LANE, ROW,
+DO(TCMMA, "tcgen05.mma", "=", MMA, TCGEN05, NONE, ASYNC(TCMMA), LANE, ROW,
    ROW, MMA, NEVER)
 // Copies the rows that a DESC describes from shared to tensor memory.
-DO(TCCP, "tcgen05.cp", "dst:w.t src:v", COPY, TCGEN05, NONE, ASYNC(TCCOMMIT),
+DO(TCCP, "tcgen05.cp", "dst:w.t src:v", COPY, TCGEN05, NONE, ASYNC(TCCP),
    LANE, EXACT, TCGEN05, CONTROL, NEVER)
 // Arrives when the thread's earlier MMAs and copies have completed. mask: the
 // CTAs of the cluster at whose mbarriers it arrives (default: this CTA).
 DO(TCCOMMIT, "tcgen05.commit", "bar:b mask:v?", NONE, TCGEN05, NONE, MEET,
    LANE, EXACT, TCGEN05, SHARED, ALWAYS)
 // Copies of a warp between its 32 lanes of tensor memory and registers.
-DO(TCLD, "tcgen05.ld", "=", COPY, NONE, NONE, ASYNC(TCWAITLD), FULL, EXACT,
+DO(TCLD, "tcgen05.ld", "=", COPY, NONE, NONE, ASYNC(TCLD), FULL, EXACT,
    TCGEN05, CONTROL, NEVER)
-DO(TCST, "tcgen05.st", "=", COPY, NONE, NONE, ASYNC(TCWAITST), FULL, EXACT,
+DO(TCST, "tcgen05.st", "=", COPY, NONE, NONE, ASYNC(TCST), FULL, EXACT,
    TCGEN05, CONTROL, NEVER)
 // Wait until the warp's earlier copies of one direction have completed.
 DO(TCWAITLD, "tcgen05.wait::ld", "", NONE, TCGEN05, NONE, ORDER, ROW, EXACT,
@@ -309,7 +309,7 @@ DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "bar:b", NONE, MBAR, NONE, MEET,
 // `rank` names, at the address that `dst` has in this CTA. An mbarrier of that
 // CTA counts the bytes.
 DO(STASYNC, "st.async", "dst:w.s bar:b rank:v value:v value:v?3", BITS, NONE,
-   NONE, ASYNC(MBARWAIT), LANE, EXACT, CLUSTER, SEND, NEVER)
+   NONE, ASYNC(STASYNC), LANE, EXACT, CLUSTER, SEND, NEVER)
 // Cluster barriers; flags: CLF_*.
 DO(CLUSTERARRIVE, "cluster.arrive", "", NONE, CLUSTER, NONE, ORDER, ROW, EXACT,
    CLUSTER, CLUSTER, NEVER)
@@ -331,26 +331,26 @@ DO(GRIDLAUNCH, "griddepcontrol.launch_dependents", "", NONE, NONE, NONE, ORDER,
 // destination CTAs of the cluster (default: this CTA), and a cache policy.
 // Stores have a cache policy.
 DO(TMALOAD, "tma.load", "dst:w.s map:m bar:b mask:v? policy:v? at:v at:v?7",
-   BITS, BULK, NONE, ASYNC(MBARWAIT), LANE, EXACT, TMA, BULKLOAD, NEVER)
+   BITS, BULK, NONE, ASYNC(BULKLOAD), LANE, EXACT, TMA, BULKLOAD, NEVER)
 DO(TMASTORE, "tma.store", "map:M src:r.s policy:v? at:v at:v?7", BITS, BULK,
-   NONE, ASYNC(BULKWAIT), LANE, ROW, TMA, BULKSTORE, NEVER)
+   NONE, ASYNC(BULKSTORE), LANE, ROW, TMA, BULKSTORE, NEVER)
 // Prefetches a box into L2. Without coordinates, prefetches the tensor map.
 DO(TMAPREFETCH, "tma.prefetch", "map:m policy:v? at:v?8", NONE, BULK, NONE,
    ORDER, LANE, EXACT, TMA, CONTROL, NEVER)
 DO(BULKLOAD, "bulk.load", "dst:w.s src:r.g bar:b mask:v? policy:v?", BITS, BULK,
-   NONE, ASYNC(MBARWAIT), LANE, EXACT, TMA, BULKLOAD, NEVER)
+   NONE, ASYNC(BULKLOAD), LANE, EXACT, TMA, BULKLOAD, NEVER)
 DO(BULKSTORE, "bulk.store", "dst:w.g src:r.s policy:v?", BITS, BULK, NONE,
-   ASYNC(BULKWAIT), LANE, ROW, TMA, BULKSTORE, NEVER)
+   ASYNC(BULKSTORE), LANE, ROW, TMA, BULKSTORE, NEVER)
 // Copies to shared memory of the CTA whose rank is the last operand. An
 // mbarrier of that CTA counts the bytes.
 DO(BULKSEND, "bulk.send", "dst:w.s src:r.s bar:b rank:v", BITS, BULK, NONE,
-   ASYNC(MBARWAIT), LANE, EXACT, TMA, BULKLOAD, NEVER)
+   ASYNC(BULKLOAD), LANE, EXACT, TMA, BULKLOAD, NEVER)
 // Requests the cancellation of a cluster of the grid that has not started, so
 // that this cluster may do its work. The response of 16 bytes arrives at the
 // same address in each CTA of this cluster, and each CTA's mbarrier counts the
 // bytes. The intrinsics clc.* read a response.
 DO(CLCTRY, "clc.try_cancel", "dst:w.s bar:b", BITS, BULK, NONE,
-   ASYNC(MBARWAIT), LANE, EXACT, CLC, BULKLOAD, NEVER)
+   ASYNC(BULKLOAD), LANE, EXACT, CLC, BULKLOAD, NEVER)
 // BULKCOMMIT makes a group of a thread's stores. BULKWAIT waits until at most
 // imm groups are pending.
 DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, NONE, ORDER, LANE, EXACT, TMA,

@@ -64,6 +64,34 @@ typedef enum Role {
 const char *role_name(Role r);
 bool role_synchronizes(Role r);
 
+// AG(ID, "name", proxy, OP): agents, which carry out the operations with the
+// effect ASYNC(ID). Operation OP waits until they are complete, or lets an
+// mbarrier count them. proxy: whether the agent accesses global and shared
+// memory through the async proxy, and not as threads do.
+#define AGENTS(AG) \
+  AG(NONE, "", false, NOP) \
+  AG(CPASYNC, "cp.async", false, CPWAIT) \
+  AG(STASYNC, "st.async", false, MBARWAIT) \
+  AG(BULKLOAD, "bulk copy", true, MBARWAIT) \
+  AG(BULKSTORE, "bulk copy", true, BULKWAIT) \
+  AG(WGMMA, "wgmma", true, WGWAIT) \
+  AG(TCMMA, "tcgen05.mma", true, TCCOMMIT) \
+  AG(TCCP, "tcgen05.cp", true, TCCOMMIT) \
+  AG(TCLD, "tcgen05.ld", false, TCWAITLD) \
+  AG(TCST, "tcgen05.st", false, TCWAITST)
+typedef enum Agent {
+#define AG(id, name, proxy, done) AGENT_##id,
+  AGENTS(AG)
+#undef AG
+  AGENT_COUNT
+} Agent;
+typedef struct AgentRow {
+  const char *name;
+  bool proxy;
+  uint8_t done;  // the Op
+} AgentRow;
+extern const AgentRow agent_rows[AGENT_COUNT];
+
 // The threads of a warp that must execute an operation together. ops.h
 // describes the values.
 typedef enum Who {
@@ -111,8 +139,7 @@ enum {
 typedef struct OpRow {
   const char *name, *operands;
   uint16_t effect;   // bits EF_*
-  // for EF_LATER: the Op that waits until this operation completes
-  uint8_t done;
+  uint8_t agent;     // for EF_LATER: the Agent that carries it out
   uint8_t imm, flags, rule, who;
   uint8_t fidelity;  // the Fidelity
   uint8_t need;  // a Feature that targets need, FT_NONE or FT_ROW (target.h)
@@ -133,8 +160,11 @@ static inline FlagKind op_flag_kind(Op op) {
   return (FlagKind)op_rows[op].flags;
 }
 static inline OpClass op_class(Op op) { return (OpClass)op_rows[op].class; }
+static inline Agent op_agent(Op op) { return (Agent)op_rows[op].agent; }
 static inline Who op_who(Op op) { return (Who)op_rows[op].who; }
 const char *who_name(Who who);  // returns a name such as "lane"
+// Returns the agent for whose operations op waits, or AGENT_NONE.
+Agent agent_awaited(Op op);
 
 // MF(id, "name", operands, fidelity): float functions of OP_MATH. The last rows
 // are the hardware's approximate functions, for f32 only, which have their own

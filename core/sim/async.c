@@ -50,13 +50,14 @@ SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
   const SimProg *p = c->prog;
   SimAsync *a;
   size_t head = (sizeof *a + data + 7) & ~(size_t)7;
-  size_t tail = by == BY_MBAR ? (size_t)p->nturn * sizeof *a->turns : 0;
+  size_t turns = (size_t)actors_of(&p->actors, ACTOR_TURN);
+  size_t tail = by == BY_MBAR ? turns * sizeof *a->turns : 0;
   a = base_realloc(NULL, head + tail);
   if (!a) return no_memory(c);
   memset(a, 0, head + tail);
   *a = (SimAsync){.w = w, .i = i, .lane = lane, .by = (uint8_t)by,
                   .run = run, .data = a + 1, .open = true,
-                  .actor = p->nall + w->id};
+                  .actor = actors_first(&p->actors, ACTOR_BULK) + w->id};
   if (by != BY_MBAR) {
     a->epoch = ++w->agents.issued;
   } else {

@@ -117,7 +117,8 @@ void simcluster_place(const SimProg *p, uint64_t number, int32_t id[3]) {
 
 bool simcluster_init(SimCluster *c) {
   const SimProg *p = c->prog;
-  size_t n = (size_t)p->nactor, bars = (size_t)p->ncta * MAX_BARS;
+  size_t n = (size_t)actors_clocked(&p->actors);
+  size_t bars = (size_t)p->ncta * MAX_BARS;
   c->cta = base_realloc(NULL, (size_t)p->ncta * sizeof *c->cta);
   if (!c->cta) return false;
   memset(c->cta, 0, (size_t)p->ncta * sizeof *c->cta);

@@ -556,15 +556,18 @@ static void end_warp(SimWarp *w, const SimIns *i) {
 
 // Records that the preceding launch is complete for the active lanes.
 static void wait_before(SimWarp *w) {
-  int actor = w->cluster->prog->before;
-  if (actor) w->cluster->hooks->learn(w, w->active, actor, 1);
+  const SimActors *all = &w->cluster->prog->actors;
+  if (actors_of(all, ACTOR_BEFORE))
+    w->cluster->hooks->learn(w, w->active, actors_first(all, ACTOR_BEFORE), 1);
 }
 
 // Executes launch_dependents: the next launch may start. Marks the CTA as early
 // if an active lane has not waited for the end of the preceding launch.
 static void let_in(SimWarp *w) {
-  int actor = w->cluster->prog->before;
-  for (uint32_t m = actor ? w->active : 0; m; m &= m - 1)
+  const SimActors *all = &w->cluster->prog->actors;
+  int actor = actors_first(all, ACTOR_BEFORE);
+  bool any = actors_of(all, ACTOR_BEFORE);
+  for (uint32_t m = any ? w->active : 0; m; m &= m - 1)
     if (!w->cluster->hooks->before(w, __builtin_ctz(m), actor, 1, 1))
       w->cta->early = true;
 }
@@ -645,7 +648,7 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_CPASYNC: simmem_cpasync(w, i); return true;
     case OP_CPCOMMIT: simmem_commit(w); return true;
     case OP_CPWAIT:
-      w->cluster->hooks->waits(w, GROUPS_CPASYNC, i);
+      w->cluster->hooks->waits(w, i);
       simmem_wait(w, (uint32_t)i->imm);
       return false;
     case OP_MMA: simmatrix_mma(w, i); return true;
@@ -653,7 +656,7 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_WGFENCE: return true;
     case OP_WGCOMMIT: simwgmma_commit(w); return true;
     case OP_WGWAIT:
-      if (simwgmma_wait(w, i)) w->cluster->hooks->waits(w, GROUPS_WGMMA, i);
+      if (simwgmma_wait(w, i)) w->cluster->hooks->waits(w, i);
       else w->pc--;
       return false;
     case OP_TCALLOC: return again(w, simtcgen05_alloc(w, i));
@@ -698,7 +701,7 @@ static bool step(SimWarp *w, const SimIns *i) {
       return true;
     case OP_BULKCOMMIT: simasync_commit(w, BY_BULK); return true;
     case OP_BULKWAIT:
-      w->cluster->hooks->waits(w, GROUPS_BULK, i);
+      w->cluster->hooks->waits(w, i);
       simasync_wait(w, BY_BULK, (uint32_t)i->imm, i->flags & BKF_READ);
       return true;
     case OP_SYNCWARP: divergence_groups(w, i, NULL); return true;

@@ -190,8 +190,8 @@ typedef struct SimHooks {
   // epoch.
   void (*learn)(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
   void (*fence)(SimWarp *w, FenceKind kind);
-  // w waits for groups of a kind at instruction i.
-  void (*waits)(SimWarp *w, SimGroups kind, const SimIns *i);
+  // w waits for groups of an agent's operations at instruction i.
+  void (*waits)(SimWarp *w, const SimIns *i);
 
   // ---- questions of the machine's own checks ----
   // before: whether accesses by `lanes` of actor u in epoch clk happen before

@@ -32,7 +32,7 @@ static int index_of(const SimCluster *c, const SimMbar *b) {
 }
 
 static int actor_of(const SimCluster *c, const SimMbar *b) {
-  return c->prog->nactor - c->prog->nmbar + index_of(c, b);
+  return actors_first(&c->prog->actors, ACTOR_MBAR) + index_of(c, b);
 }
 
 // Returns the counter of waits at b that warp k passed.
@@ -43,7 +43,7 @@ static uint32_t *waits_of(const SimCluster *c, int k, const SimMbar *b) {
 static bool make_table(SimCluster *c) {
   const SimProg *p = c->prog;
   size_t n = (size_t)p->ncta * (size_t)p->smem_bytes / 8 + 1;
-  size_t m = (size_t)p->nmbar, each = (size_t)p->nactor;
+  size_t m = (size_t)p->nmbar, each = (size_t)actors_clocked(&p->actors);
   if (c->mbars.p) return true;
   if (!c->mbars.at) c->mbars.at = base_realloc(NULL, n * sizeof *c->mbars.at);
   if (!c->mbars.at) return no_memory(c);
@@ -201,10 +201,11 @@ static void next_came(SimCluster *c, SimMbar *b) {
 static void note_missed(SimCluster *c, SimMbar *b) {
   const SimProg *p = c->prog;
   b->missed = NULL;
+  int turn = actors_first(&p->actors, ACTOR_TURN);
   for (int k = 0; k < p->nall && !b->missed; k++) {
     struct SimPassed *d = &b->passed[k];
     if (!d->lanes || d->phase != b->phase ||
-        c->hooks->holds(p, &b->past[OPEN], simmbar_turn(p) + k, d->clk))
+        c->hooks->holds(p, &b->past[OPEN], turn + k, d->clk))
       continue;
     b->missed = d;
     b->misser = k;
@@ -247,7 +248,7 @@ void simmbar_complete(SimCluster *c, SimMbar *b, uint32_t bytes) {
 
 void simmbar_turned(SimCluster *c, SimMbar *b, const uint32_t *turns) {
   uint32_t *to = simmbar_turns(c->prog, b->past[OPEN].vc);
-  for (int k = 0; k < c->prog->nturn; k++)
+  for (int k = 0; k < actors_of(&c->prog->actors, ACTOR_TURN); k++)
     if (turns[k] > to[k]) to[k] = turns[k];
 }
 
@@ -517,9 +518,10 @@ static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
   // Expected bytes may complete the phase after its last arrival.
   if (b->fed[1]) return false;
   const SimProg *p = w->cluster->prog;
+  int turn = actors_first(&p->actors, ACTOR_TURN);
   for (int u = 0; u < p->nall; u++)
     if (u != w->id &&
-        !w->cluster->hooks->before(w, l, simmbar_turn(p) + u, 1, b->came[1][u]))
+        !w->cluster->hooks->before(w, l, turn + u, 1, b->came[1][u]))
       return false;
   return true;
 }

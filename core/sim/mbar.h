@@ -100,15 +100,12 @@ int simmbar_actor(const SimCluster *c, const SimMbar *b);
 // returns the actor itself.) A thread acquires an epoch of a turn actor even
 // without memory order: it arrived, or saw a copy complete, after a thread that
 // had the epoch. The arrivals of each warp are a turn actor, too. simmbar_turns
-// returns the part of a vector clock for the nturn turn actors, warps first.
-static inline int simmbar_turn(const SimProg *p) {
-  return p->nactor - p->nmbar - p->nturn;
-}
+// returns the part of a vector clock for the turn actors, warps first.
 static inline uint32_t *simmbar_turns(const SimProg *p, uint32_t *vc) {
-  return vc + simmbar_turn(p);
+  return vc + actors_first(&p->actors, ACTOR_TURN);
 }
 static inline int simmbar_twin(const SimProg *p, int actor) {
-  return actor >= p->nactor - p->nmbar ? actor - p->nmbar : actor;
+  return actors_is(&p->actors, ACTOR_MBAR, actor) ? actor - p->nmbar : actor;
 }
 void simmbar_land(SimMbar *b, const SimWarp *w, int lane, const SimIns *i,
                   bool moved);

@@ -126,8 +126,9 @@ static uint32_t find_home(Access *x, uint32_t mask) {
 void simmem_depends(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                     int64_t element, bool write) {
   int how = m->before | m->before >> SIM_FAR;
+  int actor = actors_first(&w->cluster->prog->actors, ACTOR_BEFORE);
   if (!how || (!write && !(how & SIM_WRITTEN)) ||
-      w->cluster->hooks->before(w, l, w->cluster->prog->before, 1, 1))
+      w->cluster->hooks->before(w, l, actor, 1, 1))
     return;
   SimFault *f = simreport_fault(w, SIM_DEPENDENT, l, i->src, 0, m->index,
                                 element);
@@ -167,7 +168,7 @@ static void check_mbarriers(Access *x, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
     simmem_mbarriers(x->w, x->i, l, simmem_address(x, l), (uint32_t)x->bytes,
-                 x->write);
+                     x->write);
   }
 }
 

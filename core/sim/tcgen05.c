@@ -88,7 +88,7 @@ struct SimTensors {
 
 bool simtcgen05_init(SimCluster *c) {
   const SimProg *p = c->prog;
-  if (!p->tensor) return true;
+  if (!actors_of(&p->actors, ACTOR_TCMMA)) return true;
   struct SimTensors *t = c->tensors = base_zeros(sizeof *t);
   if (!t) return false;
   t->cta = base_zeros((size_t)p->ncta * sizeof *t->cta);

@@ -31,7 +31,7 @@ void simtcgen05_end(SimCluster *c);
 
 static inline int simtcgen05_actor(const SimProg *p, int warp,
                                    SimTensorUnit unit) {
-  return p->tensor + (int)unit * p->nall + warp;
+  return actors_first(&p->actors, ACTOR_TCMMA + unit) + warp;
 }
 
 // An access to columns `column` to column + n - 1 of the groups of lanes in

@@ -9,10 +9,6 @@
 // mbarrier. BY_BULK: threads wait for the bulk group that contains it.
 typedef enum SimBy { BY_MBAR, BY_BULK, BY_COUNT } SimBy;
 
-// Kinds of groups of operations for which a warp waits.
-typedef enum SimGroups {
-  GROUPS_CPASYNC, GROUPS_WGMMA, GROUPS_BULK, GROUPS_COUNT
-} SimGroups;
 // The last wait of a warp for groups of one kind.
 // - lanes: the waiting lanes.
 // - idle: waiting lanes that had committed no group.

@@ -52,15 +52,20 @@ struct SimTeam {
 
 static int per_cta(const SimProg *p) { return (p->nwarp + WARPS - 1) / WARPS; }
 
+// Returns the number of warpgroups of a cluster, 0 if the kernel has no wgmma.
+static int teams(const SimProg *p) {
+  return actors_of(&p->actors, ACTOR_TEAM);
+}
+
 bool simwgmma_init(SimCluster *c) {
-  size_t n = (size_t)c->prog->nteam * sizeof *c->team;
+  size_t n = (size_t)teams(c->prog) * sizeof *c->team;
   c->team = n ? base_realloc(NULL, n) : NULL;
   if (c->team) memset(c->team, 0, n);
   return !n || c->team;
 }
 
 void simwgmma_free(SimCluster *c) {
-  for (int k = 0; c->team && k < c->prog->nteam; k++) {
+  for (int k = 0; c->team && k < teams(c->prog); k++) {
     base_free(c->team[k].job);
     for (int j = 0; j < WARPS; j++) base_free(c->team[k].waits[j].at);
   }
@@ -68,7 +73,7 @@ void simwgmma_free(SimCluster *c) {
 }
 
 void simwgmma_reset(SimCluster *c) {
-  for (int k = 0; k < c->prog->nteam; k++) {
+  for (int k = 0; k < teams(c->prog); k++) {
     SimTeam *t = &c->team[k];
     SimTeam was = *t;
     *t = (SimTeam){.job = was.job, .cap = was.cap};
@@ -92,7 +97,7 @@ static SimWarp *first_of(SimWarp *w) { return w - w->in % WARPS; }
 
 static int actor_of(const SimWarp *w) {
   const SimProg *p = w->cluster->prog;
-  return 2 * p->nall + number(w);
+  return actors_first(&p->actors, ACTOR_TEAM) + number(w);
 }
 
 // ---- descriptors ----
@@ -452,14 +457,16 @@ static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
     if (w->cluster->hooks->before(w, l, u->id, m & -m, clk)) return true;
   // If u arrived at another block's mbarrier after the wait, lane l may have
   // acquired only the epoch of u's turn actor (mbar.h).
-  return prog->nturn &&
-         w->cluster->hooks->before(w, l, simmbar_turn(prog) + u->id, 1, clk);
+  int turn = actors_first(&prog->actors, ACTOR_TURN) + u->id;
+  return actors_is(&prog->actors, ACTOR_TURN, turn) &&
+         w->cluster->hooks->before(w, l, turn, 1, clk);
 }
 
 int simwgmma_alone(SimWarp *w, int l, int actor, uint32_t epoch) {
   SimCluster *c = w->cluster;
-  int k = actor - 2 * c->prog->nall, n = per_cta(c->prog);
-  if (k < 0 || k >= c->prog->nteam) return -1;
+  const SimActors *all = &c->prog->actors;
+  int k = actor - actors_first(all, ACTOR_TEAM), n = per_cta(c->prog);
+  if (!actors_is(all, ACTOR_TEAM, actor)) return -1;
   SimTeam *t = &c->team[k];
   uint32_t lane = (uint32_t)(w->id * LANES + l);
   if (t->behind.serial == c->serial && t->behind.lane == lane &&
@@ -533,7 +540,7 @@ bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit) {
 // Reports warps that exited without issuing an MMA that other warps of their
 // warpgroup issued.
 void simwgmma_end(SimCluster *c) {
-  for (int k = 0; k < c->prog->nteam; k++) {
+  for (int k = 0; k < teams(c->prog); k++) {
     const SimTeam *t = &c->team[k];
     int late = laggard(t, t->done + t->njob);
     if (!t->njob || late < 0) continue;

@@ -44,8 +44,7 @@ bool debugger_fault(const SimDebug *d, SimReport *out) {
   const SimOut *o = d->c->out;
   if (!o->nfault) return false;
   *out = o->fault[o->nfault - 1].r;
-  out->fact = facts_of(d->c->prog, &o->fault[o->nfault - 1],
-                              &out->nfact);
+  out->fact = facts_of(d->c->prog, &o->fault[o->nfault - 1], &out->nfact);
   return out->fact;
 }
 
@@ -148,18 +147,19 @@ SimAt debugger_writer(const SimDebug *d, Ref mem, int64_t e, int k, int lane) {
   const SimProg *p = d->c->prog;
   SimAt a = {0};
   if (!q || !q->src) return a;
-  int u = q->warp % p->nactor;
+  bool flies = actors_is(&p->actors, ACTOR_CPASYNC, q->warp);
+  int u = flies ? q->warp - actors_clocked(&p->actors) : q->warp;
   a.step = 1;
   a.src = q->src;
   a.lanes = q->lanes;
   a.warp = -1;  // -1: an asynchronous copy wrote the element, no warp
-  a.op = q->warp >= p->nactor ? "cp.async" : "an agent";
+  a.op = flies ? "cp.async" : "an agent";
   if (u >= p->nall) return a;
   const SimWarp *w = &d->c->warp[u];
   a.cta = (int64_t)w->cta->number;
   memcpy(a.block, w->cta->id, sizeof a.block);
   a.warp = w->in;
-  if (q->warp < p->nactor) a.op = "thread";
+  if (!flies) a.op = "thread";
   return a;
 }
 

@@ -45,7 +45,7 @@ static Order *order_of(const SimCluster *c) { return c->own[OWN_HB_CLUSTER]; }
 
 // Returns the size in bytes of a vector clock with an epoch for each actor.
 static size_t clock_bytes(const SimCluster *c) {
-  return (size_t)c->prog->nactor * sizeof(uint32_t);
+  return (size_t)actors_clocked(&c->prog->actors) * sizeof(uint32_t);
 }
 
 enum { SEEN, PENDING, DISTANT, FENCED, KINDS };
@@ -57,7 +57,7 @@ static size_t threads(const SimCluster *c) {
 // words returns the number of epochs in a row. word returns the index in a row
 // of the epoch of actor u. For a warp, this is the epoch of lane 0.
 static size_t words(const SimProg *p) {
-  return (size_t)(p->nall * (LANES - 1) + p->nactor);
+  return (size_t)(p->nall * (LANES - 1) + actors_clocked(&p->actors));
 }
 
 static size_t word(const SimProg *p, int u) {
@@ -121,18 +121,20 @@ static bool within(const SimCluster *c, const uint32_t *r,
                    const uint32_t *vc) {
   const SimProg *p = c->prog;
   uint32_t more = 0;
+  int n = actors_clocked(&p->actors);
   for (int u = 0; u < p->nall; u++)
     for (int k = 0; k < LANES; k++) more |= r[u * LANES + k] > vc[u];
-  for (int u = p->nall; u < p->nactor; u++) more |= r[word(p, u)] > vc[u];
+  for (int u = p->nall; u < n; u++) more |= r[word(p, u)] > vc[u];
   return !more;
 }
 
 // Expands a vector clock with an epoch for each actor into a row, which has an
 // epoch for each thread.
 static void spread(const SimProg *p, const uint32_t *vc, uint32_t *out) {
+  int n = actors_clocked(&p->actors);
   for (int u = 0; u < p->nall; u++)
     for (int k = 0; k < LANES; k++) out[u * LANES + k] = vc[u];
-  for (int u = p->nall; u < p->nactor; u++) out[word(p, u)] = vc[u];
+  for (int u = p->nall; u < n; u++) out[word(p, u)] = vc[u];
 }
 
 // Writes to `out` the row of everything that happens before lane l, including
@@ -186,7 +188,8 @@ static void settle(SimWarp *w) {
       if (valid >> k & 1 && r[u * LANES + k] < least) least = r[u * LANES + k];
     if (least > h->vc[u]) h->vc[u] = least;
   }
-  for (int u = p->nall; u < p->nactor; u++)
+  int n = actors_clocked(&p->actors);
+  for (int u = p->nall; u < n; u++)
     if (r[word(p, u)] > h->vc[u]) h->vc[u] = r[word(p, u)];
   h->level = true;
   h->seen = within(c, r, h->vc) ? 0 : FULL;
@@ -249,7 +252,8 @@ static void add_past(SimCluster *c, SimPast *to, const uint32_t *from) {
 }
 
 static void join_clocks(const SimProg *p, uint32_t *to, const uint32_t *from) {
-  for (int u = 0; u < p->nactor; u++)
+  int n = actors_clocked(&p->actors);
+  for (int u = 0; u < n; u++)
     if (from[u] > to[u]) to[u] = from[u];
 }
 
@@ -272,7 +276,7 @@ static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
 // Records in vector clock vc that w arrived. This orders no memory.
 static void give_turn(SimWarp *w, uint32_t *vc) {
   const SimProg *p = w->cluster->prog;
-  if (p->nturn) simmbar_turns(p, vc)[w->id] = w->clk;
+  if (actors_of(&p->actors, ACTOR_TURN)) simmbar_turns(p, vc)[w->id] = w->clk;
 }
 
 void hb_cluster_give(SimWarp *w, uint32_t mask, SimPast *to) {
@@ -306,15 +310,16 @@ static void give_actors(SimWarp *w, uint32_t mask, int first, int n,
 
 void hb_cluster_give_agents(SimWarp *w, uint32_t mask, SimPast *to) {
   const SimProg *p = w->cluster->prog;
-  give_actors(w, mask, p->nall, p->nactor - p->nmbar - p->nall,
-              to->vc + p->nall);
+  int end = actors_first(&p->actors, ACTOR_MBAR);
+  give_actors(w, mask, p->nall, end - p->nall, to->vc + p->nall);
   give_turn(w, to->vc);
 }
 
 void hb_cluster_give_turns(SimWarp *w, uint32_t mask, uint32_t *to) {
   const SimProg *p = w->cluster->prog;
-  if (!p->nturn) return;
-  give_actors(w, mask, simmbar_turn(p), p->nturn, to);
+  int n = actors_of(&p->actors, ACTOR_TURN);
+  if (!n) return;
+  give_actors(w, mask, actors_first(&p->actors, ACTOR_TURN), n, to);
   to[w->id] = w->clk;
 }
 
@@ -365,7 +370,7 @@ void hb_cluster_take(SimWarp *w, uint32_t mask, const SimPast *from) {
 }
 
 void hb_cluster_forget(const SimCluster *c, SimPast *p) {
-  memset(p->vc, 0, (size_t)c->prog->nactor * sizeof *p->vc);
+  memset(p->vc, 0, (size_t)actors_clocked(&c->prog->actors) * sizeof *p->vc);
   p->rows = false;
   p->gate = 0;
 }
@@ -482,7 +487,7 @@ void hb_cluster_write(SimWarp *w, const SimIns *i, int l, int64_t g,
 // what happens before the active lanes, including their own accesses.
 static void fence_proxy(SimWarp *w, FenceKind kind) {
   HbWarp *h = hb_of(w);
-  int n = w->cluster->prog->nactor;
+  int n = actors_clocked(&w->cluster->prog->actors);
   uint32_t spaces = kind == FE_ASYNC ? 3 : kind == FE_ASYNC_GLOBAL ? 2 : 1;
   uint32_t k = h->nfence++ % FENCES;
   for (int s = 0; s < 2; s++) {
@@ -530,7 +535,8 @@ bool hb_cluster_some(SimWarp *w, int u, uint32_t lanes, uint32_t clk) {
 bool hb_cluster_runs(SimWarp *w, int l, int rank) {
   const SimProg *p = w->cluster->prog;
   HbWarp *h = hb_of(w);
-  int n = p->nwarp, first = rank * n, turn = simmbar_turn(p);
+  int n = p->nwarp, first = rank * n;
+  int turn = actors_first(&p->actors, ACTOR_TURN);
   if (h->started >> rank & 1) return true;
   for (int u = first; u < first + n; u++) {
     if (h->vc[turn + u] || h->vc[u]) {
@@ -566,7 +572,7 @@ void hb_cluster_free(SimCluster *c) {
 void hb_cluster_reset(SimCluster *c) {
   Order *o = order_of(c);
   Shadow *s = shadow_of(c);
-  size_t n = (size_t)c->prog->nactor;
+  size_t n = (size_t)actors_clocked(&c->prog->actors);
   if (o->nplace) memset(s->place, 0, s->ngran * sizeof *s->place);
   o->nplace = 0;
   memset(o->clocks, 0, 3 * (size_t)c->prog->nall * clock_bytes(c));

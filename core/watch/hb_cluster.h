@@ -17,7 +17,8 @@ typedef struct HbWarp {
   // sent: mask of the lanes that executed a fence with GPU scope. started: mask
   // of the CTAs that are known to have started.
   uint32_t sent, started;
-  SimWaited waited[GROUPS_COUNT];  // the last wait for groups of each kind
+  // the last wait for groups of each Agent
+  SimWaited waited[AGENT_COUNT];
   // The latest proxy fences; number k is fence[k % FENCES]. spaces: 1 for
   // shared, 2 for global memory. met: value of vc[id] when the warp executed
   // the fence

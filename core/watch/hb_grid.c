@@ -428,7 +428,7 @@ static void check_proxy(Access *x, int l, const Touch *me, const Touch *o) {
   if (!f) return;
   f->race.how = x->write ? CLASH_WAW : CLASH_RAW;
   f->race.proxy = true;
-  f->race.agent = AGENT_COPY;
+  f->race.agent = op_agent((Op)x->i->op);
 }
 
 // Reports whether atomic z observes write o, or the result of atomics that

@@ -80,7 +80,7 @@ static bool more_lines(SimCluster *c) {
 
 // Reports whether epoch clk of an actor happens before all running warps.
 static bool is_known(const SimCluster *c, int actor, uint32_t clk) {
-  if (actor >= c->prog->nactor) return false;
+  if (actors_is(&c->prog->actors, ACTOR_CPASYNC, actor)) return false;
   for (int k = 0; k < c->prog->nall; k++)
     if (c->warp[k].state != SW_DONE && hb_of(&c->warp[k])->vc[actor] < clk)
       return false;
@@ -426,7 +426,7 @@ static int64_t element_at(const Access *x, uint32_t g) {
 // Returns the linear index in its block of the first thread in `lanes` of actor
 // u, or -1 if u is not a warp.
 static int thread_of(const SimProg *p, int u, uint32_t lanes) {
-  if (u >= p->nactor) u -= p->nactor;
+  if (actors_is(&p->actors, ACTOR_CPASYNC, u)) u -= actors_clocked(&p->actors);
   if (u >= p->nall) return -1;
   return u % p->nwarp * LANES + (lanes ? __builtin_ctz(lanes) : 0);
 }
@@ -443,42 +443,42 @@ static SimFault *fault_at(Access *x, SimKind kind, int l, uint32_t src2,
 }
 
 // Returns the kind of agent whose operation in flight writes granule g.
-static SimAgent flying_to(const SimCluster *c, uint32_t g) {
-  if (shadow_of(c)->gran[g].flags & GF_AGENT) return AGENT_COPY;
-  return simasync_to(c, shadow_byte(c, g)) ? AGENT_SEND : AGENT_CPASYNC;
+static Agent flying_to(const SimCluster *c, uint32_t g) {
+  if (shadow_of(c)->gran[g].flags & GF_AGENT) return AGENT_BULKLOAD;
+  return simasync_to(c, shadow_byte(c, g)) ? AGENT_STASYNC : AGENT_CPASYNC;
 }
 
 // Returns the mbarrier to which an actor belongs, or NULL if the actor belongs
 // to no mbarrier.
 static const SimMbar *mbarrier_of(const SimCluster *c, int actor) {
-  int k = actor - (c->prog->nactor - c->prog->nmbar);
+  int k = actor - actors_first(&c->prog->actors, ACTOR_MBAR);
   return k >= 0 && k < c->mbars.n ? &c->mbars.p[k] : NULL;
 }
 
-// Reports whether line src contains an instruction of the op.
-static bool has_line(const SimProg *p, Op op, uint32_t src) {
-  for (uint32_t k = 0; k < p->nins; k++)
-    if (p->ins[k].op == op && p->ins[k].src == src) return true;
-  return false;
+// Returns the agent of an operation at line src that completes as operations of
+// `like` do, and uses the async proxy or not. If there is none, returns `like`.
+static Agent agent_at(const SimProg *p, uint32_t src, Agent like, bool proxy) {
+  for (uint32_t k = 0; k < p->nins; k++) {
+    Agent agent = op_agent((Op)p->ins[k].op);
+    if (agent && p->ins[k].src == src && agent_rows[agent].proxy == proxy &&
+        agent_rows[agent].done == agent_rows[like].done)
+      return agent;
+  }
+  return like;
 }
 
 // Returns the kind of agent that accessed granule g as `actor` at line src, or
 // AGENT_NONE if a thread did.
-static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
-                         uint32_t g) {
-  Shadow *s = shadow_of(c);
-  const SimProg *p = c->prog;
-  int team = actor - 2 * p->nall;
-  if (actor < p->nall) return AGENT_NONE;
-  if (mbarrier_of(c, actor) && s->gran[g].warp == actor &&
-      s->gran[g].src == src && !(s->gran[g].flags & GF_AGENT))
-    return has_line(p, OP_STASYNC, src) ? AGENT_SEND : AGENT_CPASYNC;
-  if (actor >= p->nactor) return AGENT_CPASYNC;
-  if (team >= 0 && team < p->nteam) return AGENT_WGMMA;
-  bool tensor = p->tensor && actor >= p->tensor &&
-                actor < p->tensor + TENSOR_UNITS * p->nall;
-  if (!tensor) return AGENT_COPY;
-  return has_line(p, OP_TCCP, src) ? AGENT_CP : AGENT_UMMA;
+static Agent agent_of(const SimCluster *c, int actor, uint32_t src,
+                      uint32_t g) {
+  const SimGran *q = &shadow_of(c)->gran[g];
+  Agent agent = actors_agent(&c->prog->actors, actor);
+  bool generic = mbarrier_of(c, actor) && q->warp == actor && q->src == src &&
+                 !(q->flags & GF_AGENT);
+  Agent found = agent_at(c->prog, src, agent,
+                         agent_rows[agent].proxy && !generic);
+  // Otherwise an arrival of cp.asyncs completed at the mbarrier.
+  return generic && found == agent ? AGENT_CPASYNC : found;
 }
 
 // Fills in the reason why x accesses granule g before an agent's write to g is
@@ -593,21 +593,14 @@ static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
   SimWarp *w = x->w;
   HbWarp *h = hb_of(w);
   const SimCluster *c = w->cluster;
-  int space = is_global(x);
-  if (clk <= h->proxied[space * c->prog->nactor + u]) return false;
+  int space = is_global(x), n = actors_clocked(&c->prog->actors);
+  if (clk <= h->proxied[space * n + u]) return false;
   if (u != w->id && h->fresh[space] >> l & 1) return false;
   if (u >= c->prog->nall) return true;
   for (; lanes; lanes &= lanes - 1)
     if (!has_fenced(w, l, &c->warp[u], __builtin_ctz(lanes), clk, space))
       return true;
   return false;
-}
-
-// Returns the kind of agent that executes i.
-static SimAgent agent_by(const SimIns *i) {
-  if (i->op == OP_WGMMA) return AGENT_WGMMA;
-  if (i->op == OP_TCMMA) return AGENT_UMMA;
-  return i->op == OP_TCCP ? AGENT_CP : AGENT_COPY;
 }
 
 static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
@@ -618,7 +611,7 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   if (!f) return;
   f->race.how = x->write ? CLASH_WAW : CLASH_RAW;
   f->race.proxy = true;
-  f->race.agent = agent_by(x->i);
+  f->race.agent = op_agent((Op)x->i->op);
   f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
 }
 
@@ -779,7 +772,9 @@ static bool is_far(const Access *x, int l) {
 
 // Returns the actor that stands for a warp's cp.asyncs in flight. No access can
 // be ordered after the reads of this actor.
-static int flyer(const SimWarp *w) { return w->cluster->prog->nactor + w->id; }
+static int flyer(const SimWarp *w) {
+  return actors_first(&w->cluster->prog->actors, ACTOR_CPASYNC) + w->id;
+}
 
 static unsigned kind_of(const SimIns *i) {
   if (!i->sem) return READ_WEAK;
@@ -959,7 +954,7 @@ static void check_promise(Access *x, int l, uint32_t g, int actor,
   if (!f) return;
   f->race.alone = warp + 1;
   f->race.proxy = proxy;
-  f->race.agent = proxy ? AGENT_COPY : AGENT_WGMMA;
+  f->race.agent = proxy ? op_agent((Op)x->i->op) : AGENT_WGMMA;
   f->r.other = proxy ? thread_of(p, actor, d->lanes) : -1;
 }
 
@@ -972,8 +967,7 @@ static void check_readers(Access *x, int l, uint32_t g, bool same) {
   for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
     const SimRead *d = r.read;
     if (d->kind == READ_WROTE) continue;
-    bool flies = r.actor >= w->cluster->prog->nactor;
-    if (flies) {
+    if (actors_is(&w->cluster->prog->actors, ACTOR_CPASYNC, r.actor)) {
       fault_race(x, l, CLASH_WAR, r.actor, d->lanes, d->src, g, false);
       continue;
     }

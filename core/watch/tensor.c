@@ -59,7 +59,7 @@ static size_t after_bytes(const SimProg *p) {
 
 bool tensor_init(SimCluster *c) {
   const SimProg *p = c->prog;
-  if (!p->tensor) return true;
+  if (!actors_of(&p->actors, ACTOR_TCMMA)) return true;
   Tensors *t = c->own[OWN_TENSOR] = base_zeros(sizeof *t);
   if (!t) return false;
   t->cell = base_zeros((size_t)p->ncta * sizeof *t->cell);
@@ -92,13 +92,14 @@ void tensor_fence(SimWarp *w, const SimIns *i) {
   const SimProg *p = w->cluster->prog;
   Tensors *t = tensors_of(w->cluster);
   uint32_t *after = t->after + w->id * units(p);
+  int first = actors_first(&p->actors, ACTOR_TCMMA);
   if (!(i->flags & TCF_AFTER)) {
     t->before[w->id] = w->clk;
     return;
   }
   for (int k = 0; k < units(p); k++)
     for (uint32_t m = w->active; m; m &= m - 1) {
-      uint32_t e = hb_cluster_epoch(w, __builtin_ctz(m), p->tensor + k);
+      uint32_t e = hb_cluster_epoch(w, __builtin_ctz(m), first + k);
       if (e > after[k]) after[k] = e;
     }
 }
@@ -167,7 +168,7 @@ static void check_fences(const SimTensorAccess *x, const Past *p, SimClash how,
   const Tensors *t = tensors_of(x->w->cluster);
   const SimProg *prog = x->w->cluster->prog;
   int unit = simtcgen05_actor(prog, p->warp, (SimTensorUnit)p->unit) -
-             prog->tensor;
+             actors_first(&prog->actors, ACTOR_TCMMA);
   bool thread = p->unit != TENSOR_MMA;
   if (p->warp == x->w->id && thread) return;
   SimTensorLack lacks = TENSOR_LACKS_NONE;

@@ -12,16 +12,17 @@
 #include "sim/wgmma.h"
 #include "watch/warp_roles.h"
 
-static const uint32_t *committed(const SimWarp *w, SimGroups kind) {
-  return kind == GROUPS_CPASYNC ? w->copies.committed
+static const uint32_t *committed(const SimWarp *w, Agent kind) {
+  return kind == AGENT_CPASYNC ? w->copies.committed
                                 : w->agents.groups[BY_BULK];
 }
 
-void waits_note(SimWarp *w, SimGroups kind, const SimIns *i) {
+void waits_note(SimWarp *w, const SimIns *i) {
+  Agent kind = agent_awaited((Op)i->op);
   SimWaited *d = &hb_of(w)->waited[kind];
   uint32_t idle = 0, still = 0;
   for (int l = 0; l < LANES; l++) {
-    uint32_t n = kind == GROUPS_WGMMA ? w->agents.teamwork
+    uint32_t n = kind == AGENT_WGMMA ? w->agents.teamwork
                                       : committed(w, kind)[l];
     still |= (uint32_t)(n == d->groups[l]) << l;
     idle |= (uint32_t)!n << l;
@@ -39,7 +40,7 @@ void waits_note(SimWarp *w, SimGroups kind, const SimIns *i) {
 
 // Reports whether the last wait for groups by lane k of warp u happens before
 // lane l of x->w.
-static bool is_behind(const Access *x, int l, const SimWarp *u, SimGroups kind,
+static bool is_behind(const Access *x, int l, const SimWarp *u, Agent kind,
                       int k) {
   const SimWaited *d = &hb_of(u)->waited[kind];
   return d->lanes >> k & 1 &&
@@ -48,7 +49,7 @@ static bool is_behind(const Access *x, int l, const SimWarp *u, SimGroups kind,
 
 // Reports whether a wait by threads that had started no group happens before
 // lane l of x->w.
-static bool idly(const Access *x, int l, SimGroups kind) {
+static bool idly(const Access *x, int l, Agent kind) {
   const SimWarp *u = x->w - x->w->in;
   for (int k = 0; k < x->w->cluster->prog->nwarp; k++, u++) {
     uint32_t idle = hb_of(u)->waited[kind].idle;
@@ -63,7 +64,7 @@ static bool is_wait(const SimIns *i, const void *ud) {
 }
 
 // Reports whether u has yet to execute a wait that x->w has executed.
-static bool waits_later(const Access *x, const SimWarp *u, SimGroups kind) {
+static bool waits_later(const Access *x, const SimWarp *u, Agent kind) {
   const SimWaited *d = &hb_of(x->w)->waited[kind];
   return d->times > hb_of(u)->waited[kind].times &&
          warp_roles_ahead(u, is_wait, d);
@@ -73,7 +74,7 @@ static bool waits_later(const Access *x, const SimWarp *u, SimGroups kind) {
 // whether the lane committed the group before the wait. behind: number of
 // groups that the lane committed after this group and before the wait.
 static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
-                  SimGroups kind, int k, bool in, uint32_t behind) {
+                  Agent kind, int k, bool in, uint32_t behind) {
   const SimWaited *d = &hb_of(u)->waited[kind];
   if (waits_later(x, u, kind)) {
     f->r.lack = LACK_BARRIER;
@@ -90,7 +91,7 @@ static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
 
 // Finds out why a wait did not cover group number g of lane k of warp u.
 static void judge_group(SimFault *f, const Access *x, int l, const SimWarp *u,
-                        SimGroups kind, int k, uint32_t g) {
+                        Agent kind, int k, uint32_t g) {
   uint32_t n = hb_of(u)->waited[kind].groups[k];
   judge(f, x, l, u, kind, k, g < n, n - 1 - g);
 }
@@ -100,15 +101,16 @@ static void say_mma(SimFault *f, const Access *x, int l, int team,
   const SimCluster *c = x->w->cluster;
   int per = (c->prog->nwarp + 3) / 4;
   SimWarp *u = &c->warp[team / per * c->prog->nwarp + team % per * 4];
+  int actor = actors_first(&c->prog->actors, ACTOR_TEAM) + team;
   for (int k = 0; k < 4; k++) {
     uint32_t behind;
-    if (hb_cluster_before(&u[k], 0, 2 * c->prog->nall + team, 1, epoch)) {
+    if (hb_cluster_before(&u[k], 0, actor, 1, epoch)) {
       f->r.lack = LACK_BARRIER;
       return;
     }
-    uint32_t groups = hb_of(&u[k])->waited[GROUPS_WGMMA].groups[0];
+    uint32_t groups = hb_of(&u[k])->waited[AGENT_WGMMA].groups[0];
     bool in = simwgmma_closed(&u[k], epoch, groups, &behind);
-    judge(f, x, l, &u[k], GROUPS_WGMMA, 0, in, behind);
+    judge(f, x, l, &u[k], AGENT_WGMMA, 0, in, behind);
     if (f->r.lack) return;
   }
 }
@@ -121,7 +123,7 @@ static void say_bulk(SimFault *f, const Access *x, int l, int actor,
     if (a->by != BY_BULK || a->actor != actor || a->epoch != epoch) continue;
     if (a->fetched) f->r.lack = LACK_BARRIER;
     else if (!a->open)
-      judge_group(f, x, l, a->w, GROUPS_BULK, a->lane, a->group);
+      judge_group(f, x, l, a->w, AGENT_BULKSTORE, a->lane, a->group);
     return;
   }
   // A wait covered the copy, so a barrier is missing.
@@ -131,9 +133,10 @@ static void say_bulk(SimFault *f, const Access *x, int l, int actor,
 void waits_reader(SimFault *f, const Access *x, int l, int actor,
                   uint32_t epoch) {
   const SimProg *p = x->w->cluster->prog;
-  if (f->race.agent == AGENT_WGMMA)
-    say_mma(f, x, l, actor - 2 * p->nall, epoch);
-  else if (f->race.agent == AGENT_COPY && actor < 2 * p->nall)
+  const SimActors *all = &p->actors;
+  if (actors_is(all, ACTOR_TEAM, actor))
+    say_mma(f, x, l, actor - actors_first(all, ACTOR_TEAM), epoch);
+  else if (actors_is(all, ACTOR_BULK, actor))
     say_bulk(f, x, l, actor, epoch);
 }
 
@@ -144,15 +147,17 @@ void waits_flight(SimFault *f, const Access *x, int l, const SimWarp *u,
   int lane;
   if (f->access.agent == AGENT_CPASYNC) {
     if (simmem_group(u, shadow_byte(u->cluster, g), &lane, &group))
-      judge_group(f, x, l, u, GROUPS_CPASYNC, lane, group);
+      judge_group(f, x, l, u, AGENT_CPASYNC, lane, group);
     return;
   }
-  for (size_t k = 0; k < c->agents.n && f->access.agent == AGENT_COPY; k++) {
+  if (f->access.agent != AGENT_BULKLOAD) return;
+  for (size_t k = 0; k < c->agents.n; k++) {
     const SimAsync *a = c->agents.p[k];
     if (a->by != BY_BULK || a->w != u || a->i->src != f->r.src2) continue;
-    if (a->fetched && hb_of(u)->waited[GROUPS_BULK].read) f->r.lack = LACK_READ;
+    if (a->fetched && hb_of(u)->waited[AGENT_BULKSTORE].read)
+      f->r.lack = LACK_READ;
     else if (!a->open)
-      judge_group(f, x, l, u, GROUPS_BULK, a->lane, a->group);
+      judge_group(f, x, l, u, AGENT_BULKSTORE, a->lane, a->group);
     return;
   }
 }

@@ -5,7 +5,7 @@
 #include "watch/shadow.h"
 
 // Records a wait for groups by warp w at instruction i.
-void waits_note(SimWarp *w, SimGroups kind, const SimIns *i);
+void waits_note(SimWarp *w, const SimIns *i);
 // Fills in why lane l of x->w is not ordered after a read by `actor` (a bulk
 // store or a warpgroup's MMA) in `epoch`, unless the fault already has a
 // reason.

@@ -10,9 +10,13 @@ local FILES = {"bind/patchlib.c", "decode/decode.c", "emit/emit.c",
   "emit/expr.c", "ir/eval.c", "sim/exec.c", "sim/tensormap_ops.c",
   "watch/undefined.c"}
 local EFFECTS = {"KNOWN", "PURE", "OBJECT", "VAR", "REGS", "MEMORY", "MEET",
-  "ASYNC(BULKWAIT)", "ORDER", "ASK", "ACT", "OPEN", "TURN", "CLOSE", "LEAVE"}
+  "ORDER", "ASK", "ACT", "OPEN", "TURN", "CLOSE", "LEAVE"}
+-- An asynchronous operation has one of the agents of rows.h.
+for agent in support.read "core/ir/rows.h":gmatch "AG%((%u+), \"" do
+  EFFECTS[#EFFECTS + 1] = ("ASYNC(%s)"):format(agent)
+end
 
-local function made(effect) return "MADE_" .. effect:match "%u+" end
+local function made(effect) return "MADE_" .. effect:gsub("%W", "_") end
 
 -- Calls f(folder) with a folder that has an ops.h with further rows.
 local function with_rows(rows, f)

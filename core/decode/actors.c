@@ -1,0 +1,14 @@
+// The table of actors.
+#include "decode/actors.h"
+
+Agent actors_agent(const SimActors *a, int actor) {
+  static const Agent agents[] = {
+#define AC(id, agent) AGENT_##agent,
+    SIM_ACTORS(AC)
+#undef AC
+  };
+  int kind = 0;
+  while (kind < ACTOR_COUNT - 1 && actor >= a->first[kind + 1]) kind++;
+  return agents[kind];
+}
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,56 @@
+// Actors: everything that has an epoch in the vector clocks of a cluster.
+#ifndef CUTE_DECODE_ACTORS_H
+#define CUTE_DECODE_ACTORS_H
+
+#include "ir/rows.h"
+
+// AC(ID, AGENT): kinds of actors, in the order of their numbers. AGENT: the
+// agent whose operations have epochs of the actor; BULKLOAD for actors that
+// release what several agents did.
+// - WARP: the threads of a warp.
+// - BULK: of each warp, its bulk copies that complete as a group.
+// - TEAM: of each warpgroup, its MMAs.
+// - TCMMA, TCLD, TCST: of each warp, its operations in the tensor cores, its
+//   loads from tensor memory, and its stores there.
+// - BEFORE: the preceding launch, if it may still run.
+// - TURN, MBAR: each mbarrier has two actors (mbar.h). The TURN actors of the
+//   warps precede those of the mbarriers.
+// - CPASYNC: of each warp, reads by its cp.asyncs in flight. These have no
+//   epoch, because no access is ordered after them.
+#define SIM_ACTORS(AC) \
+  AC(WARP, NONE) AC(BULK, BULKSTORE) AC(TEAM, WGMMA) AC(TCMMA, TCMMA) \
+  AC(TCLD, TCLD) AC(TCST, TCST) AC(BEFORE, BULKLOAD) AC(TURN, BULKLOAD) \
+  AC(MBAR, BULKLOAD) AC(CPASYNC, CPASYNC)
+typedef enum SimActor {
+#define AC(id, agent) ACTOR_##id,
+  SIM_ACTORS(AC)
+#undef AC
+  ACTOR_COUNT
+} SimActor;
+CONSECUTIVE(3, ACTOR_TCMMA, ACTOR_TCST);
+
+// The numbers of the actors of a cluster: those of kind k are first[k] to
+// first[k + 1] - 1.
+typedef struct SimActors { int first[ACTOR_COUNT + 1]; } SimActors;
+
+// Returns the number of the first actor of a kind.
+static inline int actors_first(const SimActors *a, SimActor kind) {
+  return a->first[kind];
+}
+// Returns how many actors of a kind there are.
+static inline int actors_of(const SimActors *a, SimActor kind) {
+  return a->first[kind + 1] - a->first[kind];
+}
+// Returns how many actors have epochs: the size of a vector clock.
+static inline int actors_clocked(const SimActors *a) {
+  return a->first[ACTOR_CPASYNC];
+}
+static inline bool actors_is(const SimActors *a, SimActor kind, int actor) {
+  return actor >= a->first[kind] && actor < a->first[kind + 1];
+}
+// Returns the agent whose operations have epochs of an actor, AGENT_NONE for
+// warps.
+Agent actors_agent(const SimActors *a, int actor);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -73,7 +73,7 @@ end
 -- Returns a kernel that multiplies one tile of m x n x k by a pair.
 local function product(o)
   local mma, acc = cute.make_tiled_mma(o.op), cute[o.acc]
-  local dtype, columns = cute[o.type], 32
+  local dtype, b_dtype, columns = cute[o.type], cute[o.b_type or o.type], 32
   local load = cute.make_copy_atom(o.load or tcgen05.Ld32x32bOp(8), acc)
   local tile = {o.m, o.n, o.k}
   local tm, tn = mma:get_tile_size(0), mma:get_tile_size(1)
@@ -82,8 +82,8 @@ local function product(o)
     local rank = arch.block_idx_in_cluster()
     local sA = cute.make_smem_tensor(dtype,
       helpers.make_smem_layout_a(mma, tile, dtype, 1), 1024)
-    local sB = cute.make_smem_tensor(dtype,
-      helpers.make_smem_layout_b(mma, tile, dtype, 1), 1024)
+    local sB = cute.make_smem_tensor(b_dtype,
+      helpers.make_smem_layout_b(mma, tile, b_dtype, 1), 1024)
     local go = begin(columns, acc)
     local thr = mma:get_slice(rank)
     copy_in(sA, thr:partition_A(A))
@@ -150,6 +150,9 @@ local function compare(kernel, A, B, C)
 end
 
 local F16, TF32, FP8 = tcgen05.MmaF16BF16Op, tcgen05.MmaTF32Op, tcgen05.MmaFP8Op
+local MIXED = tcgen05.MmaF8F6F4Op
+-- Loads f16 accumulators.
+local LdPack = tcgen05.Ld32x32bOp(8, tcgen05.Pack.PACK_16b_IN_32b)
 
 local CASES = {
   {"bf16, M = 256", type = "bf16", acc = "f32", m = 256, n = 64, k = 32,
@@ -170,6 +173,17 @@ local CASES = {
    op = tcgen05.MmaI8Op("i8", {256, 32, 32}, PAIR)},
   {"u8, M = 128", type = "u8", acc = "i32", m = 128, n = 32, k = 32, least = 0,
    op = tcgen05.MmaI8Op("u8", {128, 32, 32}, PAIR)},
+  {"f16 with sums in f16", type = "f16", acc = "f16", m = 256, n = 64, k = 32,
+   op = F16("f16", "f16", {256, 64, 16}, PAIR), load = LdPack},
+  {"f16 with sums in f16, M = 128", type = "f16", acc = "f16", m = 128, n = 64,
+   k = 32, op = F16("f16", "f16", {128, 64, 16}, PAIR), load = LdPack},
+  {"e5m2 with sums in f16", type = "e5m2", acc = "f16", m = 256, n = 32, k = 64,
+   op = FP8("e5m2", "f16", {256, 32, 32}, PAIR), load = LdPack},
+  {"e4m3 by e5m2", type = "e4m3", b_type = "e5m2", acc = "f32", m = 256, n = 64,
+   k = 64, op = MIXED("e4m3", "e5m2", "f32", {256, 64, 32}, PAIR)},
+  {"e5m2 by e4m3, M = 128", type = "e5m2", b_type = "e4m3", acc = "f32",
+   m = 128, n = 64, k = 32,
+   op = MIXED("e5m2", "e4m3", "f32", {128, 64, 32}, PAIR)},
 }
 
 describe("tcgen05.mma of a pair on the simulator", function()
@@ -177,7 +191,7 @@ describe("tcgen05.mma of a pair on the simulator", function()
     it("is exact: " .. o[1], function()
       local least = o.least or -2
       local A = small(cute.zeros({o.m, o.k}, o.type), 7, least)
-      local B = small(cute.zeros({o.n, o.k}, o.type), 3, least)
+      local B = small(cute.zeros({o.n, o.k}, o.b_type or o.type), 3, least)
       compile(compare(product(o), A, B, cute.zeros({o.m, o.n}, o.acc)),
               "sm_100a")
     end)

@@ -398,8 +398,10 @@ static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
 }
 
 // Finds up to two coordinates of the element at offset idx in a plain layout,
-// by trying all of at most 2^18 coordinates. Returns their number.
-static int coords_at(Ctx *cx, Layout l, int64_t idx, Tup found[2]) {
+// by trying all of at most 2^18 coordinates. Returns their number. Without
+// `zeros`, only the first coordinate of modes of stride 0 counts.
+static int coords_at(Ctx *cx, Layout l, int64_t idx, bool zeros,
+                     Tup found[2]) {
   enum { MOST = 1 << 18 };
   size_t n = tup_leaves(l.shape);
   Dim *shape = NEW(cx, Dim, n), *coord = NEW(cx, Dim, n);
@@ -408,6 +410,7 @@ static int coords_at(Ctx *cx, Layout l, int64_t idx, Tup found[2]) {
   tup_collect(l.shape, shape);
   for (size_t k = 0; k < n; k++) {
     if (!dim_static(shape[k]) || !dim_static(l.stride[k])) return 0;
+    if (!zeros && !dim_value(l.stride[k])) shape[k] = dim_int(cx, 1);
     coord[k] = (Dim){0};
   }
   for (int tries = 0; tries < MOST; tries++) {
@@ -425,15 +428,18 @@ static int coords_at(Ctx *cx, Layout l, int64_t idx, Tup found[2]) {
 }
 
 // Sets t.twins = {a, b}: texts of two coordinates of the element at offset idx,
-// if the layout maps several coordinates to it.
-static void set_twins(lua_State *L, Ctx *cx, const char *text, int64_t idx) {
+// if the layout maps several coordinates to it. Modes of stride 0 repeat elements
+// on purpose, as in tensors of scale factors: they are a mistake only if one
+// line made both accesses (one_line).
+static void set_twins(lua_State *L, Ctx *cx, const char *text, int64_t idx,
+                      bool one_line) {
   Tup found[2];
   if (!*text || strchr(text, '?') || strchr(text, '_') || idx < 0) return;
   Layout l = layout_parse(cx, text, strlen(text));
   const Swizzle *sw = layout_swizzle(l);
   if (sw) idx = swizzle_bits(*sw, idx) - dim_value(l.offset);
   else if (l.outer) return;
-  if (coords_at(cx, l, idx, found) < 2) return;
+  if (coords_at(cx, l, idx, one_line, found) < 2) return;
   lua_createtable(L, 2, 0);
   for (int k = 0; k < 2; k++) {
     lua_pushstring(L, tup_text(cx, found[k]));
@@ -588,7 +594,8 @@ void simlib_push_report(lua_State *L, Ctx *cx, const Fn *fn,
   set_string(L, "layout", layout);
   set_string(L, "coord", r->modes ? asked_text(cx, r)
                                   : coord_text(cx, layout, r->offset));
-  if (m->space == SP_SMEM && r->src2) set_twins(L, cx, layout, r->offset);
+  if (m->space == SP_SMEM && r->src2)
+    set_twins(L, cx, layout, r->offset, r->src == r->src2);
   set_string(L, "strays", stray[r->strays]);
   int64_t threads = (int64_t)fn->block[0] * fn->block[1] * fn->block[2];
   if (r->filled && threads > 0 && r->filled % threads == 0) {

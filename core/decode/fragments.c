@@ -290,6 +290,7 @@ static void describe_rows(Ctx *cx, SimTensorIns *x) {
         at[k] = (uint16_t)(lane * TMEM_COLUMNS + column);
         piece[k] = (uint8_t)((more + r) * per + c);
         x->groups |= 1u << lane / TMEM_GROUP;
+        x->lanes |= 1u << lane % TMEM_GROUP;
         if (more + r >= x->rows) x->rows = more + r + 1;
       }
   }

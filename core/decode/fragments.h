@@ -68,7 +68,8 @@ typedef struct SimMatrix {
   const uint8_t *half;
 } SimMatrix;
 
-// Tensor memory of a CTA. An operation accesses whole groups of 16 lanes.
+// Tensor memory of a CTA. Operations access whole groups of 16 lanes, except
+// copies of single rows from shared memory.
 enum { TMEM_LANES = 128, TMEM_COLUMNS = 512, TMEM_GROUP = 16, TMEM_GROUPS = 8,
        TMEM_BLOCK = 32 /* columns of the smallest allocation */ };
 
@@ -105,10 +106,11 @@ typedef struct SimTensorIns {
   // TCCP: desc[1] is the slot of the source's matrix descriptor. The source is
   // `rows` rows with `bytes` bytes each, in 16-byte pieces that are numbered
   // row by row. Piece piece[k] is copied to at[k], for each k < pieces. groups:
-  // bit g is set if the copy writes lane group g.
+  // bit g is set if the copy writes lane group g. lanes: bit k is set if it
+  // writes lane k of these groups.
   int rows, bytes, pieces;
   const uint8_t *piece;
-  uint32_t groups;
+  uint32_t groups, lanes;
   SimSide to;          // allocation: where the address is stored
   uint32_t columns;    // slot of the number of columns
 } SimTensorIns;

@@ -25,7 +25,7 @@
 
 #include <string.h>
 
-enum { ALL_GROUPS = (1 << TMEM_GROUPS) - 1 };
+enum { ALL_GROUPS = (1 << TMEM_GROUPS) - 1, ALL_LANES = (1 << TMEM_GROUP) - 1 };
 
 // An allocation of columns, by warp `warp` of the CTA in line src. pair: the
 // other CTA of the pair has the same columns.
@@ -43,10 +43,10 @@ typedef struct Ask {
 } Ask;
 
 // The tensor memory of a CTA. defined: for each group of lanes and each column,
-// whether it was written.
+// the lanes of the group that were written, as bits.
 typedef struct Tensor {
   uint32_t cell[TMEM_LANES][TMEM_COLUMNS];
-  bool defined[TMEM_GROUPS][TMEM_COLUMNS];
+  uint16_t defined[TMEM_GROUPS][TMEM_COLUMNS];
   Claimed claimed[TMEM_COLUMNS / TMEM_BLOCK];
   int nclaimed;
   Ask ask;
@@ -224,7 +224,8 @@ static bool is_amount(uint32_t n) {
 static void claim(Tensor *t, Claimed claimed) {
   t->claimed[t->nclaimed++] = claimed;
   for (int g = 0; g < TMEM_GROUPS; g++)
-    memset(&t->defined[g][claimed.column], 0, (size_t)claimed.n);
+    memset(&t->defined[g][claimed.column], 0,
+           (size_t)claimed.n * sizeof **t->defined);
 }
 
 // Lets the warps of CTA `cta` that wait for columns try again.
@@ -399,7 +400,7 @@ static bool check_columns(SimWarp *w, const SimIns *i, int l,
   if (!allocated(w, x->cta, column, n)) how = TENSOR_OUTSIDE;
   for (int g = 0; how == TENSOR_NONE && read && g < TMEM_GROUPS; g++)
     for (int k = column; groups >> g & 1 && k < column + n; k++)
-      if (!t->defined[g][k]) how = TENSOR_UNWRITTEN, column = k, k += n;
+      if (t->defined[g][k] != ALL_LANES) how = TENSOR_UNWRITTEN, column = k, k += n;
   if (how == TENSOR_NONE) return true;
   const Claimed *own = holder(t, column, 1);
   SimFault *f = misuse(w, i, l, own ? own->src : 0, x->m, how);
@@ -413,9 +414,11 @@ static bool check_columns(SimWarp *w, const SimIns *i, int l,
   return how == TENSOR_UNWRITTEN || stop(w);
 }
 
-static void define(Tensor *t, uint32_t groups, int column, int n) {
+static void define(Tensor *t, uint32_t groups, uint32_t lanes, int column,
+                   int n) {
   for (int g = 0; g < TMEM_GROUPS; g++)
-    if (groups >> g & 1) memset(&t->defined[g][column], true, (size_t)n);
+    for (int k = column; groups >> g & 1 && k < column + n; k++)
+      t->defined[g][k] |= (uint16_t)lanes;
 }
 
 // ---- copies of a warp ----
@@ -503,7 +506,7 @@ void simtcgen05_store(SimWarp *w, const SimIns *i) {
   announce(w, i, TENSOR_STORE, address, groups);
   Tensor *t = tensor_of(w);
   bool packed = x->copy->flags & CPF_PACK;
-  define(t, groups, (int)(address & 0xffff), x->span);
+  define(t, groups, ALL_LANES, (int)(address & 0xffff), x->span);
   for (int v = 0; v < x->copy->num; v++)
     for (int u = 0; u < 32 / m->unit; u++) {
       uint32_t unit = x->reg[v] + (uint32_t)u;
@@ -689,7 +692,8 @@ static void announce_all(SimWarp *w, const SimIns *i, int l, Columns x,
       .groups = x.groups, .column = column, .n = x.n,
       .base = holder(tensor_at(w, x.cta), column, 1)->column};
     w->cluster->hooks->tensor(&t);
-    if (write) define(tensor_at(w, x.cta), x.groups, column, x.n);
+    uint32_t lanes = ins->row ? ALL_LANES : ins->lanes;
+    if (write) define(tensor_at(w, x.cta), x.groups, lanes, column, x.n);
   }
 }
 

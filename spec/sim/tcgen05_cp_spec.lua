@@ -44,9 +44,9 @@ local function rows_of(c)
     {{4, 4 * group * pieces}, {1, 4 * group}})
 end
 
--- Returns a kernel that fills columns of tensor memory, copies A over some of
--- them, and stores all of them to C.
-local function kernel_of(c)
+-- Returns a kernel that fills columns of tensor memory (unless `bare`), copies A
+-- over some of them, and stores all of them to C.
+local function kernel_of(c, bare)
   local cp = cute.make_copy_atom(tcgen05[c[1]](1), cute.u32)
   local fill = cute.make_copy_atom(tcgen05.St32x32bOp(COLUMNS), cute.u32)
   local load = cute.make_copy_atom(tcgen05.Ld32x32bOp(COLUMNS), cute.u32)
@@ -80,8 +80,10 @@ local function kernel_of(c)
     local r = cute.make_rmem_tensor(st:get_slice(tid):partition_S(C).shape,
                                     cute.u32)
     r:fill(BEFORE)
-    cute.copy(st, r, mine)
-    arch.fence_view_async_tmem_store()
+    if not bare then
+      cute.copy(st, r, mine)
+      arch.fence_view_async_tmem_store()
+    end
     meet()
     local t = cute.make_tensor(ptr, core.layout(c.tmem))
     local s2t = tcgen05.make_s2t_copy(cp, t)
@@ -132,6 +134,19 @@ local function check(c)
 end
 
 describe("tcgen05.cp", function()
+  it("writes single lanes only if its shape has four rows", function()
+    for _, c in ipairs {CASES[1], CASES[4]} do
+      local report = support.report(kernel_of(c, true)(numbers(c),
+        cute.zeros({128, COLUMNS}, cute.u32)):launch {grid = 1, block = 128,
+          device = "sim:sm_100a", faults = "return"})
+      assert.equal(c.rows == 128, report.ok)
+      if not report.ok then
+        assert.matches("column 0 of tensor memory is read, but nothing wrote",
+                       report.reports[1].message)
+      end
+    end
+  end)
+
   for _, c in ipairs(CASES) do
     it(("copies rows: %s %s"):format(c[1], c.kind or ""), function()
       local call = check(c)

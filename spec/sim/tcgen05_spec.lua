@@ -415,6 +415,18 @@ describe("a kernel with tensor memory", function()
     end
   end)
 
+  it("rejects tf32 whose M is contiguous in a swizzle of 128 bytes", function()
+    local o = {type = "tf32", acc = "f32", m = 128, n = 32, k = 32, a = "MN",
+      swizzle = "SW128", load = Ld,
+      op = TF32({128, 32, 8}, 1, "SMEM", "MN", "K")}
+    support.raises("tcgen05 has no swizzle of 128 bytes in units of 16 for "
+      .. "32-bit elements whose M or N is contiguous; use MN_SW64", function()
+      product(o)(cute.zeros({128, 32}, cute.tf32),
+        cute.zeros({32, 32}, cute.tf32), cute.zeros({128, 32}, cute.f32))
+        :trace {block = 128}
+    end)
+  end)
+
   it("rejects shapes and numbers of columns that do not exist", function()
     support.raises("M must be 64 or 128", F16, "bf16", "f32", {32, 64, 16})
     support.raises("or 16 (M = 128) from 16", F16, "bf16", "f32", {128, 24, 16})

@@ -1,16 +1,15 @@
 -- A copy may read scale factors before other threads have written them.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
--- expect: spec/faults/tensor-memory/sf_no_barrier.lua:114 in main chunk
--- expect: sf_no_barrier.lua:37: read by tcgen05.cp after a thread's write,
+-- expect: spec/faults/tensor-memory/sf_no_barrier.lua:113 in main chunk
+-- expect: sf_no_barrier.lua:36: read by tcgen05.cp after a thread's write,
 --   with no fence_proxy("async") and barrier in between: element 1 of
 --   shared tensor 'sFA' [race]
 -- expect: coordinate ((((0,0),0),(0,1)),0,0) of
 --   ((((32,4),1),(16,4)),1,2):((((16,4),0),(0,1)),0,512)
--- expect: first access: sf_no_barrier.lua:71, thread 1
+-- expect: first access: sf_no_barrier.lua:70, thread 1
 -- expect: second access: block (0,0,0), thread (0,0,0), 2 times
--- expect: layout ((((32,4),1),(16,4)),1,2):((((16,4),0),(0,1)),0,512) maps
---   ((((0,0),0),(0,1)),0,0) and ((((0,0),0),(1,1)),0,0) to one
---   element: is a stride too small?
+-- expect: call fence_view_async_shared() in the threads that wrote, then
+--   synchronize at a barrier
 -- expect: 1 more may follow from it
 -- expect: ... --traceback shows all details of each fault
 local cute = require "cute"

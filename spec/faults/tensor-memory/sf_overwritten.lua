@@ -1,17 +1,16 @@
 -- A thread overwrites scale factors in shared memory, which a copy may
 -- still read.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
--- expect: spec/faults/tensor-memory/sf_overwritten.lua:110 in main chunk
--- expect: sf_overwritten.lua:90: write after a read by tcgen05.cp whose
+-- expect: spec/faults/tensor-memory/sf_overwritten.lua:109 in main chunk
+-- expect: sf_overwritten.lua:89: write after a read by tcgen05.cp whose
 --   completion was not waited for: element 0 of shared tensor 'sFA'
 --   [race]
 -- expect: coordinate ((((0,0),0),(0,0)),0,0) of
 --   ((((32,4),1),(16,4)),1,2):((((16,4),0),(0,1)),0,512)
--- expect: first access: sf_overwritten.lua:36
+-- expect: first access: sf_overwritten.lua:35
 -- expect: second access: block (0,0,0), thread (0,0,0)
--- expect: layout ((((32,4),1),(16,4)),1,2):((((16,4),0),(0,1)),0,512) maps
---   ((((0,0),0),(0,0)),0,0) and ((((0,0),0),(1,0)),0,0) to one
---   element: is a stride too small?
+-- expect: let tcgen05.commit arrive at an mbarrier after it, and wait there
+--   before the memory is written again
 local cute = require "cute"
 local arch, tcgen05, utils, _ = cute.arch, cute.nvgpu.tcgen05, cute.utils,
   cute._

@@ -428,9 +428,9 @@ static int coords_at(Ctx *cx, Layout l, int64_t idx, bool zeros,
 }
 
 // Sets t.twins = {a, b}: texts of two coordinates of the element at offset idx,
-// if the layout maps several coordinates to it. Modes of stride 0 repeat elements
-// on purpose, as in tensors of scale factors: they are a mistake only if one
-// line made both accesses (one_line).
+// if the layout maps several coordinates to it. Modes of stride 0 repeat
+// elements on purpose, as in tensors of scale factors: they are a mistake only
+// if one line made both accesses (one_line).
 static void set_twins(lua_State *L, Ctx *cx, const char *text, int64_t idx,
                       bool one_line) {
   Tup found[2];

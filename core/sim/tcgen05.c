@@ -400,7 +400,8 @@ static bool check_columns(SimWarp *w, const SimIns *i, int l,
   if (!allocated(w, x->cta, column, n)) how = TENSOR_OUTSIDE;
   for (int g = 0; how == TENSOR_NONE && read && g < TMEM_GROUPS; g++)
     for (int k = column; groups >> g & 1 && k < column + n; k++)
-      if (t->defined[g][k] != ALL_LANES) how = TENSOR_UNWRITTEN, column = k, k += n;
+      if (t->defined[g][k] != ALL_LANES)
+        how = TENSOR_UNWRITTEN, column = k, k += n;
   if (how == TENSOR_NONE) return true;
   const Claimed *own = holder(t, column, 1);
   SimFault *f = misuse(w, i, l, own ? own->src : 0, x->m, how);

@@ -44,8 +44,8 @@ local function rows_of(c)
     {{4, 4 * group * pieces}, {1, 4 * group}})
 end
 
--- Returns a kernel that fills columns of tensor memory (unless `bare`), copies A
--- over some of them, and stores all of them to C.
+-- Returns a kernel that fills columns of tensor memory (unless `bare`), copies
+-- A over some of them, and stores all of them to C.
 local function kernel_of(c, bare)
   local cp = cute.make_copy_atom(tcgen05[c[1]](1), cute.u32)
   local fill = cute.make_copy_atom(tcgen05.St32x32bOp(COLUMNS), cute.u32)

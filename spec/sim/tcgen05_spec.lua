@@ -415,7 +415,10 @@ describe("a kernel with tensor memory", function()
     end
   end)
 
-  it("rejects tf32 whose M is contiguous in a swizzle of 128 bytes", function()
+end)
+
+describe("an operand of tcgen05.mma", function()
+  it("is rejected if it is tf32 with M contiguous in 128 bytes", function()
     local o = {type = "tf32", acc = "f32", m = 128, n = 32, k = 32, a = "MN",
       swizzle = "SW128", load = Ld,
       op = TF32({128, 32, 8}, 1, "SMEM", "MN", "K")}
@@ -426,7 +429,9 @@ describe("a kernel with tensor memory", function()
         :trace {block = 128}
     end)
   end)
+end)
 
+describe("a kernel with tensor memory", function()
   it("rejects shapes and numbers of columns that do not exist", function()
     support.raises("M must be 64 or 128", F16, "bf16", "f32", {32, 64, 16})
     support.raises("or 16 (M = 128) from 16", F16, "bf16", "f32", {128, 24, 16})

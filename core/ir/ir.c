@@ -345,6 +345,22 @@ Ref ir_region_end(const Fn *fn, Ref r) {
   return (Ref)fn->ins.n;
 }
 
+Ref ir_region_around(const Fn *fn, Ref r) {
+  int depth = 0;
+  while (r && --r) {
+    Op op = (Op)ir_get(fn, r)->op;
+    if (op == OP_END) depth++;
+    else if (op_opens(op) && depth-- == 0) break;
+  }
+  return r;
+}
+
+Ref ir_loop_around(const Fn *fn, Ref r) {
+  do r = ir_region_around(fn, r);
+  while (r && !op_loops((Op)ir_get(fn, r)->op));
+  return r;
+}
+
 int ir_barriers(const Fn *fn) {
   int most = 0;
   for (Ref r = 1; r < fn->ins.n; r++) {

@@ -153,6 +153,11 @@ bool ir_is_idle(const Fn *fn);
 // Returns the END of the region that instruction r begins, or the number of
 // instructions if no END closes it.
 Ref ir_region_end(const Fn *fn, Ref r);
+// ir_region_around returns the instruction that begins the innermost region
+// that contains r, or 0. An ELSE or END is in the region that it ends.
+// ir_loop_around returns the innermost loop that contains r, or 0.
+Ref ir_region_around(const Fn *fn, Ref r);
+Ref ir_loop_around(const Fn *fn, Ref r);
 // Returns how many named barriers a block uses, as ptxas counts: 1 + the
 // highest number, or 16 if a number is not constant.
 enum { MOST_BARRIERS = 16 };

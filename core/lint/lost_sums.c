@@ -88,26 +88,13 @@ static bool runs_once(const Fn *fn, Ref r) {
   return v[2] > 0 ? v[1] - v[0] <= v[2] : v[0] - v[1] <= -v[2];
 }
 
-// Returns the instruction that begins the region that contains r, and the
-// region's END. Returns 0 if no region contains r.
-static Ref region_of(const Fn *fn, Ref r, Ref *end) {
-  int depth = 0;
-  Ref first = r - 1;
-  for (; first > 0; first--) {
-    const Ins *i = ir_get(fn, first);
-    if (i->op == OP_END) depth++;
-    else if (op_opens((Op)i->op) && depth-- == 0) break;
-  }
-  if (first) *end = ir_region_end(fn, first);
-  return first;
-}
-
 // Returns the loop that executes instruction r in each of several iterations,
-// or 0.
-static Ref loop_of(const Fn *fn, Ref r, Ref *end) {
-  Ref first = region_of(fn, r, end);
-  bool loop = op_loops((Op)ir_get(fn, first)->op);
-  return loop && !runs_once(fn, first) ? first : 0;
+// and the loop's END. Returns 0 if there is none.
+static Ref repeats(const Fn *fn, Ref r, Ref *end) {
+  Ref first = ir_region_around(fn, r);
+  if (!op_loops((Op)ir_get(fn, first)->op) || runs_once(fn, first)) return 0;
+  *end = ir_region_end(fn, first);
+  return first;
 }
 
 // Reports whether an instruction from `first` to `end` reads registers `mem`.
@@ -174,7 +161,7 @@ static bool adds(const Fn *fn, Ref r, Ref what, uint64_t *sum, Ref base) {
 // only adds to the sum, and later instructions use the sum.
 static bool resets_sum(Ctx *cx, const Fn *fn, Ref r) {
   Ref what = reset_by(fn, r), end = 0;
-  Ref first = what ? loop_of(fn, r, &end) : 0;
+  Ref first = what ? repeats(fn, r, &end) : 0;
   if (!first || ir_get(fn, first)->op != OP_FOR || what > first ||
       !dtype_is_float(ir_type(fn, what)))
     return false;
@@ -204,7 +191,7 @@ static bool overwrites_sum(const Fn *fn, Ref r) {
   if (!may_overwrite(fn, i)) return false;
   if (ir_const(fn, operand_ref(fn, i, ROLE_ADD), &is) && is) return false;
   Target t = target(fn, i);
-  Ref first = loop_of(fn, r, &end);
+  Ref first = repeats(fn, r, &end);
   if (overwrites(fn, i, first, 0) && follows_mma(fn, r, t)) return true;
   return first && overwrites(fn, i, first, 1) &&
          !any_reads(fn, first + 1, end, t.mem);

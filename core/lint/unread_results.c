@@ -36,7 +36,6 @@ typedef struct Live {
   uint64_t **head;     // for each loop: registers needed at its start
   bool *need;          // whether an effect needs the instruction's result
   bool *idle;          // whether nothing needs what the instruction writes
-  Ref *opener;         // for each END and ELSE: the head of its region
   Frame frame[DEPTH];
   int depth;
   bool changed;
@@ -190,7 +189,7 @@ static void pass(Live *g) {
     const Ins *i = ir_get(fn, r);
     if (i->op == OP_NOP || ir_is_mem(fn, r)) continue;
     if (i->op == OP_END) {
-      open_frame(g, g->opener[r]);
+      open_frame(g, ir_region_around(g->fn, r));
     } else if (i->op == OP_ELSE) {
       Frame *f = &g->frame[g->depth - 1];
       memcpy(f->other, g->now, bytes_of(g));
@@ -239,7 +238,7 @@ static bool is_overwritten(const Live *g, Ref r, const Operand *o) {
     Operand w;
     if (op_opens((Op)i->op)) depth++;
     if (i->op == OP_END && depth-- == 0) {
-      if (op_loops((Op)ir_get(fn, g->opener[j])->op)) return true;
+      if (op_loops((Op)ir_get(fn, ir_region_around(fn, j))->op)) return true;
       depth = 0;
     }
     if (!always_writes(fn, i)) continue;
@@ -333,23 +332,15 @@ static bool find_fragments(Ctx *cx, Live *g) {
   return any_mma;
 }
 
-// Finds the regions. Returns false if they are nested too deeply.
-static bool find_regions(Ctx *cx, Live *g) {
+// Prepares the loops. Returns false if regions are nested too deeply.
+static bool prepare_loops(Ctx *cx, Live *g) {
   const Fn *fn = g->fn;
-  Ref open[DEPTH];
   int depth = 0;
-  g->opener = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *g->opener);
   g->head = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *g->head);
   for (Ref r = 1; r < fn->ins.n; r++) {
     Op op = (Op)ir_get(fn, r)->op;
-    if (op_opens(op)) {
-      if (depth == DEPTH) return false;
-      open[depth++] = r;
-      if (op_loops(op))
-        g->head[r] = arena_zero(cx, &cx->scratch, bytes_of(g));
-    }
-    if ((op == OP_ELSE || op == OP_END) && depth)
-      g->opener[r] = open[depth - 1];
+    if (op_loops(op)) g->head[r] = arena_zero(cx, &cx->scratch, bytes_of(g));
+    if (op_opens(op) && ++depth > DEPTH) return false;
     if (op == OP_END) depth--;
   }
   return depth == 0;
@@ -360,7 +351,7 @@ void unread_results(Ctx *cx, const Fn *fn,
   Live g = {.fn = fn};
   if (!find_fragments(cx, &g)) return;
   g.words = number(cx, &g) / 64 + 1;
-  if (!find_regions(cx, &g)) return;
+  if (!prepare_loops(cx, &g)) return;
   g.now = arena_zero(cx, &cx->scratch, bytes_of(&g));
   g.ever = arena_zero(cx, &cx->scratch, bytes_of(&g));
   g.need = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *g.need);

@@ -324,15 +324,6 @@ static void look_at_mask(Search *s, Ref r, ZeroStart *z) {
 
 // ---- registers that nothing updates ----
 
-// Returns the loop that contains instruction r, or 0.
-static Ref loop_around(const Fn *fn, Ref r) {
-  for (Ref k = r - 1; k > 0; k--) {
-    bool loop = op_loops((Op)ir_get(fn, k)->op);
-    if (loop && ir_region_end(fn, k) > r) return k;
-  }
-  return 0;
-}
-
 // Reports in *z if maximum r in a loop has an operand in a register that was
 // only filled with an infinity before the loop.
 static void look_at_kept(const Search *s, Ref r, ZeroStart *z) {
@@ -341,7 +332,7 @@ static void look_at_kept(const Search *s, Ref r, ZeroStart *z) {
   for (int k = 0; k < 2; k++) {
     const Ins *x = ir_get(fn, i->a[k]);
     if (x->op != OP_LD || ir_get(fn, x->a[0])->op != OP_RMEM) continue;
-    Ref w = s->writer[x->a[0]], loop = w ? loop_around(fn, r) : 0;
+    Ref w = s->writer[x->a[0]], loop = w ? ir_loop_around(fn, r) : 0;
     for (; w && loop; w = s->next[w]) {
       const Ins *set = ir_get(fn, w);
       Ref value = operand_ref(fn, set, ROLE_VALUE);

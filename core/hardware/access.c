@@ -44,9 +44,9 @@ static inline int banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
   return k->count[bank] - 1;
 }
 
-// Returns the number of passes of the lanes in `mask`, which form one group,
-// plus those of earlier groups, `so`. An access of 1 << shift bytes is aligned
-// and counts as one word in a bank of that width.
+// Returns `so`, the passes of earlier groups, plus the passes of the lanes in
+// `mask`, which form one group. An access of 1 << shift bytes is aligned, and
+// is treated as one word in a bank of that width.
 static inline int group_passes(int shift, const uint32_t *addr, uint32_t mask,
                                SimPasses so, SimTurns *turns) {
   Banks k;
@@ -138,7 +138,7 @@ SimPasses access_matrix(int num, const uint32_t *addr, SimTurns *turns) {
 // A hash set of at most 64 keys, two for each lane. `used` is the mask of
 // occupied entries. The top six bits of the key's product with 2^64 / golden
 // ratio select the entry, which spreads neighbouring keys. If the entry is
-// occupied, the key gets the next free one.
+// occupied, the key gets the next free entry.
 typedef struct Keys {
   uint64_t used;
   uint64_t key[64];
@@ -161,8 +161,8 @@ static inline uint8_t keys_add(Keys *s, uint64_t key) {
 // Counts one pass for each distinct triple of source line, destination line,
 // and XOR of the chunk numbers of destination and source. A line has 128 bytes,
 // a chunk 16. The minimum (`least`) is one pass for each source line. If most
-// 32-byte source sectors are only half read, it is one pass for eight lanes,
-// because another request may read the other halves.
+// 32-byte source sectors are only half read, the minimum is one pass for eight
+// lanes, because another request may read the other halves.
 SimPasses access_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
                             uint32_t mask, SimTurns *turns) {
   Keys passes, lines, sectors;

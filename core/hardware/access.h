@@ -41,23 +41,23 @@ typedef struct SimPasses {
   int least;       // minimum number of passes for the width and the lanes
 } SimPasses;       // Bank conflicts are wavefronts - least.
 
-// Returns the passes of a ACCESS_LOAD, STORE or CPASYNC of 1, 2, 4, 8 or 16
-// bytes. Lanes outside `mask` do not count, and their `addr` is not read.
-// `turns` receives the pass of each lane unless it is NULL.
+// Returns the passes of an ACCESS_LOAD, ACCESS_STORE or ACCESS_CPASYNC of 1, 2,
+// 4, 8 or 16 bytes. Ignores lanes outside `mask`, and does not read their
+// `addr`. `turns` receives the pass of each lane unless it is NULL.
 SimPasses access_shared(SimAccess kind, int width,
                         const uint32_t addr[32], uint32_t mask,
                         SimTurns *turns);
 
-// Returns the passes of ldmatrix and stmatrix of `num` matrices, transposed or
-// not. addr has the addresses of 8 * num rows.
+// Returns the passes of an ldmatrix or stmatrix of `num` matrices, transposed
+// or not. addr has the addresses of 8 * num rows.
 SimPasses access_matrix(int num, const uint32_t *addr, SimTurns *turns);
 
 // Returns the passes of cp.async.cg, which copies 16 bytes for each lane.
 SimPasses access_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
                             uint32_t mask, SimTurns *turns);
 
-// Returns the number of 32-byte sectors that a global access of 1 to 32 bytes a
-// lane touches.
+// Returns the number of 32-byte sectors that a global access of 1 to 32 bytes
+// for each lane touches.
 int access_global(int width, const uint64_t addr[32], uint32_t mask);
 
 #endif

@@ -168,7 +168,7 @@ float mma_scaled(const SimScaled *q, const float *a, const float *b,
     if (isnan(sa) || isnan(sb)) return bits_float(SIM_NAN_BITS);
     for (int k = i; k < i + group; k++) p += (double)a[k] * (double)b[k];
     exp[terms] = ea + eb;
-    if (!small) {  // 8-bit operands: add the operands' exponents, too
+    if (!small) {  // 8-bit operands: also add the operands' exponents
       int own = mma_exponent(a[i], r.emin_a) +
                 mma_exponent(b[i], r.emin_b);
       p = ldexp(p, -own);

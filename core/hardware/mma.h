@@ -3,7 +3,7 @@
 // A matrix instruction adds all its products and the accumulator at once. The
 // exponent of a product is the sum of its operands' exponents. The significand
 // of a product is in [1,4) and is not normalized. A subnormal operand has the
-// smallest exponent of its format. Zeros do not count. Let e be the largest
+// smallest exponent of its format. Zeros are ignored. Let e be the largest
 // exponent of all terms. Each term is truncated toward zero to a multiple of
 // 2^(e-F). The truncated terms are added exactly, as integers, and the sum is
 // converted once: to f32 toward zero, or to f16 to nearest even. The
@@ -46,10 +46,10 @@ bool mma_known(const SimMma *m);
 uint64_t mma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
                  uint64_t c);
 
-// A sum with block scale factors, or with operands that a sparse A selects. It
-// has n products. Scale factor k of each side applies to products k * per to k
-// * per + per - 1. If per is 0, there are no scale factors. Scale factors are
-// raw codes of `type`.
+// A sum with block scale factors, or with operands that a sparse A selects. The
+// sum has n products. Scale factor k of each side applies to products k * per
+// to k * per + per - 1. If per is 0, there are no scale factors. Scale factors
+// are raw codes of `type`.
 //
 // The arithmetic of these sums follows the published model MMA-Sim and was not
 // measured here. 8-bit kinds use the fused sum, with each product's exponent
@@ -78,11 +78,10 @@ void mma_tile(const SimMma *m, int M, int N, const float *A,
 
 // Functions for tiles of MMA_ROWS rows whose accumulators are arranged as in
 // the registers of m16n8 and of wgmma. mma_place returns the index of an
-// element. mma_rows and mma_columns prepare A and B from row-major
-// elements: n rows of A (missing rows are zeros), and n columns of D. Then
-// mma_multiply computes D, which must not be C. N is a multiple of
-// MMA_COLUMNS. The function returns whether an element of D is a NaN or an
-// infinity.
+// element. mma_rows and mma_columns prepare A and B from row-major elements: n
+// rows of A (missing rows are zeros), and n columns of D. Then mma_multiply
+// computes D, which must not be C. N is a multiple of MMA_COLUMNS. mma_multiply
+// returns whether an element of D is a NaN or an infinity.
 enum { MMA_ROWS = 16, MMA_COLUMNS = 8 };
 static inline int mma_place(int row, int column) {
   return column / 8 * 128 + (row / 8 * 2 + column % 2) * 32 + row % 8 * 4 +

@@ -15,7 +15,7 @@ typedef struct SimRule {
   // whether the instruction is an fp8 mma.sync on Hopper, which two f16
   // instructions implement
   bool emulated;
-  // smallest e of a sum, to which a smaller e is raised; 0: none
+  // smallest e (mma.h) of a sum, to which a smaller e is raised; 0: none
   int floor;
   // Exponents of the scale factors of each row of A and of B, or NULL: all
   // products of an element have the two factors 2^scale_a, 2^scale_b. A factor
@@ -43,16 +43,17 @@ float mma_sum(const SimRule *r, int n, const float *a, const float *b,
 // Returns the exponent of x in a format whose smallest exponent is emin.
 int mma_exponent(float x, int emin);
 
-// Returns c plus the terms value[i], whose exponents are exp[i]. Each is
+// Returns c plus the terms value[i], whose exponents are exp[i]. Each term is
 // truncated to a multiple of 2^(e-f), where e is the largest exponent.
 float mma_scaled_sum(int n, const double *value, const int *exp, int f,
                      float c);
 
-// Returns the smallest exponent of a float format: that of its subnormals.
+// Returns the smallest exponent of a float format: the exponent of its
+// subnormal numbers.
 int mma_least_exponent(DType t);
 
-// Handles infinities and NaNs of c and n products: if there is one, sets *out
-// to the sum and returns true.
+// Handles infinities and NaNs of c and n products: if c or a product is one,
+// sets *out to the sum and returns true.
 bool mma_special(int n, const float *a, const float *b, float c,
                  float *out);
 
@@ -73,9 +74,9 @@ typedef struct SimTileFns {
 } SimTileFns;
 extern const SimTileFns tile_base, tile_avx2, tile_avx512;
 
-// tile_known returns functions number k that the host's processor can
-// execute, the fastest first, or NULL if there are at most k. tile_best
-// returns the fastest.
+// tile_known returns table number k of functions that the host's processor can
+// execute, the fastest first (0), or NULL if there are at most k tables.
+// tile_best returns the fastest table.
 const SimTileFns *tile_known(int k);
 const SimTileFns *tile_best(void);
 

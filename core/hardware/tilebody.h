@@ -15,11 +15,11 @@
 // it is the truncated term.
 //
 // Exponents have a bias of 127, as the bits of floats, and 16 bits, so that a
-// lane holds those of two products. Lanes whose e is outside [E_LOW, E_HIGH]
-// are computed again by mma_sum. Either f32 cannot represent their products
-// or results, or they have NaNs or infinities, whose exponent is at least
-// E_SPECIAL - E_ZERO. Products that underflow although e is in this range are
-// truncated to zero anyway, because 2^(e-F) is at least 2^-125.
+// lane holds the exponents of two products. Lanes whose e is outside [E_LOW,
+// E_HIGH] are computed again by mma_sum. Either f32 cannot represent their
+// products or results, or they have NaNs or infinities, whose exponent is at
+// least E_SPECIAL - E_ZERO. Products that underflow although e is in this range
+// are truncated to zero anyway, because 2^(e-F) is at least 2^-125.
 
 #include <string.h>
 
@@ -58,7 +58,8 @@ typedef union Halves {
 #define GROUPS (MMA_ROWS / QUADS)  // vectors that hold a column of the tile
 #define CHUNK 8  // products whose sum, with an accumulator, fits in 32 bits
 // Number of vectors that are computed together, so that their latencies
-// overlap. It is 1 with four lanes, where registers are few, as in WebAssembly.
+// overlap. The number is 1 with four lanes, where registers are few, as in
+// WebAssembly.
 #define TOGETHER (LANES == 4 ? 1 : 4)
 
 // Unrolls the following loop, so that gcc keeps arrays of vectors in registers.
@@ -178,10 +179,10 @@ INLINE void columns_body(const SimRule *r, int n, int K, const float *B,
 
 // ---- sums ----
 
-// TOGETHER vectors of D. a, ea: their rows in the prepared A, from a product
-// on. b, eb: their columns in the prepared B. K: the extent of K, which
-// separates groups in a and ea. row, column: the first ones, which have scale
-// factors.
+// TOGETHER vectors of D. a, ea: the rows of these vectors in the prepared A,
+// from the current product on. b, eb: their columns in the prepared B. K: the
+// extent of K, which separates groups in a and ea. row, column: the first row
+// and column, which select scale factors.
 typedef struct Part {
   const MF *a;
   const MI *ea;

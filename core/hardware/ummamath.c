@@ -158,8 +158,8 @@ static Term term_of_c(float c, int *e) {
   return (Term){u >> 31 ? -sig : sig, exp - 23};
 }
 
-// Sums the terms in units of 2^q; the sum's groups are cut to 2^fine[g].
-// left_out: a bit for each group that does not count.
+// Sums the terms in units of 2^q. Truncates group g to a multiple of 2^fine[g].
+// left_out: mask of the groups that are omitted.
 static int64_t sum_groups(const Element *x, int q, const int *fine,
                           int left_out) {
   int64_t sum = cut(x->c, q);

@@ -2,8 +2,8 @@
 //
 // An element of D is a function of its row of A, its row of B (N,K), C and the
 // scale factors. The instruction's shape, its CTAs and the placement of the
-// operands do not change it. Where no B200 result is known, docs/blackwell.md
-// says so.
+// operands do not change it. docs/blackwell.md lists the cases for which no
+// B200 result is known.
 //
 // Kinds tf32, f16, f8f6f4 and mxf8f6f4 are sums of mma.h with F = 25. For tf32
 // and bf16, e is at least -133. Scale factors add their exponents to those of
@@ -12,8 +12,9 @@
 // Kinds mxf4 and mxf4nvf4 add groups of products exactly: 16 products with
 // ue8m0 scale factors, 4 products with ue4m3. Let R be the largest exponent of
 // a product with its scale factors, S the largest exponent of the scale factors
-// of a nonzero product, and E that of C. The groups and C are truncated toward
-// zero to multiples of 2^q, and added exactly; the sum is truncated to f32.
+// of a nonzero product, and E the exponent of C. The groups and C are truncated
+// toward zero to multiples of 2^q, and added exactly; the sum is truncated to
+// f32.
 // - If E >= R, q is E - 35, and groups have 16 products with ue4m3, too.
 // - Else q is S - 35. (R is at most S + 4.) With ue8m0, a group whose products
 //   all have exponents of at most E is truncated to a multiple of 2^(E-35) if
@@ -39,8 +40,8 @@ typedef struct SimUmma {
 // Reports whether the functions below can compute u.
 bool ummamath_known(const SimUmma *u);
 
-// Returns the extent of K of the instruction, of which a row of a dense A
-// stores all elements, and a row of a sparse A half.
+// Returns the instruction's extent of K. A row of a dense A stores all of these
+// elements, and a row of a sparse A stores half of them.
 static inline int ummamath_k(const SimUmma *u) {
   return umma_kind(u->kind)->k * (u->sparse ? 2 : 1);
 }

@@ -1,5 +1,6 @@
 // Areas: the host memory of the arguments of a launch. Accesses to an area are
-// recorded in granules, as wide as the kernel's narrowest access to it.
+// recorded in granules, which are as wide as the kernel's narrowest access to
+// the area.
 #include "decode/areas.h"
 #include "decode/raw_pointer.h"
 
@@ -31,7 +32,7 @@ void areas_find(Ctx *cx, SimProg *p) {
       }
     p->area[p->narea++] = new;
   }
-  uint64_t end = ALIGN;  // address 0 stays unused
+  uint64_t end = ALIGN;  // address 0 is never used
   for (int k = 0; k < p->narea; k++) {
     SimArea *a = &p->area[k];
     a->start = end + (uintptr_t)a->p % ALIGN;

@@ -4,10 +4,10 @@
 
 #include "decode/prog.h"
 
-// Host memory of one argument, or of several arguments that overlap. CTAs'
-// accesses to it are recorded in pages of granules (cta_race.c; hb_grid.c if
-// clusters communicate), which are created on first use. A granule has the size
-// of the narrowest access.
+// Host memory of one argument, or of several arguments that overlap. Accesses
+// of CTAs to this memory are recorded in pages of granules (cta_race.c;
+// hb_grid.c if clusters communicate), which are created on first use. A granule
+// has the size of the narrowest access.
 enum { SIM_PLANES = 4 };
 typedef struct SimPlace SimPlace;
 struct SimArea {
@@ -35,7 +35,7 @@ void areas_find(Ctx *cx, SimProg *p);
 SimArea *areas_area(const SimProg *p, int32_t arg);
 SimArea *areas_area_of(const SimProg *p, const LaunchArg *a);
 // Returns the address of an object on the simulated device. Unlike host
-// addresses, it is the same in every run.
+// addresses, this address is the same in every run.
 uint64_t areas_start_of(const SimMem *m);
 void areas_note(const SimMem *m, int bytes, bool write);
 

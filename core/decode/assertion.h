@@ -24,8 +24,8 @@ typedef struct SimAssertion {
   bool write;
   // The condition under which the assertion is checked; by default always true.
   SimTerm when;
-  // If not 0, this record is no assertion: a named range of the script begins
-  // or ends here, and the range's name is text `note` of Fn.text.
+  // If not 0, this record is not an assertion: a named range of the script
+  // begins or ends here, and the range's name is text `note` of Fn.text.
   uint32_t note;
   bool begins, slice;
   SimBounded *part;

@@ -87,8 +87,8 @@ static bool sreg_uniform(Prog *g, SReg s) {
 }
 
 // Reports whether r is uniform in a warp. A value that depends only on its
-// operands is uniform if they are. A region is uniform if its condition, or its
-// bounds, are. Everything else is divergent.
+// operands is uniform if the operands are. A region is uniform if its condition
+// or its bounds are. Everything else is divergent.
 static bool find_uniform(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   Operand o;
@@ -189,7 +189,7 @@ static void want_operands(Prog *g, Ref r) {
         if (mem_at(g, o.ref)->space != SP_RMEM) want(g, o.off, true);
         break;
       case OPERAND_VAR: case OPERAND_MAP: case OPERAND_RUN: case OPERAND_OBJECT:
-        break;  // operands of other kinds are no values, and have no slot
+        break;  // operands of other kinds are not values, and have no slot
     }
 }
 
@@ -322,7 +322,7 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
     s->unit = unit;
     s->size = (unit + 7) / 8;
     s->per = s->bits / unit;
-    // count units instead of elements from here on
+    // from here on, count units instead of elements
     s->count = m->count * s->own / unit;
     if (m->ref != r) {
       s->base = g->p->mem[m->ref]->base;
@@ -373,8 +373,8 @@ static SimMem *peer_of(Prog *g, const SimMem *own, Ref rank) {
   return m;
 }
 
-// Assigns two slots in memory objects: that of the owner's rank for objects in
-// other CTAs, and that of the address for objects at raw addresses.
+// Sets two slots of memory objects: the slot of the owner's rank for objects in
+// other CTAs, and the slot of the address for objects at raw addresses.
 static void place_ranks(Prog *g) {
   for (Ref r = 1; r < g->fn->ins.n; r++) {
     const Ins *i = ir_get(g->fn, r);
@@ -705,7 +705,7 @@ static void add_use(Prog *g, SimUses *u, Ref r) {
 }
 
 // Adds the values from which the address of memory operand o is computed.
-// (SimAddressed has those of a raw address.)
+// (SimAddressed has the values of a raw address.)
 static void add_place(Prog *g, SimUses *u, const Operand *o) {
   const Ins *m = ir_get(g->fn, o->ref);
   if (m->op == OP_PTR || g->p->mem[o->ref]->space == SP_RMEM) return;
@@ -713,8 +713,8 @@ static void add_place(Prog *g, SimUses *u, const Operand *o) {
   add_use(g, u, operand_ref(g->fn, m, ROLE_RANK));
 }
 
-// Adds the values that i uses. A shuffle only moves its first operand, so it
-// does not use it.
+// Adds the values that i uses. A shuffle only moves its first operand, and
+// therefore does not use it.
 static void add_uses(Prog *g, const Ins *i, SimUses *u) {
   bool moves = intrin_shuffles(i);
   Operand o, dst = operand_of(g->fn, i, ROLE_DST);
@@ -873,8 +873,8 @@ static const void *const *edited(Prog *g) {
     const SimPatch *e = &g->l->patch[k];
     SimSide *ring = arena_zero(g->cx, &g->cx->scratch, sizeof *ring);
     if (e->mem && e->op == OP_MAPACQUIRE) {
-      // The inserted MAPACQUIRE acquires the tensor map at e->mem, a TMAPAT,
-      // whose operands it has.
+      // The inserted MAPACQUIRE acquires the tensor map at e->mem, a TMAPAT. It
+      // has the operands of this TMAPAT.
       Ins i = *ir_get(g->fn, e->mem);
       SimIns d = {.op = i.op = e->op, .ref = e->mem};
       decode_map(g, &i, &d);
@@ -936,10 +936,10 @@ static void decode_all(Prog *g) {
 
 // Returns the number of registers that a thread has at the start of a kernel
 // with setmaxnreg: the largest number with which the required number of CTAs
-// fits on an SM. It is limited by the kernel's own limit, and by `largest`, the
-// largest number that a setmaxnreg.inc requests (0: none), as in ptxas 13.0.
-// The warps are distributed over the quarters of an SM. A thread's registers
-// are allocated in units of 8.
+// fits on an SM. The number is limited by the kernel's own limit, and by
+// `largest`, the largest number that a setmaxnreg.inc requests (0: none), as in
+// ptxas 13.0. The warps are distributed over the quarters of an SM. A thread's
+// registers are allocated in units of 8.
 static int registers_of(const SimProg *p, int64_t largest) {
   int blocks = p->fn->min_blocks > 0 ? p->fn->min_blocks : 1;
   int n = 65536 / 4 / LANES / (blocks * ((p->nwarp + 3) / 4));
@@ -948,7 +948,7 @@ static int registers_of(const SimProg *p, int64_t largest) {
   return (n > most ? most : n) & ~7;
 }
 
-// Counts the actors of a cluster: warps, agents and mbarriers. Its mbarriers
+// Counts the actors of a cluster: warps, agents and mbarriers. The mbarriers
 // are the elements of all objects in which some instruction initializes an
 // mbarrier.
 static void count_actors(SimProg *p, const Launch *l) {
@@ -1035,7 +1035,7 @@ SimProg *decode_make(Ctx *cx, const Launch *l) {
   p->nall = p->ncta * p->nwarp;
   count_actors(p, l);
   p->nunit = clusters(l);
-  // slot 0 stays unused, because 0 means that there is no slot
+  // slot 0 is never used, because 0 means that there is no slot
   take(&g, 64, 64);
   p->rows = NEW(cx, SimRows, 2 * n);
   areas_find(cx, p);

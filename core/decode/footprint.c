@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-// Returns the layout of argument k as text. For each dynamic number in it,
-// takes the value from the arguments that follow argument k.
+// Returns the layout of argument k as text. Takes the value of each dynamic
+// number in the layout from the arguments that follow argument k.
 static const char *layout_of(Ctx *cx, const Launch *l, const char *text,
                              size_t k) {
   const char *s = "";

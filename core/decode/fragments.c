@@ -1,6 +1,6 @@
 // Fragment layouts of MMA and matrix-copy atoms: for each value of each thread,
-// its element in a tile. They are computed from the TV layouts in the atoms'
-// table rows.
+// its element in a tile. The fragment layouts are computed from the TV layouts
+// in the atoms' table rows.
 #include "decode/fragments.h"
 
 #include <string.h>
@@ -52,8 +52,8 @@ static int mode_at(const Mode *m, int i) {
 // ---- MMA ----
 
 // Returns the description of an operand: a row-major tile (rows x cols), and
-// the elements that each lane holds by the TV layout tv_text. TV coordinates
-// are column-major.
+// the elements that each lane holds according to the TV layout tv_text. TV
+// coordinates are column-major.
 static SimOperand tile_of(Ctx *cx, const SimMmaIns *mi, const char *tv_text,
                           DType t, int rows, int cols) {
   Tv tv = read_tv(cx, tv_text);
@@ -146,7 +146,7 @@ static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
       row->n * row->k > 4096 || row->m * row->n > 4096)
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
   find_lanes(cx, mi);
-  // matrix.c computes these atoms itself, without mma.h
+  // matrix.c computes these atoms without mma.h
   bool own = atom_mma_alone(row) || row->flags & (AMF_SPARSE | AMF_SCALE) ||
              row->a_type == DT_C64;
   if (!own && !mma_known(&mi->m))
@@ -266,10 +266,10 @@ static void describe_copy(Ctx *cx, const SimMem **mem, const Operand *regs,
   x->reg = reg;
 }
 
-// Describes which piece of 16 bytes of the source each piece of a tcgen05.cp
-// is, and its place in tensor memory. The first two modes of the bits are rows
-// and the bits of a row. Other modes are more rows, or copies if the source's
-// offset is 0.
+// For each 16-byte piece of tensor memory that a tcgen05.cp writes, finds the
+// piece of the source, and the address in tensor memory. The first two modes of
+// the bits are rows and the bits of a row. Other modes are further rows or, if
+// their offset in the source is 0, copies.
 static void describe_rows(Ctx *cx, SimTensorIns *x) {
   enum { BITS = 8 * PIECE };
   const AtomCopy *row = x->copy;
@@ -353,8 +353,8 @@ SimTensorIns *fragments_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
 // ---- ldmatrix, stmatrix, movmatrix ----
 
 // Returns a table for ldmatrix or stmatrix of `num` matrices. For each
-// register, half and lane, it has the index of a 16-bit piece of the matrices.
-// tv_text: layout (thread,bit) -> bit of the registers.
+// register, half and lane, the table has the index of a 16-bit piece of the
+// matrices. tv_text: layout (thread,bit) -> bit of the registers.
 static uint8_t *halves(Ctx *cx, const char *tv_text, int num) {
   Tv tv = read_tv(cx, tv_text);
   uint8_t *half = NEW(cx, uint8_t, (size_t)num * 2 * LANES);

@@ -30,7 +30,7 @@ typedef struct SimWord {
 typedef struct SimMmaIns {
   const AtomMma *row;
   SimMma m;
-  // number of groups of lanes, each of which computes a tile of its own (4 for
+  // number of groups of lanes, each of which computes a separate tile (4 for
   // MMAs of quad pairs)
   int groups;
   int threads;         // number of lanes of a group
@@ -81,13 +81,14 @@ typedef struct SimTensorPlace {
   bool wide;           // whether the offset is a 64-bit value
 } SimTensorPlace;
 
-// A decoded MMA, copy or allocation. ctas: 2 if it belongs to a pair of CTAs,
-// which are those of ranks 2k and 2k + 1, else 1.
+// A decoded MMA, copy or allocation. ctas: 2 if the operation belongs to a pair
+// of CTAs (ranks 2k and 2k + 1), else 1.
 typedef struct SimTensorIns {
   int ctas;
   SimTensorPlace acc;  // the accumulators, or the columns that are copied
   // MMA: `a` is A in tensor memory (mem NULL: shared memory). desc has the
-  // slots of the descriptors of A and B, and `add` that of the predicate.
+  // slots of the descriptors of A and B, and `add` is the slot of the
+  // predicate.
   const AtomMma *row;
   SimUmma u;
   // sf: the scale factors of A and B, if u.scales is not 0.
@@ -96,18 +97,18 @@ typedef struct SimTensorIns {
   const SimMem **smem;  // all objects of shared memory
   int nsmem;
   // copies: registers of each thread, as the units of rmem that start at
-  // reg[v]; at[v * 32 + lane] is lane * 512 + column, relative to the place.
-  // span: number of columns.
+  // reg[v]; at[v * 32 + lane] is lane * 512 + column, relative to the start of
+  // `acc`. span: number of columns.
   const AtomCopy *copy;
   const SimMem *rmem;
   const uint32_t *reg;
   const uint16_t *at;
   int span;
-  // TCCP: desc[1] is the slot of the source's matrix descriptor. The source is
-  // `rows` rows with `bytes` bytes each, in 16-byte pieces that are numbered
-  // row by row. Piece piece[k] is copied to at[k], for each k < pieces. groups:
-  // bit g is set if the copy writes lane group g. lanes: bit k is set if it
-  // writes lane k of these groups.
+  // TCCP: desc[1] is the slot of the descriptor of the source, which has `rows`
+  // rows of `bytes` bytes. The copy has `pieces` pieces of 16 bytes: piece k is
+  // read from source piece number piece[k], counted row by row, and written to
+  // at[k]. groups: mask of the lane groups that the copy writes. lanes: bit k
+  // is set if the copy writes lane k of these groups.
   int rows, bytes, pieces;
   const uint8_t *piece;
   uint32_t groups, lanes;
@@ -116,7 +117,8 @@ typedef struct SimTensorIns {
 } SimTensorIns;
 
 // Decode an MMA or MATRIX instruction into cx->scratch. last: the previously
-// decoded MMA, or NULL. Two instructions with the same atom share its tables.
+// decoded MMA, or NULL. Two instructions with the same atom share the atom's
+// tables.
 SimMmaIns *fragments_mma(Ctx *cx, const Launch *l, const SimMem **mem,
                          const Ins *i, const SimMmaIns *last);
 SimMmaIns *fragments_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,

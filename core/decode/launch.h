@@ -9,7 +9,7 @@ enum { SIM_READ = 1, SIM_WRITTEN = 2, SIM_FAR = 2 };
 typedef struct LaunchArg {
   void *p;           // pointer argument: host memory
   size_t bytes;      // size of the host memory
-  // one bit for each byte: whether it was written; NULL: all bytes were
+  // one bit for each byte: whether it was written; NULL: all bytes were written
   uint8_t *defined;
   const TensorMap *map;  // tensor-map argument: the map
   uint64_t bits;     // scalar argument: its raw bits
@@ -26,7 +26,7 @@ typedef struct Launch {
   const LaunchArg *known;
   size_t nknown;
   int sm;                // architecture of the target: 80, 90, ...
-  // whether the launch may start before the preceding one completes
+  // whether the launch may start before the preceding launch completes
   bool pdl;
   // whether every try_wait is a scheduling step, even if its result only
   // decides whether a wait follows (try_wait.h)

@@ -1,6 +1,6 @@
 // Patches a program: removes, weakens, inserts and replaces instructions, and
 // replaces operands. Other instructions keep their indices, because an inserted
-// instruction counts as a part of the next instruction. IR instructions that
+// instruction is treated as part of the next instruction. IR instructions that
 // compute a new operand are appended to the function and decoded before the
 // instruction that uses it.
 #include "decode/patch.h"

@@ -10,7 +10,8 @@ typedef enum SimPatchKind {
   PATCH_DROP,
   // replace the instruction by one with op, imm, flags and count
   PATCH_AS,
-  // insert a new instruction with op, imm, flags and count before this one
+  // insert a new instruction with op, imm, flags and count before the patched
+  // instruction
   PATCH_BEFORE,
   // change the instruction's memory order (HINT_SEM) to sem and its scope to
   // scope; 0: unchanged
@@ -45,7 +46,7 @@ enum { PATCH_STEPS = 6 };
 typedef struct SimPatch {
   // The patched instruction, which must have an effect. With PATCH_BEFORE, ref
   // may also be the end of the function. An instruction may have several
-  // EDIT_BEFOREs.
+  // PATCH_BEFOREs.
   Ref ref;
   uint8_t how;   // a SimPatchKind
   // The Op of a new instruction. Either it has no operands (a barrier, a wait,
@@ -57,8 +58,8 @@ typedef struct SimPatch {
   //   one lane expects imm bytes.
   // - MAPACQUIRE: acquires the tensor map in memory that a TMAPAT names.
   uint8_t op;
-  // PATCH_SEM: the new memory order and scope. An inserted MBARWAIT has this
-  // scope, too.
+  // PATCH_SEM: the new memory order and scope. An inserted MBARWAIT also has
+  // this scope.
   uint8_t sem, scope;
   uint16_t flags;
   uint32_t count;  // thread count of a BAR; 0: all threads of the CTA
@@ -75,13 +76,13 @@ typedef struct SimPatch {
 struct Launch;
 struct SimIns;
 // Returns a launch whose function also computes the operands of all
-// EDIT_VALUEs, or l if there are none. The IR instructions that compute them
+// PATCH_VALUEs, or l if there are none. The IR instructions that compute them
 // follow the last instruction of l's function.
 const struct Launch *patch_launch(Ctx *cx, const struct Launch *l);
 // Decodes the insertions before instruction r to out, which has room for
-// l->npatch. Returns their number. end: number of instructions before
-// patch_launch. full: slot with a mask of all lanes. x: SimIns.x for each
-// patch.
+// l->npatch. Returns the number of insertions. end: number of instructions
+// before patch_launch. full: slot with a mask of all lanes. x: SimIns.x for
+// each patch.
 uint32_t patch_before(const struct Launch *l, Ref r, Ref end, uint32_t full,
                       const void *const *x, struct SimIns *out);
 // Applies the patches of decoded instruction d to d.

@@ -112,8 +112,8 @@ typedef struct SimPrint {
 } SimPrint;
 
 // The values that must be defined when an instruction executes: the slots of
-// its operands, as ops.h specifies them. A store to registers does not use its
-// value.
+// its operands, as ops.h specifies them. A store to registers does not use the
+// stored value.
 typedef struct SimUses {
   uint32_t value;  // slot of a value that is stored to registers; 0: none
   const SimMem *to;  // these registers
@@ -175,7 +175,7 @@ typedef struct SimInit {
 // Size 0: rows of one bit for each lane.
 typedef struct SimRows { uint32_t at, n, size; } SimRows;
 
-typedef struct SimArea SimArea;    // see cta_race.h
+typedef struct SimArea SimArea;    // see areas.h
 // Data that communicating clusters share: the number of changes of global
 // memory so far, and tensor maps that the kernel made (tensormap_ops.c).
 typedef struct SimCommon { uint64_t changes; struct SimMaps *maps; } SimCommon;
@@ -228,9 +228,10 @@ typedef struct SimProg {
   void *own[SIM_OWNERS];
 } SimProg;
 
-// The agents of warp u, which are actors: for its operations in the tensor
-// cores, its loads and its stores. A thread that acquired an epoch of an agent
-// knows that the operations with numbers up to the epoch have completed.
+// The agents of a warp are actors: one agent for its operations in the tensor
+// cores, one for its loads and one for its stores. If a thread has acquired an
+// epoch of an agent, the agent's operations with numbers up to the epoch have
+// completed for the thread.
 typedef enum SimTensorUnit {
   TENSOR_MMA, TENSOR_LOAD, TENSOR_STORE, TENSOR_UNITS
 } SimTensorUnit;

@@ -1,7 +1,7 @@
 // Raw pointers: accesses to memory at addresses that a kernel computes or
-// loads. Each lane may have another address. Decoding makes a copy of such an
-// instruction for each memory object that it may access. These objects are the
-// memory of each pointer argument, and memory whose address the script
+// loads. Each lane may have a different address. Decoding makes a copy of such
+// an instruction for each memory object that it may access. These objects are
+// the memory of each pointer argument, and memory whose address the script
 // requested.
 #include "decode/raw_pointer.h"
 

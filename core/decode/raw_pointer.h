@@ -25,7 +25,7 @@ typedef struct SimAddressed {
 } SimAddressed;
 
 // raw_pointer_pieces returns the number of memory objects that raw pointers may
-// address. raw_pointer_piece returns number k of these objects, from 0 on, or
+// address. raw_pointer_piece returns object number k of these, from 0 on, or
 // NULL.
 const LaunchArg *raw_pointer_piece(const SimProg *p, size_t k);
 size_t raw_pointer_pieces(const SimProg *p);

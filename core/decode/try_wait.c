@@ -1,9 +1,9 @@
-// Links a try_wait to the wait about which its result decides. A try_wait that
-// returns true acquires what the wait would acquire. A try_wait that returns
-// false orders nothing. Therefore, in systematic schedules, such a try_wait
-// returns false, and only the wait is a scheduling step. This requires that the
-// result only flows, through variables and booleans, to branches that do
-// nothing but wait.
+// Links a try_wait to the wait that follows if the try_wait returns false. A
+// try_wait that returns true acquires what the wait would acquire. A try_wait
+// that returns false orders nothing. Therefore, in systematic schedules, such a
+// try_wait returns false, and only the wait is a scheduling step. This requires
+// that the result only flows, through variables and booleans, to branches that
+// do nothing but wait.
 //
 // The wait must be for the phase that the try_wait tested. If a run shows a
 // wait for another phase, all try_waits become scheduling steps (Launch.tries).

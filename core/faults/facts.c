@@ -167,7 +167,7 @@ static void add_field(Facts *t, const Field *d, const SimFault *f) {
   }
 }
 
-// Adds the facts that are no field of SimFault.
+// Adds the facts that are not fields of SimFault.
 static void add_others(Facts *t, const SimProg *p, const SimFault *f) {
   static const char *const flights[] = {
     [FLIGHT_NONE] = "", [FLIGHT_READ] = "read", [FLIGHT_WRITE] = "write",

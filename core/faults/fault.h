@@ -1,4 +1,4 @@
-// A fault of a kernel: what a report says of it, and its details.
+// A fault of a kernel: what a report states about it, and its details.
 #ifndef CUTE_FAULTS_FAULT_H
 #define CUTE_FAULTS_FAULT_H
 
@@ -7,7 +7,7 @@
 #include "faults/missing.h"
 #include "faults/variants.h"
 
-// The path through the program from one access of a race to the later one.
+// The path through the program from one access of a race to the later access.
 // NONE: unknown. STRAIGHT: a straight line. AGAIN: to the next copy of the same
 // line in an unrolled loop. LOOP: through the back edge of a loop.
 typedef enum SimWay { WAY_NONE, WAY_STRAIGHT, WAY_AGAIN, WAY_LOOP } SimWay;
@@ -49,7 +49,7 @@ typedef struct SimReport {
   int32_t block[3];
   int32_t thread[3];   // the first thread in which the fault occurred
   // races: linear index of a thread on the other side, or -1. If the lane is
-  // unknown, it is any thread of the warp.
+  // unknown, `other` is any thread of the warp.
   int32_t other;
   // src: line of this access. src2: line of the other access. Both are indices
   // into Fn.src; 0: none.
@@ -72,8 +72,8 @@ typedef struct SimReport {
   // way back of WAY_STRAIGHT
   uint32_t loop;
   bool outside;        // whether the missing barrier must be outside a branch
-  // races: whether a cp.async writes a stage of a ring after a read of it, or
-  // while another cp.async to it is in flight
+  // races: whether a cp.async writes a stage of a ring after a read of the
+  // stage, or while another cp.async to the stage is in flight
   bool refill;
   // index of the report whose fault may have caused this fault, or -1
   int32_t leads;
@@ -86,22 +86,22 @@ typedef struct SimReport {
   SimRound round[SIM_ROUNDS];
   int nround;
   SimCounter counter;  // races of blocks: the counter, as in SimProg.counter
-  // LACK_PENDING: number of groups that the wait leaves pending (pending), and
-  // that it should leave at most (most). same: the reported group also has a
+  // LACK_PENDING: pending: number of groups that the wait leaves pending; most:
+  // maximum number that it should leave. same: the reported group also has a
   // copy to another stage. open: a copy to another stage is in no group. idle:
   // no group was committed between this wait and the preceding one.
   uint32_t pending, most;
   bool same, open, idle;
-  // element of another stage at the same place, or -1. ready: a wait covered
+  // element at the same position in another stage, or -1. ready: a wait covered
   // the copy to that element, but nothing has read it. With STRAY_WRITE and
   // STRAY_READ, the access came after a wait for that stage. Otherwise a copy
-  // fills it.
+  // fills that stage.
   int64_t elsewhere;
   // number of stages of the shared tensor, and the element's stage; 0: the
-  // tensor is no ring
+  // tensor is not a ring
   int stages, stage;
-  // if only the first elements of a shared tensor were written when another one
-  // was read: their number; 0: unknown
+  // if only the first elements of a shared tensor were written when another
+  // element was read: number of the first elements; 0: unknown
   int64_t filled;
   bool ready;
   SimStray strays;
@@ -118,8 +118,8 @@ typedef struct SimFault {
     // that are accessed. `which` and `most` are an index and the number of
     // elements that it indexes (unused if `most` is 0). `rank` and `ranks` are
     // the rank of a CTA and the number of CTAs (unused if `ranks` is 0). `wild`
-    // says that r.offset is a raw address that is in no memory, or in another
-    // tensor than the address `which` from which it was computed.
+    // says that r.offset is a raw address in no memory, or in a tensor other
+    // than that of the address `which`, from which r.offset was computed.
     // INFLIGHT only: `agent` is the asynchronous agent that accesses the
     // element, `open` says that the agent's operation is in no group, and `far`
     // says that another CTA started the operation.
@@ -190,12 +190,12 @@ typedef struct SimFault {
     // WARPGROUP faults. `warp` is the warp's number in the CTA, and `warps` is
     // the number of warps of the CTA.
     struct { SimTeamwork how; int warp, warps; } team;
-    // TENSOR faults. `warp` is the warp's number in the CTA, and `other` that
-    // of another warp. `n`, `most` and `column` are numbers of columns or
-    // lanes. RESIDENTS: `other` is a number of CTAs. OUTSIDE: `peer` says that
-    // only the other CTA of the pair lacks the columns.
-    // RACE, FENCE: `clash` is the kind of conflict, `op` the operation that
-    // made the first access, and `lacks` what is missing.
+    // TENSOR faults. `warp` is the warp's number in the CTA, and `other` is the
+    // number of another warp. `n`, `most` and `column` are numbers of columns
+    // or lanes. RESIDENTS: `other` is a number of CTAs. OUTSIDE: `peer` says
+    // that only the other CTA of the pair lacks the columns. RACE, FENCE:
+    // `clash` is the kind of conflict, `op` the operation that made the first
+    // access, and `lacks` what is missing.
     struct {
       SimTensorWrong how;
       bool peer;

@@ -14,7 +14,7 @@
 typedef enum SimClash { SIM_CLASHES(SIM_ID) } SimClash;
 // Misuse of a barrier.
 #define SIM_MISUSES(X) \
-  X(BAR_ODD, "odd")          /* the count is not a multiple of 32, a warp */ \
+  X(BAR_ODD, "odd")          /* the count is not a multiple of 32 */ \
   X(BAR_DIFFERS, "differs")  /* the count differs from that of other warps */ \
   X(BAR_TWICE, "twice")      /* a warp arrives twice */ \
   X(BAR_RANGE, "range")      /* no barrier has this number */ \
@@ -70,17 +70,17 @@ typedef enum SimStuck { SIM_STUCKS(SIM_ID) } SimStuck;
   X(TEAM_SHORT, "short")      /* the block lacks warps of the warpgroup */ \
   X(TEAM_LACKS, "lacks")      /* some warps do not issue the MMA */
 typedef enum SimTeamwork { SIM_TEAMWORKS(SIM_ID) } SimTeamwork;
-// Kinds of misuse of tensor memory, or of a tcgen05 operation ("it").
+// Kinds of misuse of tensor memory, or of a tcgen05 operation.
 #define SIM_TENSOR_WRONGS(X) \
   X(TENSOR_NONE, "") \
   X(TENSOR_COLUMNS, "columns")  /* no allocation can have this many columns */ \
   X(TENSOR_GIVEN_UP, "given up")  /* the CTA gave up its permit to allocate */ \
-  X(TENSOR_PAIR, "pair")        /* CTAs of a pair allocate other numbers */ \
+  X(TENSOR_PAIR, "pair")        /* CTAs of a pair differ in their numbers */ \
   X(TENSOR_HALF, "half")        /* one CTA of a pair gives up the permit */ \
   X(TENSOR_RESIDENTS, "residents")  /* blocks may wait for each other */ \
   X(TENSOR_FREE, "free")        /* columns that are freed are not allocated */ \
-  X(TENSOR_PART, "part")        /* other columns are freed than allocated */ \
-  X(TENSOR_OWNER, "owner")      /* another warp frees than allocated */ \
+  X(TENSOR_PART, "part")        /* freed and allocated columns differ */ \
+  X(TENSOR_OWNER, "owner")      /* another warp allocated the columns */ \
   X(TENSOR_LEFT, "left")        /* columns are never freed */ \
   X(TENSOR_OUTSIDE, "outside")  /* columns are not allocated */ \
   X(TENSOR_UNWRITTEN, "unwritten")  /* columns are read, but never written */ \

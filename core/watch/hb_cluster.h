@@ -49,10 +49,11 @@ void hb_cluster_forget(const SimCluster *c, SimPast *p);
 bool hb_cluster_holds(const SimProg *p, const SimPast *past, int actor,
                       uint32_t clk);
 // Functions that release or acquire less:
-// - hb_cluster_give_agents releases epochs of asynchronous agents, but not what
-//   agents wrote for threads.
+// - hb_cluster_give_agents releases the epochs of all actors except warps and
+//   mbarriers.
 // - hb_cluster_give_turns releases only the epochs of turn actors (mbar.h).
-// - hb_cluster_give_fenced releases what the lanes fenced for the cluster.
+// - hb_cluster_give_fenced releases what precedes a fence of the lanes with
+//   cluster or wider scope.
 // - hb_cluster_learn makes the lanes of mask acquire what an actor that is not
 //   a warp did up to an epoch.
 void hb_cluster_give_agents(SimWarp *w, uint32_t mask, SimPast *to);

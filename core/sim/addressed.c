@@ -26,8 +26,8 @@ static bool is_known(const SimAddressed *m, int64_t address) {
   return false;
 }
 
-// Reports whether an address that is computed from the address `base` may be in
-// object k: `base` is in object k, or in no memory object.
+// Reports whether an address that is computed from address `base` may be in
+// object k. It may if `base` is in object k or in no memory object.
 static bool leads_to(const SimAddressed *m, int k, int64_t base) {
   return raw_pointer_in(m->piece[k], (uint64_t)base) || !is_known(m, base);
 }

@@ -1,6 +1,6 @@
 // Arithmetic on raw bits, with the same results as the GPU. One implementation
-// computes a single lane and supports every type. The other one computes all 32
-// lanes and supports the common types.
+// computes a single lane and supports every type. The other implementation
+// computes all 32 lanes and supports the common types.
 #include "ir/eval.h"
 #include "sim/machine.h"
 

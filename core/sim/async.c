@@ -1,13 +1,13 @@
 // Asynchronous operations: bulk copies, st.async, and arrivals of cp.async at
 // an mbarrier. A thread starts an operation, and an agent completes it as late
-// as the program allows. An operation that ends at an mbarrier completes at
-// random, or when a thread waits for it and no other thread can run. An
+// as the program allows. An operation that ends at an mbarrier completes at a
+// random time, or when a thread waits for it and no other thread can run. An
 // operation in a group completes when its thread waits for the group.
 //
 // Until the operation completes, the destination is pending in the shadow
-// memory. The source is read by an actor whose epoch only threads that wait for
-// the operation acquire. Thus a write to the source that does not happen after
-// such a wait is reported as a race.
+// memory. An actor reads the source. Only threads that wait for the operation
+// acquire this actor's epoch. Thus a write to the source that does not happen
+// after such a wait is reported as a race.
 #include "sim/async.h"
 #include "sim/mbar.h"
 
@@ -195,8 +195,9 @@ size_t simasync_first(const SimCluster *c, size_t k) {
   return k;
 }
 
-// Completes a random operation that ends at an mbarrier. wanted: only one for
-// which a thread waits. Returns false if there is no such operation.
+// Completes a random operation that ends at an mbarrier. wanted: only an
+// operation for which a thread waits. Returns false if there is no such
+// operation.
 static bool land_any(SimCluster *c, bool wanted) {
   size_t n = 0, pick = 0;
   for (size_t k = 0; k < c->agents.n; k++) {

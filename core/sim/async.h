@@ -9,12 +9,12 @@
 //   simasync_writes(a, dst, at, n);
 //
 // run(a, ASYNC_FETCH) then reads the sources into a->data, and run(a,
-// ASYNC_DELIVER) writes the bytes to the destination. Both run once, as late as
-// the program allows. run(a, ASYNC_DRAIN) may be called before these two calls,
-// for an operation through a tensor map in memory (a->mapped) that ends at an
-// mbarrier. It tests whether the map has changed when the operation's thread
-// waits for a later bulk group. In PTX, such a wait does not cover the
-// operation.
+// ASYNC_DELIVER) writes the bytes to the destination. Both calls happen once,
+// as late as the program allows. run(a, ASYNC_DRAIN) may be called before these
+// two calls, for an operation through a tensor map in memory (a->mapped) that
+// ends at an mbarrier. It tests whether the map has changed when the
+// operation's thread waits for a later bulk group. In PTX, such a wait does not
+// cover the operation.
 #ifndef CUTE_SIMASYNC_H
 #define CUTE_SIMASYNC_H
 
@@ -33,8 +33,9 @@ struct SimAsync {
   // whether the operation uses the generic proxy; set before its accesses are
   // declared
   bool generic;
-  // mapped: a BY_MBAR operation through a tensor map in memory. drained: its
-  // thread waited for a bulk group that it committed later.
+  // mapped: a BY_MBAR operation through a tensor map in memory. drained: after
+  // the operation started, its thread committed a bulk group and waited for
+  // this group.
   bool mapped, drained;
   uint32_t group;
   int actor;  // actor (hb_cluster.c) that counts as reader of the sources
@@ -42,7 +43,7 @@ struct SimAsync {
   // BY_MBAR: position in the order in which the warp's operations complete; 0:
   // the operation may complete in any order
   uint64_t turn;
-  // number: number of the operation among those of its warp (interleave.c).
+  // number: number of the operation among its warp's operations (interleave.c).
   // cause: the scheduling step that started the operation.
   uint32_t number, cause;
   uint64_t began;  // number of the operation among the cluster's operations
@@ -65,14 +66,15 @@ struct SimAsync {
 
 // Starts an operation by one lane of warp w at instruction i, with `data`
 // zeroed bytes at a->data. Returns NULL if memory is exhausted. With BY_MBAR,
-// the operation completes a->bytes at a->mbar; the caller sets both next. With
-// BY_BULK, the operation completes with its bulk group. Its epoch is then
-// `agents.issued` of the agent that executes the warp's bulk copies.
+// the operation completes a->bytes at a->mbar; the caller sets both fields
+// after this call. With BY_BULK, the operation completes with its bulk group.
+// The operation's epoch is then `agents.issued` of the agent that executes the
+// warp's bulk copies.
 SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
                          SimRun *run, size_t data);
 // Declare that the operation reads or writes `bytes` bytes of the cluster's
-// shared memory from address addr on. An invalid access is reported as one to
-// object m.
+// shared memory from address addr on. An invalid access is reported as an
+// access to object m.
 void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
                     uint32_t bytes);
 void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,

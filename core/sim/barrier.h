@@ -5,7 +5,7 @@
 #include "sim/machine.h"
 
 // simbarrier_meet arrives at the cluster barrier. simbarrier_wait waits at the
-// cluster barrier. It returns false if w must wait (SW_CLUSTER).
+// cluster barrier, and returns false if w must wait (SW_CLUSTER).
 void simbarrier_meet(SimWarp *w, const SimIns *i);
 bool simbarrier_wait(SimWarp *w, const SimIns *i);
 // Returns the lanes that have not arrived at the cluster barrier.
@@ -16,7 +16,7 @@ void simbarrier_exited(SimCluster *c);
 bool simbarrier_registers(SimWarp *w, const SimIns *i);
 void simbarrier_arrive(SimWarp *w, const SimIns *i, int64_t id,
                        int64_t threads, bool wait);
-// Reports misuse `how` of barrier `id`. report.h describes n and others.
+// Reports misuse `how` of barrier `id`. fault.h describes n and others.
 void simbarrier_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
                        SimMisuse how, int64_t id, int64_t n, int64_t others);
 // begins a new round of barrier b

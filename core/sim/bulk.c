@@ -96,8 +96,8 @@ static Run run_of(const Copy *k, int64_t r) {
   return (Run){.n = k->m.bytes, .global = k->global};
 }
 
-// Returns the address of 16 bytes of a box in shared memory, where addr is
-// their address without a swizzle.
+// Returns the address of 16 bytes of a box in shared memory, where addr is the
+// address of these bytes without a swizzle.
 static uint32_t place(const Copy *k, uint32_t addr) {
   uint32_t bits = (1u << k->m.map.swizzle) - 1;
   return addr ^ ((addr >> 7 & bits) << 4);
@@ -303,7 +303,7 @@ static bool box_aligned(SimWarp *w, const SimIns *i, int l, bool write) {
 
 // Reports a box whose first byte in global memory is not aligned to 16 bytes. A
 // store of such a box is an illegal instruction (tested on an H200). Loads of
-// such boxes are reported, too.
+// such boxes are also reported.
 static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
                            int64_t at, bool write) {
   const SimMem *m = k->m.tensor;
@@ -364,7 +364,8 @@ static bool complete_at(SimAsync *a, SimWarp *w, const SimIns *i, int l,
 }
 
 // Starts a load to the CTA of rank `rank`. The load completes bytes at that
-// CTA's mbarrier or, with BKF_PAIR, at that of the even CTA of its pair.
+// CTA's mbarrier or, with BKF_PAIR, at the mbarrier of the even CTA of its
+// pair.
 static void load_to(SimWarp *w, const SimIns *i, int l, Copy k, int rank,
                     uint32_t bar) {
   const SimBulk *b = k.b;

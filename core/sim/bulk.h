@@ -10,8 +10,8 @@ void simbulk_run(SimWarp *w, const SimIns *i);
 
 // ---- mem.c: functions for bulk.c and tensormap_ops.c ----
 // Record that an agent reads or writes n bytes of global memory from byte `at`
-// of m on, for the lane that started it. data: the written bytes; NULL: the
-// agent combines its bytes with memory by a reduction.
+// of m on, for lane `lane`, which started the agent. data: the written bytes;
+// NULL: the agent combines its bytes with memory by a reduction.
 void simmem_bulk_read(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
                       int64_t at, int n);
 void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,

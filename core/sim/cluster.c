@@ -165,7 +165,7 @@ static SimWarp *pick(SimCluster *c) {
 }
 
 // Appends the printf output of all warps in the order of their numbers, so that
-// it does not depend on the schedule.
+// the output does not depend on the schedule.
 static void print_all(SimCluster *c) {
   for (int k = 0; k < c->prog->nall; k++) {
     const SimText *t = &c->warp[k].text;

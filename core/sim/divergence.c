@@ -117,7 +117,7 @@ static void keep(SimFrame *frame, uint32_t depth, uint32_t lanes) {
 
 // Splits the active lanes off as a part, and continues with the lanes of the
 // running part that wait at the end of their branches and loops. Returns false
-// if there are none.
+// if there are no such lanes.
 static bool part(SimWarp *w) {
   uint32_t rest = w->split.here & ~w->gone & ~w->active;
   if (!rest) return false;
@@ -150,7 +150,7 @@ static bool turn(SimWarp *w) {
   if (!t) return false;
   remove_part(w, t);
   swap(w, t);
-  // warp w goes on at the instruction at which it stopped
+  // warp w continues at the instruction at which w stopped
   w->state = SW_RUN;
   append(w, t);
   return true;
@@ -207,9 +207,8 @@ bool divergence_ended(SimWarp *w) {
 
 // ---- merging ----
 
-// Reports whether part t (a group of lanes with a program counter of its own)
-// is at the instruction that w executes, in the same iterations of all loops
-// around that instruction.
+// Reports whether part t is at the instruction that w executes, in the same
+// iterations of all loops around that instruction.
 static bool is_here(const SimWarp *w, const SimPart *t) {
   const SimIns *prog = w->cluster->prog->ins;
   if (!t->waits || t->pc != w->pc - 1 || t->depth != w->depth) return false;
@@ -286,7 +285,8 @@ bool divergence_together(SimWarp *w, const SimIns *i) {
   if (!(named(w, i) & ~w->gone & ~w->split.here)) return true;
   SimPart *t = w->split.part;
   while (t && t->waits) t = t->next;
-  // The missing lanes will never arrive. The caller reports the fault.
+  // No other lanes can run, so the missing lanes will never arrive. The caller
+  // reports the fault.
   if (!t) return true;
   w->pc--;
   remove_part(w, t);

@@ -15,7 +15,7 @@ bool divergence_together(SimWarp *w, const SimIns *i);
 // warp has ended. Otherwise lets other lanes run next.
 bool divergence_ended(SimWarp *w);
 // Called when no warp can run. Looks for a warp with other lanes that can run,
-// and lets these lanes run next. Returns false if there is none.
+// and lets these lanes run next. Returns false if there is no such warp.
 bool divergence_press(SimCluster *c);
 void divergence_reset(SimWarp *w);
 // Moves w, which has no active lanes, to the next instruction that has active

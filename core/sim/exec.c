@@ -425,7 +425,7 @@ static void runaway(SimWarp *w, const SimIns *i, uint64_t quiet) {
 }
 
 // Returns how many instructions the cluster has executed since memory last
-// changed. Checks this every OFTEN instructions; otherwise returns 0.
+// changed. Returns 0 except once in every OFTEN instructions.
 static uint64_t quiet_for(SimCluster *c) {
   enum { OFTEN = 1 << 20 };
   if (c->serial - c->calm.since < OFTEN) return 0;
@@ -487,8 +487,8 @@ static void trap(SimWarp *w, const SimIns *i) {
   w->cluster->stop = true;
 }
 
-// Prints value u of type `type` by the conversion spec of n characters, such as
-// %5d, which fits the type.
+// Prints value u of type `type`. spec, of n characters, is a conversion
+// specification such as %5d that fits the type.
 static bool print_value(SimText *t, const char *spec, size_t n, DType type,
                         uint64_t u) {
   char fmt[32];
@@ -573,7 +573,7 @@ static void let_in(SimWarp *w) {
 }
 
 // Returns `done`, whether the current instruction was executed. If not, w
-// executes it again when it runs next.
+// executes the instruction again when w runs next.
 static bool again(SimWarp *w, bool done) {
   if (done) return true;
   w->pc--;
@@ -750,8 +750,8 @@ bool simexec_is_turn(const SimIns *i) {
     case POINT_NEVER: break;
     case POINT_ALWAYS: return true;
     case POINT_ORDERED: return i->sem;
-    // a try_wait that is linked to a wait (try_wait.h) is no scheduling step;
-    // the wait is
+    // a try_wait that is linked to a wait (try_wait.h) is not a scheduling
+    // step; the wait is one
     case POINT_UNLINKED: return !i->jump;
   }
   return false;

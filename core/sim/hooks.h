@@ -21,11 +21,11 @@ typedef struct Access {
   // memory
   uint32_t home[LANES];
   int bytes;
-  // alignment in bytes that the access requires; 0: that of `bytes`
+  // alignment in bytes that the access requires; 0: `bytes`
   int64_t unit;
   bool write;
   bool agent;             // whether the access is made through the async proxy
-  // whether the access belongs to a cp.async, which may happen later
+  // whether the access belongs to a cp.async, and may happen later
   bool flying;
   // whether the access is an operation on an mbarrier that waiting threads
   // acquire
@@ -45,10 +45,10 @@ static inline uint32_t simmem_address(const Access *x, int l) {
   return home + x->m->base + (uint32_t)x->at[l];
 }
 
-// What a release adds to a SimPast. ALL: all that happens before the lanes, and
-// their own accesses. AGENTS: epochs of asynchronous agents, but not what
-// agents wrote for threads. FENCED: what a fence of the lanes covers for the
-// cluster.
+// What a release adds to a SimPast. ALL: everything that happens before the
+// lanes, and their own accesses. AGENTS: epochs of all actors except warps and
+// mbarriers. FENCED: what precedes a fence of the lanes with cluster or wider
+// scope.
 typedef enum SimGive { GIVE_ALL, GIVE_AGENTS, GIVE_FENCED } SimGive;
 
 // A product d (m,n) = a (m,k) * b (n,k) + c of tensor cores.
@@ -60,16 +60,16 @@ typedef void SimFound(void *ud, const SimFault *f);
 typedef struct SimLaunchHooks {
   // decoded prepares the instructions of a decoded program. start allocates
   // records in cx->scratch; all: all clusters run; whole: also with a random
-  // schedule. find calls `found` for the faults that only the whole
-  // launch shows. unwritten does the same for outputs that have unwritten
-  // elements, unless `found` is NULL, and returns the number of these elements.
-  // parts fills in the parts of memory that the launch left out. merge
-  // merges the NaNs and infinities of a cluster into those of the launch, of
-  // which origin describes the first that may have reached an output; inexact
-  // describes the first result that its type could not hold. arrange
-  // sorts n faults so that each cause precedes its consequences, and returns
-  // the number of faults that it keeps. empty reports whether a launch without
-  // blocks has arguments with elements. stop frees the records.
+  // schedule. find calls `found` for the faults that only the whole launch
+  // shows. unwritten calls `found`, unless it is NULL, for outputs that have
+  // unwritten elements, and returns the number of these elements. parts
+  // describes the parts of memory that the launch did not access. merge merges
+  // the NaNs and infinities of a cluster into those of the launch. origin
+  // describes the first NaN or infinity that may have reached an output.
+  // inexact describes the first result that its type could not represent.
+  // arrange sorts n faults so that each cause precedes its consequences, and
+  // returns the number of faults that it keeps. empty reports whether a launch
+  // without blocks has arguments with elements. stop frees the records.
   void (*decoded)(Ctx *cx, SimProg *p);
   void (*start)(Ctx *cx, SimProg *p, bool all, bool whole);
   void (*find)(const SimProg *p, SimFound *found, void *ud);
@@ -88,9 +88,9 @@ typedef struct SimValueHooks {
   // The lanes of mask read unit number `unit` of a register object.
   void (*registers)(SimWarp *w, const SimIns *i, const SimMem *m, int64_t unit,
                     uint32_t mask);
-  // loaded: i loaded a register. picked: i selected registers by an index;
-  // those of the lanes in `lack` are undefined (at: such a unit of the lowest
-  // lane). shuffled: lane l got the value of lane from[l].
+  // loaded: i loaded a register. picked: i selected registers by an index; the
+  // registers of the lanes in `lack` are undefined; at: an undefined unit of
+  // the lowest such lane. shuffled: lane l got the value of lane from[l].
   void (*loaded)(SimWarp *w, const SimIns *i, const SimSide *s);
   void (*picked)(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
                  uint32_t lack);
@@ -131,8 +131,8 @@ typedef struct SimHooks {
   void (*free)(SimCluster *c);
 
   // ---- warps ----
-  // In a launch with a debugger: w executes i next. Returns false if w must
-  // not.
+  // In a launch with a debugger: w executes i next. Returns false if w must not
+  // execute i.
   bool (*step)(SimWarp *w, const SimIns *i);
   // Returns whether a debugger ended the launch.
   bool (*ended)(const SimProg *p);
@@ -153,8 +153,8 @@ typedef struct SimHooks {
   // The lanes of mask access memory. Called once for all lanes, before bytes
   // move.
   void (*access)(Access *x, uint32_t mask);
-  // The lanes of mask executed an atomic, and those of `stored` stored a value.
-  // Called after `access`.
+  // The lanes of mask executed an atomic, and the lanes of `stored` stored a
+  // value. Called after `access`.
   void (*atomic)(Access *x, uint32_t mask, uint32_t stored);
   // An agent of lane l will read or write memory: x->bytes bytes at addr of
   // shared memory, or at x->at[l] of global memory. A read is complete for
@@ -164,12 +164,13 @@ typedef struct SimHooks {
                       uint32_t epoch);
   void (*agent_writes)(Access *x, int l, uint32_t addr);
   // A write by an agent or a cp.async, to `bytes` bytes at addr of shared
-  // memory, from line src, became visible as one by `lanes` of `actor` in epoch
-  // clk. proxy: whether it used the async proxy.
+  // memory, from line src, became visible as a write by `lanes` of `actor` in
+  // epoch clk. proxy: whether it used the async proxy.
   void (*landed)(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
                  uint32_t lanes, uint32_t clk, uint32_t src, bool proxy);
-  // An agent of lane l completed a write to global memory, or its cp.async a
-  // read, which now counts as one by `actor` in epoch clk.
+  // An agent of lane l completed a write to global memory, or a cp.async of
+  // lane l completed a read. From now on, the access is recorded as an access
+  // by `actor` in epoch clk.
   void (*settled)(Access *x, int l, int actor, uint32_t clk);
 
   // An access to tensor memory. Called before bytes move.

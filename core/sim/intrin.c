@@ -123,8 +123,8 @@ static void vote(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// Executes elect. PTX does not specify the elected lane. Chooses one in the
-// middle, or the lowest one if the immediate requests it.
+// Executes elect. PTX does not specify which lane is elected. Chooses a lane in
+// the middle, or the lowest lane if the immediate requests it.
 static void elect(SimWarp *w, const SimIns *i) {
   uint32_t left = w->active;
   int skip = intrin_imm(i->imm) ? 0 : __builtin_popcount(left) / 2;

@@ -1,6 +1,6 @@
 // The simulated machine: a decoded program (decode/prog.h), the state of a
 // cluster (state.h), and the functions that the files share. Files of
-// core/watch/, core/explore/ and core/timing/ include this header, too.
+// core/watch/, core/explore/ and core/timing/ also include this header.
 //
 //   alu.c            arithmetic, one lane or 32
 //   mem.c            shared and global memory, cp.async
@@ -23,8 +23,8 @@
 //   sim.c            clusters over host threads
 //
 //   hooks.h     what the machine announces to checks (core/watch/)
-//   steps.h     what it tells a systematic scheduler (core/explore/)
-//   log.h       what it writes to an event log (core/timing/)
+//   steps.h     what the machine announces to a scheduler (core/explore/)
+//   log.h       what the machine writes to an event log (core/timing/)
 #ifndef CUTE_SIMMACHINE_H
 #define CUTE_SIMMACHINE_H
 

@@ -239,7 +239,7 @@ static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
     mma_widen(o->type, raw, (size_t)o->size, out);
     return;
   }
-  // A 4-bit float alone in a byte is in bits 2 to 5.
+  // A 4-bit float that has a byte of its own is in bits 2 to 5.
   int shift = bits == 4 && o->mem->bits == 8 ? 2 : 0;
   for (int k = 0; k < o->size; k++)
     out[k] = dtype_to_float(o->type, (uint64_t)((uint8_t)raw[k] >> shift) &
@@ -322,8 +322,9 @@ static bool same_bytes(const char *p, const char *q, size_t n) {
 }
 
 // Returns the prepared operand A or B of an MMA. Loops over the tiles of a warp
-// multiply each operand several times, so the last prepared ones are kept. A
-// slot has the bytes of the registers, followed by the prepared operand.
+// multiply each operand several times, so the operands that were prepared last
+// are kept. A slot has the bytes of the registers, followed by the prepared
+// operand.
 static const float *prepared(SimWarp *w, const SimMmaIns *x, int g, int which) {
   enum { MOST = 64, ALIGN = 64 };
   const SimOperand *o = which ? &x->b : &x->a;
@@ -593,7 +594,7 @@ static void fma_lanes(SimWarp *w, const SimIns *i) {
 // ---- undefined operands ----
 
 // value_def returns the lanes in which value v of operand o is defined. set_def
-// sets the active ones of these lanes.
+// sets whether value v is defined, for the active lanes.
 static uint32_t value_def(SimWarp *w, const SimOperand *o, int v) {
   uint32_t d = FULL;
   for (int k = 0; k < o->mem->per; k++)
@@ -634,8 +635,8 @@ static void bad_rows(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
   }
 }
 
-// Marks an element of D as undefined if the element of C, an element of the row
-// of A, or an element of the column of B is undefined.
+// Marks an element of D as undefined if the element of C, an element of its row
+// of A, or an element of its column of B is undefined.
 static void spread_undefined(SimWarp *w, const SimMmaIns *x) {
   enum { MOST = 256 };
   int n = x->row->n, k = x->row->k;

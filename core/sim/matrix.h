@@ -9,7 +9,7 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i);
 void simmatrix_mma(SimWarp *w, const SimIns *i);
 
 // ---- tiles of registers, row-major, raw elements ----
-// Returns buffer k, 0 to 3, of SIM_ROOM bytes.
+// Returns buffer k of SIM_ROOM bytes (k < SIM_ROOMS).
 void *simmatrix_room(SimWarp *w, int k);
 // simmatrix_gather copies the part of an operand that group g holds to a tile.
 // simmatrix_scatter copies a tile to D.

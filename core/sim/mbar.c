@@ -1,6 +1,6 @@
 // mbarriers. A phase completes when all expected arrivals and all expected
 // bytes have come. Threads that wait for the phase acquire what the arriving
-// threads released, and what agents wrote whose bytes were counted. In
+// threads released, and the writes of agents whose bytes the phase counted. In
 // hb_cluster.c, each mbarrier is an actor, and its epochs are its phases.
 //
 // mbarrier.init creates an mbarrier in its storage in shared memory. The
@@ -13,11 +13,12 @@
 // maximum number of arrivals, and maximum magnitude of the byte count
 enum { MAX_COUNT = (1 << 20) - 1 };
 
-// The last use of an mbarrier by a warp: epoch, lanes and line.
+// The last use of an mbarrier by a warp: epoch, lanes and line. waited: line of
+// the warp's last successful wait at the mbarrier.
 struct SimUse { uint32_t clk, lanes, src, waited; };
 
-// The last wait of a warp that succeeded: `phase`, which is 1 + the completed
-// phase, epoch, lanes and line.
+// The last successful wait of a warp. phase: 1 + number of the completed phase.
+// clk, lanes, src: epoch, lanes and line of the wait.
 struct SimPassed { uint32_t phase, clk, lanes, src; };
 
 // ---- lookup ----
@@ -98,8 +99,8 @@ static bool share_ring(const SimCluster *c, const SimMbar *a,
   return a->mem == b->mem && a->src == b->src && a->at / size == b->at / size;
 }
 
-// Reports whether the last wait of w that passed was at another mbarrier of
-// b's ring.
+// Reports whether the last successful wait of w was at another mbarrier of b's
+// ring.
 static bool at_sibling(const SimWarp *w, const SimMbar *b) {
   const SimCluster *c = w->cluster;
   const SimMbar *m = w->mbar < 0 ? b : &c->mbars.p[w->mbar];
@@ -163,8 +164,8 @@ static SimFault *fault(SimWarp *w, const SimIns *i, int l, uint32_t src2,
   return f;
 }
 
-// Fills in the fault that n arrivals at once exceed those that b's phase still
-// expects.
+// Fills in the fault that n arrivals at once exceed the arrivals that b's phase
+// still expects.
 static void over(SimFault *f, const SimMbar *b, int64_t n) {
   f->mbar.how = MBAR_OVER;
   f->mbar.n = b->expected;
@@ -196,8 +197,8 @@ static void next_came(SimCluster *c, SimMbar *b) {
 }
 
 // Finds a wait for the previous phase that does not happen before the end of
-// the current phase, and records it. In a schedule in which the current phase
-// ends before the wait, the wait is for a later phase.
+// the current phase, and records this wait. In a schedule in which the current
+// phase ends before the wait, the wait is for a later phase.
 static void note_missed(SimCluster *c, SimMbar *b) {
   const SimProg *p = c->prog;
   b->missed = NULL;
@@ -377,8 +378,8 @@ static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   return MBAR_NONE;
 }
 
-// Initializes an mbarrier. If the storage had an mbarrier b before, the new one
-// goes on from b's phases, with an even phase number.
+// Initializes an mbarrier. If the storage had an mbarrier b before, the new
+// mbarrier continues the numbers of b's phases, with an even number.
 static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
   uint32_t phase = b ? (b->phase + 2) & ~1u : 0;
   SimPast past[PASTS];
@@ -552,7 +553,8 @@ static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
   return true;
 }
 
-// Returns a token for an arrival now: b's index + 1, and b's phase.
+// Returns the token of an arrival that happens now: b's index + 1, and b's
+// phase.
 static int64_t token_of(const SimCluster *c, const SimMbar *b) {
   return (int64_t)(index_of(c, b) + 1) << 32 | b->phase;
 }
@@ -671,8 +673,8 @@ static int64_t flying_to(const SimCluster *c, const SimMbar *b,
   return n;
 }
 
-// Returns the warp whose waits at b ordered w's accesses: w itself. If w never
-// waited, the warp of its block that waited most often.
+// Returns the warp whose waits at b ordered w's accesses: w if w waited at b,
+// otherwise the warp of its block that waited most often at b.
 static const SimWarp *waiter_of(const SimWarp *w, const SimMbar *b) {
   const SimCluster *c = w->cluster;
   const SimWarp *u = w - w->in, *best = w;

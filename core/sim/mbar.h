@@ -98,9 +98,10 @@ int simmbar_actor(const SimCluster *c, const SimMbar *b);
 // simmbar_actor sees what a phase releases. An epoch of simmbar_twin, a turn
 // actor, only means that a phase is complete. (For other actors, simmbar_twin
 // returns the actor itself.) A thread acquires an epoch of a turn actor even
-// without memory order: it arrived, or saw a copy complete, after a thread that
-// had the epoch. The arrivals of each warp are a turn actor, too. simmbar_turns
-// returns the part of a vector clock for the turn actors, warps first.
+// without memory order, if it arrives, or observes that a copy is complete,
+// after a thread that had the epoch. There is also a turn actor for the
+// arrivals of each warp. simmbar_turns returns the part of a vector clock for
+// the turn actors, warps first.
 static inline uint32_t *simmbar_turns(const SimProg *p, uint32_t *vc) {
   return vc + actors_first(&p->actors, ACTOR_TURN);
 }

@@ -87,7 +87,7 @@ static void fault_place(Access *x, SimKind kind, int l) {
 }
 
 // Reports the fault that lane l accesses memory of CTA `rank`, which may not
-// have started. An mbarrier there counts as uninitialized.
+// have started. Treats an mbarrier in this memory as uninitialized.
 static void fault_start(Access *x, int l, int rank) {
   SimFault *f = simreport_fault(x->w, SIM_START, l, x->i->src, 0, x->m->index,
                                 simprog_bit(x->m, x->off[l]) / x->m->own);
@@ -95,8 +95,8 @@ static void fault_start(Access *x, int l, int rank) {
   if (f) memcpy(f->gone.cta, cta->id, sizeof f->gone.cta);
 }
 
-// Sets x->home for each lane to the first byte of the CTA that owns the memory
-// that the lane accesses.
+// Sets x->home for each lane to the first byte of the memory of the CTA whose
+// memory the lane accesses.
 static uint32_t find_home(Access *x, uint32_t mask) {
   SimWarp *w = x->w;
   const SimProg *p = w->cluster->prog;
@@ -207,8 +207,8 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
 
 static int lane_count(uint32_t mask) { return __builtin_popcount(mask); }
 
-// Writes to rel the distance of each lane's address from that of the first
-// lane, rounded down to `unit`. Returns false if one is too large.
+// Writes to rel the distance of each lane's address from the first lane's
+// address, rounded down to `unit`. Returns false if a distance is too large.
 static bool relative(const Access *x, uint32_t mask, int64_t base,
                      int64_t unit, uint32_t rel[LANES]) {
   int64_t first = (x->at[__builtin_ctz(mask)] + base) & ~(unit - 1);
@@ -583,8 +583,8 @@ static uint64_t atomic_new(AtomicKind k, const SimSide *s, uint64_t old,
   return eval_scalar(op, t, old, v, 0);
 }
 
-// Executes an atomic for lane l. Sets *old to the value that it found. Returns
-// whether it stored a value.
+// Executes an atomic for lane l. Sets *old to the previous value in memory.
+// Returns whether it stored a value.
 static bool atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
                         uint64_t *old) {
   const SimMem *m = x->m;
@@ -628,7 +628,7 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
 // ---- polls ----
 
 // Sets x->at and x->home of lane l for an access at offset off. Returns false,
-// without a report, if it is out of bounds.
+// without a report, if the access is out of bounds.
 static bool reaches(Access *x, int l, int64_t off) {
   const SimMem *m = x->m;
   const SimProg *p = x->w->cluster->prog;
@@ -811,7 +811,7 @@ void simmem_commit(SimWarp *w) {
 
 // Returns the pending cp.async of w that writes byte `at` of shared memory, and
 // its lane in *lane. Returns NULL if there is none. With `open`, searches the
-// cp.asyncs that are in no group yet, otherwise those in groups.
+// cp.asyncs that are in no group yet, otherwise the cp.asyncs in groups.
 static const SimBatch *batch_to(const SimWarp *w, uint32_t at, bool open,
                                 int *lane) {
   for (size_t k = w->copies.first; k < w->copies.end; k++) {

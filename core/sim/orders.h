@@ -30,8 +30,8 @@ enum { SIM_FULL = 1,       // some results were dropped to limit memory
        SIM_SUMS = 64,
        // no scheduling step was possible, so the run ended
        SIM_APART = 128,
-       // a wait was for another phase than the try_wait that decides whether to
-       // wait (Launch.tries)
+       // a wait was for another phase than the try_wait whose result decides
+       // whether to wait (Launch.tries)
        SIM_TRIES = 256 };
 // Results of the systematic schedule of one cluster, or of all clusters if they
 // communicate.

@@ -31,7 +31,8 @@ typedef struct SimRequests {
   SimRequest *p;
   uint32_t n, cap;
   uint32_t *slot, nslot;  // hash table: index of a request + 1; 0: unused
-  // number of requests that were not recorded, since RECORD_MOST were
+  // number of requests that were not recorded, because RECORD_MOST were
+  // recorded
   uint64_t lost;
 } SimRequests;
 

@@ -26,8 +26,8 @@
 #include "sim/wgmma.h"
 
 enum { MAX_THREADS = 256, AHEAD = 1024, TILE_ALIGN = 64,
-       // number of instructions that starting a cluster counts as, in the
-       // guard's budget
+       // instructions that are subtracted from the guard's budget for each
+       // started cluster
        CLUSTER_COST = 256 };
 
 typedef struct Run {
@@ -182,7 +182,7 @@ static void report_progress(void *p) {
   if (!r->opts->progress) return;
   r->told = base_nanotime();
   pthread_mutex_lock(&r->lock);
-  // A cluster that waits for others counts as half done.
+  // A cluster that waits for others is treated as half done.
   double part = ((double)r->merged + (double)r->nasleep / 2) /
                 (double)r->total;
   if (part > r->part) r->part = part;
@@ -213,8 +213,8 @@ static bool goes_on(void *run) {
 
 // The function SimCluster.host.cancel. Results do not depend on time, because
 // clusters run on one thread if the kernel cancels clusters. One request in
-// four is refused at random. All later requests of the cluster are then
-// refused, too, because PTX allows none.
+// four is refused at random. All later requests of the cluster are then also
+// refused, because PTX does not allow requests after a refusal.
 static bool cancel(void *run, SimCluster *c, uint64_t *cluster) {
   Run *r = run;
   if (c->refused || r->begun == r->total || base_random(&c->rng) % 4 == 0) {
@@ -327,7 +327,7 @@ static SimCluster *cluster_new(const Worker *w) {
 // ---- workers ----
 
 // Sets *cluster to the index of the next cluster to run. Returns false if there
-// is none. wait: waits until there is room for its results.
+// is none. wait: waits until there is room for the cluster's results.
 static bool next_cluster(Run *r, uint64_t *cluster, bool wait) {
   if (r->prog->launch->debug && r->prog->hooks->ended(r->prog)) return false;
   pthread_mutex_lock(&r->lock);
@@ -578,7 +578,7 @@ static int thread_count(const Run *r) {
 }
 
 // Starts threads for the workers w[1] to w[n-1]. Returns the number of threads.
-// Signals are blocked in them, so that the thread that runs Lua handles
+// These threads block signals, so that the thread that runs Lua handles
 // signals.
 static int start_workers(Worker *w, int n) {
   SigHold hold;

@@ -45,7 +45,7 @@ typedef struct SimUnread {
   uint32_t src;        // source line of a store to the first of the elements
   bool whole;          // whether nothing read any element of the tensor
   bool stale;  // whether the n elements were read, but not since the last copy
-  // numbers of elements, and the first of the n
+  // n, count: as above. first: index of the first of the n elements.
   int64_t n, count, first;
 } SimUnread;
 
@@ -57,7 +57,7 @@ typedef struct SimTwins {
 } SimTwins;
 
 // The first operation that computed a NaN or infinity from finite operands, in
-// a launch that stored one to an output.
+// a launch that stored a NaN or infinity to an output.
 typedef struct SimNonfinite {
   // "mma": the sum of an MMA, with the accumulator and the factors of the
   // largest product in v. "cvt": a conversion to the type named `to`. "fma",
@@ -106,7 +106,7 @@ typedef struct SimOpts {
   const struct SimLog *log;
   // maximum number of instructions of one warp; 0: 40 million
   uint64_t budget;
-  bool strict;         // whether notes count as faults
+  bool strict;         // whether notes are reported as faults
   const struct SimHooks *hooks;  // checks that listen to the run (hooks.h)
   // steps: scheduler of a systematic schedule (interleave.h); NULL: the
   // schedule is random. all: with `unit`, all clusters run, not only cluster
@@ -116,9 +116,9 @@ typedef struct SimOpts {
   // required first steps of the schedule; NULL: none
   const uint64_t *turn;
   size_t nturn;
-  // With `machine` or `steps`: index of the only cluster to run; with `all`, of
-  // the only one to record. -1 means the first cluster with `machine`, and all
-  // clusters with `steps`.
+  // With `machine` or `steps`: index of the only cluster to run or, with `all`,
+  // of the only cluster to record. -1 means the first cluster with `machine`,
+  // and all clusters with `steps`.
   int64_t unit;
   // Called periodically on the calling thread with the completed fraction of
   // the run (0 to 1). If it returns false, the run stops. May be NULL. Must not

@@ -176,8 +176,8 @@ struct SimCluster {
   const struct SimHooks *hooks;  // prog->hooks
   uint32_t index;          // index of the cluster in the launch
   uint64_t rng, serial, mmas;
-  // values of `serial`: due: when simexec_tick is called next; spent: up to
-  // which the guard's budget was counted (base/guard.h)
+  // due: value of `serial` at which simexec_tick is called next. spent: value
+  // of `serial` up to which the guard's budget was charged (base/guard.h).
   struct { uint64_t due, spent; } beat;
   // numbers of memory changes: changed: with arrivals; moved: without arrivals
   uint64_t changed, moved;
@@ -239,7 +239,7 @@ struct SimCluster {
   // two entries for each statistics record: shared, global
   SimPattern *pattern;
   struct SimRequests *requests;  // recorded accesses, or NULL
-  // whether a request of the cluster to cancel another one was refused
+  // whether a request of the cluster to cancel another cluster was refused
   bool refused;
   SimOut *out;
   // Scratch for operands of MMAs. rooms: the allocation. tile: SIM_ROOMS areas
@@ -249,9 +249,9 @@ struct SimCluster {
   // quit: flag by which other threads end the run. tick: function that is
   // called from time to time; NULL: none. strict: notes are faults. budget,
   // patience: numbers of instructions after which a warp, or a cluster in which
-  // memory does not change, counts as endless. cancel: takes the next cluster
-  // of the grid that has not started, and sets *index to its index; may refuse
-  // at any time by returning false.
+  // memory does not change, is reported as endless. cancel: takes the next
+  // cluster of the grid that has not started, and sets *index to its index; may
+  // refuse at any time by returning false.
   struct {
     void *lock;
     const bool *quit;

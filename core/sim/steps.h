@@ -15,13 +15,13 @@ struct SimAsync;
 typedef struct SimSteps {
   // ---- scheduling, see interleave.h ----
   // start creates a scheduler, and returns NULL if memory is exhausted. stop
-  // frees it. join adds cluster c, which is about to start, to the clusters
-  // that t schedules. next executes one more step of n clusters, and returns
-  // the index of a cluster that ended in this step, or -1 if none did. It
-  // returns TURNS_NONE if no step is possible, so that the remaining warps wait
-  // for ever. orders returns the results since the first cluster joined, or
-  // NULL if nothing must be reported or memory is exhausted. count returns the
-  // number of steps of all clusters so far.
+  // frees a scheduler. join adds cluster c, which is about to start, to the
+  // clusters that t schedules. next executes one more step of n clusters, and
+  // returns the index of a cluster that ended in this step, or -1 if none did.
+  // next returns TURNS_NONE if no step is possible, because the remaining warps
+  // wait for ever. orders returns the results since the first cluster joined,
+  // or NULL if nothing must be reported or memory is exhausted. count returns
+  // the number of steps of all clusters so far.
   struct SimTurns *(*start)(const SimProg *p, const SimOpts *o);
   void (*stop)(struct SimTurns *t);
   void (*join)(struct SimTurns *t, SimCluster *c);

@@ -1,19 +1,20 @@
 // Tensor memory, its allocation, and the tcgen05 operations.
 //
-// A warp issues MMAs and copies from shared memory to an agent. They run in the
-// order of issue, when a commit that follows them completes, because no thread
-// can observe their results sooner. Until then their operands may be read from
-// shared memory at any time. A commit is an operation of the agent that arrives
-// at an mbarrier (async.h). The threads that wait there learn the epoch of the
-// warp's agent, which is the number of its operations that have completed.
+// A warp issues its MMAs and its copies from shared memory to an agent. The
+// agent executes these operations in the order of issue, when a commit that
+// follows them completes, because no thread can observe their results sooner.
+// Until then the operands may be read from shared memory at any time. A commit
+// is an operation of the agent that arrives at an mbarrier (async.h). The
+// threads that wait at this mbarrier acquire the epoch of the warp's agent,
+// which is the number of its operations that have completed.
 //
-// Loads and stores of a warp move their data at once. They count as incomplete
-// until the warp waits for them, which core/watch/tensor.c checks.
+// Loads and stores of a warp move their data at once. They are treated as
+// incomplete until the warp waits for them, which core/watch/tensor.c checks.
 //
 // CTAs of ranks 2k and 2k + 1 are a pair. An MMA of a pair (cta_group::2) reads
 // A and B from the shared memory of both, and writes the tensor memory of both.
-// Both CTAs allocate and free the same columns: an allocation waits for that of
-// the other CTA.
+// Both CTAs allocate and free the same columns: an allocation waits for the
+// allocation of the other CTA.
 #include "sim/tcgen05.h"
 
 #include "decode/fits.h"
@@ -36,7 +37,8 @@ typedef struct Claimed {
 } Claimed;
 
 // An allocation that has begun, by a warp of a CTA of a pair. column: the first
-// column, or -1 until the other CTA allocates, too. i NULL: there is none.
+// column, or -1 until the other CTA also allocates. i: NULL if there is no such
+// allocation.
 typedef struct Ask {
   const SimIns *i;
   int warp, n, column;
@@ -64,9 +66,9 @@ typedef struct Job {
   bool add;
 } Job;
 
-// What a warp issued. job[0] is operation number `done` of the agent, counted
-// from 0. closed: the number of operations that a commit follows. issued:
-// numbers of operations of each unit.
+// The operations that a warp issued. job[0] is operation number `done` of the
+// agent, counted from 0. closed: number of the operations that a commit
+// follows. issued: for each unit, number of issued operations.
 typedef struct Pipe {
   Job *job;
   uint32_t njob, cap;
@@ -77,8 +79,8 @@ struct SimTensors {
   Tensor *cta;
   Pipe *pipe;
   bool pair;  // whether pairs of CTAs allocate
-  // operands of the part of an MMA that runs: A, B and D, and bytes of one of
-  // them
+  // operands of the part of an MMA that runs: A, B and D, and bytes of one
+  // operand
   float a[TMEM_LANES * 64], b[256 * 64], d[TMEM_LANES * 256];
   uint8_t sf[2][256 * 4];
   char raw[256 * 64 * 4];
@@ -206,7 +208,7 @@ int simtcgen05_left(const SimWarp *w) {
 }
 
 // Returns the first of n columns that are free in t and u, or -1. The GPU may
-// return any.
+// return any such column.
 static int find_free(SimCluster *c, const Tensor *t, const Tensor *u, int n) {
   int found = -1;
   uint64_t seen = 0;
@@ -271,8 +273,9 @@ bool simtcgen05_alone(const SimWarp *w) {
          !tensor_at(w, rank_of(w) ^ 1)->ask.i;
 }
 
-// Notes that w allocates n columns while its CTA holds others, if the blocks on
-// an SM, which share its columns, may each hold as many and wait for n more.
+// Reports, as a note, an allocation of n columns by w while its CTA holds other
+// columns, if each block on the SM may hold as many columns and wait for n
+// more. All blocks on an SM share its columns.
 static void note_residents(SimWarp *w, const SimIns *i, int n) {
   const SimProg *p = w->cluster->prog;
   int left = simtcgen05_left(w), held = TMEM_COLUMNS - left;
@@ -345,7 +348,7 @@ void simtcgen05_dealloc(SimWarp *w, const SimIns *i) {
     stop(w);
     return;
   }
-  // The columns of both CTAs of a pair may be freed when one of them frees.
+  // If a pair allocated the columns, they may be freed in both CTAs.
   for (int p = 0; p <= own->pair; p++) {
     SimTensorAccess x = {.w = w, .i = i, .cta = rank_of(w) ^ p, .write = true,
                          .freed = true, .groups = ALL_GROUPS,
@@ -382,8 +385,8 @@ typedef struct Columns {
   bool factors;
 } Columns;
 
-// Returns whether n columns of CTA `cta` are allocated. Those of a pair must be
-// allocated in both CTAs.
+// Returns whether n columns of CTA `cta` are allocated. Columns of a pair must
+// be allocated in both CTAs.
 static bool allocated(const SimWarp *w, int cta, int column, int n) {
   const Claimed *c = holder(tensor_at(w, cta), column, n);
   return c && (!c->pair || holder(tensor_at(w, cta ^ 1), column, n));
@@ -424,8 +427,8 @@ static void define(Tensor *t, uint32_t groups, uint32_t lanes, int column,
 
 // ---- copies of a warp ----
 
-// Checks a copy by w. Sets *address to its place, and *groups to the groups of
-// lanes that it accesses.
+// Checks a copy by w. Sets *address to the tensor-memory address of the copy,
+// and *groups to the groups of lanes that the copy accesses.
 static bool check_copy(SimWarp *w, const SimIns *i, uint32_t *address,
                        uint32_t *groups) {
   const SimTensorIns *x = i->x;
@@ -469,8 +472,8 @@ static uint32_t *cell_of(Tensor *t, const SimTensorIns *x, uint32_t address,
                  [(address & 0xffff) + at % TMEM_COLUMNS];
 }
 
-// Returns the register that is loaded from cells. packed: it consists of the
-// lower halves of two cells.
+// Returns the register that is loaded from cells. packed: the register consists
+// of the lower halves of two cells.
 static uint32_t register_of(const uint32_t *cell, bool packed) {
   return packed ? (cell[0] & 0xffff) | cell[1] << 16 : cell[0];
 }
@@ -562,8 +565,8 @@ static int columns_of_a(const AtomMma *r) {
   return r->k * dtype_bits(r->a_type) / 32;
 }
 
-// Reports whether the CTAs have 64 rows of D, whose lanes from 64 on have the
-// second half of its columns.
+// Reports whether each CTA of a pair has 64 rows of D. The lanes from 64 on
+// then hold the second half of the columns of these rows.
 static bool is_split(const AtomMma *r) {
   return atom_mma_ctas(r) == 2 && r->m == 128;
 }
@@ -612,13 +615,14 @@ static bool is_packed(const AtomMma *r) {
   return r->flags & AMF_SCALE && !(r->flags & AMF_BYTE);
 }
 
-// Returns the bytes of an element; of two elements if they are packed.
+// Returns the bytes of an element of A (0) or B (1), or of two elements if they
+// are packed.
 static int bytes_of(const AtomMma *r, int which) {
   int bits = dtype_bits(which ? r->b_type : r->a_type);
   return bits < 8 ? 1 : bits / 8;
 }
 
-// Returns how many units of bytes_of bytes the K elements of a row have.
+// Returns the number of units of bytes_of bytes in a row of K elements.
 static int units_of(const AtomMma *r) { return is_packed(r) ? r->k / 2 : r->k; }
 
 // Returns the number of rows of an operand in the shared memory of a CTA: A (0)
@@ -640,7 +644,8 @@ static void pieces_of(const SimTensorIns *x, int which, uint64_t desc, See *see,
                see, ud);
 }
 
-// Records that the agent reads an operand from shared memory of its CTAs.
+// Records that the agent reads an operand from shared memory of each CTA that
+// takes part.
 static bool lend(SimWarp *w, const SimIns *i, int l, int which, uint64_t desc,
                  uint32_t epoch) {
   const SimTensorIns *x = i->x;
@@ -698,9 +703,9 @@ static void announce_all(SimWarp *w, const SimIns *i, int l, Columns x,
   }
 }
 
-// Sets the place of the scale factors of A (0) or B (1) of j, which lane l
-// issues, and their columns. Returns false and reports a fault if they cannot
-// be there.
+// Sets the address of the scale factors of A (0) or B (1) in j, which lane l
+// issues, and the columns that contain them. Returns false and reports a fault
+// if this address is not allowed.
 static bool find_scales(SimWarp *w, const SimIns *i, int l, int which, Job *j,
                         Columns *all) {
   const SimTensorIns *x = i->x;
@@ -795,9 +800,9 @@ typedef struct Load {
   const uint8_t *smem;
   int64_t limit;
   char *to;
-  // bytes: bytes of an element. bits: if an element is narrower, its bits in a
-  // piece that packs them. k: extent of K if MN-major, else 0. n: number of
-  // pieces so far.
+  // bytes: bytes of an element. bits: bits of an element in a piece, which
+  // packs elements narrower than a byte. k: extent of K if MN-major, else 0. n:
+  // number of pieces so far.
   int bytes, bits, k, n;
 } Load;
 
@@ -881,7 +886,8 @@ static void widen(const AtomMma *r, DType t, const void *raw, int n,
 }
 
 // Copies the scale factors of A (0) or B (1) of a part from tensor memory to
-// `to`. Reports a fault if the four windows of lanes have different ones.
+// `to`. Reports a fault if the four windows of lanes have different scale
+// factors.
 static void load_scales(SimWarp *w, const Job *j, const Part *p, int which,
                         uint8_t *to) {
   const SimTensorIns *x = j->i->x;

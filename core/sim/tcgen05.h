@@ -35,10 +35,10 @@ static inline int simtcgen05_actor(const SimProg *p, int warp,
 }
 
 // An access to columns `column` to column + n - 1 of the groups of lanes in
-// `groups` of the CTA of rank `cta`. It completes as epoch `epoch` of `unit` of
-// the warp. row: for MMAs, the atom; `start` is then the first column of its
-// accumulators. base: first column of the allocation. freed: the columns are
-// deallocated, as by a write of the warp.
+// `groups` of the CTA of rank `cta`. The access completes as epoch `epoch` of
+// `unit` of the warp. row: for MMAs, the atom; `start` is then the first column
+// of its accumulators. base: first column of the allocation. freed: the columns
+// are deallocated, which is treated as a write by the warp.
 struct SimTensorAccess {
   SimWarp *w;
   const SimIns *i;

@@ -16,9 +16,10 @@ typedef struct SimFenceCost {
   double async;
 } SimFenceCost;
 
-// The machine to model. It has as many multiprocessors (SMs) as a cluster has
-// CTAs. `resident` clusters run on them at a time, and `clusters` is the number
-// of clusters in all. Times are in cycles, rates in bytes per cycle and SM.
+// The machine to model. The machine has as many multiprocessors (SMs) as a
+// cluster has CTAs. `resident` clusters run on them at a time, and `clusters`
+// is the number of clusters in all. Times are in cycles, rates in bytes per
+// cycle and SM.
 typedef struct SimMachine {
   int64_t clusters, resident;
   int64_t l1;          // bytes of each CTA's L1

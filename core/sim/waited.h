@@ -12,10 +12,10 @@ typedef enum SimBy { BY_MBAR, BY_BULK, BY_COUNT } SimBy;
 // The last wait of a warp for groups of one kind.
 // - lanes: the waiting lanes.
 // - idle: waiting lanes that had committed no group.
-// - still: waiting lanes that had committed no group since their wait before.
+// - still: waiting lanes that had committed no group since their previous wait.
 // - clk: epoch of the wait.
-// - pending: number of groups that it left pending.
-// - read: it waited only for reads of the sources.
+// - pending: number of groups that the wait left pending.
+// - read: the wait was only for reads of the sources.
 // - groups: for each lane, number of committed groups.
 // - src: line of the wait.
 // - times: number of waits so far.

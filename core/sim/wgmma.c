@@ -434,7 +434,7 @@ static void keep_wait(SimWarp *w, SimTeam *t, uint32_t n) {
     p->at = at;
     p->cap = cap;
   }
-  // The wait gets an epoch of its own, which no thread has acquired yet.
+  // The wait gets a separate epoch, which no thread has acquired yet.
   p->at[p->n++] = (Passed){n, ++w->clk};
 }
 

@@ -23,8 +23,8 @@ int simwgmma_alone(SimWarp *w, int l, int actor, uint32_t epoch);
 // m.
 bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit);
 // Reports whether MMA n is in one of the first `groups` groups that w
-// committed. behind: number of these groups that were committed after the MMA's
-// own.
+// committed. behind: number of these groups that were committed after the group
+// of the MMA.
 bool simwgmma_closed(const SimWarp *w, uint32_t n, uint32_t groups,
                      uint32_t *behind);
 // called when all warps have exited or wait for ever

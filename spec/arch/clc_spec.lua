@@ -115,17 +115,20 @@ end)
 
 -- Returns a kernel that counts visits of tiles by a scheduler. A stage of the
 -- pipeline holds an answer; warp 0 of the cluster's first block asks one tile
--- ahead, and all warps read.
-local function scheduled(tiles_mnl, cluster, stages)
+-- ahead, and all warps read. pairs: the cluster consists of pairs.
+local function scheduled(tiles_mnl, cluster, stages, pairs)
   local params = cute.utils.ClcDynamicPersistentTileSchedulerParams(tiles_mnl,
     {cluster[1], cluster[2], 1})
   local Group, Agent = cute.pipeline.CooperativeGroup, cute.pipeline.Agent
+  local vmnk = pairs and cute.tiled_divide(
+    cute.make_layout {cluster[1], cluster[2], 1}, {cute.make_layout(2)})
   return cute.kernel("scheduled", function(count)
     local warp, lane = arch.warp_idx(), arch.lane_idx()
     local tiles = cute.utils.ClcDynamicPersistentTileScheduler(params, nil, nil,
       arch.alloc_smem(cute.i32, 4 * stages, 16))
     local pipe = cute.pipeline.PipelineClcFetchAsync {num_stages = stages,
-      producer_group = Group(Agent.Thread), cluster_shape_mn = cluster,
+      producer_group = Group(Agent.Thread), cta_layout_vmnk = vmnk or nil,
+      cluster_shape_mn = not vmnk and cluster or nil,
       consumer_group = Group(Agent.Warp, 2)}
     local write, read = pipe:make_producer_state(), pipe:make_consumer_state()
     local asks = cute.eq(warp, 0) & cute.eq(lane, 0)
@@ -159,11 +162,13 @@ end
 
 describe("a scheduler by cluster launch control", function()
   for _, case in ipairs {{{5, 3, 2}, {1, 1}, 1}, {{5, 3, 2}, {2, 1}, 2},
-                         {{4, 4, 1}, {2, 2}, 3}, {{1, 1, 1}, {1, 2}, 1}} do
-    local shape, cluster, stages = table.unpack(case)
-    it(("gives each of %s tiles to one block, %d stages"):format(
-       table.concat(shape, "x"), stages), function()
-      local kernel, params = scheduled(shape, cluster, stages)
+                         {{4, 4, 1}, {2, 2}, 3}, {{1, 1, 1}, {1, 2}, 1},
+                         {{6, 3, 1}, {2, 1}, 1, true},
+                         {{8, 2, 1}, {4, 1}, 2, true}} do
+    local shape, cluster, stages, pairs = table.unpack(case)
+    it(("gives each of %s tiles to one block, %d stages%s"):format(
+       table.concat(shape, "x"), stages, pairs and ", pairs" or ""), function()
+      local kernel, params = scheduled(shape, cluster, stages, pairs)
       for seed = 0, 5 do
         local count = cute.zeros(shape, cute.i32)
         kernel(count):launch {grid = params:get_grid_shape(), block = 64,

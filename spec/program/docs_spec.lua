@@ -147,6 +147,7 @@ describe("examples with their output", function()
   end)
 end)
 
+describe("docs/blackwell.md", function() check "docs/blackwell.md" end)
 describe("docs/simulator.md", function() check "docs/simulator.md" end)
 
 describe("docs/profile.md", function() check "docs/profile.md" end)

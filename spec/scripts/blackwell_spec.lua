@@ -108,6 +108,18 @@ describe("the script for Blackwell", function()
     end)
   end
 
+  it("has the text of Hopper's for mma.sync", function()
+    for _, chip in ipairs {"sm_90a", "sm_100a", "sm_120a"} do
+      local out, err, code = support.run {"scripts/gemm3stage.lua", "--m",
+        "72", "--n", "40", "--k", "64", "--device", "sim:" .. chip}
+      assert.equal("", err)
+      assert.equal(0, code)
+      assert.matches("simulator %(" .. chip .. "%)", out)
+      assert.matches("verified .-: ok", out)
+      assert.matches("nothing to report", out)
+    end
+  end)
+
   it("is rejected for a GPU without tensor memory", function()
     local _, err, code = support.run {"scripts/gemm_clc.lua", "--emit", "cu",
                                       "--arch", "sm_120a"}

@@ -555,17 +555,19 @@ Clc.__index = Clc
 -- including the producer if it reads the answers, count as consumers.
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, tx_count: integer?, cluster_shape_mn: integer[]?,
--- barrier_storage: table?, defer_sync: boolean?, maker: cute.Value?}
--- tx_count: the bytes of an answer, 16
+-- cta_layout_vmnk: cute.Layout?, barrier_storage: table?, defer_sync: boolean?,
+-- maker: cute.Value?}
+-- tx_count: the bytes of an answer, 16; cta_layout_vmnk: the CTAs (V,M,N,1) of
+-- a cluster, instead of cluster_shape_mn
 function stages.PipelineClcFetchAsync(opts)
   local what = "PipelineClcFetchAsync"
-  local cluster = cluster_of(what, opts)
+  local cluster = shape_vmn(what, opts)
   local bytes = opts.tx_count or 16
   if bytes ~= 16 then
     core.fail("bad-argument", ("%s: tx_count = %s: an answer has 16 bytes")
       :format(what, core.show(bytes)))
   end
-  local size = cluster and cluster[1] * cluster[2] or 1
+  local size = cluster and cluster[1] * cluster[2] * cluster[3] or 1
   local readers = group_of(what, opts, "consumer_group")
   local all = {}
   for k, v in pairs(opts) do all[k] = v end
@@ -926,7 +928,7 @@ return sign.public("pipeline.", stages, [[
   PipelineAsyncUmma(opts: {barrier_storage consumer_group cta_layout_vmnk
     defer_sync maker num_stages producer_group})
   PipelineClcFetchAsync(opts: {barrier_storage cluster_shape_mn consumer_group
-    defer_sync maker num_stages producer_group tx_count})
+    cta_layout_vmnk defer_sync maker num_stages producer_group tx_count})
   PipelineTmaStore(opts: {num_stages})
   PipelineOrder(opts: {barrier_storage defer_sync depth group_id length maker
     producer_group})

@@ -7,6 +7,11 @@ local workshop = require "spec.workshop.asked"
 
 local same = {}
 
+-- Arguments of the scripts that would run longest.
+local WORDS = {
+  ladder = {"--sizes", "128"},
+  train = {"--steps", "1", "--batch", "2", "--length", "4"}}
+
 --- Returns the requests for these scripts: for each a run, then the costs of
 -- its first launch.
 ---@param list string[] paths
@@ -14,8 +19,9 @@ local same = {}
 function same.requests(list)
   local told, all = support.read "spec/web/told.lua", {}
   for _, path in ipairs(list) do
-    all[#all + 1] = {ask = "run", name = "told.lua", text = told,
-                     words = {path, "--device", "sim"}}
+    local words = {path, "--device", "sim",
+                   table.unpack(WORDS[path:match "([%w_]+)%.lua$"] or {})}
+    all[#all + 1] = {ask = "run", name = "told.lua", text = told, words = words}
     all[#all + 1] = {ask = "costs", kernel = 1}
   end
   return all

@@ -89,12 +89,6 @@ describe("ops.block_mask", function()
       end
     end)
 
-    it("skips the hidden blocks of " .. case[1] .. " #long", function()
-      local p = oracle.problem {b = 2, s = 140, t = 210, h = 2, g = 1, d = 64}
-      check("sim:sm_80", case, p, {device = "sim"})
-      check("sim:sm_90a", case, p, {device = "sim", block = {256, 64}})
-    end)
-
     it("skips the hidden blocks of " .. case[1] .. " on the GPU #gpu",
        function()
       for _, d in ipairs {32, 64, 128, 192, 256} do
@@ -179,7 +173,7 @@ describe("block_mask_rows", function()
   end)
 end)
 
-describe("the gradients of attention with a block mask", function()
+describe("attention with a block mask and its gradients", function()
   for i, case in ipairs(CASES) do
     it("are right for " .. case[1] .. support.long(i), function()
       local p = oracle.problem {b = 2, s = 140, t = 210, h = 2, g = 1, d = 64}
@@ -200,7 +194,7 @@ describe("the gradients of attention with a block mask", function()
 
   it("are right for all head sizes, in any order, causal #long", function()
     for n, d in ipairs {32, 64, 96, 128, 192, 256} do
-      local p = oracle.problem {s = 200, t = 300, h = 2, g = 1, d = d,
+      local p = oracle.problem {s = 140, t = 210, h = 2, g = 1, d = d,
                                 right = 0}
       for way, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
         local case = {"parts", function(at)
@@ -211,7 +205,7 @@ describe("the gradients of attention with a block mask", function()
         p.modify = function(s, b, h, q, k)
           return case[3](b, h, q, k) and s or NONE
         end
-        local m = ops.block_mask(case[2], {1, 2, 200, 300}, {
+        local m = ops.block_mask(case[2], {1, 2, 140, 210}, {
           device = "sim", block = {128, 64}})
         local O, L = ops.attention(p.Q, p.K, p.V, {device = device,
           causal = true, block_mask = m})
@@ -365,13 +359,14 @@ describe("attention with a block mask", function()
       p.modify = function(s, _, _, q, k)
         return k % 256 < 130 and s + 0.01 * (k - q) or NONE
       end
+      local want = oracle.forward(p)
       for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
         local O = ops.attention(p.Q, p.K, p.V, {device = device, causal = true,
           window = p.left and {p.left, false}, block_mask = m,
           score_mod = function(s, at)
             return s + 0.01 * (at.k - at.q):to(cute.f32)
           end})
-        assert.is_true(oracle.distance(O, (oracle.forward(p))) < 6e-3)
+        assert.is_true(oracle.distance(O, want) < 6e-3)
       end
     end
   end)

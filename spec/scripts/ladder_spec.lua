@@ -40,7 +40,8 @@ local function run(rung, size, o, device, seed)
   return r, (real.verify(rung, p)), p
 end
 
--- 25 triples that contain every pair of extents of the list.
+-- 25 triples that contain every pair of extents of the list. Each rung has
+-- every third one.
 local EXTENTS = {1, 2, 17, 127, 129}
 local sizes = {}
 for i = 1, 5 do
@@ -54,7 +55,7 @@ describe("the GEMM ladder", function()
     it("is right at every size: " .. name .. support.long(number), function()
       local rung = rung_of(name)
       for i, size in ipairs(sizes) do
-        if support.skipped(i + number, 3) then goto next end
+        if (i + number) % 3 ~= 0 then goto next end
         local o = {layout = rung.layouts[i % #rung.layouts + 1], seed = i}
         if i % 3 == 1 then o.alpha = 2 end
         if i % 3 == 2 then o.alpha, o.beta = -1, 3 end
@@ -242,7 +243,8 @@ describe("the ladder's faults are reported #noasan #long:", function()
   for _, f in ipairs(IN_SM80) do
     for _, name in ipairs {"sgemm", "gemm_sm80_best", "gemm_int8"} do
       it(title(name, f), function()
-        local k = name == "gemm_int8" and 1024 or 512
+        local k = name == "gemm_int8" and 1024 or name == "sgemm" and 128
+          or 512
         assert_told(with_sm80(name, f), {129, 129, k})
       end)
     end

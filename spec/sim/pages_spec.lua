@@ -421,7 +421,7 @@ describe("pages of shared memory", function()
     it(("report what the narrowest granules report, %d"):format(part)
        .. support.long(part), function()
       local faulty, clean, narrower, kinds = 0, 0, 0, {}
-      for seed = 1000 * part + 1, 1000 * part + (part == 1 and 100 or 400) do
+      for seed = 1000 * part + 1, 1000 * part + (part == 1 and 100 or 200) do
         local g = setmetatable({state = seed * 0x9e3779b97f4a7c15}, Gen)
         local found, less = compare(g, seed, kinds)
         if found > 0 then faulty = faulty + 1 else clean = clean + 1 end

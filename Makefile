@@ -181,7 +181,7 @@ test: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) test program
 
-# Runs the spec files of `make test` that take at most 1.5 s of CPU.
+# Runs the spec files of `make test` that take at most 0.5 s of CPU.
 quick: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) quick

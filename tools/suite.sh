@@ -1,7 +1,7 @@
 #!/bin/sh
 # suite.sh BUILD PART...: runs parts of the test suite, ends with one line
 # "N passed, N failed", and fails if anything failed.
-#   quick    the spec files of at most 1.5 s, without tests of the tag #long
+#   quick    the spec files of at most 0.5 s, without tests of the tag #long
 #   test     every spec without tests of the tag #long
 #   specs    every spec, through stock lua5.4 and BUILD/cute/core.so
 #   program  specs of modules of the program, through BUILD/cutelua itself
@@ -112,7 +112,7 @@ run_quick() {
   list=$specs
   [ -n "$SPECS" ] ||
     list=$(printf '%s\n' $specs | awk 'NR == FNR { t[$2] = $1; next }
-      t[$1] <= 1.5' spec/seconds.txt -)
+      t[$1] <= 0.5' spec/seconds.txt -)
   busted "$build" lua5.4 gpu$long $list
 }
 run_test() { busted "$build" lua5.4 gpu$long $specs; }

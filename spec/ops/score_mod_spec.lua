@@ -170,9 +170,8 @@ describe("ops.attention with functions of scores", function()
     it(("computes %s%s"):format(case[1], support.long(i)),
       function() check(case, i % 4 < 2 and "sim:sm_80" or "sim:sm_90a", p) end)
     if i % 2 == 0 then
-      it(("computes %s on wgmma #long"):format(case[1]), function()
-        check(case, "sim:sm_90a", wide)
-      end)
+      it(("computes %s on wgmma #long"):format(case[1]),
+        function() check(case, "sim:sm_90a", wide) end)
     end
   end
 

@@ -8,7 +8,7 @@
 --
 -- A (m,k), B (n,k) and C (m,n) are row-major, with rows of a multiple of 16
 -- bytes in A and B. SFA and SFB have the layout gemm.scale_layout(rows, k),
--- which cuBLAS expects, too: 128 rows with the factors of 4 blocks are 512
+-- which cuBLAS also expects: 128 rows with the factors of 4 blocks are 512
 -- bytes, in which 16 bytes hold the factors of rows r, r + 32, r + 64, r + 96.
 --
 -- Roles of the four warps:

@@ -8,9 +8,9 @@
 --
 -- A (M,K) and C (M,N) are row-major bf16 or f16. A 4-bit integer q represents
 -- the weight (q - 8) s. Each scale s applies to `group` consecutive elements of
--- K of one row of W: S is (K/group,N). Without `group`, it applies to a whole
--- row: S is (1,N). With zeros = true a weight is (q - z) s. The zero points Z,
--- u8 of the same shape as S, then follow S in the arguments. The f32
+-- K of one row of W: S is (K/group,N). Without `group`, a scale applies to a
+-- whole row: S is (1,N). With zeros = true a weight is (q - z) s. The zero
+-- points Z, u8 of the same shape as S, then follow S in the arguments. The f32
 -- accumulators of a group are multiplied by its scale, so no weight is rounded.
 --
 -- Weights are the operand of mma.sync with 16 rows; A is the operand with 8
@@ -55,8 +55,8 @@ for e = 0, 7 do
 end
 
 --- Packs weights, (N,K) numbers from 0 to 15, in the order of the MMA's
--- fragments. Returns a tensor of u32, (N/16, K/64, 32, 4). The kernel accepts
--- i32, too. q can be a tensor or a function.
+-- fragments. Returns a tensor of u32, (N/16, K/64, 32, 4). The kernel also
+-- accepts i32. q can be a tensor or a function.
 ---@param q any
 ---@param n? integer extents (n,k) of the weights, if q is a function
 ---@param k? integer
@@ -196,8 +196,8 @@ end
 -- Returns a word with the 16-bit number x in both halves.
 local function twice(x) return x * 0x10001 end
 
--- Returns the float base + z (see BASES) in both halves of a word. Subtracted
--- from base + q it leaves q - z: a weight minus the zero point z.
+-- Returns the float base + z (see BASES) in both halves of a word. base + q
+-- minus this float is q - z: a weight minus the zero point z.
 local function zero_of(z, h, dtype)
   local at = dtype == cute.f16 and 4 * h or 0
   return twice(z << at | BASES[dtype.name][h])

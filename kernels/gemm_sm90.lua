@@ -40,8 +40,9 @@
 -- same.
 --
 -- With split = 2, two blocks of a cluster each compute half of K. This is for
--- products with few tiles and a large K. Each sends half of its accumulators to
--- the other and stores half of the tile. A block computes one tile.
+-- products with few tiles and a large K. Each block sends half of its
+-- accumulators to the other one and stores half of the tile. A block computes
+-- one tile.
 --
 -- With split = "stream", the last tiles are split along K so that all blocks
 -- end at the same time (cute.utils.StreamKTileScheduler). A block without the

@@ -109,7 +109,7 @@ local function united(set, n, add)
   return {n = n, mean = mean, m2 = add(set.m2 + d * d * set.n)}
 end
 
--- Merges the sets of a row's threads to the set of the whole row.
+-- Merges the sets of a row's threads into the set of the whole row.
 local function set_of_row(plan, at, set)
   local function add(x) return plan:warp(x, rows.add) end
   local fixed = type(set.n) == "number"
@@ -314,7 +314,7 @@ local function backward(plan, a, bias)
   if db then db.leave() end
 end
 
--- Plans the distribution of rows if sums along the columns are needed, too.
+-- Plans the distribution of rows if sums along the columns are also needed.
 -- Blocks are persistent, and each multiprocessor has about ON_THE_WAY bytes of
 -- rows in flight. If a row has more elements than a block can keep sums for,
 -- several blocks share it, with SHARE bytes each.

@@ -5,8 +5,8 @@ local sign = require "cute.lang.signature"
 
 local rules = {}
 
---- GEMM: the names of the options of kernels/gemm_sm80, which kernels that are
--- built on it accept, too. SIMT: the same, and the options of
+--- GEMM: the names of the options of kernels/gemm_sm80, which all kernels that
+-- use gemm_sm80 also accept. SIMT: the same, and the options of
 -- kernels/gemm_simt.
 rules.GEMM = "name tile stages group mma atoms permutation rows epilogue "
   .. "columns gated piece fetch blocks as lead slots plain halves min_blocks "

@@ -4,12 +4,12 @@
 --     k.kernel(X, Y):launch {grid = k.grid(m), block = k.block}
 --
 -- Y = softmax(X), where X and Y are row-major matrices of M rows and N columns.
--- With backward = true the kernel's arguments are (Y, dY, dX), and it computes
--- dX = Y (dY - sum(Y dY)). With loss = true its arguments are (X, T, Loss, Lse,
--- ignore). It then computes Lse = log(sum(e^X)) and Loss = Lse - X[T], both
--- f32, for each row. T has the index of each row's target (i32 or i64). The
--- loss is 0 where T is `ignore`, and NaN where T is no index of the row. Sums
--- are f32. Mask elements with -inf.
+-- With backward = true the kernel's arguments are (Y, dY, dX), and the kernel
+-- computes dX = Y (dY - sum(Y dY)). With loss = true the arguments are (X, T,
+-- Loss, Lse, ignore), and the kernel computes Lse = log(sum(e^X)) and Loss =
+-- Lse - X[T], both f32, for each row. T has the index of each row's target (i32
+-- or i64). The loss is 0 where T is `ignore`, and NaN where T is not an index
+-- of the row. Sums are f32. Mask elements with -inf.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"

@@ -5,9 +5,9 @@
 -- memory meanwhile. A step takes at least its share of the ring's latency. If
 -- there are two sets of accumulators, the products of a tile overlap with the
 -- stores of the tile before it, except for the last one. Memory moves A, B and
--- D once. The bandwidths of memory and L2, and the latencies, are an H200's,
--- because times are compared with those of other kernels, whose model is an
--- H200's (kernels/gemm_sm90/model.lua).
+-- D once. The bandwidths of memory and L2, and the latencies, are those of an
+-- H200, because the times are compared with the times of other kernels, whose
+-- model is for an H200 (kernels/gemm_sm90/model.lua).
 local C = require "kernels.gemm_sm90.constants"
 local options = require "kernels.gemm_sm100.options"
 local settle = require "kernels.gemm_sm90.choice".settle

@@ -91,7 +91,7 @@ end
 faults.STOP = {}  -- a value that is thrown to stop a script at its first fault
 
 -- Runs a text as if it were the script. Returns nil, or the program's message
--- for its error. (An error of faults.STOP is none.)
+-- for its error. (The error faults.STOP does not count.)
 function faults.execute(path, text)
   local chunk, env = "@" .. path, {arg = {[0] = path}}
   source.add(chunk, text)

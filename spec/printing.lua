@@ -1,6 +1,6 @@
 --- Kernels that print, run on the simulator, as emitted text and on a GPU. Each
--- is one launch of a few threads whose output does not depend on the order of
--- warps.
+-- kernel is one launch of a few threads whose output does not depend on the
+-- order of warps.
 local cute = require "cute"
 
 local printing = {}

@@ -139,7 +139,7 @@ describe("the images of examples/container #noasan", function()
     if why then return pending(why) end
     local stage = make "Dockerfile.cuda"
     nvrtcs.remove()
-    -- The image gets its driver from the host, like from a container runtime.
+    -- The image gets its driver from the host, as with a container runtime.
     fake.build "-DFAKE_CLUSTERS"
     must {"cp", fake.folder .. "/libcuda.so.1", stage.root .. "/lib64"}
     fake.remove()

@@ -101,9 +101,9 @@ describe("findings of cutelua check", function()
 
 end)
 
--- Checks a script, then applies its first finding's edits, the best first, at
--- most three, each to the script as it was. Returns the number of the edit that
--- repairs it, and that edit; nil if none does.
+-- Checks a script. Then applies the edits of its first finding, the best first,
+-- at most three, each to the original script. Returns the number of the edit
+-- that repairs it, and that edit; nil if none does.
 local function repaired(path, text)
   support.write(path, text)
   local found = check(path)

@@ -396,7 +396,7 @@ dofile(%q)
 end
 
 --- Checks a fault, and then its repairs. Returns the code of its first finding,
--- and which edit repairs it; the second is nil if none does.
+-- and which edit repairs it; the second result is nil if none does.
 ---@param f table of planted.list
 ---@return string? code
 ---@return integer? nth

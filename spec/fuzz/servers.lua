@@ -11,8 +11,8 @@ local sys = require "cute.sys"
 local seconds = tonumber(arg[1]) or 60
 local file, total = arg[2], tonumber(arg[3]) or 1000000
 
--- Requests of a batch; seconds without an answer that are a failure; the
--- growth of the resident memory in KiB, after the first batches, that is one.
+-- The number of requests of a batch. Two limits: the seconds without an answer,
+-- and the growth of the resident memory in KiB after the first batches.
 local BATCH, PATIENCE, GROWTH = 100, 60, 65536
 -- Number of batches before the first measurement of memory.
 local SETTLED = 20

@@ -1,7 +1,7 @@
 -- Tests composed layouts, which have a swizzle, a layout or a composed layout
--- on the left of another layout. Each random one is made together with the Lua
--- function that it represents. The results of the algebra are compared with
--- that function.
+-- on the left of another layout. Each random composed layout is made together
+-- with the Lua function that it represents. The results of the algebra are
+-- compared with that function.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"

@@ -1,7 +1,8 @@
 -- Tests the laws of the layout algebra over random layouts from fixed seeds.
--- They are nested to depth 3, with zero and negative strides, and with coprime
--- and other extents. The result of an accepted operation must be right at every
--- coordinate. An error is always allowed, but enough cases must be accepted.
+-- The layouts are nested to depth 3, with zero and negative strides, and with
+-- coprime and other extents. The result of an accepted operation must be right
+-- at every coordinate. An error is always allowed, but enough cases must be
+-- accepted.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local try = require "spec.support".try

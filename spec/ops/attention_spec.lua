@@ -368,7 +368,7 @@ describe("ops.attention", function()
       end
       attend(ops.attention, problem(64), device, 69)
       attend(ops.attention_decode, problem(64), device, 5)
-      for _, h in ipairs {4, 20} do  -- few use mma.sync, many wgmma
+      for _, h in ipairs {4, 20} do  -- 4 use mma.sync, 20 use wgmma
         local p = problem(576, h)
         p.V = nil
         attend(ops.attention_decode, p, device, 5)

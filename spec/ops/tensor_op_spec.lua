@@ -67,7 +67,7 @@ local INTEGER = {"+", "-", "*", "//", "%", "&", "|", "~", "<<", ">>", "neg",
                  "min", "max", "abs", "where", "to"}
 
 -- Returns the text of an expression of type t. Its first operand has methods
--- (is no literal).
+-- (is not a literal).
 function Maker:expr(t, depth)
   if depth == 0 then return self:leaf(t) end
   local op = self.pick(is_float(t) and FLOAT or INTEGER)

@@ -5,6 +5,6 @@
 -- expect: use cute.make_layout(shape, stride?, layouts...)
 local cute = require "cute"
 
-cute.make_layout("8,4")           -- a string is no shape  -- wrong
+cute.make_layout("8,4")           -- a string is not a shape  -- wrong
 -- mend: cute.make_layout({8, 4})
 -- mend: cute.layout "(8,4):(1,8)"         -- CuTe notation goes through cute.layout

@@ -1,5 +1,5 @@
 -- Two warps fill a buffer and two warps read it, by named barriers. Fault: the
--- readers arrive in the last round, too.
+-- readers also arrive in the last round.
 -- expect: cutelua: simulator: kernel named: 1 fault [kernel-fault]
 -- expect: spec/faults/barrier-mismatch/named_all_rounds.lua:37 in main chunk
 -- expect: named_all_rounds.lua:31: the block exits with 64 of 128 threads

@@ -17,7 +17,7 @@ local function run(f, ...)
 end
 
 run(function(mX)
-  -- rows of 7 f32 are 28 bytes: no multiple of 16  -- wrong
+  -- rows of 7 f32 are 28 bytes: not a multiple of 16  -- wrong
   local s = cute.make_smem_tensor(cute.f32, cute.layout "(4,4):(7,1)")  -- wrong
   -- mend: local s = cute.make_smem_tensor(cute.f32, cute.layout "(4,4):(8,1)")
   local atom = cute.make_copy_atom("UniversalCopy", cute.f32, 128)

@@ -1,7 +1,7 @@
 --- Kernels of CUDA C with device functions, printf and headers of the toolkit,
 -- with references in Lua. Each entry has a name, a text, the launch's options,
 -- and a function make(n) that returns the arguments and a function that returns
--- a message for a wrong result. `toolkit`: which of its headers the text
+-- a message for a wrong result. `toolkit`: which toolkit headers the text
 -- includes, "libcu" or "cub".
 local cute = require "cute"
 local support = require "spec.support"

@@ -676,6 +676,8 @@ build = {
         "lua/cutelua/findings/pipelines.lua",
       ["cutelua.findings.record"] =
         "lua/cutelua/findings/record.lua",
+      ["cutelua.findings.rewrites"] =
+        "lua/cutelua/findings/rewrites.lua",
       ["cutelua.findings.sarif"] =
         "lua/cutelua/findings/sarif.lua",
       ["cutelua.findings.trials"] =

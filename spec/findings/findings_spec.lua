@@ -186,6 +186,46 @@ for t = 0, COLUMNS - 1 do
 end
 ]]
 
+-- Counts integers and sums them, by blocks.
+local COUNTS = [[
+local cute = require "cute"
+local arch = cute.arch
+local N, HALF, T = 200, 16, 64
+
+local count = cute.kernel("count", function(x, h, sum, n)
+  local t, block = arch.thread_idx(), arch.block_idx()
+  local own = cute.make_smem_tensor(cute.i32, cute.make_layout(2 * HALF))
+  local part = cute.make_smem_tensor(cute.i32, cute.make_layout(T))
+  cute.when(t:lt(2 * HALF), function() own[t] = 0 end)
+  part[t] = 0
+  arch.sync_threads()
+  local i = block * T + t
+  cute.when(i:lt(n), function() part[t] = x[i] end)
+  cute.when(i:lt(n), function() arch.atomic_add(own.iterator + x[i], 1) end)
+  arch.sync_threads()
+  for _, half in ipairs {32, 16, 8, 4, 2, 1} do
+    cute.when(t:lt(half), function()
+      part[t] = part[t] + part[t + half]
+    end)
+    arch.sync_threads()
+  end
+  cute.when(t:lt(2 * HALF), function()
+    arch.atomic_add(h.iterator + t, own[t])
+  end)
+  cute.when(t:eq(0), function() arch.atomic_add(sum.iterator, part[0]) end)
+end)
+local x = cute.randint(0, 2 * HALF, {N}, cute.i32)
+local h, sum = cute.zeros({2 * HALF}, cute.i32), cute.zeros({1}, cute.i32)
+count(x, h, sum, N):launch {grid = cute.ceil_div(N, T), block = T,
+                            device = "sim"}
+local want, all = {}, 0
+for i = 0, N - 1 do want[x(i)], all = (want[x(i)] or 0) + 1, all + x(i) end
+assert(sum(0) == all, "the sum is wrong")
+for b = 0, 2 * HALF - 1 do
+  assert(h(b) == (want[b] or 0), "the counts are wrong")
+end
+]]
+
 describe("edits that were tried", function()
   local dir
   before_each(function() dir = support.folder() end)
@@ -198,15 +238,26 @@ describe("edits that were tried", function()
   end
 
   for i, row in ipairs {
-      {"registers that are not cleared", "  acc:fill%(0%)\n", ""},
-      {"a bound one too large", "cute%.lt%(t", "cute.le(t"},
-      {"exchanged coordinates", "{2 %* k, t}", "{t, 2 * k}"},
-      {"a grid one short", "grid = cute%.ceil_div%(COLUMNS, 64%)",
+      {"registers that are not cleared", SUMS, "  acc:fill(0)\n", ""},
+      {"a bound one too large", SUMS, "cute.lt(t", "cute.le(t"},
+      {"exchanged coordinates", SUMS, "{2 * k, t}", "{t, 2 * k}"},
+      {"a grid one short", SUMS, "grid = cute.ceil_div(COLUMNS, 64)",
        "grid = COLUMNS // 64"},
-      {"a misspelt name", "y%[t%] = acc", "y[t] = ac"}} do
+      {"a misspelt name", SUMS, "y[t] = acc", "y[t] = ac"},
+      {"a barrier in a branch", COUNTS, "    end)\n    arch.sync_threads()\n",
+       "      arch.sync_threads()\n    end)\n"},
+      {"sums of blocks without atomics", COUNTS,
+       "arch.atomic_add(sum.iterator, part[0])", "sum[0] = sum[0] + part[0]"},
+      {"counts that are not cleared", COUNTS,
+       "  cute.when(t:lt(2 * HALF), function() own[t] = 0 end)\n", ""},
+      {"sums that are not cleared", COUNTS, "cute.zeros({1}", "cute.empty({1}"},
+      {"an access without bounds", COUNTS,
+       "cute.when(i:lt(n), function() part[t] = x[i] end)", "part[t] = x[i]"},
+      {"half a bound", COUNTS, "t:lt(2 * HALF), function() own",
+       "t:lt(HALF), function() own"},
+      {"an index of the block", COUNTS, "part[t] = 0", "part[block] = 0"}} do
     it("repair " .. row[1] .. support.long(i), function()
-      local text, n = SUMS:gsub(row[2], row[3], 1)
-      assert.equal(1, n)
+      local text = support.change(row[2], row[3], 1, row[4])
       support.write(dir .. "/s.lua", text)
       local found = check(dir .. "/s.lua")
       local edit
@@ -270,6 +321,32 @@ local x =]])))
 end)
 
 describe("likely edits", function()
+  -- Returns the first lines of a text after each likely edit, as a set.
+  local function outcomes(kind, text, line)
+    source.add("@few", text)
+    local set = {}
+    for _, e in ipairs(likely.edits({kind = kind, message = "m", file = "@few",
+        line = line}, {["@few"] = {[line] = true}}, {})) do
+      set[changes.applied(text, e)] = true
+    end
+    source.add("@few", nil)
+    return set
+  end
+
+  it("exchange the bounds of two comparisons", function()
+    local wrong = "when(cute.lt(i, n) & cute.lt(j, m), f)"
+    assert.is_true(outcomes("uninitialised", wrong, 1)
+      ["when(cute.lt(i, m) & cute.lt(j, n), f)"])
+  end)
+
+  it("commit the MMAs for which a statement waits", function()
+    local head = "  cute.gemm(mma, d, a, b, d)\n"
+    local wait = "  warpgroup.wait_group(0)\n"
+    local all = outcomes("in-flight", head .. wait .. "  use(d)\n", 3)
+    assert.is_true(all[head .. "  cute.nvgpu.warpgroup.commit_group()\n" .. wait
+      .. "  use(d)\n"])
+  end)
+
   it("are not searched for in texts of many or long lines", function()
     local r = {kind = "deadlock", message = "m", file = "@big", line = 1}
     local function edits(text)
@@ -286,6 +363,31 @@ describe("likely edits", function()
       .. ("for k in cute.range(n) do\n  p:consumer_release(s)\nend\n"):rep(1000)
     assert.equal(0, #edits(rounds))
     source.add("@big", nil)
+  end)
+end)
+
+describe("edits of bank conflicts", function()
+  it("replace the layout of the shared tensor", function()
+    local dir = support.folder()
+    local path = support.write(dir .. "/s.lua", [[
+local cute = require "cute"
+local k = cute.kernel("k", function(x)
+  local t = cute.arch.thread_idx()
+  local s = cute.make_smem_tensor(cute.f32, cute.make_layout({32, 32},
+                                                             {32, 1}))
+  for i = 0, 31 do s[{i, t}] = x[{i, t}] end
+  cute.arch.sync_warp()
+  for i = 0, 31 do x[{i, t}] = s[{t, i}] end
+end)
+local x = cute.rand({32, 32}, cute.f32)
+k(x):launch {grid = 1, block = 32, device = "sim"}
+]])
+    local f = run("profile", "json", path).findings[1]
+    assert.equal("performance/smem/bank-conflict", f.code)
+    support.write(path, changes.applied(support.read(path), f.edits[1]))
+    assert.same({}, run("profile", "json", path).findings)
+    assert.equal("ok", check(path).verdict)
+    support.remove(dir)
   end)
 end)
 

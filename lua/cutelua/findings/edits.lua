@@ -1,6 +1,7 @@
 --- Makes edits of a text (cutelua.findings.changes) of the repairs that the
 -- surgeon (cutelua.check.repair) proposes by words.
 local changes = require "cutelua.findings.changes"
+local parser = require "cutelua.findings.code"
 local pipelines = require "cutelua.findings.pipelines"
 local scopes = require "cutelua.text.scopes"
 local source = require "cute.lang.source"
@@ -345,6 +346,23 @@ function edits.of(m, executed)
     end
   end
   return list
+end
+
+--- Returns the edit that gives the shared tensor which a line makes another
+-- layout; nil if the line has no call of make_smem_tensor.
+---@param chunk string
+---@param line integer
+---@param layout string an expression
+---@return table?
+function edits.layout(chunk, line, layout)
+  local c = parser.of(chunk)
+  for _, call in ipairs(c.calls) do
+    local a = call.name == "make_smem_tensor" and call.arguments[2]
+    if a and c.tokens[call.first].line == line then
+      return {description = "use the layout " .. layout, unchecked = true,
+              changes = {c:change(a[1], a[2], layout)}}
+    end
+  end
 end
 
 return edits

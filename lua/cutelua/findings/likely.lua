@@ -5,6 +5,7 @@
 local changes = require "cutelua.findings.changes"
 local code = require "cutelua.findings.code"
 local pipelines = require "cutelua.findings.pipelines"
+local rewrites = require "cutelua.findings.rewrites"
 local scopes = require "cutelua.text.scopes"
 local source = require "cute.lang.source"
 local variants = require "cutelua.findings.variants"
@@ -86,27 +87,47 @@ local function add_fence(add, chunk, n, line, lines)
   end
 end
 
+-- Adds the commit that a wait for warpgroup MMAs lacks.
+local function add_commit(add, chunk, n, line, lines)
+  if line:find "wait_group%(" and not line:find "cp_async"
+    and not (lines[n - 1] or ""):find "commit_group" then
+    add(chunk, n, "insert warpgroup.commit_group()", changes.added(chunk, n,
+      changes.indent(line) .. "cute.nvgpu.warpgroup.commit_group()"))
+  end
+end
+
 -- For each kind of fault or error, functions that add edits. Functions in ANY
 -- edit every line of the chunks. Functions in EXECUTED edit only lines that the
 -- kernel executes; for an error, only the error's line.
-local ANY = {["async-in-flight"] = {add_bytes}, deadlock = {add_bytes}}
+local ANY = {["async-in-flight"] = {add_bytes}, deadlock = {add_bytes},
+             ["in-flight"] = {add_commit}}
 local EXECUTED = {deadlock = {add_slots}, race = {add_slots},
                   mbarrier = {add_slots}, uninitialised = {add_slots},
                   ["async-in-flight"] = {add_slots},
                   ["in-flight"] = {add_fence}}
 
 -- For each kind of fault or error, a number added to the distance of edits that
--- cutelua.findings.variants makes, by the name of the change: below 0 for
--- likely ones. Uncleared registers only make results wrong or undefined.
+-- cutelua.findings.variants and cutelua.findings.rewrites make, by the name of
+-- the change: below 0 for likely ones. Uncleared registers only make results
+-- wrong or undefined.
 local WEIGHTS = {
-  ["out-of-bounds"] = {terms = -4, operators = -4},
-  ["wrong-results"] = {fills = -4}, uninitialised = {fills = -4},
-  unwritten = {terms = -4, round_ups = -4, operators = -4},
+  ["out-of-bounds"] = {terms = -4, operators = -4, guards = 0, crossed = 0,
+                       indices = 2},
+  ["wrong-results"] = {fills = -4, crossed = 4, indices = 4},
+  uninitialised = {fills = -4, zeros = -10, cleared = -10, crossed = 0,
+                   indices = 0, doubles = -4},
+  unwritten = {terms = -4, round_ups = -4, operators = -4, crossed = 0,
+               indices = 0, doubles = 0},
   ["shape-mismatch"] = {swaps = -4, arguments = -2},
-  deadlock = {numbers = -4, terms = -2}, mbarrier = {numbers = -4, terms = -2},
+  deadlock = {numbers = -4, terms = -2, unbranched = -14},
+  divergent = {unbranched = -14}, ["barrier-mismatch"] = {unbranched = -14},
+  mbarrier = {numbers = -4, terms = -2},
   ["in-flight"] = {waits = -14},
-  ["async-in-flight"] = {arguments = -2, waits = -10},
-  race = {arguments = -2, owners = -2, waits = -10},
+  ["async-in-flight"] = {arguments = -2, waits = -10, indices = 0},
+  race = {arguments = -2, owners = -2, waits = -10, atomics = -14,
+          indices = 0},
+  ["warp-race"] = {atomics = -14, indices = 0},
+  ["block-race"] = {atomics = -14, indices = 0},
 }
 
 -- Kinds of faults that a missing operation of a pipeline can cause.
@@ -261,22 +282,24 @@ local function distances(c, executed, r)
   return near
 end
 
--- Adds the changes of cutelua.findings.variants.
+-- Adds the changes of cutelua.findings.variants and cutelua.findings.rewrites.
 local function add_variants(add, chunk, executed, r)
   local c = code.of(chunk)
   local near = distances(c, executed, r)
   local weights = WEIGHTS[r.kind] or {}
+  local function add_all(f, delta)
+    f(c, function(s) return s and near[s] end,
+      function(first, last, text, weight, description)
+        local t = c.tokens[first]
+        add(chunk, t.line, description, c:change(first, last, text),
+          (near[t.statement] or 30) + weight + delta)
+      end)
+  end
   for name, f in pairs(variants.ALL) do
-    local delta = weights[name]
-    if delta or name ~= "fills" then
-      f(c, function(s) return s and near[s] end,
-        function(first, last, text, weight, description)
-          local t = c.tokens[first]
-          add(chunk, t.line, description, c:change(first, last, text),
-            near[t.statement] and near[t.statement] + weight + (delta or 0)
-            or 30 + weight)
-        end)
-    end
+    if weights[name] or name ~= "fills" then add_all(f, weights[name] or 0) end
+  end
+  for name, f in pairs(rewrites) do
+    if weights[name] then add_all(f, weights[name]) end
   end
 end
 

@@ -243,11 +243,12 @@ end
 -- conflicts
 ---@return table
 function record.conflict(c, kernel, layouts)
-  local advice
+  local advice, edit
   for _, l in ipairs(layouts) do
     if l.tensor == c.tensor and l.lua then
       advice = ("with this layout of %s, %d conflicts become %d: %s"):format(
         l.tensor, l.was.conflicts, l.now.conflicts, l.lua)
+      edit = l.file and edits.layout(l.file, l.line, l.lua)
     end
   end
   return {code = "performance/smem/bank-conflict", kind = "bank-conflict",
@@ -256,7 +257,8 @@ function record.conflict(c, kernel, layouts)
       .. "passes where %d would do"):format(c.op, c.conflicts, c.count,
       c.tensor, c.passes, c.least),
     advice = advice, places = {record.place("access", c.file, c.line)},
-    operands = {tensor = c.tensor, layout = c.layout}}
+    operands = {tensor = c.tensor, layout = c.layout},
+    edits = edit and {edit} or nil}
 end
 
 --- Returns the finding of results that a lesson's reference rejected. If the

@@ -17,7 +17,7 @@
    .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", \
    .kind = MK_MMA, .sm_min = 90, .flags = AMF_TABLE}
 
-// Warpgroup MMAs: 128 threads execute one. B is in shared memory. A is in
+// Warpgroup MMAs: 128 threads execute one MMA. B is in shared memory. A is in
 // shared memory if the name contains SS. N is a multiple of 8.
 #define N8 "{N=8..256+8}"
 #define NINT "{N=8|16|24|32|48|64|80|96|112|128|144|160|176|192|208|" \

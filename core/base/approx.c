@@ -60,7 +60,7 @@ static uint32_t cut(uint32_t sign, uint64_t u, int point) {
          ((uint32_t)m & FRACTION);
 }
 
-// ---- the functions of the unit itself: subnormals count as zeros ----
+// ---- the functions of the unit itself: subnormals are treated as zeros ----
 
 // Returns the reciprocal of 1 + f / 2^23, scaled by 2^24.
 static uint32_t rcp_of(uint32_t f) {

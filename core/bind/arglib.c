@@ -123,7 +123,7 @@ void face_argerror(lua_State *L, int arg, const char *want) {
 }
 
 // Raises an error if the function at a stack level was given more than `most`
-// arguments. Trailing nils do not count.
+// arguments. Trailing nils are ignored.
 static void too_many(lua_State *L, int level, int most, int method) {
   char want[48];
   int n = lua_gettop(L);

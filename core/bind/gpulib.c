@@ -99,7 +99,7 @@ static int gpu_capturing(lua_State *L) {
   return 1;
 }
 
-// gpu:use_stream(stream or nil) -> the former current stream. Makes the given
+// gpu:use_stream(stream or nil) -> the stream that was current. Makes the given
 // stream the current stream.
 static int gpu_use_stream(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);

@@ -63,7 +63,7 @@ static bool finish(Param *p, size_t count, size_t *offset) {
 }
 
 // Reads the kind and the size of an element from a PTX type such as ".u32" or
-// ".b8". Returns false if the word is no such type.
+// ".b8". Returns false if the word is not such a type.
 static bool type_of(const char *word, Param *p) {
   const char *kind = word[0] == '.' ? strchr("usbf", word[1]) : NULL;
   char *end;

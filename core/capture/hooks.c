@@ -1,6 +1,7 @@
 // Functions of the driver that the library replaces: those that load modules,
-// find kernels and launch them. Programs reach them as symbols, by dlsym, or by
-// cuGetProcAddress. The library also replaces the latter two.
+// find kernels and launch them. Programs find these functions as symbols, by
+// dlsym, or by cuGetProcAddress. The library also replaces dlsym and
+// cuGetProcAddress.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

@@ -5,8 +5,8 @@
 #include "ir/rows.h"
 
 // AC(ID, AGENT): kinds of actors, in the order of their numbers. AGENT: the
-// agent whose operations have epochs of the actor; BULKLOAD for actors that
-// release what several agents did.
+// agent whose operations have epochs of the actor; BULKLOAD for an actor whose
+// epochs cover operations of several agents.
 // - WARP: the threads of a warp.
 // - BULK: of each warp, its bulk copies that complete as a group.
 // - TEAM: of each warpgroup, its MMAs.
@@ -29,8 +29,8 @@ typedef enum SimActor {
 } SimActor;
 CONSECUTIVE(3, ACTOR_TCMMA, ACTOR_TCST);
 
-// The numbers of the actors of a cluster: those of kind k are first[k] to
-// first[k + 1] - 1.
+// The numbers of the actors of a cluster: actors of kind k have the numbers
+// first[k] to first[k + 1] - 1.
 typedef struct SimActors { int first[ACTOR_COUNT + 1]; } SimActors;
 
 // Returns the number of the first actor of a kind.

@@ -239,7 +239,7 @@ static void spread(Flow *f, Ref r) {
   bool in = u->how == HOW_INLINE;
   Ref root = in && u->root ? u->root : r;
   if (in && i->op != OP_CONST) f->e->use[root].weight++;
-  // a use of a recast view counts as a use of the object
+  // a use of a recast view is also a use of the object
   if (ir_is_mem(f->fn, r) && ir_memof(f->fn, r)->ref != r)
     use(f, ir_memof(f->fn, r)->ref, r, 1, false, r);
   uint32_t n = in ? u->uses : 1;
@@ -514,8 +514,8 @@ static size_t touches(const Emit *e, Ref r) {
 // square of the accesses to arrays, but little more than linearly with accesses
 // to scalars (NVRTC 13: 2048 fmaf on three arrays take 5.6 s, on scalars 1.4 s;
 // 128 of them 0.17 and 0.14 s). Kernels that access register elements in many
-// places therefore use scalars, which helpers get one by one. In other kernels
-// arrays are easier to read and match the script.
+// places therefore use scalars, which are passed to helpers one by one. In
+// other kernels arrays are easier to read and match the script.
 static void choose_scalars(Emit *e) {
   size_t n = 0;
   for (Ref r = 1; r < e->fn->ins.n; r++)

@@ -311,7 +311,7 @@ static void visit(SimCauses *s, int k, uint32_t phase) {
 
 // Records that the current step contributes to phase `phase` of mbarrier k, and
 // pairs it with arrivals in the previous phase. Returns the index of mbarrier k
-// among those of all clusters, or -1 if no step is recorded.
+// among the mbarriers of all clusters, or -1 if no step is recorded.
 static int come(SimCluster *c, int k, uint32_t phase) {
   SimCauses *s = c->causes;
   if (!s->row) return -1;

@@ -3,11 +3,11 @@
 // order of their numbers. Agents complete when no warp can run. Polls of memory
 // come last.
 //
-// If a poll fails and returns its warp to the same state, the poll is no step:
-// the warp sleeps until memory changes. livelock.c tries polls first, so that
-// failing polls are not executed. The exception is the last required step. It
-// is executed even if it is a failing poll, because its read may race with an
-// earlier step, and the poll might pass if it came before that step.
+// If a poll fails and returns its warp to the same state, the poll is not a
+// step: the warp sleeps until memory changes. livelock.c tries polls first, so
+// that failing polls are not executed. The exception is the last required step.
+// It is executed even if it is a failing poll, because its read may race with
+// an earlier step, and the poll might pass if it came before that step.
 #include "explore/interleave.h"
 
 #include "ir/intrin.h"
@@ -24,7 +24,7 @@ typedef struct Turn {
   // actor: the number of a warp among all warps, or the agent_id of an agent
   uint64_t who;
   // src: line of the step. row: index of the step's vector clock in SimCauses;
-  // NONE: the turn is no step, or its clock was not kept.
+  // NONE: the turn is not a step, or its clock was not kept.
   uint32_t src, row;
   int warp;  // number of the warp among all warps; -1: the step is an agent's
   uint32_t seq;
@@ -394,7 +394,8 @@ static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
 }
 
 // Reports whether w recently executed the last required step. Then the polls of
-// other warps run before those of w, because they may change what w reads next.
+// other warps run before instructions of w, because they may change what w
+// reads next.
 static bool is_held(const SimTurns *t, const SimWarp *w) {
   enum { LONG = 64 };
   return t->wanted < t->n && t->n - t->wanted < LONG &&

@@ -33,8 +33,8 @@ static const char magic[8] = "CUTEJIT";
 
 // ---- hashes ----
 
-// Hashes eight bytes at a time, by a method other than that of base_hash, so
-// that two different texts hardly ever agree in both hashes.
+// Hashes eight bytes at a time, by another method than base_hash, so that two
+// different texts hardly ever agree in both hashes.
 static uint64_t word_hash(uint64_t h, const void *p, size_t n) {
   const unsigned char *s = p;
   for (; n; ) {
@@ -152,7 +152,7 @@ void cache_open(Cache *c) {
   const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   if (disabled()) return;
   int n = 0;
-  // By the XDG specification, a relative path counts as unset.
+  // By the XDG specification, a relative path is treated as unset.
   if (xdg && xdg[0] == '/')
     n = snprintf(c->dir, sizeof c->dir, "%s/cutelua", xdg);
   else if (home && home[0] == '/')

@@ -88,7 +88,7 @@ typedef enum CacheState {
   CACHE_GOOD,
   CACHE_BROKEN,   // the file is damaged
   CACHE_OLD,      // the file is from another version of cutelua
-  // the entry is no regular file, or another user could have written it
+  // the entry is not a regular file, or another user could have written it
   CACHE_FOREIGN,
   CACHE_GONE,     // the file does not exist any more
 } CacheState;

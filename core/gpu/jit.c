@@ -130,8 +130,9 @@ static size_t text_n(const char *s, size_t n) {
   return n;
 }
 
-// Compiles a job. Passes the job's options to NVRTC, then cutelua's own. fewer:
-// which of cutelua's own: 0: all, 1: those that do not need CUDA 12.9, 2: none.
+// Compiles a job. Passes the job's options to NVRTC, then cutelua's own
+// options. fewer: which of cutelua's options are passed: 0: all, 1: those that
+// do not need CUDA 12.9, 2: none.
 static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
                        nvrtcProgram *p) {
   char arch[80];
@@ -351,7 +352,7 @@ static void clear(JitOut *out) {
 }
 
 // Looks a job up in the image's cache. If the driver cannot load an entry's
-// code, the entry counts as a miss.
+// code, the entry is treated as a miss.
 static bool with_image(Cache *c, const JitJob *job, JitOut *out) {
   size_t n;
   char *text = c->on ? key_text(job, NULL, &n) : NULL;

@@ -60,7 +60,7 @@ static bool version_of_name(const char *path, const char *stem, int *major,
 // contains the version.
 static bool guess_version(Nvrtc *v) {
   char pattern[1100], *real = realpath(v->path, NULL);
-  // The name that CUDA 11.2 to 11.8 share is no version.
+  // The name that CUDA 11.2 to 11.8 share is not a version.
   bool ok = real && version_of_name(real, "libnvrtc.so.", &v->major,
                                     &v->minor) && v->major > 11;
   const char *end = real ? strrchr(real, '/') : NULL;

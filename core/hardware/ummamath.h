@@ -15,7 +15,7 @@
 // of a nonzero product, and E the exponent of C. The groups and C are truncated
 // toward zero to multiples of 2^q, and added exactly; the sum is truncated to
 // f32.
-// - If E >= R, q is E - 35, and groups have 16 products with ue4m3, too.
+// - If E >= R, q is E - 35, and with ue4m3, groups also have 16 products.
 // - Else q is S - 35. (R is at most S + 4.) With ue8m0, a group whose products
 //   all have exponents of at most E is truncated to a multiple of 2^(E-35) if
 //   that is larger.

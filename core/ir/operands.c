@@ -62,7 +62,7 @@ static RowShape row_shape(const Ins *i) {
     case CO_TMEM_STORE: return TMEM_STORE;
     case CO_UNIVERSAL: case CO_AUTOVEC: case CO_CPASYNC: case CO_SHUFFLE:
     case CO_LOAD: case CO_STORE: case CO_TMEM_CP: case CO_BULK: case CO_TABLE:
-      break;  // other operations are no matrix instructions
+      break;  // other operations are not matrix instructions
   }
   return NOTHING;
 }
@@ -292,7 +292,7 @@ bool operand_range(const Fn *fn, const Operand *o, int k, int64_t *from,
   int64_t at, bits = dtype_bits(m->type);
   if (o->kind == OPERAND_RUN) at = o->reg[k];
   else if (o->kind != OPERAND_MEM || !ir_const(fn, o->off, &at)) return false;
-  // the operand's type may differ from that of its object
+  // the operand's type may differ from its object's type
   *from = at * dtype_bits(ir_type(fn, o->ref));
   *end = (*from + o->bits + bits - 1) / bits;
   *from /= bits;

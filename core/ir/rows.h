@@ -65,9 +65,9 @@ const char *role_name(Role r);
 bool role_synchronizes(Role r);
 
 // AG(ID, "name", proxy, OP): agents, which carry out the operations with the
-// effect ASYNC(ID). Operation OP waits until they are complete, or lets an
-// mbarrier count them. proxy: whether the agent accesses global and shared
-// memory through the async proxy, and not as threads do.
+// effect ASYNC(ID). Operation OP waits until these operations are complete, or
+// makes an mbarrier count them. proxy: whether the agent accesses global and
+// shared memory through the async proxy, and not as threads do.
 #define AGENTS(AG) \
   AG(NONE, "", false, NOP) \
   AG(CPASYNC, "cp.async", false, CPWAIT) \

@@ -44,10 +44,10 @@ typedef struct Note {
 // Fails with the message `what` and the operands. detail: another line, or
 // NULL.
 void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail);
-// Checks that the shape has no extent of 0. If the shape has one, fails or,
-// with `quiet`, sets nt->bad and returns false. Algebra that counts across
-// several modes calls this function first, so that it never divides by an
-// extent of 0.
+// Checks that the shape has no extent of 0. If the shape has such an extent,
+// fails or, with `quiet`, sets nt->bad and returns false. Algebra that counts
+// across several modes calls this function first, so that it never divides by
+// an extent of 0.
 bool note_elements(Ctx *cx, Note *nt, Tup shape);
 
 // maximum number of elements to evaluate for a condition that cheap tests do

@@ -74,7 +74,7 @@ Tup tup_prepend_to(Ctx *cx, Tup t, int rank, Tup x);
 Tup tup_replace(Ctx *cx, Tup t, int i, Tup x);
 Tup tup_remove(Ctx *cx, Tup t, int i);
 Tup tup_insert(Ctx *cx, Tup t, int i, Tup x);
-// Concatenates the modes of the tuples. A leaf counts as one mode.
+// Concatenates the modes of the tuples. A leaf is one mode.
 Tup tup_cat(Ctx *cx, const Tup *t, int n);
 Tup tup_zip(Ctx *cx, Tup t);               // ((a,b),(c,d)) -> ((a,c),(b,d))
 Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide);
@@ -116,8 +116,7 @@ Tup tup_round_up(Ctx *cx, Tup a, Tup b);
 Tup tup_elem_scale(Ctx *cx, Tup a, Tup b);
 Dim tup_inner_product(Ctx *cx, Tup a, Tup b);
 Tup tup_filter_zeros(Ctx *cx, Tup guide, Tup t);
-// Arithmetic tuples: element-wise operations in which missing entries count as
-// 0.
+// Arithmetic tuples: element-wise operations in which missing entries are 0.
 Tup tup_add(Ctx *cx, Tup a, Tup b);
 // Returns the strides of the identity layout of shape t: (1@0,(1@0@1,..)).
 Tup tup_basis_like(Ctx *cx, Tup t);

@@ -723,8 +723,8 @@ static void set_simulates(lua_State *L, int module, bool on) {
   lua_pop(L, 1);
 }
 
-// Makes the call's stream and allocator the GPU's current ones. Returns the
-// GPU. Sets *before to the context that was current.
+// Makes the call's stream and allocator the current stream and allocator of the
+// GPU. Returns the GPU. Sets *before to the context that was current.
 static Gpu *enter_gpu(lua_State *L, PyCall *c, CUcontext *before) {
   Why w;
   const Gpu *opened = gpulib_known(L, c->device);

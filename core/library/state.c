@@ -163,8 +163,8 @@ static uint64_t deadline(const cutelua_state *s) {
                              1000000;
 }
 
-// The number of forks between the first process and this one, which is cheaper
-// to read than the process id.
+// The number of forks between the first process and this process, which is
+// cheaper to read than the process id.
 static atomic_uint forks;
 
 static void count_fork(void) { atomic_fetch_add(&forks, 1); }

@@ -115,8 +115,8 @@ static void find_active(Lanes *g) {
 // ---- shuffles ----
 
 // Returns the lane from which lane l gets its value in shuffle i, or -1 if the
-// lane is unknown. Sets *own if there is no such lane, so that l gets its own
-// value.
+// lane is unknown. Sets *own if lane l gets its own value because no such lane
+// exists.
 static int source_of(const Fn *fn, const Ins *i, int l, bool *own) {
   int64_t d;
   int from;

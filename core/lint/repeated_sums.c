@@ -1,7 +1,7 @@
 // Finds sums that count values more than once: each thread adds the sum of its
-// block to a total; a reduction over 32 lanes adds values of which fewer lanes
-// have distinct ones; or each block computes the same total. Also finds the
-// opposite mistake: each block stores its own sum to the same element.
+// block to a total; a reduction over 32 lanes adds values, but fewer than 32
+// lanes have distinct values; or each block computes the same total. Also finds
+// the opposite mistake: each block stores its own sum to the same element.
 //
 // A forward pass finds, for each value, whether all lanes, all warps and all
 // blocks have the same value. The pass begins with the assumption that they do,

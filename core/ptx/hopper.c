@@ -95,8 +95,8 @@ void row_mapa(PtxOp *o, int k) {
 }
 
 // Replaces a place in distributed shared memory by the place at the same offset
-// in this CTA's shared memory. Returns the rank of the CTA that the former
-// place belonged to, or 0 if that place was not in distributed shared memory.
+// in this CTA's shared memory. Returns the rank of the CTA to which the
+// replaced place belongs, or 0 if it is not in distributed shared memory.
 static Ref place_rank(PtxOp *o, Place *p) {
   const Ins *i = ir_get(o->b->fn, p->mem);
   if (i->op != OP_DSMEM) return 0;

@@ -179,7 +179,7 @@ static uint16_t order_of(PtxOp *o) {
 }
 
 // An access of n elements of one type. Each element is in a register, but a
-// 128-bit register counts as two elements.
+// 128-bit register holds two elements.
 typedef struct Access {
   const PtxArg *reg;   // a register or a vector
   int n;

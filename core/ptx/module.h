@@ -93,7 +93,7 @@ typedef struct PtxArg {
   uint8_t bits;    // width of a float: 32 or 64
   bool negated;    // whether the operand is negated, as in !p
   uint8_t lane;    // 1 to 4: .x to .w of a vector register; 0: all of it
-  // operands inside this one: index of the first one in PtxModule.args, and
+  // operands inside this operand: index of the first in PtxModule.args, and
   // their number
   uint32_t part, parts;
   int64_t value;

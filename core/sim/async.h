@@ -38,7 +38,7 @@ struct SimAsync {
   // this group.
   bool mapped, drained;
   uint32_t group;
-  int actor;  // actor (hb_cluster.c) that counts as reader of the sources
+  int actor;  // actor (hb_cluster.c) that reads the sources
   uint32_t epoch;
   // BY_MBAR: position in the order in which the warp's operations complete; 0:
   // the operation may complete in any order

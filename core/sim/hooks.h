@@ -33,7 +33,7 @@ typedef struct Access {
   // mbarrier at which the access completes; NULL: none
   const struct SimMbar *ends;
   // Writes: lane l writes the bytes at data + l * stride; NULL: unknown bytes.
-  // same: the lanes whose bytes equal those in shared memory.
+  // same: the lanes whose bytes equal the bytes in shared memory.
   const uint8_t *data;
   int stride;
   uint32_t same;

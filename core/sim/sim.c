@@ -433,7 +433,7 @@ static bool is_waiting(const SimCluster *c) {
 
 // Resumes at most n clusters, those that have waited longest, if memory has
 // changed since they began to wait. With `all`, resumes them in any case.
-// Returns false if none was resumed.
+// Returns false if it resumed no cluster.
 static bool wake(Worker *w, int n, bool all) {
   bool some = false;
   for (SimCluster *c; n-- > 0 && (c = w->asleep); some = true) {

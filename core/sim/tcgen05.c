@@ -238,7 +238,7 @@ static void wake(SimCluster *c, int cta) {
   c->moved++;
 }
 
-// Allocates n columns in both CTAs of w's pair if the other CTA allocates, too.
+// Allocates n columns in both CTAs of w's pair if the other CTA also allocates.
 // Returns the first column, or -1 if w must wait.
 static int claim_pair(SimWarp *w, const SimIns *i, int n) {
   SimCluster *c = w->cluster;

@@ -70,8 +70,8 @@ int64_t tiled_mma_size(Ctx *cx, const TiledMma *m);  // number of threads
 // permutation.
 Dim tiled_mma_tile(Ctx *cx, const TiledMma *m, int i);
 // Returns the extent of the operand `which` along mode i that one tile covers.
-// For a sparse A, only stored values count, so K is shorter than in the
-// product.
+// For a sparse A, the extent includes only stored values, so K is shorter than
+// in the product.
 int64_t tiled_mma_extent(Ctx *cx, const TiledMma *m, char which, int i);
 
 // Partitions of an operand. which: 'A' (M,K,...), 'B' (N,K,...), 'C' (M,N,...).

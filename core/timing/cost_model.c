@@ -3,11 +3,11 @@
 // ready, its quarter of the SM is free, and its pipe accepts work. Among
 // several warps, the one that can issue earliest goes first. A result is ready
 // after the pipe's work and a latency. Asynchronous agents fill shared memory
-// through a pipe of their own. A gate, which is one round of a barrier or one
-// phase of an mbarrier, opens when its last arrival or completion comes.
+// through a separate pipe. A gate, which is one round of a barrier or one phase
+// of an mbarrier, opens when its last arrival or completion comes.
 //
 // Arithmetic does not delay later instructions, because the compiler moves
-// independent instructions before those that wait. A warp waits for its
+// independent instructions before instructions that wait. A warp waits for its
 // arithmetic at the end of a loop iteration, at branches and at barriers.
 //
 // The model does not simulate an SM exactly, because it does not know the

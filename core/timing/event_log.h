@@ -17,8 +17,7 @@ typedef enum SimMark {
   // A named range begins or ends. `at` is the range's name, an index into
   // Fn.text.
   TAPE_BEGIN, TAPE_END,
-  // An agent starts. Its completion counts as an arrival at gate `at` (0: at no
-  // gate).
+  // An agent starts. Its completion is an arrival at gate `at` (0: at no gate).
   TAPE_AGENT
 } SimMark;
 

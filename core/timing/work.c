@@ -254,7 +254,7 @@ static SimWork mma_cost(const Works *k, const SimIns *d) {
   bool team = d->op == OP_WGMMA;
   SimWork c = {.kind = team ? K_WGMMA : K_MMA, .slots = 1,
             .flops = (float)(2.0 * r->m * r->n * r->k / (team ? 4 : 1))};
-  if (atom_mma_alone(r)) {  // each lane computes a result of its own
+  if (atom_mma_alone(r)) {  // each lane computes its own result
     bool wide = bits == 64;
     SimPrice p = {.issue = 1, .fma = wide ? 0 : r->kind == MK_FMA2 ? 2 : 1,
                   .f64 = wide};

@@ -211,7 +211,7 @@ static void ranges_of(const Cover *c, int mode, bool boxed, SimRanges *r) {
   if (!even || r->n < 2) r->period = 0;
 }
 
-// ---- what is told ----
+// ---- what is reported ----
 
 static bool is_scalar(const SimProg *p, int64_t n) {
   for (size_t k = 0; k < p->fn->arg.n; k++)

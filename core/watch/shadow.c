@@ -635,7 +635,7 @@ static bool both_strong(const SimWarp *w, uint8_t flags, const SimGran *q) {
 }
 
 // Reports whether x and a recorded write d by `actor` are both strong. The
-// scope of each must include the CTA of the other.
+// scope of each access must include the CTA of the other access.
 static bool strong_for(const Access *x, int actor, const SimRead *d) {
   int n = x->w->cluster->prog->nwarp;
   bool narrow = d->narrow || shadow_flags(x->i) & GF_NARROW;
@@ -844,8 +844,8 @@ void shadow_defined(Access *x, int l, uint32_t addr) {
 }
 
 // Returns the k-th granule that lane l accesses in global memory, and sets
-// x->piece to the granule's position for reports. Returns NO_GRANULE if there
-// are no more, or memory is exhausted.
+// x->piece to the granule's position for reports. Returns NO_GRANULE if no such
+// granule exists, or memory is exhausted.
 static int64_t piece(Access *x, int l, size_t k) {
   const SimArea *a = x->m->area;
   if (k >= (size_t)x->bytes >> a->shift) return NO_GRANULE;
@@ -922,7 +922,7 @@ void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch) {
 // ---- writes ----
 
 // Reports whether write x and a read d by `actor` are both strong. The scope of
-// each must include the CTA of the other.
+// each access must include the CTA of the other access.
 static bool strong_too(const Access *x, int actor, const SimRead *d) {
   if (!x->i->sem || d->kind == READ_WEAK) return false;
   int n = x->w->cluster->prog->nwarp;
@@ -1019,8 +1019,8 @@ static bool stays(const SimCluster *c, int actor, SimRead *d) {
 
 // Removes, after a strong write of granule g, the entries of its list that need
 // no more checks. loosely: the write is an atomic without a result, so that
-// loose entries (is_loose) remain. They remain even if they are old, because
-// each actor has at most one.
+// loose entries (is_loose) remain. Even old loose entries remain, because each
+// actor has at most one loose entry.
 static void keep_far(SimCluster *c, uint32_t g, bool loosely) {
   Shadow *s = shadow_of(c);
   SimGran *q = &s->gran[g];

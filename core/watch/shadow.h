@@ -166,8 +166,8 @@ void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch);
 void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch);
 
 // Check and record a read or a write by lane l of x->bytes bytes at addr of
-// shared memory. same: whether the written bytes equal the present ones. flags:
-// the granules' flags after the write.
+// shared memory. same: whether the written bytes equal the present bytes.
+// flags: the granules' flags after the write.
 void shadow_read(Access *x, int l, uint32_t addr);
 void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags);
 // Reports the granules of x->bytes bytes at addr that were never written.

@@ -24,9 +24,9 @@ struct SimLeft {
   bool moves;              // whether the footprint is known only in the launch
 };
 
-// Reports whether unwritten elements of argument k's memory are no fault: the
-// kernel reads this memory or allows undefined elements in it, through argument
-// k or an overlapping argument.
+// Reports whether unwritten elements of argument k's memory are not a fault:
+// the kernel reads this memory or allows undefined elements in it, through
+// argument k or an overlapping argument.
 static bool is_free(const SimProg *p, int32_t k) {
   const SimArea *a = areas_area(p, k);
   for (size_t j = 0; j < p->fn->mem.n; j++) {

@@ -1,6 +1,6 @@
 // Explains why waits for groups (cp.async, wgmma, bulk stores) did not suffice,
 // so that the message of a fault does not advise to add a wait that is already
-// there. There are four reasons. The wait left the group pending, the waiting
+// there. There are four reasons: the wait left the group pending, the waiting
 // threads had started no group, the wait was for reads only, or a barrier is
 // missing after the wait. Also explains accesses to a stage of a ring (ring.h):
 // the stage is probably wrong if the data of another stage is complete and

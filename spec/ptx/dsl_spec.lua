@@ -2,6 +2,7 @@
 -- spec/ptx/dsl: arguments, extents, grid, cluster, shared memory, tensor maps,
 -- LAUNCH files, and what is rejected.
 local cute = require "cute"
+local mlir = require "cutelua.ptx.mlir"
 local support = require "spec.support"
 
 local function text(name) return support.read("spec/ptx/dsl/" .. name) end
@@ -152,6 +153,24 @@ local WHILE = [[
 } do {
 ^bb0(%arg9: i32 loc("while":1:2)):]]
 local DOWN = "%11 = arith.subi %arg9, %c1_i32 : i32\nscf.yield %11 : i32\n}"
+
+describe("shared memory of a kernel in the CuTe DSL", function()
+  local function allocation(n)
+    return {op = "cute.memref.alloca", text = ("() {smem.partition_id = 1 : "
+      .. 'i32} : !cute.memref<i8, smem, align<16>, "%d:1">'):format(n)}
+  end
+
+  it("is that of the larger branch", function()
+    local branch = {op = "scf.if", text = "", regions = {
+      {allocation(8), allocation(40)}, {allocation(100)}}}
+    local loop = {op = "scf.for", text = "", regions = {{allocation(20)}}}
+    local function bytes(body) return mlir.shared_bytes({body = body}, {}) end
+    assert.equal(16 + 100, bytes {allocation(10), branch})
+    assert.equal(112 + 112 + 32 + 5,
+                 bytes {branch, branch, loop, allocation(5)})
+    assert.equal(0, bytes {{op = "scf.if", text = "", regions = {{}}}})
+  end)
+end)
 
 describe("launches of a host's function in the CuTe DSL", function()
   before_each(function() folder = support.folder() end)

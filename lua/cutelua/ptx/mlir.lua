@@ -267,38 +267,77 @@ function mlir.each(body, f)
   end
 end
 
+-- Returns the allocation that instruction i makes in shared memory, or nil.
+local function allocation_of(i, aliases)
+  if i.op ~= "cute.memref.alloca" then return nil end
+  local type = i.text:match "^[^:]*{.-}%s*:%s*(.*)$"
+    or i.text:match "%)%s*:%s*(.*)$"
+  local t = mlir.type(type or "", aliases)
+  if t.space ~= "smem" then return nil end
+  local cosize = 1
+  local shape, stride = mlir.leaves(t.layout.shape),
+    mlir.leaves(t.layout.stride)
+  for k, s in ipairs(shape) do
+    cosize = cosize + (s.n - 1) * (stride[k].n or 0)
+  end
+  local bits = tonumber(t.element:match "(%d+)") or 8
+  return {bytes = (cosize * bits + 7) // 8, align = t.align or 1,
+          part = tonumber(i.text:match "partition_id = (%d+)") or 0}
+end
+
+-- Returns the lists of allocations that a body may make: one list, or several
+-- if branches allocate.
+local function allocations(body, aliases)
+  local all = {{}}
+  -- Appends each of the lists to each list of `all`.
+  local function append(lists)
+    local out = {}
+    for _, first in ipairs(all) do
+      for _, rest in ipairs(lists) do
+        out[#out + 1] = table.move(rest, 1, #rest, #first + 1,
+                                   table.move(first, 1, #first, 1, {}))
+      end
+    end
+    all = out
+  end
+  for _, i in ipairs(body) do
+    local own = allocation_of(i, aliases)
+    if own then append {{own}} end
+    local either = {}
+    for _, r in ipairs(i.regions or {}) do
+      local lists = allocations(r, aliases)
+      local some = #lists > 1 or #lists[1] > 0
+      if some and i.op == "scf.if" then
+        table.move(lists, 1, #lists, #either + 1, either)
+      elseif some then
+        append(lists)
+      end
+    end
+    if either[1] then append(either) end
+  end
+  return all
+end
+
 --- Returns the bytes of shared memory that a kernel's allocations take
--- together, each at its alignment.
+--- together, each at its alignment. The branches of scf.if share memory.
 ---@param kernel table
 ---@param aliases table
 ---@return integer
 function mlir.shared_bytes(kernel, aliases)
-  local list = {}
-  mlir.each(kernel.body, function(i)
-    if i.op ~= "cute.memref.alloca" then return end
-    local type = i.text:match "^[^:]*{.-}%s*:%s*(.*)$"
-      or i.text:match "%)%s*:%s*(.*)$"
-    local t = mlir.type(type or "", aliases)
-    if t.space ~= "smem" then return end
-    local cosize = 1
-    local shape, stride = mlir.leaves(t.layout.shape),
-      mlir.leaves(t.layout.stride)
-    for k, s in ipairs(shape) do
-      cosize = cosize + (s.n - 1) * (stride[k].n or 0)
+  local most = 0
+  for _, list in ipairs(allocations(kernel.body, aliases)) do
+    for k, x in ipairs(list) do x.at = k end
+    table.sort(list, function(a, b)
+      if a.part ~= b.part then return a.part < b.part end
+      return a.at < b.at
+    end)
+    local bytes = 0
+    for _, x in ipairs(list) do
+      bytes = (bytes + x.align - 1) // x.align * x.align + x.bytes
     end
-    local bits = tonumber(t.element:match "(%d+)") or 8
-    list[#list + 1] = {bytes = (cosize * bits + 7) // 8, align = t.align or 1,
-      part = tonumber(i.text:match "partition_id = (%d+)") or 0, at = #list}
-  end)
-  table.sort(list, function(a, b)
-    if a.part ~= b.part then return a.part < b.part end
-    return a.at < b.at
-  end)
-  local bytes = 0
-  for _, x in ipairs(list) do
-    bytes = (bytes + x.align - 1) // x.align * x.align + x.bytes
+    most = math.max(most, bytes)
   end
-  return bytes
+  return most
 end
 
 --- Returns cutelua's element type for the IR's element type with this name;

@@ -1,7 +1,7 @@
 // Calls from Python: converts arguments and results between Python's objects
-// and Lua's values, and hands tensors over by DLPack without a copy. The
-// package python/cutelua loads the library by ctypes and passes the addresses
-// of the functions of Python's stable interface that this file uses.
+// and Lua's values, and passes tensors by DLPack without a copy. The package
+// python/cutelua loads the library by ctypes and passes the addresses of the
+// functions of Python's stable interface that this file uses.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // The listeners to the machine's hooks (sim/hooks.h).
 //
-//   watch.c       hands on what the machine announces to the checks
+//   watch.c       passes what the machine announces to the checks
 //   shadow.c      last writes and reads of each granule in a cluster
 //   hb_cluster.c  happens-before inside a cluster
 //   hb_grid.c     happens-before and races between communicating clusters

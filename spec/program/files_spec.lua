@@ -320,8 +320,9 @@ x.y = 1' | ]] .. support.program .. " /dev/stdin"}
       support.write(at .. "/s.lua", KERNEL .. text)
       local _, err = support.run {"check", at .. "/s.lua", "--seconds", "5",
                                   "--other"}
-      return err:find("cutelua: note: --seconds is behind the script, which "
-        .. "reads no arguments: write it before the script\n", 1, true) ~= nil,
+      return err:find("cutelua: note: --seconds follows the script, which "
+        .. "reads no arguments: write --seconds before the script\n",
+        1, true) ~= nil,
         err:find("--other", 1, true) ~= nil
     end
     assert.same({true, false}, {notes ""})

@@ -415,14 +415,15 @@ describe("cutelua", function()
       {1, "the script's name is empty: '' names no file [io]", ""},
       {1, "(command line): this is a compiled chunk, not Lua source text [lua]",
        "-e", "\27Lua"},
-      {2, "explain: where to? -o FILE behind the script's arguments",
+      {2, "explain: no output file: write -o FILE after the script's arguments",
        "explain", "x.lua", "-o", ""},
       {2, "profile: which script?", "profile"},
       {2, "'--kernel' needs an argument", "profile", "--kernel"},
       {2, "unknown option '--x'; profile --help lists them", "profile", "--x"},
       {2, "run: which script?", "run"},
-      {2, "'--emit' is an option of lessons, behind their name; other scripts "
-       .. "print k(...):trace({block = n}).source", "--emit", "cu"},
+      {2, "'--emit' is an option of lessons: write it after the lesson's "
+       .. "name; other scripts print k(...):trace({block = n}).source",
+       "--emit", "cu"},
       {2, "unknown option '-x'; run --help says more", "run", "-x"}} do
       local out, err, code = support.run(table.move(row, 3, #row, 1, {}))
       assert.equal("", out)

@@ -138,10 +138,10 @@ local function end_of(lines, block, n)
   return #lines + 1
 end
 
--- Adds what a round of a consumer or a producer lacks: add(line, code), where
--- the code belongs before the line, or behind it if `behind` is true. `others`
--- are the pipelines that are released in the block. A state that only advances
--- belongs to one of them, if a copy of the state is released.
+-- Adds what a round of a consumer or a producer lacks: add(line, code, behind),
+-- where the code belongs before the line, or after the line if `behind` is
+-- true. `others` are the pipelines that are released in the block. A state that
+-- only advances belongs to one of them, if a copy of the state is released.
 local function complete_round(r, lines, others, add)
   local of, pipe = r.of, nil
   for _, o in ipairs(r) do pipe = pipe or o.pipe end
@@ -192,7 +192,7 @@ local function copies_of(lines)
 end
 
 --- Returns the operations that rounds of pipelines lack: {line =, behind = true
--- if it belongs behind the line, code =}.
+-- if the code belongs after the line, code =}.
 ---@param lines string[]
 ---@return table[]
 function pipelines.lacks(lines)

@@ -65,7 +65,8 @@ function main.options(words)
   if format ~= "text" and opt.output == "-" then
     return nil, "explain: -o - and --format both write standard output"
   elseif format == "text" and (opt.output or "") == "" then
-    return nil, "explain: where to? -o FILE behind the script's arguments"
+    return nil, "explain: no output file: write -o FILE after the "
+      .. "script's arguments"
   end
   opt.address, why = link.address(opt.workshop)
   if why then return nil, "explain: " .. why end

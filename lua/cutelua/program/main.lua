@@ -322,8 +322,8 @@ local function note_behind(help, words, at)
     if launches then
       report.note(launches)
     elseif name and help:find("\n  " .. name:gsub("%-", "%%-") .. "[ \n]") then
-      report.note(("%s is behind the script, which reads no arguments: write "
-        .. "it before the script"):format(name))
+      report.note(("%s follows the script, which reads no arguments: write "
+        .. "%s before the script"):format(name, name))
     end
   end
 end

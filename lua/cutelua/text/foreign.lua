@@ -256,8 +256,8 @@ local LESSONS = {emit = "print k(...):trace({block = n}).source",
 ---@return string?
 function foreign.lesson_option(option)
   local advice = LESSONS[option:match "^%-%-(%l+)$"]
-  return advice and ("'%s' is an option of lessons, behind their name; other "
-    .. "scripts %s"):format(option, advice)
+  return advice and ("'%s' is an option of lessons: write it after the "
+    .. "lesson's name; other scripts %s"):format(option, advice)
 end
 
 --- Returns the note on an option for files of PTX and CUDA C that follows the

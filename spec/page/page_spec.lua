@@ -267,7 +267,7 @@ describe("cutelua explain", function()
       assert.matches(want, err)
       assert.same({"", rc}, {(out:gsub("^turned\n$", "")), code})
     end
-    refused("explain: where to%? %-o FILE", 2, s, "once")
+    refused("explain: no output file: write %-o FILE", 2, s, "once")
     refused("explain: which script%?", 2)
     refused("unknown option '%-%-x'", 2, "--x", s, "-o", "k.html")
     refused("'%-%-kernel' needs an argument", 2, "--kernel")

@@ -1,5 +1,5 @@
 -- A list of numbers where an operation needs a tensor.
--- expect: cutelua: ops.elementwise: the list {1.0, 2.0} is no tensor: write
+-- expect: cutelua: ops.elementwise: the list {1.0, 2.0} is not a tensor: write
 --   cute.tensor(list, cute.f32) [bad-argument]
 -- expect: spec/faults/bad-argument/list_as_tensor.lua:7 in main chunk
 

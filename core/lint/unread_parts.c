@@ -13,8 +13,8 @@ typedef struct Fragment {
   uint8_t *how;  // for each element of the fragment: the flags FILLED and READ
   Ref *by;         // for each element: the first instruction that fills it
   bool open;       // whether an access has an unknown index
-  // whether an MMA reads the fragment, or the fragment was made for operand A or
-  // B of an MMA
+  // whether an MMA reads the fragment, or the fragment was made for operand A
+  // or B of an MMA
   bool multiplied;
 } Fragment;
 

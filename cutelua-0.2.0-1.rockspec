@@ -486,6 +486,8 @@ build = {
         "lua/cute/smem.lua",
       ["cute.smemstruct"] =
         "lua/cute/smemstruct.lua",
+      ["cute.sparse_elem"] =
+        "lua/cute/sparse_elem.lua",
       ["cute.store_epilogue"] =
         "lua/cute/store_epilogue.lua",
       ["cute.stream"] =

@@ -324,12 +324,13 @@ static void row_majors(AtomMma *r) {
   r->selector = strstr(s, "One>") != NULL;
 }
 
-// Appends the operands for scales and metadata: one 32-bit register each.
+// Appends the operands for scales and metadata. Unless they are in tensor
+// memory, each is one 32-bit register.
 static void row_extras(AtomMma *r) {
   r->nop = 4;
   if (r->flags & AMF_SCALE) r->nop += 2;
-  if (r->kind == MK_TCGEN05) return;
   if (r->flags & AMF_SPARSE) r->nop++;
+  if (r->kind == MK_TCGEN05) return;
   for (int i = 4; i < r->nop; i++) r->regs[i] = 'r', r->nreg[i] = 1;
 }
 
@@ -390,7 +391,7 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
     // A sparse A stores half of its elements, so its registers have half the
     // bits. r->bits is half of the type's bits, as in CuTe, even if an element
     // takes a byte in registers.
-    if (i == 1 && r->flags & AMF_SPARSE) halves = 2;
+    if (i == 1 && r->flags & AMF_SPARSE && r->kind != MK_TCGEN05) halves = 2;
     r->bits[i] = (uint8_t)(halves == 2 ? t[i]->bits / 2 : bits);
     row_regs(r, i, t[i]->t, size[i] / threads * bits / halves);
   }
@@ -433,7 +434,7 @@ static _Atomic(Block *) made[2][IDS];
 
 static const AtomMmaFam *const mma_tables[] = {
   atom_sm61, atom_sm70, atom_sm75, atom_sm80, atom_sm89, atom_sm90,
-  atom_sm100, atom_sm120, atom_sm100_table};
+  atom_sm100, atom_sm120};
 static const AtomCopyFam *const copy_tables[] = {
   atom_copies, atom_copies_sm100};
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))

@@ -157,6 +157,17 @@ enum { UMMA_SFA_BIT = 29, UMMA_SFB_BIT = 4 };
 // Returns the instruction descriptor of a tcgen05.mma. The two fields of the
 // scale factors are 0.
 uint32_t atom_umma_descriptor(const AtomMma *r);
+// tcgen05.mma with a sparse A: returns the number of columns of tensor memory
+// that have the metadata of a CTA's rows. If there is one, it belongs to a pair
+// of columns, of which the lowest bits of the instruction descriptor select one
+// (UMMA_SELECTOR).
+static inline int atom_umma_metadata(const AtomMma *a) {
+  return atom_mma_words(a) / 2;
+}
+enum { UMMA_SELECTOR = 3 };
+// Returns the place of 16-bit value w of a row's metadata: its lane * 4, plus
+// the number of 16-bit values before it in the lane.
+int atom_umma_metadata_at(const AtomMma *a, int row, int w);
 // Returns the id of the tcgen05.mma that has the PTX text `text` and an
 // instruction descriptor, with A in shared or in tensor memory, or -1.
 int atom_umma_find(const char *text, bool smem_a, uint32_t descriptor);

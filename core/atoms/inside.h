@@ -54,7 +54,6 @@ typedef struct AtomCopyFam {
 // Tables of families. A row without a name ends each table.
 extern const AtomMmaFam atom_sm61[], atom_sm70[], atom_sm75[], atom_sm80[];
 extern const AtomMmaFam atom_sm89[], atom_sm90[], atom_sm100[], atom_sm120[];
-extern const AtomMmaFam atom_sm100_table[];
 extern const AtomCopyFam atom_copies[], atom_copies_sm100[];
 
 #endif

@@ -1,5 +1,5 @@
-// Instruction descriptors of tcgen05.mma, which CuTe calls UMMA, and the number
-// of repetitions of copies of tensor memory.
+// Instruction descriptors of tcgen05.mma, which CuTe calls UMMA, the places of
+// metadata, and the number of repetitions of copies of tensor memory.
 #include "atoms/atom.h"
 
 #include <string.h>
@@ -23,9 +23,17 @@ uint32_t atom_umma_descriptor(const AtomMma *r) {
   // to the position of B's factors.
   uint32_t own = r->flags & AMF_SCALE ? (uint32_t)(r->sf_type == DT_UE8M0) << 23
                                       : sum << 4;
-  return own | format(r, r->a_type) << 7 | format(r, r->b_type) << 10 |
+  uint32_t sparse = r->flags & AMF_SPARSE ? 4 : 0;
+  return own | sparse | format(r, r->a_type) << 7 | format(r, r->b_type) << 10 |
          (uint32_t)r->mn_major[0] << 15 | (uint32_t)r->mn_major[1] << 16 |
          (uint32_t)r->n / 8 << 17 | (uint32_t)r->m / 16 << 24;
+}
+
+int atom_umma_metadata_at(const AtomMma *r, int row, int w) {
+  if (atom_umma_metadata(r) > 1) return row * 4 + w;
+  // A column has a value of rows r and r + 8. Lanes l and l + 8 have the two
+  // values of a row.
+  return (row / 16 * 16 + w * 8 + row % 8) * 4 + row / 8 % 2;
 }
 
 int atom_tmem_times(const AtomCopy *r) {

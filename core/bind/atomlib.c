@@ -247,13 +247,51 @@ static int l_make_cotiled_copy(lua_State *L) {
   return 1;
 }
 
-// s2t_descriptors(name, atom, tensor): the descriptors of a tcgen05.cp
-static int l_s2t_descriptors(lua_State *L) {
+// umma_descriptors(maker, reader, tensor, mn_major): the tensor of descriptors
+// of a tcgen05 operation
+static int l_umma_descriptors(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  const char *maker = face_checkstr(L, 1), *reader = face_checkstr(L, 2);
+  face_tracing(cx, L, "a tensor of descriptors");
+  Tensor t = gmma_of_umma(cx, maker, reader, face_check_tensor(L, 3),
+                          lua_toboolean(L, 4));
+  face_push_tensor(L, &t, 0);
+  return 1;
+}
+
+// umma_descriptor(maker, layout, bits, mn_major): a descriptor with address 0
+static int l_umma_descriptor(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *maker = face_checkstr(L, 1);
-  face_tracing(cx, L, "a tensor of descriptors");
-  CopyAtom a = check_copy_atom(cx, L, 2);
-  Tensor t = gmma_rows(cx, maker, &a, face_check_tensor(L, 3));
+  Layout l = face_check_layout(L, 2);
+  int bits = (int)face_checkint(L, 3);
+  uint64_t d = gmma_descriptor(cx, maker, l, bits, lua_toboolean(L, 4));
+  lua_pushinteger(L, (lua_Integer)d);
+  return 1;
+}
+
+// descriptor_bits(tensor of descriptors): the first descriptor, a u64
+static int l_descriptor_bits(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Tensor t = face_check_tensor(L, 1);
+  face_tracing(cx, L, "a descriptor");
+  if (t.space != SP_DESC)
+    face_error(L, ERR_ARG, "smem_descriptor_to_int: %s is no descriptor",
+               tensor_show(cx, &t));
+  face_push_value(L, gmma_beyond(cx, t.mem, t.off));
+  return 1;
+}
+
+// descriptor_of(bits, dtype): a tensor (1,1) of one descriptor
+static int l_descriptor_of(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  face_tracing(cx, L, "a descriptor");
+  DType type = face_check_dtype(L, 2);
+  Layout one = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
+  Tensor t = {.space = SP_DESC, .type = type, .align = 16,
+              .l = layout_concat(cx, (Layout[]){one, one}, 2),
+              .mem = face_check_value(cx, L, 1, DT_U64),
+              .off = dim_int(cx, 0)};
   face_push_tensor(L, &t, 0);
   return 1;
 }
@@ -955,7 +993,10 @@ void atomlib_open(lua_State *L) {
   static const luaL_Reg fn_meta[] = {{"check_arch", fn_check_arch},
                                      {"warnings", fn_warnings},
                                      {NULL, NULL}};
-  static const luaL_Reg funcs[] = {{"s2t_descriptors", l_s2t_descriptors},
+  static const luaL_Reg funcs[] = {{"umma_descriptors", l_umma_descriptors},
+                                   {"umma_descriptor", l_umma_descriptor},
+                                   {"descriptor_bits", l_descriptor_bits},
+                                   {"descriptor_of", l_descriptor_of},
                                    {NULL, NULL}};
   static const char *const types[] = {MT_ATOM, MT_TILED, MT_SLICE};
   face_setrows(L, rows);

@@ -335,7 +335,8 @@ SimTensorIns *fragments_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
   const AtomMma *row = x->row = atom_mma((int)i->imm);
   x->u = (SimUmma){.kind = kind_of(row), .a = row->a_type, .b = row->b_type,
                    .d = row->d_type, .scale = row->sf_type,
-                   .scales = row->vs ? row->k / row->vs : 0};
+                   .scales = row->vs ? row->k / row->vs : 0,
+                   .sparse = (row->flags & AMF_SPARSE) != 0};
   if (!atom_mma_runs(row) || !ummamath_known(&x->u))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name,
              l->sm);
@@ -346,6 +347,8 @@ SimTensorIns *fragments_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
   x->add = slot[o[3].ref];
   for (int k = 0; x->u.scales && k < 2; k++)
     x->sf[k] = place(l, mem, slot, &o[4 + k]);
+  if (x->u.sparse)
+    x->meta = place(l, mem, slot, &o[x->u.scales ? 6 : 4]);
   find_shared(cx, l, mem, &x->smem, &x->nsmem);
   return x;
 }

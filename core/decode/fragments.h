@@ -91,8 +91,9 @@ typedef struct SimTensorIns {
   // predicate.
   const AtomMma *row;
   SimUmma u;
-  // sf: the scale factors of A and B, if u.scales is not 0.
-  SimTensorPlace a, sf[2];
+  // sf: the scale factors of A and B, if u.scales is not 0. meta: the metadata
+  // of a sparse A, if u.sparse.
+  SimTensorPlace a, sf[2], meta;
   uint32_t desc[2], add;
   const SimMem **smem;  // all objects of shared memory
   int nsmem;

@@ -130,18 +130,28 @@ void tcgen05_mma_helper(Emit *e, const AtomUse *u) {
   else asm_arg(&f, "unsigned", "a", 'r');
   asm_arg(&f, "unsigned long long", "b", 'l');
   asm_arg(&f, "unsigned", "accumulate", 'r');
-  const char *scales = "", *descriptor = "%4";
-  if (row->flags & AMF_SCALE) {
+  bool scale = row->flags & AMF_SCALE, sparse = row->flags & AMF_SPARSE;
+  bool selects = sparse && atom_umma_metadata(row) == 1;
+  // the instruction descriptor: types, majors and shape
+  const char *descriptor = PTX(e, "0x%08xu", atom_umma_descriptor(row));
+  const char *scales = "", *meta = "";
+  int n = 4;  // operands so far
+  if (scale) {
     asm_arg(&f, "unsigned", "sfa", 'r');
     asm_arg(&f, "unsigned", "sfb", 'r');
-    asm_arg(&f, "unsigned", "descriptor", 'r');
-    scales = "[%4], [%5], ", descriptor = "%6";
-  } else {  // the instruction descriptor: types, majors and shape
-    asm_in(&f, 'r', PTX(e, "0x%08xu", atom_umma_descriptor(row)));
+    scales = "[%4], [%5], ", n = 6;
   }
+  if (sparse) {
+    asm_param(&f, "unsigned", "e");
+    // The address is that of a pair of columns.
+    asm_in(&f, 'r', selects ? "e & ~1u" : "e");
+    meta = PTX(e, "[%%%d], ", n++);
+  }
+  if (scale) asm_param(&f, "unsigned", descriptor = "descriptor");
+  asm_in(&f, 'r', selects ? PTX(e, "%s | (e & 1)", descriptor) : descriptor);
   asm_print(&f, PTX(e, "\n      \"{ .reg .pred p; setp.ne.b32 p, %%3, 0;\\n\"\n"
-                    "      \"%s \"\n      \"[%%0], %s, %%2, %s, %sp; }\"",
-                    row->ptx, shared ? "%1" : "[%1]", descriptor, scales),
+                    "      \"%s \"\n      \"[%%0], %s, %%2, %s%%%d, %sp; }\"",
+                    row->ptx, shared ? "%1" : "[%1]", meta, n, scales),
             "\n      :: $i : \"memory\"");
 }
 

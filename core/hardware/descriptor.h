@@ -12,35 +12,39 @@ typedef struct Place {
   uint32_t start, lead, stride;  // fields of the descriptor, in bytes
   // width of the swizzle in pieces of 16 bytes; 0: it is not modelled
   uint32_t w;
+  // whether the swizzle moves 32 bytes at a time, in groups of 4 rows
+  bool by32;
 } Place;
 
 // Reads the descriptor of a wgmma or, if `umma` is set, of a tcgen05.mma.
 static inline Place place_of(uint64_t desc, bool umma) {
   static const uint8_t wgmma[8] = {1, 1, 8, 8, 4, 4, 2, 2};
-  static const uint8_t tcgen05[8] = {1, 0, 8, 0, 4, 0, 2, 0};
+  static const uint8_t tcgen05[8] = {1, 8, 8, 0, 4, 0, 2, 0};
   return (Place){.start = (uint32_t)(desc & 0x3fff) * PIECE,
                  .lead = (uint32_t)(desc >> 16 & 0x3fff) * PIECE,
                  .stride = (uint32_t)(desc >> 32 & 0x3fff) * PIECE,
-                 .w = (umma ? tcgen05 : wgmma)[desc >> 61]};
+                 .w = (umma ? tcgen05 : wgmma)[desc >> 61],
+                 .by32 = umma && desc >> 61 == 1};
 }
 
 static inline uint32_t swizzled(const Place *p, uint32_t at) {
+  if (p->by32) return at ^ (at >> 7 & 3) << 5;
   return at ^ (at >> 7 & (p->w - 1)) << 4;
 }
 
 // Returns the address of 16-byte piece c of row r in a K-major operand.
 static inline uint32_t piece_of_row(const Place *p, uint32_t r, uint32_t c) {
-  uint32_t lead = p->w > 1 ? PIECE : p->lead;
-  return swizzled(p, p->start + r % 8 * p->w * PIECE + r / 8 * p->stride +
-                       c * lead);
+  uint32_t lead = p->w > 1 ? PIECE : p->lead, group = p->by32 ? 4 : 8;
+  return swizzled(p, p->start + r % group * p->w * PIECE +
+                       r / group * p->stride + c * lead);
 }
 
 // Returns the address of a 16-byte piece of an MN-major operand, with the rows
 // of group u in column k. A group has as many rows as a piece has elements.
 static inline uint32_t piece_of_column(const Place *p, uint32_t u, uint32_t k) {
-  uint32_t at = k % 8 * p->w * PIECE;
+  uint32_t group = p->by32 ? 4 : 8, at = k % group * p->w * PIECE;
   if (p->w > 1)
-    at += u % p->w * PIECE + u / p->w * p->lead + k / 8 * p->stride;
+    at += u % p->w * PIECE + u / p->w * p->lead + k / group * p->stride;
   else
     at += u * p->stride + k / 8 * p->lead;
   return swizzled(p, p->start + at);

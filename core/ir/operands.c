@@ -17,6 +17,7 @@ typedef enum RowShape {
   // MMAs, by their number of operands
   MMA1, MMA2, MMA3, MMA4, MMA5, MMA6, MMA7,
   WG, WG_SMEM_A, WG_SPARSE, WG_SPARSE_SMEM_A, TC, TC_SMEM_A, TC_SCALED,
+  TC_SPARSE, TC_SCALED_SPARSE,
   LDSM, STSM, MOVM, TMEM_LOAD, TMEM_STORE, NOTHING, ROW_SHAPES
 } RowShape;
 static const char *const row_operands[ROW_SHAPES] = {
@@ -30,6 +31,8 @@ static const char *const row_operands[ROW_SHAPES] = {
   [WG_SPARSE_SMEM_A] = "acc:W a:v b:v add:p meta:R",
   [TC] = "acc:a.t a:r.t b:v add:p", [TC_SMEM_A] = "acc:a.t a:v b:v add:p",
   [TC_SCALED] = "acc:a.t a:v b:v add:p sfa:r.t sfb:r.t",
+  [TC_SPARSE] = "acc:a.t a:v b:v add:p meta:r.t",
+  [TC_SCALED_SPARSE] = "acc:a.t a:v b:v add:p sfa:r.t sfb:r.t meta:r.t",
   [TMEM_LOAD] = "dst:W src:r.t", [TMEM_STORE] = "dst:w.t src:R",
   [LDSM] = "dst:W src:r.s", [STSM] = "dst:w.s src:R", [MOVM] = "dst:W src:R",
   [NOTHING] = "",
@@ -48,10 +51,12 @@ static RowShape row_shape(const Ins *i) {
   if (op_rows[i->op].imm == IMM_MMA) {
     const AtomMma *row = atom_mma((int)i->imm);
     if (i->op == OP_MMA) return (RowShape)((int)MMA1 + row->nop - 1);
-    bool smem = row->flags & AMF_SMEM_A;
-    if (i->op == OP_TCMMA)
-      return row->flags & AMF_SCALE ? TC_SCALED : smem ? TC_SMEM_A : TC;
-    if (row->flags & AMF_SPARSE) return smem ? WG_SPARSE_SMEM_A : WG_SPARSE;
+    bool smem = row->flags & AMF_SMEM_A, sparse = row->flags & AMF_SPARSE;
+    bool scale = row->flags & AMF_SCALE;
+    if (i->op == OP_TCMMA && sparse)
+      return scale ? TC_SCALED_SPARSE : TC_SPARSE;
+    if (i->op == OP_TCMMA) return scale ? TC_SCALED : smem ? TC_SMEM_A : TC;
+    if (sparse) return smem ? WG_SPARSE_SMEM_A : WG_SPARSE;
     return smem ? WG_SMEM_A : WG;
   }
   switch (atom_copy((int)i->imm)->op) {

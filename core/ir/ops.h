@@ -246,7 +246,8 @@ DO(TCDEALLOC, "tcgen05.dealloc", "address:v columns:v", NONE, TCGEN05, NONE,
 DO(TCRELINQUISH, "tcgen05.relinquish_alloc_permit", "", NONE, TCGEN05, NONE,
    ORDER, FULL, EXACT, TCGEN05, CONTROL, NEVER)
 // MMA with accumulators in tensor memory: D, A (tensor memory or a DESC), B (a
-// DESC), a predicate that selects whether D is added, scale factors of A and B.
+// DESC), a predicate that selects whether D is added, scale factors of A and B,
+// metadata of a sparse A.
 DO(TCMMA, "tcgen05.mma", "=", MMA, TCGEN05, NONE, ASYNC(TCMMA), LANE, ROW,
    ROW, MMA, NEVER)
 // Copies the rows that a DESC describes from shared to tensor memory.

@@ -56,6 +56,11 @@ Need target_need(const Fn *fn, const Ins *i) {
       n.chip = true;
       n.instead = "an MMA of e4m3 or e5m2";
     }
+    if (r->flags & AMF_SPARSE && r->flags & AMF_SCALE &&
+        !(r->flags & AMF_BYTE)) {
+      n.chip = true;
+      n.instead = "a sparse MMA of 8-bit types with scale factors";
+    }
     return n;
   } else if (i->op == OP_MATRIX) {
     const AtomCopy *r = atom_copy((int)i->imm);

@@ -257,7 +257,7 @@ static const PtxRow rows[] = {
    ""},
   {"tcgen05.fence::after_thread_sync", ROW, 0, false, row_tmem_fence,
    TCF_AFTER, "", ""},
-  {"tcgen05.mma", ROW, 0, false, row_umma, 0, "cta_group::1 cta_group::2 "
+  {"tcgen05.mma", ROW, 0, false, row_umma, 0, "sp cta_group::1 cta_group::2 "
    "kind::f16 kind::tf32 kind::f8f6f4 kind::i8 kind::mxf8f6f4 "
    "kind::mxf4 kind::mxf4nvf4 block_scale block16 block32 scale_vec::1X "
    "scale_vec::2X scale_vec::4X collector::a::fill collector::a::use "

@@ -206,6 +206,12 @@ typedef struct Descriptors {
 // Fields of the descriptor that select the bytes of the scale factors.
 static const uint32_t scale_ids = 3u << UMMA_SFA_BIT | 3u << UMMA_SFB_BIT;
 
+// Returns a field of a descriptor, as u32.
+static Ref field(PtxOp *o, Ref desc, int bit, uint32_t mask) {
+  Ref x = op2(o, OP_SHR, desc, number(o, DT_U32, bit));
+  return op2(o, OP_AND, x, number(o, DT_U32, mask));
+}
+
 static void add_value(Descriptors *d, uint32_t v) {
   int k = 0;
   v &= ~d->ids;
@@ -284,16 +290,17 @@ static const char *text_of(PtxOp *o, bool pair) {
     bool small = op_has(o, "block16") || op_has(o, "scale_vec::4X");
     scales = small ? ".block_scale.block16" : ".block_scale.block32";
   }
-  return arena_printf(cx, &cx->scratch, "tcgen05.mma.cta_group::%d.%s%s",
-                      pair ? 2 : 1, kind, scales);
+  return arena_printf(cx, &cx->scratch, "tcgen05.mma%s.cta_group::%d.%s%s",
+                      op_has(o, "sp") ? ".sp" : "", pair ? 2 : 1, kind, scales);
 }
 
-// A tcgen05.mma. predicate: index of the operand enable-input-d.
+// A tcgen05.mma. rest: index of the operand behind the descriptor. predicate:
+// index of the operand enable-input-d.
 typedef struct Umma {
   unsigned flags;
   Ref desc;
-  bool scaled;
-  uint32_t predicate;
+  bool scaled, sparse;
+  uint32_t rest, predicate;
 } Umma;
 
 // Appends the scale factors at [a]. The two highest bits of the address are not
@@ -301,15 +308,32 @@ typedef struct Umma {
 static void put_scales(PtxOp *o, const PtxArg *a, DType t, Ref desc, int bit,
                        Ref *x) {
   Ref at = op2(o, OP_AND, tensor_address(o, a), number(o, DT_U32, 0x3fffffff));
-  Ref byte = op2(o, OP_SHR, desc, number(o, DT_U32, bit));
-  byte = op2(o, OP_AND, byte, number(o, DT_U32, 3));
-  put_object(o, at, t, as(o, DT_I32, byte), x);
+  put_object(o, at, t, as(o, DT_I32, field(o, desc, bit, 3)), x);
+}
+
+// Appends the metadata at [a]. If it has one column, the descriptor selects the
+// column of the pair at the address.
+static void put_metadata(PtxOp *o, const PtxArg *a, const AtomMma *row,
+                         Ref desc, Ref *x) {
+  Ref at = tensor_address(o, a), selector = field(o, desc, 0, UMMA_SELECTOR);
+  bool selects = atom_umma_metadata(row) == 1;
+  Ref zero = number(o, DT_U32, 0);
+  op_require(o, op2(o, OP_EQ, op2(o, OP_AND, selector,
+                                  number(o, DT_U32, selects ? 2 : 3)), zero),
+             selects ? "the sparsity selector of tcgen05.mma is not 0 or 1"
+                     : "the sparsity selector of tcgen05.mma is not 0, as this "
+                       ".kind needs");
+  if (selects)
+    op_require(o, op2(o, OP_EQ, op2(o, OP_AND, at, number(o, DT_U32, 1)), zero),
+               "the metadata of tcgen05.mma is at an odd column, not at a pair "
+               "of columns, one of which the sparsity selector selects");
+  put_object(o, op2(o, OP_ADD, at, selector), DT_U8, number(o, DT_I32, 0), x);
 }
 
 // Emits the MMA of an atom.
 static void emit_umma(PtxOp *o, int id, const Umma *u) {
   const AtomMma *row = atom_mma(id);
-  Ref x[10];
+  Ref x[OPERANDS];
   uint32_t n = 2;
   put_tensor(o, op_arg(o, 0), row->d_type, x);
   if (row->flags & AMF_SMEM_A) {
@@ -321,8 +345,12 @@ static void emit_umma(PtxOp *o, int id, const Umma *u) {
   x[n++] = op_operand(o, 2, DT_U64);
   x[n++] = op_pred(o, op_arg(o, u->predicate));
   for (uint32_t k = 0; u->scaled && k < 2; k++, n += 2) {
-    put_scales(o, op_arg(o, 4 + k), row->sf_type, u->desc,
+    put_scales(o, op_arg(o, u->rest + k), row->sf_type, u->desc,
                k ? UMMA_SFB_BIT : UMMA_SFA_BIT, x + n);
+  }
+  if (u->sparse) {
+    put_metadata(o, op_arg(o, 3), row, u->desc, x + n);
+    n += 2;
   }
   operands_emit(o->b->cx, o->b->fn, (Ins){.op = OP_TCMMA, .imm = id,
                 .flags = (uint16_t)u->flags}, x, n, NULL, 0);
@@ -330,7 +358,7 @@ static void emit_umma(PtxOp *o, int id, const Umma *u) {
 
 // Checks the operands of a tcgen05.mma that follow its descriptor.
 static void check_rest(PtxOp *o, Umma *u) {
-  uint32_t at = 4;
+  uint32_t at = u->rest;
   if (u->scaled) at += 2;
   else if (op_arg(o, at)->kind == PTX_A_VECTOR) check_lanes(o, op_arg(o, at++));
   bool shift = !u->scaled && o->i->args == at + 2;
@@ -347,11 +375,13 @@ void row_umma(PtxOp *o, int k) {
   Umma u = {.flags = group_of(o)};
   const char *text = text_of(o, u.flags & TCF_PAIR);
   u.scaled = op_has(o, "block_scale");
+  u.sparse = op_has(o, "sp");
+  u.rest = u.sparse ? 5 : 4;
   o->used = UINT32_MAX;  // .collector::a is a hint
   bool smem_a = op_arg(o, 1)->kind != PTX_A_ADDRESS;
   check_rest(o, &u);
-  u.desc = op_operand(o, 3, DT_U32);
-  uint32_t ids = u.scaled ? scale_ids : 0;
+  u.desc = op_operand(o, u.rest - 1, DT_U32);
+  uint32_t ids = (u.scaled ? scale_ids : 0) | (u.sparse ? UMMA_SELECTOR : 0);
   Descriptors all = values_of(o, u.desc, ids, 8);
   if (!all.n) op_reject(o, "its instruction descriptor is not a constant");
   // Emits an MMA for each value that is modelled, and a report for the others.

@@ -59,9 +59,9 @@ typedef struct Tensor {
 typedef struct Job {
   const SimIns *i;
   uint64_t desc[2];      // descriptors of A (0: it is in tensor memory) and B
-  // addresses of D, A and the scale factors of A and B, which start at a byte
-  // of a column
-  uint32_t d, a, sf[2];
+  // addresses of D, A, the metadata of A, and the scale factors of A and B,
+  // which start at a byte of a column
+  uint32_t d, a, meta, sf[2];
   uint8_t byte[2];
   bool add;
 } Job;
@@ -79,10 +79,11 @@ struct SimTensors {
   Tensor *cta;
   Pipe *pipe;
   bool pair;  // whether pairs of CTAs allocate
-  // operands of the part of an MMA that runs: A, B and D, and bytes of one
-  // operand
-  float a[TMEM_LANES * 64], b[256 * 64], d[TMEM_LANES * 256];
+  // operands of the part of an MMA that runs: A, B and D, and bytes of one of
+  // them
+  float a[TMEM_LANES * 64], b[256 * 128], d[TMEM_LANES * 256];
   uint8_t sf[2][256 * 4];
+  uint32_t meta[TMEM_LANES * 2];
   char raw[256 * 64 * 4];
 };
 
@@ -376,13 +377,13 @@ static uint32_t address_of(SimWarp *w, const SimTensorPlace *p, int l) {
 
 // Columns of tensor memory of CTA `cta` that an operation accesses: n columns
 // from an address on, of the groups of lanes in `groups`, for object m.
-// factors: they are scale factors.
+// what: what they hold in reports, or NULL for an operand of the operation.
 typedef struct Columns {
   const SimMem *m;
   int cta;
   uint32_t address, groups;
   int n;
-  bool factors;
+  const char *what;
 } Columns;
 
 // Returns whether n columns of CTA `cta` are allocated. Columns of a pair must
@@ -413,7 +414,7 @@ static bool check_columns(SimWarp *w, const SimIns *i, int l,
     f->tensor.n = n;
     f->tensor.column = column - (own ? own->column : 0);
     f->tensor.most = own ? own->n : 0;
-    f->tensor.op = x->factors ? "factors" : op_name((Op)i->op);
+    f->tensor.op = x->what ? x->what : op_name((Op)i->op);
   }
   return how == TENSOR_UNWRITTEN || stop(w);
 }
@@ -622,8 +623,15 @@ static int bytes_of(const AtomMma *r, int which) {
   return bits < 8 ? 1 : bits / 8;
 }
 
-// Returns the number of units of bytes_of bytes in a row of K elements.
-static int units_of(const AtomMma *r) { return is_packed(r) ? r->k / 2 : r->k; }
+// Returns how many elements of a row of A (0) or B (1) are stored.
+static int depth_of(const AtomMma *r, int which) {
+  return which ? r->k : atom_mma_depth(r);
+}
+
+// Returns how many units of bytes_of bytes the elements of a row have.
+static int units_of(const AtomMma *r, int which) {
+  return depth_of(r, which) / (is_packed(r) ? 2 : 1);
+}
 
 // Returns the number of rows of an operand in the shared memory of a CTA: A (0)
 // or B (1) of an MMA, or the source of a copy (1).
@@ -640,8 +648,8 @@ static void pieces_of(const SimTensorIns *x, int which, uint64_t desc, See *see,
   int rows = rows_of(x, which);
   if (!r) each_piece(&p, false, x->bytes, 1, 0, rows, see, ud);
   else
-    each_piece(&p, r->mn_major[which], units_of(r), bytes_of(r, which), 0, rows,
-               see, ud);
+    each_piece(&p, r->mn_major[which], units_of(r, which), bytes_of(r, which),
+               0, rows, see, ud);
 }
 
 // Records that the agent reads an operand from shared memory of each CTA that
@@ -714,7 +722,7 @@ static bool find_scales(SimWarp *w, const SimIns *i, int l, int which, Job *j,
   j->sf[which] = address_of(w, p, l);
   j->byte[which] = (uint8_t)(index_at(w, p->off, p->wide, l) & 3);
   *all = (Columns){.m = p->mem, .address = j->sf[which], .groups = ALL_GROUPS,
-                   .n = (rows + 31) / 32, .factors = true};
+                   .n = (rows + 31) / 32, .what = "factors"};
   if (!check_lane(w, i, l, p->mem, j->sf[which]) ||
       !check_all(w, i, l, *all, true))
     return false;
@@ -722,6 +730,18 @@ static bool find_scales(SimWarp *w, const SimIns *i, int l, int which, Job *j,
   SimFault *f = misuse(w, i, l, 0, p->mem, TENSOR_BYTE);
   if (f) f->tensor.n = j->byte[which], f->tensor.most = x->u.scales;
   return stop(w);
+}
+
+// Sets the place of the metadata of j, which lane l issues, and its columns.
+// Returns false and reports a fault if it cannot be there.
+static bool find_metadata(SimWarp *w, const SimIns *i, int l, Job *j,
+                          Columns *all) {
+  const SimTensorIns *x = i->x;
+  j->meta = address_of(w, &x->meta, l);
+  *all = (Columns){.m = x->meta.mem, .address = j->meta, .groups = ALL_GROUPS,
+                   .n = atom_umma_metadata(x->row), .what = "metadata"};
+  return check_lane(w, i, l, x->meta.mem, j->meta) &&
+         check_all(w, i, l, *all, true);
 }
 
 // Checks that an operand shares no columns with the accumulators d, which the
@@ -750,7 +770,7 @@ void simtcgen05_mma(SimWarp *w, const SimIns *i) {
                .groups = groups_of(r, now.d), .n = columns_of_d(r)};
   Columns a = {.m = x->a.mem, .address = now.a,
                .groups = groups_of(r, now.a), .n = columns_of_a(r)};
-  Columns sf[2];
+  Columns sf[2], meta = {0};
   if (!check_lane(w, i, l, d.m, now.d) || !check_all(w, i, l, d, now.add) ||
       (a.m && (!check_lane(w, i, l, a.m, now.a) ||
                !check_all(w, i, l, a, true) || !check_apart(w, i, l, &a, &d))))
@@ -759,6 +779,9 @@ void simtcgen05_mma(SimWarp *w, const SimIns *i) {
     if (!find_scales(w, i, l, k, &now, &sf[k]) ||
         !check_apart(w, i, l, &sf[k], &d))
       return;
+  if (x->u.sparse && (!find_metadata(w, i, l, &now, &meta) ||
+                      !check_apart(w, i, l, &meta, &d)))
+    return;
   uint32_t epoch = p->done + p->njob + 1;
   for (int k = 0; k < 2; k++) {
     if (!x->desc[k]) continue;
@@ -769,6 +792,7 @@ void simtcgen05_mma(SimWarp *w, const SimIns *i) {
   if (a.m) announce_all(w, i, l, a, false, epoch, start);
   for (int k = 0; x->u.scales && k < 2; k++)
     announce_all(w, i, l, sf[k], false, epoch, start);
+  if (x->u.sparse) announce_all(w, i, l, meta, false, epoch, start);
   announce_all(w, i, l, d, true, epoch, start);
   Job *j = new_job(c, p);
   if (j) *j = now;
@@ -840,7 +864,7 @@ static void load_shared(const SimWarp *w, const Job *j, int which, int cta,
             .limit = w->cluster->prog->smem_bytes, .bytes = bytes_of(r, which),
             .bits = is_packed(r) ? 8
                     : dtype_bits(which ? r->b_type : r->a_type),
-            .k = r->mn_major[which] ? r->k : 0};
+            .k = r->mn_major[which] ? depth_of(r, which) : 0};
   pieces_of(j->i->x, which, j->desc[which], load_piece, &l);
 }
 
@@ -909,6 +933,35 @@ static void load_scales(SimWarp *w, const Job *j, const Part *p, int which,
     }
 }
 
+static bool group_known(const AtomMma *r, unsigned nibble) {
+  enum { TF32 = 0x4010, OTHERS = 0x7350 };  // bit n: nibble n selects elements
+  return (r->group == 2 ? TF32 : OTHERS) >> nibble & 1;
+}
+
+// Copies the metadata of a part's rows from tensor memory to `to`. Reports a
+// fault if the tensor cores do not accept it.
+static void load_metadata(SimWarp *w, const Job *j, const Part *p,
+                          uint32_t *to) {
+  const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
+  const Tensor *t = tensor_at(w, p->cta);
+  int words = atom_mma_words(r);
+  memset(to, 0, (size_t)(p->rows * words) * 2);
+  for (int k = 0; k < p->rows * words; k++) {
+    int at = atom_umma_metadata_at(r, k / words, k % words);
+    uint32_t cell = t->cell[at / 4][(j->meta & 0xffff) + (uint32_t)at % 4 / 2];
+    uint32_t value = cell >> at % 2 * 16 & 0xffff;
+    to[k / 2] |= value << k % 2 * 16;
+    for (int q = 0; q < 4; q++) {
+      unsigned nibble = value >> 4 * q & 15;
+      if (group_known(r, nibble)) continue;
+      SimFault *f = simreport_fault(w, SIM_METADATA, 0, j->i->src, 0, -1, 0);
+      if (f) f->metadata.four = (int)nibble, f->metadata.group = r->group;
+      stop(w);
+      return;
+    }
+  }
+}
+
 // Moves a part of D between tensor memory and the tile. An f16 is in the lower
 // half of a column.
 static void move_d(SimWarp *w, const Job *j, const Part *p, bool store) {
@@ -956,14 +1009,15 @@ static void run_part(SimWarp *w, const Job *j, const Part *p) {
   size_t size = dtype_is_int(r->d_type) ? sizeof(int16_t) : sizeof(float);
   if (x->a.mem) load_tensor(w, j, p, t->raw);
   else load_shared(w, j, 0, p->cta, t->raw);
-  widen(r, r->a_type, t->raw, p->rows * r->k, t->a);
+  widen(r, r->a_type, t->raw, p->rows * depth_of(r, 0), t->a);
   if (j->add) move_d(w, j, p, false);
   else memset(t->d, 0, (size_t)(p->rows * p->n) * 4);
   for (int k = 0; x->u.scales && k < 2; k++) load_scales(w, j, p, k, t->sf[k]);
+  if (x->u.sparse) load_metadata(w, j, p, t->meta);
   ummamath_tile(&x->u, &(SimUmmaTile){
     .m = p->rows, .n = p->n, .a = t->a,
     .b = (char *)t->b + (size_t)(p->first * r->k) * size, .d = t->d,
-    .sfa = t->sf[0], .sfb = t->sf[1]});
+    .sfa = t->sf[0], .sfb = t->sf[1], .meta = t->meta});
   move_d(w, j, p, true);
 }
 
@@ -974,7 +1028,7 @@ static void run(SimWarp *w, const Job *j) {
   int first = first_cta(w, x);
   for (int k = 0; !r && k < x->ctas; k++) run_rows(w, j, first + k);
   if (!r) return;
-  int bytes = rows_of(x, 1) * units_of(r) * bytes_of(r, 1);
+  int bytes = rows_of(x, 1) * units_of(r, 1) * bytes_of(r, 1);
   for (int k = 0; k < x->ctas; k++)
     load_shared(w, j, 1, first + k, t->raw + k * bytes);
   widen(r, r->b_type, t->raw, r->n * r->k, t->b);

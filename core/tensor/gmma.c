@@ -10,7 +10,9 @@
 //   K contiguous   ((8,n),2):((W,SBO),LBO)      LBO = 1 where W > 1
 //   MN contiguous  ((W,n),(8,k)):((1,LBO),(W,SBO))     W > 1
 //                  ((1,n),(8,k)):((_,SBO),(1,LBO))     W = 1
-// The swizzle applies to byte addresses: Sw<log2 W,4,3>.
+// The swizzle applies to byte addresses: Sw<log2 W,4,3>. If MN is contiguous,
+// tcgen05 has another one of 128 bytes, which moves 32 bytes at a time:
+// Sw<2,5,2>. Its groups of K have 4 elements instead of 8, and W is 8.
 #include <inttypes.h>
 
 #include "ir/fold.h"
@@ -28,6 +30,7 @@ typedef struct Shared {
   // bits: bits of an element. unit: number of elements in 16 bytes.
   int bits, unit;
   int w;                // width of the swizzle, in units of 16 bytes
+  bool by32;            // whether the swizzle moves 32 bytes at a time
   bool mn;              // whether MN is contiguous, not K
   int rows, cols;       // extents of MN and of K
   Layout row, col;      // layouts of MN and of K
@@ -43,13 +46,16 @@ _Noreturn static void refuse(const Shared *o, const char *why) {
 }
 
 // Returns the swizzle's width W in units of 16 bytes. Fails unless the swizzle
-// is Sw<0..3,4,3> of byte addresses.
-static int span_of(const Shared *o) {
+// is Sw<0..3,4,3> of byte addresses, or Sw<2,5,2>, for which it sets o->by32.
+static int span_of(Shared *o) {
   const Swizzle *s = layout_swizzle(o->part);
   if (!o->part.outer) return 1;
   int shift = o->bits < 8 ? -1 : 0;
   while (8 << shift < o->bits && o->bits > 8) shift++;
   if (s && s->b == 0) return 1;
+  o->by32 = o->umma && o->mn && s && s->b == 2 && s->m + shift == 5 &&
+            s->s == 2;
+  if (o->by32) return 8;
   if (s && s->b <= 3 && s->m + shift == 4 && s->s == 3) return 1 << s->b;
   refuse(o, arena_printf(o->cx, &o->cx->scratch, "the swizzle is not one of "
                          "Sw<0..3,%d,3>, which the instruction supports for "
@@ -114,6 +120,7 @@ static uint64_t field(const Shared *o, int64_t elements) {
 static uint64_t kind_bits(const Shared *o) {
   static const uint8_t type[9] = {[1] = 0, [2] = 3, [4] = 2, [8] = 1};
   uint64_t t = type[o->w];
+  if (o->by32) return (uint64_t)1 << 61 | (uint64_t)1 << 46;
   return t << 62 | (o->umma ? (uint64_t)1 << 46 : 0);
 }
 
@@ -128,9 +135,10 @@ static uint64_t describe(const Shared *o) {
     check_mode(o, true, o->cols, o->unit, 1, o->w > 1 ? o->unit : lead);
   } else {
     int64_t rows = far_of(o, false, o->rows, span);
-    int64_t cols = far_of(o, true, o->cols, 8);
+    int group = o->by32 ? 4 : 8;
+    int64_t cols = far_of(o, true, o->cols, group);
     check_mode(o, false, o->rows, span, 1, rows);
-    check_mode(o, true, o->cols, 8, span, cols);
+    check_mode(o, true, o->cols, group, span, cols);
     lead = o->w > 1 ? rows : cols;
     stride = o->w > 1 ? cols : rows;
   }
@@ -230,16 +238,37 @@ Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t) {
   return descriptors(&o, t);
 }
 
-Tensor gmma_rows(Ctx *cx, const char *maker, const CopyAtom *a, Tensor t) {
-  Layout v = layout_mode(cx, t.l, 0);
+// Returns the operand of a tcgen05 operation, whose elements have the layout
+// ((MN,K),Rest...).
+static Shared operand_of_umma(Ctx *cx, const char *maker, const char *reader,
+                              Layout l, int bits, bool mn_major) {
+  Layout in = layout_inner(l);
+  Layout v = layout_rank(in) < 2 ? in : layout_mode(cx, in, 0);
+  if (layout_rank(v) != 2)
+    ctx_fail(cx, ERR_SHAPE, "%s: %s is not a layout ((MN,K),Rest...)", maker,
+             layout_text(cx, l));
+  return (Shared){.cx = cx, .maker = maker, .reader = reader, .umma = true,
+                  .what = "the source", .bits = bits, .mn = mn_major,
+                  .rows = (int)count(cx, layout_mode(cx, v, 0), maker),
+                  .cols = (int)count(cx, layout_mode(cx, v, 1), maker)};
+}
+
+Tensor gmma_of_umma(Ctx *cx, const char *maker, const char *reader, Tensor t,
+                    bool mn_major) {
   if (t.space != SP_SMEM)
-    ctx_fail(cx, ERR_ARG, "%s: %s reads shared memory, got %s", maker,
-             a->row->name, tensor_show(cx, &t));
-  Shared o = {.cx = cx, .maker = maker, .reader = a->row->name, .umma = true,
-              .what = "the source", .bits = dtype_bits(t.type),
-              .rows = (int)count(cx, layout_mode(cx, v, 0), maker),
-              .cols = (int)count(cx, layout_mode(cx, v, 1), maker)};
+    ctx_fail(cx, ERR_ARG, "%s: %s reads shared memory, got %s", maker, reader,
+             tensor_show(cx, &t));
+  Shared o = operand_of_umma(cx, maker, reader, t.l, dtype_bits(t.type),
+                             mn_major);
   return descriptors(&o, t);
+}
+
+uint64_t gmma_descriptor(Ctx *cx, const char *maker, Layout l, int bits,
+                         bool mn_major) {
+  uint64_t desc = 0;
+  Shared o = operand_of_umma(cx, maker, "tcgen05", l, bits, mn_major);
+  describe_part(&o, l, &desc);
+  return desc;
 }
 
 Ref gmma_beyond(Ctx *cx, Ref desc, Dim units) {

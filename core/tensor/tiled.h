@@ -109,10 +109,15 @@ Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
 // make_fragment_A, _B of operands in shared memory: returns a tensor of
 // descriptors (SP_DESC).
 Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t);
-// Makes the tensor of descriptors of a tcgen05.cp, whose tensor t has the
-// layout ((rows,elements of a row),Rest...). maker: the function's name in
-// errors.
-Tensor gmma_rows(Ctx *cx, const char *maker, const CopyAtom *a, Tensor t);
+// Makes the tensor of descriptors of a tcgen05 operation, whose tensor t has the
+// layout ((MN,K),Rest...); for tcgen05.cp, MN are rows, and K the elements of a
+// row. maker, reader: the names of the function and of the operation in errors.
+Tensor gmma_of_umma(Ctx *cx, const char *maker, const char *reader, Tensor t,
+                    bool mn_major);
+// Returns the descriptor with address 0 for a layout ((MN,K),Rest...) of
+// elements of `bits` bits.
+uint64_t gmma_descriptor(Ctx *cx, const char *maker, Layout l, int bits,
+                         bool mn_major);
 // Returns the descriptor that is `units` of 16 bytes beyond desc.
 Ref gmma_beyond(Ctx *cx, Ref desc, Dim units);
 

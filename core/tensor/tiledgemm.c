@@ -224,13 +224,14 @@ static void emit_async(const Gemm *g, Op op, int64_t m, int64_t n, int64_t k,
   p.mem[p.n++] = descriptor(g, &g->y, n, k);
   p.mem[p.n++] = g->accumulate ? g->accumulate
                                : ir_int(cx, ir_fn(cx), DT_BOOL, 1);
-  if (g->a->row->flags & AMF_SPARSE) put(g, &g->more[0], m, k, &p);
-  if (op == OP_TCMMA && g->a->row->flags & AMF_SCALE) {
+  const AtomMma *r = g->a->row;
+  if (r->flags & AMF_SCALE) {
     put(g, &g->more[0], m, k, &p);
     put(g, &g->more[1], n, k, &p);
   }
+  if (r->flags & AMF_SPARSE) put(g, &g->more[r->nop - 5], m, k, &p);
   Ins ins = {.op = (uint8_t)op, .imm = g->a->id,
-             .flags = atom_mma_ctas(g->a->row) == 2 ? TCF_PAIR : 0};
+             .flags = atom_mma_ctas(r) == 2 ? TCF_PAIR : 0};
   operands_emit(cx, ir_fn(cx), ins, p.mem, p.n, p.reg, p.nreg);
 }
 
@@ -362,9 +363,12 @@ static void fma_gemm(const Gemm *g) {
 
 static void check_executable(Ctx *cx, const AtomMma *r) {
   bool tensor = r->kind == MK_TCGEN05;
-  const char *why = tensor && r->flags & AMF_TABLE
-                      ? "sparse operands, and 8-bit operands in tensor memory, "
-                        "are not supported yet"
+  const char *why = tensor && r->flags & AMF_SPARSE && r->flags & AMF_TABLE
+                      ? "the places of metadata are known for 128 rows of A in "
+                        "each CTA"
+                    : tensor && r->flags & AMF_TABLE
+                      ? "8-bit operands in tensor memory, and K of 96, are not "
+                        "supported"
                     : r->flags & AMF_TABLE
                       ? "its accumulator of three doubles has no element type"
                       : NULL;
@@ -417,6 +421,43 @@ static void check_scales(const Gemm *g, const Part *o, const Part *main,
              main->name, tensor_show(cx, o->t));
 }
 
+// Reports whether v has the metadata of one instruction in tensor memory, as
+// bytes (rows,bytes of a row).
+static bool metadata_fits(const Gemm *g, Layout v) {
+  enum { LANE = 1 << 18 };  // bytes
+  Ctx *cx = g->cx;
+  const AtomMma *r = g->a->row;
+  int rows = umma_rows(r, 'A'), n = 2 * atom_mma_words(r);
+  if (!layout_static(v) || count(cx, v, "gemm") != rows * n) return false;
+  for (int b = 0; b < n; b++)
+    for (int m = 0; m < rows; m++) {
+      int at_word = atom_umma_metadata_at(r, m, b / 2);
+      int64_t want = (int64_t)(at_word / 4) * LANE + at_word % 4 * 2 + b % 2;
+      if (dim_value(at(cx, v, m + rows * b)) != want) return false;
+    }
+  return true;
+}
+
+// Checks metadata (V,M,K) in tensor memory.
+static void check_metadata(const Gemm *g, const Part *o) {
+  const AtomMma *r = g->a->row;
+  const Part *a = &g->x;
+  Ctx *cx = g->cx;
+  if (o->t->space != SP_TMEM || o->t->type != DT_U8)
+    ctx_fail(cx, ERR_TYPE, "gemm: %s takes the metadata of A from tensor "
+             "memory, as bytes of u8, got %s", r->name,
+             tensor_show(cx, o->t));
+  if (!metadata_fits(g, o->v))
+    ctx_fail(cx, ERR_SHAPE, "gemm: %s does not find the metadata of A in the "
+             "layout %s\n  blackwell_helpers.make_sparse_e_dtype(dtype)"
+             ":stored(make_sparse_tmem_layout_e(shape, dtype)) of cute.utils "
+             "makes a layout for it", r->name, layout_text(cx, o->v));
+  if (o->n[0] != a->n[0] || o->n[1] != a->n[1])
+    ctx_fail(cx, ERR_SHAPE, "gemm: the metadata of A must be (V,%" PRId64 ",%"
+             PRId64 ") for %s, as A is, got %s", a->n[0], a->n[1], r->name,
+             tensor_show(cx, o->t));
+}
+
 // Sets the operands after D, A, B, C: scale factors (V,M,K) or (V,N,K), or
 // metadata (V,M,K). V is one 32-bit register, or is in tensor memory.
 static void set_more(Gemm *g, int i, const Tensor *t) {
@@ -432,7 +473,8 @@ static void set_more(Gemm *g, int i, const Tensor *t) {
   if (r->kind == MK_TCGEN05) {
     int mode[3] = {0, rank_of(t) > 1 ? 1 : -1, rank_of(t) > 2 ? 2 : -1};
     set_modes(g, o, mode);
-    check_scales(g, o, main, name);
+    if (scales) check_scales(g, o, main, name);
+    else check_metadata(g, o);
     return;
   }
   DType want = atom_mma_type(r, 4 + i);

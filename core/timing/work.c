@@ -236,12 +236,13 @@ static SimWork tensor_cost(const Works *k, const SimIns *d, SimWorkKind kind) {
   if (d->op != OP_TCMMA) return c;
   const AtomMma *r = x->row;
   double sms = x->ctas, each = (double)r->m * r->n / sms;
-  double n = each * r->k;
+  double n = each * atom_mma_depth(r), longer = r->k / atom_mma_depth(r);
   c.flops = (float)(2.0 * r->m * r->n * r->k);
   if (dtype_is_int(r->d_type)) c.work = (float)(n / (4 * m->tcgen05_i8));
   else if (is_packed_f4(r)) c.work = (float)(n / (4 * m->tcgen05_f4));
   else c.work = (float)(each * 16 / (4 * m->tcgen05));
-  double rows = r->n / sms + (r->flags & AMF_SMEM_A ? r->m / sms : 0);
+  // A row has 32 bytes, and one of B twice as many if A is sparse.
+  double rows = r->n / sms * longer + (r->flags & AMF_SMEM_A ? r->m / sms : 0);
   c.shared = (float)(rows * 32 / LINE);
   return c;
 }

@@ -230,6 +230,42 @@ function blackwell.make_blockscaled_trivial_tiled_mma(a_dtype, b_dtype,
   return core.make_tiled_mma(atom)
 end
 
+--- Makes an MMA of packed e2m1 with scale factors and K = 96, for Blackwell
+-- Ultra (sm_103a). Only its layouts are described: cute.gemm rejects it.
+---@param sf_dtype cute.DType ue8m0; for 16 elements also e4m3
+---@param sf_vec_size integer elements that share a scale factor: 32 or 16
+---@param cta_group integer from tcgen05.CtaGroup
+---@param mma_tiler_mn integer[] {M, N} of the instruction
+---@param a_source? string from tcgen05.OperandSource: SMEM
+---@return cute.TiledMma
+function blackwell.sm103_make_blockscaled_trivial_tiled_mma(sf_dtype,
+    sf_vec_size, cta_group, mma_tiler_mn, a_source)
+  local op = "sm103_make_blockscaled_trivial_tiled_mma"
+  local sf = tostring(dtype_of(sf_dtype))
+  local m, n = mma_tiler_mn[1], mma_tiler_mn[2]
+  local pair = cta_group == tcgen05.CtaGroup.TWO
+  local step = pair and 16 or 8
+  if not (sf == "ue8m0" and (sf_vec_size == 32 or sf_vec_size == 16)
+          or sf == "e4m3" and sf_vec_size == 16) then
+    refuse(op, "no instruction has a scale factor of %s for %s elements: ue8m0 "
+      .. "for 32, ue8m0 or e4m3 for 16", sf, core.show(sf_vec_size))
+  elseif not pair and cta_group ~= tcgen05.CtaGroup.ONE then
+    refuse(op, "cta_group must be CtaGroup.ONE or TWO, not %s",
+           core.show(cta_group))
+  elseif a_source and a_source ~= "SMEM" then
+    refuse(op, "A must come from SMEM")
+  elseif not (m == 128 or pair and m == 256) or math.type(n) ~= "integer"
+    or n % step ~= 0 or n < step or n > 256 then
+    refuse(op, "no instruction of shape %s: M must be %s, N a multiple of %d "
+      .. "up to 256", core.show(mma_tiler_mn), pair and "128 or 256" or "128",
+      step)
+  end
+  return core.make_tiled_mma(core.make_mma_atom(("SM103::SM103_MXF4_ULTRA_"
+    .. "%sSS_VS<float_e2m1_t,float_e2m1_t,float,float_%s_t,%d,%d,%d,K,K>")
+    :format(pair and "2x1SM_" or "", sf == "e4m3" and "ue4m3" or sf, m, n,
+            sf_vec_size)))
+end
+
 ---------------------------------------------------------------------------
 -- Scale factors
 ---------------------------------------------------------------------------
@@ -672,6 +708,9 @@ return sign.public("utils.blackwell_helpers.", blackwell, [[
     b_dtype: dtype|string, a_leading_mode: string, b_leading_mode: string,
     sf_dtype: dtype|string, sf_vec_size: integer, cta_group: integer,
     mma_tiler_mn: table)
+  sm103_make_blockscaled_trivial_tiled_mma(sf_dtype: dtype|string,
+    sf_vec_size: integer, cta_group: integer, mma_tiler_mn: table,
+    a_source?: string)
   BlockScaledBasicChunk(sf_vec_size: integer, major_mode?: string)
   tile_atom_to_shape_SF(shape: table, sf_vec_size: integer)
   make_smem_layout_sfa(tiled_mma: tiled, mma_tiler_mnk: table,

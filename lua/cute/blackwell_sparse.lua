@@ -1,14 +1,20 @@
---- Layouts of sparse operands of tcgen05.mma, functions of
--- cute.utils.blackwell_helpers (sm_100a and its family). Such MMAs have
--- layouts, but do not run yet.
+--- Element types and layouts of sparse operands of tcgen05.mma, functions of
+-- cute.utils.blackwell_helpers (sm_100a and its family).
 --
 -- Of each 4 elements of A along K, 2 are stored; of tf32, 1 of 2. All layouts
 -- count the elements of the dense A, so `sparsity` neighbouring offsets along K
--- share a stored element. E is the metadata, which says what was stored.
+-- share a stored element. E is the metadata, which says what was stored. The
+-- element types of A and of E convert a layout to that of the stored elements:
+--
+--     local a, e = make_sparse_a_dtype(cute.f16), make_sparse_e_dtype(cute.f16)
+--     local sA = cute.make_smem_tensor(a.elem_type, a:stored(layout_a), 1024)
+--     local tCtE = cute.make_tensor(ptr, e:stored(layout_e))  -- bytes
+--     cute.gemm(mma, acc, {tCrA, tCtE}, tCrB, acc)
 local sign = require "cute.lang.signature"
 local blackwell = require "cute.blackwell"
 local core = require "cute.core"
 local tcgen05 = require "cute.nvgpu.sm100.tcgen05"
+local sparse_elem = require "cute.sparse_elem"
 local tmem = require "cute.nvgpu.sm100.tmem"
 
 local sparse = {}
@@ -20,6 +26,47 @@ end
 local function dtype_of(x) return type(x) == "string" and core[x] or x end
 
 sparse.make_sparse_smem_layout_atom = tcgen05.make_sparse_smem_layout_atom
+
+---------------------------------------------------------------------------
+-- Element types
+---------------------------------------------------------------------------
+
+-- The number of elements of the dense A for which a byte of metadata says what
+-- was stored.
+local PER_BYTE = {e2m1 = 16, f16 = 8, bf16 = 8, i8 = 8, u8 = 8, e4m3 = 8,
+                  e5m2 = 8, tf32 = 4, f32 = 4}
+
+--- Returns the element type of a sparse A. The stored elements are those of A,
+-- or bytes of two e2m1.
+---@param a_raw_dtype cute.DType
+---@return cute.SparseElemType
+function sparse.make_sparse_a_dtype(a_raw_dtype)
+  local dtype = dtype_of(a_raw_dtype)
+  if tostring(dtype) == "e2m1" then
+    return sparse_elem.get_sparse_elem_type(4, 1, core.u8)
+  end
+  return sparse_elem.get_sparse_elem_type(2, 1, dtype)
+end
+
+--- Returns the element type of the metadata of a sparse A: bytes.
+---@param a_raw_dtype cute.DType of A
+---@return cute.SparseElemType
+function sparse.make_sparse_e_dtype(a_raw_dtype)
+  local name = tostring(dtype_of(a_raw_dtype))
+  if not PER_BYTE[name] then
+    refuse("make_sparse_e_dtype", "no metadata for %s", name)
+  end
+  return sparse_elem.get_sparse_elem_type(PER_BYTE[name], 1, core.u8)
+end
+
+-- Returns the shape ((MMA_M,MMA_K),M,K) of A's partition, in elements of the
+-- dense A.
+local function dense_shape(tiled_mma, m, k)
+  local shape = tiled_mma:partition_shape_A {m, k // 2}
+  local first = core.get(shape, 0)
+  return {{core.get(first, 0), core.size(core.get(first, 1)) * 2},
+          core.get(shape, 1), core.get(shape, 2)}
+end
 
 --- Returns the layout of a sparse A of one CTA in shared memory:
 -- ((MMA_M,MMA_K),M,K,stages).
@@ -33,7 +80,7 @@ function sparse.make_sparse_smem_layout_a(tiled_mma, mma_tiler_mnk, a_raw_dtype,
                                           num_stages, sparsity)
   sparsity = sparsity or 2
   local major = tiled_mma.name:match ",(%u+),%u+>$"
-  local shape = tiled_mma:partition_shape_A {mma_tiler_mnk[1], mma_tiler_mnk[3]}
+  local shape = dense_shape(tiled_mma, mma_tiler_mnk[1], mma_tiler_mnk[3])
   local first, extent = core.get(shape, 0), {}
   for i = 0, 1 do
     extent[i + 1] = core.size(core.get(first, i))
@@ -101,8 +148,7 @@ end
 ---@return cute.Layout
 function sparse.make_sparse_smem_layout_e(tiled_mma, mma_tiler_e_mnk,
                                           a_raw_dtype, num_stages)
-  local shape = tiled_mma:partition_shape_A {mma_tiler_e_mnk[1],
-                                             mma_tiler_e_mnk[3]}
+  local shape = dense_shape(tiled_mma, mma_tiler_e_mnk[1], mma_tiler_e_mnk[3])
   local tile = sparse.make_tensor_e_atom_layout(a_raw_dtype)
   local first, times = core.get(shape, 0), {}
   for i = 0, 1 do
@@ -136,6 +182,8 @@ end
 return sign.public("utils.blackwell_helpers.", sparse, [[
   make_sparse_smem_layout_a(tiled_mma: tiled, mma_tiler_mnk: table,
     a_raw_dtype: dtype|string, num_stages: integer, sparsity?: integer)
+  make_sparse_a_dtype(a_raw_dtype: dtype|string)
+  make_sparse_e_dtype(a_raw_dtype: dtype|string)
   make_tensor_e_atom_layout(a_raw_dtype: dtype|string)
   make_sparse_gmem_layout_e(problem_shape_mnkl: table,
     a_raw_dtype: dtype|string)

@@ -64,6 +64,10 @@ local PARTS = {
     make_fake_compact_tensor(dtype: dtype|string, shape,
       opts?: {assumed_align memspace stride_order use_32bit_stride})
     symbolic(declaration: {align dtype shape stride})]],
+  ["cute.sparse_elem"] = [[
+    get_sparse_elem_type(num_logical: integer, num_phys: integer,
+      elem_type: dtype|string)
+    make_sparse_elem(num_logical: integer, elems: table)]],
   ["cute.smemstruct"] = [[struct(fields: table) union(fields: table)]],
   ["cute.algorithm"] = [[
     fill(tensor: tensor, x) clear(tensor: tensor)

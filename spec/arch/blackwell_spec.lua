@@ -134,6 +134,39 @@ local function umma(op, dtype)
   end)():trace {block = 32}
 end
 
+-- Returns a kernel with a sparse tcgen05.mma of packed e2m1.
+local function sparse_umma()
+  local tcgen05, helpers = cute.nvgpu.tcgen05, cute.utils.blackwell_helpers
+  local mma = cute.make_tiled_mma("SM100_MMA_MXF4NVF4_SS_SPARSE<float_e2m1_t,"
+    .. "float_e2m1_t,float,float_ue4m3_t,128,128,32,K,K>")
+  local function shared(k)
+    return cute.make_smem_tensor(cute.e2m1, cute.tile_to_shape(
+      tcgen05.make_smem_layout_atom("K_INTER", cute.e2m1), {128, k}), 128)
+  end
+  local scales = cute.layout ("((((32,4),4),(32,4)),1,1):"
+    .. "((((262144,4),8388608),(0,1)),0,0)")
+  local metadata = helpers.make_sparse_e_dtype("e2m1"):stored(
+    helpers.make_sparse_tmem_layout_e({{128, 128}, 1, 1}, "e2m1"))
+  return cute.kernel("k", function()
+    local address = arch.alloc_smem(cute.i32, 1)
+    arch.alloc_tmem(256, address)
+    local thr = mma:get_slice(0)
+    local a = mma:make_fragment_A(thr:partition_A(shared(64)))
+    local b = mma:make_fragment_B(thr:partition_B(shared(128)))
+    local ptr = arch.retrieve_tmem_ptr(cute.f32, 16, address)
+    local function tensor(dtype, layout)
+      return cute.make_tensor(cute.recast_ptr(ptr + 128, nil, dtype), layout)
+    end
+    local c = cute.make_tensor(ptr, mma:make_fragment_C(
+      mma:partition_shape_C {128, 128}).layout)
+    cute.gemm(mma, c, {a, tensor(cute.e4m3, scales),
+                       tensor(cute.u8, metadata)},
+              {b, tensor(cute.e4m3, scales)}, c)
+    tcgen05.commit(arch.alloc_smem(cute.i64, 1))
+    arch.dealloc_tmem(ptr, 256)
+  end)():trace {block = 32}
+end
+
 local function registers()
   return cute.kernel("k", function(x)
     arch.warpgroup_reg_alloc(240)
@@ -161,6 +194,7 @@ local PROGRAMS = {
   ["`tcgen05.mma` of i8"] = function()
     return umma(cute.nvgpu.tcgen05.MmaI8Op(cute.i8, {64, 64, 32}), cute.i8)
   end,
+  ["sparse `tcgen05.mma`"] = sparse_umma,
   ["`mma.sync` of f16"] = function()
     return product("SM89_16x8x32_F32E4M3E4M3F32_TN", "e4m3", 32)
   end,

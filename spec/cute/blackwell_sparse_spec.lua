@@ -195,6 +195,71 @@ local function same(l, bits, want)
   for i = 0, core.size(other) - 1 do assert.equal(other(i), mine(i)) end
 end
 
+describe("element types of sparse operands", function()
+  it("are those of the Python DSL, whose integers have no sign", function()
+    for dtype, want in pairs {f16 = "2 f16 8", bf16 = "2 bf16 8", i8 = "2 i8 8",
+                              u8 = "2 u8 8", e4m3 = "2 e4m3 8", f32 = "2 f32 4",
+                              tf32 = "2 tf32 4", e2m1 = "4 u8 16"} do
+      local a, e = want:match "(%d+ %w+) (%d+)"
+      local function text(x)
+        return ("sparse_elem<%s,vector<1x%s>>"):format(x:match "(%d+) (%w+)")
+      end
+      assert.equal(text(a), tostring(helpers.make_sparse_a_dtype(dtype)))
+      assert.equal(text(e .. " u8"),
+                   tostring(helpers.make_sparse_e_dtype(dtype)))
+    end
+    assert.error_matches(function() helpers.make_sparse_e_dtype "f64" end,
+                         "no metadata for f64")
+  end)
+
+  it("convert layouts to those of stored elements", function()
+    local t = cute.get_sparse_elem_type(4, 2, "f16")
+    assert.same({4, 2, cute.f16, 32},
+                {t.num_logical, t.num_phys, t.elem_type, t.bits})
+    assert.is_true(t == cute.get_sparse_elem_type(4, 2, cute.f16))
+    local dense = core.layout "(3,8):(16,1)"
+    local stored = t:stored(dense)
+    assert.equal("(3,4):(8,1)", tostring(stored))
+    -- The first element of each group of four is at twice the group's number.
+    for i = 0, 2 do
+      for g = 0, 1 do
+        assert.equal(dense(i, 4 * g) // 4 * 2, stored(i, 2 * g))
+      end
+    end
+    for _, bad in ipairs {{3, 1}, {2, 4}, {0, 1}, {4, 1.5}} do
+      assert.error_matches(function()
+        cute.get_sparse_elem_type(bad[1], bad[2], "f16")
+      end, bad[2] == 1.5 and "integer" or "cannot be stored")
+    end
+    assert.error_matches(function() t:stored(3) end, "layout")
+  end)
+
+  it("have values that kernels store", function()
+    local kernel = cute.kernel("k", function(x)
+      local tid = cute.arch.thread_idx()
+      local e = cute.make_sparse_elem(8, {tid:to(cute.u8),
+                                          (tid + 100):to(cute.u8)})
+      assert(tostring(e.type) == "sparse_elem<8,vector<2xu8>>")
+      e:store(x, tid)
+    end)
+    local x = cute.zeros({64}, cute.u8)
+    kernel(x):launch {grid = 1, block = 32, device = "sim:sm_90a"}
+    for i = 0, 31 do assert.same({i, i + 100}, {x[2 * i], x[2 * i + 1]}) end
+    local function trace(f)
+      return function() cute.kernel("k", f)(x):trace {block = 32} end
+    end
+    assert.error_matches(trace(function(t)  -- luacheck: ignore
+      cute.make_sparse_elem(4, {1})
+    end), "list of traced values")
+    assert.error_matches(trace(function(t)
+      cute.make_sparse_elem(4, {t[0], t[1]:to(cute.f32)})
+    end), "element 2 is f32, the first is u8")
+    assert.error_matches(trace(function(t)
+      cute.make_sparse_elem(4, {t[0]:to(cute.f32)}):store(t, 0)
+    end), "needs a tensor of f32")
+  end)
+end)
+
 describe("sparse operands of tcgen05.mma", function()
   it("are laid out in shared memory as in the Python DSL #long", function()
     for _, c in ipairs(SHARED) do

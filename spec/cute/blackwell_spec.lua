@@ -278,6 +278,40 @@ describe("cute.utils.blackwell_helpers", function()
     assert.equal(128, columns(128, 128, true, 128, false))
   end)
 
+  it("makes the Python DSL's MMAs with K = 96", function()
+    for _, c in ipairs {
+      {"ue8m0", 32, 1, {128, 128}, "1:0", "(1,(128,96)):(0,(1,128))",
+       "(1,(128,96)):(0,(1,128))", "((128,96),1,8)"},
+      {"e4m3", 16, 2, {256, 192}, "2:1", "(2,(128,96)):(128,(1,256))",
+       "(2,(96,96)):(96,(1,192))", "((128,96),1,8)"},
+      {"ue8m0", 16, 1, {128, 64}, "1:0", "(1,(128,96)):(0,(1,128))",
+       "(1,(64,96)):(0,(1,64))", "((128,96),1,8)"}} do
+      local mma = helpers.sm103_make_blockscaled_trivial_tiled_mma(
+        c[1], c[2], c[3], c[4])
+      assert.same({c[4][1], c[4][2], 96}, mma.shape_mnk)
+      assert.same({c[5], c[6], c[7], c[8]}, {tostring(mma.thr_id),
+        tostring(mma.tv_layout_A), tostring(mma.tv_layout_B),
+        tostring(mma:partition_shape_A {c[4][1], 768})})
+      assert.equal(c[2], mma.sf_vec_size)
+    end
+    for _, c in ipairs {
+      {"e4m3", 32, 1, {128, 128}, "no instruction has a scale factor of e4m3"},
+      {"ue8m0", 16, 1, {64, 128}, "M must be 128, N a multiple of 8"},
+      {"ue8m0", 16, 2, {128, 24}, "M must be 128 or 256, N a multiple of 16"},
+      {"ue8m0", 16, 3, {128, 64}, "cta_group must be"}} do
+      assert.error_matches(function()
+        helpers.sm103_make_blockscaled_trivial_tiled_mma(c[1], c[2], c[3], c[4])
+      end, c[5])
+    end
+    assert.error_matches(function()
+      local mma = helpers.sm103_make_blockscaled_trivial_tiled_mma(
+        "ue8m0", 32, 1, {128, 128})
+      cute.kernel("k", function(x)
+        cute.gemm(mma, x, {x, x}, {x, x}, x)
+      end)(cute.zeros({4}, "f32")):trace {block = 32}
+    end, "K of 96, are not supported")
+  end)
+
   it("rejects what no instruction has", function()
     assert.error_matches(function()
       helpers.make_blockscaled_trivial_tiled_mma("e4m3", "e4m3", "K", "K",

@@ -105,7 +105,6 @@ names.NO_ATOM = {
     .. "Blackwell's"},
   {"^SM100_MMA_.*_SCALED$", "products that scale C: come with Blackwell's"},
   {"_INTERLEAVED_", "complex products in tensor memory: come with Blackwell's"},
-  {"^SM103::", "products of Blackwell Ultra: come with Blackwell's"},
   {"^SM120::BLOCKSCALED::SPARSE::SM120_SPARSE_16x8x64_", "sparse products of "
     .. "8-bit blocks with scales: come with GeForce Blackwell's"},
 }

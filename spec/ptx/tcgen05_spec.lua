@@ -39,11 +39,12 @@ local function through_ptx(test)
 end
 
 local PATHS = {"spec/sim/tcgen05_spec.lua", "spec/sim/tcgen05_cp_spec.lua",
-               "spec/sim/pairs_spec.lua", "spec/sim/tcgen05_scales_spec.lua"}
+               "spec/sim/pairs_spec.lua", "spec/sim/tcgen05_scales_spec.lua",
+               "spec/sim/tcgen05_sparse_spec.lua"}
 
 -- In CUDA C, stores of 4 bits to shared memory are atomic operations on
 -- words, which read what nothing wrote.
-local ATOMIC = "multiplies tiles: mxf4"
+local ATOMIC = "multiplies [^:]*: mxf4"
 
 describe("through PTX:", function()
   if not core.jit_compile("extern \"C\" __global__ void k() {}",
@@ -54,7 +55,7 @@ describe("through PTX:", function()
   local launches = 0
   for _, path in ipairs(PATHS) do
     for i, test in ipairs(tests_of(path)) do
-      if not test[1]:find(ATOMIC, 1, true) then
+      if not test[1]:find(ATOMIC) then
         it(test[1] .. support.long(i, 9), function()
           launches = launches + through_ptx(test[2])
         end)
@@ -225,6 +226,7 @@ local function message(line, target)
 end
 
 local MMA = "tcgen05.mma.cta_group::1.kind::f16 "
+local SPARSE = "tcgen05.mma.sp.cta_group::1.kind::f16 "
 local REJECTED = {
   {"tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s+2], 32;",
     "needs an address that is a multiple of 4 bytes"},
@@ -269,6 +271,13 @@ local REJECTED = {
   {"tcgen05.mma.cta_group::1 [r0], d0, d1, 136314896, p1;", "needs a .kind"},
   {"tcgen05.mma.ws.cta_group::1.kind::f16 [r0], d0, d1, 136314896, p1;",
     "modifier .ws"},
+  {SPARSE .. "[r0], d0, d1, 135266324, p1;", "cannot have 5 operands"},
+  {SPARSE .. "[r0], d0, d1, [r1], 135266320, p1;",
+    "the descriptor 0x08100010"},
+  {SPARSE .. "[r0], d0, d1, [r1], 68157460, p1;",
+    "the descriptor 0x04100014: M = 64"},
+  {SPARSE .. "[r0], [r2], d1, [r1], 135266324, p1;",
+    "the descriptor 0x08100014"},
   {"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 "
     .. "[s+4];", "an mbarrier needs an address that is a multiple of 8"},
   {"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster"
@@ -311,6 +320,23 @@ describe("PTX for Blackwell", function()
     assert.matches("'tcgen05.mma.*kind::i8' .* sm_103",
       message("tcgen05.mma.cta_group::1.kind::i8 [r0], d0, d1, 136314912, p1;",
               "sm_103a"))
+  end)
+
+  it("selects a column of metadata by the descriptor", function()
+    -- Returns the report of a sparse MMA with this descriptor and metadata.
+    local function report(desc, column)
+      local _, why = cute.ptx(HEAD:format "sm_100a"
+        .. "mov.b32 r0, 0; mov.b64 d0, 0; setp.eq.u32 p1, 0, 0;\n" .. SPARSE
+        .. ("[r0], d0, d0, [r0+%d], %d, p1;\nret;\n}\n"):format(column, desc))
+        :kernel "k"(cute.zeros({4}, cute.u32), 1):launch {grid = 1, block = 1,
+        device = "sim:sm_100a", faults = "return"}
+      return tostring(why)
+    end
+    local sel = "the sparsity selector of tcgen05.mma is not "
+    assert.matches(sel .. "0 or 1", report(135266326, 0), 1, true)
+    assert.matches("the metadata of tcgen05.mma is at an odd column",
+                   report(135266324, 3), 1, true)
+    assert.matches("not allocated", report(135266325, 2), 1, true)
   end)
 
   it("chooses the MMA by a descriptor that it computes", function()

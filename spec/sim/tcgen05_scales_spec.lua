@@ -1,6 +1,7 @@
 -- Tests tcgen05.mma with scale factors on the simulator: tiles against sums on
 -- the host, which are exact, and single results against the arithmetic that
 -- `make golden` compares with a B200. NVRTC must compile each kernel.
+local block = require "spec.tensor_block"
 local cute = require "cute"
 local sim = require "spec.sim.units"
 local support = require "spec.support"
@@ -10,17 +11,6 @@ local arch, tcgen05, utils, _ = cute.arch, cute.nvgpu.tcgen05, cute.utils,
 
 local DEVICE, M, COLUMNS = "sim:sm_100a", 128, 256
 local FACTORS_A, FACTORS_B = 128, 160  -- columns
-
--- Makes a function that copies scale factors from shared to tensor memory.
-local function s2t(s, t, dtype)
-  local op = tcgen05.Cp4x32x128bOp(1)
-  local from, to = cute.filter_zeros(s), cute.filter_zeros(t)
-  local copy = tcgen05.make_s2t_copy(cute.make_copy_atom(op, dtype), to)
-  local thr = copy:get_slice(0)
-  local rows = tcgen05.get_s2t_smem_desc_tensor(copy,
-    thr:partition_S(tcgen05.append_s2t_broadcast_mode(op, from)))
-  return function() cute.copy(copy, rows, thr:partition_D(to)) end
-end
 
 -- Copies a matrix by rows, or numbers, to shared memory.
 local function copy_in(s, t)
@@ -85,16 +75,16 @@ local function product(o)
     local tCrB = mma:make_fragment_B(thr:partition_B(sB))
     local acc = cute.make_tensor(ptr, mma:make_fragment_C(
       thr:partition_C(C)).layout)
-    local copy_a, copy_b = s2t(sFA, tFA, sf), s2t(sFB, tFB, sf)
+    local copy_a, copy_b = block.s2t(sFA, tFA, sf), block.s2t(sFB, tFB, sf)
     cute.when(tid:eq(0), function()
       copy_a()
       copy_b()
       mma:set(tcgen05.Field.ACCUMULATE, false)
       if o.fields then  -- one instruction at a time
-        for block = 0, k // mma.shape_mnk[3] - 1 do
-          mma:set(tcgen05.Field.SFA, tFA(_, _, block).iterator)
-          mma:set(tcgen05.Field.SFB, tFB(_, _, block).iterator)
-          cute.gemm(mma, acc, tCrA(_, _, block), tCrB(_, _, block), acc)
+        for step = 0, k // mma.shape_mnk[3] - 1 do
+          mma:set(tcgen05.Field.SFA, tFA(_, _, step).iterator)
+          mma:set(tcgen05.Field.SFB, tFB(_, _, step).iterator)
+          cute.gemm(mma, acc, tCrA(_, _, step), tCrB(_, _, step), acc)
           mma:set(tcgen05.Field.ACCUMULATE, true)
         end
       else
@@ -139,12 +129,7 @@ local function operands(o)
   for i, rows in ipairs {M, o.n} do
     local t = cute.zeros({rows, o.k}, o.type)
     for e = 0, cute.size(t) - 1 do t[e] = (e * (5 + i) + e // 13) % 5 - 2 end
-    local places = utils.tile_atom_to_shape_SF(
-      {cute.round_up(rows, 128), o.k, 1}, vs)
-    local f = cute.zeros({cute.cosize(places)}, o.sf)
-    for e = 0, cute.size(f) - 1 do
-      f[e] = 2.0 ^ ((e * (2 * i + 1) + e // 7) % 3 - 1)
-    end
+    local f, places = block.factors(rows, o.k, vs, o.sf, i)
     list[#list + 1] = {t = t, f = f, at = places}
   end
   return list[1], list[2]

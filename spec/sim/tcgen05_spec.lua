@@ -4,66 +4,15 @@
 -- compile each kernel.
 local core = require "cute.core"
 local cute = require "cute"
+local block = require "spec.tensor_block"
 local support = require "spec.support"
 local arch, tcgen05, _ = cute.arch, cute.nvgpu.tcgen05, cute._
 
+local begin, finish, small = block.begin, block.finish, block.small
+local copy_in, copy_out = block.copy_in, block.copy_out
+local compile, compare = block.compile, block.compare
+
 local DEVICE = "sim:sm_100a"
-
--- Fills a matrix with small integers, from `least` on.
-local function small(t, step, least)
-  for i = 0, cute.size(t) - 1 do t[i] = (i * step + i // 7) % 5 + least end
-  return t
-end
-
--- Allocates tensor memory and an mbarrier in a block of four warps. Returns a
--- pointer to the memory, and the mbarrier.
-local function begin(columns, dtype)
-  local bar = arch.alloc_smem(cute.i64, 1)
-  local address = arch.alloc_smem(cute.i32, 1)
-  cute.when(arch.warp_idx():eq(0), function()
-    arch.alloc_tmem(columns, address)
-    cute.when(arch.thread_idx():eq(0), function()
-      arch.mbarrier_init(bar, 1)
-      arch.mbarrier_init_fence()
-    end)
-  end)
-  return function()
-    arch.fence_view_async_shared()
-    arch.tcgen05_before_thread_sync()
-    arch.sync_threads()
-    arch.tcgen05_after_thread_sync()
-    return arch.retrieve_tmem_ptr(dtype, 16, address), bar
-  end
-end
-
-local function finish(ptr, columns)
-  arch.tcgen05_before_thread_sync()
-  arch.sync_threads()
-  arch.tcgen05_after_thread_sync()
-  cute.when(arch.warp_idx():eq(0), function()
-    arch.dealloc_tmem(ptr, columns)
-  end)
-end
-
--- Copies a global matrix to shared memory, element by element.
-local function copy_in(s, t)
-  local n = cute.size(t)
-  for first = 0, n - 1, 128 do
-    local i = arch.thread_idx() + first
-    cute.when(cute.lt(i, n), function() s[i] = t[i] end)
-  end
-end
-
--- Loads one tile of accumulators and stores it to a part of C.
-local function copy_out(atom, from, to)
-  local load = tcgen05.make_tmem_copy(atom, from)
-  local thr = load:get_slice(arch.thread_idx())
-  local part = thr:partition_D(to)
-  local r = cute.make_rmem_tensor(part.shape, from.element_type)
-  cute.copy(load, thr:partition_S(from), r)
-  arch.fence_view_async_tmem_load()
-  cute.basic_copy(r, part)
-end
 
 local function smem_layout(o, major, rows, dtype)
   return cute.tile_to_shape(tcgen05.make_smem_layout_atom(
@@ -108,31 +57,6 @@ local function product(o)
   end)
 end
 
--- Compiles a call by NVRTC, if it is there.
-local function compile(call, target)
-  if not cute.jit.version() then return end
-  local program = call:compile {arch = target, grid = 1, block = 128}
-  assert(cute.jit.compile(program.source, {arch = target}))
-end
-
--- Runs a kernel, without faults and notes, and compares C with A B^T.
-local function compare(kernel, A, B, C)
-  local call = kernel(A, B, C)
-  local report = support.report(
-    call:launch {grid = 1, block = 128, device = DEVICE})
-  assert.same({}, report:notes())
-  for i = 0, cute.size(C, 0) - 1 do
-    for j = 0, cute.size(C, 1) - 1 do
-      local s = 0
-      for k = 0, cute.size(A, 1) - 1 do s = s + A(i, k) * B(j, k) end
-      if s ~= C(i, j) then
-        assert.equal(s, C(i, j), ("C(%d,%d)"):format(i, j))
-      end
-    end
-  end
-  return call
-end
-
 local Ld, Ld16 = tcgen05.Ld32x32bOp(16), tcgen05.Ld16x256bOp(2)
 -- Loads of f16 accumulators
 local LdPack = tcgen05.Ld32x32bOp(8, tcgen05.Pack.PACK_16b_IN_32b)
@@ -156,6 +80,9 @@ local CASES = {
    swizzle = "SW128", op = F16("bf16", "f32", {128, 32, 16}), load = Ld},
   {"tf32", type = "tf32", acc = "f32", m = 128, n = 32, k = 32,
    swizzle = "SW128", op = TF32 {128, 32, 8}, load = Ld},
+  {"tf32, MN-major", type = "tf32", acc = "f32", m = 128, n = 64, k = 32,
+   a = "MN", b = "MN", swizzle = "SW128_32B",
+   op = TF32({128, 64, 8}, 1, "SMEM", "MN", "MN"), load = Ld},
   {"e4m3", type = "e4m3", acc = "f32", m = 128, n = 32, k = 64,
    swizzle = "SW64", op = FP8("e4m3", "f32", {128, 32, 32}), load = Ld},
   {"e5m2, MN-major", type = "e5m2", acc = "f32", m = 128, n = 128, k = 32,
@@ -184,6 +111,42 @@ describe("tcgen05.mma on the simulator", function()
               "sm_100a")
     end)
   end
+
+  it("takes descriptors of its operands", function()
+    local mma = cute.make_tiled_mma(F16("f16", "f32", {128, 32, 16}))
+    local atom = tcgen05.make_smem_layout_atom("K_SW32", cute.f16)
+    local la, lb = cute.tile_to_shape(atom, {128, 16}),
+      cute.tile_to_shape(atom, {32, 16})
+    local kernel = cute.kernel("descriptors", function(A, B, C)
+      local sA = cute.make_smem_tensor(cute.f16, la, 1024)
+      local sB = cute.make_smem_tensor(cute.f16, lb, 1024)
+      local go = begin(32, cute.f32)
+      copy_in(sA, A)
+      copy_in(sB, B)
+      local ptr, bar = go()
+      local part = mma:get_slice(0):partition_C(C)
+      local sums = cute.make_tensor(ptr, mma:make_fragment_C(part).layout)
+      local function descriptor(s)
+        local d = tcgen05.make_umma_smem_desc(s.iterator,
+          cute.get_nonswizzle_portion(s.layout), "K")
+        local bits = tcgen05.smem_descriptor_to_int(d)
+        return tcgen05.int_to_smem_descriptor(bits + 0, cute.f16)
+      end
+      cute.when(arch.thread_idx():eq(0), function()
+        mma:set(tcgen05.Field.ACCUMULATE, false)
+        cute.gemm(mma, sums, descriptor(sA), descriptor(sB), sums)
+        tcgen05.commit(bar)
+      end)
+      arch.mbarrier_wait(bar, 0)
+      arch.tcgen05_after_thread_sync()
+      copy_out(cute.make_copy_atom(Ld, cute.f32), sums({_, _}, 0, 0),
+               part({_, _}, 0, 0))
+      finish(ptr, 32)
+    end)
+    compile(compare(kernel, small(cute.zeros({128, 16}, cute.f16), 7, -2),
+      small(cute.zeros({32, 16}, cute.f16), 3, -2),
+      cute.zeros({128, 32}, cute.f32)), "sm_100a")
+  end)
 
   it("takes A from tensor memory", function()
     local mma = cute.make_tiled_mma(

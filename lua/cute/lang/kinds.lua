@@ -549,12 +549,14 @@ fault {kind = "bad-metadata",
   about = "metadata of a sparse A that does not select two different elements",
   code = "layout/operand/bad-metadata",
   cure = "create the metadata of a matrix with cute.nvgpu.sparse.compress and "
-    .. "partition it with partition_E",
+    .. "partition it with partition_E; for tensor memory, give it the layout "
+    .. "of make_sparse_smem_layout_e",
   {function(f)
     return ("the metadata of a sparse A has 0x%x for a group of %d elements, "
       .. "%s"):format(f.four, f.group, f.group == 2
       and "but only 0x4 (the first element is kept) and 0xe (the second) are "
         .. "valid"
+      or f.four & 3 ~= f.four >> 2 and "whose elements are not in order"
       or ("which selects element %d twice: it must select two different "
         .. "elements of four"):format(f.four & 3))
   end}}
@@ -705,6 +707,8 @@ fault {kind = "tensor-memory",
     cure = function(f)
       return f.op == "factors" and "copy the scale factors of A and of B to "
         .. "tensor memory by tcgen05.cp, before the MMA"
+        or f.op == "metadata" and "copy the metadata of A to tensor memory by "
+        .. "tcgen05.cp, before the MMA"
         or f.op == "tcgen05.mma" and "the first MMA of a tile must not "
         .. "accumulate: set(Field.ACCUMULATE, false)"
         or "wait at the mbarrier of the commit before the load, and load only "

@@ -82,58 +82,6 @@ end
 -- Shared memory
 ---------------------------------------------------------------------------
 
--- For the numbers B, M, S of a swizzle of bytes: its code in the descriptor,
--- its span in units of 16 bytes, and the number of rows after which it repeats.
-local SWIZZLES = {
-  ["0,4,3"] = {code = 0, span = 1, rows = 8},
-  ["2,5,2"] = {code = 1, span = 8, rows = 4},
-  ["3,4,3"] = {code = 2, span = 8, rows = 8},
-  ["2,4,3"] = {code = 4, span = 4, rows = 8},
-  ["1,4,3"] = {code = 6, span = 2, rows = 8},
-}
-
-local function not_canonical(text, ...)
-  core.fail("shape-mismatch", ("make_umma_smem_desc: " .. text):format(...))
-end
-
--- Returns the row of SWIZZLES for a layout of elements.
-local function swizzle_of(layout, bits)
-  local b, m, s = 0, 0, 0
-  local ok, swizzle = pcall(core.get_swizzle, layout)
-  if ok then
-    b, m, s = tostring(swizzle):match "<(%d+),(%d+),(%d+)>"
-    b, m, s = tonumber(b), tonumber(m), tonumber(s)
-  end
-  if b == 0 then return SWIZZLES["0,4,3"] end
-  -- to bytes
-  local unit = bits
-  while unit > 8 do unit, m = unit // 2, m + 1 end
-  while unit < 8 do unit, m = unit * 2, m - 1 end
-  return SWIZZLES[("%d,%d,%d"):format(b, m, s)]
-    or not_canonical("no instruction reads the swizzle of %s",
-                     tostring(layout))
-end
-
--- Checks that a mode of the layout has groups of `run` indices, each `step`
--- elements from the next; returns the distance of two groups, 0 if there is
--- one.
-local function distance(mode, run, step)
-  local n = core.size(mode)
-  if n % run ~= 0 then
-    not_canonical("the extent of %s is not a multiple of %d", tostring(mode),
-                  run)
-  end
-  local far = n > run and mode(run) - mode(0) or 0
-  for i = 0, n - 1 do
-    local want = i % run * step + i // run * far
-    if mode(i) - mode(0) ~= want then
-      not_canonical("index %d of %s is %d elements after the first, not %d", i,
-                    tostring(mode), mode(i) - mode(0), want)
-    end
-  end
-  return far
-end
-
 --- Returns the descriptor of an operand of one instruction in shared memory, at
 -- address 0. Canonical layouts are tile_to_mma_shape of make_smem_layout_atom.
 ---@param layout cute.Layout (MN,K) of elements, with its swizzle
@@ -141,31 +89,10 @@ end
 ---@param major "K"|"MN" the contiguous mode
 ---@return integer
 function descriptor.shared(layout, bits, major)
-  local how = swizzle_of(layout, bits)
   local plain = core.get_nonswizzle_portion(layout)
-  local mn, k = core.get(plain, 0), core.get(plain, 1)
-  local unit = 128 // bits              -- elements in 16 bytes
-  local span = how.span * unit          -- elements in one row of the swizzle
-  local lead, stride
-  if major == "K" then
-    stride = distance(mn, how.rows, span)
-    local step = distance(k, unit, 1)
-    lead = how.span == 1 and step or unit
-    if how.span > 1 and step ~= unit and core.size(k) > unit then
-      not_canonical("%s is not contiguous", tostring(k))
-    end
-  else
-    local rows, cols = distance(mn, span, 1), distance(k, how.rows, span)
-    lead, stride = rows, cols
-    if how.span == 1 then lead, stride = cols, rows end
-  end
-  if lead % unit ~= 0 or stride % unit ~= 0 or lead // unit >= 1 << 14
-    or stride // unit >= 1 << 14 then
-    not_canonical("distances of %d and %d elements are not multiples of 16 "
-      .. "bytes below 256 KB", lead, stride)
-  end
-  return lead // unit << 16 | stride // unit << 32 | 1 << 46
-    | how.code << 61
+  local l = core.make_layout(plain, core.make_layout(1, 0))
+  if plain ~= layout then l = core.composition(core.get_swizzle(layout), l) end
+  return core.umma_descriptor("make_umma_smem_desc", l, bits, major == "MN")
 end
 
 --- Makes the layout of an operand's tile in shared memory for an MMA from a

@@ -44,6 +44,7 @@ tcgen05.OperandMajorMode = enum "MN K"
 tcgen05.OperandSource = enum "TMEM SMEM"
 --- How many blocks an MMA belongs to: one, or a pair of a cluster.
 tcgen05.CtaGroup = {ONE = 1, TWO = 2}
+tcgen05.SparseMetadataFormat = enum "TID"
 tcgen05.Field = enum "ACCUMULATE SFA SFB"
 tcgen05.Pack = enum "NONE PACK_16b_IN_32b"
 tcgen05.Unpack = enum "NONE UNPACK_32b_IN_16b"
@@ -163,9 +164,9 @@ end
 
 -- Makes the MMA atom of a family of names, such as "F16BF16". extents_: the
 -- function that checks an instruction's shape; vs: a number in the name, such
--- as "16,".
+-- as "16,"; form: "_SPARSE", or "" when absent.
 local function atom(op, family, types, k, shape, cta_group, a_src, a_major,
-                    b_major, extents_, vs)
+                    b_major, extents_, vs, form)
   cta_group, a_src = cta_group or 1, a_src or "SMEM"
   check_source(op, cta_group, a_src)
   local m, n = (extents_ or extents)(op, shape, k, cta_group)
@@ -177,9 +178,9 @@ local function atom(op, family, types, k, shape, cta_group, a_src, a_major,
   if a_src == "TMEM" and a_major == "MN" then
     refuse(op, "A in tensor memory must be K-major")
   end
-  return core.make_mma_atom(("SM100_MMA_%s%s_%s<%s,%d,%d,%s%s,%s>"):format(
+  return core.make_mma_atom(("SM100_MMA_%s%s_%s%s<%s,%d,%d,%s%s,%s>"):format(
     family, cta_group == 2 and "_2x1SM" or "", a_src == "SMEM" and "SS"
-    or "TS", types, m, n, vs or "", a_major or "K", b_major or "K"))
+    or "TS", form or "", types, m, n, vs or "", a_major or "K", b_major or "K"))
 end
 
 --- Makes an MMA of f16 or bf16 with K = 16. Accumulators are f32, or for f16
@@ -257,18 +258,77 @@ function tcgen05.MmaI8Op(ab_dtype, instruction_shape, cta_group, a_src,
               instruction_shape, cta_group, a_src, a_major_mode, b_major_mode)
 end
 
--- Checks the shape (M,N,K) of an MMA with scale factors. Returns M and N.
-local function scaled_extents(op, shape, k, cta_group)
+-- Checks the shape (M,N,K) of an MMA with 128 rows of each CTA. M of a pair may
+-- also be `least`. Returns M and N.
+local function wide_extents(op, shape, k, cta_group, least)
   local m, n, pair = shape[1], shape[2], cta_group == 2
   local step = pair and 16 or 8
-  if not (m == 128 or pair and m == 256) or math.type(n) ~= "integer"
+  if m ~= (pair and 256 or 128) and not (pair and m == least)
+    or math.type(n) ~= "integer"
     or n % step ~= 0 or n < step or n > 256 or (shape[3] or k) ~= k then
     refuse(op, "no instruction of shape %s for %s: M must be %s, N a multiple "
       .. "of %d up to 256, K %d", core.show(shape),
-      pair and "a pair of CTAs" or "one CTA", pair and "128 or 256" or "128",
-      step, k)
+      pair and "a pair of CTAs" or "one CTA",
+      not pair and "128" or least and "128 or 256" or "256", step, k)
   end
   return m, n
+end
+
+local function scaled_extents(op, shape, k, cta_group)
+  return wide_extents(op, shape, k, cta_group, 128)
+end
+
+-- Makes an MMA with a sparse A, of which form TID of the metadata exists.
+local function sparse(op, family, types, k, shape, cta_group, a_src, a_major,
+                      b_major, metadata)
+  if a_src == "TMEM" then refuse(op, "A must come from SMEM") end
+  if metadata and metadata ~= "TID" then
+    refuse(op, "the metadata must have the format TID, not %s",
+           core.show(metadata))
+  end
+  return atom(op, family, types, k, shape, cta_group, a_src, a_major, b_major,
+              wide_extents, nil, "_SPARSE")
+end
+
+--- Makes an MMA of f16 or bf16 with a sparse A and K = 32. Of each 4 elements
+-- of A along K, 2 are stored. The metadata is in tensor memory:
+--
+--     cute.gemm(mma, acc, {tCrA, tCtE}, tCrB, acc)
+---@param ab_dtype cute.DType
+---@param acc_dtype cute.DType f32, or f16 for operands of f16
+---@param instruction_shape integer[] {128, N, 32}; {256, N, 32} for a pair
+---@param cta_group? integer from CtaGroup, ONE when absent
+---@param a_src? string from OperandSource: SMEM
+---@param a_major_mode? string from OperandMajorMode, K when absent
+---@param b_major_mode? string
+---@param sparse_metadata_format? string from SparseMetadataFormat: TID
+---@return cute.MmaAtom
+function tcgen05.MmaF16BF16SparseOp(ab_dtype, acc_dtype, instruction_shape,
+    cta_group, a_src, a_major_mode, b_major_mode, sparse_metadata_format)
+  local op = "MmaF16BF16SparseOp"
+  local ab = one_of(op, "the operands' type", ab_dtype, "f16 bf16")
+  local acc = one_of(op, "the accumulators' type", acc_dtype,
+                     ab == "half_t" and "f32 f16" or "f32")
+  return sparse(op, "F16BF16", ("%s,%s,%s"):format(ab, ab, acc), 32,
+                instruction_shape, cta_group, a_src, a_major_mode,
+                b_major_mode, sparse_metadata_format)
+end
+
+--- Makes an MMA of 8-bit floats, e4m3 or e5m2, with a sparse A and K = 64, like
+-- MmaF16BF16SparseOp. cute.make_mma_atom makes other sparse MMAs, such as
+-- "SM100_MMA_S8_SS_SPARSE<int8_t,int8_t,int32_t,128,64,K,K>".
+---@param ab_dtype cute.DType
+---@param acc_dtype cute.DType f32 or f16
+---@param instruction_shape integer[] {128, N, 64}; {256, N, 64} for a pair
+---@return cute.MmaAtom
+function tcgen05.MmaFP8SparseOp(ab_dtype, acc_dtype, instruction_shape,
+    cta_group, a_src, a_major_mode, b_major_mode, sparse_metadata_format)
+  local op = "MmaFP8SparseOp"
+  local ab = one_of(op, "the operands' type", ab_dtype, "e4m3 e5m2")
+  local acc = one_of(op, "the accumulators' type", acc_dtype, "f32 f16")
+  return sparse(op, "F8F6F4", ("%s,%s,%s"):format(ab, ab, acc), 64,
+                instruction_shape, cta_group, a_src, a_major_mode,
+                b_major_mode, sparse_metadata_format)
 end
 
 -- Makes an MMA with scale factors of type sf. vs: as in `atom`.
@@ -521,8 +581,49 @@ function tcgen05.get_s2t_smem_desc_tensor(tiled_copy, smem_partition)
   -- The iterator has the swizzle.
   local plain = core.get_nonswizzle_portion(smem_partition.layout)
   local v = core.composition(core.get(plain, 0), source_rows(op))
-  return core.s2t_descriptors(name, op, core.make_tensor(
-    smem_partition.iterator, core.replace(plain, 0, v)))
+  return core.umma_descriptors(name, op.name, core.make_tensor(
+    smem_partition.iterator, core.replace(plain, 0, v)), false)
+end
+
+---------------------------------------------------------------------------
+-- Descriptors of shared memory
+---------------------------------------------------------------------------
+
+--- Makes the descriptor of an operand of one instruction in shared memory.
+-- Canonical layouts are tile_to_mma_shape of make_smem_layout_atom.
+---@param src cute.Tensor pointer to shared memory, with its swizzle
+---@param layout cute.Layout (MN,K) of elements
+---@param major string from OperandMajorMode: the contiguous mode
+---@param next_src? cute.Tensor the second buffer of an instruction with K = 96
+---@return cute.Tensor of one descriptor: (1,1), for cute.gemm
+function tcgen05.make_umma_smem_desc(src, layout, major, next_src)
+  local op = "make_umma_smem_desc"
+  if major ~= "K" and major ~= "MN" then
+    refuse(op, "the major mode must be K or MN, not %s", core.show(major))
+  elseif next_src then
+    refuse(op, "a second buffer is for MMAs with K = 96, which cannot execute")
+  elseif core.rank(layout) ~= 2 then
+    refuse(op, "%s is not a layout (MN,K)", tostring(layout))
+  end
+  local t = core.make_tensor(src, core.make_layout(layout,
+                                                   core.make_layout(1, 0)))
+  return core.umma_descriptors(op, "tcgen05.mma", t, major == "MN")
+end
+
+--- Returns the bits of a descriptor, or of the first of several.
+---@param desc cute.Tensor of make_umma_smem_desc or make_fragment_A
+---@return cute.Value u64
+function tcgen05.smem_descriptor_to_int(desc)
+  return core.descriptor_bits(desc)
+end
+
+--- Makes a descriptor of its bits.
+---@param i integer|cute.Value
+---@param element_type? cute.DType of the operand, which cute.gemm checks; f16
+-- when absent
+---@return cute.Tensor of one descriptor: (1,1)
+function tcgen05.int_to_smem_descriptor(i, element_type)
+  return core.descriptor_of(i, dtype_of(element_type or core.f16))
 end
 
 --- Appends a mode of stride 0 to the rows of a tensor in shared memory, for the
@@ -568,6 +669,14 @@ return sign.public("cute.nvgpu.tcgen05.", tcgen05, [[
   MmaI8Op(ab_dtype: dtype|string, instruction_shape: table,
     cta_group?: integer, a_src?: string, a_major_mode?: string,
     b_major_mode?: string)
+  MmaF16BF16SparseOp(ab_dtype: dtype|string, acc_dtype: dtype|string,
+    instruction_shape: table, cta_group?: integer, a_src?: string,
+    a_major_mode?: string, b_major_mode?: string,
+    sparse_metadata_format?: string)
+  MmaFP8SparseOp(ab_dtype: dtype|string, acc_dtype: dtype|string,
+    instruction_shape: table, cta_group?: integer, a_src?: string,
+    a_major_mode?: string, b_major_mode?: string,
+    sparse_metadata_format?: string)
   MmaMXF8Op(ab_dtype: dtype|string, instruction_shape: table,
     cta_group?: integer, a_src?: string, a_major_mode?: string,
     b_major_mode?: string)
@@ -600,5 +709,9 @@ return sign.public("cute.nvgpu.tcgen05.", tcgen05, [[
   make_s2t_copy(copy_atom, tmem_tensor: tensor)
   get_s2t_smem_desc_tensor(tiled_copy: tiled, smem_partition: tensor)
   append_s2t_broadcast_mode(op, smem_tensor: tensor)
+  make_umma_smem_desc(src: tensor, layout: layout, major: string,
+    next_src?: tensor)
+  smem_descriptor_to_int(desc: tensor)
+  int_to_smem_descriptor(i: integer|value, element_type?: dtype|string)
 ]])
 -- SPDX-License-Identifier: MIT

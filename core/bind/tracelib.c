@@ -847,6 +847,7 @@ static int l_effect(lua_State *L) {
     {"wgmma_wait", OP_WGWAIT, 0}, {"tmem_wait_load", OP_TCWAITLD, 0},
     {"tmem_wait_store", OP_TCWAITST, 0}, {"tmem_before_sync", OP_TCFENCE, 0},
     {"tmem_after_sync", OP_TCFENCE, TCF_AFTER},
+    {"tmem_shift", OP_TCSHIFT, 0}, {"tmem_shift_pair", OP_TCSHIFT, TCF_PAIR},
     {"tmem_relinquish", OP_TCRELINQUISH, 0},
     {"tmem_relinquish_pair", OP_TCRELINQUISH, TCF_PAIR}};
   Ctx *cx = face_enter(L);

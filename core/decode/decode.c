@@ -790,7 +790,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
                                       g->mma);
       break;
     case OP_TCMMA: case OP_TCLD: case OP_TCST: case OP_TCCP: case OP_TCALLOC:
-    case OP_TCCOMMIT: case OP_TCDEALLOC:
+    case OP_TCCOMMIT: case OP_TCDEALLOC: case OP_TCSHIFT:
       decode_tcgen05(g, i, d);
       break;
     case OP_MATRIX: decode_matrix(g, i, d); break;

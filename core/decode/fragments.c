@@ -317,6 +317,7 @@ SimTensorIns *fragments_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
   Operand o[OPERANDS];
   operands_all(l->fn, i, o);
   x->ctas = i->flags & TCF_PAIR ? 2 : 1;
+  if (i->op == OP_TCSHIFT) return x;
   if (i->op == OP_TCCP) {
     x->copy = atom_copy((int)i->imm);
     x->acc = place(l, mem, slot, &o[0]);

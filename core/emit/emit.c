@@ -572,7 +572,7 @@ static Ref put(Emit *e, Ref r) {
                                  (int)i->imm));
       retire_at(e, r);
       break;
-    case OP_TCALLOC: case OP_TCDEALLOC: case OP_TCCOMMIT:
+    case OP_TCALLOC: case OP_TCDEALLOC: case OP_TCCOMMIT: case OP_TCSHIFT:
       tcgen05_call(e, i);
       break;
     case OP_TCRELINQUISH:

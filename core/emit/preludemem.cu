@@ -300,6 +300,15 @@ static __device__ __forceinline__ void tmem_dealloc(
 }
 #endif
 
+//: tmem_shift
+#if __CUDA_ARCH__ >= 1000
+template <int group>
+static __device__ __forceinline__ void tmem_shift(unsigned address) {
+  asm volatile("tcgen05.shift.cta_group::%1.down [%0];"
+      :: "r"(address), "n"(group) : "memory");
+}
+#endif
+
 //: umma_commit
 #if __CUDA_ARCH__ >= 1000
 template <int group>

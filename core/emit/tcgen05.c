@@ -98,15 +98,20 @@ void tcgen05_copy(Emit *e, Ref r) {
   text_end(e);
 }
 
+static Helper helper_of(const Emit *e, const Ins *i) {
+  if (i->op == OP_TCALLOC) return H_TMEM_ALLOC;
+  if (i->op == OP_TCDEALLOC) return H_TMEM_DEALLOC;
+  if (i->op == OP_TCSHIFT) return H_TMEM_SHIFT;
+  return operand_ref(e->fn, i, ROLE_MASK) ? H_UMMA_COMMIT_MULTICAST
+                                          : H_UMMA_COMMIT;
+}
+
 void tcgen05_call(Emit *e, const Ins *i) {
-  bool pair = i->flags & TCF_PAIR, many = operand_ref(e->fn, i, ROLE_MASK);
+  bool pair = i->flags & TCF_PAIR;
   const char *between = "";
   Operand o;
-  Helper h = i->op == OP_TCALLOC ? H_TMEM_ALLOC
-             : i->op == OP_TCDEALLOC ? H_TMEM_DEALLOC
-             : many ? H_UMMA_COMMIT_MULTICAST : H_UMMA_COMMIT;
   text_begin(e, i);
-  text_printf(e, "%s<%d>(", helper_use(e, h), pair ? 2 : 1);
+  text_printf(e, "%s<%d>(", helper_use(e, helper_of(e, i)), pair ? 2 : 1);
   for (Operands w = operands_of(e->fn, i); operands_next(&w, &o);) {
     if (!o.ref) continue;
     text_puts(e, between);

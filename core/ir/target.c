@@ -59,7 +59,7 @@ Need target_need(const Fn *fn, const Ins *i) {
     if (r->flags & AMF_SPARSE && r->flags & AMF_SCALE &&
         !(r->flags & AMF_BYTE)) {
       n.chip = true;
-      n.instead = "a sparse MMA of 8-bit types with scale factors";
+      n.instead = "a dense MMA of packed e2m1";
     }
     return n;
   } else if (i->op == OP_MATRIX) {
@@ -73,6 +73,12 @@ Need target_need(const Fn *fn, const Ins *i) {
   } else if (i->op == OP_FENCE) {
     const FenceRow *r = fence_row((FenceKind)i->imm);
     return (Need){.name = r->sm ? "this fence" : NULL, .least = r->sm};
+  }
+  if (i->op == OP_TCSHIFT) {
+    Need n = features[FT_TCGEN05];
+    n.name = op_name((Op)i->op);
+    n.chip = true;
+    return n;
   }
   if (i->op == OP_COPY && i->imm > 128) return features[FT_COPY256];
   if (i->op == OP_TMALOAD && i->flags & BKF_PAIR) return features[FT_TMAPAIR];

@@ -438,6 +438,7 @@ void row_tmem_alloc(PtxOp *o, int k);
 void row_tmem_dealloc(PtxOp *o, int k);     // k: OP_TCDEALLOC
 void row_tmem_relinquish(PtxOp *o, int k);  // k: OP_TCRELINQUISH
 void row_tmem_copy(PtxOp *o, int k);   // k: OP_TCLD, OP_TCST
+void row_tmem_shift(PtxOp *o, int k);
 void row_tmem_wait(PtxOp *o, int k);   // k: OP_TCWAITLD, OP_TCWAITST
 void row_tmem_fence(PtxOp *o, int k);  // k: flags of OP_TCFENCE
 void row_tmem_rows(PtxOp *o, int k);

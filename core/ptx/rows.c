@@ -267,6 +267,8 @@ static const PtxRow rows[] = {
   {"tcgen05.cp", ROW, 0, false, row_tmem_rows, 0, "cta_group::1 cta_group::2 "
    "128x256b 128x128b 4x256b 32x128b 64x128b warpx4 warpx2::02_13 "
    "warpx2::01_23", ""},
+  {"tcgen05.shift", ROW, 0, false, row_tmem_shift, 0,
+   "cta_group::1 cta_group::2 down", ""},
   {"tcgen05.commit", ROW, 0, false, row_commit, 0, "cta_group::1 cta_group::2 "
    "mbarrier::arrive::one shared::cluster multicast::cluster b64", ""},
   {"clusterlaunchcontrol.try_cancel", ROW, 0, false, row_cancel, 0, "async "

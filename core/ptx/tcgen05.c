@@ -47,7 +47,7 @@ static void put_tensor(PtxOp *o, const PtxArg *a, DType t, Ref *x) {
   put_object(o, tensor_address(o, a), t, number(o, DT_I32, 0), x);
 }
 
-// ---- allocation, order ----
+// ---- allocation, order, shifts ----
 
 void row_tmem_alloc(PtxOp *o, int k) {
   (void)k;
@@ -75,6 +75,15 @@ static void row_integers(PtxOp *o, Op op, uint32_t n) {
 
 void row_tmem_dealloc(PtxOp *o, int k) { row_integers(o, (Op)k, 2); }
 void row_tmem_relinquish(PtxOp *o, int k) { row_integers(o, (Op)k, 0); }
+
+void row_tmem_shift(PtxOp *o, int k) {
+  (void)k;
+  unsigned flags = group_of(o);
+  check_operands(o, 1);
+  if (!op_has(o, "down")) op_reject(o, "its direction");
+  Ref x = tensor_address(o, op_arg(o, 0));
+  emit(o, OP_TCSHIFT, flags, &x, 1);
+}
 
 void row_tmem_wait(PtxOp *o, int k) {
   o->used = UINT32_MAX;

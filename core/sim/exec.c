@@ -664,6 +664,7 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_TCRELINQUISH: simtcgen05_relinquish(w); return true;
     case OP_TCMMA: simtcgen05_mma(w, i); return true;
     case OP_TCCP: simtcgen05_rows(w, i); return true;
+    case OP_TCSHIFT: simtcgen05_shift(w, i); return true;
     case OP_TCCOMMIT: simtcgen05_commit(w, i); return false;
     case OP_TCLD: simtcgen05_load(w, i); return true;
     case OP_TCST: simtcgen05_store(w, i); return true;

@@ -55,12 +55,12 @@ typedef struct Tensor {
   uint32_t gone;  // line that gave up the permission to allocate; 0: none
 } Tensor;
 
-// An MMA or a copy from shared memory in flight.
+// An MMA, a copy from shared memory or a shift in flight.
 typedef struct Job {
   const SimIns *i;
   uint64_t desc[2];      // descriptors of A (0: it is in tensor memory) and B
-  // addresses of D, A, the metadata of A, and the scale factors of A and B,
-  // which start at a byte of a column
+  // addresses of D or of what a shift moves, of A, of its metadata, and of the
+  // scale factors of A and B, which start at a byte of a column
   uint32_t d, a, meta, sf[2];
   uint8_t byte[2];
   bool add;
@@ -533,7 +533,7 @@ void simtcgen05_wait(SimWarp *w, bool loads) {
                            pipe_of(w)->issued[unit]);
 }
 
-// ---- MMAs and copies from shared memory: issue ----
+// ---- MMAs, copies from shared memory, and shifts: issue ----
 
 // Reports whether the rows of A or D are in groups of 16 lanes, one in each
 // warp's window.
@@ -551,14 +551,20 @@ static int lane_of(const AtomMma *r, int m) {
   return in_windows(r) ? m % 16 + m / 16 * 32 : m;
 }
 
+// Reports an operand that cannot start at a lane.
+static bool misplaced(SimWarp *w, const SimIns *i, int l, const SimMem *m,
+                      uint32_t lane) {
+  SimFault *f = misuse(w, i, l, 0, m, TENSOR_LANE);
+  if (f) f->tensor.n = (int)lane, f->tensor.op = op_name((Op)i->op);
+  return stop(w);
+}
+
 static bool check_lane(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                        uint32_t address) {
   const AtomMma *r = ((const SimTensorIns *)i->x)->row;
   uint32_t lane = address >> 16;
   if (!lane || (lane == TMEM_GROUP && r && in_windows(r))) return true;
-  SimFault *f = misuse(w, i, l, 0, m, TENSOR_LANE);
-  if (f) f->tensor.n = (int)lane, f->tensor.op = op_name((Op)i->op);
-  return stop(w);
+  return misplaced(w, i, l, m, lane);
 }
 
 // Returns how many columns the rows of A occupy.
@@ -818,7 +824,28 @@ void simtcgen05_rows(SimWarp *w, const SimIns *i) {
   if (j) *j = now;
 }
 
-// ---- MMAs and copies from shared memory: execution ----
+// A shift moves 8 columns of 32 lanes.
+enum { SHIFT_COLUMNS = 8, SHIFT_LANES = 32 };
+
+void simtcgen05_shift(SimWarp *w, const SimIns *i) {
+  Pipe *p = pipe_of(w);
+  int l = one_lane(w, i);
+  if (l < 0) return;
+  Job now = {.i = i, .d = u32_at(w, i->a)[l]};
+  uint32_t lane = now.d >> 16;
+  if (lane % SHIFT_LANES || lane >= TMEM_LANES) {
+    misplaced(w, i, l, NULL, lane);
+    return;
+  }
+  Columns all = {.address = now.d, .groups = 3u << lane / TMEM_GROUP,
+                 .n = SHIFT_COLUMNS};
+  if (!check_all(w, i, l, all, true)) return;
+  announce_all(w, i, l, all, true, p->done + p->njob + 1, 0);
+  Job *j = new_job(w->cluster, p);
+  if (j) *j = now;
+}
+
+// ---- MMAs, copies from shared memory, and shifts: execution ----
 
 typedef struct Load {
   const uint8_t *smem;
@@ -1021,12 +1048,24 @@ static void run_part(SimWarp *w, const Job *j, const Part *p) {
   move_d(w, j, p, true);
 }
 
+// Moves the columns of a shift in CTA `cta`: lane r to lane r + 1. The last
+// lane's columns go nowhere.
+static void run_shift(SimWarp *w, const Job *j, int cta) {
+  Tensor *t = tensor_at(w, cta);
+  uint32_t column = j->d & 0xffff, first = j->d >> 16;
+  for (uint32_t r = first + SHIFT_LANES - 1; r > first; r--)
+    memcpy(&t->cell[r][column], &t->cell[r - 1][column],
+           SHIFT_COLUMNS * sizeof(uint32_t));
+}
+
 static void run(SimWarp *w, const Job *j) {
   const SimTensorIns *x = j->i->x;
   const AtomMma *r = x->row;
   struct SimTensors *t = w->cluster->tensors;
   int first = first_cta(w, x);
-  for (int k = 0; !r && k < x->ctas; k++) run_rows(w, j, first + k);
+  for (int k = 0; !r && k < x->ctas; k++)
+    if (j->i->op == OP_TCSHIFT) run_shift(w, j, first + k);
+    else run_rows(w, j, first + k);
   if (!r) return;
   int bytes = rows_of(x, 1) * units_of(r, 1) * bytes_of(r, 1);
   for (int k = 0; k < x->ctas; k++)

@@ -15,6 +15,7 @@ void simtcgen05_dealloc(SimWarp *w, const SimIns *i);
 void simtcgen05_relinquish(SimWarp *w);
 void simtcgen05_mma(SimWarp *w, const SimIns *i);
 void simtcgen05_rows(SimWarp *w, const SimIns *i);
+void simtcgen05_shift(SimWarp *w, const SimIns *i);
 void simtcgen05_commit(SimWarp *w, const SimIns *i);
 void simtcgen05_load(SimWarp *w, const SimIns *i);
 void simtcgen05_store(SimWarp *w, const SimIns *i);

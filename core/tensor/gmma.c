@@ -176,9 +176,9 @@ static Layout describe_part(Shared *o, Layout part, uint64_t *desc) {
              "one instruction reads, got %s", o->maker, layout_text(cx, part));
   o->row = layout_mode(cx, v, 0), o->col = layout_mode(cx, v, 1);
   o->w = span_of(o);
-  if (o->umma && o->mn && o->bits == 32 && o->w == 8)
+  if (o->umma && o->mn && o->bits == 32 && o->w == 8 && !o->by32)
     refuse(o, "tcgen05 has no swizzle of 128 bytes in units of 16 for 32-bit "
-              "elements whose M or N is contiguous; use MN_SW64");
+              "elements whose M or N is contiguous; use MN_SW128_32B");
   *desc = describe(o);
   Layout one = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
   return layout_replace(cx, layout_recast(cx, in, o->bits, 128), 0, one);

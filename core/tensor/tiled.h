@@ -109,9 +109,9 @@ Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
 // make_fragment_A, _B of operands in shared memory: returns a tensor of
 // descriptors (SP_DESC).
 Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t);
-// Makes the tensor of descriptors of a tcgen05 operation, whose tensor t has the
-// layout ((MN,K),Rest...); for tcgen05.cp, MN are rows, and K the elements of a
-// row. maker, reader: the names of the function and of the operation in errors.
+// Makes the tensor of descriptors of a tcgen05 operation, whose tensor t has
+// the layout ((MN,K),Rest...). For tcgen05.cp, MN are rows, and K the elements
+// of a row. maker, reader: names of the function and operation in errors.
 Tensor gmma_of_umma(Ctx *cx, const char *maker, const char *reader, Tensor t,
                     bool mn_major);
 // Returns the descriptor with address 0 for a layout ((MN,K),Rest...) of

@@ -306,7 +306,8 @@ static SimWork memory_cost(const Works *k, const SimIns *d) {
 
 static SimWork cost_of(const Works *k, const SimIns *d, bool fixed) {
   static const uint8_t TENSOR[OP_COUNT] = {
-    [OP_TCMMA] = K_TCMMA, [OP_TCCP] = K_TCMMA, [OP_TCCOMMIT] = K_TCCOMMIT,
+    [OP_TCMMA] = K_TCMMA, [OP_TCCP] = K_TCMMA,
+    [OP_TCSHIFT] = K_TCMMA, [OP_TCCOMMIT] = K_TCCOMMIT,
     [OP_TCLD] = K_TCMOVE, [OP_TCST] = K_TCMOVE, [OP_TCWAITLD] = K_TCWAIT,
     [OP_TCWAITST] = K_TCWAIT};
   SimWork c = {.kind = K_ALU, .slots = 1};

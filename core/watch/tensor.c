@@ -9,8 +9,9 @@
 // passes on the epoch.
 //
 // Two MMAs with the same accumulators and shape execute in the order in which
-// they were issued, and so do a copy from shared memory and an MMA after it, so
-// only their issues must be ordered. PTX orders no other operations of the
+// they were issued. So do a copy from shared memory or a shift and an MMA after
+// it, an MMA and a shift after it, and a shift and a copy of 4 lanes after it.
+// Only their issues must be ordered. PTX orders no other operations of the
 // tensor cores without a commit. GPUs may order them, so such findings are
 // notes. PTX also requires a tcgen05.fence on both sides of the synchronization
 // of threads, except before a commit. A missing fence is also a note.
@@ -118,16 +119,23 @@ static bool completed(const SimTensorAccess *x, const Past *p) {
   return before(x, actor, 1, p->epoch);
 }
 
+// Reports whether the tensor cores execute the operations of p and x in the
+// order in which they were issued.
+static bool pipelined(const SimTensorAccess *x, const Past *p) {
+  const SimTensorIns *q = p->i->x, *own = x->i->x;
+  if (x->i->op == OP_TCSHIFT) return p->i->op == OP_TCMMA;
+  if (x->i->op == OP_TCCP)
+    return p->i->op == OP_TCSHIFT && strstr(own->copy->ptx, ".4x256b");
+  if (x->i->op != OP_TCMMA) return false;
+  if (p->i->op != OP_TCMMA) return true;
+  return q->row == x->row && p->start == x->start;
+}
+
 // Reports whether the tensor cores execute p before x because p was issued
 // first.
 static bool in_order(const SimTensorAccess *x, const Past *p) {
-  if (p->unit != TENSOR_MMA || !x->row || x->freed) return false;
-  const SimTensorIns *q = p->i->x;
-  bool issued = p->warp == x->w->id ||
-                before(x, p->warp, 1u << p->lane, p->clk);
-  bool pipeline = p->i->op == OP_TCCP ||
-                  (q->row == x->row && p->start == x->start);
-  return issued && pipeline;
+  if (p->unit != TENSOR_MMA || x->freed || !pipelined(x, p)) return false;
+  return p->warp == x->w->id || before(x, p->warp, 1u << p->lane, p->clk);
 }
 
 static SimTensorLack lack_of(const SimTensorAccess *x, const Past *p) {

@@ -195,6 +195,12 @@ local PROGRAMS = {
     return umma(cute.nvgpu.tcgen05.MmaI8Op(cute.i8, {64, 64, 32}), cute.i8)
   end,
   ["sparse `tcgen05.mma`"] = sparse_umma,
+  ["`tcgen05.shift`"] = function()
+    return program(function()
+      local address = arch.alloc_smem(cute.i32, 1)
+      cute.nvgpu.tcgen05.shift(arch.retrieve_tmem_ptr(cute.f32, 16, address))
+    end)
+  end,
   ["`mma.sync` of f16"] = function()
     return product("SM89_16x8x32_F32E4M3E4M3F32_TN", "e4m3", 32)
   end,

@@ -399,6 +399,10 @@ local SAMPLES = {
   end,
   ["tcgen05.mma"] = umma,
   ["tcgen05.cp"] = s2t,
+  ["tcgen05.shift"] = function()
+    local ptr = columns()
+    return function() cute.nvgpu.tcgen05.shift(ptr) end
+  end,
   ["clc.try_cancel"] = with_barrier(function(bar)
     arch.issue_clc_query(bar, arch.alloc_smem(cute.i32, 4, 16))
   end),

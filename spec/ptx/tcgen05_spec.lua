@@ -40,7 +40,8 @@ end
 
 local PATHS = {"spec/sim/tcgen05_spec.lua", "spec/sim/tcgen05_cp_spec.lua",
                "spec/sim/pairs_spec.lua", "spec/sim/tcgen05_scales_spec.lua",
-               "spec/sim/tcgen05_sparse_spec.lua"}
+               "spec/sim/tcgen05_sparse_spec.lua",
+               "spec/sim/tcgen05_shift_spec.lua"}
 
 -- In CUDA C, stores of 4 bits to shared memory are atomic operations on
 -- words, which read what nothing wrote.
@@ -282,7 +283,9 @@ local REJECTED = {
     .. "[s+4];", "an mbarrier needs an address that is a multiple of 8"},
   {"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster"
     .. ".multicast::cluster.b64 [s];", "cannot have 1 operands"},
-  {"tcgen05.shift.cta_group::1.down [r0];", "not modelled"},
+  {"tcgen05.shift.cta_group::1.down [r0], r1;", "cannot have 2 operands"},
+  {"tcgen05.shift.cta_group::1 [r0];", "its direction"},
+  {"tcgen05.shift.down [r0];", "needs .cta_group::1 or .cta_group::2"},
   {"clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p1, d0;",
     "a register is expected"},
   {"clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {r0, r1}, q;",

@@ -1,6 +1,6 @@
 -- Tests tcgen05.mma with a sparse A on the simulator: tiles of all kinds
--- against sums on the host of the dense matrix. Values are small integers, so results
--- must be equal. NVRTC must compile each kernel.
+-- against sums on the host of the dense matrix. Values are small integers, so
+-- results must be equal. NVRTC must compile each kernel.
 local block = require "spec.tensor_block"
 local core = require "cute.core"
 local cute = require "cute"
@@ -89,8 +89,8 @@ end
 local META, FACTORS = 128, {160, 192}
 
 -- Returns a kernel that multiplies one tile of 128 x n x k. wrong: mistakes
--- about the metadata {metadata = whether it is copied; column = distance from the
--- first; iterator = function of the pointer to tensor memory; k = number of
+-- about the metadata {metadata = whether it is copied; column = distance from
+-- the first; iterator = function of the pointer to tensor memory; k = number of
 -- instructions; layout}
 local function product(o, wrong)
   wrong = wrong or {}

@@ -358,7 +358,7 @@ describe("a kernel with tensor memory", function()
     if not cute.jit.version() then pending "needs NVRTC" return end
     for _, target in ipairs {"sm_100a", "sm_100f", "sm_103a", "sm_103f",
                              "sm_110a", "sm_110f"} do
-      for _, number in ipairs {1, 7, 8} do
+      for _, number in ipairs {1, 7, 9} do
         local o = CASES[number]
         local call = product(o)(cute.zeros({o.m, o.k}, o.type),
           cute.zeros({o.n, o.k}, o.type), cute.zeros({o.m, o.n}, o.acc))
@@ -368,7 +368,7 @@ describe("a kernel with tensor memory", function()
   end)
 
   it("has MMAs of integers for single chips only", function()
-    local o = CASES[10]
+    local o = CASES[11]
     local call = product(o)(cute.zeros({o.m, o.k}, o.type),
       cute.zeros({o.n, o.k}, o.type), cute.zeros({o.m, o.n}, o.acc))
     compile(call, "sm_110a")
@@ -386,7 +386,8 @@ describe("an operand of tcgen05.mma", function()
       swizzle = "SW128", load = Ld,
       op = TF32({128, 32, 8}, 1, "SMEM", "MN", "K")}
     support.raises("tcgen05 has no swizzle of 128 bytes in units of 16 for "
-      .. "32-bit elements whose M or N is contiguous; use MN_SW64", function()
+      .. "32-bit elements whose M or N is contiguous; use MN_SW128_32B",
+      function()
       product(o)(cute.zeros({128, 32}, cute.tf32),
         cute.zeros({32, 32}, cute.tf32), cute.zeros({128, 32}, cute.f32))
         :trace {block = 128}

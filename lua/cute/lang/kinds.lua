@@ -625,7 +625,8 @@ end
 ---------------------------------------------------------------------------
 
 local OPS = {["tcgen05.mma"] = "a tcgen05.mma", ["tcgen05.ld"] = "a load",
-             ["tcgen05.st"] = "a store", ["tcgen05.cp"] = "a tcgen05.cp"}
+             ["tcgen05.st"] = "a store", ["tcgen05.cp"] = "a tcgen05.cp",
+             ["tcgen05.shift"] = "a tcgen05.shift"}
 function WORDS.op_name(r) return OPS[r.facts.op] end
 function WORDS.tensor_clash(r) return CLASHES[r.facts.clash_of] end
 
@@ -722,7 +723,11 @@ fault {kind = "tensor-memory",
       .. "warpgroup"},
   {"an operand of {op_name} starts at lane {n} of tensor memory",
     how = "lane", code = "memory/tmem/lanes",
-    cure = "operands start at lane 0, accumulators with M = 64 also at 16"},
+    cure = function(f)
+      return f.op == "tcgen05.shift"
+        and "a shift starts at lane 0, 32, 64 or 96"
+        or "operands start at lane 0, accumulators with M = 64 also at 16"
+    end},
   {"lanes of warp {warp} name different places or sizes in tensor memory",
     how = "differs", code = "memory/tmem/lanes",
     cure = "all threads of a warp must pass the same pointer and number"},

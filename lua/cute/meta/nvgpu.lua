@@ -131,6 +131,10 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 ---@field TMEM string tensor memory
 ---@field SMEM string shared memory
 
+---Formats of the metadata of a sparse A.
+---@class cute.nvgpu.tcgen05.SparseMetadataFormat
+---@field TID string the only one
+
 ---The fields that a tiled MMA can set: `tiled_mma:set(field, value)`.
 ---@class cute.nvgpu.tcgen05.Field
 ---@field ACCUMULATE string whether products add to their accumulators

@@ -31,7 +31,7 @@ local TOPICS = {
   {"Layouts: modes"}, {"Layouts: algebra"}, {"Layouts: tiles"},
   {"Layouts: swizzles and bases"},
   {"Tuples", modules = "cute.tuple"}, {"Tuples: comparison"},
-  {"Element types"},
+  {"Element types", modules = "cute.sparse_elem"},
   {"Tensors: making", modules = "cute.pointer"},
   {"Tensors: parts and copies of memory", modules = "cute.algorithm"},
   {"Atoms"}, {"Tiled operations"}, {"Copies and products"},

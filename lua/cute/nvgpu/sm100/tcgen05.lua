@@ -585,6 +585,24 @@ function tcgen05.get_s2t_smem_desc_tensor(tiled_copy, smem_partition)
     smem_partition.iterator, core.replace(plain, 0, v)), false)
 end
 
+--- Moves 8 columns of 32 lanes of tensor memory down by a lane: those of lane
+-- r to lane r + 1 (tcgen05.shift of sm_100a, sm_103a and sm_110a). The first
+-- lane keeps its columns. One thread issues it. The tensor cores execute it
+-- after MMAs that the thread issued before, and before later MMAs.
+---@param tmem_ptr cute.Tensor pointer to the first column, at a lane that is
+-- a multiple of 32
+---@param cta_group? integer from CtaGroup, ONE when absent; for TWO, those of
+-- both CTAs of a pair move
+function tcgen05.shift(tmem_ptr, cta_group)
+  cta_group = cta_group or 1
+  if cta_group ~= 1 and cta_group ~= 2 then
+    refuse("shift", "cta_group must be CtaGroup.ONE or TWO, not %s",
+           core.show(cta_group))
+  end
+  core.effect(cta_group == 2 and "tmem_shift_pair" or "tmem_shift", nil,
+              core.tmem_address(tmem_ptr))
+end
+
 ---------------------------------------------------------------------------
 -- Descriptors of shared memory
 ---------------------------------------------------------------------------
@@ -709,6 +727,7 @@ return sign.public("cute.nvgpu.tcgen05.", tcgen05, [[
   make_s2t_copy(copy_atom, tmem_tensor: tensor)
   get_s2t_smem_desc_tensor(tiled_copy: tiled, smem_partition: tensor)
   append_s2t_broadcast_mode(op, smem_tensor: tensor)
+  shift(tmem_ptr: tensor, cta_group?: integer)
   make_umma_smem_desc(src: tensor, layout: layout, major: string,
     next_src?: tensor)
   smem_descriptor_to_int(desc: tensor)

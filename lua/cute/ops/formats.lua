@@ -97,9 +97,10 @@ function formats.look(p, o)
   end
   p.format = {a = a, b = b, size = f.size, factor = f.factor, tiled = {},
               batched = {}}
-  for side, rows in pairs {a = p.m, b = p.n} do
-    p.format.tiled[side], p.format.batched[side] = check(p, "scale_" .. side,
-      o["scale_" .. side], rows, p.format[side])
+  for _, x in ipairs {{"a", p.m}, {"b", p.n}} do
+    local side, name = x[1], "scale_" .. x[1]
+    p.format.tiled[side], p.format.batched[side] = check(p, name, o[name], x[2],
+                                                         p.format[side])
   end
   return p.format
 end

@@ -144,6 +144,15 @@ describe("ops.gemm of formats with scale factors", function()
     end)
   end
 
+  it("is 0 if K is empty", function()
+    for _, name in ipairs {"nvfp4", "mxfp8_e4m3"} do
+      local A, S = operand({3, 0}, name, 1)
+      local D = gemm(A, A, {scale_a = S, scale_b = S, device = "sim:sm_100a"})
+      assert.equal(cute.bf16, D.element_type)
+      for i = 0, 8 do assert.equal(0, D[i]) end
+    end
+  end)
+
   it("compiles without spills for each chip #long", function()
     for _, name in ipairs {"nvfp4", "mxfp4", "mxfp8_e4m3", "mxfp8_e5m2"} do
       local A, SA = operand({512, 512}, name, 1, true)

@@ -252,12 +252,14 @@ function operand.is_flat(t)
 end
 
 --- Returns a tensor of zeros with extent 16 for K, to take the place of t,
--- whose K is empty. The product is the same.
+-- whose K is empty. The product is the same. Elements of 4 bits, which have no
+-- product without scale factors, become bf16.
 function operand.deep(t)
   local shape = modes.extents(t.layout)
   -- K = 16 is an extent that every kernel accepts.
   shape[#shape] = 16
-  return cute.zeros(shape, t.element_type, {device = t.device})
+  return cute.zeros(shape, t.element_type.bits < 8 and cute.bf16
+    or t.element_type, {device = t.device})
 end
 
 --- Returns a matrix with its first two modes exchanged.

@@ -140,6 +140,8 @@ build = {
         "kernels/gemm_sm90/block_scales.lua",
       ["kernels.gemm_sm90.choice"] =
         "kernels/gemm_sm90/choice.lua",
+      ["kernels.gemm_sm90.cluster_splitk"] =
+        "kernels/gemm_sm90/cluster_splitk.lua",
       ["kernels.gemm_sm90.constants"] =
         "kernels/gemm_sm90/constants.lua",
       ["kernels.gemm_sm90.host"] =
@@ -160,8 +162,6 @@ build = {
         "kernels/gemm_sm90/smem.lua",
       ["kernels.gemm_sm90.sources"] =
         "kernels/gemm_sm90/sources.lua",
-      ["kernels.gemm_sm90.split2"] =
-        "kernels/gemm_sm90/split2.lua",
       ["kernels.gemm_sm90.store_tile"] =
         "kernels/gemm_sm90/store_tile.lua",
       ["kernels.gemm_sm90.stream"] =

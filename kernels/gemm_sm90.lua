@@ -39,10 +39,9 @@
 -- before it waits for the preceding launch, and lets the next launch do the
 -- same.
 --
--- With split = 2, two blocks of a cluster each compute half of K. This is for
--- products with few tiles and a large K. Each block sends half of its
--- accumulators to the other one and stores half of the tile. A block computes
--- one tile.
+-- With split = 2, 3, ... 8, that many blocks of a cluster each multiply a part
+-- of K. This is for products with few tiles and a large K. A block then sends
+-- accumulators to the others, and stores its part of the tile's columns.
 --
 -- With split = "stream", the last tiles are split along K so that all blocks
 -- end at the same time (cute.utils.StreamKTileScheduler). A block without the

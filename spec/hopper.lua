@@ -69,6 +69,10 @@ hopper.CASES = {
   {"registers passed on", {tile = {256, 208, 64}, stages = 3, epi_stages = 1,
                            cluster = {1, 2}, d_major = "m"}},
   {"K in halves", {tile = {128, 128, 64}, stages = 3, split = 2}},
+  {"K in thirds", {tile = {128, 192, 64}, stages = 2, split = 3,
+                   epi_stages = 1}},
+  {"K in quarters", {tile = {64, 128, 64}, consumers = 1, stages = 3,
+                     split = 4, d_major = "m"}},
   {"stream-K", {tile = {128, 64, 64}, stages = 3, split = "stream",
                 least = 1}},
   {"stream-K in a cluster", {tile = {128, 128, 64}, stages = 3, least = 1,
@@ -139,7 +143,7 @@ hopper.SIZES = {
 ---@return string?
 function hopper.wrong_at(g, size, device, seed)
   local o, m, n, k = g.options, table.unpack(size)
-  if k <= 64 * o.split then k = 136 end
+  k = math.max(k, 64 * o.split + 8)
   local A = hopper.matrix(m, k, seed, o.a_dtype, o.a_major == "m")
   local B = hopper.matrix(n, k, seed + 9, o.b_dtype, o.b_major == "n")
   local D = hopper.matrix(m, n, nil, o.d_dtype, o.d_major == "m")

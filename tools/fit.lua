@@ -257,8 +257,8 @@ local SM90, BLOCKS, SKINNY = "kernels/gemm_sm90/constants.lua",
   "lua/cute/ops/blocks.lua", "kernels/gemm_skinny/model.lua"
 local fitted = {}
 for name in ("fill missing crowd sent wait cut_fill latency hit uneven memory "
-    .. "far l2 group steady launch first cluster second exchange leave part "
-    .. "drain round alone"):gmatch "%S+" do
+    .. "far l2 group steady launch first cluster second exchange dsmem leave "
+    .. "part drain round alone"):gmatch "%S+" do
   fitted[#fitted + 1] = {constants, name, SM90, "  " .. name .. " = "}
 end
 for name in ("memory l2 near latency close share meet passed drain ask single "

@@ -241,7 +241,7 @@ return function(o)
     cute.when(warp:lt(LOADER), function()
       if o.pdl then arch.griddepcontrol_wait() end
       store(o, x, store_tile.new(o, {mma = epi_mma, atom = tma_d, coords = cD,
-        smem = sD, group = 0, thread = tid, half = 0, D = D, alpha = alpha,
+        smem = sD, group = 0, thread = tid, rank = 0, D = D, alpha = alpha,
         beta = beta, more = more}))
     end)
     arch.tcgen05_before_thread_sync()

@@ -35,7 +35,15 @@ local TILES = {
   {128, 64}, {64, 128, consumers = 1},
   {128, 128, schedule = "pingpong"},
   {128, 192, schedule = "pingpong", bits = 8},
+  {64, 32, few = true, split = 4}, {64, 64, few = true, split = 4},
+  {64, 64, few = true, split = 8},
+  {64, 64, consumers = 1, split = 8},
+  {64, 128, consumers = 1, split = 4}, {64, 128, consumers = 1, split = 8},
+  {64, 256, consumers = 1, split = 4}, {128, 64, split = 4},
   {128, 128}, {128, 128, split = 2, epi_stages = 1},
+  {128, 128, split = 4, epi_stages = 1},
+  {128, 128, split = 8, epi_stages = 1}, {128, 192, split = 2, epi_stages = 1},
+  {128, 192, split = 3, epi_stages = 1}, {128, 192, split = 4, epi_stages = 1},
   {128, 96}, {128, 160}, {128, 192}, {128, 192, cluster = {2, 1}},
   {128, 256}, {128, 256, cluster = {2, 1}},
   {128, 256, epi_stages = 4, wide = 32},
@@ -91,7 +99,7 @@ local function widths(t, o, m, n, sms)
   local list = {whole}
   if o.b_major ~= "k" or o.groups or o.gated or t.epi then return list end
   local cm, cn = table.unpack(t.cluster or {1, 1})
-  local split = t.split == 2 and 2 or 1
+  local split = t.split ~= "stream" and t.split or 1
   local unit = (o.epilogue and 32 or 8) * cm * split
   local function add(count)
     local width = ceil_div(ceil_div(n, count), unit) * unit

@@ -4,8 +4,8 @@ local core = require "cute.core"
 local cute = require "cute"
 local store_tile = require "kernels.gemm_sm90.store_tile"
 local factors_of = require "kernels.gemm_sm90.block_scales"
+local cluster_splitk = require "kernels.gemm_sm90.cluster_splitk"
 local ragged = require "kernels.groups"
-local split2 = require "kernels.gemm_sm90.split2"
 local mainloop = require "kernels.gemm_sm90.mainloop"
 local make_parts = require "kernels.gemm_sm90.stream"
 local producer = require "kernels.gemm_sm90.producer"
@@ -106,12 +106,10 @@ return function(o)
     local order = o.pingpong and make_turns(o, warp, loader)
     local read_of = #maps > 0 and sources.new(o, maps, loader)
     local m, n = cute.arch.block_in_cluster_idx()
-    local half, first_k, mail = 0, 0, nil
+    local rank, first_k, mail = 0, 0, nil
     if o.split > 1 then
-      half, mail = m, split2.mail(o, loader)
-      local some = k_tiles // 2
-      first_k, k_tiles = half * some,
-        cute.where(cute.eq(half, 0), some, k_tiles - some)
+      rank, mail = m, cluster_splitk.mail(o, loader)
+      first_k, k_tiles = cluster_splitk.range(o, k_tiles, rank)
       pipeline.pipeline_init_arrive(true, true)
     end
     -- For the problems of a list: returns this block's copies of the maps of A
@@ -171,7 +169,7 @@ return function(o)
       local acc = cute.make_rmem_tensor(mma:partition_shape_C {rows, bn}, o.acc)
       local read = pipe:make_consumer_state()
       local out = store_tile.new(o, {mma = epi_mma, atom = tma_d, coords = cD,
-        smem = sD, group = group, thread = tid % WARPGROUP, half = half, D = D,
+        smem = sD, group = group, thread = tid % WARPGROUP, rank = rank, D = D,
         alpha = alpha, beta = beta, more = more, atoms = space and space.d,
         maps = maps_of(2 + group),
         sources = read_of and read_of:of(epi_mma, group, tid % WARPGROUP)})
@@ -197,7 +195,7 @@ return function(o)
         end
         if mail then
           pipeline.pipeline_init_wait(true)
-          sums = split2.exchange(o, mail, sums, half)
+          sums = cluster_splitk.exchange(o, mail, sums, rank)
         end
         if parts then
           parts:each(work, w, function() parts:add(pipe, read, sums) end)

@@ -21,6 +21,7 @@
 -- The constants are those of an H200, fitted by tools/fit.lua to measurements.
 -- Only times on one card are compared, so other cards give the same ranking.
 local C = require "kernels.gemm_sm90.constants"
+local cluster_splitk = require "kernels.gemm_sm90.cluster_splitk"
 local targets = require "cute.targets"
 
 -- operands of fewer bytes stay in L2 until the next product begins
@@ -54,7 +55,7 @@ end
 ---@return string
 function model.kind(o)
   return ("%dx%d%s%s"):format(o.tile[1], class_of(o.tile[2]),
-    o.pingpong and " turns" or o.equal and " parts" or o.split > 1 and " halves"
+    o.pingpong and " turns" or o.equal and " parts" or o.split > 1 and " split"
     or o.min_blocks > 1 and " two" or "",
     o.cluster[1] * o.cluster[2] > 1 and " cluster" or "")
 end
@@ -62,10 +63,12 @@ end
 -- Returns the number of rows of A and B that neighbouring blocks (C.together of
 -- them) read together from L2. Their tiles are in runs: `count` tiles of `rows`
 -- rows each are consecutive along one mode; along the other mode tiles have
--- `others` rows.
-local function beside(rows, count, others)
-  return math.min(C.together, count) * rows
-    + math.max(C.together / count, 1) * others
+-- `others` rows. The blocks of a cluster that divide K among them read the rows
+-- of one tile, but share none of the elements.
+local function beside(o, rows, count, others)
+  local tiles = C.together / o.split
+  return o.split * (math.min(tiles, count) * rows
+    + math.max(tiles / count, 1) * others)
 end
 
 --- Reports whether blocks that compute one tile each should be consecutive
@@ -76,8 +79,8 @@ end
 function model.turned(o, m, n)
   local bm, bn = o.tile[1], o.tile[2]
   local most = o.shares and o.swizzle or math.huge
-  local along_m = beside(bm, math.min(ceil_div(m, bm), most), bn)
-  local along_n = beside(bn, math.min(ceil_div(n, bn), most), bm)
+  local along_m = beside(o, bm, math.min(ceil_div(m, bm), most), bn)
+  local along_n = beside(o, bn, math.min(ceil_div(n, bn), most), bm)
   local turned = along_n < along_m and not o.clustered
   return turned, turned and along_n or along_m
 end
@@ -88,9 +91,9 @@ end
 local function in_turn(o, tiles_m, tiles_n)
   local bm, bn = o.tile[1] / o.cluster[2], o.tile[2] / o.cluster[1]
   if o.raster_along_m then
-    return beside(bn, math.min(tiles_n, o.swizzle), bm)
+    return beside(o, bn, math.min(tiles_n, o.swizzle), bm)
   end
-  return beside(bm, math.min(tiles_m, o.swizzle), bn)
+  return beside(o, bm, math.min(tiles_m, o.swizzle), bn)
 end
 
 local MOST = 65535  -- maximum of gridDim.y and gridDim.z
@@ -203,6 +206,13 @@ local function ending(o, p)
       * (o.epi_stages < 4 and 1 or 0.7)
 end
 
+-- Returns the cycles in which the blocks of a cluster combine the sums of their
+-- parts of K.
+local function exchange_of(o)
+  if o.split == 1 then return 0 end
+  return C.exchange + cluster_splitk.bytes(o) / C.dsmem
+end
+
 -- Returns the extra cycles of tiles with missing rows.
 local function slower(o, p, pace)
   local bm, bn = o.tile[1], o.tile[2]
@@ -227,7 +237,7 @@ end
 local function cycles_of(o, p)
   local pace, epilogue = pace_of(o, p), ending(o, p)
   local main, more = p.steps * pace, slower(o, p, pace)
-  p.edges = epilogue + (o.split > 1 and C.exchange or 0)
+  p.edges = epilogue + exchange_of(o)
   p.tile = o.pingpong and math.max(main, (main + epilogue) / 2)
     or main + p.edges
   local cycles = math.ceil(p.waves) * p.tile - (o.pingpong and 0 or p.edges)

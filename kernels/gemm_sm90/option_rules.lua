@@ -6,6 +6,8 @@ local tma_rules = require "kernels.gemm_sm90.tma_rules"
 
 local WHAT = "gemm_sm90"
 
+local MOST_SPLIT = 8  -- most blocks of a cluster on every GPU
+
 local wrong = {}
 
 local function need(ok, text, ...) rules.need(ok, WHAT, text, ...) end
@@ -93,14 +95,17 @@ function wrong.options(o)
   one_of(o, "a_major", "k", "m")
   one_of(o, "b_major", "k", "n")
   one_of(o, "d_major", "n", "m")
-  one_of(o, "split", 1, 2, "stream")
+  need(o.split == "stream" or math.type(o.split) == "integer" and o.split >= 1
+    and o.split <= MOST_SPLIT, "split = %s; \"stream\" or an integer from 1 to "
+    .. "%d is needed", core.show(o.split), MOST_SPLIT)
   one_of(o, "scheduler", "static", "dynamic")
   for _, name in ipairs {"pdl", "persistent", "raster_along_m", "epi_loop"} do
     one_of(o, name, true, false)
   end
   if o.ahead then
     one_of(o, "ahead", "a", "b")
-    need(o.pdl and (o.split == 2 or not o.persistent), "ahead = %q needs "
+    need(o.pdl and (not o.persistent or o.split ~= 1
+      and o.split ~= "stream"), "ahead = %q needs "
       .. "dependent launches of blocks with one tile: pdl = true, persistent = "
       .. "false", o.ahead)
   end
@@ -115,7 +120,11 @@ function wrong.options(o)
   cluster(o)
   need(o.schedule ~= "pingpong" or o.consumers > 1, "schedule = \"pingpong\" "
     .. "with %d consumer; at least two consumers are needed", o.consumers)
-  local columns = o.tile[2] // (o.split == 2 and 2 or 1) // (o.gated and 2 or 1)
+  local split = o.split == "stream" and 1 or o.split
+  need(o.tile[2] % (8 * split) == 0, "tile = %s with split = %d: each block "
+    .. "stores a part of the columns, which must be a multiple of 8",
+    core.show(o.tile), split)
+  local columns = o.tile[2] // split // (o.gated and 2 or 1)
   local epi = o.epi
   if epi == nil then return end
   integers("epi", epi, 2)
@@ -132,8 +141,8 @@ function wrong.together(o)
   need(not o.stream or not o.pingpong
     and (o.cluster[1] == 1 or o.cluster[2] == 1), "split = \"stream\" needs "
     .. "consumers that share a tile, and clusters along one mode")
-  need(o.split == 1 or o.split == 2 and not o.clustered and not o.pingpong,
-    "split must be 1 or, without clusters and schedule = \"pingpong\", 2")
+  need(o.split == 1 or not o.clustered and not o.pingpong, "split = %s cannot "
+    .. "be combined with clusters or schedule = \"pingpong\"", o.split)
   need(not o.dynamic or not o.stream and o.persistent,
     "scheduler = \"dynamic\" needs persistent = true and split = 1")
   need(not o.pingpong or o.persistent, "schedule = \"pingpong\" needs "

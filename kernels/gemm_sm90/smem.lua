@@ -2,6 +2,7 @@
 -- operand stages and result buffers, and their sizes.
 local core = require "cute.core"
 local cute = require "cute"
+local cluster_splitk = require "kernels.gemm_sm90.cluster_splitk"
 
 local warpgroup = cute.nvgpu.warpgroup
 
@@ -75,7 +76,7 @@ function smem.room(o)
     bits = bits + o.source_stages * s.dtype.bits
   end
   local buffers = o.epi[1] * o.epi[2] * o.consumers * bits // 8
-  local mail = o.split > 1 and o.tile[1] * o.tile[2] * o.acc.bits // 16 or 0
+  local mail = o.split > 1 and cluster_splitk.bytes(o) or 0
   local stage = (o.tile[1] * o.a_dtype.bits + o.tile[2] * o.b_dtype.bits)
     * o.tile[3] // 8 + (o.factor_bytes or 0)
   return 1024 + buffers + mail, stage

@@ -42,11 +42,11 @@ end
 
 --- Makes the store of a warpgroup's accumulators.
 ---@param x table {mma: any, atom: any, coords: any, smem: any, group: any,
--- thread: any, half: any, sources: any?, D: any, alpha: any, beta: any,
+-- thread: any, rank: any, sources: any?, D: any, alpha: any, beta: any,
 -- more: any[], atoms: any[]?, maps: any?}
 -- mma: an MMA, or a copy of tensor memory, of o.epi rows and columns; atom,
 -- coords: for D's tensor map; smem: the buffers; group, thread: index of the
--- warpgroup, and of the thread in it; half: index of the half of a split tile;
+-- warpgroup, and of the thread in it; rank: index of this block's part of a split tile;
 -- sources: this warpgroup's sources; D, alpha, beta, more: the kernel's
 -- arguments; atoms, maps: see groups.map
 function store_tile.new(o, x)
@@ -76,7 +76,7 @@ function store_tile.new(o, x)
     parts = x.smem, smem = slice:partition_D(x.smem), group = x.group,
     tma = tma, to = to, atom = x.atom,
     count = {cute.size(gD, 2), cute.size(gD, 3)},
-    half = x.half, leader = x.thread:eq(0), thread = x.thread,
+    rank = x.rank, leader = x.thread:eq(0), thread = x.thread,
     mma = x.mma, sources = x.sources, D = x.D, alpha = x.alpha, beta = x.beta,
     more = x.more, atoms = x.atoms, maps = x.maps,
     pipe = pipeline.PipelineTmaStore {
@@ -140,7 +140,7 @@ end
 local function place_of(o, out, at, n)
   local parts = o.columns // o.epi[2]
   return {at[1] * (o.tile[1] // o.epi[1]) + out.row(n // parts),
-          (at[2] * o.split + out.half) * parts + n % parts}
+          (at[2] * o.split + out.rank) * parts + n % parts}
 end
 
 -- Issues the loads of the sources for part n of a tile. A position beyond D

@@ -193,11 +193,11 @@ local FAULTS = {
      ""}}, {"turns", "turns 2x1"}, {TOO_EARLY[1], TOO_EARLY[2], TOO_EARLY[3],
     OVERWRITTEN, TWICE, "deadlock: "}},
 
-  {"half of the other's sums are expected", {{"split2",
-     "sums * o.acc.bits // 8)", "sums * o.acc.bits // 16)"}}, {"halves"},
+  {"half of the other's sums are expected", {{"cluster_splitk",
+     "came, cluster_splitk.bytes(o))", "came, cluster_splitk.bytes(o) // 2)"}}, {"halves"},
    "async%-in%-flight: read of shared memory while an st.async to it is in "
    .. "flight"},
-  {"nobody waits for the other's sums", {{"split2",
+  {"nobody waits for the other's sums", {{"cluster_splitk",
      "cute.arch.mbarrier_wait(mail.came, 0)", ""}}, {"halves"},
    {"exited%-block: ", "async%-in%-flight", "uninitialised: .* 'mail'",
     "race: "}},

@@ -270,7 +270,7 @@ describe("gemm_sm90 on the simulator", function()
     support.raises("persistent = false gives one tile", gemm_sm90,
                    {schedule = "pingpong", persistent = false})
     local g = gemm_sm90 {split = 2}
-    support.raises("K = 64 is a single tile of 64, which cannot be split",
+    support.raises("K = 64 has too few tiles of 64 (1) for split = 2",
       function()
         g.prepare(matrix(8, 64, 1), matrix(8, 64, 1), matrix(8, 8),
                   {device = DEVICE})
@@ -379,7 +379,7 @@ describe("gemm_sm90's rule", function()
     {2048, 2048, 2048, "128x256 -"},
     {4096, 4096, 4096, "128x256 2x1"}, {8192, 1024, 8192, "128x256 2x1"},
     {8192, 8192, 8192, "128x256 2x1"}, {16384, 16384, 16384, "256x200 1x2"},
-    {128, 1024, 8192, "64x64 stream"}, {1536, 1536, 1536, "128x144 -"},
+    {128, 1024, 8192, "64x128 4"}, {1536, 1536, 1536, "128x144 -"},
     {3072, 3072, 3072, "128x192 -"}, {4096, 11008, 4096, "256x200 1x2"},
     {4096, 4096, 128, "128x128 pingpong"}, {128, 8192, 8192, "64x128 -"},
   }

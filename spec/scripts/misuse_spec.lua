@@ -253,11 +253,14 @@ describe("a kernel of the library", function()
       ["{schedule = 'pingpong', persistent = false}"] = 'schedule = "pingpong" '
         .. "needs persistent blocks, but persistent = false gives one tile to "
         .. "each block",
-      ["{split = 3}"] = 'split = 3; 1 or 2 or "stream" is needed',
+      ["{split = 9}"] =
+        'split = 9; "stream" or an integer from 1 to 8 is needed',
+      ["{split = 3}"] = "tile = {128, 128, 64} with split = 3: each block stores "
+        .. "a part of the columns, which must be a multiple of 8",
       ["{scheduler = 'x'}"] =
         'scheduler = "x"; "static" or "dynamic" is needed',
       ["{split = 2, cluster = {2, 1}}"] =
-        'split must be 1 or, without clusters and schedule = "pingpong", 2',
+        'split = 2 cannot be combined with clusters or schedule = "pingpong"',
       ["{dtype = cute.f64}"] = "dtype = f64; bf16, f16, f32 (cut to tf32), "
         .. "e4m3, e5m2, i8 or u8 is needed",
       ["{b_dtype = cute.i32}"] = "b_dtype = i32; bf16, f16, f32 (cut to tf32), "

@@ -57,8 +57,8 @@ local function has_factors(p, o)
   -- kernels that apply such factors would spill registers.
   if p.a.bits == 16 and o.epi then return false end
   return o.tile[3] * o.promote == p.group and o.stages > o.promote
-    and o.split ~= 2 and (p.blocks_b ~= 128 or 128 % o.tile[2] == 0
-                          or o.tile[2] % 128 == 0)
+    and math.type(o.split) ~= "integer"
+    and (p.blocks_b ~= 128 or 128 % o.tile[2] == 0 or o.tile[2] % 128 == 0)
 end
 
 -- Fractions of time that an epilogue adds, measured for products of several
@@ -121,7 +121,8 @@ local function candidates(p, swap)
   local rows, n, high = tma.extents(p, swap, 64)
   for _, c in ipairs(gemm_sm90.candidates(rows, n, p.k, o)) do
     local chosen = c.options
-    if p.constant and (chosen.split == 2 or chosen.persistent == false)
+    if p.constant and (math.type(chosen.split) == "integer"
+        or chosen.persistent == false)
       and early_b.pays(c.blocks, c.room, p.sms) then
       chosen.ahead = swap and "a" or "b"
     end

@@ -18,10 +18,12 @@ local HIDDEN = 4096
 -- and conditions on the product. bits: only for operands of that many bits;
 -- wide: only for a D of that many bits; promoted: only for promoted
 -- accumulators; few: only for results as narrow as the tile, with one consumer
--- and long tiles along K; grouped: only for groups. deep = n: n times the usual
--- extent along K. min_blocks: blocks on a multiprocessor, each with one tile.
+-- (if not given) and long tiles along K; grouped: only for groups. deep = n: n
+-- times the usual extent along K. min_blocks: blocks on a multiprocessor, each
+-- with one tile.
 local TILES = {
   {64, 8, few = true}, {64, 8, few = true, min_blocks = 2},
+  {128, 16, few = true, consumers = 2, min_blocks = 2},
   {64, 16, few = true}, {64, 16, few = true, min_blocks = 2},
   {64, 16, few = true, split = 2},
   {64, 16, few = true, split = 2, min_blocks = 2},
@@ -29,21 +31,21 @@ local TILES = {
   {64, 32, few = true, split = 2, min_blocks = 2},
   {64, 64, few = true, min_blocks = 2}, {64, 64, few = true, split = 2},
   {64, 64, few = true, split = 2, min_blocks = 2},
+  {64, 32, few = true, split = 4}, {64, 64, few = true, split = 4},
+  {64, 64, few = true, split = 8},
   {64, 32, consumers = 1, deep = 2}, {64, 64, consumers = 1, deep = 2},
   {64, 32, consumers = 1, promoted = true},
   {64, 64, consumers = 1, promoted = true},
   {128, 64}, {64, 128, consumers = 1},
   {128, 128, schedule = "pingpong"},
   {128, 192, schedule = "pingpong", bits = 8},
-  {64, 32, few = true, split = 4}, {64, 64, few = true, split = 4},
-  {64, 64, few = true, split = 8},
   {64, 64, consumers = 1, split = 8},
   {64, 128, consumers = 1, split = 4}, {64, 128, consumers = 1, split = 8},
   {64, 256, consumers = 1, split = 4}, {128, 64, split = 4},
   {128, 128}, {128, 128, split = 2, epi_stages = 1},
-  {128, 128, split = 4, epi_stages = 1},
-  {128, 128, split = 8, epi_stages = 1}, {128, 192, split = 2, epi_stages = 1},
-  {128, 192, split = 3, epi_stages = 1}, {128, 192, split = 4, epi_stages = 1},
+  {128, 128, split = 4, epi_stages = 1}, {128, 128, split = 8, epi_stages = 1},
+  {128, 192, split = 2, epi_stages = 1}, {128, 192, split = 3, epi_stages = 1},
+  {128, 192, split = 4, epi_stages = 1},
   {128, 96}, {128, 160}, {128, 192}, {128, 192, cluster = {2, 1}},
   {128, 256}, {128, 256, cluster = {2, 1}},
   {128, 256, epi_stages = 4, wide = 32},
@@ -76,7 +78,8 @@ end
 local function meant(t, o, m, n)
   return (t[1] < 128 or 4 * m > t[1])
     and (not t.bits or t.bits == o.a_dtype.bits)
-    and (not t.few or n <= t[2] and t[2] <= 2 * math.max(n, 8))
+    and (not t.few or n <= t[2]
+         and t[2] <= math.max(2 * n, 16, 8 * (t.split or 1)))
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
     -- `epi` stores as many columns as a tile has; with gates D has half of
@@ -124,7 +127,7 @@ local function options_of(t, width, fixed, o)
   for name, v in pairs(t) do
     if type(name) == "string" and not ABOUT[name] then c[name] = v end
   end
-  if t.few then c.consumers = 1 end
+  if t.few then c.consumers = t.consumers or 1 end
   if c.min_blocks then c.persistent = false end
   c.tile = {t[1], width, 1024 // o.a_dtype.bits
             * (t.deep or t.few and 2 or 1)}
@@ -141,6 +144,9 @@ local function words(c)
   end
   return table.concat(list, " ")
 end
+
+-- Reports whether wgmma multiplies integers to n columns.
+local function has_integer_mma(n) return n % 16 == 0 or n == 8 or n == 24 end
 
 -- Returns the candidates for m rows and n columns: options that gemm_sm90
 -- accepts, without the number of stages. `fixed` are the given options; `o` are
@@ -224,7 +230,8 @@ function choice.candidates(m, n, k, o)
     if stages >= 3 and options.sums_of(full) <= SUMS
       -- epi[2] is the number of columns of D that are stored at once
       and (full.epi[2] >= 16 or full.d_major == "m")
-      and (full.acc ~= cute.i32 or full.tile[2] % 16 == 0)  -- wgmma's N
+      and (full.acc ~= cute.i32 or has_integer_mma(full.tile[2])
+           and has_integer_mma(full.epi[2]))
       and k > (full.split - 1) * full.tile[3] then
       c.stages, full.stages = stages, stages
       local seconds, waves, parts = model.time(full, m, n, k, sms)

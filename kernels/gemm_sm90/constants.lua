@@ -28,7 +28,7 @@ return {
   near = 20,
   apart = 1.02,         -- factor on the time of clusters above `near` waves
   second = 1.01,        -- factor on the time if B, requested second, is larger
-  exchange = 1240,      -- cycles to combine parts of K, without their bytes
+  exchange = 1093,      -- cycles to combine parts of K, without their bytes
   dsmem = 11.3,         -- bytes per cycle that a block sends to others
   leave = 8467,         -- cycles to store partial sums for another block
   part = 652,           -- cycles to wait for another block's partial sums
@@ -43,36 +43,36 @@ return {
   round = 108,          -- cycles to fill an epilogue buffer and start its TMA
   -- Correction factors on the whole estimate, by tile ("BMxBN") of 16-bit or
   -- 32-bit elements, and by kind: "turns": schedule pingpong; "parts": equal
-  -- parts of K; "split": split = 2, 3, ...; "two": two blocks on a
-  -- multiprocessor; "cluster": clusters. "promoted": of 8-bit floats, 1 if
+  -- parts of K; "halves": split = 2; "split": a larger split; "two": two blocks
+  -- on a multiprocessor; "cluster": clusters. "promoted": of 8-bit floats, 1 if
   -- absent.
   good = {
     ["64x8"] = 2.03, ["64x8 two"] = 1.68, ["64x16"] = 1.37,
-    ["64x16 two"] = 1.86, ["64x16 split"] = 1.23, ["64x32"] = 1.31,
-    ["64x32 two"] = 1.56, ["64x32 split"] = 1.18, ["64x64"] = 1.19,
-    ["64x64 two"] = 1.57, ["64x64 split"] = 1.01, ["64x64 parts"] = 0.901,
-    ["64x96 split"] = 0.935, ["64x128 split"] = 1.22, ["64x160 split"] = 1.56,
-    ["64x192 split"] = 1.27, ["64x256 split"] = 1.45, ["128x32 split"] = 1.3,
-    ["128x160 split"] = 1.2, ["128x192 split"] = 1.25,
-    ["64x96"] = 1.1, ["64x96 parts"] = 1.16,
-    ["64x128"] = 1.06, ["64x128 parts"] = 1.19, ["128x32"] = 1.29,
-    ["128x64"] = 1.22, ["128x64 turns"] = 1.2, ["128x64 split"] = 1.55,
-    ["128x96"] = 1.06, ["128x96 turns"] = 1.12, ["128x96 split"] = 1.37,
-    ["128x96 parts"] = 1.43, ["128x96 cluster"] = 0.949,
-    ["128x128"] = 1.07, ["128x128 turns"] = 1.06,
-    ["128x128 split"] = 1.29, ["128x128 parts"] = 1.15,
-    ["128x128 cluster"] = 1.1, ["128x160"] = 1.05,
-    ["128x160 cluster"] = 1.11,
-    ["128x192"] = 1.045, ["128x192 cluster"] = 1.05, ["128x208"] = 1.01,
-    ["128x208 cluster"] = 1.04, ["128x256"] = 1.04,
-    ["128x256 cluster"] = 1.01, ["256x96"] = 1.05, ["256x96 cluster"] = 1.07,
-    ["256x128"] = 1.04, ["256x128 cluster"] = 1.07, ["256x160"] = 1.11,
-    ["256x160 cluster"] = 1.06, ["256x192"] = 1.04,
-    ["256x192 cluster"] = 1.035,
-    ["256x208"] = 1.035, ["256x208 cluster"] = 1.02,
-    ["64x8 promoted"] = 1.08, ["64x16 promoted"] = 1.07,
-    ["64x32 promoted"] = 1.05, ["64x128 promoted"] = 1.08,
-    ["128x128 promoted"] = 1.045, ["128x128 turns promoted"] = 1.03},
+    ["64x16 halves"] = 1.23, ["64x16 two"] = 1.72, ["64x32"] = 1.31,
+    ["64x32 halves"] = 1.2, ["64x32 split"] = 1.02, ["64x32 two"] = 1.33,
+    ["64x64"] = 1.19, ["64x64 halves"] = 1.2, ["64x64 parts"] = 1.05,
+    ["64x64 split"] = 1, ["64x64 two"] = 1.57, ["64x96"] = 1.1,
+    ["64x96 halves"] = 1.25, ["64x96 parts"] = 1.16, ["64x96 split"] = 1.03,
+    ["64x128"] = 1.06, ["64x128 parts"] = 1.19, ["64x128 split"] = 1.22,
+    ["64x160 split"] = 1.56, ["64x192 split"] = 1.14, ["64x256 split"] = 1.45,
+    ["128x16 two"] = 1.5, ["128x32"] = 1.29, ["128x32 split"] = 1.45,
+    ["128x64"] = 1.22, ["128x64 halves"] = 1.6, ["128x64 split"] = 1.37,
+    ["128x64 turns"] = 1.2, ["128x96"] = 1.06, ["128x96 cluster"] = 0.949,
+    ["128x96 halves"] = 1.45, ["128x96 parts"] = 1.43, ["128x96 split"] = 1.37,
+    ["128x96 turns"] = 1.12, ["128x128"] = 1.07, ["128x128 cluster"] = 1.1,
+    ["128x128 halves"] = 1.53, ["128x128 parts"] = 1.15,
+    ["128x128 split"] = 1.29, ["128x128 turns"] = 1.06, ["128x160"] = 1.05,
+    ["128x160 cluster"] = 1.11, ["128x160 halves"] = 1.25,
+    ["128x160 split"] = 1.2, ["128x192"] = 1.045, ["128x192 cluster"] = 1.05,
+    ["128x192 halves"] = 1.2, ["128x192 split"] = 1.25, ["128x208"] = 1.01,
+    ["128x208 cluster"] = 1.04, ["128x256"] = 1.04, ["128x256 cluster"] = 1.01,
+    ["256x96"] = 1.05, ["256x96 cluster"] = 1.07, ["256x128"] = 1.04,
+    ["256x128 cluster"] = 1.07, ["256x160"] = 1.11, ["256x160 cluster"] = 1.06,
+    ["256x192"] = 1.04, ["256x192 cluster"] = 1.035, ["256x208"] = 1.035,
+    ["256x208 cluster"] = 1.02, ["64x8 promoted"] = 1.08,
+    ["64x16 promoted"] = 1.07, ["64x32 promoted"] = 1.05,
+    ["64x128 promoted"] = 1.08, ["128x128 promoted"] = 1.045,
+    ["128x128 turns promoted"] = 1.03},
   -- For promoted accumulators: cycles per addition in which no products run,
   -- and the relative energy of additions.
   add = 146, by_adding = 0.066,

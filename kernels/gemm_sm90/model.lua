@@ -55,8 +55,8 @@ end
 ---@return string
 function model.kind(o)
   return ("%dx%d%s%s"):format(o.tile[1], class_of(o.tile[2]),
-    o.pingpong and " turns" or o.equal and " parts" or o.split > 1 and " split"
-    or o.min_blocks > 1 and " two" or "",
+    o.pingpong and " turns" or o.equal and " parts" or o.split > 2 and " split"
+    or o.split == 2 and " halves" or o.min_blocks > 1 and " two" or "",
     o.cluster[1] * o.cluster[2] > 1 and " cluster" or "")
 end
 

@@ -46,9 +46,10 @@ end
 -- more: any[], atoms: any[]?, maps: any?}
 -- mma: an MMA, or a copy of tensor memory, of o.epi rows and columns; atom,
 -- coords: for D's tensor map; smem: the buffers; group, thread: index of the
--- warpgroup, and of the thread in it; rank: index of this block's part of a split tile;
--- sources: this warpgroup's sources; D, alpha, beta, more: the kernel's
--- arguments; atoms, maps: see groups.map
+-- warpgroup, and of the thread in it; rank: index of the part of a tile's
+-- columns that this block stores (option split); sources: this warpgroup's
+-- sources; D, alpha, beta, more: the kernel's arguments; atoms, maps: see
+-- groups.map
 function store_tile.new(o, x)
   local r2s = copy_of(o, x.mma)
   local slice = r2s:get_slice(x.thread)

@@ -328,6 +328,10 @@ x.y = 1' | ]] .. support.program .. " /dev/stdin"}
     assert.same({true, false}, {notes ""})
     assert.same({false, false}, {notes "print(#arg)"})
     assert.same({false, false}, {notes "print(...)"})
+    -- A module of the user may read the arguments.
+    support.write(at .. "/options.lua", "print(#arg)")
+    local path = ("package.path = %q\n"):format(at .. "/?.lua")
+    assert.same({false, false}, {notes(path .. "require 'options'")})
     support.remove(at)
   end)
 

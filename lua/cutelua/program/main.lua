@@ -148,11 +148,20 @@ end
 -- The largest number of reported names that are nil
 local MOST_NILS = 5
 
--- Reports whether a script reads its arguments.
+-- Reports whether a script may read its arguments: it names them, or requires a
+-- module of the user, which may read them.
 local function reads_arguments(name)
   local text = name ~= "-" and files.read(name, nil, "plain")
-  return not text or text:find "%f[%w_]arg%f[^%w_]"
-    or text:find("...", 1, true)
+  if not text or text:find "%f[%w_]arg%f[^%w_]"
+    or text:find("...", 1, true) then
+    return true
+  end
+  for module in text:gmatch "%f[%w_]require%s*%(?%s*[\"']([%w_]+)" do
+    if module ~= "cute" and module ~= "cutelua" and module ~= "kernels" then
+      return true
+    end
+  end
+  return false
 end
 
 -- For each option of lessons, the code that has its effect in a script.

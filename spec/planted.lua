@@ -12,8 +12,8 @@ local planted = {}
 -- reloaded.
 local PIPES = {"state", "sync", "stages"}
 local KERNEL = {"options", "smem", "option_rules", "choice", "tile_order",
-                "producer", "mainloop", "store_tile", "cluster_splitk", "block_scales",
-                "stream", "kernel"}
+                "producer", "mainloop", "store_tile", "cluster_splitk",
+                "block_scales", "stream", "kernel"}
 
 --- Small configurations of the kernel: stages wrap around, tiles are many.
 planted.CHOICES = {

@@ -194,8 +194,8 @@ local FAULTS = {
     OVERWRITTEN, TWICE, "deadlock: "}},
 
   {"half of the other's sums are expected", {{"cluster_splitk",
-     "came, cluster_splitk.bytes(o))", "came, cluster_splitk.bytes(o) // 2)"}}, {"halves"},
-   "async%-in%-flight: read of shared memory while an st.async to it is in "
+     "came, cluster_splitk.bytes(o))", "came, cluster_splitk.bytes(o) // 2)"}},
+   {"halves"}, "async%-in%-flight: read of shared memory while an st.async to it is in "
    .. "flight"},
   {"nobody waits for the other's sums", {{"cluster_splitk",
      "cute.arch.mbarrier_wait(mail.came, 0)", ""}}, {"halves"},

@@ -255,8 +255,8 @@ describe("a kernel of the library", function()
         .. "each block",
       ["{split = 9}"] =
         'split = 9; "stream" or an integer from 1 to 8 is needed',
-      ["{split = 3}"] = "tile = {128, 128, 64} with split = 3: each block stores "
-        .. "a part of the columns, which must be a multiple of 8",
+      ["{split = 3}"] = "tile = {128, 128, 64} with split = 3: each block "
+        .. "stores a part of the columns, which must be a multiple of 8",
       ["{scheduler = 'x'}"] =
         'scheduler = "x"; "static" or "dynamic" is needed',
       ["{split = 2, cluster = {2, 1}}"] =

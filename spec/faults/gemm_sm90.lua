@@ -195,8 +195,8 @@ local FAULTS = {
 
   {"half of the other's sums are expected", {{"cluster_splitk",
      "came, cluster_splitk.bytes(o))", "came, cluster_splitk.bytes(o) // 2)"}},
-   {"halves"}, "async%-in%-flight: read of shared memory while an st.async to it is in "
-   .. "flight"},
+   {"halves"}, "async%-in%-flight: read of shared memory while an st.async to "
+   .. "it is in flight"},
   {"nobody waits for the other's sums", {{"cluster_splitk",
      "cute.arch.mbarrier_wait(mail.came, 0)", ""}}, {"halves"},
    {"exited%-block: ", "async%-in%-flight", "uninitialised: .* 'mail'",

@@ -320,6 +320,20 @@ local x =]])))
   end)
 end)
 
+describe("the error of a script", function()
+  it("may be very long: the record has its begin", function()
+    local dir = support.folder()
+    local path = support.write(dir .. "/s.lua",
+      'require "cute"\nerror(("\xc3\xa9"):rep(1000000))\n')
+    local found = run("run", "json", path)
+    local f = found.findings[1]
+    assert.equal(("\xc3\xa9"):rep(2047) .. "...", f.message)
+    assert.is_true(#f.details < 66000)
+    assert.equal(2, f.places[1].line)
+    support.remove(dir)
+  end)
+end)
+
 describe("likely edits", function()
   -- Returns the first lines of a text after each likely edit, as a set.
   local function outcomes(kind, text, line)

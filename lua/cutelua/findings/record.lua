@@ -320,17 +320,28 @@ local function suspected(told)
   return all
 end
 
+-- The most bytes of the message of an error, and of its whole text. A script
+-- may raise an error of any length.
+local MESSAGE, DETAILS = 4096, 65536
+
+-- Returns the first bytes of a text, up to a whole character.
+local function shortened(text, most)
+  if not text or #text <= most then return text end
+  return text:sub(1, most):gsub("[\192-\255][\128-\191]*$", "") .. "..."
+end
+
 --- Returns the finding of an error, and, if its line is known, a function that
 -- returns its possible edits.
 ---@param told table of cutelua.text.errors.told; frames = those of the failure
 ---@return table finding
 ---@return (fun(): table[])? edits_of
 function record.failure(told)
+  local message = shortened(told.message, MESSAGE)
   local place = {kind = told.kind, file = told.chunk, line = told.line,
-                 frames = told.frames, message = told.message}
+                 frames = told.frames, message = message}
   return {code = codes.of_error(told.kind), kind = told.kind or "interrupted",
-    severity = "error", message = told.message, advice = told.hint,
-    details = told.text,
+    severity = "error", message = message, advice = told.hint,
+    details = shortened(told.text, DETAILS),
     places = {record.place("line", told.chunk, told.line)}},
     place.file and place.line and function()
       return likely.edits(place, suspected(told), {})

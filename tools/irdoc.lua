@@ -1,6 +1,6 @@
 -- irdoc.lua: writes the tables of docs/ir.md from core/ir/rows.h,
--- core/ir/ops.h and core/ir/intrin.h. `make docs` calls it, tools/check.lua
--- compares.
+-- core/ir/ops.h, core/ir/fn.h and core/ir/intrin.h. `make docs` calls it,
+-- tools/check.lua compares.
 local irdoc = {}
 
 local function read(path)
@@ -111,6 +111,21 @@ local function agents(text)
   return rows
 end
 
+-- Returns the rows of SPACES in fn.h whose objects an operation declares:
+-- {name, identifier of the operation, lifetime, elements}.
+local function spaces(text)
+  local rows = {}
+  text = text:match "#define SPACES%(SP%)(.-)\ntypedef"
+  for inside in text:gmatch "%f[%w]SP(%b())" do
+    local a = arguments((inside:sub(2, -2):gsub("%s*\\\n%s*", " ")))
+    if a[4] ~= "NOP" then
+      rows[#rows + 1] = {a[2]:sub(2, -2), a[4], a[5]:sub(2, -2),
+                         a[6]:sub(2, -2)}
+    end
+  end
+  return rows
+end
+
 local function cell(text)
   return (text:gsub("|", "\\|"))
 end
@@ -165,11 +180,26 @@ local function role_table()
   return out
 end
 
-local function agent_table()
-  local out, rows, name = {}, {}, {}
+-- Returns the names of operations by their identifiers.
+local function names()
+  local name = {}
   for _, r in ipairs(operations(read "core/ir/ops.h")) do
     name[r.id] = r.name
   end
+  return name
+end
+
+local function space_table()
+  local out, rows, name = {}, {}, names()
+  for i, r in ipairs(spaces(read "core/ir/fn.h")) do
+    rows[i] = {code(r[1]), code(name[r[2]]), cell(r[3]), cell(r[4])}
+  end
+  add_table(out, {"space", "declared by", "lifetime", "elements"}, rows)
+  return out
+end
+
+local function agent_table()
+  local out, rows, name = {}, {}, names()
   for i, r in ipairs(agents(read "core/ir/rows.h")) do
     rows[i] = {code(r[1]), r[2] and "async" or "that of threads",
                code(name[r[3]])}
@@ -194,6 +224,7 @@ end
 function irdoc.page()
   local text = read "docs/ir.md"
   for name, lines in pairs {roles = role_table(), agents = agent_table(),
+                            spaces = space_table(),
                             operations = operation_table(),
                             intrinsics = intrinsic_table()} do
     local _, from = text:find("<!%-%- " .. name .. ": [^\n]*\n")

@@ -35,17 +35,28 @@ typedef struct Fact {
   int64_t lo, hi, div;  // div >= 1, but 0 for the constant 0
 } Fact;
 
-// SP(ID, "name", "word", OP): memory spaces. Reports use "word". Operation OP
-// declares an object of the space.
+// SP(ID, "name", "word", OP, "lifetime", "elements"): memory spaces. Reports
+// use "word". Operation OP declares an object of the space; NOP: the space
+// exists on the host only. docs/ir.md shows the last two columns: how long the
+// contents exist, and how an offset becomes an address.
 #define SPACES(SP) \
-  SP(HOST, "host", "host", NOP) SP(GMEM, "gmem", "global", GMEM) \
-  SP(SMEM, "smem", "shared", SMEM) SP(RMEM, "rmem", "register", RMEM) \
-  SP(COORD, "coord", "coordinate", NOP) \
-  SP(DSMEM, "dsmem", "distributed shared", DSMEM) \
-  SP(DESC, "desc", "descriptor", NOP) \
-  SP(TMAP, "tmap", "global", TMAP) SP(TMEM, "tmem", "tensor", TMEM)
+  SP(HOST, "host", "host", NOP, "", "") \
+  SP(GMEM, "gmem", "global", GMEM, "beyond the launch", \
+     "offset k is k elements from the argument's address") \
+  SP(SMEM, "smem", "shared", SMEM, "the block; undefined at its start", \
+     "offset k is k elements from Mem.offset in the block's shared memory") \
+  SP(RMEM, "rmem", "register", RMEM, "the thread; undefined at its start", \
+     "offset k is register k, a constant; registers have no address") \
+  SP(COORD, "coord", "coordinate", NOP, "", "") \
+  SP(DSMEM, "dsmem", "distributed shared", DSMEM, "the block that owns it", \
+     "as smem, in the block of the cluster that rank names") \
+  SP(DESC, "desc", "descriptor", NOP, "", "") \
+  SP(TMAP, "tmap", "global", TMAP, "beyond the launch", \
+     "a tensor map, which only copies and operations on maps use") \
+  SP(TMEM, "tmem", "tensor", TMEM, "from its allocation to its deallocation", \
+     "offset k is k * bits / 32 columns from the object's address")
 typedef enum Space {
-#define SP(id, name, word, op) SP_##id,
+#define SP(id, ...) SP_##id,
   SPACES(SP)
 #undef SP
 } Space;

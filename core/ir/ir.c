@@ -13,7 +13,7 @@
 
 const char *ir_space(Space s) {
   static const char *const spaces[] = {
-#define SP(id, name, word, op) name,
+#define SP(id, name, ...) name,
     SPACES(SP)
 #undef SP
   };
@@ -22,7 +22,7 @@ const char *ir_space(Space s) {
 
 const char *ir_space_word(Space s) {
   static const char *const words[] = {
-#define SP(id, name, word, op) word,
+#define SP(id, name, word, ...) word,
     SPACES(SP)
 #undef SP
   };
@@ -375,7 +375,7 @@ int ir_barriers(const Fn *fn) {
 
 Ref ir_mem_of(Ctx *cx, Fn *fn, Mem m, Ref object, Ref rank) {
   static const uint8_t op[] = {
-#define SP(id, name, word, op) OP_##op,
+#define SP(id, name, word, op, ...) OP_##op,
     SPACES(SP)
 #undef SP
   };

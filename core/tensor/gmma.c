@@ -176,9 +176,6 @@ static Layout describe_part(Shared *o, Layout part, uint64_t *desc) {
              "one instruction reads, got %s", o->maker, layout_text(cx, part));
   o->row = layout_mode(cx, v, 0), o->col = layout_mode(cx, v, 1);
   o->w = span_of(o);
-  if (o->umma && o->mn && o->bits == 32 && o->w == 8 && !o->by32)
-    refuse(o, "tcgen05 has no swizzle of 128 bytes in units of 16 for 32-bit "
-              "elements whose M or N is contiguous; use MN_SW128_32B");
   *desc = describe(o);
   Layout one = layout_leaf(cx, dim_int(cx, 1), dim_int(cx, 0));
   return layout_replace(cx, layout_recast(cx, in, o->bits, 128), 0, one);
@@ -206,6 +203,9 @@ static Tensor descriptors(Shared *o, Tensor t) {
   Ins d = {.op = OP_DESC, .type = DT_U64};
   uint64_t bits = 0;
   Layout l = describe_part(o, t.l, &bits);
+  if (o->umma && o->mn && o->bits == 32 && o->w == 8 && !o->by32)
+    refuse(o, "tcgen05 has no swizzle of 128 bytes in units of 16 for 32-bit "
+              "elements whose M or N is contiguous; use MN_SW128_32B");
   const Mem *m = ir_memof(fn, t.mem);
   int64_t each = o->bits, whole = pattern(t.l);
   if (m->align < whole || dim_div(cx, t.off) * each % (whole * 8))

@@ -303,8 +303,9 @@ describe("cutelua task says in one sentence", function()
     end)
   end
 
-  for _, row in ipairs(TASKS) do
-    it("what is wrong with a task with " .. row[2], function()
+  for i, row in ipairs(TASKS) do
+    it("what is wrong with a task with " .. row[2] .. support.long(i),
+       function()
       local text = support.read(folder .. "/axpy/task.lua")
       os.execute("mkdir -p " .. folder .. "/bad")
       support.write(folder .. "/bad/task.lua", support.change(text, row[1], 1,

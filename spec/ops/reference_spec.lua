@@ -164,6 +164,15 @@ describe("reference.attention", function()
       (reference.attention(Q, K, V, {alibi_slopes = slopes})))
   end)
 
+  it("takes nothing from keys that a row does not attend to", function()
+    local odd = heads {4, 0 / 0, math.huge}
+    local first = {mask_mod = function(at) return at.k == 0 end}
+    near({4, 4}, (reference.attention(Q, K, odd, first)))
+    local both = (reference.attention(Q, K, odd, {causal = true}))
+    assert.is_true(both(0, 0, 0, 0) ~= both(0, 0, 0, 0))  -- NaN, from key 1
+    near({0, 0}, (reference.attention_backward(Q, Q, K, odd, first)))
+  end)
+
   it("has gradients that agree with differences", function()
     local o = {causal = true, softcap = 2.0}
     local dO = heads {1, -2}

@@ -1,5 +1,6 @@
---- Attention and its gradients by their formulas, in plain Lua and double
--- precision, on lists from 0: for ops.reference, and for specs.
+--- Attention and its gradients by their formulas, in double precision, on lists
+-- from 0: for ops.reference, and for specs. Products of matrices are computed
+-- by gemm_reference on the host, all else in plain Lua.
 --
 -- A problem p has the extents b (batches), s (rows), t (keys), h (heads of Q),
 -- g (heads of K and V) and d (elements of a head); the elements of Q (b,s,h,d),
@@ -8,7 +9,7 @@
 -- after its own position (nil: all). A problem may have modify(score, batch,
 -- head, row, key), which returns another score, and `sinks`, a list of numbers,
 -- one for each head, whose powers are added to the sums of rows.
-local oracle = require "cutelua.bench.oracle"
+local core = require "cute.core"
 
 local lists = {}
 
@@ -23,66 +24,115 @@ end
 -- of n heads.
 local function place(rows, n, b, s, h) return (b * rows + s) * n + h end
 
--- Returns rows of d elements as lists from 1. Row 0 has the first d elements of
--- `list`, whose indices begin at 0.
-local function rows_of(list, d)
-  local rows = {}
-  for r = 0, (#list + 1) // d - 1 do
-    rows[r] = table.move(list, r * d, r * d + d - 1, 1, {})
-  end
-  return rows
-end
-
--- Returns n rows of d zeros.
-local function zeros(n, d)
-  local rows = {}
-  for r = 0, n - 1 do
-    rows[r] = {}
-    for i = 1, d do rows[r][i] = 0.0 end
-  end
-  return rows
-end
-
--- Returns the elements of n rows as a list from 0.
-local function joined(rows, n, d)
+-- Returns n zeros as a list from 0.
+local function zeros(n)
   local list = {}
-  for r = 0, n - 1 do table.move(rows[r], 1, d, r * d, list) end
+  for i = 0, n - 1 do list[i] = 0.0 end
   return list
 end
 
-local STEP = 1e-5  -- step of the difference quotients of p.modify
+-- Returns A B^T (m,n) as a buffer. A (m,k) and B (n,k) are lists from 1.
+local function product(a, b, m, n, k, strides)
+  return core.gemm_reference(core.buffer_from("f64", a),
+    core.buffer_from("f64", b), core.buffer("f64", m * n), m, n, k, strides)
+end
 
--- Calls f for each row of Q with the row's number, its index in Q, its weights
--- by key, its first and last key, a function that returns a key's index in K,
--- the row's LSE and, if `slopes` is true, the slopes of p.modify by key.
-local function each_row(p, slopes, f)
-  local q, k = rows_of(p.q, p.d), rows_of(p.k, p.d)
-  local dot = oracle.products(p.d)
+-- Adds W X to m rows of the list `to`; row i begins at index at(i). W (m,n) and
+-- X (n,d) are lists from 1; `turned` says that w is the transpose of W. A zero
+-- of W takes nothing from its row of X, even if that has infinities or NaN.
+local function add_product(to, at, w, x, m, n, d, turned)
+  local finite, odd = x, {}
+  for i, v in ipairs(x) do
+    if v - v ~= 0 then odd[#odd + 1] = i end
+  end
+  if #odd > 0 then finite = table.move(x, 1, #x, 1, {}) end
+  for _, i in ipairs(odd) do finite[i] = 0.0 end
+  local sums = product(w, finite, m, d, n, {a = turned and {1, m} or nil,
+                                            b = {1, d}})
+  for i = 0, m - 1 do
+    local row, from = at(i), i * d
+    for e = 0, d - 1 do to[row + e] = to[row + e] + sums[from + e] end
+    for _, o in ipairs(odd) do
+      local r, e = (o - 1) // d, (o - 1) % d
+      local factor = w[turned and r * m + i + 1 or i * n + r + 1]
+      if factor ~= 0 then to[row + e] = to[row + e] + factor * x[o] end
+    end
+  end
+end
+
+local STEP = 1e-5  -- step of the difference quotients of p.modify
+local ROWS = 128   -- of Q in a block, which bounds the memory of its weights
+
+-- Returns the slope of p.modify at score x of row i of head h, and key j.
+local function slope(p, x, b, h, i, j)
+  return (p.modify(x + STEP, b, h, i, j) - p.modify(x - STEP, b, h, i, j))
+    / 2 / STEP
+end
+
+-- Replaces the scores w[base + j] of keys j that row i of head h attends to by
+-- weights, and puts the slopes of p.modify, if there are any, into `slopes`.
+-- Returns the row's LSE.
+local function weigh(p, w, slopes, base, b, h, i)
+  local first, last = sees(p, i)
+  local sink = p.sinks and p.sinks[h + 1] or -math.huge
+  local most, sum = sink, 0.0
+  for j = base, base + p.t - 1 do
+    if j < base + first or j > base + last then w[j] = -math.huge end
+  end
+  for j = first, last do
+    local x = w[base + j]
+    if p.modify then
+      w[base + j] = p.modify(x, b, h, i, j)
+      if slopes then slopes[base + j] = slope(p, x, b, h, i, j) end
+    end
+    most = math.max(most, w[base + j])
+  end
+  for j = base, base + p.t - 1 do
+    w[j] = most > -math.huge and math.exp(w[j] - most) or 0.0
+    sum = sum + w[j]
+  end
+  if sink > -math.huge then sum = sum + math.exp(sink - most) end
+  for j = base, base + p.t - 1 do w[j] = sum > 0 and w[j] / sum or 0.0 end
+  return most + math.log(sum)
+end
+
+-- Calls f with a table for each block of rows of a head of Q. Its fields:
+--   m           the number of rows
+--   number      the index of the first row in LSE
+--   w           weights (m,t), a list from 1
+--   slopes      slopes of p.modify (m,t), if the argument `slopes` is true
+--   lse         a list from 0
+--   at(i)       the index of row i in Q
+--   key(j)      the index of key j in K
+--   rows(list)  the block's rows of a list in the order of Q, as a list from 1
+--   keys(list)  the head's keys of a list in the order of K, as a list from 1
+local function each_block(p, slopes, f)
+  local d = p.d
+  local function taken(list, n, index)
+    local rows = {}
+    for i = 0, n - 1 do
+      local from = index(i)
+      table.move(list, from, from + d - 1, i * d + 1, rows)
+    end
+    return rows
+  end
   for b = 0, p.b - 1 do
     for h = 0, p.h - 1 do
       local g = h // (p.h // p.g)
-      local function key(j) return place(p.t, p.g, b, j, g) end
-      for i = 0, p.s - 1 do
-        local at, first, last = place(p.s, p.h, b, i, h), sees(p, i)
-        local sink = p.sinks and p.sinks[h + 1] or -math.huge
-        local most, w, slope, sum = sink, {}, {}, 0.0
-        for j = first, last do
-          local x = dot(q[at], k[key(j)]) * p.scale
-          w[j] = p.modify and p.modify(x, b, h, i, j) or x
-          if slopes and p.modify then
-            slope[j] = (p.modify(x + STEP, b, h, i, j)
-                        - p.modify(x - STEP, b, h, i, j)) / 2 / STEP
-          end
-          most = math.max(most, w[j])
+      local function key(j) return place(p.t, p.g, b, j, g) * d end
+      for first = 0, p.s - 1, ROWS do
+        local m = math.min(ROWS, p.s - first)
+        local function at(i) return place(p.s, p.h, b, first + i, h) * d end
+        local o = {m = m, w = {}, lse = {}, slopes = slopes and p.modify and {},
+          number = (b * p.h + h) * p.s + first, at = at, key = key,
+          rows = function(list) return taken(list, m, at) end,
+          keys = function(list) return taken(list, p.t, key) end}
+        local scores = product(o.rows(p.q), o.keys(p.k), m, p.t, d)
+        for i = 0, m * p.t - 1 do o.w[i + 1] = scores[i] * p.scale end
+        for i = 0, m - 1 do
+          o.lse[i] = weigh(p, o.w, o.slopes, i * p.t + 1, b, h, first + i)
         end
-        for j = first, last do
-          w[j] = most > -math.huge and math.exp(w[j] - most) or 0.0
-          sum = sum + w[j]
-        end
-        if sink > -math.huge then sum = sum + math.exp(sink - most) end
-        for j = first, last do w[j] = sum > 0 and w[j] / sum or 0.0 end
-        f((b * p.h + h) * p.s + i, at, w, first, last, key,
-          most + math.log(sum), slope)
+        f(o)
       end
     end
   end
@@ -90,43 +140,46 @@ end
 
 --- Returns O and LSE as lists from 0, in the order of the tensors.
 function lists.forward(p)
-  local n, v, lse = p.b * p.s * p.h, rows_of(p.v, p.d), {}
-  local o, _, add = zeros(n, p.d), oracle.products(p.d)
-  each_row(p, false, function(r, at, w, first, last, key, log)
-    lse[r] = log
-    for j = first, last do
-      if w[j] ~= 0 then add(o[at], w[j], v[key(j)]) end
-    end
+  local out, lse = zeros(p.b * p.s * p.h * p.d), {}
+  each_block(p, false, function(o)
+    table.move(o.lse, 0, o.m - 1, o.number, lse)
+    add_product(out, o.at, o.w, o.keys(p.v), o.m, p.t, p.d)
   end)
-  return joined(o, n, p.d), lse
+  return out, lse
+end
+
+-- Returns the gradients of a block's scores, without the factor p.scale, as a
+-- list from 1: those of weight 0 are 0.
+local function score_gradients(p, o, go)
+  local dp, ds = product(go, o.keys(p.v), o.m, p.t, p.d), {}
+  for i = 0, o.m - 1 do
+    local base, mean = i * p.t, 0.0
+    for j = base, base + p.t - 1 do
+      if o.w[j + 1] ~= 0 then mean = mean + o.w[j + 1] * dp[j] end
+    end
+    for j = base, base + p.t - 1 do
+      local w = o.w[j + 1]
+      ds[j + 1] = w ~= 0 and w * (dp[j] - mean)
+        * (o.slopes and o.slopes[j + 1] or 1.0) or 0.0
+    end
+  end
+  return ds
 end
 
 --- Returns the gradients of sum(O dO) with respect to Q, K and V, as lists
 -- from 0.
 function lists.backward(p)
-  local n, m, d = p.b * p.s * p.h, p.b * p.t * p.g, p.d
-  local q, k, v = rows_of(p.q, d), rows_of(p.k, d), rows_of(p.v, d)
-  local go, dq, dk, dv = rows_of(p.go, d), zeros(n, d), zeros(m, d), zeros(m, d)
-  local dot, add = oracle.products(d)
-  each_row(p, true, function(_, at, w, first, last, key, _, slopes)
-    local dp, mean = {}, 0.0
-    for j = first, last do
-      if w[j] ~= 0 then
-        dp[j] = dot(go[at], v[key(j)])
-        mean = mean + w[j] * dp[j]
-        add(dv[key(j)], w[j], go[at])
-      end
-    end
-    for j = first, last do
-      if w[j] ~= 0 then
-        local ds = w[j] * (dp[j] - mean) * p.scale
-        if p.modify then ds = ds * slopes[j] end
-        add(dq[at], ds, k[key(j)])
-        add(dk[key(j)], ds, q[at])
-      end
-    end
+  local n, keys, d = p.b * p.s * p.h * p.d, p.b * p.t * p.g * p.d, p.d
+  local dq, dk, dv = zeros(n), zeros(keys), zeros(keys)
+  each_block(p, true, function(o)
+    local go = o.rows(p.go)
+    local ds = score_gradients(p, o, go)
+    for i, x in ipairs(ds) do ds[i] = x * p.scale end
+    add_product(dv, o.key, o.w, go, p.t, o.m, d, true)
+    add_product(dq, o.at, ds, o.keys(p.k), o.m, p.t, d)
+    add_product(dk, o.key, ds, o.rows(p.q), p.t, o.m, d, true)
   end)
-  return joined(dq, n, d), joined(dk, m, d), joined(dv, m, d)
+  return dq, dk, dv
 end
 
 return lists

@@ -1,5 +1,6 @@
 --- cute.ops.reference: operations of cute.ops by their formulas, in plain Lua
--- and double precision, for tests of kernels.
+-- and double precision, for tests of kernels. Products of attention are those
+-- of cute.gemm_reference, on the processor.
 --
 --     local Y = cute.ops.softmax(X)
 --     cute.testing.assert_close(Y, cute.ops.reference.softmax(X),

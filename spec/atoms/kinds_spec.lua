@@ -515,8 +515,6 @@ describe("atoms that are tables alone", function()
       end)
     end
     refused("SM80_8x8x4_GC64C64C64GC64_TN", "its accumulator of three")
-    refused("SM100_MMA_F16BF16_SS_SPARSE<half_t,half_t,float,128,8,K,K>",
-            "sparse operands")
     refused("SM90_TMA_LOAD,128", "bulk copies", true)
     refused("SM100_SU4_DU8x16_x1_LDSM_N", "Blackwell's", true)
   end)

@@ -481,7 +481,7 @@ describe("gates", function()
         seen[c.options.split or 1] = true
       end
     end
-    assert.same({true, true}, seen)
+    assert.same({true, true, true}, seen)
   end)
 
   it("are rejected if B or the epilogue does not fit", function()

@@ -35,7 +35,7 @@ local LAUNCH = [[{"entry": "twice", "grid": 1, "block": 32,
 local WRONG = {
   {'"grid"', '"gird"', "no key 'gird' %(did you mean grid%?%)"},
   {'"twice"', '"thrice"', "no entry 'thrice'"},
-  {'"block": 32,', '', "launch 1 has no block, and entry twice no"},
+  {'"block": 32,', '', "launch 1 has no block, and entry twice has no"},
   {'"y", 5%]', '"y"]', "entry twice takes 3 arguments, not 2"},
   {'"x", "y"', '"x", "z"', "argument 2: no tensor is called 'z'"},
   {'4, 5%]', '4]', "memory.x: 4 values for 5 elements"},

@@ -81,7 +81,7 @@ local NAMES = {
   {"call;", "'call': a function's name is missing"},
   {"mov.u64 d1, k;", "the address of k, which is no function with a body"},
   {"brx.idx r0, L;", "no .branchtargets 'L' is declared"},
-  {"tcgen05.shift.cta_group::1.down [r0];", "not modelled"},
+  {"tex.1d.v4.f32.f32 {r0, r0, r0, r0}, [r0, {r1}];", "not modelled"},
   {"add.u64 r0, r1, r1;", "operand r1 must have the "
     .. "instruction's 64 bits, not 32"},
   {"add.u32 r1, p0, r0;", "operand p0 is a predicate"},

@@ -26,6 +26,16 @@ local function tests_of(path)
   return list
 end
 
+-- Returns kinds of faults without repetitions in a row: one call of cute.gemm
+-- is several instructions, and PTX has a line for each of them.
+local function once(kinds)
+  local list = {}
+  for kind in kinds:gmatch "%S+" do
+    if kind ~= list[#list] then list[#list + 1] = kind end
+  end
+  return table.concat(list, " ")
+end
+
 -- Runs a test. Compares each launch of the simulator with that of its PTX.
 -- Returns the number of launches.
 local function through_ptx(test)
@@ -33,7 +43,7 @@ local function through_ptx(test)
   roundtrip.during(test, function(pair)
     launches = launches + 1
     assert.is_true(pair.equal, pair.kernel .. ": memory differs")
-    assert.are.equal(pair.faults[1], pair.faults[2], pair.kernel)
+    assert.are.equal(once(pair.faults[1]), once(pair.faults[2]), pair.kernel)
   end)
   return launches
 end

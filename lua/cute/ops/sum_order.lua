@@ -39,8 +39,9 @@ local function parts(p, c)
     return 2 * at >= k and cut_in(k, at)
       or (", in two parts of K cut at %d"):format(at)
   elseif math.type(o.split) == "integer" and o.split > 2 then
-    return (", in %d parts of K by the columns of tiles of %dx%d%s"):format(
-      o.split, o.tile[1], o.tile[2], c.swap and ", turned around" or "")
+    return (", in %d parts of K by the columns of tiles of %dx%dx%d%s"):format(
+      o.split, o.tile[1], o.tile[2], o.tile[3],
+      c.swap and ", turned around" or "")
   elseif o.splits then
     return cut_in(k, tiles.count(tiles.count(k, c.tile[3]), o.splits)
       * c.tile[3])

@@ -306,13 +306,16 @@ end
 
 -- Makes a command that starts its script itself, perhaps several times, from a
 -- module whose main(words, run, opt) returns an exit code. run(words) runs the
--- script words[1], and returns its exit code.
-local function starter(module)
+-- script words[1], and returns its exit code. If `reports` is set, run also
+-- returns a code after an error, which it reports; otherwise run raises the
+-- error.
+local function starter(module, reports)
   return function(opt, words)
     local result
     local code = protected(opt, function()
       result = require(module).main(words, function(own)
-        return protected(opt, run_script, opt, own, 1)
+        if reports then return protected(opt, run_script, opt, own, 1) end
+        return run_script(opt, own, 1)
       end, opt)
     end)
     return code ~= 0 and code or result
@@ -493,7 +496,7 @@ program.commands = {
   {"estimate", "[options] script [arguments]", "time and limits on a card",
    run = session("estimate", "cutelua.profile.estimates")},
   {"diff", "BEFORE AFTER [arguments]", "compares two versions",
-   run = starter "cutelua.program.diffs"},
+   run = starter("cutelua.program.diffs", true)},
   {"draw", "[options] LAYOUT", "draws a layout",
    run = plain "cutelua.draw.main"},
   {"explain", "script [arguments] -o FILE", "writes a page of its kernels",

@@ -1,11 +1,12 @@
 -- The example of bad-metadata in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
--- expect: spec/faults/bad-metadata/report.lua:14 in run
--- expect: report.lua:39: the metadata of a sparse A has 0x0 for a group of 4
+-- expect: spec/faults/bad-metadata/report.lua:15 in run
+-- expect: report.lua:40: the metadata of a sparse A has 0x0 for a group of 4
 --   elements, which selects element 0 twice: it must select two different
 --   elements of four [bad-metadata]
 -- expect: create the metadata of a matrix with cute.nvgpu.sparse.compress and
---   partition it with partition_E
+--   partition it with partition_E; for tensor memory, give it the layout of
+--   make_sparse_smem_layout_e
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(launch, f, ...)

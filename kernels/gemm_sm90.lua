@@ -80,8 +80,8 @@
 -- tensor}. With groups = "list", the groups are separate problems, and one of
 -- them is passed to arguments(). The last argument is the result of list(), and
 -- an epilogue gets only the accumulators. Tiles of the groups are consecutive.
--- A partial tile takes as long as a whole one, since blocks out of step would
--- read data that L2 no longer holds.
+-- The last tile of a group computes all its rows, even if only some belong to
+-- the group. So blocks stay in step, and read data that L2 still holds.
 --
 -- With gated = true, the product of A and the first half of B's rows gives
 -- gates. The product of A and the second half gives the values that they gate.

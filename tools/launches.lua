@@ -1,5 +1,6 @@
--- launches.lua: writes the launches of a lesson of cutelua.bench.harness, for
--- programs that launch the kernels themselves (spec/bench/rivals.py).
+-- launches.lua: exports the kernels of an example script that uses
+-- cutelua.bench.harness, and the arguments of their launches, for programs that
+-- launch the kernels themselves (spec/bench/rivals.py).
 --
 --  cutelua tools/launches.lua SCRIPT FOLDER ARCH [--OPTION VALUE]... EXTENT...
 --

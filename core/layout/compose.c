@@ -448,10 +448,10 @@ static int64_t sides(Ctx *cx, Compose *c, int i, Flat *b, Flat *r) {
 }
 
 // Reports whether the result of a division covers all coordinates of part i of
-// the left side. The result's extents are rounded up as needed. The modes must
-// enumerate the coordinates in the order of the right side's values, without
-// gaps. Coordinates and values are linear in the modes, so it suffices to
-// compare the steps.
+// the left side. The result's extents are rounded up as needed. The result's
+// modes must enumerate the coordinates in the order of the right side's values,
+// without gaps. Coordinates and values are linear in these modes, so only their
+// strides are compared.
 static bool rounds_up(Ctx *cx, Compose *c, int i) {
   Flat left = c->part[i].left;
   int64_t elements = c->part[i].size.w;

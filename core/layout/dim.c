@@ -99,8 +99,8 @@ Dim dim_basis(Ctx *cx, Dim value, const int *path, int n) {
   if (!dim_static(value))
     ctx_fail(cx, ERR_ARG, "the value of a basis must be an integer");
   if (value.w != (int32_t)value.w)
-    ctx_fail(cx, ERR_OVERFLOW, "basis value %lld does not fit in 32 bits",
-             (long long)value.w);
+    ctx_fail(cx, ERR_OVERFLOW, "the value %lld of a basis such as 2@0 does not "
+             "fit in 32 bits", (long long)value.w);
   d.basis.tag = TAG_BASIS;
   d.basis.value = (uint32_t)value.w;
   return d;

@@ -38,7 +38,7 @@ typedef struct Fragment {
   int bits, regs;
   int each;             // elements in a register
   int copies;           // how many times the fragment contains each register
-  bool along;           // whether columns are adjacent in memory
+  bool along;           // whether the elements of a row are contiguous
   PtxArg base, place;   // base: register with the address of the lane's first
                         // element; place: the address operand
   PtxArg stride;        // register with the bytes between rows

@@ -457,9 +457,10 @@ static bool is_block_step(const SimProg *p, const SimRanges *r) {
          (r->to[0] + 1) % n == 0 && !end && !r->tail;
 }
 
-// Reports whether threads store only to the first elements of a mode, although
-// the kernel compares the thread's index with the extent, and no address
-// depends on the block.
+// Reports whether a launch seems to have too few threads: only the first
+// elements of a mode are stored, no address depends on the block, and the
+// kernel compares the thread's index with the extent. r: the elements that are
+// not stored.
 static bool is_short(const SimMeant *m, const SimRanges *r, bool stored) {
   return stored && r->from[0] && r->n == 1 && r->to[0] == r->extent - 1 &&
          !m->blocks && meant_guards(m, r->extent, LIMIT_THREAD);

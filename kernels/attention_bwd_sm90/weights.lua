@@ -68,11 +68,11 @@ function weights.hider(o, x)
   end
 end
 
---- Returns a function f(s, row, r) for kernels with functions of scores. f
--- returns a function change(k), which changes block k of s, the scores of 8
--- rows of Q. change(k) returns the derivatives of the new scores, or nil if
--- there is no score_mod. r: the index of the head of Q among those that share a
--- head of K.
+--- For kernels with score_mod or mask_mod: returns a function f(s, row, r). s:
+-- the scores of a tile; r: the index of the head of Q among those that share a
+-- head of K. f returns a function change(k), which changes block k of s. A
+-- block has the scores of 8 rows of Q. change(k) returns the derivatives of the
+-- new scores, or nil if there is no score_mod.
 function weights.changer(o, x)
   local M, N = o.tile[1], o.tile[2]
   local places = flash.by_rows(x.mma.scores:get_slice(x.tid):partition_C(

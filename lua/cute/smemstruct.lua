@@ -65,7 +65,8 @@ local function field(what, d)
       core.fail("unknown-name", ("%s: field '%s' has %s\n  write a field as "
         .. "{\"name\", type, count = 1, align = bytes}"):format(what,
         tostring(d[1]), type(key) == "string" and sign.no_such("option", key,
-        {count = true, align = true}) or core.show(d[key]) .. " too much"))
+        {count = true, align = true})
+        or "an entry too many, " .. core.show(d[key])))
     end
   end
   local name, t, count = d[1], d[2], entry(what, d, 3, "count") or 1

@@ -43,7 +43,7 @@ describe("structures", function()
     raises("field 'sA' has no option 'algin' (did you mean align?): there are "
       .. "align count", s, {{"sA", f16, 64, algin = 128}})
     raises("field 'sA' has no option 'cout'", s, {sA = {f16, cout = 64}})
-    raises("field 'sA' has 3 too much", s, {{"sA", f16, 64, 128, 3}})
+    raises("field 'sA' has an entry too many, 3", s, {{"sA", f16, 64, 128, 3}})
     raises("field 'sA' has the count 64 and count = 3", s,
            {{"sA", f16, 64, count = 3}})
     raises("an alignment of \"128\" bytes", s, {{"sA", f16, 64, "128"}})

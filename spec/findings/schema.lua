@@ -23,8 +23,8 @@ local TYPES = {
 
 local check
 
--- Functions that check a value by a keyword, by the keyword's name: each
--- returns what is wrong, or nil.
+-- For each keyword of JSON Schema: a function that checks a value against the
+-- keyword's value in a schema. It returns what is wrong, or nil.
 local KEYWORDS = {
   type = function(v, want)
     return not TYPES[want](v) and ("%s is no %s"):format(tostring(v), want)

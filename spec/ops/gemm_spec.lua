@@ -337,8 +337,8 @@ describe("ops.gemm", function()
         return acc, at:row_reduce("sum", acc)
       end})
     assert.is_false(ok)
-    assert.matches("out 2 is ((4,6)):((6,1)); elements of one stride are "
-      .. "needed", why, 1, true)
+    assert.matches("out 2 is ((4,6)):((6,1)); its elements must have a "
+      .. "single stride", why, 1, true)
   end)
 
   it("does not read C if beta is 0", function()
@@ -807,8 +807,8 @@ describe("ops.gemm rejects", function()
     local function of(...)
       return cute.make_tensor(t.iterator, cute.make_layout(...))
     end
-    refuses("A is ((8,4),64):((64,512),1); rows and columns of one stride each "
-      .. "are needed", of({{8, 4}, 64}, {{64, 512}, 1}), B, SIM)
+    refuses("A is ((8,4),64):((64,512),1); its rows, and its columns, must "
+      .. "have a single stride", of({{8, 4}, 64}, {{64, 512}, 1}), B, SIM)
     local swizzled = cute.composition(cute.make_swizzle(3, 3, 3),
                                       of({32, 64}, {64, 1}).layout)
     refuses("a layout without swizzle or composition is needed",

@@ -32,9 +32,8 @@ function operand.check_strides(name, t, own)
   local shape = l.shape
   for i = rank - own + 1, rank do
     if type(shape) == "table" and type(shape[i]) == "table" then
-      fail("%s is %s; %s of one stride%s needed", name, l, own == 1
-        and "elements" or "rows and columns", own == 1 and " are"
-        or " each are")
+      fail("%s is %s; %s must have a single stride", name, l, own == 1
+        and "its elements" or "its rows, and its columns,")
     end
   end
 end

@@ -61,7 +61,8 @@ end
 --- Begins to record a call of the function for one size.
 function Any:begin() self.choice, self.rows, self.at = 0, 0, 0 end
 
--- Returns the number of rows of the first size.
+-- Returns the number of rows that the same operation had when the function was
+-- recorded for the first size. While that size is recorded, this is m.
 function Any:rows_of(m)
   self.rows = self.rows + 1
   self.typical[self.rows] = self.typical[self.rows] or m

@@ -212,7 +212,8 @@ function comments.of_chunk(chunk)
   return found
 end
 
---- Returns the chunk of a module that is not loaded, or nil.
+--- Returns the chunk name that a module has when it is loaded, or nil if the
+-- module is not found.
 ---@param name string "cute.meta.layout"
 ---@return string?
 function comments.chunk(name)

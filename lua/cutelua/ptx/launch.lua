@@ -348,8 +348,8 @@ local function set_pointers(t, list, memory, what)
   for offset, value in pairs(list or {}) do
     local at = math.tointeger(tonumber(offset))
     if not at or at < 0 or at % 8 ~= 0 or at >= 8 * words then
-      fail("%s: the key of a pointer must be the byte offset of a word of 8 "
-        .. "bytes of the tensor, not '%s'", what, offset)
+      fail("%s: a key of `pointers` must be a byte offset in the tensor that "
+        .. "is a multiple of 8, not '%s'", what, offset)
     end
     local where = ("%s.pointers, byte %d"):format(what, at)
     local to = argument(value, memory, where)

@@ -12,8 +12,9 @@ local tiles = require "cute.tiles"
 
 local captured = {}
 
--- Reports whether the captured value v is the view of the option `bias`
--- (scores.traced_of).
+-- Reports whether the captured value v is the tensor of the option `bias`, or
+-- the view of that tensor which scores.traced_of made: they share memory and
+-- layout.
 local function is_bias(v, bias)
   if bias == nil or core.typename(v) ~= "tensor" then return false end
   local x = core.launch_values({v, n = 1})[1]

@@ -137,7 +137,8 @@ local function recorded(opt, words, run)
   local record = require "cutelua.bundle.record"
   local functions, code = record.run(opt.archs[1], {seconds = opt.seconds,
     tests = opt.test}, function()
-    return run(table.move(words, opt.script, #words, 1, {[0] = words[0]}))
+    run(table.move(words, opt.script, #words, 1, {[0] = words[0]}))
+    return 0
   end)
   if not functions then return code end
   local out = {"return "}

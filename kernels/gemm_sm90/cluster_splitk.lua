@@ -12,7 +12,8 @@ local cluster_splitk = {}
 -- others.
 local function part_of(o) return o.tile[1] * o.tile[2] // o.split end
 
---- Returns the bytes of shared memory for the accumulators of other blocks.
+--- Returns the bytes of shared memory for the accumulators of other blocks: 0
+-- if one block multiplies all of K.
 function cluster_splitk.bytes(o)
   return (o.split - 1) * part_of(o) * o.acc.bits // 8
 end

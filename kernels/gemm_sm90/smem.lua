@@ -76,10 +76,9 @@ function smem.room(o)
     bits = bits + o.source_stages * s.dtype.bits
   end
   local buffers = o.epi[1] * o.epi[2] * o.consumers * bits // 8
-  local mail = o.split > 1 and cluster_splitk.bytes(o) or 0
   local stage = (o.tile[1] * o.a_dtype.bits + o.tile[2] * o.b_dtype.bits)
     * o.tile[3] // 8 + (o.factor_bytes or 0)
-  return 1024 + buffers + mail, stage
+  return 1024 + buffers + cluster_splitk.bytes(o), stage
 end
 
 return smem

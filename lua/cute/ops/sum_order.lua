@@ -38,7 +38,7 @@ local function parts(p, c)
     local at = tiles.count(k, o.tile[3]) // 2 * o.tile[3]
     return 2 * at >= k and cut_in(k, at)
       or (", in two parts of K cut at %d"):format(at)
-  elseif math.type(o.split) == "integer" and o.split > 2 then
+  elseif o.split and o.split > 2 then
     return (", in %d parts of K by the columns of tiles of %dx%dx%d%s"):format(
       o.split, o.tile[1], o.tile[2], o.tile[3],
       c.swap and ", turned around" or "")

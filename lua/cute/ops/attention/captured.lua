@@ -13,8 +13,8 @@ local tiles = require "cute.tiles"
 local captured = {}
 
 -- Reports whether the captured value v is the tensor of the option `bias`, or
--- the view of that tensor which scores.traced_of made: they share memory and
--- layout.
+-- the view of that tensor which scores.traced_of made: both begin at the same
+-- place of the same memory.
 local function is_bias(v, bias)
   if bias == nil or core.typename(v) ~= "tensor" then return false end
   local x = core.launch_values({v, n = 1})[1]

@@ -71,9 +71,9 @@ local WRONG = {
    .. "offsets and values, not 8"},
   {'"x", "y"', '"x", {"fields": {"z": 8}}', "the key of a field must be "
    .. "its byte offset, not 'z'"},
-  {'{"shape": 5}', '{"shape": 5, "pointers": {"4": "x"}}', "memory.y: the key "
-   .. "of a pointer must be the byte offset of a word of 8 bytes of the "
-   .. "tensor, not '4'"},
+  {'{"shape": 5}', '{"shape": 5, "pointers": {"4": "x"}}', "memory.y: a key "
+   .. "of `pointers` must be a byte offset in the tensor that is a multiple "
+   .. "of 8, not '4'"},
   {'{"shape": 5}', '{"shape": 5, "pointers": {"16": "x"}}', "not '16'"},
   {'{"shape": 5}', '{"shape": 5, "pointers": {"8": 3}}', "memory.y.pointers, "
    .. "byte 8 must be a tensor's name or {\"pointer\": ...}, not 3"},

@@ -79,7 +79,10 @@ enum {
   AMF_SCALE = 64,   // block-scaled: has the scales SFA and SFB as operands
   // A and B take a byte for each element: a 6-bit element is at bit 0 of the
   // byte, and a 4-bit element at bit 2.
-  AMF_BYTE = 128
+  AMF_BYTE = 128,
+  // tcgen05.mma.ws (weight-stationary): D takes all lanes. With 32 or 64 rows,
+  // the lanes behind them have other parts of D's columns.
+  AMF_WS = 256
 };
 // Reports whether each thread executes the MMA alone, not with its warp.
 static inline bool atom_mma_alone(const AtomMma *a) {
@@ -89,6 +92,12 @@ static inline bool atom_mma_alone(const AtomMma *a) {
 // each CTA has half of A along M, of B along N, and of C along M.
 static inline int atom_mma_ctas(const AtomMma *a) {
   return a->kind == MK_TCGEN05 && a->thr[0] == '2' ? 2 : 1;
+}
+// tcgen05.mma: returns how many parts the columns of D have in a CTA. Part k is
+// in the lanes behind those of part k - 1.
+static inline int atom_umma_parts(const AtomMma *a) {
+  bool pair = atom_mma_ctas(a) == 2;
+  return a->flags & AMF_WS ? 128 / a->m : pair && a->m == 128 ? 2 : 1;
 }
 // Reports whether the MMA is emitted and simulated, not only described.
 static inline bool atom_mma_runs(const AtomMma *a) {

@@ -3,7 +3,8 @@
 #include "atoms/inside.h"
 
 // Tensor memory MMAs: one thread issues an MMA for a CTA or a pair of CTAs. The
-// thread mode of their layouts is the CTA. op: ".sp" for a sparse A, or "".
+// thread mode of their layouts is the CTA. op: ".sp" for a sparse A, ".ws" for
+// weight-stationary MMAs, or "".
 #define UMMA1(n, op, kind_, types_, k, ...) \
   {.name = n, .shape = "[M],[N]," #k, .types = types_, \
    .thr = "1:0", .a = "(1,([M]," #k ")):(0,(1,[M]))", \
@@ -19,6 +20,10 @@
    .sm_min = 100, .sm_max = 110, .specific = true, .flags = __VA_ARGS__}
 #define DENSE1(n, ...) UMMA1("SM100_MMA_" n, "", __VA_ARGS__)
 #define DENSE2(n, ...) UMMA2("SM100_MMA_" n, "", __VA_ARGS__)
+// Weight-stationary MMAs of one CTA
+#define WS(n, names, kind_, types_, k, flags_) \
+  UMMA1("SM100_MMA_" n "_WS_SS<" names "{M=32|64|128},{N=64|128|256}," MM, \
+        ".ws", kind_, types_, k, AMF_WS | flags_)
 // Sparse MMAs, whose K is the K of B. A stores `depth` elements of a row.
 #define SPARSE1(n, kind_, types_, k, depth, group_, ...) \
   UMMA1("SM100_MMA_" n, ".sp", kind_, types_, k, AMF_SPARSE | __VA_ARGS__, \
@@ -101,6 +106,10 @@ const AtomMmaFam atom_sm100[] = {
   DENSE2("S8_2x1SM_{SS|TS}<" US8 MN2 MM, "i8", "S32 $1 $2", 32, 0),
   DENSE1("F8F6F4_SS<" UU8 MN1 MM, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
   DENSE2("F8F6F4_2x1SM_SS<" UU8 MN2 MM, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
+  WS("F16BF16", U16, "f16", "~$0", 16, 0),
+  WS("TF32", UTF, "tf32", "F32TF32TF32", 8, 0),
+  WS("S8", US8, "i8", "S32 $0 $1", 32, 0),
+  WS("F8F6F4", UU8, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
   // MMAs of 8-bit types with A in tensor memory are only described.
   DENSE1("F8F6F4_TS<" UU8 MN1 MM, "f8f6f4", "$2 $0 $1", 32,
          AMF_TABLE | AMF_BYTE),

@@ -257,11 +257,18 @@ static const PtxRow rows[] = {
    ""},
   {"tcgen05.fence::after_thread_sync", ROW, 0, false, row_tmem_fence,
    TCF_AFTER, "", ""},
-  {"tcgen05.mma", ROW, 0, false, row_umma, 0, "sp cta_group::1 cta_group::2 "
+  {"tcgen05.mma", ROW, 0, false, row_umma, 0,
+   "ws sp cta_group::1 cta_group::2 "
    "kind::f16 kind::tf32 kind::f8f6f4 kind::i8 kind::mxf8f6f4 "
    "kind::mxf4 kind::mxf4nvf4 block_scale block16 block32 scale_vec::1X "
    "scale_vec::2X scale_vec::4X collector::a::fill collector::a::use "
-   "collector::a::lastuse collector::a::discard",
+   "collector::a::lastuse collector::a::discard "
+   "collector::b0::fill collector::b0::use collector::b0::lastuse "
+   "collector::b0::discard collector::b1::fill collector::b1::use "
+   "collector::b1::lastuse collector::b1::discard collector::b2::fill "
+   "collector::b2::use collector::b2::lastuse collector::b2::discard "
+   "collector::b3::fill collector::b3::use collector::b3::lastuse "
+   "collector::b3::discard",
    "instruction descriptors of constants that conditions select, "
    "scale-input-d 0, no lanes disabled"},
   {"tcgen05.cp", ROW, 0, false, row_tmem_rows, 0, "cta_group::1 cta_group::2 "

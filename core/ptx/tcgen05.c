@@ -299,8 +299,10 @@ static const char *text_of(PtxOp *o, bool pair) {
     bool small = op_has(o, "block16") || op_has(o, "scale_vec::4X");
     scales = small ? ".block_scale.block16" : ".block_scale.block32";
   }
-  return arena_printf(cx, &cx->scratch, "tcgen05.mma%s.cta_group::%d.%s%s",
-                      op_has(o, "sp") ? ".sp" : "", pair ? 2 : 1, kind, scales);
+  return arena_printf(cx, &cx->scratch, "tcgen05.mma%s%s.cta_group::%d.%s%s",
+                      op_has(o, "ws") ? ".ws" : "",
+                      op_has(o, "sp") ? ".sp" : "", pair ? 2 : 1, kind,
+                      scales);
 }
 
 // A tcgen05.mma. rest: index of the operand behind the descriptor. predicate:
@@ -372,6 +374,7 @@ static void check_rest(PtxOp *o, Umma *u) {
   else if (op_arg(o, at)->kind == PTX_A_VECTOR) check_lanes(o, op_arg(o, at++));
   bool shift = !u->scaled && o->i->args == at + 2;
   check_operands(o, at + (shift ? 2 : 1));
+  if (shift && op_has(o, "ws")) op_reject(o, "its zero-column mask");
   if (shift && op_constant(o, at + 1) != 0) {
     op_reject(o, "its scale-input-d is not 0");
   }
@@ -382,11 +385,14 @@ void row_umma(PtxOp *o, int k) {
   (void)k;
   PtxBuild *b = o->b;
   Umma u = {.flags = group_of(o)};
-  const char *text = text_of(o, u.flags & TCF_PAIR);
+  bool pair = u.flags & TCF_PAIR;
+  if (pair && op_has(o, "ws"))
+    op_reject(o, "its .cta_group: .ws has .cta_group::1 only");
+  const char *text = text_of(o, pair);
   u.scaled = op_has(o, "block_scale");
   u.sparse = op_has(o, "sp");
   u.rest = u.sparse ? 5 : 4;
-  o->used = UINT32_MAX;  // .collector::a is a hint
+  o->used = UINT32_MAX;  // .collector is a hint
   bool smem_a = op_arg(o, 1)->kind != PTX_A_ADDRESS;
   check_rest(o, &u);
   u.desc = op_operand(o, u.rest - 1, DT_U32);

@@ -538,7 +538,7 @@ void simtcgen05_wait(SimWarp *w, bool loads) {
 // Reports whether the rows of A or D are in groups of 16 lanes, one in each
 // warp's window.
 static bool in_windows(const AtomMma *r) {
-  return r->m == 64 && atom_mma_ctas(r) == 1;
+  return r->m == 64 && atom_mma_ctas(r) == 1 && !(r->flags & AMF_WS);
 }
 
 // The groups of lanes that hold the rows of A or D at an address.
@@ -572,15 +572,9 @@ static int columns_of_a(const AtomMma *r) {
   return r->k * dtype_bits(r->a_type) / 32;
 }
 
-// Reports whether each CTA of a pair has 64 rows of D. The lanes from 64 on
-// then hold the second half of the columns of these rows.
-static bool is_split(const AtomMma *r) {
-  return atom_mma_ctas(r) == 2 && r->m == 128;
-}
-
 // Returns how many columns of tensor memory the rows of D occupy.
 static int columns_of_d(const AtomMma *r) {
-  return is_split(r) ? r->n / 2 : r->n;
+  return r->n / atom_umma_parts(r);
 }
 
 // Returns the rank of the first CTA that takes part in an operation of w.
@@ -896,16 +890,16 @@ static void load_shared(const SimWarp *w, const Job *j, int which, int cta,
 }
 
 // A part of D: `rows` rows from lane `lane` on of CTA `cta`, and columns
-// `first` to first + n - 1. (An MMA of one CTA has a single part.)
+// `first` to first + n - 1.
 typedef struct Part { int cta, lane, rows, first, n; } Part;
 
-// Returns part k of an MMA of w. A pair has one part for each CTA or, if D is
-// split, for each half of the lanes.
+// Returns part k of an MMA of w: those of the first CTA, then those of the
+// second CTA of a pair.
 static Part part_of(const SimWarp *w, const SimTensorIns *x, int k) {
-  bool split = is_split(x->row);
-  int n = columns_of_d(x->row), half = split ? k % 2 : 0;
-  int cta = first_cta(w, x) + (split ? k / 2 : k);
-  return (Part){cta, 64 * half, rows_of(x, 0), n * half, n};
+  int parts = atom_umma_parts(x->row), own = k % parts;
+  int n = columns_of_d(x->row);
+  return (Part){first_cta(w, x) + k / parts, TMEM_LANES / parts * own,
+                rows_of(x, 0), n * own, n};
 }
 
 // Returns tensor memory at row m of a part, from an operand's address on.
@@ -1071,7 +1065,7 @@ static void run(SimWarp *w, const Job *j) {
   for (int k = 0; k < x->ctas; k++)
     load_shared(w, j, 1, first + k, t->raw + k * bytes);
   widen(r, r->b_type, t->raw, r->n * r->k, t->b);
-  for (int k = 0; k < (is_split(r) ? 4 : x->ctas); k++) {
+  for (int k = 0; k < x->ctas * atom_umma_parts(r); k++) {
     Part p = part_of(w, x, k);
     run_part(w, j, &p);
   }

@@ -53,18 +53,19 @@ Layout umma_fragment(Ctx *cx, const MmaAtom *a, char which, Layout part) {
     ctx_fail(cx, ERR_SHAPE, "make_fragment_%c: %s is not a partition (V,%s) "
              "for %s, whose V is (%" PRId64 ",%" PRId64 ")", which,
              layout_text(cx, part), sums ? "M,N" : "M,K", r->name, m, cols);
-  // A CTA of a pair uses all lanes. With 64 rows, lanes 64 to 127 have the
-  // second half of D's columns, and a copy of A.
-  bool split = pair && m == 64 && sums;
+  // A CTA of a pair, and .ws, use all lanes. The lanes behind the rows have
+  // other parts of D's columns, and in a pair a copy of A.
+  bool windows = m == 64 && !pair && !(r->flags & AMF_WS);
+  int parts = sums ? atom_umma_parts(r) : 1;
   Layout mode[8], both[2] = {
-    m == 64 && !pair ? two(cx, 16, 4, lane, 32 * lane)
+    windows ? two(cx, 16, 4, lane, 32 * lane)
       : layout_leaf(cx, dim_int(cx, umma_rows(r, which)), dim_int(cx, lane)),
-    split ? two(cx, cols / 2, 2, step, 64 * lane)
-          : layout_leaf(cx, dim_int(cx, cols), dim_int(cx, step))};
-  if (split) cols /= 2;
+    parts > 1 ? two(cx, cols / parts, parts, step, m * lane)
+              : layout_leaf(cx, dim_int(cx, cols), dim_int(cx, step))};
+  cols /= parts;
   mode[0] = layout_concat(cx, both, 2);
   int n = 1;
-  put_rest(cx, part, cols * step, lane, m == 64 && sums && !pair, mode, &n);
+  put_rest(cx, part, cols * step, lane, sums && windows, mode, &n);
   return layout_concat(cx, mode, n);
 }
 // SPDX-License-Identifier: MIT

@@ -51,7 +51,8 @@ end
 local PATHS = {"spec/sim/tcgen05_spec.lua", "spec/sim/tcgen05_cp_spec.lua",
                "spec/sim/pairs_spec.lua", "spec/sim/tcgen05_scales_spec.lua",
                "spec/sim/tcgen05_sparse_spec.lua",
-               "spec/sim/tcgen05_shift_spec.lua"}
+               "spec/sim/tcgen05_shift_spec.lua",
+               "spec/sim/tcgen05_ws_spec.lua"}
 
 -- In CUDA C, stores of 4 bits to shared memory are atomic operations on
 -- words, which read what nothing wrote.
@@ -280,8 +281,14 @@ local REJECTED = {
   {"tcgen05.mma.cta_group::1.kind::f17 [r0], d0, d1, 136314896, p1;",
     "modifier .kind::f17"},
   {"tcgen05.mma.cta_group::1 [r0], d0, d1, 136314896, p1;", "needs a .kind"},
-  {"tcgen05.mma.ws.cta_group::1.kind::f16 [r0], d0, d1, 136314896, p1;",
-    "modifier .ws"},
+  {"tcgen05.mma.ws.cta_group::2.kind::f16 [r0], d0, d1, 136314896, p1;",
+    "its .cta_group: .ws has .cta_group::1 only"},
+  {"tcgen05.mma.ws.cta_group::1.kind::f16 [r0], d0, d1, 136314896, p1, d1;",
+    "its zero-column mask"},
+  {"tcgen05.mma.ws.cta_group::1.kind::f16 [r0], d0, d1, 135528464, p1;",
+    "the descriptor 0x08140010: M = 128, N = 80"},
+  {"tcgen05.mma.ws.sp.cta_group::1.kind::f16 [r0], d0, d1, [r1], 135266324, "
+    .. "p1;", "the descriptor 0x08100014"},
   {SPARSE .. "[r0], d0, d1, 135266324, p1;", "cannot have 5 operands"},
   {SPARSE .. "[r0], d0, d1, [r1], 135266320, p1;",
     "the descriptor 0x08100010"},

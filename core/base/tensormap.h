@@ -37,6 +37,7 @@ TensorMapType tensormap_type(DType t);
 DType tensormap_dtype(TensorMapType t);
 const char *tensormap_reductions(TensorMapType t);
 
+enum { TMA_ALIGN = 128 };  // alignment of a box in shared memory in bytes
 enum { TENSORMAP_RANK = 5, TENSORMAP_WORDS = 16 };
 // How the channels of an image are interleaved: not at all (plain), or in
 // groups of 16 or 32 bytes (the layouts NC/8HWC8 and NC/16HWC16).

@@ -183,6 +183,7 @@ static void read_spatial(lua_State *L, const char *k, int32_t *out) {
 static uint16_t read_flags(lua_State *L) {
   unsigned flags = face_get_bool(L, 1, "im2col") ? BKF_IM2COL : 0;
   if (face_get_bool(L, 1, "pair")) flags |= BKF_PAIR;
+  if (face_get_bool(L, 1, "rows")) flags |= BKF_ROWS;
   lua_getfield(L, 1, "reduction");
   if (!lua_isnil(L, -1))
     flags |= BKF_REDUCES | (unsigned)atomic_find(face_checkstr(L, -1));
@@ -469,13 +470,27 @@ static MapPlace check_map(Ctx *cx, lua_State *L, int idx) {
 #define BOX_OPTIONS "tma_bar_ptr mcast_mask cache_policy tma_desc_ptr"
 #define RUN_OPTIONS "mbar_ptr mcast_mask cta_rank cache_policy"
 
+// If the value at idx is a list {coordinates, rows}, replaces it by the
+// coordinates, stores the rows in *rows and returns them. Otherwise returns
+// NULL.
+static const Tensor *take_rows(lua_State *L, int idx, Tensor *rows) {
+  if (!lua_istable(L, idx)) return NULL;
+  lua_geti(L, idx, 2);
+  *rows = face_check_tensor(L, -1);
+  lua_pop(L, 1);
+  lua_geti(L, idx, 1);
+  lua_replace(L, idx);
+  return rows;
+}
+
 int tmalib_copy(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "copy");
   lua_settop(L, 4);
   const TmaAtom *a = check_traced(L, 1, "copy");
+  Tensor rows;
+  TmaCall o = {.rows = take_rows(L, a->store ? 3 : 2, &rows)};
   Tensor src = face_check_tensor(L, 2), dst = face_check_tensor(L, 3);
-  TmaCall o = {0};
   if (!lua_isnil(L, 4)) {
     face_check_options(L, 4, a->runs ? RUN_OPTIONS : BOX_OPTIONS);
     read_barrier(cx, L, a->runs ? "mbar_ptr" : "tma_bar_ptr", &o);
@@ -537,15 +552,17 @@ static int l_tma_map(lua_State *L) {
 }
 
 // tma_prefetch(atom[, coordinates]): prefetches the box at the coordinates into
-// L2 or, without coordinates, the tensor map.
+// L2 or, without coordinates, the tensor map. The coordinates of an atom for
+// rows are a list {coordinates, rows}.
 static int l_tma_prefetch(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "prefetch");
   const TmaAtom *a = check_traced(L, 1, "prefetch");
-  Tensor t;
+  Tensor t, rows;
   bool boxes = !lua_isnoneornil(L, 2);
+  const Tensor *own = take_rows(L, 2, &rows);
   if (boxes) t = face_check_tensor(L, 2);
-  tma_prefetch(cx, a, boxes ? &t : NULL, 0);
+  tma_prefetch(cx, a, boxes ? &t : NULL, own);
   return 0;
 }
 

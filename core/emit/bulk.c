@@ -8,29 +8,37 @@
 struct BulkCall {
   Op op;
   unsigned flags;
-  int modes, offsets;  // number of coordinates of a box, and of im2col offsets
+  // number of modes of a box, of coordinates, and of im2col offsets
+  int modes, coordinates, offsets;
   bool mask, policy;
 };
 
 // ---- forms ----
 
 // Returns the form of a bulk copy. In im2col mode, n + 2 coordinates are
-// followed by n offsets.
+// followed by n offsets. A copy of rows has one more coordinate for each row
+// after the first.
 static struct BulkCall form_of(const Emit *e, const Ins *i) {
   Ref at[OPERANDS];
   struct BulkCall m = {.op = (Op)i->op, .flags = i->flags,
-                       .modes = operand_refs(e->fn, i, ROLE_AT, at),
+                       .coordinates = operand_refs(e->fn, i, ROLE_AT, at),
                        .mask = operand_ref(e->fn, i, ROLE_MASK),
                        .policy = operand_ref(e->fn, i, ROLE_POLICY)};
   if (i->op != OP_TMASTORE && i->flags & BKF_IM2COL) {
-    m.offsets = m.modes / 2 - 1;
-    m.modes -= m.offsets;
+    m.offsets = m.coordinates / 2 - 1;
+    m.coordinates -= m.offsets;
   }
+  m.modes = m.coordinates - (m.flags & BKF_ROWS ? BULK_ROWS - 1 : 0);
   return m;
 }
 
 static const char *reduction(const struct BulkCall *m) {
   return atomic_row((AtomicKind)(m->flags & BKF_ATOMIC))->name;
+}
+
+// Returns `name` if the form copies rows, else "".
+static const char *rows_word(const struct BulkCall *m, const char *name) {
+  return m->flags & BKF_ROWS ? name : "";
 }
 
 static const char *name_of(Emit *e, const struct BulkCall *m) {
@@ -43,10 +51,11 @@ static const char *name_of(Emit *e, const struct BulkCall *m) {
   char *modes = "";
   if (m->modes)
     modes = arena_printf(e->cx, &e->cx->scratch, "_%dd", m->modes);
-  return arena_printf(e->cx, &e->cx->scratch, "%s%s%s%s%s%s%s",
+  return arena_printf(e->cx, &e->cx->scratch, "%s%s%s%s%s%s%s%s",
                       reduces ? "tma_reduce_" : names[m->op],
                       reduces ? reduction(m) : "",
-                      m->flags & BKF_IM2COL ? "_im2col" : "", modes,
+                      m->flags & BKF_IM2COL ? "_im2col" : "",
+                      rows_word(m, "_rows"), modes,
                       m->flags & BKF_PAIR ? "_pair" : "",
                       m->mask ? "_multicast" : "", m->policy ? "_hint" : "");
 }
@@ -121,18 +130,21 @@ static const char *print_tma_load(AsmFn *a, const struct BulkCall *m) {
   Emit *e = a->e;
   int dst = address(a, "dst"), map = map_of(a);
   int bar = address(a, "bar");
-  const char *c = list_of(a, m->modes, 'c');
+  const char *c = list_of(a, m->coordinates, 'c');
   const char *w = list_of(a, m->offsets, 'w'), *t = tail_of(a, m);
   bool pair = m->flags & BKF_PAIR;
+  // Only some targets gather rows to .shared::cluster.
+  bool own = m->flags & BKF_ROWS && !pair && !m->mask;
   // If bit 24 is cleared, the address refers to the mbarrier in the even CTA of
   // the pair.
   const char *head = !pair ? "" : PTX(e, "\"{ .reg .b32 full;\\n\"\n"
     "      \"and.b32 full, %%%d, 0xfeffffff;\\n\"\n      ", bar);
   const char *full = pair ? "full" : PTX(e, "%%%d", bar);
-  return PTX(e, "%s\"cp.async.bulk.tensor.%dd%s.shared::cluster.global%s\""
+  return PTX(e, "%s\"cp.async.bulk.tensor.%dd%s.shared::%s.global%s%s\""
     "\n      \".mbarrier::complete_tx::bytes%s%s\"\n"
     "      \" [%%%d], [%%%d%s], [%s]%s%s;%s\"", head, m->modes,
-    pair ? ".cta_group::2" : "", m->flags & BKF_IM2COL ? ".im2col" : "",
+    pair ? ".cta_group::2" : "", own ? "cta" : "cluster",
+    m->flags & BKF_IM2COL ? ".im2col" : "", rows_word(m, ".tile::gather4"),
     m->mask ? ".multicast::cluster" : "", hint_of(m), dst, map, c, full, w, t,
     pair ? " }" : "");
 }
@@ -140,13 +152,14 @@ static const char *print_tma_load(AsmFn *a, const struct BulkCall *m) {
 static const char *print_tma_store(AsmFn *a, const struct BulkCall *m) {
   Emit *e = a->e;
   int map = map_of(a), src = address(a, "src");
-  const char *c = list_of(a, m->modes, 'c'), *t = tail_of(a, m);
+  const char *c = list_of(a, m->coordinates, 'c'), *t = tail_of(a, m);
   bool reduces = m->flags & BKF_REDUCES;
   return PTX(e, "\"cp%s.async.bulk.tensor.%dd.global.shared::cta%s%s"
     "%s\"\n      \".bulk_group%s [%%%d%s], [%%%d]%s;\"",
     reduces ? ".reduce" : "", m->modes, reduces ? "." : "",
     reduces ? reduction(m) : "",
-    m->flags & BKF_IM2COL ? ".im2col_no_offs" : ".tile", hint_of(m), map, c,
+    m->flags & BKF_IM2COL ? ".im2col_no_offs"
+      : m->flags & BKF_ROWS ? ".tile::scatter4" : ".tile", hint_of(m), map, c,
     src, t);
 }
 
@@ -154,11 +167,13 @@ static const char *print_prefetch(AsmFn *a, const struct BulkCall *m) {
   Emit *e = a->e;
   int map = map_of(a);
   if (!m->modes) return PTX(e, "\"prefetch.tensormap [%%%d];\"", map);
-  const char *c = list_of(a, m->modes, 'c');
+  const char *c = list_of(a, m->coordinates, 'c');
   const char *w = list_of(a, m->offsets, 'w'), *t = tail_of(a, m);
   return PTX(e, "\"cp.async.bulk.prefetch.tensor.%dd.L2.global.%s"
                      "%s [%%%d%s]%s%s;\"", m->modes,
-                     m->flags & BKF_IM2COL ? "im2col" : "tile", hint_of(m),
+                     m->flags & BKF_IM2COL ? "im2col"
+                       : m->flags & BKF_ROWS ? "tile::gather4" : "tile",
+                     hint_of(m),
                      map, c, w, t);
 }
 

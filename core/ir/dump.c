@@ -203,7 +203,7 @@ static void put_flags(Dump *d, const Ins *i) {
     case FLAGS_BULK:
       if (f & BKF_REDUCES)
         PUT(d, ".%s", atomic_row((AtomicKind)(f & BKF_ATOMIC))->name);
-      PUT(d, "%s", f & BKF_IM2COL ? ".im2col" : "");
+      PUT(d, "%s", f & BKF_IM2COL ? ".im2col" : f & BKF_ROWS ? ".rows" : "");
       break;
     case FLAGS_READ: PUT(d, "%s", f & BKF_READ ? ".read" : ""); break;
     case FLAGS_REGISTERS: PUT(d, "%s", f & RGF_INC ? ".inc" : ".dec"); break;

@@ -227,8 +227,12 @@ enum { INF_ASIDE = 1 << 15 };
 // - BKF_READ: BULKWAIT waits only until the sources have been read.
 // - BKF_PAIR: TMALOAD completes bytes at the mbarrier of the even CTA of the
 //   destination's pair.
+// - BKF_ROWS: TMALOAD or TMAPREFETCH gathers four rows of a tensor with two
+//   modes (tile::gather4), TMASTORE scatters them (tile::scatter4). The
+//   coordinates are a column and four rows. The box has one row.
 enum { BKF_ATOMIC = 7, BKF_REDUCES = 8, BKF_IM2COL = 16, BKF_READ = 32,
-       BKF_PAIR = 64 };
+       BKF_PAIR = 64, BKF_ROWS = 128 };
+enum { BULK_ROWS = 4 };  // number of rows of a copy with BKF_ROWS
 // Returns the value of hint f in the flags as PTX writes it: "", ".cg", ...
 static inline const char *hint_text(unsigned flags, HintId f) {
   return hint_field(f)->value[hint_get(flags, f)].ptx;

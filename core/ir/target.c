@@ -81,6 +81,11 @@ Need target_need(const Fn *fn, const Ins *i) {
     return n;
   }
   if (i->op == OP_COPY && i->imm > 128) return features[FT_COPY256];
+  if (op_flag_kind((Op)i->op) == FLAGS_BULK && i->flags & BKF_ROWS) {
+    bool own = i->op == OP_TMALOAD && !(i->flags & BKF_PAIR) &&
+               !operand_ref(fn, i, ROLE_MASK);
+    return features[own ? FT_TMAROWS : FT_TMAROWSFAR];
+  }
   if (i->op == OP_TMALOAD && i->flags & BKF_PAIR) return features[FT_TMAPAIR];
   if (i->op == OP_ATOMIC && i->imm == AT_ADD && i->type == DT_BF16)
     return features[FT_ATOMIC_BF16];

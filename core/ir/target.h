@@ -40,6 +40,10 @@ int64_t target_smem(int sm);
   FT(TMA, "a bulk copy", 90, 0, false, "cp.async") \
   FT(TMAPAIR, "a bulk copy for a pair of CTAs", 100, 110, true, \
      "a bulk copy for each CTA: CtaGroup.ONE") \
+  FT(TMAROWS, "a bulk copy that gathers rows", 100, 0, false, \
+     "a bulk copy for each row") \
+  FT(TMAROWSFAR, "a bulk copy that scatters rows, or gathers them for " \
+     "several CTAs,", 100, 110, true, "a bulk copy for each row") \
   FT(TENSORMAP, "tensormap.replace", 90, 0, true, NULL) \
   FT(CLUSTER, "a cluster of blocks", 90, 0, false, NULL) \
   FT(SCOPE, "scope \"cluster\"", 90, 0, false, NULL) \

@@ -203,14 +203,21 @@ static uint32_t numbers(PtxOp *o, const PtxArg *c, DType t, Ref *x) {
   return n;
 }
 
-// Rejects a tensor map that does not have n modes, or that is for im2col
-// although the copy's flags are not, or vice versa.
+// Rejects a tensor map that does not fit a copy with n coordinates: a map with
+// another number of modes, a map of im2col for a copy of tiles, or vice versa,
+// or a box of several rows for gathered rows.
 static void check_map(PtxOp *o, const TensorMap *map, uint32_t n,
                       unsigned flags) {
-  bool unfolds = flags & BKF_IM2COL;
+  bool unfolds = flags & BKF_IM2COL, rows = flags & BKF_ROWS;
+  if (rows && n != 1 + BULK_ROWS)
+    ptx_fail(o->b, "'%s' needs a column and %d rows, not %u coordinates",
+             o->i->op, BULK_ROWS, n);
+  if (rows) n = 2;
   if (map && (uint32_t)map->rank != n)
     ptx_fail(o->b, "'%s' has %u coordinates, but the tensor map has %d modes",
              o->i->op, n, (int)map->rank);
+  if (map && rows && (map->box[1] != 1 || map->interleave))
+    ptx_fail(o->b, "'%s' needs a tensor map whose box has one row", o->i->op);
   if (map && map->im2col != unfolds)
     ptx_fail(o->b, "'%s' needs a tensor map of %s, but this one is of %s",
              o->i->op, unfolds ? "im2col" : "tiles",
@@ -226,8 +233,9 @@ static uint32_t coordinates(PtxOp *o, const PtxArg *a, Ref *x) {
 
 // Returns the number of bits that one copy through a map moves. Returns 0 if
 // the map is in memory, because its fields are known at run time only.
-static int64_t bits_of(const TensorMap *map) {
-  return map ? 8 * tensormap_bytes(map) : 0;
+static int64_t bits_of(const TensorMap *map, unsigned flags) {
+  int times = flags & BKF_ROWS ? BULK_ROWS : 1;
+  return map ? 8 * times * tensormap_bytes(map) : 0;
 }
 
 static void dimension(PtxOp *o) {
@@ -256,12 +264,17 @@ static bool is_even(PtxOp *o, const PtxArg *bar) {
   return false;
 }
 
+// Returns BKF_ROWS if the copy has the modifier for rows, else 0.
+static unsigned rows_of(PtxOp *o, const char *modifier) {
+  return op_has(o, modifier) ? BKF_ROWS : 0;
+}
+
 static void tensor_load(PtxOp *o) {
   Ref x[16];
   uint32_t n = 0, k = 3;
   bool multicast = op_has(o, "multicast::cluster");
   bool hint = op_has(o, "L2::cache_hint"), unfolds = op_has(o, "im2col");
-  unsigned flags = unfolds ? BKF_IM2COL : 0;
+  unsigned flags = (unfolds ? BKF_IM2COL : 0) | rows_of(o, "tile::gather4");
   op_has(o, "mbarrier::complete_tx::bytes");
   op_has(o, "cta_group::1");
   if (op_has(o, "cta_group::2") && is_even(o, op_arg(o, 2))) flags |= BKF_PAIR;
@@ -285,7 +298,7 @@ static void tensor_load(PtxOp *o) {
              more, modes, (int)modes - 2);
   n += modes;
   memcpy(x + n, offsets, more * sizeof *offsets);
-  emit(o, (Ins){.op = OP_TMALOAD, .imm = bits_of(map),
+  emit(o, (Ins){.op = OP_TMALOAD, .imm = bits_of(map, flags),
                 .flags = (uint16_t)flags}, x, n + more);
 }
 
@@ -313,6 +326,7 @@ static void tensor_store(PtxOp *o, bool reduce) {
     }
   }
   if (op_has(o, "im2col_no_offs")) flags |= BKF_IM2COL;
+  flags |= rows_of(o, "tile::scatter4");
   const TensorMap *map;
   x[n++] = ptx_map(o, op_arg(o, 0), &map);
   Place s = op_place(o, op_arg(o, 1), IN_SHARED);
@@ -324,7 +338,7 @@ static void tensor_store(PtxOp *o, bool reduce) {
   PtxBuild *b = o->b;
   bool once = b->flags & PTX_STORE_ONCE && !reduce;
   if (once) ir_open(b->cx, b->fn, (Ins){.op = OP_IF, .a = {is_lowest(o)}});
-  emit(o, (Ins){.op = OP_TMASTORE, .imm = bits_of(map),
+  emit(o, (Ins){.op = OP_TMASTORE, .imm = bits_of(map, flags),
                 .flags = (uint16_t)flags}, x, n + modes);
   if (!once) return;
   ir_else(b->cx, b->fn);
@@ -421,7 +435,7 @@ static void bulk_prefetch(PtxOp *o) {
   op_has(o, "L2");
   dimension(o);
   if (!strstr(o->i->op, ".tensor")) return;  // a prefetch of bytes does nothing
-  unsigned flags = unfolds ? BKF_IM2COL : 0;
+  unsigned flags = (unfolds ? BKF_IM2COL : 0) | rows_of(o, "tile::gather4");
   Ref x[2 + 2 * TENSORMAP_RANK], offsets[TENSORMAP_RANK];
   const TensorMap *map;
   x[0] = ptx_map(o, op_arg(o, 0), &map);

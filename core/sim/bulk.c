@@ -41,6 +41,7 @@ static int64_t element_bytes(const Copy *k) { return k->m.size; }
 // of mode i.
 static int64_t coordinate(const Copy *k, int i, int64_t *r) {
   const TensorMap *m = &k->m.map;
+  if (k->b->flags & BKF_ROWS) return k->at[1 + *r];
   int64_t n = tensormap_count(m, i), c;
   if (!m->im2col) {
     c = k->at[i] + *r % n * m->step[i];
@@ -86,6 +87,7 @@ static int64_t runs_of(const Copy *k) {
   int64_t n = 1;
   if (!k->b->boxes) return 1;
   if (m->im2col) return m->pixels;
+  if (k->b->flags & BKF_ROWS) return BULK_ROWS;
   for (int i = 1; i < m->rank; i++) n *= tensormap_count(m, i);
   return n;
 }
@@ -283,8 +285,6 @@ static bool find_shared(SimWarp *w, const SimIns *i, int l, Copy *k,
   return at >= 0;
 }
 
-enum { BOX_ALIGN = 128 };  // alignment of a box in shared memory in bytes
-
 // Reports whether lane l's box in shared memory has the alignment that TMA
 // needs, and reports a fault otherwise.
 static bool box_aligned(SimWarp *w, const SimIns *i, int l, bool write) {
@@ -292,12 +292,12 @@ static bool box_aligned(SimWarp *w, const SimIns *i, int l, bool write) {
   const SimMem *m = b->shared.mem;
   int64_t off[LANES];
   simmem_offsets(w, &b->shared, off);
-  if (!b->boxes || (m->base + off[l] * m->bits / 8) % BOX_ALIGN == 0)
+  if (!b->boxes || (m->base + off[l] * m->bits / 8) % TMA_ALIGN == 0)
     return true;
   SimFault *f = simreport_fault(w, SIM_ALIGN, l, i->src, 0, m->index, off[l]);
   if (!f) return false;
   f->access.write = write;
-  f->access.size = BOX_ALIGN;
+  f->access.size = TMA_ALIGN;
   return false;
 }
 

@@ -353,9 +353,11 @@ static bool decode_like(const SimProg *p, SimMapped *t) {
   return memcmp(want, t->words, sizeof want) == 0 && t->tensor;
 }
 
-// Decodes t->words into t, as a map with `modes` modes, any box, and a tensor
-// at a raw address. Returns false if the words encode no such map.
-static bool decode_any(const SimProg *p, SimMapped *t, int modes) {
+// Decodes t->words into t, as a map for b with any box, and a tensor at a raw
+// address. Returns false if the words encode no such map.
+static bool decode_any(const SimProg *p, SimMapped *t, const SimBulk *b) {
+  bool rows = b->flags & BKF_ROWS;
+  int modes = rows ? 2 : b->modes;
   Why why;
   if (!tensormap_decode(t->words, &t->map, &why) || t->map.rank != modes)
     return false;
@@ -363,7 +365,7 @@ static bool decode_any(const SimProg *p, SimMapped *t, int modes) {
   if (!t->tensor) return false;
   t->first = (int64_t)(t->map.address - (uintptr_t)t->tensor->p);
   t->size = dtype_bits(tensormap_dtype((TensorMapType)t->map.type)) / 8;
-  t->bytes = (int)tensormap_bytes(&t->map);
+  t->bytes = (int)tensormap_bytes(&t->map) * (rows ? BULK_ROWS : 1);
   return true;
 }
 
@@ -377,9 +379,10 @@ bool tensormap_ops_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
   if (!load(w, i, s, 1u << l, words)) return false;
   memcpy(t->words, words[l], sizeof t->words);
   t->at = s->mem->p + off[l] * 8;
-  if (b->map ? !decode_like(p, t) : !decode_any(p, t, b->modes))
+  if (b->map ? !decode_like(p, t) : !decode_any(p, t, b))
     return tell(w, i, l, s, off[l], MAP_NONE);
-  if (!b->map && (t->map.im2col || t->map.interleave || t->map.step[0] != 1))
+  if (!b->map && (t->map.im2col || t->map.interleave || t->map.step[0] != 1 ||
+                  (b->flags & BKF_ROWS && t->map.box[1] != 1)))
     return tell(w, i, l, s, off[l], MAP_OTHER);
   if (!is_inside(&t->map, t->tensor, t->first, t->size))
     return tell(w, i, l, s, off[l], MAP_BEYOND);

@@ -34,6 +34,7 @@ typedef struct Boxes {
   const TmaAtom *a;
   // the two tensors; for a prefetch, shared is NULL
   const Tensor *global, *shared;
+  const Tensor *rows;             // as in TmaCall
   int64_t n;                      // number of boxes
 } Boxes;
 
@@ -124,8 +125,9 @@ static void check_order(const Boxes *b) {
     int64_t rest = i;
     for (int k = 0; k < a->map.rank; k++) {
       Dim d = dim_sub(cx, to[k], from[k]);
-      int64_t want = rest % a->map.box[k];
-      rest /= a->map.box[k];
+      int64_t extent = k && a->flags & BKF_ROWS ? BULK_ROWS : a->map.box[k];
+      int64_t want = rest % extent;
+      rest /= extent;
       if (a->map.step[k] > 1 || !dim_static(d)) return;
       if (dim_value(d) != want)
         ctx_fail(cx, ERR_INADMISSIBLE, "copy: the atom was made for another "
@@ -137,11 +139,32 @@ static void check_order(const Boxes *b) {
   }
 }
 
+// Checks the tensor of rows that a copy gathers or scatters.
+static void check_rows(const Boxes *b, int64_t n) {
+  Ctx *cx = b->cx;
+  bool needed = b->a->flags & BKF_ROWS;
+  if (needed != (b->rows != NULL))
+    ctx_fail(cx, ERR_ARG, needed
+             ? "copy: this atom copies rows: in place of the coordinates, pass "
+               "{coordinates, rows}, which tma_partition returned"
+             : "copy: only gather4 and scatter4 take {coordinates, rows}");
+  if (!needed) return;
+  if (b->rows->type != DT_I32 || b->rows->space == SP_COORD)
+    ctx_fail(cx, ERR_TYPE, "copy: the rows must be a tensor of i32 in memory, "
+             "not\n  %s", tensor_show(cx, b->rows));
+  int64_t have = count(cx, layout_inner(b->rows->l), "copy");
+  if (have != n)
+    ctx_fail(cx, ERR_SHAPE, "copy: the tensor of rows has %" PRId64 " values, "
+             "but the coordinates name %" PRId64 "\n  %s", have, n,
+             tensor_show(cx, b->rows));
+}
+
 static void check_boxes(Boxes *b) {
   Ctx *cx = b->cx;
   int64_t n = count(cx, layout_inner(b->global->l), "copy");
   if (n % b->a->values) not_partitioned(b, "the coordinates name", n);
   b->n = n / b->a->values;
+  check_rows(b, n);
   if (!b->shared) return;
   int64_t have = count(cx, layout_inner(b->shared->l), "copy");
   if (have != n)
@@ -166,10 +189,32 @@ static Dim place_of(Ctx *cx, const Tensor *t, int64_t i, int64_t need,
   return o;
 }
 
+// Returns the offset in shared memory of box i, which has four rows. The box
+// may start inside a period of the swizzle, if the tensor starts at a period:
+// the copy applies the swizzle to addresses.
+static Dim rows_at(const Boxes *b, int64_t i) {
+  Ctx *cx = b->cx;
+  const Tensor *t = b->shared;
+  int64_t need = tma_pattern(b->a), bits = dtype_bits(t->type);
+  Dim x = *layout_shifted(cx, t->l, tup_leaf(cx, at(
+    cx, layout_inner(t->l), i * b->a->values)));
+  Dim o = dim_add(cx, t->off, x);
+  int64_t first = dim_div(cx, t->off) * bits / 8;
+  int64_t own = dim_div(cx, o) * bits / 8;
+  int64_t align = ir_memof(ir_fn(cx), t->mem)->align;
+  if (first % need || align % need || own % TMA_ALIGN)
+    ctx_fail(cx, ERR_ALIGN, "copy: the tile must start at a multiple of %"
+             PRId64 " bytes of shared memory, and each four of its rows at a "
+             "multiple of %d%s\n  make the tensor with make_smem_tensor(dtype, "
+             "layout, %" PRId64 ")", need, TMA_ALIGN, pair_text(b), need);
+  return o;
+}
+
 // Returns the offset of box i in shared memory.
 static Dim shared_at(const Boxes *b, int64_t i) {
   Ctx *cx = b->cx;
   const Tensor *t = b->shared;
+  if (b->a->flags & BKF_ROWS) return rows_at(b, i);
   int64_t need = tma_pattern(b->a), known;
   Dim o = place_of(cx, t, i * b->a->values, need, &known);
   if (known < need)
@@ -225,7 +270,11 @@ static int coordinates(const Boxes *b, int64_t i, Ref *out) {
   if (b->a->flags & BKF_IM2COL) return unfolded(b, leaf, out);
   for (int k = 0; k < n; k++)
     out[k] = ir_cvt(cx, fn, DT_I32, dim_asref(cx, leaf[k]));
-  return n;
+  if (!b->rows) return n;
+  for (int k = 0; k < BULK_ROWS; k++)
+    out[1 + k] = tensor_load(cx, *b->rows, tup_int(cx, i * b->a->values +
+                                                       k * b->a->map.box[0]));
+  return 1 + BULK_ROWS;
 }
 
 static void emit_box(const Boxes *b, const TmaCall *o, int64_t i) {
@@ -273,7 +322,7 @@ static void check_call(Ctx *cx, const TmaAtom *a, const TmaCall *o) {
 void tma_copy(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
               const TmaCall *o) {
   Boxes b = {.cx = cx, .a = a, .global = a->store ? &dst : &src,
-             .shared = a->store ? &src : &dst};
+             .shared = a->store ? &src : &dst, .rows = o->rows};
   check_space(&b, &src, a->store ? SP_SMEM : SP_COORD, true);
   check_space(&b, &dst, a->store ? SP_COORD : SP_SMEM, false);
   check_call(cx, a, o);
@@ -466,15 +515,17 @@ void tma_map_update(Ctx *cx, const TmaAtom *a, const Tensor *t, MapPlace p) {
 
 // ---- prefetches ----
 
-void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src, Ref policy) {
-  Boxes b = {.cx = cx, .a = a, .global = src};
-  Ref x[OPERANDS] = {a->ref, policy};
+void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src,
+                  const Tensor *rows) {
+  Boxes b = {.cx = cx, .a = a, .global = src, .rows = rows};
+  Ref x[OPERANDS] = {a->ref};  // no cache policy
   Ins ins = {.op = OP_TMAPREFETCH};
   if (src) {
-    ins.flags = a->flags & BKF_IM2COL;
+    ins.flags = a->flags & (BKF_IM2COL | BKF_ROWS);
     if (ins.flags && a->store)
-      ctx_fail(cx, ERR_ARG, "prefetch of an im2col box: an atom that loads is "
-               "needed, and this one stores");
+      ctx_fail(cx, ERR_ARG, "prefetch of %s: an atom that loads is needed, and "
+               "this one stores", a->flags & BKF_ROWS ? "rows"
+                                                      : "an im2col box");
     check_space(&b, src, SP_COORD, true);
     check_boxes(&b);
   } else {

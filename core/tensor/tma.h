@@ -51,7 +51,7 @@ static inline int64_t tma_bytes(const TmaAtom *a) {
 // Returns the alignment of a box in shared memory in bytes: the period of its
 // swizzle pattern.
 static inline int64_t tma_pattern(const TmaAtom *a) {
-  return a->map.swizzle ? 128 << a->map.swizzle : 128;
+  return a->map.swizzle ? 128 << a->map.swizzle : TMA_ALIGN;
 }
 
 // Optional arguments of a copy as traced values; 0: absent.
@@ -61,6 +61,8 @@ typedef struct TmaCall {
   // mask: CTAs to which a multicast writes. policy: cache policy of L2.
   Ref mask, policy;
   Ref rank;            // S2S and R2S: rank of the destination CTA
+  // BKF_ROWS: for each value of a tile, the row of the tensor in global memory
+  const Tensor *rows;
 } TmaCall;
 
 // Implements copy() through a tensor map: emits one instruction for each box.
@@ -85,7 +87,9 @@ void tma_map_copy(Ctx *cx, const TmaAtom *a, MapPlace p);
 void tma_map_update(Ctx *cx, const TmaAtom *a, const Tensor *t, MapPlace p);
 // Implements prefetch(): prefetches into L2 the boxes that `src`, a tensor of
 // coordinates, selects. If src is NULL, prefetches the tensor map instead.
-void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src, Ref policy);
+// BKF_ROWS: the boxes of the rows in `rows`.
+void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src,
+                  const Tensor *rows);
 
 #endif
 // SPDX-License-Identifier: MIT

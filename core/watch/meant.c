@@ -475,8 +475,10 @@ static void see_box(Meant *g, SimMeant *m, const Ins *i) {
   int n = box_at(g, i, at);
   for (int k = 0; k < n; k++) {
     see_value(g, m, at[k]);
-    if (g->on[at[k]] & ON_BLOCK) m->blocks |= 1u << k;
-    if (ir_get(g->fn, at[k])->op != OP_CONST) m->mode |= 1u << k;
+    // the coordinates of gathered rows belong to mode 1
+    int mode = k > 1 && i->flags & BKF_ROWS ? 1 : k;
+    if (g->on[at[k]] & ON_BLOCK) m->blocks |= 1u << mode;
+    if (ir_get(g->fn, at[k])->op != OP_CONST) m->mode |= 1u << mode;
   }
 }
 

@@ -83,6 +83,28 @@ local function pair_load()
   end)(map, coords):trace {block = 32, cluster = 2}
 end
 
+-- Returns a kernel that gathers or scatters rows by TMA with operation `op`.
+local function rows(op, mask)
+  local x, list = cute.zeros({32, 32}, "f32"), cute.zeros({8}, "i32")
+  local tile = cute.make_ordered_layout({8, 32}, {1, 0})
+  local spread = cute.make_layout({8, 32}, {1, 0})
+  local map, coords = cpasync.make_tiled_tma_atom(op, x, tile, {8, 32}, 1,
+    {gmem_coord_tensor = cute.make_tensor(list.iterator, spread)})
+  return cute.kernel("k", function(atom, c, at)
+    local s = cute.make_smem_tensor(cute.f32, tile, 128)
+    local own = cute.make_tensor(at.iterator, spread)
+    local ts, tg, ti = cpasync.tma_partition(atom, 0, cute.make_layout(1),
+      cute.group_modes(s, 0, 2),
+      {cute.group_modes(c, 0, 2), cute.group_modes(own, 0, 2)})
+    if atom.stores then
+      cute.copy(atom, ts, {tg, ti})
+    else
+      cute.copy(atom, {tg, ti}, ts, {mcast_mask = mask,
+        tma_bar_ptr = arch.alloc_smem(cute.i64, 1)})
+    end
+  end)(map, coords, list):trace {block = 32}
+end
+
 local function wide_copy()
   return program(function(x)
     local r = cute.make_rmem_tensor({8}, cute.f32)
@@ -211,6 +233,13 @@ local PROGRAMS = {
   ["`mma.sync` with scales"] = scaled_product,
   ["TMA, clusters"] = function() return tma(false) end,
   ["TMA loads for a pair"] = pair_load,
+  ["TMA loads that gather"] = function()
+    return rows(cpasync.CopyBulkTensor2DGather4G2SOp())
+  end,
+  ["the same for several"] = function()
+    rows(cpasync.CopyBulkTensor2DGather4G2SMulticastOp(), 1)
+    return rows(cpasync.CopyBulkTensor2DScatter4S2GOp())
+  end,
   ["`tensormap.replace`"] = function() return tma(true) end,
   ["`setmaxnreg`"] = registers, ["`wgmma`"] = warpgroup,
 }
@@ -219,7 +248,7 @@ local PROGRAMS = {
 -- [target] = the cell in that target's column: "yes", "no", or the suffixes
 -- with which the target has it: "a", "a, f"}.
 local function table_rows()
-  local rows, targets = {}, nil
+  local list, targets = {}, nil
   for line in support.read("docs/blackwell.md"):gmatch "[^\n]+" do
     local cells = {}
     for cell in line:gmatch "| ([^|]*) %f[|]" do cells[#cells + 1] = cell end
@@ -227,10 +256,10 @@ local function table_rows()
     elseif targets and #cells == #targets and cells[2]:find "^[yn]" then
       local row = {name = cells[1]}
       for k = 2, #cells do row[targets[k]] = cells[k] end
-      rows[#rows + 1] = row
+      list[#list + 1] = row
     end
   end
-  return rows
+  return list
 end
 
 -- Compiles a program for a target, or checks that it is rejected. Returns false

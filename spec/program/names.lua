@@ -101,8 +101,10 @@ names.NO_ATOM = {
     .. "cpasync.make_im2col_tma_atom"},
   {"^SM90_TMA_STORE_PTR$", "a store by a map in memory: SM90_TMA_STORE with "
     .. "tma_desc_ptr"},
-  {"^SM100_TMA_", "TMA of two SMs, gathers and scatters: come with "
-    .. "Blackwell's"},
+  {"^SM100_TMA_", "TMA of two SMs: cpasync.CopyBulkTensorTileG2SOp with "
+    .. "CtaGroup.TWO"},
+  {"^SM100_TMA_.*4", "TMA of rows: cpasync.CopyBulkTensor2DGather4G2SOp and "
+    .. "CopyBulkTensor2DScatter4S2GOp"},
   {"^SM100_MMA_.*_SCALED$", "products that scale C: come with Blackwell's"},
   {"_INTERLEAVED_", "complex products in tensor memory: come with Blackwell's"},
   {"^SM120::BLOCKSCALED::SPARSE::SM120_SPARSE_16x8x64_", "sparse products of "

@@ -208,7 +208,7 @@ describe("cutelua", function()
     end
     for _, text in ipairs {"arch.tmem_xyzzy()", "arch.clc_xyzzy()",
       "pipeline.PipelineXyzzyUmma {}", "utils.TmemXyzzy()",
-      "nvgpu.cpasync.CopyBulkTensor2DGather4G2SOp()"} do
+      "utils.sm100_xyzzy()"} do
       assert.truthy(says(text):find("specific to Blackwell is not supported",
                                     1, true), text)
     end

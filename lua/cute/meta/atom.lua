@@ -485,6 +485,9 @@ function TiledCopy:tidfrg_D(layout) end
 ---@param pred? cute.Tensor|{pred: cute.Tensor} booleans for the rest modes,
 ---optionally with a first mode for the atoms in V; for TMA, a table with
 ---tma_bar_ptr and mcast_mask
+---
+---For TMA copies of rows (gather4, scatter4), the tensor of coordinates is a
+---list of two tensors: the coordinates and the rows.
 function cute.copy(atom, src, dst, pred) end
 
 cute.copy_atom_call = cute.copy

@@ -143,7 +143,7 @@ local SENTENCES = {
 
 -- Words that occur only in the Python DSL's names of features of Blackwell.
 local LATER = {"tmem", "tcgen05", "umma", "clc", "sm100", "sm103", "sm120",
-  "blackwell", "blockscaled", "mxf8", "gather4", "scatter4"}
+  "blackwell", "blockscaled", "mxf8"}
 
 -- Element types of the Python DSL for which cutelua has no arithmetic, atom or
 -- conversion.

@@ -87,6 +87,31 @@ function cpasync.CopyBulkTensorTileS2GOp()
   return op_of {name = "CopyBulkTensorTileS2GOp", store = true}
 end
 
+--- Makes the operation that gathers rows of a matrix in global memory, four at
+-- a time (tile::gather4, sm_100 and later). A tensor of i32 has the rows: see
+-- gmem_coord_tensor of make_tiled_tma_atom. Rows outside the matrix are loaded
+-- as zeros.
+---@param cta_group? integer as for CopyBulkTensorTileG2SOp
+function cpasync.CopyBulkTensor2DGather4G2SOp(cta_group)
+  return tma_load("CopyBulkTensor2DGather4G2SOp", cta_group, {rows = true})
+end
+
+--- Makes the operation that gathers rows of a matrix to the shared memory of
+-- all CTAs of a mask.
+---@param cta_group? integer as for CopyBulkTensorTileG2SOp
+function cpasync.CopyBulkTensor2DGather4G2SMulticastOp(cta_group)
+  return tma_load("CopyBulkTensor2DGather4G2SMulticastOp", cta_group,
+                  {rows = true, multicast = true})
+end
+
+--- Makes the operation that scatters rows in shared memory to rows of a matrix
+-- in global memory, four at a time (tile::scatter4). Rows outside the matrix
+-- are not stored. If two rows are equal, PTX does not say which one is stored.
+function cpasync.CopyBulkTensor2DScatter4S2GOp()
+  return op_of {name = "CopyBulkTensor2DScatter4S2GOp", store = true,
+                rows = true}
+end
+
 --- Operations that combine the elements that a TMA reduction copies with the
 -- elements in global memory.
 cpasync.ReductionKind = {ADD = "add", MIN = "min", MAX = "max", AND = "and",
@@ -354,6 +379,37 @@ local function coordinates(gmem, modes)
     core.unflatten(flat, shape)), zeros)
 end
 
+-- Returns the modes of the map of an atom that copies rows, as modes_of does,
+-- and the number of elements of a copy: four rows. Mode 0 of the map is the
+-- mode along which `rows`, the tensor of rows, has stride 0.
+local function modes_of_rows(gmem, smem, tiler, rows)
+  if core.typename(rows) ~= "tensor" or rows.dtype ~= core.i32 then
+    fail("bad-argument", "gmem_coord_tensor, the tensor of i32 with the rows, "
+      .. "is needed, got %s", core.show(rows))
+  end
+  local tensor, stride = core.tma_leaves(gmem), core.stride(rows.layout)
+  local across = core.rank(rows) == 2 and #tensor == 2
+    and (stride[1] == 0 and 0 or stride[2] == 0 and 1)
+  if not across then
+    fail("inadmissible", "the matrix needs two modes, and the rows a layout "
+      .. "such as (m,n):(1,0)\n  matrix %s\n  rows   %s", gmem, rows)
+  end
+  local shape, order = runs_of(rows, smem, tiler)
+  if tensor[across + 1].stride ~= 1 then
+    fail("inadmissible", "the rows have stride 0 along mode %d, along which "
+      .. "%s is not contiguous", across, gmem)
+  elseif tostring(order[1]) ~= "1@" .. across
+      or tostring(order[2]) ~= "1@" .. 1 - across then
+    fail("inadmissible", "%s: in shared memory, each row must be contiguous, "
+      .. "and the next row must follow it", smem)
+  elseif shape[1] > 256 or shape[2] % 4 ~= 0 then
+    fail("limit", "%d rows of %d elements are contiguous in shared memory: a "
+      .. "copy takes 4 rows of at most 256", shape[2], shape[1])
+  end
+  return {{leaf = across + 1, box = shape[1]}, {leaf = 2 - across, box = 1}},
+    4 * shape[1]
+end
+
 local OPTIONS = {l2_promotion = {[0] = 0, [64] = 1, [128] = 2, [256] = 3},
                  oob_fill = {zeros = 0, nan = 1}}
 
@@ -374,6 +430,10 @@ end
 -- "nan" (for floats); internal_type, an element type for the map that has as
 -- many bits as the tensor's. A map of tf32 rounds the loaded values to tf32, to
 -- nearest even.
+--
+-- Operations for rows (CopyBulkTensor2DGather4G2SOp) need gmem_coord_tensor, a
+-- tensor of i32 with the rows: (m,n):(1,0) for a matrix that is contiguous
+-- along mode 1. Element (i,j) of the tile is element (rows[i],j) of the matrix.
 ---@param op table
 ---@param gmem_tensor table a host tensor, contiguous along one mode
 ---@param smem_layout table the layout of one stage
@@ -381,7 +441,7 @@ end
 -- tile, in the order of smem_layout, to coordinates of the tensor
 ---@param num_multicast? integer
 ---@param opts? table {l2_promotion: integer, oob_fill: string,
--- internal_type: cute.DType}
+-- internal_type: cute.DType, gmem_coord_tensor: cute.Tensor}
 ---@return table atom, table coordinates
 function cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
                                      num_multicast, opts)
@@ -398,16 +458,28 @@ function cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
   end
   local swizzle = swizzle_of(smem_layout, dtype)
   local smem = core.get_nonswizzle_portion(smem_layout)
-  local modes, values, tensor = modes_of(gmem_tensor, smem, cta_tiler)
-  check_modes(gmem_tensor, modes, tensor)
+  local rows, modes, values, tensor = opts.gmem_coord_tensor
+  if op.rows then
+    modes, values = modes_of_rows(gmem_tensor, smem, cta_tiler, rows)
+    if ctas > 1 then
+      fail("bad-argument", "num_multicast = %d; CTAs cannot share the load of "
+        .. "rows: one CTA loads them for all of mcast_mask", ctas)
+    end
+  elseif rows then
+    fail("bad-argument", "only CopyBulkTensor2DGather4G2SOp and "
+      .. "CopyBulkTensor2DScatter4S2GOp take gmem_coord_tensor, not %s", op)
+  else
+    modes, values, tensor = modes_of(gmem_tensor, smem, cta_tiler)
+    check_modes(gmem_tensor, modes, tensor)
+  end
   check_slices(values, ctas, dtype, swizzle)
-  local coords = coordinates(gmem_tensor, modes)
+  local coords = coordinates(rows or gmem_tensor, modes)
   cut(modes, ctas)
   local box, leaf = {}, {}
   for j, m in ipairs(modes) do box[j], leaf[j] = m.box, m.leaf - 1 end
   return core.tma_atom {
     tensor = gmem_tensor, internal = opts.internal_type, store = op.store,
-    reduction = op.reduction, pair = op.pair,
+    reduction = op.reduction, pair = op.pair, rows = op.rows,
     multicast = op.multicast, ctas = ctas, values = values,
     tile = core.size(smem), rank = #modes, box = box, leaf = leaf,
     swizzle = swizzle,
@@ -624,15 +696,22 @@ end
 --- Partitions a tile in shared memory and the tile's coordinates into what each
 -- instruction of an atom copies: ((TMA,TMA_Iter),Rest...). The first mode of
 -- both tensors must be the tile (see cute.group_modes). cta_coord in cta_layout
--- is this CTA's position among the CTAs that share the tile.
+-- is this CTA's position among the CTAs that share the tile. Of an atom for
+-- rows, the second tensor is a list {coordinates, rows}, and the result has
+-- three tensors, of which cute.copy also takes the last two as a list.
 ---@param atom table
 ---@param cta_coord any
 ---@param cta_layout any
 ---@param smem_tensor table
 ---@param gmem_tensor table
----@return table smem, table gmem
+---@return table smem, table gmem, table? rows
 function cpasync.tma_partition(atom, cta_coord, cta_layout, smem_tensor,
                                gmem_tensor)
+  local rows
+  if core.typename(gmem_tensor) == "table" then
+    gmem_tensor, rows = gmem_tensor[1], gmem_tensor[2]
+    check_tiles(smem_tensor, rows)
+  end
   local tile = core.get_nonswizzle_portion(
     core.get(smem_tensor.layout, 0))
   local inverse = core.right_inverse(tile)
@@ -643,6 +722,7 @@ function cpasync.tma_partition(atom, cta_coord, cta_layout, smem_tensor,
   check_tiles(smem_tensor, gmem_tensor)
   local order = core.logical_divide(inverse, atom.values)
   local s, g = by_place(smem_tensor, order), by_place(gmem_tensor, order)
+  if rows then return s, g, by_place(rows, order) end
   if atom.num_multicast == 1 then return s, g end
   local ctas = core.make_layout(cta_layout)
   if core.cosize(ctas) ~= atom.num_multicast then
@@ -741,6 +821,9 @@ return sign.public("cute.nvgpu.cpasync.", cpasync, [[
   CopyBulkTensorTileG2SOp(cta_group?: integer)
   CopyBulkTensorTileG2SMulticastOp(cta_group?: integer)
   CopyBulkTensorTileS2GOp()
+  CopyBulkTensor2DGather4G2SOp(cta_group?: integer)
+  CopyBulkTensor2DGather4G2SMulticastOp(cta_group?: integer)
+  CopyBulkTensor2DScatter4S2GOp()
   CopyReduceBulkTensorTileS2GOp(reduction_kind?: string)
   CopyBulkG2SOp() CopyBulkG2SMulticastOp() CopyBulkS2GOp() CopyBulkS2SOp()
   CopyDsmemStoreOp()
@@ -750,17 +833,16 @@ return sign.public("cute.nvgpu.cpasync.", cpasync, [[
   group_bulk_copy_modes(src: tensor, dst: tensor)
   make_tiled_tma_atom(op, gmem_tensor: tensor, smem_layout: layout, cta_tiler,
     num_multicast?: integer,
-    opts?: {internal_type l2_promotion oob_fill})
+    opts?: {gmem_coord_tensor internal_type l2_promotion oob_fill})
   make_im2col_tma_atom(op, gmem_tensor: tensor, smem_layout: layout,
     cta_tiler: table, lower_corner_whd: table, upper_corner_whd: table,
     lower_padding_whd?: table, upper_padding_whd?: table, stride_whd?: table,
     lower_srt?: table, stride_srt?: table, num_multicast?: integer,
     opts?: {internal_type l2_promotion oob_fill})
-  tma_partition(atom, cta_coord, cta_layout, smem_tensor: tensor,
-    gmem_tensor: tensor)
+  tma_partition(atom, cta_coord, cta_layout, smem_tensor: tensor, gmem_tensor)
   create_tma_multicast_mask(cta_layout_vmnk: layout, cta_coord_vmnk,
     mcast_mode: integer)
-  prefetch_descriptor(tma_atom) prefetch(tma_atom, gmem_tensor: tensor)
+  prefetch_descriptor(tma_atom) prefetch(tma_atom, gmem_tensor)
   copy_tensormap(tma_atom, tensormap_ptr: tensor)
   update_tma_descriptor(tma_atom, gmem_tensor: tensor, tma_desc_ptr: tensor)
   fence_tma_desc_release() fence_tma_desc_acquire(tma_desc_ptr: tensor)

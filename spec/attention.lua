@@ -1,5 +1,5 @@
---- Helpers for specs of attention: they make problems. The results come from
--- the formulas of ops.reference, in plain Lua and double precision.
+--- Helpers for specs of attention. They make problems and compute the expected
+-- results by the formulas of ops.reference, in plain Lua and double precision.
 local core = require "cute.core"
 local cute = require "cute"
 local lists = require "cutelua.bench.attention_lists"

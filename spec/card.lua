@@ -19,7 +19,8 @@ local TYPES = {
   f16 = {"unsigned short",
     [[T h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x)); return h;]],
     [[float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x)); return f;]]},
-  -- Values are rounded to the 19 bits of tf32, so that no kernel rounds again.
+  -- Values of f32 are rounded to the 19 bits of tf32, so a tf32 kernel does not
+  -- round its operands.
   f32 = {"float", [[return __uint_as_float((__float_as_uint(x) + 0xfff
     + (__float_as_uint(x) >> 13 & 1)) & ~0x1fffu);]], "return x;"},
   f64 = {"double", "return x;", "return x;"},
@@ -75,7 +76,7 @@ extern "C" __global__ void differ(const T *x, const U *y, u64 n, double *sums,
 
 local kernels = {}
 
--- Returns a kernel whose text is specialized for these element types.
+-- Returns a CUDA kernel of TEXT, specialized for these element types.
 local function kernel(name, t, u)
   local key = ("%s %s %s"):format(name, t, u)
   if not kernels[key] then
@@ -159,8 +160,9 @@ end
 
 ---------------------------------------------------------------------------
 
--- Kernel whose threads each have @U loads of 16 bytes in flight. Launched as a
--- dependent kernel, it waits for the preceding one, as the products do.
+-- CUDA C of a kernel that only reads, with @U loads of 16 bytes in flight per
+-- thread. With programmatic dependent launch, it waits for the preceding
+-- kernel, as the products do.
 local READS = [[
 extern "C" __global__ void __launch_bounds__(512)
 reads(const uint4 *x, unsigned n, unsigned *out) {
@@ -181,8 +183,9 @@ reads(const uint4 *x, unsigned n, unsigned *out) {
   if (s == 0x12345678u) out[0] = s;
 }]]
 
--- Text of a kernel like READS that issues its first loads before it waits for
--- the preceding kernel, and the next loads before it uses the current ones.
+-- CUDA C of a kernel like READS that issues its first loads before it waits for
+-- the preceding kernel. It issues the next loads before it uses the current
+-- ones.
 local READS_AHEAD = [[
 extern "C" __global__ void __launch_bounds__(512)
 reads(const uint4 *x, unsigned n, unsigned *out) {
@@ -231,7 +234,8 @@ end
 
 ---------------------------------------------------------------------------
 
---- Parses a command line, "--name value ...", over these defaults.
+--- Parses a command line, "--name value ...". `options` has the default values,
+-- which it replaces.
 ---@param options table<string, string>
 ---@return table<string, string>
 function card.options(options)
@@ -244,7 +248,7 @@ function card.options(options)
 end
 
 --- Makes a contestant for gpu.bench from a candidate of gemm.offers, and
--- launches it once.
+-- launches the contestant once.
 ---@param p table
 ---@param c table
 ---@param call table
@@ -261,8 +265,8 @@ function card.candidate(p, c, call, calls)
           end, {device = "gpu"})}
 end
 
---- Returns sets {a =, b =} of operands (m,k) and (n,k) from N(0,1), in buffers,
--- which together do not fit in L2 unless they are small
+--- Returns sets {a =, b =} of buffers with operands (m,k) and (n,k) from
+-- N(0,1). Together the sets exceed L2, unless the operands are small
 -- (cutelua.tune.operands).
 ---@param dev table a device object
 ---@param dtype string
@@ -276,8 +280,8 @@ function card.sets(dev, dtype, m, n, k)
   return sets
 end
 
--- A graph has at least FEWEST launches, and more of products with fewer
--- operations than FLOPS.
+-- A graph has at least FEWEST launches. If a product has few operations, its
+-- graph has FLOPS operations, but at most 32 launches.
 local FEWEST, FLOPS = 4, 4e10
 
 --- Returns how many launches of a product a graph should have. Each set of
@@ -290,8 +294,9 @@ function card.launches(flops, sets)
   return math.ceil(n / #sets) * #sets
 end
 
---- Returns a graph of `count` launches that use the given ones, one for each
--- set of operands, in turn. They are launched once before.
+--- Returns a graph of `count` launches, which uses the launches of `runs` in
+-- turn. There is one run for each set of operands; each one is first launched
+-- once.
 ---@param dev table a device object
 ---@param runs table[]
 ---@param count integer
@@ -334,8 +339,8 @@ function card.bench(list, options, more)
 end
 
 --- Walks over a benchmark's cases, makes the candidates and measures them. With
--- options.part = "I/N" it makes every Nth case without measuring, so that many
--- processes can compile before one measures.
+-- options.part = "I/N" it only makes every Nth case, so that many processes
+-- can compile before one measures.
 ---@param options table
 ---@param cases table[]
 ---@param make fun(case: table): table[] launches each once

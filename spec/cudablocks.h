@@ -1,8 +1,8 @@
-// Runs blocks of emitted kernels on the host: every thread is a coroutine, and
-// all of a block advance together from one barrier, vote or shuffle to the
-// next, which all of them must reach. In addition to cudahost.h it has the few
-// PTX instructions that helpers use, as functions `ptx_...` (cudahost.lua
-// writes the calls).
+// Runs blocks of emitted kernels on the host. Every thread is a coroutine. All
+// threads of a block advance together to the next barrier, vote or shuffle,
+// which all of them must reach. Besides cudahost.h, this file defines functions
+// `ptx_...` for the few PTX instructions that emitted helper functions use;
+// cudahost.lua writes their calls.
 #include "cudahost.h"
 
 #include <stdint.h>
@@ -17,7 +17,7 @@ enum { MOST_THREADS = 256, STACK = 1 << 16 };
 struct Thread {
   ucontext_t at;
   Index index;
-  // values that the thread passed in its last two exchanges
+  // the values of the thread's last two exchanges, such as shuffles
   unsigned long long slot[2];
   int exchanges;
   bool done;
@@ -35,7 +35,8 @@ static void pass() {
 static inline void __syncthreads() { pass(); }
 static inline void __syncwarp(unsigned = 0) { pass(); }
 
-// Passes a value. Returns when every thread of the block has passed one.
+// Offers x to the other threads. Returns when every thread of the block has
+// offered a value.
 template <class T> static void give(T x) {
   Thread *t = &threads[self];
   unsigned long long u = 0;
@@ -98,7 +99,8 @@ static inline unsigned ptx_lanemask_lt() { return (1u << (self & 31)) - 1; }
 
 // ---- memory ----
 
-// Addresses of shared memory begin at a number that is no valid index.
+// Addresses of shared memory start at 1024, so that a small number, such as an
+// index, is not a valid address.
 enum { SMEM_AT = 1024 };
 static inline size_t __cvta_generic_to_shared(const void *p) {
   return (size_t)((const unsigned char *)p - host_smem) + SMEM_AT;
@@ -132,8 +134,8 @@ static inline void ptx_cp_async_ca_shared_global(unsigned to, const void *from,
   copy_async(to, from, n, n);
 }
 
-// ldmatrix: lane 8 k + r has the address of row r of matrix k. Lane l gets two
-// elements of row l / 4 (`turned`: of column l / 4).
+// Computes ldmatrix. Lane 8 k + r has the address of row r of matrix k. Lane l
+// gets two elements of row l / 4, or if `turned`, of column l / 4.
 static void matrices(unsigned **r, int n, unsigned src, bool turned) {
   give(src);
   int l = self & 31;
@@ -205,14 +207,14 @@ static double half_value(unsigned short h) {
 }
 static unsigned short bfloat_bits(double x) {
   if (x != x) return 0x7fff;
-  // After this rounding, the conversion is exact, or gives infinity.
+  // After this rounding, the conversion to float is exact or yields infinity.
   float f = (float)rounded(x, 7, -126);
   return (unsigned short)(__float_as_uint(f) >> 16);
 }
 static double bfloat_value(unsigned short h) {
   return __uint_as_float((unsigned)h << 16);
 }
-// Returns the exact a * b + c of narrow values, rounded to odd.
+// Returns a * b + c, rounded to odd, for numbers of few bits.
 static double fma_odd(double a, double b, double c) {
   double p = a * b, s = p + c, z = s - p, e = (p - (s - z)) + (c - z);
   if (e == 0 || isinf(s) || s != s) return s;
@@ -263,10 +265,10 @@ static inline double ptx_min_f64(double x, double y) { return fmin(x, y); }
 SHIFTS(32, unsigned, int)
 SHIFTS(64, unsigned long long, long long)
 
-// Kernels print on standard error.
+// Kernels print to standard error, since standard output has the results.
 #define printf(...) fprintf(stderr, __VA_ARGS__)
 
-// PTX allows an error of 2 ulp, which rounding to bf16 hides.
+// PTX's div.full may be wrong by 2 ulp; rounding to bf16 hides the difference.
 static inline float ptx_div_full_f32(float x, float y) { return x / y; }
 
 // Applies a function to both halves of a word.
@@ -381,7 +383,7 @@ static void launch(void (*f)(void **), void **args, int grid, int block) {
   }
 }
 
-// Reads `n` bytes into new memory, whose final contents are printed.
+// Reads `n` bytes into new memory. leave() writes the memory's final contents.
 static void *take(size_t n) {
   void *p = aligned_alloc(256, (n + 511) / 256 * 256);
   if (fread(p, 1, n, stdin) != n) exit(1);

@@ -1,6 +1,7 @@
-// Defines enough CUDA C names for a host C++ compiler to run emitted kernels,
-// one thread after the other: an oracle for the text's meaning that shares
-// nothing with the simulator. No inline PTX, no shared memory.
+// Defines enough names of CUDA C for a host C++ compiler to run emitted
+// kernels, one thread after the other. This is an oracle for the meaning of the
+// emitted text, and shares no code with the simulator. Kernels with inline PTX
+// or shared memory are not supported.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,7 +114,8 @@ static inline int atomicCAS(int *p, int compare, int x) {
 #endif
 extern "C" void KERNEL(const INT_ARG *, const float *, INT_ARG *, float *);
 
-// Reads N ints and N floats, runs THREADS threads, writes M ints and floats.
+// Reads N ints and N floats, runs THREADS threads, and writes M ints and M
+// floats.
 int main() {
   int *i = (int *)malloc(4 * N), *o = (int *)calloc(M, 4);
   float *f = (float *)malloc(4 * N), *g = (float *)calloc(M, 4);

@@ -12,9 +12,9 @@ local GRID, BLOCK = 264, 512
 local function at() return arch.block_idx() * arch.block_dim()
   + (arch.thread_idx()) end
 
--- Adds a row whose kernel calls v = f(v, env, i, j) for value j (1 to 4) of
--- thread i. `env` is the result of o.setup. The kernel does so o.per times in
--- each of o.passes iterations of a loop.
+-- Adds a row whose kernel repeatedly calls v = f(v, env, i, j) for value j (1
+-- to 4) of thread i. Each of the o.passes iterations of a loop makes o.per
+-- calls. `env` is the result of o.setup.
 local function row(list, name, us, dtype, f, o)
   o = o or {}
   local block = o.block or BLOCK
@@ -210,9 +210,9 @@ end
 -- New
 ---------------------------------------------------------------------------
 
--- Measured after the model was fitted to estimates.known: 35 of these 40 were
--- within 15 %. The model has since been fitted also to the first, third, fifth
--- ... of these kernels.
+-- Times of estimates.new, measured after the cost model was fitted to
+-- estimates.known: 35 of these 40 were within 15 %. Since then the model has
+-- also been fitted to every other of these kernels.
 local CARD = {
   ["f32 fma, 256 threads"] = 10.25,
   ["f32 max and add"] = 12.16,

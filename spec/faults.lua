@@ -25,7 +25,7 @@ local SEEDS = 4  -- number of schedules under which a repaired script runs
 local BOUNDS = {gpu = false, orders = 200, seconds = 10}
 
 --- Requirements of scripts, and whether this machine meets them. A script with
--- any other requirement never runs.
+-- a requirement that is not in the table never runs.
 faults.NEEDS = {
   NVRTC = cute.jit.version() ~= nil,
 }
@@ -114,8 +114,9 @@ local function quiet(program, launch)
   return found
 end
 
--- Runs a text under a seed, or under the seed that it sets itself. Returns what
--- the program prints, and whether a launch reached the simulator.
+-- Runs a text under a seed, or if `seed` is nil, under the seed that the text
+-- itself sets. Returns what the program prints, and whether a launch reached
+-- the simulator.
 local function plain(path, text, seed)
   local said, launched = {}, false
   local before = kernel.runner
@@ -198,11 +199,12 @@ function faults.differs(f, text)
     want[i] or "nothing behind the lines expected", text)
 end
 
--- repaired texts that already passed: scripts can share a text
+-- repaired texts that already passed; several scripts can have the same
+-- repaired text, which runs only once
 local silent = {}
 
---- Runs a repaired script under several schedules and checks it. Returns nil,
--- or what is reported.
+--- Runs a repaired script under several schedules, and then checks it with
+-- `cutelua check`. Returns nil, or the text of a report.
 ---@param f table
 ---@return string?
 function faults.mended(f)

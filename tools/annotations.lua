@@ -363,7 +363,8 @@ local function add_classes(list, parts, seen)
   return #parts > 0
 end
 
--- Returns the value of a type that is a class, or one of several classes.
+-- Returns the value that the evaluator gives to a type: an instance of a class,
+-- or a union of several instances. Returns nil for other types.
 local function of_type(parts)
   local list = {}
   if not parts or not add_classes(list, parts, {}) then return nil end
@@ -442,7 +443,8 @@ local function function_value(path, node, block)
       if not p.optional and p.name ~= "..." then value.min = i end
     end
   end
-  -- The receiver is among the parameters, but not in the annotation.
+  -- For a method, the parameters include the receiver `self`, but the
+  -- annotation's minimum number of arguments does not.
   if value.params[1] == "self" and value.min == 0 then value.min = 1 end
   value.deprecated = block and block.deprecated
   value.returns = block and block.returns
@@ -488,7 +490,7 @@ function Scope:get(name)
     s = s.parent
   end
 end
--- Sets a variable; one that is assigned again later is unknown.
+-- Sets a variable. A variable that is assigned again later becomes unknown.
 function Scope:set(name, value)
   self.vars[name] = not self.found.assigned[name] and value or false
 end
@@ -835,8 +837,9 @@ for _, use in ipairs(used) do
     fault(path, line, "no type is called %s", name)
   end
 end
--- Editors take cute's types from lua/cute/meta, whose files use each other's
--- functions: they are read twice, and only the second pass reports.
+-- The files of lua/cute/meta declare cute's types for editors. They use each
+-- other's functions, so each file is evaluated twice; only the second pass
+-- reports faults.
 for pass = 1, 2 do
   for _, path in ipairs(LIBRARY) do
     if path:find "/meta/" and load_file(path) then

@@ -1,5 +1,5 @@
--- check.lua: checks the house rules that need only the files. Prints one line a
--- rule and "counts PASSED FAILED".
+-- check.lua: checks the house rules for which reading the files is enough. It
+-- prints one line per rule, then "counts PASSED FAILED".
 
 local passed, failed = 0, 0
 
@@ -54,7 +54,7 @@ table.move(LUA, 1, #LUA, #CODE + 1, CODE)
 
 rule("lines of at most 80 columns", CODE, function(path, text, complain)
   each_line(text, function(line, n)
-    -- Documents show the scripts without these marks.
+    -- The length does not include these marks, which docs/errors.md leaves out.
     if path:find "^spec/faults/" then
       line = line:gsub("  %-%- wrong$", ""):gsub("%-%- mend: ", "", 1)
     end
@@ -79,7 +79,8 @@ rule("the last line of sources is their SPDX license", CODE,
   end
 end)
 
--- In these scripts `test` is a function of setup.sh that always succeeds.
+-- tools/setup.sh defines a function `test` that always succeeds, so shell
+-- scripts must not use the command `test`.
 rule("shell scripts ask by [ ], not by `test`", list "tools/*.sh .ci/run",
      function(_, text, complain)
   each_line(text, function(line, n)
@@ -87,8 +88,8 @@ rule("shell scripts ask by [ ], not by `test`", list "tools/*.sh .ci/run",
   end)
 end)
 
--- The simulated machine: what runs. Decoding, arithmetic and reports have rooms
--- of their own.
+-- core/sim has only the execution of decoded programs. The decoder, the
+-- arithmetic and the reports are in other rooms.
 do
   local total = 0
   rule("core/sim of at most 11000 lines", list "core/sim/*.[ch]",
@@ -131,7 +132,8 @@ rule("C begins with a sentence that says what it is", list
     end
   end)
 
--- Returns C without comments, directives and strings, with as many lines.
+-- Returns C without comments, directives and strings. The lines keep their
+-- numbers.
 local function bare(text)
   text = ("\n" .. text):gsub("/%*.-%*/", function(s)
     return s:gsub("[^\n]", "")
@@ -148,7 +150,8 @@ local function line_of(text, at)
   return n + 1
 end
 
--- Structs that may have fewer fields: parts of them are structs of their own.
+-- Structs with a limit below 40 fields. Some of their fields were moved into
+-- nested structs.
 local FIELDS = {SimWarp = 35, SimCluster = 35}
 
 -- Counts the declarators of a struct's body; a nested struct counts as one.
@@ -181,8 +184,9 @@ rule("one declaration a line in headers", list "core/*/*.h",
   end)
 end)
 
--- Files with conditions that test three or more operations by name, and how
--- many. The columns of ops.h replace all other such lists.
+-- Files that may have conditions that test three or more operations by name,
+-- and how many such conditions. Elsewhere, a column of ops.h must replace such
+-- a condition.
 local LISTS = {["core/ir/fidelity.c"] = 1, ["core/ir/opaque.c"] = 1,
   ["core/ir/verify.c"] = 1, ["core/timing/cost_model.c"] = 1,
   ["core/watch/meant.c"] = 2, ["core/watch/deadlock.c"] = 1,
@@ -210,8 +214,8 @@ rule("columns of ops.h, not lists of operations", list "core/*/*.[ch]",
   end
 end)
 
--- Enumerators that are compared or subtracted, besides those of these
--- prefixes, are sizes.
+-- Prefixes of enumerators whose order matters if code compares or subtracts
+-- them. Other enumerators that code compares or subtracts are sizes.
 local ORDERED = {SR = 1, AT = 1, FE = 1, MF = 1, IN = 1, SEM = 1, SCOPE = 1,
   WHO = 1, TMF = 1, MK = 1, WATCH = 1, AGENT = 1, OP = 1}
 local asserted = {}
@@ -443,7 +447,8 @@ do
   local docs = read "docs/errors.md"
 
   -- Checks the rows of a table against the kinds that a pattern finds in a
-  -- header. level: the marks of the headings of the kinds in docs/errors.md.
+  -- header. `level` is the Markdown prefix, such as "##", of the kinds'
+  -- headings in docs/errors.md.
   local function compare(rows, text, pattern, level, complain)
     local known = {}
     for kind in text:gmatch(pattern) do
@@ -496,7 +501,8 @@ do
     return kind, lists
   end
 
-  -- Reports whether a row has a sentence for faults with the fact `how`.
+  -- Reports whether a row of kinds.lua has a sentence for faults whose fact
+  -- "how" has the value `how`.
   local function says(row, how)
     for _, case in ipairs(row) do
       if case[1] and not case.when and (not case.how or case.how == how) then

@@ -28,8 +28,8 @@ local function c_string(text)
   return #lines > 0 and table.concat(lines, "\n") or '  ""'
 end
 
--- Returns bytes as C string literals with octal escapes. In an initializer
--- list, each byte would need a cast.
+-- Returns bytes as C string literals with octal escapes. String literals are
+-- used because an initializer list would need a cast for each byte.
 local function c_bytes(bytes)
   local lines = {}
   for i = 1, #bytes, 19 do
@@ -47,8 +47,9 @@ local function packed(path)
   return bytes
 end
 
--- Returns the bytecode of a file with all of its debug information, and the
--- packed bytecode; 0 and "" for files that are contained as text only.
+-- Returns the size of a file's bytecode, which includes the debug information,
+-- and the compressed bytecode. Returns 0 and "" for files that are embedded
+-- only as text.
 local function code(path, chunk)
   if not path:find "^lua/cute/" and not path:find "^kernels/" then
     return 0, ""

@@ -14,7 +14,8 @@ local function quote(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
--- Returns what COMMAND prints on both streams in a folder.
+-- Returns what COMMAND prints to standard output and standard error if it runs
+-- in a folder.
 local function output(folder, program, command)
   local p <close> = assert(io.popen(("cd %s && { export CUDA_VISIBLE_DEVICES= "
     .. "NO_COLOR=1; cutelua() { %s \"$@\"; }; %s; } 2>&1"):format(quote(folder),

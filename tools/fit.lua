@@ -31,8 +31,8 @@ local worker = require "cutelua.tune.worker"
 local ROUNDS, FOLDS = 6, 5
 local UNSEEN = "fresh"  -- set of products to which no constant is fitted
 
--- Microseconds that host and GPU need from launch to launch: shorter times have
--- no meaning.
+-- Microseconds that the host and the GPU need between two launches. Differences
+-- between shorter times have no meaning.
 local FLOOR = 2.8
 
 ---------------------------------------------------------------------------
@@ -68,7 +68,8 @@ local unpack_times
 -- Configurations slower than this multiple of the best time are dropped.
 local KEPT = 3
 
--- Returns the times of a problem's configurations that the file keeps.
+-- Returns those times of a problem's configurations that the file keeps: at
+-- most KEPT times the best time.
 local function kept(times)
   local least, list = math.huge, {}
   for _, t in pairs(times) do least = math.min(least, t) end
@@ -78,9 +79,9 @@ local function kept(times)
   return list
 end
 
--- Merges new times of a problem into the earlier ones, scaled by the median
--- ratio of the configurations in both; returns the new times if old and new
--- have few configurations in common.
+-- Merges new times of a problem into the earlier ones. The new times are scaled
+-- by the median ratio of the configurations in both lists. Returns only the new
+-- times if the lists share fewer than three configurations.
 local function joined(old, new)
   local ratios = {}
   for name, t in pairs(new) do
@@ -94,9 +95,9 @@ local function joined(old, new)
   return old
 end
 
--- Writes a line for each problem: its set, and "NUMBER=MICROSECONDS" of its
--- configurations, whose numbers the head lists. Other problems of the file
--- stay.
+-- Writes a line for each problem: the problem, its set, and its times as
+-- "NUMBER=MICROSECONDS". The head of the file lists the number of each
+-- configuration. Problems of the file that no journal contains are kept.
 local function pack(set, paths, file)
   local numbers, names = {}, {}
   local problems, sets, _, _, head = unpack_times(file)
@@ -215,10 +216,12 @@ end
 -- Times that differ by less than this fraction count as equal.
 local CLOSE = 0.02
 
-local WORST = 8  -- additional weight of large regrets
-local TIMES = 0.3  -- weight of time differences in the loss
+local WORST = 8  -- weight in the loss of the errors of predicted times
+local TIMES = 0.3  -- weight in the loss of how well the ratios between times
+                   -- are predicted
 
-local ANCHOR = 0.1  -- weight of a problem's common factor in the loss
+local ANCHOR = 0.1  -- weight of how far a problem's mean ratio of predicted to
+                    -- measured time is from 1
 
 -- Returns the loss to minimize. Its terms are the smoothed regret; how much the
 -- ratio of predicted to measured time varies within a problem (weight TIMES);
@@ -365,7 +368,7 @@ local function held_out(list, start)
   return out
 end
 
--- Returns a number as text, in the format of the files of constants.
+-- Returns a number as text, as the files of constants write numbers.
 local function text_of(v)
   if v >= 100 and v < 1e5 then return ("%.0f"):format(v) end
   return (("%.3g"):format(v):gsub("e%+", "e"):gsub("e(%-?)0", "e%1"))
@@ -382,7 +385,7 @@ local function write()
         local n
         text, n = text:gsub("(" .. x[4] .. ")([%d.e-]+)(,?)( *)(%-?%-?)",
           function(before, was, comma, blanks, comment)
-            -- Keep the column of the comment after the number.
+            -- Keep a comment after the number in its column.
             if comment ~= "" then
               blanks = (" "):rep(math.max(1, #was + #blanks - #number))
             end

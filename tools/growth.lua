@@ -20,7 +20,8 @@ local function timed(f)
   return os.clock() - start
 end
 
--- Returns a matrix of normal numbers, or of zeros without a seed.
+-- Returns a matrix of normally distributed numbers, or of zeros if there is no
+-- seed.
 local function matrix(m, n, seed)
   local b = core.buffer("bf16", m * n)
   if seed then b:fill_normal(seed) end
@@ -135,7 +136,8 @@ function child.emit(n)
   return timed(function() program:cuda() end)
 end
 
--- Returns NVRTC's seconds, and the kilobytes of the kernel's text.
+-- Returns the seconds that NVRTC takes, and the size of the CUDA C in
+-- kilobytes.
 local function compile(program)
   local jit = require "cute.jit"
   local text = program:cuda "sm_90a"
@@ -176,9 +178,10 @@ local function factorial(n) return n < 2 and 1 or n * factorial(n - 1) end
 local SIZES = {64, 128, 256, 512, 1024, 2048}
 local STATEMENTS = {300, 1000, 3000, 10000, 20000}
 
--- Each part is a chart with series {name, child, sizes, natural, value}.
--- natural(size) measures the work; without it, the child's number or the size.
--- value(bytes, size) is what the chart shows, else seconds.
+-- Each part is a chart. It has series {name, child, sizes, natural, value}.
+-- natural(size) measures the work; without `natural`, the work is the number
+-- that the child prints, else the size. value(bytes, size) is the charted
+-- value; without `value`, the chart shows the seconds.
 local PARTS = {
   {file = "simulator", title = "The simulator: a GEMM, bf16, one thread",
    x = "multiply-adds (M N K)",

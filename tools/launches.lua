@@ -5,8 +5,8 @@
 --  cutelua tools/launches.lua SCRIPT FOLDER ARCH [--OPTION VALUE]... EXTENT...
 --
 -- Writes the compiled kernels to FOLDER and prints JSON: the operands, the
--- launches with their arguments in the order of the kernel's parameters, the
--- counted bytes and operations.
+-- launches with their arguments in the order of the kernel's parameters, and
+-- the numbers of bytes and operations.
 local core = require "cute.core"
 local harness = require "cutelua.bench.harness"
 local lib = require "cutelua.bench.lessonlib"
@@ -34,8 +34,8 @@ local function json(x)
 end
 
 -- Returns the arguments of a compiled kernel. Each is {"x"} for the memory of
--- operand x; {"x", words} for a tensor map of x, whose 16 words of 64 bits lack
--- the address, the first word; or {"f32", value}.
+-- operand x, {"f32", value}, or {"x", words} for a tensor map of x. `words` are
+-- the map's 16 words of 64 bits; the first word, the address, is 0.
 local function arguments(l)
   local out = {}
   for i, v in ipairs(core.launch_values(l.args)) do

@@ -1,5 +1,5 @@
--- manpage.lua: writes the man page, from the program's own help, as roff to
--- standard output; the program runs it.
+-- manpage.lua: writes the man page as roff to standard output. `cutelua` runs
+-- this script, which takes the texts from `cutelua --help`.
 local environment = require "cutelua.doc.environment"
 local program = require "cutelua.program.main"
 

@@ -21,8 +21,8 @@ while through < 3 and n < 1 << 24 do
     bad = bad + 1
   end
   through = code == 0 and through + 1 or 0
-  -- Early allocations are all tried. Later ones are sampled, with odd and even
-  -- numbers.
+  -- The loop tries every early allocation. Of the later ones it tries a sample
+  -- in which both even and odd numbers occur.
   n = n + 1 + n // 150
 end
 print(("%s: gets through with %d allocations; %d bad ends"):format(script, n,

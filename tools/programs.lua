@@ -28,9 +28,9 @@ end
 -- The API
 ---------------------------------------------------------------------------
 
--- Topics of the API section. The page has the signature and the first sentence
--- of each function of a topic in WHOLE, only the signature of a function of a
--- topic in SIGNED, and only the name of a function of a topic in NAMED.
+-- Topics of the API section. For the functions of a topic in WHOLE, the page
+-- has the signature and the first sentence. For SIGNED it has only the
+-- signature, and for NAMED only the name.
 local WHOLE = {"Kernels", "Loops, branches, variables", "Shared memory",
   "Copies and products", "Tiled operations", "Atoms"}
 local SIGNED = {"Tensors: making", "Tensors: parts and copies of memory",
@@ -42,8 +42,8 @@ local NAMED = {"Mathematics", "cute.arch: memory", "cute.arch: clusters",
   "cute.pipeline", "cute.ops", "cute.testing"}
 
 local KINDS = {["function"] = true, method = true}
--- Patterns of the names of items that the page leaves out: methods of modules
--- in PTX, of kernels in CUDA C, and of conflicts.
+-- Patterns of the names of items that the page leaves out: methods of PTX
+-- modules, of kernels in CUDA C, and of bank conflicts.
 local OTHER = {"^%l+ module:", "^raw ", "^prepared raw ", "^conflict:"}
 
 local function is_other(name)
@@ -106,7 +106,8 @@ end
 -- Idioms
 ---------------------------------------------------------------------------
 
--- Rows: title, page, section, number of the block of Lua in the section.
+-- Rows: title of the idiom, page and section that contain it, and the number of
+-- the Lua code block in that section.
 local IDIOMS = {
   {"Trace time and run time", "kernels", "Trace time and run time", 1},
   {"Branches", "kernels", "Branches", 1},
@@ -130,8 +131,8 @@ local IDIOMS = {
   {"Products", "ops", "gemm", 1},
 }
 
--- Returns block number n of Lua in a section of a page; the text before the
--- first section is the section "".
+-- Returns the n-th code block of Lua in a section of a page. The text before
+-- the first heading is the section "".
 local function block_of(page, section, n)
   local title, block, count = "", nil, 0
   for line in read("docs/" .. page .. ".md"):gmatch "([^\n]*)\n" do
@@ -194,8 +195,8 @@ local function meaning(kind)
   return assert(read "docs/errors.md":match(pattern), kind)
 end
 
--- Returns the sentences at the head of a script, or what its kind of fault
--- means if the script is the example of docs/errors.md.
+-- Returns the sentences at the head of a script. If the script is the example
+-- of docs/errors.md, returns instead what its kind of fault means.
 local function about(text, kind)
   local out = {}
   for line in text:gmatch "([^\n]*)\n" do

@@ -223,7 +223,8 @@ end
 function prose.comments(path, text, f)
   local part, first, last, column, code_before = {}, nil, nil, nil, nil
   local annotated = false
-  -- ruled: the previous line is a rule; heading: `part` began after a rule
+  -- ruled: the previous line is a rule, such as a row of dashes; heading: the
+  -- text in `part` began after a rule
   local ruled, heading = false, false
   local function finish()
     local said = table.concat(part, " ")
@@ -402,8 +403,8 @@ end
 
 local BEFORE, AFTER = 4, 10  -- lines of a file around a sampled comment
 
--- Replaces the line of code of each comment by the lines of the file around it:
--- readers meet comments in their place.
+-- Replaces the line of code of each comment by the file's lines around the
+-- comment, as a reader of the file sees them.
 local function show_places(comments)
   for _, row in ipairs(comments) do
     local lines, out = split_lines(read(row[2])), {}

@@ -1,14 +1,15 @@
--- web.lua OUT WASM FILE...: writes the parts of the workshop's page that come
--- from Lua to the folder OUT; the program itself runs it, under node (web.mk).
+-- web.lua OUT WASM FILE...: writes those parts of the workshop's page that are
+-- made from Lua files to the folder OUT. tools/web.mk runs this script in node,
+-- by the program's WebAssembly build.
 --
--- view.css and view.js draw kernels and pictures, as in other pages.
--- shelf-data.js defines SHELF: texts of scripts and kernels, arguments that a
--- script takes, names of lessons. parts.js defines workshopParts, the parts
--- that a file:// page cannot fetch. workshop.html is the page with all of these
--- files inside.
+-- view.css and view.js draw kernels and pictures, also in the pages of other
+-- commands. shelf-data.js defines SHELF: texts of scripts and kernels,
+-- arguments that a script takes, and names of lessons. parts.js defines
+-- workshopParts, the parts that a file:// page cannot fetch. workshop.html is
+-- the page with all of these files inside.
 --
--- FILE... are scripts/, kernels/ and the files of the page; WASM is the program
--- as base64 of gzip.
+-- FILE... are the files of scripts/, kernels/ and the page. WASM is the
+-- program, compressed by gzip and encoded as base64.
 local drawing = require "cutelua.draw.html"
 local html = require "cutelua.text.html"
 local learn = require "cutelua.learn"
@@ -115,8 +116,8 @@ local function inside(text)
     :gsub("<!%-%-", "<\\!--"))
 end
 
--- Returns the page with its files inside; parts.js goes before the first
--- script, and its content policy allows inline scripts.
+-- Returns the page with its files inside. parts.js goes before the first
+-- script, and the page's content security policy allows inline scripts.
 local function whole(text)
   local first = true
   text = text:gsub("script%-src 'self'", "script-src 'unsafe-inline'")

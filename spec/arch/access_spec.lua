@@ -1,6 +1,7 @@
 -- Tests every memory access (operation, type, memory space, order, hint) that a
--- trace accepts. It must run on the simulator of a target exactly if CUDA C can
--- be emitted for that target, and NVRTC must compile that CUDA C.
+-- trace accepts. An access must run on the simulator of a target if CUDA C can
+-- be emitted for that target, and raise an error there otherwise. NVRTC must
+-- compile that CUDA C.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -84,7 +85,7 @@ local function each(dtype, f)
 end
 
 describe("accesses", function()
-  local taken = {}  -- accesses whose CUDA C exists, by target
+  local taken = {}  -- accesses that can be emitted as CUDA C, by target
   for i, name in ipairs(TYPES) do
     it("of " .. name .. " run where they have CUDA C" .. support.long(i, 4),
        function()

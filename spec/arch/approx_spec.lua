@@ -1,6 +1,6 @@
 -- Tests that the simulator computes approximate functions with the bits of an
--- H200. The GPU's results are recorded as sums over many inputs; one of these
--- sums is over all 2^32 inputs.
+-- H200. The GPU's results are recorded as hashes over many inputs; one of the
+-- hashes is over all 2^32 inputs.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -38,8 +38,8 @@ local function mix(z)
   return z ~ z >> 31
 end
 
--- Returns a function that applies the PTX instruction to a u32 word, which has
--- the bits of its operand, and returns the bits of the result.
+-- Returns a function of a u32 word, which holds the bits of the operand. The
+-- function applies the PTX instruction and returns the bits of the result.
 local function of_words(instruction)
   if instruction:find "x2$" then
     return function(x) return arch.approx(instruction, x) end
@@ -226,7 +226,7 @@ describe("approximate functions", function()
     assert.same(y[4], y[3])
   end)
 
-  it("take f32, and only existing ones", function()
+  it("accept only f32, and raise an error if they do not exist", function()
     local function of_f64()
       T.map({{1.0}}, function(x) return {cute.ex2_approx(x)} end, "f64", "f64")
     end

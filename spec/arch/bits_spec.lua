@@ -138,7 +138,7 @@ describe("bits", function()
           end)
   end)
 
-  it("of 64 are bits too", function()
+  it("of 64-bit integers work the same", function()
     local x = T.words64()
     local got = T.map({x}, function(a)
       return {arch.popc(a):to(cute.u64), arch.clz(a):to(cute.u64),
@@ -162,7 +162,7 @@ describe("bits", function()
     end
   end)
 
-  it("are folded if they are known, with their bounds", function()
+  it("of constants are folded; of variables they have bounds", function()
     local k = cute.kernel("k", function(o)
       o[0] = arch.popc(core.cvt(0xff00, cute.i32))
       assert.same({lo = 0, hi = 32, div = 1}, core.fact(arch.clz(o[1])))
@@ -176,7 +176,7 @@ describe("bits", function()
 end)
 
 describe("products", function()
-  it("have upper halves, wide results and 24 bits", function()
+  it("have upper halves, full-width results and 24-bit forms", function()
     words(arch.mul_hi, function(a, b) return a * b >> 32 end)
     words(arch.mul_hi, function(a, b) return s32(a) * s32(b) >> 32 end, "i32")
     words(function(a, b) return arch.mul_wide(a, b) >> 16 end,
@@ -204,7 +204,7 @@ describe("products", function()
     end)
   end)
 
-  it("and sums of many words carry", function()
+  it("and sums of several words propagate carries", function()
     local x, y = T.pairs32()
     -- 96-bit numbers, as words {x, y, x ~ y}
     local got = T.map({x, y}, function(a, b)
@@ -330,7 +330,7 @@ describe("floats", function()
       return r
     end, "f32", "f32")
     for i = 1, #x do
-      -- For this test's x and y the double result is accurate enough. It must
+      -- For this test's x and y, the double result is as good as exact: it must
       -- lie between the result rounded down and the result rounded up.
       for k, exact in ipairs {x[i] + y[i], x[i] * y[i], x[i] / y[i]} do
         local at = (k - 1) * 4
@@ -370,7 +370,7 @@ describe("floats", function()
 end)
 
 describe("arithmetic by name", function()
-  it("is the operators', with remainders and powers", function()
+  it("equals the operators, and has remainders and powers", function()
     local x, y = {}, {}
     for a = -6, 6 do
       for b = -5, 5 do

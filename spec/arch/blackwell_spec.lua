@@ -1,6 +1,7 @@
--- Tests the table of docs/blackwell.md, which says what targets have: a kernel
--- for each row compiles by NVRTC for the targets that have the instruction, and
--- is rejected for the others before NVRTC.
+-- Tests the table of docs/blackwell.md, which lists the targets that have each
+-- instruction. Each row has a kernel. NVRTC must compile the kernel for the
+-- targets that have the instruction; for other targets, cutelua must reject it
+-- before NVRTC runs.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -38,7 +39,7 @@ local function scaled_product()
 end
 
 -- Returns a kernel that stores a tile by TMA. If `change` is true, the kernel
--- stores through a tensor map in global memory, which it changes before.
+-- first changes a tensor map in global memory and then stores through that map.
 local function tma(change)
   local x = cute.zeros({32, 32}, "f32")
   local tile = cute.make_ordered_layout({8, 32}, {1, 0})
@@ -244,9 +245,10 @@ local PROGRAMS = {
   ["`setmaxnreg`"] = registers, ["`wgmma`"] = warpgroup,
 }
 
--- Returns the list of the table's rows. A row is {name = its first cell,
--- [target] = the cell in that target's column: "yes", "no", or the suffixes
--- with which the target has it: "a", "a, f"}.
+-- Returns the list of the table's rows. A row has its first cell as `name`, and
+-- for each target the cell in that target's column: "yes", "no", or the
+-- suffixes of the architectures that have the instruction, such as "a" or "a,
+-- f".
 local function table_rows()
   local list, targets = {}, nil
   for line in support.read("docs/blackwell.md"):gmatch "[^\n]+" do

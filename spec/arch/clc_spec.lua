@@ -1,6 +1,6 @@
--- Tests cluster launch control: each tile is computed by the cluster that the
--- grid has for it, or by one that canceled that cluster. A count of visits is
--- the oracle. Mistakes are reported at their lines.
+-- Tests cluster launch control: a running cluster cancels the launch of another
+-- one and computes its tile. Each tile must be computed once, as a count of
+-- visits shows. Mistakes must be reported at their lines.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -8,9 +8,9 @@ local arch, raises = cute.arch, support.raises
 
 local ARCHS = {"sm_100a", "sm_100f", "sm_103a", "sm_110a", "sm_120a"}
 
--- Returns a kernel whose clusters count a visit of each block that they have,
--- or take from a canceled cluster. count: (X,Y,Z) blocks; who: the cluster of
--- each visit. o: {wait =, fence =, shift =}, what a test leaves out or adds.
+-- Returns a kernel whose clusters count visits of their own blocks and of those
+-- that they cancel. count: (X,Y,Z) visits of each block; who: the cluster that
+-- visited. o: {wait =, fence =, shift =}, what a test leaves out or adds.
 local function visits(o)
   return cute.kernel("visits", function(count, who)
     local answer = arch.alloc_smem(cute.i32, 8, 16) + (o.shift or 0)
@@ -84,7 +84,7 @@ describe("cluster launch control", function()
     end)
   end
 
-  it("cancels some clusters and refuses at some time", function()
+  it("cancels some clusters, and at some time cancels no more", function()
     local few, many = false, false
     for seed = 0, 9 do
       local _, owners = run({40, 1, 1}, {1, 1, 1}, {seed = seed})
@@ -113,9 +113,10 @@ describe("cluster launch control", function()
   end)
 end)
 
--- Returns a kernel that counts visits of tiles by a scheduler. A stage of the
--- pipeline holds an answer; warp 0 of the cluster's first block asks one tile
--- ahead, and all warps read. pairs: the cluster consists of pairs.
+-- Returns a kernel that counts visits of tiles, which a tile scheduler hands
+-- out. A pipeline stage holds one answer of cluster launch control. Warp 0 of
+-- the cluster's first block requests the next tile early, and all warps read
+-- the answer. pairs: the cluster consists of pairs of blocks.
 local function scheduled(tiles_mnl, cluster, stages, pairs)
   local params = cute.utils.ClcDynamicPersistentTileSchedulerParams(tiles_mnl,
     {cluster[1], cluster[2], 1})

@@ -68,7 +68,8 @@ describe("clusters", function()
     text = tell(cute.zeros({8, 14}, cute.i32)):trace {block = 32}.source
     assert.is_nil(text:find "clusterid" or text:find "cluster_n?cta", text)
     assert.is_nil(text:find("__cluster_dims__", 1, true), text)
-    -- Without a cluster, hardware faults on st.async (illegal instruction).
+    -- st.async outside of a cluster is an illegal instruction on hardware, so
+    -- the emitted kernel declares a cluster of one block.
     text = cute.kernel("k", function()
       arch.store_async_dsmem(arch.alloc_smem(cute.i32, 1), 1,
                              arch.alloc_smem(cute.i64, 1), 0)

@@ -10,7 +10,7 @@ local function unknown(message, f, ...)
 end
 
 describe("kinds", function()
-  it("are known by name, and only so", function()
+  it("are known by their names, and unknown names are rejected", function()
     local k = cute.kernel("k", function(o)
       for _, name in ipairs {"tid.y", "ctaid.z", "laneid", "smid"} do
         o[0] = core.sreg(name)

@@ -321,7 +321,7 @@ describe("on Hopper", function()
     end)
   end)
 
-  it("has as many registers to pass on as a block can have", function()
+  it("distributes as many registers as a block can have", function()
     local function bounds(min_blocks)
       local k = cute.kernel("k", {min_blocks = min_blocks}, function(o)
         local tid = arch.thread_idx()

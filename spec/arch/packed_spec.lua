@@ -66,8 +66,8 @@ local WANT = {
   fma = fma,
 }
 
--- Returns words whose halves are edge values of either format, then random
--- ones.
+-- Returns n words of two halves. The first words have all pairs of edge values
+-- of both formats, the other words random halves.
 local function words(n, salt)
   local edges = {0, 0x8000, 1, 0x8001, 0x7f, 0x80, 0x3ff, 0x400, 0x3f80, 0x3c00,
                  0x7f7f, 0x7f80, 0xff80, 0x7fc1, 0x7bff, 0x7c00, 0xfc00,
@@ -113,7 +113,7 @@ describe("pairs of 16-bit floats", function()
     end)
   end
 
-  it("stand in tables and vectors, too", function()
+  it("work in tables and vectors, too", function()
     local function pair(x) return {x:to(cute.bf16), (x + 1):to(cute.bf16)} end
     local got = T.map({{1, 2, 3}}, function(x)
       local p = arch.fma_packed_bf16x2(pair(x), pair(x * 2), {0.5, 8})
@@ -209,7 +209,8 @@ local function fused(a, b, c, mode)
   local p = a * b
   if not c then return to_f32(p, 0, mode) end
   local s, err = two_sum(p, c)
-  -- an exact sum of zero is -0 if it is rounded down, or if both terms are -0
+  -- If the exact sum is zero, it is -0 when the mode rounds down. Otherwise it
+  -- is -0 only if both terms are -0.
   if s == 0 and (p ~= 0 or 1 / p ~= 1 / c) then s = mode == "rm" and -0.0 or 0.0
   end
   return to_f32(s, err, mode)
@@ -268,7 +269,9 @@ describe("pairs of f32", function()
           if ftz then for k = 1, 3 do u[k] = flushed(u[k]) end end
           local x, y, z = number(u[1]), number(u[2]), number(u[3])
           local want = exact(x, y, z, mode)
-          -- The smallest normal number may be a subnormal that was rounded up.
+          -- In modes with .ftz, a result that is the smallest normal number is
+          -- not compared: the exact value may be a subnormal that was rounded
+          -- up.
           local open = ftz and want & 0x7fffffff == 0x800000
           if ftz then want = flushed(want) end
           if want ~= word and not open then
@@ -518,7 +521,7 @@ describe("integers as floats", function()
     end)
   end
 
-  it("stand in vectors of elements", function()
+  it("work in vectors of elements", function()
     for _, n in ipairs {4, 8} do
       local count = 12
       local x = cute.zeros({count}, "i" .. n)
@@ -624,7 +627,7 @@ describe("4-bit floats", function()
     end
   end)
 
-  it("stand in vectors and values, and compile for all targets", function()
+  it("work in vectors and values, and compile for all targets", function()
     local x, o = cute.zeros({16}, "e2m1"), cute.zeros({48}, "f16")
     for i = 0, 15 do x[i] = E2M1[i & 7] * (i < 8 and 1 or -1) end
     cute.kernel("k", function(from, out)
@@ -695,7 +698,7 @@ describe("4-bit integers", function()
     end
   end)
 
-  it("stand in vectors, whose rest is shuffled by fours", function()
+  it("work in vectors, whose remainder is shuffled by fours", function()
     for n, rest in pairs {[8] = 0, [12] = 0, [14] = 2} do
       local x, b = cute.zeros({n}, "i4"), cute.zeros({n}, "bf16")
       for i = 0, n - 1 do x[i] = i * 7 % 16 - 8 end

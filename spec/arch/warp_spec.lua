@@ -196,7 +196,7 @@ describe("lanes", function()
       function(a) arch.warp_redux_sync(a[0]:to(cute.f64), "fmax") end, {x})
   end)
 
-  it("come in groups of a power of two", function()
+  it("form groups of a power of two", function()
     local o = cute.zeros({32}, "f32")
     for _, width in ipairs {33, 0, 12, -4, 8.0} do
       raises("a width of " .. width .. " lanes; a power of two from 1 to 32",

@@ -46,7 +46,8 @@ local function warp_atoms()
   end
 end
 
--- Returns a kernel of one tile (four side by side for Volta's quad pairs).
+-- Returns a kernel that computes one tile by an MMA atom, its tensors, and the
+-- tile's extents. For Volta's quad pairs, the tile is 2 x 2 tiles of the atom.
 local function tile_kernel(atom)
   local mma = cute.make_tiled_mma(atom.name,
     atom.arch == "sm_70" and {2, 2, 1} or nil)
@@ -108,7 +109,7 @@ describe("MMA atoms", function()
     }
   end
 
-  it("hold what the PTX ISA says of their fragments #long", function()
+  it("hold the elements that the PTX ISA lists for fragments #long", function()
     local seen = 0
     for _, atom in ipairs(warp_atoms()) do
       if atom.arch ~= "sm_70" and atom.types[1] ~= cute.f64 then
@@ -316,8 +317,8 @@ describe("copy atoms", function()
 end)
 
 describe("copy atoms", function()
-  -- Checks that the text of a copy through an atom contains `text`: 32 rows are
-  -- copied between shared memory and registers.
+  -- Checks that the CUDA C of a copy through an atom contains `text`. The copy
+  -- moves 32 rows between shared memory and registers.
   local function holds(name, dtype, bits, arch, text)
     local atom = cute.make_copy_atom(name, dtype, bits)
     local ns, nd = cute.size(atom.layout_src_tv, 1),

@@ -26,7 +26,8 @@ local function holds(call, arch, text, block)
                    text .. " in the PTX")
 end
 
--- Runs a call; on: "gpu", or nil for the simulator.
+-- Runs a call. `on` is "gpu", or nil for the simulator of the architecture
+-- `arch`.
 local function run(call, arch, on)
   assert(call:launch {grid = 1, block = 32, device = on or "sim:" .. arch})
 end
@@ -142,9 +143,9 @@ describe("complex f64 atoms #gpu", function() complex "gpu" end)
 local SMALL = {e4m3 = "float_e4m3_t", e5m2 = "float_e5m2_t",
                e3m2 = "float_e3m2_t", e2m3 = "float_e2m3_t",
                e2m1 = "float_e2m1_t"}
--- For each type: MASK selects the bits of a random code, so that values are
--- small and their sums exact. SHIFT is the position of the code's lowest bit in
--- its byte.
+-- For each type: MASK selects the bits of a random code. The mask keeps values
+-- so small that their sums are exact. SHIFT is the position of the code's
+-- lowest bit in its byte.
 local MASK = {e4m3 = 0xbf, e5m2 = 0xbf, e3m2 = 0x3f, e2m3 = 0x3f, e2m1 = 0xf}
 local SHIFT = {e4m3 = 0, e5m2 = 0, e3m2 = 0, e2m3 = 0, e2m1 = 2}
 
@@ -246,8 +247,9 @@ end)
 
 -- ---- block-scaled ----
 
--- Rows of a scale fragment: lane 4r + j holds row r + 8 * (j % 2) of A's
--- scales, lane 4r holds row r of B's; byte k is the scale of block k.
+-- Returns a lane's fragment of scales. Lane 4r + j holds row r + 8 * (j % 2) of
+-- A's scales, and lane 4r holds row r of B's scales. Byte k of the fragment is
+-- the scale of block k.
 local function scales_of(mSF, row)
   local r = cute.make_rmem_tensor({4, 1, 1}, mSF.dtype)
   for k = 0, cute.size(mSF, 1) - 1 do r[{k, 0, 0}] = mSF[{row, k}] end
@@ -362,9 +364,10 @@ describe("sparse atoms", function()
   -- Pairs of positions in a group of four elements, the lower position first.
   local pairs_of = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}
 
-  -- Returns kept[row][group], the positions of the two elements that a sparse A
-  -- keeps of a group of four elements, for 16 rows and K // 4 // unit groups;
-  -- and words[lane], the metadata word of each lane.
+  -- Returns two tables for 16 rows of a sparse A. kept[row][group] has the
+  -- positions of the two elements that A keeps of each group of four elements;
+  -- a row has K // 4 // unit groups. words[lane] is the metadata word of each
+  -- lane.
   local function metadata(K, unit)
     local groups, half = K // (4 * unit), K // (4 * unit) // 2
     local kept, words = {}, {}

@@ -34,7 +34,7 @@ describe("a buffer", function()
     assert.same({1, -8, 7}, {nibble[0], nibble[1], nibble[2]})
   end)
 
-  it("turns a matrix", function()
+  it("transposes a matrix", function()
     local rows, cols = 37, 65
     for _, t in ipairs {"i4", "u8", "bf16", "f32", "f64"} do
       local b = core.buffer(t, rows * cols):fill_int(1, 0, 7)
@@ -50,7 +50,7 @@ describe("a buffer", function()
     assert.has_error(function() core.buffer("f32", 6):transpose(2, 4) end)
   end)
 
-  it("refuses what is not there", function()
+  it("rejects elements that do not exist and wrong values", function()
     local b = core.buffer("bf16", 4)
     raises("element 4 is outside of the buffer of 4",
       function() return b[4] end)
@@ -89,14 +89,15 @@ describe("a buffer", function()
     assert.falsy(pcall(core.buffer("f32", 4).copy, core.buffer("f32", 4), b))
   end)
 
-  it("gives its memory back as garbage #long", function()
+  it("frees its memory as garbage #long", function()
     local function resident()
       local f <close> = io.open "/proc/self/status"
       return tonumber(f:read "a":match "VmRSS:%s*(%d+)")
     end
     local before = resident()
     for _ = 1, 12 do core.buffer("u8", 64 << 20):fill(1) end
-    -- The buffers have 768 MiB; at least half of it must be free again.
+    -- The garbage buffers have 768 MiB. The resident memory must grow by less
+    -- than half of that; `resident` returns KiB.
     assert.truthy(resident() - before < 3 << 17)
   end)
 
@@ -117,7 +118,7 @@ describe("a buffer", function()
 end)
 
 describe("a buffer", function()
-  it("converts in bulk as one by one", function()
+  it("converts many elements as it converts one", function()
     local values = {0.0, -0.0, 1.0, -1.5, 1 / 3, 65504.0, 70000.0, 1e-8, 3e38,
                     1 / 0, -1 / 0, 448.0, 1e30, -200.7, 2 ^ -24, 2 ^ -133}
     for i = 1, 600 do
@@ -167,8 +168,9 @@ describe("a buffer", function()
     local wide = core.buffer("f64", n):fill_normal(42)
     assert.truthy(wide:to "f32":equal(b))
     assert.falsy(wide:equal(b:to "f64"))
-    -- Checks the numbers' moments, and the fractions beyond 1, 2, 3 and 4
-    -- deviations: each of these must be within five of its standard deviations.
+    -- Checks the mean and the variance. Also checks the fractions of numbers
+    -- beyond 1, 2, 3 and 4 standard deviations: each fraction must be within
+    -- five standard errors of the expected one.
     local m, v, beyond = 0, 0, {0, 0, 0, 0}
     for i = 0, n - 1 do
       local x, s = b[i], 1

@@ -192,7 +192,7 @@ describe("integers", function()
       assert.equal(c[3], to_bits(c[1], c[2]), c[1] .. " " .. c[2])
     end
   end)
-  it("NaN is what cvt makes of it", function()
+  it("convert a NaN as cvt does", function()
     assert.equal(0x80000000, to_bits("i32", 0 / 0))  -- from f64
     assert.equal(0, sim.float_to_bits("i32", 0x7fc00000))
     assert.equal(math.mininteger, sim.float_to_bits("i64", 0x7fc00000))

@@ -37,7 +37,7 @@ local function nearest(name, list)
 end
 
 describe("the nearest name", function()
-  it("is that of the definition, of random names", function()
+  it("has the least edit distance among random names", function()
     math.randomseed(3)
     local function word()
       local s = {}
@@ -54,7 +54,7 @@ describe("the nearest name", function()
     end
   end)
 
-  it("is the own name for a name of another language", function()
+  it("is our name for a name of another language", function()
     for name, own in pairs {gridDim = "grid", num_threads = "block",
                             astype = "to", lane_id = "lane_idx"} do
       assert.equal(own, core.nearest(name, {name .. "s", own, "x"}))

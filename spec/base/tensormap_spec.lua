@@ -1,10 +1,11 @@
--- Tests tensor maps against results of the driver: the message for each broken
--- rule, and the bytes of maps that a driver produced. (`make golden` tests
--- thousands of both.)
+-- Tests tensor maps against recorded results of a driver: the message for each
+-- broken rule, and the bytes of tensor maps. (`make golden` compares thousands
+-- of tensor maps, valid and invalid ones.)
 local core = require "cute.core"
 local support = require "spec.support"
 
--- Returns a map that the driver accepts, with some fields changed.
+-- Returns the parameters of a tensor map that the driver accepts, with some
+-- fields changed.
 local function tiled(fields)
   local p = {type = 9, rank = 3, address = 0x7f0000000100,
              extent = {100, 64, 30}, stride = {208, 13312},

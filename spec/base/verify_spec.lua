@@ -116,7 +116,7 @@ describe("gemm_check", function()
       end
     end)
 
-    it("takes no number but where one belongs: " .. name, function()
+    it("reports NaN and infinity where a number belongs: " .. name, function()
       if case[2] == "i32" then return end
       local p = problem(case, 5, 9, 33)
       for _, x in ipairs {NAN, INF, -INF} do
@@ -139,7 +139,7 @@ describe("gemm_check", function()
     assert.is_true(before.ok and v.frobenius < 1.1e-2)
   end)
 
-  it("expects the user's own NaN and infinity where they go", function()
+  it("expects the user's own NaN and infinity in the right elements", function()
     local p = problem({"f32", "f32", "f32"}, 6, 7, 20)
     p.a[2 * 20 + 3], p.b[5 * 20 + 4] = NAN, INF
     core.gemm_reference(p.a, p.b, p.ref, 6, 7, 20)
@@ -164,7 +164,7 @@ describe("gemm_check", function()
   it("lets what is too large for its type be infinite", function()
     local p = problem({"f16", "f16", "f32"}, 2, 2, 4)
     for i = 0, 7 do p.a[i], p.b[i] = 200.0, i < 4 and 200.0 or 1.0 end
-    -- The exact sums are 160000, too large for f16, and 800.
+    -- The exact sums are 160000, which f16 cannot represent, and 800.
     core.gemm_reference(p.a, p.b, p.ref, 2, 2, 4)
     for i = 0, 3 do p.d[i] = p.ref[i] end
     assert.equal(INF, p.d[0])
@@ -187,7 +187,7 @@ describe("gemm_check", function()
 end)
 
 describe("gemm_check", function()
-  it("scales: alpha, beta, C0, whatever lies where", function()
+  it("supports alpha, beta, C0 and all layouts", function()
     local m, n, k = 19, 23, 40
     local c0 = core.buffer("f32", m * n):fill_normal(9)
     local p = problem({"f32", "f32", "f32"}, m, n, k,
@@ -202,7 +202,7 @@ describe("gemm_check", function()
       assert.near(bound, v.bound, bound * 1e-9)
       p.d[at[1] * n + at[2]] = kept
     end
-    -- the matrices of the same product, each transposed
+    -- the same matrices and their product, each stored transposed
     local turned = {a = p.a:transpose(m, k), b = p.b:transpose(n, k),
                     d = p.d:transpose(m, n), m = m, n = n, k = k,
                     opts = {a = {1, m}, b = {1, n}, d = {1, m}}}
@@ -213,7 +213,7 @@ describe("gemm_check", function()
     assert.same({1, 7, 11}, {v.wrong, v.row, v.col})
   end)
 
-  it("sums some elements itself where it is given no product", function()
+  it("computes sampled elements itself without a reference product", function()
     local p = problem({"bf16", "bf16", "f32"}, 5, 6, 300)
     p.opts.ref, p.opts.samples = nil, 500
     local v = check(p)
@@ -225,7 +225,7 @@ describe("gemm_check", function()
     assert.is_true(v.wrong > 1 and v.wrong < 100)
   end)
 
-  it("refuses what it knows no bound for", function()
+  it("rejects problems without a known bound", function()
     local b = core.buffer("e4m3", 16)
     support.raises("no bound of rounding is known for a D of e4m3",
                    core.gemm_check, b, b, b, 4, 4, 4, {})
@@ -265,7 +265,7 @@ describe("a lesson's verification", function()
     end)
   end
 
-  it("still finds what is wrong a little everywhere", function()
+  it("still finds a small error in all elements", function()
     local rung = rung_of "gemm_base"
     local p = lesson.problem(rung, {64, 64, 8192}, {seed = 1})
     core.gemm_reference(p.a, p.b, p.c, 64, 64, 8192)
@@ -278,7 +278,7 @@ describe("a lesson's verification", function()
                                                        true))
   end)
 
-  it("takes a NaN of the user's own for what it is", function()
+  it("accepts a NaN that the user's operands cause", function()
     local folder = support.folder()
     local values = {}
     for i = 1, 64 * 64 do values[i] = (i % 13 - 6) / 4 end
@@ -301,7 +301,8 @@ describe("a lesson's verification", function()
 end)
 
 describe("a copy's verification", function()
-  -- Each thread copies one element, except element (I, J).
+  -- Each thread copies one element; the thread of element (I, J) copies
+  -- nothing.
   local SCRIPT = [[
     local cute = require "cute"
     local I, J, turned = %d, %d, %s

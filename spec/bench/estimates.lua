@@ -1,9 +1,9 @@
 -- Compares the cost model with a GPU: `cutelua spec/bench/estimates.lua [card]
--- [sim]`. Each printed line has both times of a kernel in microseconds. The
--- last lines are the median ratio of the two times and the share of kernels
--- within 15 %. They also have the pairs of kernels that the model ranks wrongly
--- although their GPU times differ by more than 20 %. With `sim` earlier
--- measurements replace the GPU.
+-- [sim]`. Each printed line has a kernel's estimated and measured time in
+-- microseconds. The last lines are the median ratio of the two times and the
+-- share of kernels within 15 %. They also have the pairs of kernels that the
+-- model ranks wrongly although their GPU times differ by more than 20 %. With
+-- `sim`, recorded measurements are used instead of a GPU.
 local estimates = require "spec.estimates"
 
 local card, sim = arg[1] or "h100", arg[2] == "sim"

@@ -15,7 +15,8 @@ local ops = cute.ops
 -- Products
 ---------------------------------------------------------------------------
 
--- Returns an operand whose buffer has almost no memory: it is only traced.
+-- Returns an operand for a call that is only traced. Its buffer has one
+-- element, since no kernel reads it.
 local function new(dtype, shape, stride)
   return cute.make_tensor(cute.empty({1}, dtype).iterator,
                           cute.make_layout(shape, stride or cute.LayoutRight))

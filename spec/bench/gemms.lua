@@ -28,8 +28,8 @@ local function tensor(layout, seed)
                         memory), memory
 end
 
--- Matrices A and B, with cuBLAS's result D, by the number of padding elements
--- between two rows
+-- Operands of the products, by the number of padding elements between two rows:
+-- A, B, and the product D that cuBLAS computes
 local operands = {}
 local function operand(g)
   local o = operands[g.pad]

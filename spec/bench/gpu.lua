@@ -49,8 +49,8 @@ t:add("kernel(...):launch {...}, all looked up again", host_us(function(n)
 end, 20), "us")
 t:print()
 
--- Tensor maps are arguments of 128 bytes, which each prepared launch packs
--- once.
+-- The kernel has three tensor maps as arguments, 128 bytes each. A prepared
+-- launch packs them once.
 if device.sm == 90 then
   local gemm_sm90 = require "kernels.gemm_sm90"
   local function matrix(rows)

@@ -1,12 +1,11 @@
 -- Measures the steps from an edit to a running kernel: tracing, NVRTC, the disk
 -- cache.
 --
--- The measured kernels are that of scripts/gemm3stage.lua and, with several
--- configurations, that of kernels/gemm_sm90.lua. "First" is the first time in a
--- fresh process, with a process for each number; "again" is in a process that
--- did it before, with a newly made kernel each time. "cpu" is processor time:
--- on a quiet machine it equals wall time, on a busy one it is the better
--- measure.
+-- The measured kernels are the one of scripts/gemm3stage.lua and, with several
+-- configurations, the one of kernels/gemm_sm90.lua. "First" is the first time
+-- in a fresh process, with a process for each number. "Again" is a later time
+-- in one process, with a newly made kernel each time. "cpu" is processor time,
+-- which also makes sense on a busy machine.
 local core = require "cute.core"
 local cute = require "cute"
 local jit = require "cute.jit"
@@ -15,7 +14,8 @@ local measure = require "spec.measure"
 local load_script = require "spec.lesson"
 
 local SCRIPT, ARCHS = "scripts/gemm3stage.lua", {"sm_80", "sm_90a"}
--- milliseconds that NVRTC needs for a mock text of 59 KB without headers
+-- milliseconds that NVRTC needs for a mock kernel with 59 KB of CUDA C and no
+-- headers
 local MOCK_MS = 276
 -- Limits in milliseconds for the Hopper kernel: HOPPER_MS for tracing it and
 -- emitting CUDA C, HOPPER_NVRTC_MS for compiling that text by NVRTC
@@ -126,9 +126,10 @@ if child[arg[1]] then
   return
 end
 
--- Adds rows of wall-clock and processor time for contestants {title, limit in
--- ms, function}. Each runs n times, in alternation, so that a busy machine
--- affects all. Returns the medians of their processor time.
+-- Measures the contestants {title, limit in ms, function}, and adds their
+-- wall-clock and processor times to the table t. Each contestant runs n times,
+-- and contestants alternate so that a busy machine affects all of them. Returns
+-- the medians of the processor times.
 local function rows(t, n, contestants)
   local wall, cpu, medians = {}, {}, {}
   for i = 1, n do

@@ -1,6 +1,6 @@
--- Measures the layout algebra from Lua, per call, including argument checks and
--- the new userdata: `lua5.4 spec/bench/layout.lua [seconds per case]`. The
--- cases are the same as for the other libraries' figures.
+-- Measures the time of calls of the layout algebra from Lua, including argument
+-- checks and the new userdata: `lua5.4 spec/bench/layout.lua [seconds per
+-- case]`. The cases are the ones for which figures of other libraries exist.
 local cute = require "cute"
 local clock = require "cute.core".clock
 
@@ -95,7 +95,8 @@ for _, c in ipairs(cases) do
   print(("%-28s %9.0f %9s"):format(c[1], ns, c[2] > 0 and c[2] or ""))
 end
 
--- Returns the bytes of memory that a layout takes, including Lua's header.
+-- Returns the bytes of memory that a layout with this many modes takes,
+-- including Lua's header.
 local function bytes(leaves)
   local shape, n = {}, 200
   for i = 1, leaves do shape[i] = 2 end

@@ -5,14 +5,15 @@
 --      [--row gelu]
 --
 -- Epilogues that cublasLt fuses (bias, relu, gelu) are compared with its
--- fastest heuristic; beta C with cuBLAS's. Other epilogues are compared with
--- cuBLAS followed by one elementwise kernel, or by one for each operation.
--- Operands rotate among sets that do not fit into L2 together; the contestants
--- of one row alternate.
+-- fastest heuristic algorithm. The epilogue beta C is compared with cuBLAS's
+-- own. Other epilogues are compared with cuBLAS followed by one elementwise
+-- kernel, or by one for each operation. Operands rotate among sets that do not
+-- fit into L2 together; the contestants of one row alternate.
 --
--- `most` is the ratio that an epilogue without cost would reach: the library's
--- time with the epilogue, divided by the time of the product alone, ours or
--- cuBLAS's, whichever is shorter. `share` is our ratio divided by `most`.
+-- `most` is the ratio that an epilogue without cost would reach. It is the
+-- library's time with the epilogue, divided by the time of the product alone:
+-- ours or cuBLAS's, whichever is shorter. `share` is our ratio divided by
+-- `most`.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"
@@ -223,7 +224,7 @@ local function compete(shape, sets, row)
   local name, rival = row[1], row[2]
   local theirs, mine = in_turn(sets, row[3][1]), in_turn(sets, row[4][1])
   for _, s in ipairs(sets) do
-    -- Both contestants accumulate into their result, which starts as zeros.
+    -- Both contestants add to their result, so it starts as zeros.
     if row[3].adds then
       buffer(s.D):memset(0)
       buffer(s.E):memset(0)

@@ -1,13 +1,14 @@
 -- Measures cute.ops.grouped_gemm on a GPU, for experts of 128 to 4096 rows
 -- each. It is compared with cuBLAS's products one after the other in a stream,
--- with the same products as a graph, with the time at the rate of one big
--- product of that N and K (ideal), and with one product of all rows without
--- groups:
+-- with the same products as a graph, and with one product of all rows without
+-- groups. "/ ideal" is the rate divided by the best rate of one big product
+-- with the same N and K:
 --
 --    cutelua spec/bench/ops_grouped.lua [--only 4096x7168] [--rounds 5]
 --      [--least 128] [--most 4096]
 --
--- Each line ends with clock and power during 0.6 s of the run.
+-- Each line ends with the clock and the power that were measured during 0.6 s
+-- of the run.
 local card = require "spec.card"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -24,7 +25,7 @@ local options = card.options {rounds = "5", only = "", warm = "60",
 local EXPERTS = math.tointeger(options.experts)
 
 local SHAPES = {{4096, 7168}, {14336, 4096}, {2048, 4096}}
-local BIG = 16384  -- rows of the big product whose rate counts as ideal
+local BIG = 16384  -- number of rows of the big product
 
 -- Returns the rows of each expert, the same in every run.
 local function sizes()
@@ -87,9 +88,9 @@ local function compare(x, K)
   return worst, wrong
 end
 
--- Returns two contestants for one product of M rows, by cuBLAS and by our
--- kernel. With a large M, their rate is the one that an expert's product could
--- have.
+-- Returns two contestants for one product of M rows, cuBLAS and our kernel.
+-- With a large M, their rate is the highest that an expert's product could
+-- reach.
 local function pair(label, M, N, K)
   local A = card.matrix(dev, "bf16", M * K, 5)
   local B = card.matrix(dev, "bf16", N * K, 6)
@@ -115,8 +116,8 @@ local function report(label, r, list)
   end
 end
 
--- Measures the contestants that ways(x, N, K) returns. Each is {name =, run = a
--- function that fills x.D}.
+-- Measures the contestants that ways(x, N, K) returns. A contestant is {name =,
+-- run = a function that fills x.D}.
 local function compete(N, K, ways)
   local x = operands(N, K)
   local flops = 2.0 * x.M * N * K

@@ -7,11 +7,11 @@
 -- Each line has the median TB/s of the bytes that must move. It also has the
 -- median, over the rounds, of the ratio of the copy's time to the operation's,
 -- and the quartiles of that ratio. `mib` is half of the bytes that an operation
--- reads and writes. A case whose copy is slower than 0.97 of the fastest copy
--- so far is measured again: sometimes a GPU's memory is slow for some tenths of
--- a second, for all kernels. The specs compare results with the simulator's on
--- small problems. The last lines compare the host's time of repeated calls with
--- a prepared launch.
+-- reads and writes. If a copy's speed is below 0.97 of the fastest copy so far,
+-- its case is measured again: sometimes a GPU's memory is slow for some tenths
+-- of a second, for all kernels. The specs compare results with the simulator's
+-- on small problems. The last lines compare the host's time of repeated calls
+-- with a prepared launch.
 local card = require "spec.card"
 local cute = require "cute"
 local gpu = require "cute.gpu"

@@ -5,11 +5,12 @@
 --    cutelua spec/bench/ops_odd.lua [--only bf16] [--rounds 5] [--warm 20]
 --      [--hot 20] [--part 1/12]
 --
--- Both of our contestants are the best candidates of their kind by the
--- configuration rule, as graphs of several calls; `choice` says which one the
--- rule takes. Results are first compared with cuBLAS's, or with each other.
--- With --part I/N the script only compiles and launches every Nth case, so that
--- many processes can compile before one measures.
+-- Each of our two contestants is the candidate of its kind that the
+-- configuration rule prefers, in a graph of several calls. `choice` says which
+-- of the two the rule chooses. Results are first compared with cuBLAS's, or
+-- with each other if cuBLAS has none. With --part I/N the script only compiles
+-- and launches every Nth case, so that many processes can compile before one
+-- measures.
 local card = require "spec.card"
 local cute = require "cute"
 local gemm = require "cute.ops.gemm"

@@ -7,10 +7,10 @@
 --      [--hot 50] [--constant yes]
 --
 -- `--hidden 0` selects the odd shapes. 8-bit floats, with D of bf16, are
--- compared with cublasLt only; both accumulate in f32. Operands that L2 could
--- keep for the next launch alternate with others; operands of less than 16 MiB
--- stay in L2. Products that meet no power limit get a quarter of --warm and
--- --hot.
+-- compared with cublasLt only; both accumulate in f32. If L2 could keep
+-- operands for the next launch, they alternate with others; operands of less
+-- than 16 MiB stay in L2. Products that are too short to reach the power limit
+-- run for a quarter of --warm and --hot.
 --
 -- `bound` is the time to read B once, at the bandwidth of a copy in this run,
 -- divided by our time. For eight rows or fewer, the fastest kernel that only
@@ -21,8 +21,8 @@
 -- --constant prints another table, for ops.gemm with constant = "B", which
 -- reads weights before the preceding launch ends. (cuBLAS does not promise
 -- this.) It is compared with ops.gemm without the option, and with kernels that
--- only read, with and without waiting first. All launches are part of a graph,
--- and weights come from memory.
+-- only read B. One of these kernels waits for the preceding launch, the other
+-- does not. All launches are part of a graph, and weights come from memory.
 local card = require "spec.card"
 local choose = require "cute.ops.choose"
 local cute = require "cute"
@@ -211,7 +211,7 @@ end
 -- constant = "B"
 ---------------------------------------------------------------------------
 
--- FAR is a number of bytes of operands that does not fit in L2. LAUNCHES is the
+-- FAR is a number of bytes of operands that L2 cannot hold. LAUNCHES is the
 -- least number of launches in one CUDA graph.
 local FAR, LAUNCHES = 160 << 20, 32
 

@@ -6,9 +6,9 @@
 --    cutelua spec/bench/ops_skinny.lua [--weights bf16,int4,i8] [--rounds 5]
 --      [--only 16x4096x4096] [--rows 1,8,16] [--layers 4096x4096,1024x4096]
 --
--- Times are microseconds per launch of a CUDA graph. Weights alternate, so that
--- they come from memory (mem), or are the same each time, so that small ones
--- come from L2.
+-- Times are microseconds per launch of a CUDA graph. Either the launches
+-- alternate between copies of the weights, which then come from memory ("mem"),
+-- or all launches use the same weights, which may stay in L2.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"
@@ -31,7 +31,8 @@ local LAYERS = {
   {28672, 8192, "gate up"}, {8192, 28672, "down"},
 }
 
--- bytes of weights that fit in L2; bytes that do not
+-- Weights of fewer than IN_L2 bytes fit in L2. Several copies of the weights
+-- that have FAR bytes together do not.
 local IN_L2, FAR = 40e6, 170e6
 local LAUNCHES = 16             -- minimum number of launches in a CUDA graph
 
@@ -41,8 +42,9 @@ local LAUNCHES = 16             -- minimum number of launches in a CUDA graph
 
 local GROUP = 128
 
--- CUDA kernels that make random words, and that multiply weights (4-bit weights
--- as packed by ops, or bytes) by their factors, (N,K/128) with N contiguous.
+-- CUDA kernels: `words` makes random words; `whole` multiplies weights by their
+-- scale factors, (N,K/128) with N contiguous. The weights are bytes, or 4-bit
+-- weights as ops packs them.
 local TEXT = [[
 typedef unsigned long long u64;
 #define EACH(T, i, n) (T i = (T)blockIdx.x * blockDim.x + threadIdx.x; i < n; \
@@ -99,7 +101,7 @@ local KINDS = {
 -- Contestants
 ---------------------------------------------------------------------------
 
--- Returns one graph that launches these functions in turn.
+-- Returns one graph of `count` calls, which launches these functions in turn.
 local function graph(launches, count)
   return cute.graph(function()
     for i = 1, count do launches[(i - 1) % #launches + 1]() end

@@ -4,13 +4,13 @@
 --    cutelua spec/bench/ops_types.lua [--types "f64 f32 tf32 i8"]
 --      [--within 1.3] [--rounds 5] [--warm 20] [--hot 20] [--part 1/12]
 --
--- `ops` is the candidate that the rule takes. `best` is the fastest of the
--- candidates whose estimate is at most `within` times as long. `regret` is the
--- time of `ops` relative to `best`, `ratio` cuBLAS's time over that of `ops`.
--- Times are per launch of a graph. Results are compared with cuBLAS's or, if it
--- has none, with those of the rule. With --part I/N the script only compiles
--- and launches every Nth case, so that many processes can compile before one
--- measures.
+-- `ops` is the candidate that the rule chooses. `best` is the fastest of the
+-- candidates whose estimated time is at most `within` times the estimate of
+-- `ops`. `regret` is the time of `ops` divided by that of `best`, and `ratio`
+-- is cuBLAS's time divided by that of `ops`. Times are per launch of a graph.
+-- Results are compared with cuBLAS's or, if cuBLAS has none, with those of
+-- `ops`. With --part I/N the script only compiles and launches every Nth case,
+-- so that many processes can compile before one measures.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"

@@ -1,4 +1,4 @@
--- Measures ops.gemm on products drawn from a seed that its tables do not have,
+-- Measures ops.gemm on random products that its tuned tables do not contain,
 -- against cuBLAS and the best of 32 algorithms of cublasLt:
 --
 --    cutelua spec/bench/ops_unseen.lua --seed 1 [--types "bf16:60 f16:12"]
@@ -9,10 +9,11 @@
 -- that models have. A quarter of the products of 16 and 32 bits have an operand
 -- B whose rows (N) are contiguous.
 --
--- Launches of all contestants are parts of graphs. Operands that L2 could keep
--- for the next launch alternate with others; operands of less than 16 MiB stay
--- in L2. Each D is compared with cublasLt's. `ratio` is the time of the faster
--- rival divided by ours, `blas` that of cuBLAS's default algorithm.
+-- Launches of all contestants are parts of graphs. If L2 could keep operands
+-- for the next launch, they alternate with others; operands of less than 16 MiB
+-- stay in L2. Each D is compared with cublasLt's. `ratio` is the time of the
+-- faster rival divided by ours, and `blas` is the time of cuBLAS's default
+-- algorithm divided by ours.
 --
 -- --record writes the card, the driver, the seed and each measured product to a
 -- file. If the file exists, its products are not measured again. With --part
@@ -30,9 +31,9 @@ local plans = require "cute.ops.plan"
 local options = card.options {seed = "1", types = "bf16:60", record = "",
   rounds = "3", warm = "20", hot = "20", part = "", list = ""}
 
--- For each type: {type of A and B, type of D, relative tolerance and tolerance
--- for each product along K of an element of D, the most operations of a
--- product, whether layouts differ}.
+-- For each type: {type of A and B, type of D, relative tolerance of an element
+-- of D, its absolute tolerance for each of the K products, the most operations
+-- of a product, whether layouts differ}.
 local TYPES = {
   bf16 = {"bf16", "bf16", 0.0079, 1e-6, 4e12, true},
   f16 = {"f16", "f16", 0.00098, 1e-6, 4e12, true},
@@ -197,7 +198,7 @@ local function compete(x)
   end
   if not list[2] then error(x.name .. ": cuBLAS and cublasLt have no algorithm")
   end
-  -- the results for the last set, of ours and of a rival
+  -- compares our result for the last set of operands with a rival's
   local off, n = card.difference(dev, D[1], list[2].D, row[3], row[4] * x.k)
   x.wrong = (off ~= off or n > 0) and ("WRONG: error %.1e, %d elements")
     :format(off, n) or nil

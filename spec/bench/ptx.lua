@@ -1,7 +1,7 @@
--- Compares the simulator's runs of kernels through the PTX that NVRTC makes of
--- them with direct runs: their time, interleaved in one process, and their
--- memory. Before that, it checks that the results have the same bits. Also
--- measures the parser and the translation.
+-- Compares two ways to simulate a kernel: directly, and through the PTX that
+-- NVRTC compiles from the kernel's CUDA C. Compares the times, which alternate
+-- in one process, and the memory. First checks that the results have the same
+-- bits. Also measures the PTX parser and the translation to IR.
 local core = require "cute.core"
 local cute = require "cute"
 local measure = require "spec.measure"
@@ -38,7 +38,7 @@ local function lesson(name, size)
          {grid = grid, block = s.block, cluster = s.cluster}, out
 end
 
--- A product with 1,024 accumulators a thread: C (64,2048) = A B^T.
+-- A matrix product with 1,024 accumulators per thread: C (64,2048) = A B^T.
 local WIDE, DEPTH = 2048, 32
 local function wide_kernel()
   local atom = warpgroup.make_smem_layout_atom("K_SW64", "bf16")
@@ -125,16 +125,16 @@ local function prepared(call, opts)
   return call:compile(all)
 end
 
--- Returns the PTX that NVRTC makes of a call's kernel, changed by the case's
--- third element if it has one, and the number of bytes of dynamic shared memory
--- that the PTX needs.
+-- Returns the PTX that NVRTC compiles from a call's kernel, and the bytes of
+-- dynamic shared memory that the PTX needs. If the case has a third element, it
+-- is a function that changes the PTX.
 local function ptx_of(case, call, opts)
   local text, smem = through.call(call, opts, ARCH)
   return case[3] and case[3](text) or text, smem
 end
 
--- Returns a call of the only entry of a PTX text. Its arguments are the values
--- that `call`, the call of the original kernel, passes.
+-- Returns a call of the kernel in a PTX text. Its arguments are the values that
+-- `call`, the call of the original kernel, passes.
 local function rerouted(call, text, smem)
   local k = through.kernel(text, smem)
   return k(through.arguments(core.launch_values(call)))
@@ -146,7 +146,7 @@ local function seconds(run)
   return core.clock() - start
 end
 
--- Raises unless both runs write the same elements.
+-- Raises an error unless both runs write the same elements.
 local function check(direct, ptx, out)
   seconds(direct)
   local want = core.buffer(out.dtype, #out):copy(out, 0, 0, #out)
@@ -186,7 +186,8 @@ local function high_water()
 end
 
 -- Runs a case in this process, directly or through the PTX in a file. Prints by
--- how many KiB the peak of memory grew, data and the loaded program excluded.
+-- how many KiB the run raised the peak of memory. The data and the loaded
+-- program do not count.
 local function child(number, path, smem)
   local call, opts = CASES[tonumber(number)][2]()
   local start = high_water()
@@ -262,8 +263,8 @@ mov.u32 a0, %tid.x;
   return table.concat(list)
 end
 
--- Returns milliseconds of the parser and of the translation of a text with
--- `count` instructions.
+-- Returns the milliseconds that the parser and the translation to IR take for a
+-- text with `count` instructions.
 local function reading(text, count)
   local x = cute.zeros({1 << 16}, cute.f32)
   local parse, both = {}, {}

@@ -29,8 +29,9 @@ local function gemm(size, threads)
     block = script.block, device = SIM, threads = threads})
 end
 
--- Runs one launch in its own process. Returns seconds, and the peak bytes
--- beyond its three matrices, including Lua and the program.
+-- Runs one launch in this process, which the parent started for it. Prints the
+-- seconds, and the peak bytes beyond the three matrices, which include Lua and
+-- the program.
 local function child(size, threads)
   size, threads = tonumber(size), tonumber(threads)
   local run = gemm(size, threads)

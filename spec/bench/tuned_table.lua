@@ -1,6 +1,7 @@
--- Measures a table of `cutelua tune gemm` for bf16 against the table in the
--- repository: the products of the latter, in the configurations of both. A
--- product that the new table does not have uses the rule.
+-- Measures the configurations of a new table of `cutelua tune gemm` against
+-- those of the repository's table, for the bf16 products in the repository's
+-- table. For a product that the new table lacks, the configuration rule
+-- chooses.
 --
 --    cutelua spec/bench/tuned_table.lua [--table FILE] [--rounds 3]
 --      [--warm 15] [--hot 15] [--part 1/12] [--list yes]

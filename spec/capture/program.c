@@ -97,9 +97,9 @@ static CUfunction kernel_of(const char *way, void *image, const char *path,
   return f;
 }
 
-// The parameters of all kernels begin like those of axpy. `packed` has a
-// structure, and `mapped` also a tensor map, whose bytes are in the file of
-// FAKE_MAP. Their address becomes that of x.
+// The parameters of each kernel begin like those of axpy. The kernel `packed`
+// also has a structure, and `mapped` also a tensor map. The file FAKE_MAP
+// contains the tensor map's bytes, whose address is replaced by x.
 typedef struct Params {
   CUdeviceptr y, x;
   float a;

@@ -284,7 +284,7 @@ describe("a GPU", function()
         y[arch.atomic_add(c.iterator, 1)] = arch.thread_idx()
       end)
     end)
-    -- Any launch on this fake GPU fails.
+    -- The fake GPU, on which any launch fails, must not be used.
     local v = pretend(nil, function()
       return ticket(cute.zeros({1}, cute.i32), cute.zeros({2}, cute.i32))
         :check {grid = 1, block = 64}
@@ -345,9 +345,9 @@ end)
 
 local TM, TN = 16, 32
 
--- Returns a kernel of y = 2 x, with one block for each tile of rows m and
--- columns n. raster(b, tiles of m, of n) returns block b's tile; inside(row,
--- column, m, n) says which elements exist.
+-- Returns a kernel of y = 2 x with one block for each tile. The tensors have m
+-- rows and n columns. raster(b, tiles of m, tiles of n) returns block b's tile;
+-- inside(row, column, m, n) says which elements exist.
 local function tiled(raster, inside)
   return cute.kernel("tiled", function(x, y, m, n)
     local i, j = raster(arch.block_idx(), (m + TM - 1) // TM,
@@ -416,8 +416,9 @@ describe("sizes of its own choice", function()
     assert.matches("ok at 64x64, 1x64, 48x64", tostring(v))
   end)
 
-  -- Tiles are ordered in columns of two, so that blocks share L2. By mistake
-  -- the columns are as high as the matrix is wide.
+  -- The raster walks through bands of two tile columns, so that blocks share
+  -- L2. By mistake, the height of a band is the number of tiles along N instead
+  -- of M.
   it("show a raster that a square hides #long", function()
     local v = at_sizes(tiled(function(b, _, tiles_n)
       local high = 2 * tiles_n

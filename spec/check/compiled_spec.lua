@@ -1,5 +1,6 @@
--- Tests the search for descriptors in SASS of which half is unwritten, on texts
--- in the form of nvdisasm, and the note of `check` about one.
+-- Tests the search for tensor-core descriptors in SASS of which one 32-bit half
+-- is never written. The texts have the form of nvdisasm's output. Also tests
+-- the note that `check` prints about such a descriptor.
 local asm = require "cutelua.text.asm"
 local check = require "cutelua.check"
 local compiled = require "cutelua.check.compiled"

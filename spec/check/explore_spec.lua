@@ -217,8 +217,8 @@ local function barrier_program(random)
   return warps
 end
 
--- Returns the number of different results of the warps' interleavings, and the
--- number of deadlocks among these results.
+-- Returns the number of different results of the warps' interleavings, where a
+-- deadlock is also a result, and the number of deadlocks.
 local function phases_of(warps)
   local start = {lack = warps.count, phase = 0, out = {}, pc = {}}
   for i = 1, 9 do start.out[i] = 0 end
@@ -570,8 +570,9 @@ local function ring(flaw)
   end)
 end
 
--- Makes a kernel in which two warps of each block draw the rows that they
--- write. With `flaw`, a warp that draws the last row writes nothing.
+-- Makes a kernel in which two warps of each block draw the numbers of the rows
+-- that they write from a counter. With `flaw`, the warp that draws the last row
+-- writes nothing.
 local function draws(flaw)
   return cute.kernel("draws", function(y)
     local tid, b = arch.thread_idx(), arch.block_idx()
@@ -596,7 +597,8 @@ describe("of blocks that do not synchronize", function()
   it("elements written in another schedule are not unwritten", function()
     local v = verdict(draws(), {}, 2, 3, 64)
     assert.equal("ok", v.verdict, tostring(v))
-    -- Each of the 3 blocks has one more order than that of the first run.
+    -- After the first run, each of the 3 blocks adds one schedule, in which its
+    -- warps draw in the other order.
     assert.equal(4, v.orders)
     assert.equal(2, v.results)
   end)
@@ -670,7 +672,8 @@ describe("Hopper's GEMM #noasan", function()
     local gemm = planted.kernel {}
     for name, choice in pairs(planted.CHOICES) do
       local v = verdict(gemm, choice)
-      -- Blocks of the dynamic scheduler draw their tiles from a counter.
+      -- Blocks of the dynamic scheduler draw their tiles from a counter, so
+      -- there are too many schedules to try all.
       if name == "dynamic" then
         assert.equal("bound", v.open[1].why)
       else

@@ -103,7 +103,8 @@ describe("cutelua check", function()
     assert.matches("^check: kernel k: incomplete\n.*not covered: a run was "
       .. "stopped: the limit is seconds = 1\n" .. LATE, out)
     assert.equal("1", out:match(LATE))
-    out = of(2000, 200)  -- Each run is short, but the search tries 200 edits.
+    out = of(2000, 200)  -- Each run is short, but the repair search tries 200
+                         -- edits.
     assert.matches("unknown.*\n  not all of them were examined: the "
       .. "time limit was reached\n", out)
     out = of(2000, 1)  -- many launches

@@ -4,8 +4,8 @@ local operands = require "spec.operands"
 local support = require "spec.support"
 
 describe("the repair search, for one wrong operand,", function()
-  -- Runs the repair search on all faults or, with `silent`, only on those that
-  -- no report shows and only results reveal.
+  -- Runs the repair search on all faults. With `silent`, runs it only on faults
+  -- that no report shows, which only wrong results reveal.
   local function over(silent, refer)
     local n, mended, first, right, lost = 0, 0, 0, 0, {}
     for i, f in ipairs(operands.FAULTS) do

@@ -10,11 +10,13 @@ local arch = cute.arch
 -- Programs
 ---------------------------------------------------------------------------
 
--- Each place says which memory holds the words of a program, and whether its
--- warps are in one block or in several.
+-- Where the words of a program are, and how its warps are grouped. "shared",
+-- "global": all warps are in one block. "blocks", "cluster": the warps are in
+-- two blocks of a grid or of a cluster.
 local PLACES = {"shared", "global", "blocks", "cluster"}
 
--- Conditions of a spin loop: it continues while the value read satisfies one.
+-- Conditions of spin loops. A loop continues while the condition holds for the
+-- value that it read.
 local WHILE = {
   ne = function(x, v) return x ~= v end,
   eq = function(x, v) return x == v end,
@@ -22,8 +24,8 @@ local WHILE = {
 }
 local COMPARED = {"ne", "ne", "eq", "lt"}
 
--- Returns a list of names from "2 store 1 max": each name occurs as often as
--- the number before it.
+-- Returns a list of names from a text such as "2 store 1 max": "store" twice,
+-- then "max" once.
 local function names(text)
   local list = {}
   for n, name in text:gmatch "(%d) (%l+)" do
@@ -55,8 +57,9 @@ local function operation(random, p, w, k)
   return o
 end
 
--- A word is 0 while a gate is open, or a lock is free. CLOSE: operations that
--- close the gate (and later open it); ENTER: operations that pass it.
+-- A word is 0 while a gate is open or a lock is free. CLOSE: operations of
+-- warps that close the gate and later open it; ENTER: operations of warps that
+-- wait until the gate is open.
 local CLOSE = names "2 store 1 max 1 exch 2 lock"
 local ENTER = names "2 eq 2 ne 2 lock 1 take"
 
@@ -80,8 +83,8 @@ local function gate(random, w)
   return ops
 end
 
--- Returns a warp's operations, which have no fault: a lock protects all writes,
--- or the warps write in turn.
+-- Returns the operations of a warp of a program without faults: a lock protects
+-- all accesses, or the warps take turns.
 local function right(random, kind, w)
   local function word(name, v, how)
     return {name = name, at = 1, v = v, how = how, strong = true}
@@ -91,8 +94,8 @@ local function right(random, kind, w)
           word("store", kind == 2 and 0 or w)}
 end
 
--- Returns operations that count arrivals: each warp adds to a word, and waits
--- until the word reaches a sum.
+-- Returns the operations of a warp that counts arrivals: it adds to a word, and
+-- waits until the word reaches a sum.
 local function counter(random)
   local function word(name, v, how)
     return {name = name, at = 1, v = v, how = how, strong = random(9) > 1}
@@ -135,7 +138,7 @@ local function program(random)
     end
   end
   -- Blocks that only store are independent of each other. A load whose result
-  -- is kept makes them dependent.
+  -- is stored makes them dependent.
   if p.place == "blocks" then
     p[1][#p[1] + 1] = {name = "load", at = 1, v = 0, cmp = 0, kept = true}
   end
@@ -185,9 +188,9 @@ end
 
 -- Returns the first state of the model. Fields of a state: rel, the vector
 -- clock that the last write to a word releases; by, the warp that wrote the
--- word last; wrote and read, the times of each warp's last write to the data d
--- and last read of it; open, done, the vector clocks of the arrivals in an
--- mbarrier's current phase and in its last complete phase.
+-- word last; wrote and read, the times at which each warp last wrote and read
+-- the data d; open and done, the vector clocks of the arrivals in an mbarrier's
+-- current phase and in its last complete phase.
 local function first_state(p)
   local function zeros() return fill(p.n, 0) end
   return {m = {0, 0}, d = {0}, pc = fill(p.n, 1), last = zeros(),
@@ -239,7 +242,8 @@ local function races(s, w, others)
   return false
 end
 
-local AGAIN = {}  -- result of an attempt that failed and is repeated
+local AGAIN = {}  -- result of an operation whose attempt failed, so it is
+                  -- repeated
 
 -- Effects of operations. Each function returns the result, AGAIN after a failed
 -- attempt, or nil while it waits.
@@ -287,7 +291,7 @@ local DO = {
     s.read[w] = s.vc[w][w]
     return s.d[1]
   end,
-  bar = function(s, w)  -- a barrier that warps 1 and 2 must reach
+  bar = function(s, w)  -- a barrier of warps 1 and 2
     local other = 3 - w
     if s.bar[1] == 0 then s.bar[1] = w return nil end
     if s.bar[1] == w then return nil end
@@ -407,8 +411,9 @@ local SCOPE = {shared = "cta", global = "gpu", blocks = "gpu",
 
 local function loop(f) cute.loop(f, function() end) end
 
--- Emitters of operations: each takes the words m, the data d after them and an
--- mbarrier, emits operation o and returns its result.
+-- Emitters of operations. Each one gets x, which has the words of memory, the
+-- data and an mbarrier. It emits operation o and returns the operation's
+-- result.
 local EMIT = {
   store = function(x, o) arch.store(x.at(o), o.v, x.put(o)) return 0 end,
   load = function(x, o) return arch.load(x.at(o), cute.i32, x.get(o)) end,
@@ -598,10 +603,11 @@ local PUT = {shared = {sem = "release", scope = "cta"},
 local GET = {shared = {sem = "acquire", scope = "cta"},
              global = {sem = "acquire", scope = "gpu"}}
 
--- Returns the verdict on threads that run f(w, x). w(number, g) runs g in the
--- warp (in shared memory) or block (in global memory) of that number. x has the
--- data, x.data(k), and functions on words of memory: store, load, poll(again),
--- which loads until again(value) is false, cas and max.
+-- Returns the verdict of `check` on threads that run f(w, x). w(number, g) runs
+-- g in the warp (in shared memory) or in the block (in global memory) of that
+-- number. x.data(k) is element k of the data. x has these functions on words of
+-- memory: store, load, cas, max, and poll(again), which loads until
+-- again(value) is false.
 local function verdict(place, n, f)
   local shared = place == "shared"
   local k = cute.kernel("k", function(y, m)
@@ -711,8 +717,8 @@ local BUGS = {
       x.y[0] = x.data[0]
     end)
   end,
-  -- Warp 1 may read 1, and acquire what warp 0 released before it, or it may
-  -- read only 2.
+  -- Warp 1 may read 1, and so acquire what warp 0 released before that store;
+  -- or it may read only 2.
   ["what a poll that fails would have acquired"] = function(at, x)
     local relaxed = {sem = "relaxed", scope = x.scope}
     at(0, function()

@@ -10,7 +10,7 @@ local kernel = require "cute.lang.kernel"
 local support = require "spec.support"
 local repair = require "cutelua.check.repair"
 
--- Calls each(program, run) for each kernel that a script launches.
+-- Calls each(program, run) once for each kernel that a script launches.
 local function over(script, options, each)
   local known, before, own = {}, kernel.runner, arg
   local words = {[0] = "scripts/" .. script .. ".lua", "--device", "sim"}
@@ -48,7 +48,7 @@ local ALL = {{"gemm3stage", GEMM .. 256}, {"gemm_wgmma", GEMM .. 384},
   {"sgemm", GEMM .. 64}, {"gemm_tf32", GEMM .. 96}, {"gemm_int8", GEMM .. 192},
   {"gemm_f64", GEMM .. 48}, {"attention_decode", ""},
   {"gemm_l2swizzle", GEMM .. 96}, {"gemm_sm80_best", GEMM .. 96},
-  -- gemm_splitk would need too many registers, so it is not in this list.
+  -- gemm_splitk needs too many registers, so it is not in this list.
   {"reduce", ""}}
 
 if os.getenv "CUTELUA_ALL" then table.move(ALL, 1, #ALL, #SOME + 1, SOME) end
@@ -285,8 +285,8 @@ describe("the repair search", function()
   end)
 
   it("reports why the time of a launch is unknown", function()
-    -- Waits for the other block, which never arrives in the cost model: the
-    -- model runs one block alone.
+    -- Waits for the other block. The cost model runs one block alone, so in the
+    -- model the other block never arrives.
     local function meet(x, c)
       local t, b = arch.thread_idx(), arch.block_idx()
       x[b * 32 + t] = t

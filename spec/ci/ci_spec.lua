@@ -181,8 +181,8 @@ end)
 
 local program
 
--- Runs `cutelua ci --cache`. Returns the number of verdicts taken from the
--- cache, and the exit code.
+-- Runs `cutelua ci --cache`. Returns how many verdicts came from the cache, and
+-- the exit code.
 local function known(...)
   local out, err, code = support.exec({program, "ci", "--cache", "kept", ...},
                                       {cwd = dir})
@@ -216,7 +216,8 @@ describe("the verdicts that cutelua ci keeps", function()
     assert.same({1, 1}, {known "s.lua"})
     put("m/init.lua", "return 1")
     assert.same({0, 0}, {known "s.lua"})
-    -- Now require finds another module first.
+    -- m.lua comes before m/init.lua in the search path, so `require "m"` now
+    -- finds another file.
     put("m.lua", "return 2")
     assert.same({0, 1}, {known "s.lua"})
     support.must {"rm", dir .. "/m.lua"}
@@ -482,7 +483,7 @@ def test_right(): assert m is not None
     end
     assert.equal("bad argument #1 to 'cute.make_layout' (integer or tuple "
       .. "expected, got \"8\")", results[3].message.text:match "^[^\n]*")
-    -- The surgeon's edit repairs the kernel.
+    -- The edit that the repair search proposed adds the missing barrier.
     local fix = results[1].fixes[1].artifactChanges[1]
     assert.same({"k.lua", "  cute.arch.sync_threads()\n"},
       {fix.artifactLocation.uri,
@@ -573,7 +574,8 @@ for line in sys.stdin:
 ]=], matcher}, {stdin = out})
     assert.equal(("k/race.lua %d error race/smem/missing-barrier"):format(
       line_of(RACE, "y%[t%] =")), found:match "^[^\n]+")
-    -- The action's files have all inputs and outputs that it names.
+    -- The action declares all inputs that it uses, and the report files that it
+    -- names exist.
     for name in action:gmatch "inputs%.(%l+)" do
       assert.truthy(action:find("\n  " .. name .. ":\n", 1, true), name)
     end

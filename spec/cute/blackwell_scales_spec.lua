@@ -1,6 +1,6 @@
--- Compares partitions of scale factors on sm_120 with those of the Python DSL
--- 4.8.1 (nvidia-cutlass-dsl), which printed the texts below on a host without a
--- GPU, and the values of a lane with the atom's table.
+-- Compares partitions of scale factors on sm_120 with those of the Python DSL.
+-- Version 4.8.1 of the DSL (nvidia-cutlass-dsl) printed the texts below on a
+-- host without a GPU. Also compares the values of a lane with the atom's table.
 local cute = require "cute"
 local core = require "cute.core"
 local helpers = cute.utils.blackwell_helpers
@@ -14,9 +14,9 @@ local ATOMS = {
           "(((32,4),1),((32,1),4,1)):(((16,4),512),((0,1),1,512))"},
 }
 
--- {atom, warps, layouts from threads and values to the tiles of A and B,
--- partitions of plain layouts of 128x128 (A, B), of the layout in shared memory
--- (A, B)}
+-- {atom, warps, layouts from threads and values to the tiles of A's and of B's
+-- factors, partitions of plain layouts of 128x128 (for A, for B), partitions of
+-- the layouts in shared memory (for A, for B)}
 local CASES = {
   {"nvf4", {2, 2, 1},
    "((2,2,8,2,2),(64,(4,1))):((8,0,1,16,0),(128,(32,0)))",

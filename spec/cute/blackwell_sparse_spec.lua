@@ -131,7 +131,8 @@ local ATOMS = {
    "S<3,4,3> o 0 o ((1,8),(4,32)):((0,128),(1,4))"},
 }
 
--- {type, tile of E, layout in global memory for (300,64,500,3)}
+-- {type, tile of E, layout of E in global memory for M = 300, N = 64, K = 500
+-- and 3 batches}
 local GLOBAL = {
   {"e2m1", "(128,256):(256,1)",
    "((128,3),(256,2),3):((256,32768),(1,98304),196608)"},
@@ -150,8 +151,8 @@ local GLOBAL = {
    "(((128,16,2048),16384),((1,1024,32),49152),196608)"},
 }
 
--- {type, rest of the shape, layout of E in tensor memory}. For e2m1, the DSL's
--- lanes are half as far apart as those of CuTe C++.
+-- {type, further modes of the shape, layout of E in tensor memory}. For e2m1,
+-- the lanes of the DSL's layout are half as far apart as those of CuTe C++.
 local TENSOR = {
   {"f16", {1, 1}, "(((8,2,8),(16,2)),1,1):" ..
    "(((2097152,16,33554432),(1,16777216)),0,0)"},
@@ -175,9 +176,10 @@ local CPP = {f16 = "F16BF16%s_SS_SPARSE<half_t,half_t",
              e4m3 = "F8F6F4%s_SS_SPARSE<float_e4m3_t,float_e4m3_t"}
 local K = {tf32 = 16, f16 = 32, bf16 = 32, u8 = 64, e2m1 = 128}
 
--- Compares a layout with the DSL's text, whose swizzle counts bytes. A swizzle
--- of 0 bits is none. bits: width of an offset. The DSL's tile of SW128_32B has
--- 8 rows instead of 4, so offsets are compared there.
+-- Compares a layout with the DSL's text. The DSL's swizzle counts bytes, and
+-- `bits` is the width of the elements that our swizzle counts. A swizzle of 0
+-- bits in the DSL's text means none. For SW128_32B the tile of the DSL has 8
+-- rows instead of 4, so only offsets are compared.
 local function same(l, bits, want)
   local sw, plain = want:match "^S<(%d,%d,%d)> o 0 o (.*)$"
   if not sw then return assert.equal(want, tostring(l)) end

@@ -5,9 +5,9 @@ local cute = require "cute"
 local core = require "cute.core"
 local helpers = cute.utils.blackwell_helpers
 
--- Compares l with the DSL's text, whose swizzle counts bytes. The DSL's atom of
--- SW128_32B has 8 rows instead of 4, so the offsets of such layouts are
--- compared.
+-- Compares l with the DSL's text. The DSL's swizzle counts bytes, and `bits` is
+-- the width of the elements that our swizzle counts. For SW128_32B the atom of
+-- the DSL has 8 rows instead of 4, so only offsets are compared.
 local function same(l, bits, want)
   local text = tostring(l)
   local b, m, s = text:match "Sw<(%d+),(%d+),(%d+)>"
@@ -25,9 +25,9 @@ local function same(l, bits, want)
   for i = 0, core.size(other) - 1 do assert.equal(other(i), l(i), want) end
 end
 
--- {CTAs, M, N, type and number of elements of a scale factor, layouts of SFA
--- and SFB in shared memory, in tensor memory, layouts of A and B} for e2m1, K
--- 256 and 3 stages
+-- {CTAs, M, N, type of a scale factor, number of elements that it scales,
+-- layouts of SFA and SFB in shared memory, layouts of SFA and SFB in tensor
+-- memory, layouts of A and B} for e2m1, K = 256 and 3 stages
 local SCALED = {
   {1, 128, 128, "ue8m0", 32,
    "((((32,4),1),(32,2)),1,(2,2),3):((((16,4),0),(0,1)),0,(2,512),1024)",
@@ -87,8 +87,8 @@ local SCALED = {
    "S<3,4,3> o 0 o ((128,64),1,4,3):((256,1),0,64,32768)"},
 }
 
--- {type, majors of A and B, CTAs, M, N, layouts of A, B, C (f16, N-major), C
--- (M-major)} for K 64 and 3 stages, 2 of C
+-- {type, majors of A and B, CTAs, M, N, layouts of A, of B, of C (f16, N-major)
+-- and of C (M-major)} for K = 64, 3 stages of A and B and 2 stages of C
 local PLAIN = {
   {"f16", "K", "MN", 1, 128, 128,
    "S<3,4,3> o 0 o ((128,16),1,4,3):((64,1),0,16,8192)",
@@ -137,7 +137,8 @@ local PLAIN = {
    "S<3,4,3> o 0 o ((64,64),1,1,2):((1,64),0,0,4096)"},
 }
 
--- {M, N, pair, contiguous mode, type, tile, tile with a source, layout}
+-- {M, N, whether two CTAs form a pair, C's contiguous mode, type, epilogue
+-- tile, epilogue tile if C is also read, layout of C in shared memory}
 local EPILOGUE = {
   {128, 128, false, "row", "f16",
    "(128:1, 32:1)",
@@ -273,7 +274,7 @@ describe("cute.utils.blackwell_helpers", function()
     assert.equal(128, columns(64, 256, false, 128, false))
     assert.equal(256, columns(64, 256, false, 128, true))
     assert.equal(256, columns(128, 256, false, 256, false))
-    -- a pair of CTAs uses all lanes
+    -- with a pair of CTAs, 64 rows use all lanes
     assert.equal(64, columns(64, 128, true, 128, false))
     assert.equal(128, columns(128, 128, true, 128, false))
   end)

@@ -77,7 +77,7 @@ describe("safetensors", function()
         assert.equal(t(i), got(i), name)
       end
     end
-    -- The expected bytes follow from the format's description.
+    -- The expected bytes are written as the format's description defines them.
     local text = support.read(path "v")
     local n = ("<I8"):unpack(text)
     local from = tonumber(text:sub(9, 8 + n)
@@ -339,8 +339,9 @@ describe("numbers", function()
   end)
 
   it("convert to types without infinities by one rule", function()
-    -- The nearest power of two, of ties the even exponent code; the least and
-    -- largest one beyond the range.
+    -- The result is the nearest power of two. On a tie it is the one whose
+    -- exponent code is even. Beyond the range it is the least or the largest
+    -- one.
     for x, want in pairs {[0] = 2.0 ^ -127, [-1] = 1, [1.1] = 1, [1.5] = 2,
                           [3] = 2,
                           [2.0 ^ -130] = 2.0 ^ -127, [3e38] = 2.0 ^ 127,

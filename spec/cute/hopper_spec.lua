@@ -154,8 +154,9 @@ local function sum_of(i, j)
   return sums[at]
 end
 
--- Computes D = A B^T of a tile, (64 or 128,N,K), with the helpers' layouts. by:
--- "tma", or "threads" that copy shared memory to D.
+-- Computes a tile of D = A B^T with the helpers' layouts. o.groups is 1 or 2
+-- warpgroups, for 64 or 128 rows. o.by is "tma", or "threads" if threads copy
+-- shared memory to D.
 local function multiply(o)
   local dtype, n, tile = o.d_dtype, o.n, {64 * o.groups, o.n, 64}
   local mma = utils.sm90_make_trivial_tiled_mma(cute.bf16, cute.bf16, "K",

@@ -10,9 +10,9 @@ local NAMES = [[abs absf absi acos acosh asin asinh atan atan2 atanh cbrt ceil
   isinf isnan isnormal log log10 log1p log2 max min pow rem round roundeven
   rsqrt sin sincos sinh sqrt tan tanh trunc]]
 
--- Each row has the name of a function of cute.math, and the text that the
--- emitted code contains for it in f32: without fastmath, and with it. If the
--- third element is absent, the text is the same.
+-- Each row has the name of a function of cute.math, then parts of the CUDA C
+-- that is emitted for it in f32: without fastmath, and with fastmath. If the
+-- third element is absent, fastmath changes nothing.
 local FAST = {
   {"sqrt", "sqrtf", "sqrt_approx"}, {"rsqrt", "rsqrtf", "rsqrt_approx"},
   {"rcp", "1.0f /", "rcp_approx"}, {"exp", "expf", "ex2_approx"},
@@ -25,7 +25,8 @@ local FAST = {
   {"asinh", "asinhf"}, {"acosh", "acoshf"}, {"atanh", "atanhf"},
   {"erf", "erff"}, {"erfc", "erfcf"}, {"cbrt", "cbrtf"}}
 
--- Returns the text of o = f(x) for a type, without helper functions.
+-- Returns the emitted CUDA C of o = f(x) for a type, without the helper
+-- functions before the kernel.
 local function text_of(f, dtype, opts)
   local x, o = cute.zeros({1}, dtype), cute.zeros({1}, dtype)
   local source = cute.kernel("k", opts or {}, function(a, b)
@@ -120,7 +121,7 @@ describe("the errors of docs/simulator.md", function()
     for _, c in ipairs(FAST) do assert.is_true(has[c[1]], c[1]) end
   end)
 
-  -- Returns N inputs of all magnitudes; half of them are ordinary numbers.
+  -- Returns N inputs of all magnitudes. Half of them have exponents near 0.
   local N = 4096
   local function inputs()
     local x = cute.zeros({N}, cute.f32)
@@ -132,7 +133,8 @@ describe("the errors of docs/simulator.md", function()
     return x
   end
 
-  -- Returns the functions of the list, of x in a type.
+  -- Returns a tensor of the results of each function in the list, for the
+  -- inputs x converted to a type.
   local function results(list, x, dtype, device)
     local o = cute.zeros({#list, N}, dtype)
     cute.kernel("k", function(a, b)

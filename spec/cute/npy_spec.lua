@@ -161,7 +161,8 @@ describe("npy", function()
     refused("ends within its header", "\x93NUMPY\1\0\255\255{'descr'")
   end)
 
-  -- Returns a header of exactly this text, without padding.
+  -- Returns the bytes of a .npy header whose text is exactly `text`, without
+  -- padding.
   local function bare(text, major)
     return "\x93NUMPY" .. string.char(major or 1, 0)
       .. ((major or 1) == 1 and "<I2" or "<I4"):pack(#text) .. text

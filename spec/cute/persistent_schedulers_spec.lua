@@ -6,10 +6,10 @@ local arch = cute.arch
 local support = require "spec.support"
 local pipeline, utils = cute.pipeline, cute.utils
 
--- Launches a scheduler. Returns count[tile], how often a tile was taken, and
--- the position of each tile in its cluster's sequence of tiles. If `traced` is
--- true, the extents are arguments of the kernel; if it is "argument", the
--- scheduler's parameters are.
+-- Launches a scheduler. Returns how often each tile was taken (count[tile]),
+-- and the position of each tile in its cluster's sequence of tiles. If `traced`
+-- is true, the extents are arguments of the kernel. If it is "argument", the
+-- scheduler's parameter object is an argument.
 local function run(tiles, cluster, opts, most, traced)
   local host = utils.PersistentTileSchedulerParams(tiles, cluster, opts)
   local grid = host:get_grid_shape(most)
@@ -43,10 +43,11 @@ local function run(tiles, cluster, opts, most, traced)
   end
 end
 
--- Launches a StreamKTileScheduler. Returns four tables. steps[tile * k + i]:
--- how many clusters had step i of the tile; ends[tile]: how many finished the
--- tile; left[range] and got[range]: tile + 1 of the partial sums that the range
--- stored, and of those that it added.
+-- Launches a StreamKTileScheduler, which divides the steps of all tiles into
+-- one range per cluster. Returns four tables. steps[tile * k + i]: how many
+-- clusters had step i of the tile; ends[tile]: how many clusters finished the
+-- tile. left[range]: 1 + the tile whose partial sums the range stored;
+-- got[range]: 1 + the tile to which they were added.
 local function stream(tiles, k, clusters, opts, traced)
   local m, n = tiles[1], tiles[2]
   local room = {steps = m * n * k, ends = m * n, left = clusters + 1,
@@ -197,8 +198,8 @@ describe("tile schedulers", function()
         end
         x0, y0 = x, y
       end
-      -- Consecutive tiles are neighbours; if extents are odd, one step is
-      -- diagonal.
+      -- Consecutive tiles are neighbours; if an extent is odd, one of the steps
+      -- is diagonal.
       assert.is_true(apart <= 1)
       local count, place, at = run({m, n, 2}, {1, 1, 1}, {order = order}, 3)
       for z = 0, 1 do
@@ -243,7 +244,7 @@ end)
 
 describe("tile schedulers", function()
   it("give clusters of a stream the same number of steps", function()
-    -- The scheduler also works on the host, outside kernels.
+    -- The scheduler is called on the host, which it also supports.
     local walk = utils.StreamKTileScheduler
     for _, c in ipairs {{320, 64, 132}, {80, 32, 132}, {7, 9, 5}} do
       local tiles, k, clusters = table.unpack(c)
@@ -262,9 +263,9 @@ describe("tile schedulers", function()
     end
   end)
 
-  -- Draws tiles from a counter. Returns how often each was taken, {by
-  -- producers, by consumers}, the counter, and the report. broken: the pipeline
-  -- counts one consumer warp too few.
+  -- Draws tiles from a counter. Returns how often producers took each tile, how
+  -- often consumers took each tile, the counter, and the report. broken: the
+  -- pipeline expects one consumer warp too few.
   local function draw(tiles, cluster, most, seed, broken)
     local host = utils.PersistentTileSchedulerParams(tiles, cluster)
     local m, n = tiles[1] + 3, tiles[2] + 3
@@ -316,8 +317,8 @@ describe("tile schedulers", function()
       for x = 0, tiles[1] - 1 do
         for y = 0, tiles[2] - 1 do
           assert.equal(1, given[x * n + y])
-          -- two of a block's three warps take each of its tiles; the third one
-          -- takes every other tile
+          -- two of a block's three consumer warps take each of the block's
+          -- tiles, and the third one takes every other tile
           local count = taken[x * n + y]
           assert.is_true(count == 2 or count == 3)
           passed = passed + 3 - count

@@ -1,12 +1,14 @@
 -- Compares copies from shared to tensor memory (tcgen05.cp) with those of the
--- Python DSL 4.8.1 (nvidia-cutlass-dsl), which printed the texts below on a
--- host without a GPU. These copies have layouts, but do not run yet.
+-- Python DSL. Version 4.8.1 of the DSL (nvidia-cutlass-dsl) printed the texts
+-- below on a host without a GPU. Only layouts are compared, because these
+-- copies do not run yet.
 local cute = require "cute"
 local core = require "cute.core"
 local arch, tcgen05 = cute.arch, cute.nvgpu.tcgen05
 
--- {scale factors in shared memory, in tensor memory, those in shared memory
--- with the windows of lanes, the part of the copy's thread in tensor memory}
+-- {layout of scale factors in shared memory, layout in tensor memory, layout in
+-- shared memory with a mode for the four windows of 32 lanes, partition of the
+-- copy's thread in tensor memory}
 local SCALES = {
   {"((((32,4),1),(32,2)),1,(2,2),3):((((16,4),0),(0,1)),0,(2,512),1024)",
    "((((32,4),4),(32,2)),1,(2,2)):((((262144,4),8388608),(0,1)),0,(2,16))",

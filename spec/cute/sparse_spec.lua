@@ -39,7 +39,8 @@ describe("cute.nvgpu.sm80.sparse", function()
       for m = 0, 4 do
         local row = whole(values, metadata, m, 64, group)
         for k = 0, 63 do assert.equal(A[{m, k}], row[k]) end
-        -- Draw two different positions, the lower one first.
+        -- The metadata of each group must name two different positions, the
+        -- lower one first.
         for g = 0, 64 // group - 1 do
           local four = metadata[{m, g // 4}] >> g % 4 * 4 & 15
           assert.is_true(four & 3 < four >> 2)
@@ -94,7 +95,7 @@ describe("a sparse product", function()
     assert.equal("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16",
                  op.ptx)
     assert.same({64, 8, 32}, op.shape_mnk)
-    -- CuTe's layout of A is that of the dense A, (64,32)
+    -- CuTe's layout of A covers the dense A, (64,32)
     assert.equal("((4,8,4),(4,2,2)):((256,1,16),(64,8,1024))", tostring(
       cute.make_mma_atom(name .. "8x32_F32BF16BF16_RS<K,K>").tv_layout_A))
     raises("K 32", function()
@@ -132,7 +133,7 @@ describe("a sparse product", function()
         cute.make_tiled_mma(op, {1, 1, 1}, {64, 8,
           cute.make_layout({2, 16}, {16, 1})}):partition_shape_A {64, 64}
       end)
-    -- 64 bytes of a row of B have to be contiguous
+    -- 64 bytes of a row of B have to be contiguous, but K_SW32 has only 32
     raises("the layout is not canonical: element (0,16) lies ", function()
       mma:make_fragment_B((mma:get_slice(0):partition_B(cute.tile_to_shape(
         warpgroup.make_smem_layout_atom("K_SW32", "bf16"), {8, 32}))))
@@ -231,8 +232,8 @@ describe("a sparse product", function()
   end)
 end)
 
--- Returns how often a layout selects each of n positions; all counts must be
--- equal.
+-- Returns how often a layout selects a position. Each of the n positions must
+-- be selected equally often.
 local function times(layout, n, name)
   local hit = {}
   for i = 0, cute.size(layout) - 1 do
@@ -252,7 +253,8 @@ describe("atoms of sparse products", function()
         .. "float_e2m1_t,float,float_ue4m3_t,16>"}
     for i = 0, math.huge do
       local name = core.atom_name("mma", i)
-      -- SM100 has thousands of atoms, none of which has a layout.
+      -- The names of SM100, which follow, are thousands of atoms without a
+      -- layout.
       if name:find "^SM100" then break end
       if name:find "SPARSE.*64x8x" then list[#list + 1] = name end
     end
@@ -263,8 +265,8 @@ describe("atoms of sparse products", function()
       local words = K // (name:find "TF32" and 8 or name:find "VS" and 32 or 16)
       local of_e = times(m:thrfrg_E(cute.make_layout {M, words}), M * words,
                          name)
-      -- Four lanes hold the same metadata. With two words of it, two of these
-      -- lanes are used.
+      -- Each row's metadata belongs to four lanes. If a row has two words of
+      -- metadata, each word is read by two of these lanes.
       assert.equal(words == 2 and 2 or 1, of_e, name)
       local of_a = times(m.tv_layout_A_tiled, M * K // 2, name)
       assert.equal(name:find "_SS" and m:size() or 1, of_a, name)

@@ -126,7 +126,7 @@ describe("testing", function()
     raises("[shape-mismatch]", testing.convert, a, cute.zeros({3}, "f32"))
   end)
 
-  -- Returns a prepared launch whose loop has n iterations.
+  -- Returns a prepared launch of a kernel whose loop has n iterations.
   local function looping(n)
     local k = cute.kernel("k", function(out)
       local s = core.cvt(0, cute.i32)
@@ -172,7 +172,8 @@ describe("testing", function()
     end)
     local function instructions(n) return looping(n):launch().instructions end
     assert.equal(instructions(4), run(1).instructions)
-    -- the kernel ran for two candidates and for the launch itself
+    -- the kernel ran once for each of two candidates and once for the launch
+    -- itself
     assert.equal(3, calls)
     assert.equal(instructions(5), run(2).instructions)
     -- run(2) reuses the configuration that run(1) chose: one more launch

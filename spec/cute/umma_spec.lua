@@ -1,6 +1,6 @@
--- Layouts and descriptors of tcgen05: each element of a tile has one place in
--- tensor memory, and the addresses that a descriptor names are those of the
--- layout that it describes.
+-- Tests layouts and descriptors of tcgen05. Each element of a tile must have
+-- one place in tensor memory. The addresses that a descriptor names must be
+-- those of the layout that it describes.
 local cute = require "cute"
 local core = require "cute.core"
 local descriptor = require "cute.nvgpu.sm100.descriptor"
@@ -38,12 +38,13 @@ describe("layouts of tensor memory", function()
     end
     assert.equal(128, columns(128, 128, {1, 1}, 32, tmem.accumulators))
     assert.equal(256, columns(128, 64, {2, 2}, 32, tmem.accumulators))
-    -- Two tiles of 64 rows share columns.
+    -- Two tiles of 64 rows share columns: each uses half of the lanes.
     assert.equal(64, columns(64, 64, {2, 1}, 32, tmem.accumulators))
     assert.equal(64, columns(64, 64, {1, 1}, 32, tmem.accumulators))
     assert.equal(64, columns(64, 128, {1, 1}, 32, tmem.all_lanes))
     assert.equal(32, columns(32, 128, {1, 1}, 32, tmem.all_lanes))
-    -- f16 accumulators have columns of their own, but A's elements share them.
+    -- Each f16 accumulator has a 32-bit column of its own, but two f16 elements
+    -- of A share one.
     assert.equal(128, columns(128, 128, {1, 1}, 16, tmem.accumulators))
     assert.equal(64, columns(128, 128, {1, 1}, 16, tmem.operand))
   end)
@@ -56,7 +57,8 @@ describe("layouts of tensor memory", function()
   end)
 
   it("repeat scale factors in the window of each warp", function()
-    -- 128 rows with 4 blocks of one column each; 8-bit elements
+    -- 128 rows with 4 blocks of scales, one 32-bit column for each block;
+    -- scales of 8 bits
     local l = tmem.scale_factors({{128, {16, 4}}, 1, 2})
     for row = 0, 127 do
       for copy = 0, 3 do
@@ -70,7 +72,8 @@ describe("layouts of tensor memory", function()
         end
       end
     end
-    -- Blocks fill one column step by step, then the next one.
+    -- The steps along K fill the bytes of one column before they use the next
+    -- column.
     l = tmem.scale_factors({{128, {32, 1}}, 1, 4})
     for k = 0, 3 do assert.equal(k, l {{{{0, 0}, 0}, {0, 0}}, 0, k}) end
   end)
@@ -113,9 +116,8 @@ end)
 
 -- ---- descriptors of shared memory ----
 
--- Returns the address of the 16-byte piece `c` of row r (K-major), or of the
--- piece with rows from u * 16 bytes on of column k (MN-major), as PTX defines
--- the canonical layouts.
+-- Decodes a descriptor of shared memory. `lead` and `stride` are in bytes;
+-- `span` is the number of 16-byte pieces in a swizzled row.
 local function fields(desc)
   local code = desc >> 61 & 7
   return {lead = (desc >> 16 & 0x3fff) * 16,
@@ -130,6 +132,8 @@ local function swizzled(f, at)
   return at ~ (at >> 7 & f.span - 1) << 4
 end
 
+-- Returns the address of element (mn,k) of an operand, as PTX defines the
+-- canonical layouts.
 local function address(f, major, mn, k, bits)
   local unit = 128 // bits
   local at

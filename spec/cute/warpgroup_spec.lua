@@ -16,8 +16,8 @@ local mma = cute.make_tiled_mma(
 local mn = cute.make_tiled_mma(
   warpgroup.MmaF16BF16Op("bf16", "f32", {64, 64}, "SMEM", "MN", "MN"))
 
--- Returns the fragment of shared-memory descriptors with which the tiled MMA m
--- reads a tile of A. The tile has layout l in shared memory.
+-- Returns the fragment of descriptors with which the tiled MMA m reads a tile
+-- of A, which has layout l in shared memory.
 local function descriptors(m, l)
   return m:make_fragment_A((m:get_slice(0):partition_A(l)))
 end

@@ -54,8 +54,7 @@ local function place(s) return {s.at.step, s.at.line, s.at.cta, s.at.warp} end
 
 describe("the debugger", function()
   it("steps back before the launch, which precedes no other launch", function()
-    -- With pdl, the kernel has to wait for memory that the preceding launch
-    -- writes.
+    -- The kernel must wait before it reads memory of the preceding launch.
     local k = cute.kernel("dependent", function(x, y)
       local i = cute.arch.thread_idx()
       cute.arch.griddepcontrol_wait()
@@ -71,7 +70,8 @@ describe("the debugger", function()
     local z = cute.zeros({64}, cute.f32)
     local report = cute.debug(late, z, y, opts, function(s)
       while s:step() do end
-      -- Run again: the first run must not count as the preceding launch.
+      -- After the step back, the kernel runs again. Its own first run must not
+      -- count as the preceding launch.
       s:back()
       while s:continue() do end
     end)

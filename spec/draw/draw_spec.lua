@@ -58,8 +58,8 @@ function read.svg(x, opts)
   return panels
 end
 
--- In LaTeX, the grid follows a panel's cells; its corner is the origin of their
--- positions.
+-- Reads a LaTeX drawing. A panel's grid is drawn after its cells, and the
+-- positions of the cells are relative to the grid's corner.
 function read.latex(x, opts)
   local panels, cells = {}, {}
   for line in cute.draw(x, opts):gmatch "[^\n]+" do
@@ -205,8 +205,8 @@ describe("a picture of a layout", function()
 end)
 
 describe("a picture of threads and values", function()
-  -- Returns the threads that have each element, from partitions of a tensor of
-  -- coordinates.
+  -- Returns for each element the thread that has it, and the value's index,
+  -- from each thread's partition of a tensor of coordinates.
   local function holders(threads, rows, columns, part)
     local want = {}
     for t = 0, threads - 1 do

@@ -101,7 +101,8 @@ describe("emitted text", function()
     assert.equal("", lines[1])
   end)
 
-  -- With __restrict__, the compiler would move the read of a[0] above meet().
+  -- If b were __restrict__, the compiler would move the read of a[0] above
+  -- meet().
   it("what threads hand to one another is no __restrict__", function()
     local y = cute.zeros(ints.shape, ints.dtype)
     local function kernel(meet)
@@ -127,7 +128,7 @@ describe("emitted text", function()
     assert.is_nil(text:find "const int %*__restrict__ b")
   end)
 
-  -- With __restrict__, ptxas would move the read of a[0] above the wait.
+  -- If a were __restrict__, ptxas would move the read of a[0] above the wait.
   it("reads what the launch in front may write as memory that changes",
      function()
     local y = cute.zeros(ints.shape, ints.dtype)
@@ -298,12 +299,14 @@ describe("emitted text", function()
                 copies(16))
     assert.equal("cp_async_ca16<512, -512>(s_addr + i3 * 2u, a + i2);",
                  copies(-16)[2])
-    assert.equal(  -- The number of bytes of the array exceeds 32 bits.
+    assert.equal(  -- The offset in bytes does not fit in the instruction's 32
+                   -- bits.
       "cp_async_ca16<512>(s_addr + i3 * 2u, a + i2 + 17179869184);",
       copies(1 << 30)[2])
   end)
 
-  -- The Python DSL's own GEMM of this tile has 43 integer sums in its PTX.
+  -- For comparison, the PTX of the Python DSL's GEMM with this tile has 43
+  -- integer additions.
   it("has few integer sums in a GEMM of three stages", function()
     local gemm = require "kernels.gemm_sm80" {tile = {128, 128, 64}}
     local A, B = cute.zeros({512, 512}, cute.bf16),
@@ -534,8 +537,8 @@ local function packed(t, format)
   return table.concat(out)
 end
 
--- Fills registers, moves them as vectors and accesses them one by one,
--- about 85 times a round. Includes halves of words, also under a
+-- Fills registers, moves them as vectors and accesses single registers, at
+-- about 85 places per round. Some accesses use half of a word, also under a
 -- predicate.
 local function register_kernel(rounds)
   return function(i, f, o, g)
@@ -578,7 +581,8 @@ local function run_sim(kernel)
   return call, o, g, i, f
 end
 
--- Asserts that the same kernel on the GPU produces the same bits.
+-- Asserts that the kernel has the same results, bit for bit, on the simulator
+-- and on the GPU.
 local function gpu_agrees(kernel)
   local call, o, g = run_sim(kernel)
   local sim_o, sim_g = {}, {}
@@ -591,10 +595,12 @@ local function gpu_agrees(kernel)
   end
 end
 
--- Asserts that the text, compiled for the host, produces the same values.
+-- Asserts that the emitted text, compiled for the host, has the simulator's
+-- results.
 local function host_agrees(kernel)
   local call, o, g, i, f = run_sim(kernel)
-  -- The host compiles the text for sm_75, in which all conversions are plain C.
+  -- The text is emitted for sm_75, for which all conversions are plain C that
+  -- the host can compile.
   local text = call:trace({block = THREADS}).fn:emit(75)
   local out = kernels.on_host(text, {"-DN=" .. N, "-DTHREADS=" .. THREADS,
     "-DM=" .. THREADS * OUT}, packed(i, "<i4") .. packed(f, "<f"))
@@ -635,8 +641,8 @@ describe("the text means what the simulator does", function()
   end
 end)
 
--- Kernels with statements that read the memory they write. The emitter splits
--- such statements into several steps, or merges them with other statements.
+-- Kernels with statements that read the memory they write. The emitter must
+-- split such a statement into several steps, or may merge it with others.
 local SELF = {
   ["a fill with what the fragment holds"] = function(i, f, o, g)
     local tid = cute.arch.thread_idx()
@@ -853,7 +859,8 @@ describe("registers", function()
 end)
 
 describe("loops of the device", function()
-  -- Returns the text of `copies` loops of one line, of `trips` iterations each.
+  -- Returns the emitted text of a kernel with `copies` equal loops of `trips`
+  -- iterations each.
   local function text_of(copies, trips, opts)
     local p = cute.kernel("k", function(x)
       local tid = cute.arch.thread_idx()

@@ -1,5 +1,5 @@
---- Three small kernels whose CUDA C is kept as golden_*.cu. The texts name
--- lines of this file, so rewrite them after a change (see emit_spec.lua).
+--- Three small kernels. Their golden CUDA C, golden_*.cu, has line numbers of
+-- this file, so write it anew after a change (see emit_spec.lua).
 local cute = require "cute"
 local _ = cute._
 
@@ -39,7 +39,7 @@ function golden.rowsum()
   end)(m, sums):trace {block = 128}
 end
 
--- Returns a kernel of one warp: 16x8 = 16x16 times 8x16, by shared memory.
+-- Returns a kernel of one warp: 16x16 times 16x8, through shared memory.
 function golden.warpmma()
   local a = cute.zeros({16, 16}, cute.bf16)
   local b = cute.zeros({8, 16}, cute.bf16)

@@ -92,7 +92,8 @@ describe("values that the compiler could compute", function()
       for j in cute.range(4) do sum = sum + x[j] end
       y[0] = cute.exp2(sum)
     end)
-    seen(function(y)  -- ptxas leaves tanh of constants to the GPU.
+    seen(function(y)  -- ptxas does not compute tanh of constants, but leaves it
+                      -- to the GPU.
       local r = cute.make_rmem_tensor({1}, cute.f32)
       r[0] = 0.3
       y[0] = cute.tanh(r[0])

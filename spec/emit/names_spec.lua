@@ -65,9 +65,9 @@ local function names(first, last)
   return list
 end
 
--- Reports whether NVRTC accepts the text; nil if it is not installed. Kernels
--- and shared memory also have names in PTX: for these names, arch is "sm_80",
--- so that ptxas reads the PTX.
+-- Reports whether NVRTC accepts the text; nil if NVRTC is not installed.
+-- Kernels and shared memory also have names in PTX. To test these names, `arch`
+-- is "sm_80", so that ptxas also reads the PTX.
 local function compiles(text, arch)
   local out, why, log = core.jit_compile(text, arch or "compute_80",
                                          {"--fmad=false"}, true)
@@ -77,7 +77,8 @@ local function compiles(text, arch)
   return true
 end
 
--- Returns the emitted text of a kernel with these parameters and body in Lua.
+-- Returns the emitted text of a kernel whose parameters and body are given as
+-- Lua text.
 local function text_of(params, body, tensors, name)
   local f = assert(load(("local cute = ...\nreturn function(%s)\n%s\nend")
     :format(table.concat(params, ", "), body)))(cute)

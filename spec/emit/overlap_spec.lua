@@ -1,6 +1,6 @@
--- Tests arguments that share memory, and what the emitted text lets compilers
--- assume about them. Every back end must behave as if it ran the loads and
--- stores in order.
+-- Tests arguments that share memory, and what compilers may assume about them
+-- from the emitted text. The emitted code and the simulator must behave as if
+-- the loads and stores ran in order.
 local core = require "cute.core"
 local cute = require "cute"
 local jit = require "cute.jit"
@@ -20,8 +20,8 @@ local function views(buffer, starts, count)
   return list
 end
 
--- Returns a group number for each leaf of the arguments that shares memory with
--- another leaf; nil if none does.
+-- Returns a group number for each leaf (tensor or number) of the arguments that
+-- shares memory with another leaf. Returns nil if no leaves share memory.
 local function overlaps(...)
   return (select(4, core.kind(table.pack(...))))
 end

@@ -10,7 +10,8 @@ local support = require "spec.support"
 local prelude = support.read "core/emit/prelude.cu"
   .. support.read "core/emit/preludemem.cu"
 
--- Returns the prelude's functions by name, in order; overloads once.
+-- Returns the names of the prelude's functions in order; each name once, also
+-- if it is overloaded.
 local function functions()
   local names = {}
   for name in prelude:gmatch "__forceinline__ [^\n(]-([%w_]+)%(" do

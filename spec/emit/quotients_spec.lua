@@ -29,8 +29,8 @@ describe("emitted text", function()
       local tid = cute.arch.thread_idx()
       a[tid] = (a[0] * 64 + tid) // 192
     end, {block = 64}, y), "floor_div(a[0], 3)")
-    -- Terms that may change the quotient must stay. All remainders are checked,
-    -- including negative ones.
+    -- A term of the dividend must stay if it can change the quotient. The
+    -- kernels check this with all remainders, including negative ones.
     for _, case in ipairs {{64, 192}, {6, 4}, {12, 8}, {5, 7}, {0, 6}} do
       local m, c = case[1], case[2]
       for _, n in ipairs {4, 6, 64, 65} do
@@ -62,8 +62,8 @@ describe("emitted text", function()
     assert.is_nil(text:find(">>", 1, true))
     assert.is_nil(text:find("floor_", 1, true))
     find(text, "a[4] = i0 * 64 + t - 12;")
-    -- A division may drop terms of its dividend only if the sum of the other
-    -- terms is in [0, divisor).
+    -- A division may drop the terms of its dividend that are not multiples of
+    -- the divisor only if their sum is in [0, divisor).
     for _, case in ipairs {{64, 3, 5}, {64, 60, 64}, {6, -1, 6}, {8, -4, 4},
                            {12, 17, 6}, {10, 4, 5}, {9, 0, 3}, {64, 57, 64},
                            {64, 58, 64}, {64, 6, 64, -1}, {64, 5, 64, -1}} do

@@ -1,6 +1,6 @@
--- Tests `make dist` in a copy of the committed and changed files, which becomes
--- a repository of its own: contents and sums of the files, and that the
--- unpacked source builds the same bytes without git.
+-- Tests `make dist` in a copy of the committed and changed files, which is a
+-- repository of its own. The release must have the right contents and SHA-256
+-- sums, and the unpacked source must build the same bytes without git.
 local support = require "spec.support"
 
 local VERSION = support.read "VERSION":match "%S+"

@@ -146,7 +146,7 @@ describe("the images of examples/container #noasan", function()
     local env = {LD_LIBRARY_PATH = "/lib64"}
     -- Launches on the fake driver compute nothing.
     assert.same({"gpu\t3.0\n", "", 0}, {image.run(stage, stage.words, env)})
-    -- The image contains nothing of the compiler, and the run wrote no file.
+    -- The image contains no compiler, and the run wrote no file.
     assert.equal("", must {"find", stage.root, "-name", "*nvrtc*"})
     assert.equal("", must {"find", stage.root, "-user", "65534"})
     -- The program ignores a cache that another user can write to.

@@ -101,9 +101,9 @@ describe("findings of cutelua check", function()
 
 end)
 
--- Checks a script. Then applies the edits of its first finding, the best first,
--- at most three, each to the original script. Returns the number of the edit
--- that repairs it, and that edit; nil if none does.
+-- Checks a script. Then applies the edits of its first finding, at most three
+-- and the best first, each to the original script. Returns the number of the
+-- edit that repairs the script, and the edit. Returns nil if none does.
 local function repaired(path, text)
   support.write(path, text)
   local found = check(path)
@@ -149,7 +149,7 @@ describe("edits of findings", function()
     end)
   end
 
-  -- The faults of planted.lua that take little time.
+  -- These faults of planted.lua take little time.
   for i, nth in ipairs {19, 21, 25, 17, 5, 13, 14, 16, 18, 24, 26, 27, 28} do
     local f = planted.list()[nth]
     it(("repair a planted fault: %s in %s%s"):format(f.kind, f.file,
@@ -159,8 +159,8 @@ describe("edits of findings", function()
   end
 end)
 
--- A kernel that adds up the columns of x, and a comparison with sums on the
--- host.
+-- A script that sums the columns of x in a kernel and compares the result with
+-- sums on the host.
 local SUMS = [[
 local cute = require "cute"
 local ROWS, COLUMNS = 8, 100
@@ -186,7 +186,8 @@ for t = 0, COLUMNS - 1 do
 end
 ]]
 
--- Counts integers and sums them, by blocks.
+-- A script whose blocks count how often each integer occurs, and sum the
+-- integers.
 local COUNTS = [[
 local cute = require "cute"
 local arch = cute.arch

@@ -156,10 +156,10 @@ INSIDE void wait(unsigned barrier, int parity) {
                :: "r"(barrier), "r"(parity) : "memory");  // wait
 }
 
-// Doubles rows of 256 elements. nvcc gives an asm statement the number of its
-// last operand's line, which has a comment for faults.py.
-// A warp loads them to a ring of three stages;
+// Doubles rows of 256 elements. A warp loads the rows to a ring of three stages;
 // four warps double them, and one thread stores each result by a bulk copy.
+// The comments at asm statements are marks that faults.py looks for. They are
+// on the last operand's line, because nvcc reports that line for the statement.
 extern "C" __global__ void ring(const float *x, float *y, int rows) {
   enum { STAGES = 3, COLUMNS = 256, BYTES = COLUMNS * 4 };
   __shared__ alignas(128) float stage[STAGES][COLUMNS], out[COLUMNS];

@@ -7,7 +7,7 @@ local npy = cute.npy
 local case = {}
 case.__index = case
 
---- Reads a case; raises an error if that is impossible.
+--- Reads a case. Raises an error if the file cannot be read.
 ---@param path string of case.json; paths in it are relative to its folder
 function case.read(path)
   local f <close> = assert(io.open(path))
@@ -30,8 +30,8 @@ local function boxed(t, box)
                                              t, smem, box))}
 end
 
--- Reads the tensors. Returns the arguments of a launch, and by name
--- {buffer = ..., shape = ...}.
+-- Reads the tensors. Returns the arguments of a launch, and a table {buffer =
+-- ..., shape = ...} for each tensor by name.
 local function fill(self)
   local tensors, arrays, args = {}, {}, {}
   for name, path in pairs(self.tensors) do
@@ -55,7 +55,8 @@ local function fill(self)
   return args, arrays
 end
 
---- Launches the kernel on tensors read anew, on the case's device by default.
+--- Reads the tensors again and launches the kernel on them, on the case's
+-- device by default.
 ---@param options table of the launch, besides grid, block and cluster
 ---@return boolean? ok
 ---@return string? why the text of a report

@@ -93,8 +93,8 @@ local function sm90(o)
   end
 end
 
--- Returns the MMA's layout of m by n warps, and the permutation with which one
--- ldmatrix loads 16 rows of B.
+-- Returns the arguments of a TiledMMA of m by n warps: the layout of the warps,
+-- and a permutation with which one ldmatrix loads 16 rows of B.
 local function warps(m, n)
   return {m, n, 1}, {16 * m, 16 * n, 16}
 end

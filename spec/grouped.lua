@@ -21,7 +21,8 @@ local function numbers(dtype, seed, ...)
   return cute.make_tensor(b, cute.make_layout(shape, cute.LayoutRight))
 end
 
--- Returns powers of two, as scale factors of whole numbers.
+-- Returns a tensor of powers of two. Scale factors that are powers of two keep
+-- the products exact.
 local function factors(seed, ...)
   local t = numbers("f32", seed, ...)
   local flat = cute.make_tensor(t.iterator, cute.make_layout(cute.size(t)))
@@ -46,10 +47,10 @@ function grouped.by(name, f, ...)
   return table.unpack(out, 2, out.n)
 end
 
--- Returns a tensor with the first row of each group of case c and the end of
--- the last group, and the total number of rows. c.sizes are the groups' numbers
--- of rows; c.skip rows before the first group and after the last one are
--- unused.
+-- Returns a tensor of the first row of each group of case c, followed by the
+-- end of the last group. Also returns the total number of rows. c.sizes are the
+-- groups' numbers of rows. The c.skip rows before the first group and after the
+-- last one are unused.
 local function offsets(c)
   local list = {c.skip or 0}
   for i, n in ipairs(c.sizes) do list[i + 1] = list[i] + n end
@@ -59,8 +60,8 @@ end
 
 --- Makes the operands of case c on the device `place`. Fields of c: form,
 -- sizes, N, K, dtype, d, where, most, skip, gated, epilogue, scales, alpha.
--- Returns A, B, the offsets or counts, options, and a function that describes
--- the first wrong element of results.
+-- Returns A, B, the offsets (or if masked, the counts of rows), the options,
+-- and a function that describes the first wrong element of the results.
 function grouped.problem(c, place)
   local E, N, K = #c.sizes, c.N, c.K
   local dtype, masked = c.dtype or "bf16", c.form == "masked"
@@ -137,7 +138,8 @@ function grouped.problem(c, place)
       end
       return y
     end
-    -- Checks every fifth column. The first one differs from row to row.
+    -- Checks every fifth column. The first checked column differs from row to
+    -- row.
     local step = 5
     for g, n in ipairs(c.sizes) do
       local first = masked and 0 or where(g - 1)

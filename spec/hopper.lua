@@ -7,8 +7,8 @@ local gemm_sm90 = require "kernels.gemm_sm90"
 
 local hopper = {}
 
---- Returns a matrix whose rows (with m_major, columns) begin at multiples of 16
--- bytes.
+--- Returns a matrix whose rows begin at multiples of 16 bytes; with m_major,
+-- its columns do.
 function hopper.matrix(rows, cols, seed, dtype, m_major)
   local t = core.find_dtype(tostring(dtype or "bf16"))
   local lead = (m_major and rows or cols) + 15 & ~15

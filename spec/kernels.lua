@@ -103,12 +103,12 @@ function kernels.compiles(program, archs)
   return true
 end
 
---- Opcode of FADD2, the addition of two f32 on Blackwell, as `kernels.opcodes`
--- counts it; nvdisasm 13.5 prints its name.
+--- Opcode of FADD2, Blackwell's addition of two f32, in the counts of
+-- `kernels.opcodes`. nvdisasm 13.5 prints this name.
 kernels.FADD2 = 0x4b
 
---- Counts the instructions in the machine code of a cubin by opcode, the low 9
--- bits of an instruction of 16 bytes.
+--- Counts the instructions in the machine code of a cubin by opcode. An
+-- instruction has 16 bytes, and its low 9 bits are the opcode.
 ---@param cubin string
 ---@return table<integer, integer>
 function kernels.opcodes(cubin)
@@ -137,7 +137,7 @@ function kernels.on_host(text, flags, input)
   if not compiler then return nil end
   local dir <close> = setmetatable({path = support.folder()}, {
     __close = function(d) support.remove(d.path) end})
-  -- Replaces the only inline PTX of the prelude, an fma, by plain C.
+  -- Replaces the prelude's only statement of inline PTX, an fma, by plain C.
   support.write(dir.path .. "/k.cu",
     (text:gsub('asm%("fma%.rn%.f32 [^\n]*', "(d) = fmaf(a, b, d)")))
   local words = {compiler, "-O1", "-w", "-ffp-contract=off", "-fwrapv",

@@ -9,8 +9,8 @@ local support = require "spec.support"
 
 local mutants = {}
 
--- Calls f() while the module of a file is that of a changed text, and after all
--- kernels are loaded again.
+-- Calls f() while the module of `file` has the text `text`. All kernels are
+-- loaded again within the call.
 local function with(file, text, f)
   local kept, name = {}, file:gsub("^lua/", ""):gsub("%.lua$", "")
   name = name:gsub("/", ".")

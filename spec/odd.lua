@@ -1,6 +1,6 @@
---- Runs scripts of this repository at odd sizes on the simulator. It must
--- report nothing, and results must be right. spec/fuzz/scripts.lua runs them at
--- many sizes.
+--- Runs scripts of this repository at odd sizes on the simulator. The simulator
+-- must report nothing, and results must be right. spec/fuzz/scripts.lua does
+-- this at many sizes.
 local core = require "cute.core"
 local cute = require "cute"
 local copylesson = require "cutelua.bench.copylesson"
@@ -23,8 +23,8 @@ odd.SCRIPTS = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
   "gemm_nvf4", "attention", "attention_sm100", "attention_decode",
   "selective_scan", "conv2d"}
 
--- The architectures of scripts for Blackwell. (NVRTC removes loads of
--- attention_sm100, so that counters of its PTX differ.)
+-- The architectures of scripts for Blackwell. attention_sm100 has none: NVRTC
+-- removes some of its loads, so the counters of its PTX differ.
 odd.ARCHS = {gemm_sm120 = {"sm_120a"}, gemm_tcgen05 = {"sm_100a"},
              gemm_clc = {"sm_100a"}, gemm_2cta = {"sm_100a"},
              gemm_mxf8 = {"sm_100a"}, gemm_nvf4 = {"sm_100a"},
@@ -76,11 +76,11 @@ local function gemm(rung, seed, _, device)
   return not right and what .. ": " .. lesson.what_is_wrong(v, how) or false
 end
 
--- The number of trailing extents that are not changed (heads, their groups and
--- their size).
+-- How many trailing extents of a script's sizes stay unchanged: heads, their
+-- groups and the size of a head.
 local KEPT = {attention = 3, attention_sm100 = 3, attention_decode = 3}
 
--- The number of which the last extent is a multiple.
+-- The last extent must be a multiple of this number.
 local STEP = {gemm_mxf8 = 32, gemm_nvf4 = 32}
 
 -- Returns random extents for a lesson. The last `kept` extents are not changed.

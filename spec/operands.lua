@@ -19,11 +19,13 @@ local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 local function data(shape, type) return cute.randn(shape, type, {seed = 1}) end
 ]]
 
--- Kernels as texts; each ends in a launch. Lines are named by `--@name`.
+-- Kernels as texts, each of which ends in a launch. A comment `--@name` gives a
+-- name to its line.
 local KERNELS = {}
 operands.KERNELS = KERNELS
 
--- The kernels of spec.blamed, with data that distinguish the elements.
+-- The kernels of spec.blamed, with different data in all elements instead of
+-- zeros.
 for name, text in pairs(blamed.KERNELS) do
   text = text:gsub("local X = cute.zeros(%b())", "local X = data%1")
   text = text:gsub("local X, Y = cute.zeros(%b())", "local X, Y = data%1")

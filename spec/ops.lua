@@ -7,8 +7,8 @@ local support = require "spec.support"
 
 local ops = {}
 
---- Returns a new random generator: pick(n) returns 0 to n - 1, pick(list) one
--- of the list's elements.
+--- Returns a random generator `pick`: pick(n) returns a number from 0 to n - 1,
+-- and pick(list) returns an element of the list.
 function ops.random(seed)
   local state = seed * 0x9e3779b97f4a7c15 + 1
   return function(what)
@@ -21,11 +21,10 @@ end
 
 local function is_unsigned(dtype) return dtype:find "^u" end
 
---- Returns a tensor of small whole numbers (without `seed`: of values that no
--- kernel should read) with strides that `pick` chooses: either of the last two
--- modes fastest, rows padded or not, gaps between elements, any batch order,
--- any first element. Unless the tensor is written, batches may share one
--- matrix.
+--- Returns a tensor of small whole numbers; without `seed`, of values that no
+-- kernel should read. `pick` chooses the strides: which of the last two modes
+-- is contiguous, padding of rows, gaps between elements, the order of batches,
+-- the first element. With a seed, batches may share one matrix.
 ---@param kind? string of strides: "k" dense rows, "m" dense columns, else any
 function ops.tensor(pick, shape, dtype, seed, kind)
   dtype = tostring(dtype)
@@ -182,7 +181,7 @@ function ops.each(A, B, D, f)
   end
 end
 
---- Returns x rounded to a type.
+--- Returns a function that rounds x to a type.
 function ops.rounded(dtype)
   local cell = core.buffer(tostring(dtype), 1)
   return function(x)

@@ -31,8 +31,8 @@ for _, case in ipairs(hopper.CASES) do
   end)
 end
 
--- Adds a rung of the GEMM ladder or a variant: runs it with alpha and beta, in
--- all orders of operands.
+-- Adds a script of the GEMM ladder, or one of its variants. It runs with alpha
+-- and beta, and with all orders of operands in turn.
 local function gemm(name, word)
   local rung
   add(name .. (word and " " .. word or ""), function(size, seed)
@@ -55,10 +55,11 @@ for _, word in ipairs {"f16", "e4m3", "tf32", "i8"} do
   gemm("gemm_hopper", word)
 end
 
--- Adds copies by TMA, with rows of 16-byte multiples and of other sizes.
+-- Returns the lesson of copies by TMA and the list of its kernels, which
+-- includes the kernel of copy_tma.
 local function copies()
   local path, own = "scripts/copy_tma.lua", arg
-  -- copy_tma finds the file copy_tile.lua by this path.
+  -- copy_tma looks for copy_tile.lua next to this path.
   rawset(_G, "arg", {[0] = path})
   local l = copylesson.lesson(assert(lib.script_spec(path,
     "cutelua.bench.copylesson", "run")))
@@ -71,7 +72,7 @@ for i, name in ipairs {"copy_tma", "multicast", "ring"} do
   add(name, function(size, seed)
     if not l then l, list = copies() end
     local say = lib.say
-    -- Suppress the note that copy_tile replaces copy_tma.
+    -- Do not print the note that copy_tile replaces copy_tma.
     lib.say = function() end
     local p = harness.problem(l, {size[1], size[2]
       * (seed % 4 > 0 and 8 or 1)})
@@ -82,7 +83,7 @@ for i, name in ipairs {"copy_tma", "multicast", "ring"} do
   end)
 end
 
--- Adds TMA loads and stores of boxes of tensors, and of im2col tiles.
+-- Returns the kth pseudorandom number of a seed, from 0 to n - 1.
 local function pick(n, seed, k) return (seed * 7919 + k * 104729) % n end
 
 add("boxes by TMA", function(size, seed)

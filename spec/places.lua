@@ -7,16 +7,17 @@ local random = require "spec.random"
 
 local places = {}
 
--- Tensors have ROWS rows; a warp has LANES threads. The element in row r,
--- column c and stage p has the value r + ROWS (c + columns p), where `columns`
--- is the number of columns.
+-- Tensors have ROWS rows, and warps have LANES threads. The element in row r,
+-- column c and stage p has the value r + ROWS (c + columns p), for tensors with
+-- `columns` columns.
 local ROWS, LANES = 16, 32
 
 ---------------------------------------------------------------------------
 -- Programs
 ---------------------------------------------------------------------------
 
--- Layouts of (rows, columns, stages) with runs of eight contiguous elements
+-- Layouts of (rows, columns, stages) that have eight consecutive elements
+-- together
 local SHARED = {
   rows = "cute.make_layout({%d, %d, %d}, {%d, 1, %d})",
   columns = "cute.make_layout({%d, %d, %d}, {1, %d, %d})",
@@ -95,7 +96,8 @@ local function column_of(g, p, inside)
     g:pick {1, 2, 8, 16, 16, 16}, g:pick {0, 0, 1, 2, 8, 24}), p.columns)
 end
 
--- Returns the text of an expression by which a thread reads up to eight values.
+-- Returns the text of a random expression, by which a thread reads up to eight
+-- values.
 local function read(g, p, inside)
   local k, from = g:r(10), g:pick(p.views)
   local stage = stage_of(g, p, inside)
@@ -116,7 +118,7 @@ end
 local function put(out, fmt, ...) out[#out + 1] = fmt:format(...) end
 
 -- Appends to `out` statements that read values and write them to new output
--- slots of loop iteration `pass`.
+-- slots. `pass` is the text of the loop iteration's number.
 local function reads(g, p, out, pass)
   for _ = 1, g:r(3) do
     local n, inside = g:r(4), pass == "(k + 1)"
@@ -190,7 +192,8 @@ local Mock = {}
 
 local function mock(p, at) return setmetatable({p = p, at = at}, Mock) end
 
--- Returns the coordinate whose free modes are filled from `list` in order.
+-- Returns a coordinate of view t. Its free modes have the elements of `list` in
+-- order.
 local function given(t, list)
   local at, k = {}, 0
   for mode = 1, 3 do
@@ -244,7 +247,7 @@ local function plain(p)
   for tid = 0, LANES - 1 do
     local env = setmetatable({thread = function() return tid end},
                              {__index = PLAIN})
-    -- Reads a fragment of operand A of SM80_16x8x16.
+    -- Returns a thread's fragment of the operand A of SM80_16x8x16.
     function env.matrix(t, at)
       local list = {}
       for v = 0, 7 do

@@ -1,6 +1,7 @@
 --- Plain numbers that behave like traced values: each has a type, and each
--- operation rounds or truncates to it. A function of vectors called with such
--- numbers is its own oracle. plain.cute replaces `cute` in that call.
+-- operation rounds or truncates its result to a type. If a function for kernels
+-- is called with such numbers, its result is the expected value. In that call
+-- plain.cute replaces `cute`.
 local ops = require "spec.ops"
 
 local plain = {}
@@ -39,8 +40,8 @@ end
 ---@param v any as an element of a tensor is read
 function plain.value(t, v) return setmetatable({t = t, v = v}, Number) end
 
--- Converts a number to a float, except that a float stays (-0.0 + 0.0 would be
--- 0.0).
+-- Converts a number to a float. A float is returned unchanged, because -0.0 +
+-- 0.0 is 0.0.
 local function float(v) return math.type(v) == "float" and v or v + 0.0 end
 
 -- Returns a u64 as a float.
@@ -62,7 +63,7 @@ function Number:to(t)
   local class, bits = CLASS[t][1], CLASS[t][2]
   local least = class == "I" and -2.0 ^ (bits - 1) or 0
   local most = class == "I" and 2.0 ^ (bits - 1) or 2.0 ^ bits
-  if v ~= v then  -- PTX's cvt converts NaNs like this.
+  if v ~= v then  -- PTX's cvt converts NaNs to these values.
     local wide = bits == 64 or self.t == "f64" and not (class == "U"
                                                         and bits < 32)
     return new(t, wide and 1 << bits - 1 or 0)
@@ -75,8 +76,8 @@ function Number:to(t)
              or math.tointeger(v))
 end
 
--- Converts two operands to their common type: the type of the operand that has
--- one, else f32.
+-- Converts two operands to their common type. If only one of them has a type,
+-- it is that type, or f32 if the other is a float and the type is not.
 local function meet(a, b)
   local t = math.type(a) and b.t or a.t
   if (math.type(a) or math.type(b)) == "float" and not is_float(t) then
@@ -106,8 +107,8 @@ local function test(f)
   end
 end
 
--- Returns math.floor or ceil as a float, with its sign; keeps infinities and
--- NaNs.
+-- Returns a version of math.floor or math.ceil whose results are floats. It
+-- keeps the sign of zeros, infinities and NaNs.
 local function whole(f)
   return function(v)
     if v - v ~= 0 then return v end
@@ -117,7 +118,7 @@ local function whole(f)
 end
 local floor, ceil = whole(math.floor), whole(math.ceil)
 
--- Returns a // b of unsigned integers, for b below 2^63.
+-- Returns the quotient a // b of unsigned integers. b must be below 2^63.
 local function by_u64(a, b)
   local q = (a >> 1) // b << 1
   return math.ult(a - q * b, b) and q or q + 1
@@ -138,14 +139,15 @@ Number.__shl = both(function(a, n) return a << n end)
 Number.__shr = operation(nil, function(a, n) return a // (1 << n) end,
                          function(a, n) return a >> n end)
 
--- For floats the quotient is rounded first, as an operation of its own.
+-- In a float quotient, the division rounds first, and floor is applied after
+-- that.
 function Number.__idiv(x, y)
   local t, a, b = meet(x, y)
   if is_float(t) then return new(t, floor(round[t](a / b))) end
   return new(t, (t == "u64" and by_u64 or quotient)(a, b))
 end
 
--- Returns a bitwise operation, which also accepts booleans.
+-- Returns a bitwise operation: f for integers, g for booleans.
 local function bitwise(f, g)
   return function(x, y)
     if x.t == "boolean" then return new("boolean", g(x.v, y.v)) end

@@ -15,7 +15,8 @@ local KERNEL = {"options", "smem", "option_rules", "choice", "tile_order",
                 "producer", "mainloop", "store_tile", "cluster_splitk",
                 "block_scales", "stream", "kernel"}
 
---- Small configurations of the kernel: stages wrap around, tiles are many.
+--- Configurations of the kernel that are small, but have many tiles and reuse
+-- each stage several times.
 planted.CHOICES = {
   whole = {tile = {128, 64, 64}, stages = 3},
   ["2x1"] = {tile = {128, 64, 64}, stages = 3, cluster = {2, 1}},
@@ -64,8 +65,9 @@ local function gemm_of(texts)
   return loaded(texts, {"gemm_sm90"})[1]
 end
 
---- Returns gemm_sm90 with these changes {{file, from, to, nth}, ...} and the
--- changed texts; file is one of PIPES or KERNEL.
+--- Returns gemm_sm90 after these changes of its text, and the changed texts. A
+-- change is {file, from, to, nth}, where `file` is an element of PIPES or
+-- KERNEL.
 ---@param changes table[]
 ---@return function gemm, table<string, string> texts
 function planted.kernel(changes)
@@ -82,8 +84,8 @@ function planted.kernel(changes)
   return gemm, texts
 end
 
---- Returns the report of D = A B^T of (m,n,k) under a seed, and the operands;
--- before: operands of a preceding launch whose D is this one's A.
+--- Runs D = A B^T of (m,n,k) under a seed. Returns the report and the operands.
+-- `before` has the operands of a preceding launch, whose D becomes A.
 ---@param g table what gemm_sm90 gives
 ---@return table report, table operands
 function planted.run(g, size, seed, before)
@@ -103,8 +105,8 @@ function planted.differs(x)
   end)
 end
 
---- Faults planted in the text, and the report about an arrival that is too
--- early.
+--- Faults that are planted in the text, and the expected report of one that
+-- makes a warp arrive too early.
 planted.FAULTS, planted.EARLY = gemm_sm90.FAULTS, gemm_sm90.EARLY
 
 -- Returns the first line that contains `what`, in the order of the files.
@@ -117,7 +119,8 @@ local function line(texts, what)
   error(what)
 end
 
---- Reports whether a fault matches one of the patterns, "kind: message".
+--- Reports whether a fault of a report matches one of the patterns for "kind:
+-- message".
 ---@param f table of a report
 ---@param patterns string|string[]
 function planted.told(f, patterns)

@@ -8,8 +8,9 @@
 -- ...}), so that it can be shrunk by removing parts.
 local random = {}
 
--- Each thread has IN elements in each input, OUT elements in each output, and
--- LEFT elements in the output of the final values of locals and fragments.
+-- Each thread has IN elements in each input and OUT elements in each output. It
+-- also has LEFT elements in an output for the final values of locals and
+-- fragments.
 local IN, OUT, LEFT = 8, 16, 32
 
 -- Each type has {class, number of bits}. A signed integer also has two bounds
@@ -46,8 +47,8 @@ end
 function Gen:chance(percent) return self:r(100) <= percent end
 function Gen:pick(list) return list[self:r(#list)] end
 
---- Returns up to three statements as text; counter: the loop variable that they
--- use.
+--- Returns one to three statements as text. `counter` is the loop variable that
+-- they may use.
 function Gen:sequence(depth, counter)
   local out = {}
   self.counters[#self.counters + 1] = counter
@@ -62,8 +63,8 @@ random.Gen = Gen
 -- Expressions: a text, and for signed integers the bound of its magnitude
 ---------------------------------------------------------------------------
 
--- Returns an expression with values of at most `most`, and its bound. If the
--- bound of `text` is larger, the expression is a remainder of `text`.
+-- Returns an expression whose values are at most `most`, and its bound. If the
+-- bound of `text` is larger, the expression is `text` modulo a number.
 local function within(g, text, bound, most)
   if bound <= most then return text, bound end
   local m = most + 1
@@ -102,7 +103,8 @@ local function leaf(g, t)
     return ("%s[%s]"):format(v.name, g:register(v)), v.bound
   end
   local keep = TYPES[t][4] or 0
-  if not g.args[t] then  -- Converts an element of an argument of another type.
+  if not g.args[t] then  -- convert an element of an argument that has another
+                         -- type
     local from = g:pick(g.types)
     local text = ("x_%s[%d]"):format(from, g:r(IN) - 1)
     if class(t) == "I" and class(from) ~= "F" then
@@ -203,7 +205,7 @@ function INT_OPS.neg(g, t, d)
                    or {"(-%s)", "(~%s)"})
   return f:format(a), (m or 0) + 1
 end
--- Returns a conversion of a value of another type.
+-- Returns the conversion of a value of another type to t.
 function INT_OPS.cvt(g, t, d)
   if g:chance(15) then
     return ("%s:to(cute.%s)"):format(g:bool(d - 1), t), 1
@@ -273,7 +275,7 @@ local function sorted(ops)
 end
 local INT_LIST, FLOAT_LIST = sorted(INT_OPS), sorted(FLOAT_OPS)
 
---- Returns a value of type t: its text and magnitude.
+--- Returns an expression of type t as text, and the bound of its magnitude.
 function Gen:expr(t, d)
   local make = leaf
   if d > 0 and not self:chance(15) then
@@ -340,7 +342,8 @@ local STATEMENTS = {}
 
 local function put(out, fmt, ...) out[#out + 1] = fmt:format(...) end
 
--- Uses a boolean, because an unused one is an error.
+-- Appends a statement that uses a boolean, because an unused boolean is an
+-- error.
 local function use_boolean(g, out, v)
   put(out, "y_i32[%d] = %s:to(cute.i32)", g:r(OUT) - 1, v.name)
 end
@@ -486,7 +489,7 @@ function STATEMENTS.when(g, out)
   end
 end
 
--- Calls make() inside one more region of this kind.
+-- Calls make() while the count g[what] of regions of this kind is one more.
 local function inside(g, what, make)
   g[what] = g[what] + 1
   make()

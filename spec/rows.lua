@@ -102,7 +102,8 @@ local function forward_row(p, o, i)
           Rstd = p.Rstd and {rstd}}
 end
 
--- Returns dX of row i, and its contributions to dW (dY xhat) and dB (dY).
+-- Returns the gradient dX of row i, and the row's terms of dW (dY xhat) and of
+-- dB (dY).
 local function backward_row(p, o, i)
   local n, mean, rstd = p.n, p.Mean and p.Mean[i] or 0, p.Rstd[i]
   local xhat, dy, g = row_of(p.X, i, n), row_of(p.dY, i, n), {}
@@ -121,8 +122,9 @@ local function backward_row(p, o, i)
   return dx, dyx, dy
 end
 
--- Returns the expected parts of dW and dB: the rows that the kernel wrote, with
--- the first one changed so that each column has the expected sum.
+-- Returns the expected partial sums of dW and dB. Only the sum of each column
+-- matters, so they are the rows that the kernel wrote, with a first row that
+-- makes the sums right.
 local function parts_of(p, o)
   local n, parts = p.n, p.made.parts(p.m)
   local want = {at = 0}

@@ -9,9 +9,9 @@ local rpc = {}
 -- Seconds after which a missing answer is a failure.
 local PATIENCE = 60
 
--- For each framing: `of` makes a message from a text; `first` returns the text
--- of the first message in bytes and the offset after it, or nil if the bytes
--- have no whole message.
+-- For each framing of messages, two functions. of(text) returns a message.
+-- first(bytes) returns the text of the first message and the offset after the
+-- message, or nil if the bytes have no complete message.
 local FRAMINGS = {
   lines = {
     of = function(text) return text .. "\n" end,
@@ -41,8 +41,9 @@ function rpc.class()
   return class
 end
 
---- Starts the program. The driver's `answers` are answers by id, `notes` the
--- server's requests and notifications, `odd` errors without an id.
+--- Starts the program. Fields of the driver: `answers` has the answers by id,
+-- `notes` the server's requests and notifications, and `odd` the errors without
+-- an id.
 ---@param class table of rpc.class
 ---@param framing "lines"|"headed"
 ---@param ... string the program's command and its options

@@ -4,9 +4,10 @@ local support = require "spec.support"
 
 local seeds = {COUNT = 5}
 
---- Returns two functions with default options. launch(f, opts, ...) returns the
--- report. found(f, opts, ...) returns the faults over all seeds, each line
--- once, and how many seeds have any.
+--- Returns two functions that launch kernels with these default options.
+-- launch(f, opts, ...) returns the report. found(f, opts, ...) returns the
+-- faults over all seeds, one for each line, and the number of seeds with a
+-- fault.
 ---@param defaults table
 ---@return function launch, function found
 function seeds.with(defaults)

@@ -297,7 +297,7 @@ local x =]])))
   end)
 
   it("do not change the problem #long", function()
-    -- A kernel that computes nothing leaves nothing to compare.
+    -- Without the store, the kernel writes no results that could be compared.
     support.write(dir .. "/s.lua", (SUMS:gsub("y%[t%] = acc.-\n",
       "y[t] = cute.f32(unknown)\n")))
     for _, f in ipairs(check(dir .. "/s.lua").findings) do

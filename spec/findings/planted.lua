@@ -1,8 +1,9 @@
--- Faults drawn at random from the lines of scripts/ and kernels/: 30 before the
--- edits that repair them were written, 60 before edits were tried. The last 30
--- were not looked at while edits were written. `planted.lua [FIRST [LAST]]`
--- checks the script of each, applies its first edits, the best first, at most
--- three, each to the text as it was, and prints which fault is repaired.
+-- 90 faults that were drawn at random from the lines of scripts/ and kernels/.
+-- 30 were drawn before cutelua could propose edits that repair a fault, the
+-- other 60 before it tried edits. The last 30 were not looked at during this
+-- work. `planted.lua [FIRST [LAST]]` checks the script of each fault and
+-- applies the edits of its first finding: at most three, the best first, each
+-- to the faulty text. It prints which faults are repaired.
 package.path = "./?.lua;" .. package.path
 local changes = require "cutelua.findings.changes"
 local json = require "cutelua.text.json"
@@ -10,9 +11,9 @@ local support = require "spec.support"
 
 local planted = {}
 
--- For each fault: its kind; the file, which of the lines that begin with the
--- text after `-`, and the script that runs the file. The text after `+`
--- replaces that text.
+-- The faults. A line `#` has the kind of a fault. A line `@` has the file, a
+-- number n, and the script that runs the file. The fault is in the nth line
+-- that begins with the text after `-`; the text after `+` replaces that text.
 local FAULTS = [[
 # missing advance
 @ kernels/attention_sm90/consumer 1 attention_hopper
@@ -371,8 +372,8 @@ local function faulty(f)
   return table.concat(lines, "\n") .. "\n"
 end
 
--- Runs the script of a fault whose file has a text; returns the record of its
--- check.
+-- Runs a fault's script after `text` has replaced its file; returns the record
+-- of `cutelua check`.
 local function checked(f, text, folder)
   local script = ("scripts/%s.lua"):format(f.by)
   f.path = ("%s/%s"):format(folder, (f.file .. ".lua"):match "[^/]*$")

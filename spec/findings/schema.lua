@@ -1,6 +1,6 @@
--- Validates plain data against a JSON Schema: the keywords that
--- docs/findings.schema.json and spec/findings/sarif.json use. Another keyword
--- is an error, so that a schema cannot require what is not tested.
+-- Validates plain data against a JSON Schema. Supports only the keywords that
+-- docs/findings.schema.json and spec/findings/sarif.json use. Any other keyword
+-- raises an error, so that nothing in a schema goes unchecked.
 local schema = {}
 
 local ANNOTATIONS = {["$schema"] = true, ["$defs"] = true, title = true,

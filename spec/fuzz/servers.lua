@@ -11,13 +11,13 @@ local sys = require "cute.sys"
 local seconds = tonumber(arg[1]) or 60
 local file, total = arg[2], tonumber(arg[3]) or 1000000
 
--- The number of requests of a batch. Two limits: the seconds without an answer,
--- and the growth of the resident memory in KiB after the first batches.
+-- BATCH is the number of requests of a batch. PATIENCE is the most seconds
+-- without an answer. GROWTH is the most KiB by which the resident memory may
+-- grow after the first batches.
 local BATCH, PATIENCE, GROWTH = 100, 60, 65536
 -- Number of batches before the first measurement of memory.
 local SETTLED = 20
--- On average, one of this many documents, or of calls of tools, starts a
--- worker.
+-- One in this many documents, or calls of tools, starts a worker, on average.
 local RARE = 4000
 
 local random = math.random
@@ -240,8 +240,8 @@ function Server:send(text)
   end
 end
 
--- Repeats a request until the server answers: a malformed message may swallow
--- the next request.
+-- Repeats a request until the server answers. One request is not enough, since
+-- the server may read it as the rest of a malformed message.
 function Server:settle()
   local stop = core.clock() + PATIENCE
   self.asked = self.asked + 1

@@ -51,8 +51,8 @@ local function entries(text)
   return list
 end
 
--- Returns the entries as values; `other` converts any entry that is neither an
--- integer nor `_`.
+-- Parses a tuple. An integer becomes a number, `_` becomes core._, and
+-- other(entry) converts any other entry.
 local function tuple(text, other)
   local t = {}
   for i, entry in ipairs(entries(text)) do
@@ -64,7 +64,8 @@ end
 
 local function shape(text) return tuple(text, shape) end
 
--- Parses "SWIZZLED tiled to (128,64,3) mode-2 sliced at 0" or a layout.
+-- Parses a layout, or a text such as "SWIZZLED tiled to (128,64,3) mode-2
+-- sliced at 0", where SWIZZLED is a layout.
 local function tensor(text)
   local atom, to, rest = text:match "^(.*) tiled to (%b())(.*)$"
   if not atom then return core.layout(text) end
@@ -189,8 +190,9 @@ for side in ("SD"):gmatch "." do
   end
 end
 
--- Reports whether `thread` is beyond the copy's threads, so that get_slice
--- raises an error. CuTe also evaluates its layouts for such a thread.
+-- Reports whether `thread` is not a thread of the copy, so get_slice raises an
+-- error. The data has results for such threads, because CuTe evaluates its
+-- layouts for them, too.
 local function is_beyond(copy, thread)
   return thread >= copy:size() and not pcall(copy.get_slice, copy, thread)
 end
@@ -222,8 +224,9 @@ end
 
 -- ---- what CuTe refuses ----
 
--- Wraps a check of a call that CuTe rejects: an error passes the check. A
--- result passes only if CuTe merely lacks an overload ("no_compile").
+-- Turns a check of a call that CuTe rejects around: an error passes the check.
+-- A result passes only if CuTe rejects the call for lack of an overload
+-- ("no_compile").
 local function refused(check)
   return function(case)
     local ok, message = pcall(check, case)

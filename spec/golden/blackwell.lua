@@ -109,7 +109,8 @@ golden.ops.umma_atoms = {
 
 -- ---- descriptors of shared memory ----
 
--- Returns CuTe's text of a layout whose swizzle counts bytes.
+-- Returns a layout as CuTe prints it, with a swizzle that counts bytes. `bits`
+-- is the width of an element.
 local function of_bytes(l, bits)
   local plain = tostring(core.get_nonswizzle_portion(l))
   local b, m, s = tostring(core.get_swizzle(l)):match "<(%d+),(%d+),(%d+)>"
@@ -236,8 +237,8 @@ local function tile_text(tile)
   return "(" .. table.concat(list, ",") .. ")"
 end
 
--- Compares the partition of a thread. Its address has the lane in the upper
--- half and the column in the lower half.
+-- Compares the partition of a thread. In its address in tensor memory, the
+-- upper half is the lane and the lower half the column.
 local function check_thread(copy, store, layout, bits, want)
   local thr = copy:get_slice(want.thread)
   local function of_tmem(l)

@@ -1,7 +1,7 @@
 --- Checks operations on layouts against their definitions, by brute force:
 -- products, tile_to_shape, with_shape and divides of layouts with integer
--- strides. These definitions do not depend on a swizzle, so for a swizzled
--- layout the layout inside is checked.
+-- strides. The definitions do not depend on a swizzle, so for a swizzled layout
+-- the layout without its swizzle is checked.
 local core = require "cute.core"
 
 local definition = {}
@@ -65,7 +65,8 @@ local function counts(list)
   return n
 end
 
--- Reports whether the layout has these values with these counts, in any order.
+-- Reports whether the layout has exactly the values of the list `want`, in any
+-- order; a value that occurs twice must occur twice.
 local function has_values(out, want)
   local have = values_of(out)
   if not have or #have ~= #want then return false end
@@ -74,7 +75,8 @@ local function has_values(out, want)
   return true
 end
 
--- product(A, B)(i, j) = A(i) + complement(A, size(A) cosize(B))(B(j))
+-- Checks a product by its definition: product(A, B)(i, j) = A(i) +
+-- complement(A, size(A) cosize(B))(B(j)).
 local function product(l, tiler, out)
   local lists = {}
   for _, p in ipairs(pairs_of(l, tiler)) do

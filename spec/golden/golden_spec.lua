@@ -18,7 +18,8 @@ describe("the golden data", function()
       return
     end
     assert.equal(0, sum.failed, text)
-    -- Data in a folder that the user names may have cases without a check.
+    -- The data in a folder that CUTELUA_GOLDEN_DIR names may have cases without
+    -- a check.
     if not os.getenv "CUTELUA_GOLDEN_DIR" then
       assert.equal(0, sum.not_run, text)
     end
@@ -42,14 +43,16 @@ describe("the golden data", function()
   it("declines an answer that is not the operation's definition", function()
     local dir = support.folder()
     support.write(dir .. "/layout.jsonl",
-      -- The data's answer is wrong: coordinate 3 of the tiler must give offset
-      -- 6, but gives 2 + 1.
+      -- The answer in the data is wrong: coordinate 3 of the tiler must have
+      -- the offset 6, but has 2 + 1. Our implementation rejects the call.
       '{"op":"flat_product","args":["(2):(3)","(2,2):(2,1)"],',
       '"out":"((2),2,2):((3),2,1)"}\n',
-      -- Both the data's answer and ours are wrong, so this case must fail.
+      -- The answer in the data and our result are both wrong, so this case
+      -- fails.
       '{"op":"logical_product","args":["(2):(3)","2:1"],',
       '"out":"((2),2):((3),2)"}\n',
-      -- Nothing shows that the data's answer is wrong, so our rejection fails.
+      -- The answer in the data is not known to be wrong, so a rejection is a
+      -- failure.
       '{"op":"composition","args":["(4,6):(1,8)","3:6"],"out":"3:10"}\n')
     local sum, _, text = run(dir)
     support.remove(dir)

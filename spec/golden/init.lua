@@ -1,11 +1,11 @@
 --- Checks cutelua against golden data: reference values, one JSON object a
 -- line.
 --
--- `make golden` calls main(). A file `layout.jsonl` of the folder is checked
--- by golden.ops.layout: a table from op to a function that takes the decoded
--- line. The function returns true; false and its own result; or nil if it does
--- not cover the case. Ops without a function are listed as not run. Modules
--- named in golden.modules add their functions when first run.
+-- `make golden` calls main(). A file NAME.jsonl has one case per line. The
+-- table golden.ops.NAME has a function for each op of the file, which gets the
+-- decoded line. It returns true; false and our result; or nil if it does not
+-- cover the case. Ops without a function are listed as not run. The modules in
+-- golden.modules add their functions to golden.ops when the data first runs.
 local json = require "dkjson"
 local core = require "cute.core"
 
@@ -28,8 +28,8 @@ local sim = require "spec.sim.units"
 local access = {}
 golden.ops.access = access
 
--- Lines with exact = false count only roughly: a difference of a sixth is
--- accepted.
+-- In lines with exact = false the count is an estimate: a difference of a sixth
+-- is accepted.
 local function agrees(case, got)
   local want = case.wavefronts or case.sectors
   local slack = case.exact == false and want / 6 or 0
@@ -86,8 +86,8 @@ local function words(text)
   return list
 end
 
--- Checks that the simulator's arithmetic gives the golden line's D, both term
--- by term and for a tile.
+-- Checks that the simulator's arithmetic has the golden line's result D, both
+-- in a single dot product and in a tile.
 local function numerics(kind)
   return function(case)
     local a, b, c = words(case.A), words(case.B), tonumber(case.C, 16)
@@ -135,10 +135,10 @@ local function new_row(file, op)
           agreed = 0, differed = 0, declined = 0, rejected = 0}
 end
 
--- Runs one case. Returns "passed"; "failed" and the actual result; "not_run";
--- "declined" if it was rejected and the data's answer is not the operation's
--- definition; "agreed" or "differed" for cases that the data itself marks as
--- inconsistent.
+-- Runs one case. Returns "passed"; "failed" and our result; or "not_run" if
+-- there is no check. Returns "declined" if our code rejects the call and the
+-- answer in the data contradicts the operation's definition. Returns "agreed"
+-- or "differed" for a case that the data marks as inconsistent.
 local function judge(check, case)
   local flagged = case.self_consistent == false
   if not check then return "not_run" end
@@ -229,7 +229,8 @@ local function print_table(rows, out)
 end
 
 -- Folders of the data: {variable, default}. A folder is the one that the
--- variable names, else the default, else one beside the first folder.
+-- environment variable names; otherwise it is the default, or with `beside`,
+-- the folder of that name next to the first folder.
 local FOLDERS = {{"CUTELUA_GOLDEN_DIR", "../shared/golden"},
                  {"CUTELUA_GOLDEN_APPROX_DIR", beside = "golden-approx"},
                  {"CUTELUA_GOLDEN_HOPPER_DIR", beside = "golden-hopper"},

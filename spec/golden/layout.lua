@@ -35,9 +35,9 @@ local function same_table(l, want)
   return true
 end
 
--- Reports whether our make_fragment_like is the same function as the data's,
--- with a shape congruent with the argument's. (CuTe's has a nested second
--- mode.)
+-- Reports whether our make_fragment_like is the same function of the index as
+-- CuTe's, and has a shape congruent with the argument's. (CuTe's result has
+-- another, nested shape.)
 local function congruent_form(case, got)
   if case.op ~= "make_fragment_like" then return false end
   local l = value(case.args[1])
@@ -118,8 +118,8 @@ end
 
 local function known(op) return calls[op] ~= nil or core[op] ~= nil end
 
--- Reports whether a case may be rejected because CuTe's answer differs from the
--- operation's definition.
+-- Reports whether a case may be rejected because the answer in the data
+-- contradicts the operation's definition.
 local function declined(case, message)
   return tostring(message):find("[inadmissible]", 1, true) ~= nil and
     definition.holds(case.op, values(case.args), value(case.out)) == false
@@ -152,8 +152,8 @@ end
 -- others.
 local OURS = {int_tuple = true, layout = true, swizzle = true}
 
--- Checks of operations for which CuTe's assertions fail, although a correct
--- result exists: our result is accepted if it is correct.
+-- Checks for operations in which CuTe's assertions fail although a correct
+-- result exists. Our result is accepted if it is correct.
 local right = {}
 
 -- Checks that got(i) == a(b(i)) for all i in the domain of b or, if b is a
@@ -180,7 +180,7 @@ function right.right_inverse(a, got)
   return core.size(got) == core.size(plain)
 end
 
--- Checks that a(l(a(i))) == a(i), and that l(a(i)) is in the domain of a.
+-- Checks that l = got satisfies a(l(a(i))) == a(i) for all i.
 function right.left_inverse(a, got)
   local A = a[1]
   for i = 0, core.size(A) - 1 do
@@ -195,8 +195,9 @@ local function values_of(l)
   return list
 end
 
--- CuTe rejects negative strides although the complement exists. Checks that its
--- offsets are disjoint from a's and in order.
+-- CuTe rejects negative strides although a complement exists. Checks that the
+-- complement's offsets are increasing, and that its copies of a's offsets do
+-- not overlap.
 function right.complement(a, got)
   local seen, last = {}, -1
   for _, c in ipairs(values_of(got)) do
@@ -210,15 +211,15 @@ function right.complement(a, got)
   return tostring(a[1]):find "-" ~= nil
 end
 
--- Products: compares the offsets of block and tiler with the definition, in any
--- order of modes.
+-- For products, definition.holds compares the offsets of block and tiler with
+-- the definition, in any order of modes.
 for name in ([[logical zipped tiled flat blocked raked]]):gmatch "%a+" do
   local op = name .. "_product"
   right[op] = function(a, got) return definition.holds(op, a, got) end
 end
 
--- Divides: checks that all elements occur, with tile and rest at their
--- coordinates.
+-- For divides, checks that all elements occur, and that the tile and the rest
+-- are at their coordinates.
 for name in ([[logical zipped tiled flat]]):gmatch "%a+" do
   local op = name .. "_divide"
   right[op] = function(a, got)

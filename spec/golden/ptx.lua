@@ -1,8 +1,8 @@
---- Checks PTX instructions against golden data, files of the folder golden-ptx
--- beside CUTELUA_GOLDEN_DIR. A GPU's results are compared with those of the
--- simulator for the same text. A line describes a variant of an instruction.
--- Either all of its cases are equal, or the PTX reader rejects its text and
--- names the instruction.
+--- Checks PTX instructions against golden data: files of the folder golden-ptx
+-- next to CUTELUA_GOLDEN_DIR, which have a GPU's results. The simulator runs
+-- the same PTX. A line has a variant of an instruction with many cases. Either
+-- all results of the cases must be equal, or the PTX reader must reject the PTX
+-- and name the instruction.
 local cute = require "cute"
 local golden = require "spec.golden"
 
@@ -72,8 +72,8 @@ local function load_operands(add, v)
       #v["in"] * EACH)
 end
 
--- Emits copies of a case's memory words between registers and the memory that
--- operand [m] addresses.
+-- Emits PTX that copies a case's words of memory between registers and the
+-- memory to which operand [m] points.
 local function move_memory(add, v, place, first, last, store)
   local at, types = 0, store and v["in"] or v.out
   local space = place == "own_shared" and "shared" or "global"
@@ -218,9 +218,8 @@ function variants.results(v)
   return list
 end
 
---- Runs a variant. Returns true if all cases are equal; false and the first
--- case that is not; or "rejected" and the message with which the reader rejects
--- it.
+--- Runs a variant. Returns true if all cases are equal. Otherwise returns false
+-- and the first different case, or "rejected" and the PTX reader's message.
 function variants.check(v)
   local ok, to, lanes = pcall(run, v)
   if not ok then
@@ -233,9 +232,9 @@ function variants.check(v)
   return true
 end
 
---- Checks a form that ptxas rejects for sm_90a. Forms of newer targets must be
--- rejected with the target's name; the reader may accept some of the other
--- forms.
+--- Checks an instruction that ptxas rejects for sm_90a. If a newer target has
+-- the instruction, our reader must reject it and name that target. The reader
+-- may accept some of the other instructions.
 function variants.rejected(v)
   local types = {}
   for k = 0, 3 do types[k + 1] = v.text:find("a" .. k) and "b32" or nil end

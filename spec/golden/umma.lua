@@ -15,7 +15,7 @@ local function words(text)
   return list
 end
 
--- Returns part `step` (from 0) of a list that has equal parts for all steps.
+-- Returns part `step` (from 0) of a list that consists of `steps` equal parts.
 local function part(list, step, steps)
   local n = #list // steps
   return {table.unpack(list, step * n + 1, (step + 1) * n)}
@@ -28,8 +28,8 @@ local function scale_of(case)
   return dtype(name), math.tointeger(tonumber(n))
 end
 
--- Checks the results of the steps. D of a step is C of the next. Dense products
--- with scale factors are also computed in a kernel.
+-- Checks the results of several steps, where D of a step is C of the next.
+-- Dense products with scale factors are also computed in a kernel.
 local function check(case)
   local scale, scales = scale_of(case)
   local kind = {kind = case.kind, a = dtype(case.a_type),

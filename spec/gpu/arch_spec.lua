@@ -9,7 +9,8 @@ local raises = require "spec.support".raises
 local T = require "spec.values"
 local arch = cute.arch
 
--- Kernels whose results must be equal as values; all NaNs count as equal.
+-- Kernels whose results must have equal values. NaNs of any bits count as
+-- equal.
 local CASES = {}
 local function case(c)
   c.bound = 0
@@ -126,7 +127,7 @@ rows("carries", "u32", "u32", 6, function(a, b)
   return {s0, s1, s2, d0, d1, arch.madc(a, b, a)}
 end)
 
--- Takes f32 inputs as bit patterns, including NaNs, subnormals and zeros.
+-- The inputs are bit patterns of f32, including NaNs, subnormals and zeros.
 rows("floats: rules of max and min, rounding", "u32", "u32", 29,
   function(a, b)
     local x, y = a:bitcast(cute.f32), b:bitcast(cute.f32)
@@ -240,8 +241,7 @@ rows("lanes: shuffles and reductions", "u32", "u32", 13, function(a, b)
   for _, kind in ipairs {"idx", "up", "down", "bfly"} do
     for _, clamp in ipairs {31, 0, 0x1807} do
       local w = arch.shuffle_sync_op(wide, (b & 31), nil, clamp, kind)
-      -- A lane whose source is beyond its segment keeps its own value, as in
-      -- hardware.
+      -- A lane whose source is outside of its segment keeps its own value.
       r[#r + 1] = (w >> 32):to(cute.u32) ~ w:to(cute.u32) << 1
     end
   end

@@ -186,7 +186,7 @@ CASES["write, copy and add in another block's memory"] = function(device)
     for i = 0, 31 do
       assert.equal(10 * from + i, got[block * 64 + i + 1])
     end
-    for j = 0, 3 do  -- lane j sums threads j, j + 4, j + 8, ...
+    for j = 0, 3 do  -- value j is the sum of threads j, j + 4, j + 8, ...
       assert.equal(8 * j + 4 * 28, got[block * 64 + 32 + j + 1])
     end
     local sum = 0
@@ -228,7 +228,8 @@ CASES["arrive at another block's barrier"] = function(device)
   assert.same({2 * ROUNDS * all, (2 * ROUNDS - 1) * all}, got)
 end
 
--- Runs operations that hardware supports only in clusters, without a cluster.
+-- Runs operations that the hardware supports only in clusters. The launch has
+-- no cluster, so the kernel must declare one of a single block.
 CASES["send values to themselves, in no cluster"] = function(device)
   local got = run(device, 64, {grid = 1, block = 32}, function(out)
     local tid, bar = arch.thread_idx(), barriers(1, 1)
@@ -256,7 +257,8 @@ CASES["send values to themselves, in no cluster"] = function(device)
   end
 end
 
--- The other block's barrier counts the bytes that st.async sends.
+-- Blocks send values to each other. The receiver's mbarrier counts the bytes
+-- that st.async sends.
 CASES["send values with st.async"] = function(device)
   local opts = {grid = 4, block = 32, cluster = 4}
   local got = run(device, 4 * 160, opts, function(out)

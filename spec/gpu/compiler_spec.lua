@@ -1,5 +1,5 @@
--- Tests the text that the emitter writes in place of text that NVRTC 13 or its
--- ptxas compiles incorrectly.
+-- Tests how the emitter avoids CUDA C that NVRTC 13 or its ptxas compiles
+-- incorrectly.
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local jit = require "cute.jit"
@@ -9,7 +9,8 @@ local faults = require "cutelua.text.compiler_faults"
 local support = require "spec.support"
 local arch = cute.arch
 
--- Loads a constant or a value just written, depending on a condition.
+-- Loads either an input or a value that the kernel has just written, depending
+-- on a condition.
 local choose = cute.kernel("choose", function(x, y, z)
   local t = arch.thread_idx()
   y[16 * t + 7] = x[8 * t + 3] + 1
@@ -42,10 +43,10 @@ local CASES = {choose = choose, branch = branch, down = counting(3, -1),
                ["down by twos"] = counting(9, -2), up = counting(-12, 1),
                ["up by threes"] = counting(-12, 3)}
 
--- Makes products of f64 by every atom that supports them. Their warps have one
--- tile of accumulators, several tiles, or several tiles, one of which is
--- stored. Calls f(words, kernel, m, n) for each with 2, 3 and 4 stages, or, if
--- `turns` is true, with one of these numbers in turn.
+-- Makes products of f64 by every atom that supports them. A warp has one tile
+-- of accumulators, or several tiles, all or one of which it stores. Calls
+-- f(words, kernel, m, n) for each product with 2, 3 and 4 stages. If `turns` is
+-- true, calls it with only one of these numbers, in turn.
 local function each_f64(f, turns)
   local turn = 0
   for _, shape in ipairs {"8x8x4", "16x8x4", "16x8x8", "16x8x16"} do
@@ -142,8 +143,7 @@ describe("what NVRTC gets wrong", function()
       local text = k.kernel(A, B, C):trace {block = k.block, arch = "sm_90a"}
         .source
       local asked = text:find("--ptxas-options=-O2", 1, true) ~= nil
-      -- Counts the MMAs in the text: the loop's first and last one, and those
-      -- whose result is stored.
+      -- Find the accumulators of each MMA in the loop over K.
       local loop = text:match "for %(int k_tile.-\n  }\n" or ""
       local sums = {}
       for to in loop:gmatch "F64F64_TN%(&?([%w_%[%]]+)," do
@@ -180,7 +180,8 @@ end)
 -- Kernels that users write in CUDA C
 ---------------------------------------------------------------------------
 
--- Texts by name, and words of the warning; "" for a text without a fault.
+-- CUDA C by name, with words of the expected warning; "" if the text has no
+-- fault.
 local RAW = {
   select = {"parameter 2, which it writes", [[
 extern "C" __global__ void k(const float *__restrict__ x,

@@ -48,7 +48,7 @@ describe("the GPU's face", function()
                  LUA_CPATH = absolute(package.cpath), [name] = home}})
         assert.equal("", err)
         if i == 1 then assert.equal("true\n", out) end
-        -- A real driver on this machine is found instead.
+        -- If this machine has a real driver, that one is found instead.
         local _, own = pcall(require "cute.core".gpu_open)
         if i > 1 and not own then assert.equal("false\n", out) end
       end
@@ -419,8 +419,8 @@ describe("a launch through a driver that fails", function()
   end)
 end)
 
--- The fake driver's axpy is y = a x + far, whatever this kernel's text says.
--- All values are in units of 2^40, so that far has 64 bits.
+-- The fake driver's axpy computes y = a x + far, whatever CUDA C it gets. All
+-- values are multiples of 2^40, so `far` needs 64 bits.
 local PAIR = [[
   local cute = require "cute"
   local traced, shift = {n = 0}, 0
@@ -617,8 +617,8 @@ describe("a launch in clusters", function()
     local each = "k: grid 4 2 1, clusters of 4\n%s" ..
       "k: grid 16 1 1, clusters of 16\nk: grid 3 1 1, clusters of 1, pdl\n" ..
       "k: grid 6 1 1, clusters of 3, pdl\n"
-    -- Clusters of more than 8 blocks need the attribute that permits them,
-    -- which is set each time a launch is prepared.
+    -- Clusters of more than 8 blocks need an attribute of the function ("opt
+    -- in"). It is set each time a launch is prepared.
     assert.equal(each:format "opt in 1\nopt in 1\n" .. each:format "", err)
   end)
 

@@ -20,7 +20,7 @@ fake.HEAD = [[
   end
 ]]
 
---- Builds the driver; flag: a compiler flag as text.
+--- Builds the fake driver. `flag` is a compiler flag.
 function fake.build(flag)
   fake.folder = support.folder()
   local _, err, code = support.exec {
@@ -32,7 +32,7 @@ end
 function fake.remove() support.remove(fake.folder) end
 
 --- Runs Lua in a process with the fake driver; returns its output and errors.
--- lost: the value of FAKE_LOST; more: further environment variables.
+-- `lost` is the value of FAKE_LOST; `more` has further environment variables.
 function fake.run(code, lost, more)
   code = fake.HEAD .. code
   local env = {LD_LIBRARY_PATH = fake.folder, FAKE_LOST = lost,

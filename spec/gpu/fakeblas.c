@@ -23,7 +23,8 @@ static double factor(int compute, const void *p) {
                                        : (double)*(const float *)p;
 }
 
-// Prints the factors of the sums and of D's old value, unless they are 1 and 0.
+// Prints the factors alpha and beta of D = alpha A B + beta D, unless they are
+// 1 and 0.
 static int say_factors(int compute, const void *alpha, const void *beta) {
   double x = factor(compute, alpha), y = factor(compute, beta);
   if (x != 1) say(" by %g", x);
@@ -84,8 +85,8 @@ int cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *d, int compute, int scale) {
 }
 int cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d) { return free(d), 0; }
 
-// A pointer of 8 bytes addresses a float; fakecuda.c keeps device memory on the
-// host.
+// An attribute of 8 bytes is a pointer to a float, which the host can read: the
+// fake driver keeps device memory on the host.
 int cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, int name,
                                    const void *p, size_t n) {
   (void)d;

@@ -35,7 +35,7 @@ typedef struct Handle {
 
 static Handle *handles;
 static int context, contexts, retained, sticky;
-static int count;  // variable of each module, which counts its axpy launches
+static int count;  // variable of each module: the number of axpy launches
 // number of elements that all launches of axpy have processed
 static long work;
 static int lost;  // with FAKE_LOST set: the error of all further calls
@@ -57,8 +57,8 @@ static void say(const char *what, size_t n) {
   if (getenv("FAKE_SAY")) fprintf(stderr, "%s %zu\n", what, n);
 }
 
-// The bytes of a handle beyond its head are 0, but those of memory (kind 'm')
-// only if FAKE_MEMORY is absent.
+// Makes a handle, whose bytes after the head are 0. The bytes of memory (kind
+// 'm') are 0 only if FAKE_MEMORY is not set.
 static void *make(char kind, size_t size) {
   size_t all = (sizeof(Handle) + size + 255) / 256 * 256;
   Handle *h = aligned_alloc(256, all);
@@ -179,8 +179,8 @@ static int comes_first(const Op *a, const Op *b) {
          (!b->stream && !(a->stream->flags & 1));
 }
 
-// Runs the work that may run, the newest first, until `last` is done (NULL:
-// all).
+// Runs the work that may run, the newest first, until `last` is done. If `last`
+// is NULL, runs all work.
 static void run_until(const Op *last) {
   while (!sticky) {
     Op *best = NULL;
@@ -218,8 +218,8 @@ static Op *give(CUstream s, Op op) {
   return o;
 }
 
-// During a capture nothing may wait for the GPU, or use the default stream next
-// to a captured stream that waits for the default stream.
+// Returns the error of a call that waits for the GPU or uses the default stream
+// while a stream is captured. 900 is CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
 static int in_capture(void) {
   return capturing ? 900 : 0;
 }
@@ -454,7 +454,8 @@ CUresult cuStreamDestroy_v2(CUstream s) {
                                          "work was closed\n"), 1;
   if (stream(s)->graph) stream(s)->graph->broken = 1, capturing--;
   static Stream gone;
-  // A new stream may reuse the address of this one.
+  // Moves the stream's work to another stream, since a new stream may get the
+  // address of this one.
   for (Op *o = queue; o; o = o->next)
     if (o->stream == stream(s)) o->stream = &gone;
   return drop(s, 's');

@@ -123,7 +123,8 @@ describe("a GPU #gpu", function()
     local b, message = dev:buffer("u8", 1 << 45)
     assert.is_nil(b)
     assert.truthy(message:find("[out-of-memory]", 1, true), message)
-    -- Three tenths of the free memory, because other processes may use the GPU.
+    -- Each buffer takes three tenths of the free memory, because other
+    -- processes may also use the GPU.
     local part = assert(dev:free_memory()) // 10 * 3
     for _ = 1, 8 do assert(dev:buffer("u8", part)) end
     collectgarbage()
@@ -272,7 +273,8 @@ describe("a GPU #gpu", function()
 
   it("multiplies with cuBLAS in every type and order", function()
     local m, n, k = 96, 128, 64
-    local U = 3 * 2^-24  -- relative error of a sum on the oldest tensor cores
+    local U = 3 * 2^-24  -- relative error of a sum on the tensor cores with the
+                         -- least precise sums
     local cases = {
       {"bf16", "bf16", 0.01, "f32", U}, {"bf16", "f32", 1e-6, "f32", U},
       {"f16", "f16", 0.001, "f32", U}, {"f32", "f32", 1e-6, "f32", U},
@@ -280,7 +282,7 @@ describe("a GPU #gpu", function()
       {"f64", "f64", 1e-14, "f64", 2^-52}, {"i8", "i32", 0, "i32", 0},
     }
     for _, c in ipairs(cases) do
-      -- For 8-bit integers, cuBLAS accepts only operands with contiguous K.
+      -- For i8, cuBLAS only supports operands that are contiguous along K.
       for i, layout in ipairs(c[1] == "i8" and {"tn", "tn"}
                               or {"tn", "nt", "nn", "tt", "tn", "nt"}) do
         local m_major = i % 2 == 0

@@ -41,8 +41,8 @@ describe("jit.compile", function()
       assert.equal(0, r.stack)
       assert.equal(0, r.spill_stores)
       assert.equal(0, r.spill_loads)
-      -- Constant memory holds parameters of the driver, and 12 bytes of the
-      -- kernel's.
+      -- The constant memory has the driver's parameters and 12 bytes of
+      -- parameters of the kernel.
       assert.truthy(r.const > 12 and r.const < 1024)
       assert.equal(arch, out.arch)
       assert.same({}, out.warnings)

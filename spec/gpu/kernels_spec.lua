@@ -50,7 +50,8 @@ local function counting(from, n)
   return list
 end
 
--- Returns the f32 bits at the limits of the narrow types' rounding and ranges.
+-- Returns bits of f32 numbers for which conversions to narrow types are
+-- difficult: ties, and numbers near the ends of the ranges.
 local function corners()
   local list = {}
   for _, sign in ipairs {0, 0x80000000} do
@@ -73,8 +74,8 @@ local function zeros(dtype, ...) return cute.zeros({...}, dtype) end
 -- The table: name, inputs, kernel; grid and block if not 1 and 32
 ---------------------------------------------------------------------------
 
--- Cases are registered by case(c). The inputs of a case do not depend on which
--- other cases run.
+-- Cases are registered by case(c). Each case starts from the same seed, so its
+-- inputs do not depend on which other cases run.
 local CASES = {}
 local function case(c)
   local make = c.make
@@ -85,7 +86,8 @@ local function case(c)
   CASES[#CASES + 1] = c
 end
 
--- Adds a kernel: Y(i,j) is result j of f for element i of each input.
+-- Adds a kernel whose output Y(i,j) is result j of f for element i of each
+-- input.
 local function functions(name, dtype, columns, make, f, bound)
   case {name, grid = 4, block = 64, bound = bound,
     make = function()
@@ -138,7 +140,8 @@ for _, t in ipairs {"f32", "f64", "f16", "bf16"} do
   end)
 end
 
--- min and max of a number and a NaN, quiet or signaling, are the number.
+-- If one operand is a NaN, quiet or signaling, min and max return the other
+-- operand.
 for t, row in pairs {
   f64 = {64, 0x7ff0000000000001, 0x7ff8000000000000, 0xfff4000000000000},
   f32 = {32, 0x7f800001, 0x7fc00000, 0xffa00000},
@@ -151,8 +154,8 @@ for t, row in pairs {
     end)
 end
 
--- Bounds for the relative difference of the simulator's and the GPU's results:
--- half an ulp for the simulator's rounding, plus the error of the GPU's
+-- Bounds of the relative difference between the simulator's results and the
+-- GPU's: half an ulp for the simulator's rounding, plus the error of the GPU's
 -- function.
 local ULP = 2.0 ^ -23
 

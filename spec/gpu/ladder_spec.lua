@@ -11,7 +11,8 @@ local RUNGS = {
   "gemm_tf32", "gemm_f64",
 }
 
--- Sizes of whole tiles, of rows of whole 16 bytes, and of any rows.
+-- Sizes that are multiples of the tile, sizes whose rows are multiples of 16
+-- bytes, and other sizes.
 local SIZES = {{256, 256, 256}, {128, 384, 448}, {136, 264, 80},
                {17, 129, 127}, {1, 2, 129},
                {129, 1, 17}, {127, 17, 1}, {2, 127, 2}}

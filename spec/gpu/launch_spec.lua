@@ -16,7 +16,8 @@ local double = cute.kernel("twice", function(x, y)
   y[i] = x[i] * 2
 end)
 
--- Copies 16 bytes a thread if the alignment is known, else one element.
+-- Each thread copies 16 bytes if the tensors' alignment allows it, else single
+-- elements.
 local vector = cute.kernel("vector", function(x, y)
   local t = arch.thread_idx()
   cute.autovec_copy(cute.local_tile(x, {4}, {t}), cute.local_tile(y, {4}, {t}))

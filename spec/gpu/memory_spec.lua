@@ -39,7 +39,8 @@ describe("tensors that are made", function()
     assert.same({a, b, c}, {three()})
     assert.are_not.equal(a, c)
     local d = cute.randn({5}, cute.f32, {seed = 9})
-    -- the random numbers of f32 with this seed, but not rounded to f32
+    -- Random numbers of f64 are those of f32 with the same seed before their
+    -- rounding to f32.
     local wide = cute.randn({5}, cute.f64, {seed = 9})
     for i = 0, 4 do
       assert.equal(d(i), (string.unpack("f", string.pack("f", wide(i)))))
@@ -116,7 +117,7 @@ describe("tensors on the host", function()
     D:copy_from(cute.select(D, {1, 0}))
     assert.same({1, 3, 2, 4}, {D(0, 0), D(0, 1), D(1, 0), D(1, 1)})
     local E = cute.zeros({3}, cute.f32):copy_from(cute.tensor {1, 2, 3})
-    assert.equal(2, E(1))  -- The shapes 3 and (3) count as equal.
+    assert.equal(2, E(1))  -- The shapes 3 and (3) are compatible.
     support.raises("a tensor of shape (4,6) cannot be copied to one of (6,4)",
                    B.copy_from, cute.zeros({6, 4}, cute.i32), A)
     support.raises("i32 cannot be copied to f32", B.copy_from,
@@ -200,7 +201,8 @@ SAME["take elements from the host and from a GPU"] = {[[
       print(all(cute.empty({4, 6}, cute.i32, {device = "gpu"}):copy_from(G))
         == all(A))]], {"true", "true\thost", "true\ttrue\ttrue", "true"}}
 
--- A program whose copies run a kernel that the fake driver does not know.
+-- A program whose copies between different layouts run a kernel. The fake
+-- driver does not know this kernel, so only its calls are compared.
 local MOVED = [[
       local A = cute.randint(0, 9, {4, 6}, cute.i32, {seed = 2})
       local G = A:to "gpu"
@@ -294,7 +296,8 @@ describe("tensors on a GPU, through a driver", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out, err = fake.run(HEAD .. MOVED .. "print(graph.nodes)", nil,
                               {FAKE_SAY = "1"})
-    -- A single call sets the element, without a download.
+    -- A single call of the driver sets one element, without a download of the
+    -- tensor.
     assert.equal("4\n", out)
     assert.is_nil(err:find "download")
   end)

@@ -11,7 +11,7 @@ end
 
 local home
 
--- A folder of a Python package below the home folder.
+-- Returns the library folder of a Python package below the home folder.
 local function package(name)
   return ("%s/.local/lib/python3.11/site-packages/nvidia/%s/lib"):format(home,
     name)
@@ -167,8 +167,8 @@ describe("the choice of NVRTC", function()
     local said = found {CUTELUA_NVRTC = home .. "/.local"}
     assert.same({["12.99"] = "chosen", ["13.97"] = "the loader cannot open it"},
                 said)
-    -- The file of builtins says 13.96, but the library is version 12.1, older
-    -- than the other one.
+    -- The name of the builtins file says 13.96, but the library itself is
+    -- version 12.1, so it is older than the other one.
     nvrtcs.make(package "cu13", "12.1", nil, "13.96")
     os.remove(package "cu13" .. "/libnvrtc-builtins.so.13.97")
     said = found {CUTELUA_NVRTC = home .. "/.local"}

@@ -11,8 +11,8 @@ nvrtcs.there = support.read "spec/gpu/fakenvrtc.c" and
 -- Folder of the libraries built so far, by version and targets.
 local built = {}
 
---- Makes folder/libnvrtc.so.MAJOR of a version such as "13.9", and the name of
--- its companion, which contains the version.
+--- Makes folder/libnvrtc.so.MAJOR of a version such as "13.9", and its builtins
+-- library, whose name contains the version.
 ---@param folder string created with its parents
 ---@param version string
 ---@param archs? string targets that it knows

@@ -48,7 +48,8 @@ extern "C" __global__ void box(const __grid_constant__ CUtensorMap from,
 }]]
 local cpasync = cute.nvgpu.cpasync
 
--- Atoms for two matrices with rows of 40 f32.
+-- Returns two matrices with rows of 40 f32, and TMA atoms that load from the
+-- first and store to the second.
 local function box_atoms()
   local X = kernels.tensor({20, 40}, cute.f32, function(i) return i end)
   local Y = kernels.tensor({32, 40}, cute.f32, function() return -1 end)

@@ -1,11 +1,11 @@
--- Tests registers in flight with random kernels of fences, MMAs, groups, waits
--- and uses in loops and branches. A kernel must be rejected if, and only if,
--- one of its paths is wrong. The spec finds wrong paths by walking all of them
--- one by one.
+-- Tests the rules for registers of asynchronous MMAs ("registers in flight")
+-- with random kernels of fences, MMAs, groups, waits and uses in loops and
+-- branches. A kernel must be rejected if, and only if, one of its paths is
+-- wrong. The spec finds wrong paths by walking all of them one by one.
 local cute = require "cute"
 local warpgroup = cute.nvgpu.warpgroup
 
--- number of fragments; most groups that a wait leaves pending
+-- number of fragments; maximum number of groups that a wait leaves pending
 local ACCS, MOST = 2, 3
 
 -- ---- random kernels ----
@@ -102,8 +102,9 @@ end
 
 -- ---- path by path ----
 
--- Parses a state. It has, for each fragment, the groups committed since its MMA
--- ("-" if idle), and "s" if it was used since the last fence.
+-- Parses a state. For each fragment, the state has the number of groups
+-- committed since its MMA ("-" if no MMA is pending), and "s" if the fragment
+-- was used since the last fence.
 local function parse(state)
   local list = {}
   for age, stale in state:gmatch "([%-%d])(.)" do

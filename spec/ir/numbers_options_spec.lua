@@ -5,7 +5,8 @@ local kernels = require "spec.kernels"
 local support = require "spec.support"
 
 local T = 2.0 ^ -12
--- (1 + T)^2 is 1 + 2T + T^2, which f32 rounds to 1 + 2T.
+-- (1 + T)^2 is 1 + 2T + T^2, which f32 rounds to 1 + 2T. So A A - C is 0 with
+-- two roundings, and T^2 as one FMA.
 local A, C = 1 + T, 1 + 2 * T
 
 local function vector(t, dtype)
@@ -14,8 +15,8 @@ local function vector(t, dtype)
   return x
 end
 
--- {form of a product and a sum, the function of a and c, its result for a = A
--- and c = C if the product and the sum become one FMA}
+-- {form of a sum with a product, the function of a and c, its result for a = A
+-- and c = C if product and sum are one FMA}
 local FORMS = {
   {"a * b + c", function(a, c) return a * a + -c end, T * T},
   {"c + a * b", function(a, c) return -c + a * a end, T * T},
@@ -71,7 +72,8 @@ describe("fmad", function()
 
   it("rounds f64, f16 and bf16 once, too", function()
     for name, bits in pairs {f64 = 52, f16 = 10, bf16 = 7} do
-      -- next to 1, u^2 is less than half an ulp
+      -- (1 + u)^2 is 1 + 2u + u^2; u^2 is less than half an ulp of 1, so two
+      -- roundings lose it
       local u = 2.0 ^ -(bits // 2 + 1)
       local x, y = vector({1 + u, 1 + 2 * u}, cute[name]),
         cute.zeros({2}, cute[name])
@@ -101,8 +103,9 @@ describe("fmad", function()
   end)
 end)
 
--- {the function that fastmath emits, the function, its reference, the range of
--- inputs, the hardware's allowed relative and absolute error}
+-- {the helper function that the text contains with fastmath, the function, its
+-- reference, the range of inputs, the hardware's allowed relative error, its
+-- allowed absolute error}
 local FAST = {
   {"div_full", function(x) return x / 3.7 end, function(x) return x / 3.7 end},
   {"sqrt_approx", cute.sqrt, math.sqrt}, {"rsqrt_approx", cute.rsqrt,
@@ -154,7 +157,8 @@ describe("fastmath", function()
     return x, y
   end
 
-  -- Bounds of the hardware's error; for results below 1 they are absolute.
+  -- The bounds are relative to the result, or absolute if the result is below
+  -- 1.
   it("is within the hardware's bounds", function()
     local x, y = answers "sim"
     for t = 0, 31 do

@@ -32,7 +32,7 @@ end
 
 -- Prepares a tile for a warpgroup MMA: writes its operands to shared memory,
 -- and issues the fences that the MMA needs. Returns cute.nvgpu.warpgroup, and a
--- function that executes the MMA.
+-- function that issues the MMA.
 local function warpgroup()
   local wg = cute.nvgpu.warpgroup
   local mma = cute.make_tiled_mma(
@@ -60,7 +60,8 @@ local function columns()
   return arch.retrieve_tmem_ptr(cute.f32, 16, address)
 end
 
--- Returns a sample that copies tensor memory to or from registers.
+-- Returns a sample (a function as in SAMPLES) that copies tensor memory to or
+-- from registers.
 local function tmem_copy(op)
   return function()
     local atom = cute.make_copy_atom(op, cute.f32)
@@ -108,7 +109,7 @@ local function s2t()
   return function() cute.copy(copy, from, thr:partition_D(t)) end
 end
 
--- Numbers of threads of a block, where one warp is not enough.
+-- Numbers of threads of a block, for operations that need more than one warp.
 local BLOCK = {wgmma = 128, ["wgmma.fence"] = 128, ["wgmma.commit_group"] = 128,
                ["wgmma.wait_group"] = 128}
 
@@ -125,11 +126,12 @@ local function with_barrier(f)
   end
 end
 
--- Samples of a TMA operation on a box of four elements for each lane: f gets
--- the atom and the lane's own shared memory, coordinates and barrier.
--- ATOMS[sample] makes the kernel's further arguments from x.
+-- Further arguments of a sample's kernel: ATOMS[sample](x) returns a TMA atom
+-- and its tensor of coordinates.
 local ATOMS = {}
 
+-- Returns a sample of a TMA operation on a box of four elements for each lane:
+-- f gets the atom, and the lane's own shared memory, coordinates and mbarrier.
 local function with_box(op, f)
   local function sample(_, atom, coords)
     local lane = arch.lane_idx()
@@ -165,7 +167,8 @@ local store_box = with_box(cpasync.CopyBulkTensorTileS2GOp,
     arch.cp_async_bulk_wait_group(0)
   end)
 
--- Executes f on a tensor map of each lane's own: a copy of the atom's map.
+-- Returns a sample that executes f on a tensor map. Each lane has its own copy
+-- of the atom's map in shared memory.
 local function with_map(f)
   local function sample(x, atom)
     local maps = cute.make_smem_tensor(cute.i64, cute.make_layout {16, 32}, 128)
@@ -177,7 +180,8 @@ local function with_map(f)
   return sample
 end
 
--- Makes a copy by a tensor map in global memory, copied from the atom's.
+-- Prepares a TMA copy through a tensor map in global memory, which is a copy of
+-- the atom's map.
 local function by_map(x, atom, coords)
   local map = cute.make_tensor(cute.recast_tensor(x, cute.i64).iterator,
                                cute.make_layout(16))
@@ -214,7 +218,8 @@ local function publish(x, atom)
 end
 ATOMS[publish] = ATOMS[load_box]
 
--- Executes a bulk copy without a tensor map, between x and shared memory.
+-- Returns a sample of a bulk copy without a tensor map, between x and shared
+-- memory.
 local function with_run(op, f)
   return function(x)
     local lane = arch.lane_idx()
@@ -234,8 +239,9 @@ local function with_run(op, f)
   end
 end
 
--- One sample of each operation: a function that prepares it outside the branch,
--- and returns a function that executes it, with a mask if it takes one.
+-- One sample of each operation. A sample is a function that prepares the
+-- operation before the branch and returns a function that executes it. The
+-- returned function gets a mask if the operation has one.
 local SAMPLES = {
   gmem = function() return function() end end,
   smem = function() return function() smem(4) end end,
@@ -457,7 +463,8 @@ SAMPLES["break.if"], SAMPLES["else"] = SAMPLES.loop, SAMPLES["if"]
 SAMPLES["end"] = SAMPLES["if"]
 SAMPLES["tmap.set"] = SAMPLES["tmap.address"]
 
--- Operations described elsewhere: in the atoms' tables and in intrin.h.
+-- Samples of operations whose rows in ops.h leave details to other tables: the
+-- tables of atoms and intrin.h.
 local ROWS = {
   mma = {
     full = function()
@@ -485,7 +492,8 @@ local ROWS = {
       arch.cluster_arrive()
       return function() arch.cluster_wait {aligned = false} end
     end},
-  -- only the reader of PTX makes waits of single lanes
+  -- only PTX from elsewhere can contain waits of single lanes, so `lane` is
+  -- absent
   ["tcgen05.wait::ld"] = {
     full = function()
       return function() arch.fence_view_async_tmem_load() end
@@ -495,8 +503,8 @@ local ROWS = {
 local NAMES = {}
 for _, op in ipairs(core.ops()) do NAMES[op.name] = true end
 
--- Returns the simulator's reports when lanes 0 to n - 1 execute the sample, and
--- the operations in its IR.
+-- Runs a sample in lanes 0 to n - 1. Returns the kinds of the simulator's
+-- reports, and the operations in the sample's IR.
 local function try(sample, n, mask, what)
   local block = what and BLOCK[what]
   local kernel = cute.kernel("k", function(x, ...)
@@ -533,13 +541,14 @@ end
 local function demands(who, sample, what)
   local function kinds(n, mask)
     local found = try(sample, n, mask, what)
-    -- a skipped operation does not set its result register
+    -- a lane that skips an operation leaves its result undefined
     found["uninitialised"] = nil
     -- lanes of a warp collide if they all access one element
     found["warp-race"] = nil
     found["race"] = nil
-    found["mbarrier"] = nil       -- only some lanes arrive in a phase
-    -- several threads issue an MMA, and its columns are not freed
+    found["mbarrier"] = nil       -- if only some lanes arrive, a phase stays
+                                  -- incomplete
+    -- several threads issue an MMA, and the columns are never freed
     found["tensor-memory"] = nil
     -- no block waits for the data that st.async sends
     found["exited-block"] = nil
@@ -596,8 +605,8 @@ describe("an intrinsic", function()
   local TYPES = {p = "boolean", s = "i16", w = "u16", i = "i32", u = "u32",
                  I = "i64", U = "u64", f = "f32"}
 
-  -- Returns the operands of a row's operation: each lane copies only its own
-  -- data.
+  -- Returns the operands of a row's operation. Each lane reads only its own
+  -- data, so that no lane depends on another one.
   local function operands(row, letters)
     local list, lane = {}, arch.lane_idx()
     for letter in letters:gmatch "." do

@@ -4,9 +4,9 @@ local cute = require "cute"
 local support = require "spec.support"
 local message = support.message
 
--- Returns a function of the parameters a1 to an that adds the numbers its
--- arguments represent. Parameters past 180, and with `dots` all of them, come
--- in "...".
+-- Returns a function of n parameters, a1 to an, that adds the numbers that its
+-- arguments represent. Parameters after the 180th come in "...", and with
+-- `dots` all parameters do.
 local function adder(n, dots)
   local names, all = {}, {}
   for i = 1, dots and 0 or math.min(n, 180) do names[i] = "a" .. i end
@@ -48,8 +48,8 @@ local KINDS = {
    see = function(a) return a.bits end},
 }
 
--- Launches with n arguments, the first of kind number `from`; all have that
--- kind unless `mixed`.
+-- Launches a kernel with n arguments, the first of kind number `from`. If
+-- `mixed`, the kinds of the arguments differ.
 local function check(n, from, mixed, dots)
   local function kind(i) return KINDS[(from + (mixed and i or 0)) % #KINDS + 1]
   end

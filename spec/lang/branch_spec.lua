@@ -1,8 +1,9 @@
 -- luacheck: ignore 241 512 (tables only written, branches left at once)
--- Tests branches that return values, and branches as the body of a `for`. Their
--- results are compared with plain Lua, and their text with that of the form
--- with functions. Rejected forms must raise errors. loop_carried_random_spec
--- tests random changes of variables in branches.
+-- Tests branches that return values, and branches written as the body of a
+-- `for`. Their results are compared with plain Lua. The emitted text of the
+-- `for` form must equal the text of branches written as functions. Invalid
+-- forms must raise errors. loop_carried_random_spec tests random changes of
+-- variables in branches.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

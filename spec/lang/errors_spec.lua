@@ -12,8 +12,8 @@ local NOT_RUN = {["driver-error"] = "needs a GPU to fail",
   ["out-of-memory"] = "needs more memory than there is",
   ["internal"] = "has no example"}
 
--- Returns the document's sections of the kinds in some rows. level: the marks
--- of their headings.
+-- Returns the sections of docs/errors.md about the kinds in `rows`. `level` is
+-- the Markdown prefix of their headings, such as "##".
 local function sections(rows, level)
   local out = {}
   local text = support.read "docs/errors.md"

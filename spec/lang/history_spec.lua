@@ -6,7 +6,7 @@ local fake = require "spec.gpu.fake"
 local events = require "cutelua.program.events"
 local history = require "cute.lang.history"
 
--- The fake driver recognizes the kernel axpy by its name.
+-- A script with the kernel axpy, which the fake driver recognizes by its name.
 local CODE = [[
   local cute = require "cute"
   local runs = require "cute.lang.history"

@@ -1,6 +1,6 @@
--- Tests the table of kinds: every sentence of the table is complete for facts
--- of its kind, and the codes of notes do not depend on names. `make rules`
--- compares the table with the C headers and docs/errors.md.
+-- Tests the table of kinds. Every sentence of the table must be complete if a
+-- report has all facts of its kind. The codes of notes must not depend on
+-- names. `make rules` compares the table with the C headers and docs/errors.md.
 local faults = require "cutelua.text.faults"
 local kinds = require "cute.lang.kinds"
 local support = require "spec.support"
@@ -34,7 +34,8 @@ local function facts_of_kinds()
 end
 
 local MEMORY = {space = "shared", name = "s", ptx = false, raw = false}
--- Facts of each kind that no field of its fault has, or that are not numbers.
+-- Facts of each kind whose values are not numbers, or that come from elsewhere
+-- than the fault itself.
 local OTHERS = {["out-of-bounds"] = {count = 32, extent = {8, -1}},
   ["async-in-flight"] = {late = MEMORY, agent = "bulk copy"},
   ["uninitialised"] = {late = MEMORY}, ["barrier-mismatch"] = {threads = 64},
@@ -46,7 +47,7 @@ local OTHERS = {["out-of-bounds"] = {count = 32, extent = {8, -1}},
   ["warp-race"] = {agent = "st.async", how = "read after write"},
   ["block-race"] = {mine = "read", its = "write"}}
 
--- Returns a report of a kind with values for all its facts.
+-- Returns a report of a kind with values for all facts of the kind.
 local function report(kind, names)
   local r = {kind = kind, facts = {memory = MEMORY}, offset = 3, line = 4,
     line2 = 5, coord = "(1,2)", block = {0, 1, 2}, lack = "parity"}

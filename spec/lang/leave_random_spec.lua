@@ -38,7 +38,9 @@ function Gen:limit()
   return self:pick {"3", "4", "n % 5", "(" .. self:place() .. ") % 4", "6"}
 end
 
--- Text between @ marks becomes Lua's own keyword in plain Lua: see `plain`.
+-- Returns a random statement that may leave a loop or a function. A text
+-- between @ marks becomes a call of cute in a kernel, and Lua's own keyword in
+-- plain Lua.
 local function leave(g, inner)
   local k = g:r(g.returns and 10 or 7)
   if k <= 6 and g.loops > 0 then return ("@break %s@"):format(g:cond()) end
@@ -91,8 +93,8 @@ function Gen:statement(depth)
   return self:pick(SIMPLE)(self)
 end
 
--- Returns the marked text of a helper with two results and of the body that
--- calls it.
+-- Returns a random program as marked text: a helper with two results, and the
+-- body that calls it.
 local function program(seed)
   local g = setmetatable({state = seed * 0x9e3779b97f4a7c15 | 1, counters = {},
     places = PLACES, loops = 0, tid = "tid", returns = true}, Gen)
@@ -114,7 +116,7 @@ local function program(seed)
   put(0, a) put(1, b) put(2, c) put(3, t.x) put(4, t.y) put(5, t.in_it.z)]]
 end
 
--- Returns marked text as a kernel, and as plain Lua.
+-- Returns marked text as a kernel.
 local function as_kernel(text)
   text = text:gsub("@(%l+) ?([^@]*)@", function(word, rest)
     if word == "break" then return "cute.break_if(" .. rest .. ")" end

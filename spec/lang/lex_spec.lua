@@ -3,7 +3,7 @@
 local lex = require "cute.lang.lex"
 local tokens = require "cutelua.text.tokens"
 
--- Returns the names before the `=` at t[i].
+-- Returns the names in the list before the `=` that is token t[i].
 local function names_before(t, i, names)
   repeat
     i = i - 1

@@ -481,7 +481,7 @@ describe("a boolean that a loop carries", function()
       .. "with & | ~", function(out, n)
       if two(n):gt(3) then out[0] = 1 end
     end, 4)
-    -- A variable that a loop carries counts as used.
+    -- A value that only a loop-carried variable uses counts as used.
     assert.same({1, 5}, run(2, function(out, n)
       local most, found = two(n), two(n):gt(9)
       for _ in cute.range(n) do
@@ -494,7 +494,7 @@ describe("a boolean that a loop carries", function()
 end)
 
 describe("bodies in bodies", function()
-  -- When the tracer repeats an outer loop, it already knows which variables the
+  -- When the tracer repeats an outer loop, it remembers which variables the
   -- inner loops carry.
   it("run once or twice more for each level, and not twice as often", function()
     local level = {}
@@ -527,10 +527,10 @@ describe("bodies in bodies", function()
 end)
 
 describe("unrolled branches", function()
-  -- The tracer repeats the loop until the assumed bounds of its variables hold.
-  -- The bounds after one unrolled copy of the body limit the values at the
-  -- start of the next copy, within the same repetition. They do not limit that
-  -- copy's values in the next repetition.
+  -- For each variable of a loop, the tracer assumes bounds, and repeats the
+  -- loop until they hold. Bounds found after one unrolled copy of the body
+  -- apply to the start of the next copy in the same repetition, but not to
+  -- later repetitions.
   it("converge if each changes what the previous one changed", function()
     local function body(out, at, when, range)
       local q, n = {n = 0}, 0

@@ -122,7 +122,7 @@ describe("== on a traced value is reported", function()
 end)
 
 describe("== on a traced value is reported", function()
-  -- Kernels whose source is not available, and kernels without line numbers.
+  -- The source of these chunks is not a file, or they have no line numbers.
   it("in chunks of any name, and stripped ones", function()
     local text = [[
       local cute = require "cute"

@@ -174,8 +174,8 @@ unexpected symbol near '=' [lua]
       errors.format "none.lua:3: x [misaligned]")
   end)
 
-  -- Kinds of errors with too many causes for one suggestion: each message
-  -- itself says what is required, and how to write the call.
+  -- Kinds of errors with too many causes for one suggestion. Their messages
+  -- themselves say what is required, and how to write the call.
   local OWN_WORDS = {["bad-argument"] = true, ["overflow"] = true,
     ["limit"] = true, ["unknown-name"] = true, ["type-mismatch"] = true,
     ["shape-mismatch"] = true, ["needs-static"] = true, ["bad-launch"] = true,

@@ -21,9 +21,9 @@ local function kernel_of(f)
           end}
 end
 
--- Carries out `steps`, {change, wanted[, traced]}. After each change a launch
--- must write the number `wanted`; a second launch must write it without another
--- trace.
+-- Carries out `steps`. A step is {change, wanted, traced =}. After change(), a
+-- launch must write the number `wanted`. A second launch must write it again
+-- without a new trace. `traced` is the expected number of traces so far.
 local function follows(f, steps, ...)
   local k = kernel_of(f)
   for i, step in ipairs(steps) do

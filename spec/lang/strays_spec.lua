@@ -84,7 +84,8 @@ launch(function(a, b)
 end)
 ]]
     assert.same({note(6, GLOBAL:format("acc", "acc"))}, said)
-    -- A traced loop does not carry a global that is new, which is an error.
+    -- A new global that a traced loop sets is not carried by the loop, so the
+    -- trace raises an error.
     said = told([[
 launch(function(a, b, n)
   local t = cute.arch.thread_idx()

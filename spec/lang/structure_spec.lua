@@ -54,8 +54,9 @@ local LEAVES = {
 
 local KEYS = {"a", "b_2", "with blank", "end", "", "é", true, false, -3, 0, 9}
 
--- Returns a table of tables and leaves, with rows[table][key] describing them;
--- `done` lists the complete tables, which may occur again.
+-- Returns a random table of tables and leaves. rows[table][key] describes each
+-- leaf and subtable. A table of the list `done`, which has the complete tables,
+-- may occur again.
 local function structure(g, depth, done, rows)
   local t = {}
   rows[t] = {}
@@ -80,8 +81,8 @@ local function structure(g, depth, done, rows)
   return t
 end
 
--- Calls f(table, its key, row) for all leaves, each table once, in an order
--- that does not depend on how a table is stored.
+-- Calls f(table, its key, row) for all leaves. Visits each table once, in an
+-- order that does not depend on how a table is stored.
 local function each_leaf(t, rows, f, seen)
   if seen[t] then return end
   seen[t] = true
@@ -96,9 +97,9 @@ end
 
 local function same(x) return x end
 
--- Returns a copy of structure t whose tables have the same rows (its[copy] =
--- rows[t]). The kernel reads the copy, because values read from t itself would
--- be constants.
+-- Returns a copy of structure t, for the kernel to read: values that it read
+-- from t itself would be constants. its[copy] = rows[t] has the descriptions of
+-- a copy's fields.
 local function clone(t, rows, its, made)
   if made[t] then return made[t] end
   local copy = {}
@@ -111,8 +112,8 @@ local function clone(t, rows, its, made)
   return setmetatable(copy, getmetatable(t))
 end
 
--- Checks that the kernel's structure equals the host's. `twin` maps tables of
--- one to tables of the other.
+-- Checks that the structure that the kernel got equals the given one. `twin`
+-- maps each table of one to its counterpart in the other.
 local function check_same(given, got, rows, twin)
   assert.equal(twin[given] or got, got)
   if twin[given] then return end
@@ -132,8 +133,8 @@ local function check_same(given, got, rows, twin)
   end
 end
 
--- The order of key types in messages, so that messages are the same in every
--- process.
+-- The order of key types, as in messages. A fixed order keeps messages the same
+-- in every process.
 local RANK = {number = 1, string = 2, boolean = 3}
 local function before(a, b)
   local x, y = RANK[type(a)], RANK[type(b)]
@@ -160,8 +161,8 @@ local function path_to(t, wanted, key, path, seen)
   end
 end
 
--- Changes a leaf's kind, or adds or removes a field; run(t, out) must raise an
--- error with the path.
+-- Changes a leaf's kind, or adds or removes a field. Then run(t, out) must
+-- raise an error that names the path of the field.
 local function check_refused(g, t, rows, run, out)
   local leaves = {}
   each_leaf(t, rows, function(from, key)

@@ -17,8 +17,8 @@ local function options(more)
   return opts
 end
 
--- Returns a kernel of y = x * s, row by row, and count; count.traced is the
--- number of traces.
+-- Returns a kernel of y = x * s, which walks along the rows, and a table
+-- `count`. count.traced is the number of traces.
 local function scale()
   local count = {traced = 0}
   return cute.kernel("scale", function(x, y, s)
@@ -56,8 +56,8 @@ describe("a kernel compiled for symbolic tensors", function()
         for c = 0, n - 1 do assert.equal(2 * (i * 100 + c), y(i, c)) end
       end
     end
-    -- This tensor's layout is already marked as dynamic, with another
-    -- divisibility.
+    -- This tensor's layout was marked as dynamic before, with another
+    -- divisibility than the declaration's.
     local x = matrix(4, 8):mark_layout_dynamic {divisibility = {2, 4}}
     assert.is_true(run(x, cute.zeros({4, 8}, cute.f32), 2.0, {grid = 1}).ok)
     assert.equal(1, count.traced)

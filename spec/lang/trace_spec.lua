@@ -100,8 +100,8 @@ describe("cute.range", function()
   end)
 
   it("carries a local that only a later pass changes", function()
-    -- `late` changes only in a branch whose condition is a host number at
-    -- first, and false.
+    -- On the first pass `first` is still a number of the host, so the condition
+    -- is false and `late` does not change. On later passes it does.
     assert.same({4, 3}, run(2, function(out)
       local first, late = 0, 0
       for _ in cute.range(4) do
@@ -589,7 +589,8 @@ describe("where a value may be used", function()
   it("is not an older pass of a loop", function()
     local text = message(function()
       local n = 0
-      -- The coroutine holds a value where the tracer cannot see it.
+      -- The suspended coroutine holds a value in a place that the tracer cannot
+      -- search.
       local asleep = coroutine.create(function(x)
         coroutine.yield()
         return x
@@ -606,8 +607,8 @@ describe("where a value may be used", function()
 end)
 
 describe("the facts of cute.assume", function()
-  -- Returns which bounds of n are still assumed after f(n). Within f, n is
-  -- assumed to be 0 to 3; its value is 9.
+  -- Returns 1 if n < 4 is still assumed to be true after f(n), else 2. Within
+  -- f, n is assumed to be 0 to 3, although its value is 9.
   local function behind(f)
     return run(2, function(out, n)
       f(n, out)
@@ -636,7 +637,7 @@ describe("the facts of cute.assume", function()
       end
       out[0] = sum
     end))
-    -- The launch passes n = 9, but the trace assumes 0 to 3.
+    -- The assumption that n is 0 to 3 is false, since the launch passes 9.
     local ok, err = pcall(behind, known)
     assert.is_false(ok)
     assert.matches("assumed to lie in %[0,3%] is 9", tostring(err))
@@ -658,8 +659,8 @@ describe("bounds of a loop's variable", function()
 end)
 
 describe("a conversion between integers", function()
-  -- Bounds of the operand hold for the result only if they fit the result's
-  -- type.
+  -- The result of a conversion has the operand's bounds only if these bounds
+  -- fit the result's type.
   for from, cases in pairs {
     i32 = {{"i8", 100, 228, -28}, {"i16", 0, 40000, -25536}, {"u8", 0, 300, 44},
            {"u16", 0, 70000, 4464}, {"i8", -300, 0, -44}},

@@ -19,15 +19,15 @@ local function message(f, n)
   return (tostring(text):gsub("^[^\n]-:%d+: ", ""))
 end
 
--- Checks that f raises the error that `name` is nil before this `form` and
--- `value` after it.
+-- Checks that f raises an error: `name` is nil before this `form` (branch or
+-- loop) and `value` after it.
 local function undefined(name, value, form, f)
   assert.equal(("'%s' is nil before this %s and %s after it [out-of-region]")
     :format(name, form, value), (message(f):match "^[^\n]*"))
 end
 
--- Checks that f raises the error that the second iteration (or another thread)
--- behaves differently.
+-- Checks that f raises an error: `name` is nil at first and `value` later, in a
+-- later iteration or another thread, so the body would behave differently.
 local function differs(name, value, form, f)
   assert.equal(("'%s' is nil at first and %s later, which changes what the "
     .. "body of this %s does [out-of-region]"):format(name, value, form),

@@ -8,8 +8,8 @@ local raises = support.raises
 
 local g = setmetatable({state = 20261122}, random.Gen)
 
--- Returns a shape of extents 2 and 3 with at most `room` elements, nested up to
--- `depth`.
+-- Returns a random shape of extents 1 to 3, nested up to `depth`, with at most
+-- `room` elements.
 local function shape(room, depth)
   if depth == 0 or room < 4 or g:chance(35) then
     return g:r(math.min(room, 3) - 1) + 1
@@ -44,8 +44,9 @@ local function coords(s)
   return list
 end
 
--- Returns the index in s of coordinate c of the larger shape `all`. Modes of s
--- may be missing, be 1, or be one number for several modes.
+-- Returns the index in shape s that coordinate c of the larger shape `all` has
+-- after broadcasting. In s, modes may be missing or 1, and one number may stand
+-- for several modes.
 local function index_of(s, c, all)
   if s == 1 then return 0 end
   if type(all) == "number" then return c end
@@ -73,8 +74,8 @@ local function parts(s)
   return a, b
 end
 
--- Returns a tree of the profile of s, possibly less deep, whose leaves are `_`
--- and results of `other`.
+-- Returns a random tree, nested like s or less deep. Its leaves are `_` and
+-- results of `other`.
 local function profile(s, other)
   if g:chance(35) then return _ end
   if type(s) == "number" or g:chance(15) then return other(s) end
@@ -83,8 +84,8 @@ local function profile(s, other)
   return t
 end
 
--- Appends to `kept` the parts of c where the profile `by` has `_`, and all
--- other parts to `others`.
+-- Splits coordinate c by a profile `by`. Appends the parts where `by` has `_`
+-- to `kept`, and all other parts to `others`.
 local function split(c, by, kept, others)
   if type(by) == "table" then
     for k, sub in ipairs(by) do split(c[k], sub, kept, others) end
@@ -105,9 +106,9 @@ local function vector(x)
   return scalar and cute.full(1, x, cute.i32) or x
 end
 
--- For each case, calls f(case, iota) in a kernel; iota(shape, scale) is a
--- vector of 0, scale, 2 scale, ... Returns a tensor with the elements of the
--- vectors that f returns, and a list of their shapes.
+-- Calls f(case, iota) in a kernel for each case; iota(shape, scale) is a vector
+-- of 0, scale, 2 scale, ... Returns a tensor with the elements of the vectors
+-- that f returns, and a list of their shapes.
 local function run(cases, f)
   local out = cute.zeros({#cases, 128}, cute.i32)
   local x = cute.zeros({128}, cute.i32)
@@ -162,8 +163,8 @@ describe("shapes of vectors", function()
       local s = shape(48, 3)
       local all = coords(s)
       local at = all[g:r(#all)]
-      -- Returns a profile that selects elements whose coordinate agrees with
-      -- `at`.
+      -- Returns a random profile: at each leaf either `_`, or the component of
+      -- the coordinate, so that a slice by it contains that coordinate.
       local function here(mode, c)
         if g:chance(40) then return _ end
         if type(mode) == "number" then return c end

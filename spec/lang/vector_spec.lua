@@ -199,8 +199,8 @@ describe("vectors", function()
       function(a, b) return math.min(a, b) end)
     binary(function(a) return cute.abs(a) end,
       function(a) return math.abs(a) end)
-    -- A product of two f32 is exact in double, and so is its sum with an f32
-    -- here.
+    -- The product of an f32 by 2 is exact in a double, and so is the sum with
+    -- these f32.
     binary(function(a, b) return cute.fma(a, 2.0, b) end,
       function(a, b) return a * 2.0 + b end)
   end)

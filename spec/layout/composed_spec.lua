@@ -35,9 +35,9 @@ local function left(r)
          function(x) return oracle.swizzle(b, m, s, x) end
 end
 
--- Returns a composed layout of 1 to 3 left sides, its function of the right
--- side's coordinates, that right side, its expected text, and its function of
--- the right side's values.
+-- Returns a random composed layout of 1 to 3 left sides, and what is known of
+-- it: the function that it computes, its right side, its expected text, and the
+-- function of the left sides alone.
 local function composed(r, depth)
   local l, f = plain(r, depth)
   local right, text, lead = l, tostring(l), function(x) return x end
@@ -184,8 +184,8 @@ describe("a composed layout", function()
     end)
     assert.equal(9, cute.composition(L "(2,4):(4,1)",
                                      L "Sw<2,1,3> o 0 o 16:1")(11))
-    -- Results are printed in CuTe's notation if some swizzle of offsets is the
-    -- same function.
+    -- If a swizzle of offsets is the same function, the result is printed in
+    -- CuTe's notation, Sw<B,M,S>.
     assert.equal("Sw<1,2,1> o 0 o (16,(2,8)):(1,(16,32))", tostring(
       cute.composition(L "(16,(2,8)):(1,(16,32))", cute.make_swizzle(1, 2, 1))))
     assert.equal("Sw<2,0,3> o 0 o 8:1", tostring(
@@ -269,8 +269,8 @@ describe("a composed layout", function()
         end
       end
       for i = 0, cute.size(l) - 1 do
-        -- Right sides are compact, and so are left sides within the offsets
-        -- used. An inverse therefore exists.
+        -- The right side is compact, and so are the left sides at the offsets
+        -- that occur, so an inverse exists.
         local x = f(i)
         local c = try(cute.get_1d_coord, l, x)
         if c and l(c) == x then return true end

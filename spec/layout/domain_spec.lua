@@ -20,8 +20,8 @@ local function repeated(n, at_least, f)
 end
 
 -- Returns a random layout whose values are coordinates with `axes` components.
--- Each component has its own compact layout; the modes of these layouts are
--- shuffled.
+-- Each component has a compact layout of its own, whose modes are shuffled with
+-- those of the others.
 local function based(r, axes, holes)
   local shape, stride = {}, {}
   for k = 0, axes - 1 do
@@ -55,7 +55,8 @@ local function key(c, axes)
   return table.concat(t, ",")
 end
 
--- Reports whether s elements at stride d stay within one leaf of the shape.
+-- Reports whether s elements at stride d stay within one leaf of the shape (an
+-- integer without modes).
 local function aligned(shape, d, s)
   local from = 1
   for _, e in ipairs(oracle.leaves(shape)) do
@@ -210,7 +211,8 @@ describe("a complement of coordinates", function()
           end
         end
       end
-      -- If the codomain is not a multiple of the gaps' size, it is rounded up.
+      -- The complement may have more elements than needed, because an extent is
+      -- rounded up if the gaps do not divide the codomain.
       if n < want then fail("%s and %s do not fill %s", l, c, want) end
       return n == want
     end)

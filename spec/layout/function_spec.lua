@@ -194,8 +194,9 @@ describe("a tensor through a Lua function, in a kernel", function()
         or text:find "const int2 %*" and 2 or 1
     end
     assert.same({4, 1, 2, 1, 4, 1, 2, 1, 4}, widths)
-    -- Layouts with gaps between pairs, or with rows that continue in the next
-    -- one, and the width of vectors that each allows.
+    -- Each case has a layout, and the number of elements that a vector can
+    -- have. Some layouts have gaps between pairs of elements; in others a row
+    -- continues in the next one.
     for _, case in ipairs {{"(2,4):(1@1,3@1)", 1}, {"(2,4):(1@1,6@1)", 2},
                            {"(4,2):(1@1,1@0)", 4}, {"(4,2):(2@1,1@0)", 1},
                            {"(4,2):(1@0,4@1)", 1}} do
@@ -289,7 +290,8 @@ describe("a tensor through a Lua function, in a kernel", function()
     assert.equal("out-of-bounds", r.reports[1].kind)
   end)
 
-  -- An im2col view by strides alone: rows are (Q,P,N), columns (C,S,R).
+  -- A layout that views an image as the matrix of im2col, with strides alone:
+  -- its rows are (Q,P,N), its columns (C,S,R).
   it("sees nested modes as one", function()
     local N, H, W, C, R, S = 2, 5, 6, 4, 3, 2
     local P, Q = H - R + 1, W - S + 1

@@ -54,7 +54,8 @@ local function repeated(n, at_least, f)
   assert.is_true(got >= at_least, ("only %d of %d cases"):format(got, n))
 end
 
--- Returns one function for each mode; the layout's value is their sum.
+-- Returns one function of a coordinate for each mode. The layout's value is the
+-- sum of these functions.
 local function modes_of(s, d)
   local list = {}
   for i, x in ipairs(s) do
@@ -221,7 +222,8 @@ describe("laws of layouts:", function()
     repeated(800, 800, function(r)
       local l, n = layout(r, nil, {1, 2, 4, 8}), r:pick {2, 4}
       local down = try(cute.downcast, l, n)
-      -- Element x of l holds n narrow elements: x * n to x * n + n - 1.
+      -- Element x of l consists of the n narrow elements x * n to x * n + n -
+      -- 1.
       if down and not tostring(l.stride):find "-" then
         local narrow, wide = {}, {}
         for _, x in pairs(values(l)) do
@@ -290,8 +292,9 @@ end)
 
 -- ---- traced ----
 
--- Asserts for all seeds that f(make, i), a list of integers, is the same with
--- make(shape, stride) of traced layouts as of plain layouts.
+-- f(make, i) returns a list of integers that it computes from layouts made by
+-- make(shape, stride). Asserts for all seeds i that the list is the same with
+-- traced layouts and with plain ones.
 local function agree(seeds, f)
   local LOW, HIGH = -8, 16
   local pool = {}
@@ -354,7 +357,7 @@ describe("laws of traced layouts:", function()
   for name, f in pairs {
     values = function(l) return l end,
     flatten = function(l) return cute.flatten(l) end,
-    -- Coalescing keeps the function inside the domain.
+    -- Coalescing keeps the values inside the domain; beyond it they may differ.
     coalesce = function(l, n)
       local list, c = {cute.size(l)}, cute.coalesce(l)
       for i = 0, n - 1, math.max(n // 8, 1) do list[#list + 1] = c(i) end

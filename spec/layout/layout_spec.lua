@@ -164,7 +164,8 @@ describe("a layout", function()
     raises("layout expected, got 8", l.equals, l, 8)
   end)
 
-  -- Shape and stride take 16 bytes a leaf, nesting 8 a tuple.
+  -- A leaf takes 16 bytes for its extent and stride, and a nested tuple 8
+  -- bytes.
   it("is one block of less than 32 bytes a leaf", function()
     local n, leaves, pairs_ = 500, 64, {}
     for i = 1, leaves / 2 do pairs_[i] = {2, 1} end
@@ -241,7 +242,8 @@ describe("inadmissible calls name what they were given", function()
       "  e.g. coordinate 2 of 3:6 is coordinate 12 of (4,6):(1,8): offset " ..
       "24, where equal steps of 10 would give 20",
       message(cute.composition, L "(4,6):(1,8)", L "(2,3):(1,6)"))
-    -- A layout of two elements, or of one, needs no divisibility condition.
+    -- A right side of one or two elements, or of a suitable stride, is accepted
+    -- without the divisibility condition.
     assert.equal("2:10", tostring(cute.composition(L "(4,6):(1,8)", L "2:6")))
     assert.equal("1:5", tostring(cute.composition(L "(4,6,8):(2,3,5)",
                                                   L "1:5")))
@@ -270,7 +272,7 @@ describe("inadmissible calls name what they were given", function()
     raises("left_inverse: stride 3 is not a multiple of 2", cute.left_inverse,
            L "(2,2,2):(2,3,16)")
     raises("the modes overlap", cute.left_inverse, L "(9,2,12):(1,1,32)")
-    -- This layout's modes overlap, but it has a left inverse.
+    -- The modes of this layout overlap, but it still has a left inverse.
     assert.equal("(4,8):(1,8)",
                  tostring(cute.left_inverse(L "(8,8):(1,4)")))
   end)

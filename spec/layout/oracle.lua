@@ -13,16 +13,16 @@ local function size(shape)
 end
 oracle.size = size
 
--- Splits index c into the coordinate of a mode of n elements and the index into
--- the modes after it. Division rounds toward zero as in C, so negative
+-- Splits index c into the coordinate of a mode of n elements and the index of
+-- the modes after it. Division rounds toward zero, as in C, so negative
 -- coordinates mirror positive ones.
 local function split(c, n)
   local own = math.fmod(c, n)
   return own, (c - own) // n
 end
 
--- Returns the number of the last mode with leaves. Its coordinate is all that
--- is left of an index, even beyond its extent.
+-- Returns the number of the last mode that has leaves. Its coordinate is the
+-- rest of an index, even if that exceeds its extent.
 local function last_mode(shape)
   for i = #shape, 1, -1 do
     local s = shape[i]
@@ -103,9 +103,9 @@ end
 
 -- ---- whether a layout exists at all ----
 
--- Reports whether some layout has the values f(0), f(1), .. f(n - 1). Tries
--- every extent s of its first mode; the later modes must then give f(s), f(2
--- s), ...
+-- Reports whether the values f(0), f(1), .. f(n - 1) are those of some layout.
+-- Tries every extent s of its first mode; f(s), f(2 s), ... must then be the
+-- values of the other modes.
 local function one_mode(f, n)
   if n == 1 then return f(0) == 0 end
   for s = 2, n do
@@ -120,8 +120,8 @@ local function one_mode(f, n)
   return false
 end
 
---- Reports whether a layout of this shape, or of one with its extents split
--- further, has the values f(0), f(1), ..
+--- Reports whether f(0), f(1), .. are the values of a layout of this shape, or
+-- of a shape that splits its extents further.
 function oracle.is_layout(f, shape)
   local below = 1
   local modes = {}
@@ -131,7 +131,7 @@ function oracle.is_layout(f, shape)
     modes[#modes + 1] = {n, step}
     below = below * n
   end
-  for i = 0, below - 1 do  -- f must equal the sum of its modes.
+  for i = 0, below - 1 do  -- f must be the sum of its modes' values.
     local sum = 0
     for _, m in ipairs(modes) do sum = sum + f(i // m[2] % m[1] * m[2]) end
     if sum ~= f(i) then return false end
@@ -168,7 +168,8 @@ function Random:pick(list) return list[self:below(#list) + 1] end
 
 local EXTENTS = {1, 2, 2, 2, 3, 4, 4, 5, 6, 8}
 
---- Returns a shape of at most `leaves` leaves, nested to `depth`.
+--- Returns a random shape, nested to `depth`. Its leaves are drawn from
+-- `extents`.
 function Random:shape(depth, extents)
   if depth == 0 or self:below(3) == 0 then
     return self:pick(extents or EXTENTS)
@@ -189,8 +190,9 @@ local function fill(shape, list, at)
   return t
 end
 
---- Returns strides of a compact layout with the modes in random order; with
--- holes, some strides are multiplied by an extra factor.
+--- Returns strides of a compact layout whose modes are in random order in
+-- memory. With `holes`, some strides are multiplied by 2, 3 or 4, which leaves
+-- gaps.
 function Random:compact(shape, holes)
   local s = leaves(shape)
   local order, d, cur = {}, {}, 1

@@ -32,8 +32,9 @@ local function fail(fmt, ...)
   error(fmt:format(table.unpack(t)), 2)
 end
 
--- Reports whether the strides of l, in ascending order, are multiples of the
--- previous mode's end. Only then does CuTe's complement fill all gaps.
+-- Reports whether l is regular: if its strides are sorted, each is a multiple
+-- of the end of the mode before it. Only then does CuTe's complement fill all
+-- gaps.
 local function regular(l)
   local f = cute.coalesce(cute.filter(l))
   local s, d = cute.wrap(f.shape), cute.wrap(f.stride)
@@ -169,8 +170,8 @@ describe("random layouts", function()
     repeated(2000, 180, function(r)
       local a = layout(r, 3, {1, 2, 2, 3, 4})
       if type(a.shape) ~= "table" then return false end
-      -- Each mode of b has strides along a random mode of a; several may share
-      -- a mode.
+      -- Each mode of b moves along a random mode of a; several modes of b may
+      -- move along the same mode.
       local shape, stride = {}, {}
       for i = 1, 1 + r:below(3) do
         local m = r:below(#a.shape)
@@ -183,8 +184,8 @@ describe("random layouts", function()
       local c = try(cute.composition, a, b)
       if not c then return false end
       for i = 0, cute.size(b) - 1 do
-        -- at[m] is the sum of the offsets that b's modes have along mode m of
-        -- a.
+        -- at[m] is the sum of the offsets by which b's modes move along mode m
+        -- of a.
         local at, inside = {}, true
         for k, x in ipairs(oracle.coord(shape, i)) do
           local mode, v = stride[k].mode, stride[k].value * x
@@ -327,8 +328,8 @@ describe("random layouts", function()
   it("keep their elements when tiles do not divide their extents", function()
     local rounded = 0
     repeated(2000, 900, function(r)
-      -- Strides leave gaps, so that a rounded-up extent reaches no other
-      -- element.
+      -- Some strides leave gaps, so that elements beyond a rounded-up extent
+      -- are not elements of the layout.
       local shape, stride, next_ = {}, {}, 1
       for i = 1, 1 + r:below(3) do
         shape[i], stride[i] = r:pick {2, 3, 4, 5, 6, 8, 9, 10}, next_
@@ -348,7 +349,8 @@ describe("random layouts", function()
       if cute.size(d) > cute.size(l) * times then rounded = rounded + 1 end
       local rest = cute.complement(t, cute.coalesce(l).shape)
       local inside, read, n = oracle.reader(l), oracle.reader(d), cute.size(t)
-      -- The extent of l's first mode is not rounded up.
+      -- Only elements within the first mode of l are compared, because the
+      -- result may round up extents.
       local first = cute.coalesce(l)
       first = cute.size(first, 0)
       for i = 0, cute.size(d) - 1 do

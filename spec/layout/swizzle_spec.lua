@@ -193,8 +193,9 @@ local function per_thread(n, f, ...)
 end
 
 describe("a traced swizzle", function()
-  -- Swizzles random sums of a thread's terms, a run-time number and constants,
-  -- in any order. The bits of the summands are disjoint or not.
+  -- Swizzles random sums. The summands are terms of the thread's index, a
+  -- number of the launch, and constants, in any order. Their bits may overlap
+  -- or not.
   it("equals the plain one however it was rewritten #long", function()
     local r = oracle.random(3)
     for _ = 1, 40 do
@@ -257,7 +258,8 @@ describe("a traced swizzle", function()
         local i, j = tid % 8, tid // 8
         assert.equal(l(i, j, 2), out(tid, 0))
         assert.equal(l(tid), out(tid, 5))
-        -- A slice may move an offset into its iterator, so compare differences.
+        -- A slice may move a part of the offset into the tensor's iterator, so
+        -- only differences are compared.
         assert.equal(l(i, j, 2) - l(i, 3, 2), out(tid, 1) - out(tid, 2))
         assert.equal(l(i, j, 1) - l(0, j, 1), out(tid, 3) - out(tid, 4))
       end
@@ -271,8 +273,8 @@ describe("a traced swizzle", function()
         mOut[cute.arch.thread_idx()] = f(cute.arch.thread_idx())
       end)(cute.zeros({64}, cute.i32)):trace {block = 64}.source
     end
-    -- The xor leaves bits 0 to 2 and bits from 9 on unchanged: no second xor is
-    -- needed.
+    -- The swizzle leaves bits 0 to 2 and bits from 9 on unchanged, so a
+    -- constant in these bits can be added after the XOR.
     local s = source(function(t)
       local row = (t % 8) * 64
       return sw(row + 512 * 7 + 5) - sw(row)

@@ -108,8 +108,8 @@ local function random_pairs(name, cases, at_least)
                                                              #numbers)
     if got then
       assert.is_true(not l or same(got, l, n), where)
-      -- The static layout may be rejected while the traced one is accepted, but
-      -- only if the tile has one element.
+      -- If the static layout is rejected but the traced one is accepted, the
+      -- tile must have one element.
       assert.is_true(l ~= nil or cute.size(t) == 1, where .. ": accepted")
       equal = equal + 1
     elseif why:find("[wrong-layout]", 1, true) then

@@ -49,8 +49,9 @@ end
 
 local function ceil(a, b) return (a + b - 1) // b end
 
--- Divides t by n, leaf by leaf from the left. Each leaf is divided by the rest
--- of n: n divided by all preceding leaves. All quotients are rounded up.
+-- Divides tuple t by n. Leaves are divided from the left, each by what is left
+-- of n after it was divided by the preceding leaves. All quotients are rounded
+-- up.
 local function divide(t, n)
   if not is(t) then return ceil(t, n) end
   local list = {}

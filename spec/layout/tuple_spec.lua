@@ -205,8 +205,8 @@ describe("an IntTuple", function()
   end)
 end)
 
--- Editing the modes of a tuple of layouts must have the same effect as on a
--- tuple with a number in place of each layout.
+-- Functions that edit the modes of a tuple must treat a layout in the tuple
+-- like a number.
 describe("a tuple of layouts", function()
   local function numbered(r, depth, count)
     if depth == 0 or r:below(3) == 0 then

@@ -83,7 +83,7 @@ static cutelua_ref find(cutelua_state *s, const char *name) {
   return found;
 }
 
-// Launches kernel k, which multiplies, and checks the product.
+// Launches kernel k, which multiplies by `factor`, and checks the result.
 static void launch(cutelua_state *s, cutelua_ref k, float factor) {
   float y[N] = {0};
   const int64_t shape[] = {N};
@@ -305,7 +305,8 @@ static int run_fork(void) {
     CHECK(cutelua_launch(s, k, NULL, 0, NULL) == CUTELUA_FORKED);
     CHECK(cutelua_wait(s, 1, 0) == CUTELUA_FORKED);
     cutelua_close(s);
-    // The child process can open a state of its own.
+    // After a fork, the child cannot use the parent's state, but can open its
+    // own.
     s = open_state(0);
     launch(s, find(s, "k"), 4);
     cutelua_close(s);
@@ -416,7 +417,7 @@ static int run_results(void) {
 
 enum { HEADS = 2, DIM = 64, QUERIES = 16 };
 
-// Attention to a single key returns that key's value in each row.
+// Attention to a single key must return that key's value in each row.
 static int run_attention(void) {
   static uint16_t q[QUERIES * HEADS * DIM], k[HEADS * DIM], v[HEADS * DIM];
   static uint16_t o[QUERIES * HEADS * DIM];
@@ -467,7 +468,7 @@ static void printed(void *ud, int stream, const char *text, size_t n) {
   Hooks *h = ud;
   cutelua_ref script;
   printf("%d %.*s", stream, (int)n, text);
-  // A hook must not use its own state.
+  // Using the state inside its own hook must be rejected.
   if (h->state)
     h->busy = cutelua_load_text(h->state, "", 0, "t", &script) == CUTELUA_BUSY;
   if (h->state) cutelua_close(h->state);

@@ -7,8 +7,7 @@ local library = build .. "/libcutelua.so"
 local ENV = {CUTELUA_NO_CUDA = "1"}
 
 local WARN = {"-Wall", "-Wextra", "-Wconversion", "-Werror"}
--- Programs that use a library with sanitizers are also compiled with
--- sanitizers.
+-- If the library was built with sanitizers, so are the programs that use it.
 local sanitized = os.getenv "CUTE_SANITIZED" ~= nil
 if sanitized then
   table.move({"-g", "-fsanitize=address,undefined"}, 1, 2, #WARN + 1, WARN)
@@ -284,7 +283,7 @@ describe("an untrusted state of libcutelua", function()
       local row = rows[k]
       local ends = status == "0" and "ok" or status == "2" and "memory" or kind
       assert.truthy(row[2]:find(ends, 1, true), row[1] .. ": " .. text)
-      -- The time limit is 0.8 s, the memory limit 128 MiB.
+      -- The limits are 0.8 s and 128 MiB.
       assert.is_true(tonumber(seconds) < 5, row[1] .. ": " .. seconds)
       assert.is_true(tonumber(mib) <= 128, row[1] .. ": " .. mib)
     end

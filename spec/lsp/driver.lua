@@ -34,7 +34,8 @@ function Driver:change(uri, version, text, range)
     version = version}, contentChanges = {{range = r, text = text}}})
 end
 
---- Waits for the diagnostics of a version of a document; nil: of none.
+--- Waits for the diagnostics of a version of a document. `version` is nil for
+-- diagnostics that name no version.
 ---@param uri string
 ---@param version integer?
 function Driver:diagnostics(uri, version)
@@ -61,7 +62,7 @@ function Driver:actions(uri, range)
   end, "code actions")
 end
 
---- Waits until the facts of a check have arrived.
+--- Waits until the facts of a check, such as bank conflicts, have arrived.
 function Driver:facts()
   self:wait_for(function()
     for i, m in ipairs(self.notes) do
@@ -75,7 +76,7 @@ function Driver:facts()
   end, "workspace/inlayHint/refresh")
 end
 
---- Asks about a position.
+--- Sends a request about a position in a document, and returns the result.
 function Driver:at(method, uri, line, character)
   local r = self:ask("textDocument/" .. method, {textDocument = {uri = uri},
     position = {line = line, character = character}})

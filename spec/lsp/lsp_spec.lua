@@ -62,7 +62,8 @@ describe("diagnostics", function()
     assert.equal(11, one.relatedInformation[1].location.range.start.line)
     assert.equal(URI, one.relatedInformation[1].location.uri)
     local actions = d:actions(URI, one.range)
-    -- After a request for actions, diagnostics arrive again, with repairs.
+    -- After a request for actions, the server publishes the diagnostics again,
+    -- now with repairs.
     assert.same(list, d:diagnostics(URI, 1))
     assert.equal("quickfix", actions[1].kind)
     assert.is_true(actions[1].isPreferred)
@@ -128,7 +129,8 @@ k(cute.zeros({128}, cute.f32)):launch {grid = 1, block = 32, device = "sim"}
       said[i] = ("%d:%d %s"):format(h.position.line, h.position.character,
                                     h.label)
     end
-    -- 32 lanes of 4 bytes: 4 sectors of 32 bytes would do, 16 are stored.
+    -- The 32 lanes store 4 bytes each to 16 sectors of 32 bytes; 4 sectors
+    -- would hold these bytes.
     assert.same({"4:17 s: 32 passes a request in place of 1",
                  "5:22 s: 32 passes a request in place of 1",
                  "5:22 y: 25 % of the sectors' bytes are used"}, said)

@@ -10,7 +10,7 @@ local FORM = dkjson.decode(support.read "docs/findings.schema.json")
 local META = "io.modelcontextprotocol/"
 local BARRIER = support.read "spec/faults/repair/barrier.lua"
 
--- Returns the _meta of a request of the newest revision.
+-- Returns the field _meta that requests have from revision 2026-07-28 on.
 local function modern(version, capabilities)
   return {_meta = {[META .. "protocolVersion"] = version or "2026-07-28",
     [META .. "clientCapabilities"] = capabilities

@@ -81,8 +81,8 @@ describe("ops.attention", function()
        .. support.long(n), function()
       local p = oracle.problem {s = 20, t = 20, d = 64, h = 2}
       local want = ops.attention(p.Q, p.K, p.V, {device = device})
-      -- A mode at 3 packs Q, K and V of all heads side by side; one at 4, those
-      -- of each head.
+      -- In the tensor of which Q, K and V are views, the additional mode comes
+      -- before the heads (3) or after them (4).
       for _, at in ipairs {3, 4} do
         local o = {device = device, out = cute.zeros({1, 20, 2, 64}, cute.bf16)}
         local O = ops.attention(view_of(p.Q, at), view_of(p.K, at),
@@ -194,7 +194,8 @@ describe("ops.attention of sequences", function()
     end)
   end
 
-  -- The call checks offsets only in the host's memory.
+  -- The call cannot check offsets in the GPU's memory, so the kernels must
+  -- limit them.
   it("limits offsets in both kernels #long", function()
     local Q, K = rows(200, 1), rows(100, 1)
     local cu_q, cu_k = offsets(-5, 90, 300, 1000), offsets(-9, 150, 200, 70)
@@ -310,7 +311,8 @@ describe("ops.attention on Hopper", function()
       for _, causal in ipairs {true, false} do
         o.right = causal and 0 or nil
         local p = oracle.problem(o)
-        for _ = 1, 2 do  -- a launch leaves the counter of tiles at 0
+        for _ = 1, 2 do  -- the second launch needs the counter of tiles, which
+                         -- the first must reset to 0
           local O, L = ops.attention(p.Q, p.K, p.V, {device = "sim:sm_90a",
                                                      causal = causal})
           local out, lse = oracle.forward(p)
@@ -368,7 +370,8 @@ describe("ops.attention", function()
       end
       attend(ops.attention, problem(64), device, 69)
       attend(ops.attention_decode, problem(64), device, 5)
-      for _, h in ipairs {4, 20} do  -- 4 use mma.sync, 20 use wgmma
+      for _, h in ipairs {4, 20} do  -- with 4 heads the kernel uses mma.sync,
+                                     -- with 20 wgmma
         local p = problem(576, h)
         p.V = nil
         attend(ops.attention_decode, p, device, 5)
@@ -586,7 +589,8 @@ describe("ops.attention_decode of sequences of equal lengths", function()
     return list
   end
 
-  -- Returns the results, and the launches' blocks in a cluster (0: none).
+  -- Returns the results, and a list with the number of blocks in a cluster of
+  -- each launch (0 if it has no clusters).
   local function run(p, o)
     local calls = require "cute.ops.calls"
     local launch, sizes = calls.launch, {}
@@ -601,7 +605,8 @@ describe("ops.attention_decode of sequences of equal lengths", function()
     return O, L, sizes
   end
 
-  -- {sequences, heads of K, elements of a head, blocks in a cluster}
+  -- {sequences, heads of K and V, elements of a head, expected blocks of a
+  -- cluster}
   for i, c in ipairs {{1, 2, 32, 4}, {4, 2, 128, 8}, {15, 2, 64, 4},
                       {20, 2, 32, 2}, {30, 2, 128, 2}, {52, 2, 128, 1},
                       {61, 4, 128, 1}} do
@@ -631,8 +636,9 @@ describe("ops.attention_decode of sequences of equal lengths", function()
 
   it("takes parts if clusters would leave multiprocessors without work #long",
     function()
-      -- Three cases: 66 to 99 heads; too many rows; two waves of blocks, of
-      -- which the second is short.
+      -- Each case is {sequences, heads of K, rows of Q for each head of K}.
+      -- They have 70 heads, too many rows, and 300 heads, whose blocks form two
+      -- waves, the second of them short.
       for _, c in ipairs {{35, 2, 1}, {10, 2, 17}, {75, 4, 1}} do
         local B, G, rows = table.unpack(c)
         local p = oracle.problem {b = B, s = 1, t = 20, h = G * rows, g = G,
@@ -643,7 +649,8 @@ describe("ops.attention_decode of sequences of equal lengths", function()
     end)
 end)
 
--- Returns a view of t with `count` equal batches, each the first of t.
+-- Returns a view of t with `count` batches, all of which are the first batch of
+-- t.
 local function repeated(t, count)
   local list = {table.unpack(t.stride)}
   list[1] = 0
@@ -672,7 +679,8 @@ describe("ops.attention_decode of equal sequences", function()
     local p = oracle.problem {b = 3, s = 2, t = 140, h = 4, g = 2, d = 64}
     p.right = 0
     local want = oracle.forward(p)
-    local function rows(t)  -- a copy of the last two rows of each batch
+    local function rows(t)  -- a copy of rows 138 and 139 of each batch, the
+                            -- last two
       local new = cute.zeros({3, 2, 2, 64}, cute.bf16)
       return ops.copy(cute.make_tensor(t.iterator + 138 * t.stride[2],
         cute.make_layout({3, 2, 2, 64}, t.stride)), new, SIM)
@@ -680,7 +688,8 @@ describe("ops.attention_decode of equal sequences", function()
     local k, v = rows(p.K), rows(p.V)
     local o = {device = "sim:sm_90a", constant = "cache", k = k, v = v,
                lengths = cute.full({3}, 140, cute.i32)}
-    for _, x in ipairs {p.K, p.V} do  -- the call must store these rows
+    for _, x in ipairs {p.K, p.V} do  -- overwrite these rows: the call must
+                                      -- store k and v there
       for b = 0, 2 do
         for s = 138, 139 do
           for g = 0, 1 do
@@ -714,7 +723,8 @@ describe("ops.attention_decode of views", function()
     local _ <close> = setmetatable({}, {__close = function()
       elementwise.copy = copy
     end})
-    local rows = noise({2, 1, 5, 32}, 1)  -- Q, then k and v, of each batch
+    local rows = noise({2, 1, 5, 32}, 1)  -- heads 0 to 2: Q; head 3: k; head 4:
+                                          -- v
     local function heads(first, count)
       return cute.make_tensor(rows.iterator + 32 * first, cute.make_layout(
         {2, 1, count, 32}, rows.stride))
@@ -793,8 +803,8 @@ describe("ops.attention_decode with angles", function()
   end)
 end)
 
--- A tree whose nodes are the new rows: PARENTS[i] is the number, from 0 on, of
--- the parent of row i - 1. The root has -1.
+-- A tree whose nodes are the new rows, numbered from 0: PARENTS[i] is the
+-- parent of row i - 1. The root has -1.
 local PARENTS = {-1, 0, 0, 1, 1, 2}
 
 -- Returns a list for each row i: element j is 1 if row j is an ancestor of row
@@ -1016,7 +1026,7 @@ local function check_pages(c, device)
   local k, v = cute.zeros(new, cute.bf16), cute.zeros(new, cute.bf16)
   local same = with(o, {block_table = table_})
   local O2, L2 = ops.attention_decode(p.Q, K, V, same)
-  -- the last rows of each batch are those of k and v
+  -- moves the last rows of each batch from the pages to k and v
   for n = 0, B * S * G - 1 do
     local b, s, g = n // (S * G), n // G % S, n % G
     local i = list[b + 1] - S + s
@@ -1029,7 +1039,7 @@ local function check_pages(c, device)
   end
   local O3, L3 = ops.attention_decode(p.Q, K, V, with(same, {k = k, v = v}))
   local O4, L4 = ops.attention_decode(p.Q, p.K, p.V, with(o, {k = k, v = v}))
-  -- the pages already contain k and v
+  -- the calls above have stored k and v to the pages
   local O5 = ops.attention_decode(p.Q, K, V, same)
   for i = 0, cute.size(O) - 1 do
     for _, other in ipairs {O2, O3, O4, O5} do assert.equal(O[i], other[i]) end
@@ -1159,7 +1169,8 @@ describe("ops.attention_decode with pages", function()
   end)
 end)
 
--- Rows that see one key are as large as V, and bf16 rounds them accordingly.
+-- The bound is larger here: a row that sees only one key is as large as V, so
+-- bf16 rounds it by more.
 local WIDE = {BOUND.bf16[1], 6e-2}
 
 describe("ops.attention on the GPU", function()

@@ -34,7 +34,7 @@ end
 local parts = {}
 for i = 0, 299 do parts[i + 1] = i // 110 end
 local HOST = cute.tensor(parts, cute.i32)
-local documents = HOST  -- HOST, copied to the call's device
+local documents = HOST  -- HOST, or its copy on the call's device
 
 -- {name, mask_mod, the same mask in plain Lua, B and H of the mask}
 local CASES = {
@@ -51,7 +51,7 @@ local CASES = {
   end, function(b, _, q, k) return k // 130 == b and q ~= 3 end, 2, 1},
 }
 
--- Attention with a mask of blocks, against plain Lua. p.want keeps the results
+-- Compares attention with a block mask with plain Lua. p.want keeps the results
 -- of plain Lua for the next device.
 local function check(device, case, p, o)
   local function place(t) return device == "gpu" and t:to "gpu" or t end
@@ -100,7 +100,7 @@ describe("ops.block_mask", function()
 
 end)
 
--- The gradients with a block mask, against plain Lua.
+-- Compares the gradients of attention with a block mask with plain Lua.
 local function check_gradients(device, case, p, o, with)
   local O, L, m = check(device, case, p, o)
   local function place(t) return device == "gpu" and t:to "gpu" or t end
@@ -116,9 +116,9 @@ local function check_gradients(device, case, p, o, with)
 end
 
 describe("block_mask_rows", function()
-  -- Fills the lists of a block mask at random. Returns them as a tensor, and a
-  -- table of tables: state[i][j] is 1 if the mask hides some scores of block
-  -- (i,j), 0 if it hides none, and nil if it hides all.
+  -- Fills the lists of a block mask at random. Returns the lists as a tensor,
+  -- and a table: state[i][j] is 1 if the mask hides some scores of block (i,j),
+  -- 0 if it hides none, and nil if it hides all.
   local function random_mask(rows, columns)
     local blocks, state = cute.zeros({1, 1, rows, 1 + columns}, cute.i32), {}
     for i = 0, rows - 1 do
@@ -151,7 +151,8 @@ describe("block_mask_rows", function()
       local before = cute.zeros(k.shape(1, 1), cute.i32)
       k.kernel(blocks, lists, before):launch {grid = k.grid(1, 1),
                                               block = k.block, device = "sim"}
-      local last = {}  -- the last tile of keys that sees a tile of rows
+      local last = {}  -- by tile of rows: the last tile of keys of which the
+                       -- tile sees a key
       for n = 0, (T - 1) // tile[2] do
         local count = 0
         for m = 0, (S - 1) // tile[1] do
@@ -246,7 +247,7 @@ describe("attention with a block mask and its gradients", function()
     end)
 end)
 
--- Returns whether a bit of block mask m is set, for row q and key k.
+-- Reports whether block mask m lets row q see key k, by the bit in m.bits.
 local function bit(m, b, h, q, k)
   local M, N = m.block[1], m.block[2]
   local at = k % N

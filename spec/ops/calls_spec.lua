@@ -28,7 +28,8 @@ local function instructions(f)
 end
 ]]
 
--- Code of cases that make two calls of one configuration, f(1) and f(2).
+-- Lua code that defines f(i). f(1) and f(2) call one operation with equal
+-- configurations but other tensors.
 local CASES = {
   ["mma.sync, rows that TMA does not take"] = [[
     local A, B, D = {}, new(nil, 40, 41), {}
@@ -130,8 +131,8 @@ local CASES = {
     function f(i) ops.gemm(A[i], W[i], {scale_b = S, out = D}) end]],
 }
 
--- Code that changes something between calls f(1), f(2) ...; the letters say
--- which calls launch the same kernel.
+-- Lua code whose calls f(1), f(2) ... differ in one thing. Equal letters in the
+-- text before it stand for calls that launch the same kernel.
 local CHANGES = {
   ["a string that the epilogue compares"] = {"AABBA", [[
     local A, B = new(nil, 64, 64), new(nil, 64, 64)
@@ -245,7 +246,7 @@ describe("repeated calls", function()
         say "-"
         forget()
         f(1)]])
-      -- microseconds per call; usually about 2
+      -- `out` is microseconds per call; about 2 are usual
       assert.truthy(tonumber(out) < 250, out)
       assert.equal(6, #parts)
       assert.truthy(#parts[2] > (name:find "moved" and 2 or 0))
@@ -256,7 +257,8 @@ describe("repeated calls", function()
     end)
   end
 
-  -- Returns one letter per launch line, by kernel: "ABA".
+  -- Returns one letter per launch line, such as "ABA"; equal letters are the
+  -- same kernel.
   local function letters(lines)
     local seen, n, out = {}, 0, {}
     for i, line in ipairs(lines) do
@@ -424,8 +426,8 @@ describe("repeated calls", function()
       h:launch()
       g:update(f)
       g:launch()]])
-    -- The fake driver prints only kernels. So the script itself looks for the
-    -- memset node that zeroes the counters in each graph.
+    -- The fake driver prints only kernels, so the script counts the memset
+    -- nodes, which zero the counters in each graph.
     assert.equal("2\t2\n", out)
     local owner = {}
     for i = 3, 5 do  -- Two launches of graphs, and then one in the stream.

@@ -7,8 +7,8 @@ local cute = require "cute"
 
 local ops = cute.ops
 
--- Maps whole numbers to -2 to 2 by a remainder, so that the result depends on
--- every value that was summed.
+-- Maps whole numbers to -2 to 2 by a remainder. If a summed value is wrong, the
+-- result is usually wrong, too.
 local function small(x) return x - cute.floor(x / 5) * 5.0 - 2.0 end
 local function keep(acc) return small(acc) end
 
@@ -23,7 +23,8 @@ local function new(place, seed, dtype, rows, cols, apart)
     {apart or cols, 1}))
 end
 
--- Returns a program of 9 kernels on a place, from X (64,64) to D (64,64).
+-- Returns a program of 9 kernels on a device, which computes D (64,64) from X
+-- (64,64).
 local function program(place, seed)
   local p = {place = place}
   local function own(dtype, rows, cols, apart)
@@ -54,7 +55,8 @@ local function program(place, seed)
       o.out, o.epilogue = out, f
       ops.gemm(A, B, o)
     end
-    gemm(p.X, W, odd, keep)                         -- rows at odd strides
+    gemm(p.X, W, odd, keep)                         -- `odd` has rows 65
+                                                    -- elements apart
     gemm(odd, W, next_one, keep)                    -- mma.sync
     gemm(next_one, V, third, keep)                  -- FMA units
     gemm(third, U, wide, keep)                      -- (64,2056)

@@ -28,7 +28,8 @@ local function with(o, more)
   return all
 end
 
--- Returns cases {A, B, options, the kernel, whether B is read ahead}.
+-- Returns cases. A case has A, B, the options, the name of the kernel that
+-- ops.gemm chooses, and whether that kernel reads B ahead.
 local function cases()
   local function of(m, n, k, dtype)
     return numbers(m, k, dtype or "bf16", 1), numbers(n, k, dtype or "bf16", 2)
@@ -40,7 +41,8 @@ local function cases()
   end
   local A, B = of(1, 48, 512)
   add("gemm_skinny", true, A, B)
-  A, B = of(2, 300, 72, "f16")  -- K is less than one chunk of a warp
+  A, B = of(2, 300, 72, "f16")  -- K is less than the elements that a warp reads
+                                -- at once
   add("gemm_skinny", true, A, B)
   -- K is not a multiple of a run of 32 elements
   A, B = of(8, 64, 520)
@@ -90,8 +92,9 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  -- Launches the kernels that `make` returns for the given options. Returns the
-  -- output D, and the text of the last kernel.
+  -- Makes two kernels with `make`, which read B late and early. Launches them,
+  -- checks that their results are equal, and returns the CUDA C of the second
+  -- one.
   local function products(make, n, arguments, choices)
     local first, source
     for _, early_b in ipairs {false, true} do
@@ -114,8 +117,9 @@ describe("constant = \"B\"", function()
     return source
   end
 
-  -- Checks that `what` is loaded before the wait and `rest` only after it, and
-  -- that the next launch may begin meanwhile.
+  -- Checks that the kernel loads `what` before it waits for the preceding
+  -- launch, and `rest` only after that. The next launch may begin before the
+  -- wait.
   local function check_order(source, what, rest)
     source = source:match "__global__.*"
     local before, behind = source:match "^(.-)griddepcontrol%.wait(.*)$"
@@ -218,7 +222,8 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  -- Measured cases in which reading ahead is faster, on an H200 with 132 SMs.
+  -- {blocks, blocks per SM, whether reading B early is faster}, as measured on
+  -- an H200 with 132 SMs.
   it("applies to blocks that begin where preceding ones end", function()
     local early_b = require "cute.ops.family.early_b"
     for _, c in ipairs {{64, 1, true}, {64, 3, true}, {128, 1, true},

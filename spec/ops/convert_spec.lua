@@ -8,8 +8,8 @@ local convert = cute.ops.convert
 
 local SIM = {device = "sim"}
 
--- The formats: exponent and mantissa bits of an element and its largest
--- number; elements of a block.
+-- The formats: bits of an element's exponent and of its mantissa, its largest
+-- number, and the elements of a block.
 local FORMATS = {
   mxfp8_e4m3 = {4, 3, 448, 32}, mxfp8_e5m2 = {5, 2, 57344, 32},
   mxfp6_e3m2 = {3, 2, 28, 32}, mxfp6_e2m3 = {2, 3, 7.5, 32},
@@ -69,8 +69,9 @@ local function expected(list, name, scale)
   return factor, out
 end
 
--- Returns a tensor of random numbers, whose blocks have very different sizes:
--- normal ones, zeros, tiny ones, ties; with `odd`, also infinities and NaNs.
+-- Returns a tensor of random numbers whose blocks have very different
+-- magnitudes: normal numbers, zeros, tiny numbers, and ties. With `odd`, there
+-- are also infinities and NaNs.
 local function numbers(rows, columns, dtype, seed, odd)
   local t = cute.zeros({rows, columns}, dtype)
   local state = seed
@@ -95,8 +96,8 @@ local function numbers(rows, columns, dtype, seed, odd)
   return t
 end
 
--- Compares elements and factors with the expected ones; at(i, b) is the
--- position of a factor among the elements of S.
+-- Compares elements and scale factors with the expected ones. at(i, b) is the
+-- position of the factor of row i and block b among the elements of S.
 local function differs(X, Q, S, name, scale, at)
   local size = FORMATS[name][4]
   local flat = cute.make_tensor(S.iterator, cute.make_layout(cute.cosize(
@@ -138,7 +139,8 @@ describe("ops.convert", function()
         Q, S = convert(X, name, {device = "sim", tiled = true})
         assert.equal(512, cute.size(S))
         assert.is_nil(differs(X, Q, S, name, nil, layout))
-        -- factors outside the matrix
+        -- the layout also has factors of rows and blocks outside of the matrix,
+        -- which are 0
         local codes = cute.recast_tensor(S, cute.u8)
         assert.equal(0, codes(0, 0, 31, 3, 0))
         assert.equal(0, codes(0, 0, 0, 0, 3))

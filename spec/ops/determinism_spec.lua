@@ -58,7 +58,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Each problem has the types of its operands, M, N, K, the options of ops.gemm,
--- and the minimum number of different orders of addition.
+-- and the least number of different orders of addition that its configurations
+-- must have.
 local PROBLEMS = {
   {"bf16", "bf16", 66, 72, 384, {}, 4}, {"f16", "f16", 24, 72, 264, {}, 3},
   {"f32", "f32", 33, 40, 300, {}, 3},
@@ -68,7 +69,8 @@ local PROBLEMS = {
   {"i8", "i8", 20, 32, 256, {}, 1},
 }
 
-local MOST = 2  -- most configurations to test of each family and order
+local MOST = 2  -- maximum number of configurations that a test uses of each
+                -- family and order
 
 -- Returns configurations for a problem, keyed by the text of their order:
 -- {words, rows, name}.
@@ -85,8 +87,8 @@ local function all_choices(c, device)
     local key = x.family .. x.order
     some[key] = (some[key] or 0) + 1
     if some[key] <= MOST then
-      -- plans.new keeps its problem and its configuration, so each plan gets
-      -- new ones
+      -- plans.new keeps the problem and the configuration, so each plan gets
+      -- new tables
       local p, again, call = gemm.offers(A, B, o)
       local chosen = again[i]
       out[#out + 1] = {chosen.order,
@@ -132,7 +134,7 @@ end)
 
 local M = 110
 
--- Returns a view of t's rows, (M,...), from `first` on.
+-- Returns a view of `count` rows of t (M,...), from row `first` on.
 local function rows(t, first, count)
   local shape, stride = {count}, {}
   for i = 1, cute.rank(t) do
@@ -143,10 +145,10 @@ local function rows(t, first, count)
                           cute.make_layout(shape, stride))
 end
 
--- Returns a copy of the matrix t in new memory, which begins `skip` elements
--- after the start of that memory. In memory, rows are `apart` elements longer
--- than in the matrix. With `turned`, columns are contiguous instead of rows,
--- and they are longer.
+-- Returns a copy of the matrix t in new memory. The copy begins `skip` elements
+-- after the start of the memory, and the padding between two rows is `apart`
+-- elements. With `turned`, the columns are contiguous instead of the rows, and
+-- the padding is between two columns.
 local function copied(t, skip, apart, turned)
   local m, k = t.shape[1], t.shape[2]
   local along = (turned and m or k) + apart
@@ -157,8 +159,8 @@ local function copied(t, skip, apart, turned)
   return to:copy_from(t)
 end
 
--- Returns a view of t as a batch of two tensors, which are the first and the
--- second half of t's rows.
+-- Returns a view of t as a batch of two tensors: the first and the second half
+-- of its rows.
 local function halves(t)
   local shape, stride = {2, t.shape[1] // 2}, {t.shape[1] // 2 * t.stride[1],
                                                t.stride[1]}
@@ -166,8 +168,9 @@ local function halves(t)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- Parts of all rows of a product, each computed by a call of its own: {index of
--- the first row in all rows, number of rows, layout of A, layout of D}.
+-- Parts of the rows of a product. A separate call computes each part: {index of
+-- the first row, number of rows, function that copies A to another layout,
+-- function that makes D in another layout}.
 local function odd(t) return copied(t, 1, 1) end
 local PLACES = {
   {0, 1}, {109, 1}, {3, 8}, {5, 17}, {11, 64}, {20, 90},
@@ -180,9 +183,10 @@ local PLACES = {
   {10, 36, halves, batch = true},
 }
 
--- Cases: {name, types of A and B, N, K, f(part, all)}. f returns the options,
--- including C, for the rows `part` of a tensor, or for `all`. turned: the
--- message for transposed rows, if their bits differ.
+-- Cases: {name, types of A and B, N, K, f(part, all)}. f returns the options of
+-- a call, including C. part(t) returns the part's rows of a tensor, and all(t)
+-- returns all rows. turned: the error message for transposed rows, if their
+-- bits would differ.
 local bias = normal({160}, cute.f32, 7)
 local residual, factors = normal({M, 160}, cute.bf16, 8),
   normal({M}, cute.f32, 9)
@@ -241,7 +245,8 @@ local function weights(c)
   return ops.int4(function(i, j) return (i * 7 + j * j) % 16 end, n, k)
 end
 
--- Returns the rows of a case's product at a position, and its other results.
+-- Computes the product of a case for one part of the rows (an element of
+-- PLACES). Returns these rows, and the other results of the call.
 local function product(c, X, B, place, device)
   local first, count, lay, make = table.unpack(place, 1, 4)
   local where = device == "gpu" and "gpu" or "host"
@@ -263,8 +268,9 @@ local function product(c, X, B, place, device)
   return list
 end
 
--- Checks a case at half of the positions, the first case at all of them. On a
--- GPU checks a fifth, against the simulator's bits.
+-- Checks a case at every second part of PLACES, and the first case at all
+-- parts. On a GPU it checks every fifth part, and compares with the simulator's
+-- bits.
 local function check_rows(c, index, device)
   local X, B = normal({M, c[5]}, cute[c[2]], 3), weights(c)
   local on_card = device == "gpu"
@@ -299,8 +305,8 @@ local function three()
   return {cute.stream "gpu", cute.stream "gpu", cute.stream "gpu"}
 end
 
--- Returns how many different results a call has when several streams run it at
--- once.
+-- Runs a call `times` times on each of several streams at once. Returns how
+-- many different results the calls have.
 local function repeated(run, streams, times)
   local kinds, n, kept = {}, 0, {}
   for i = 1, streams * times do
@@ -699,7 +705,8 @@ describe("like = cublas", function()
     end)
   end
 
-  -- Tests where cuBLAS rounds when it applies alpha and beta.
+  -- {M, N, K, parts into which cuBLAS divides K}. The test checks where cuBLAS
+  -- rounds when it applies alpha and beta.
   for _, c in ipairs {{1, 6144, 4096, 1}, {1, 1024, 4096, 3}} do
     local m, n, k, parts = table.unpack(c)
     it(("rounds alpha and beta as it does: %dx%dx%d #long"):format(m, n, k),

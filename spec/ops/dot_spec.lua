@@ -7,8 +7,9 @@ local gemm_dot = require "kernels.gemm_dot"
 local ops = require "spec.ops"
 local support = require "spec.support"
 
--- Returns small whole numbers, (rows,k), whose rows (or with `first` columns)
--- are dense but for `pad` elements; without `seed`, NaN.
+-- Returns a matrix (rows,k) of small whole numbers; without `seed`, of NaNs.
+-- Its rows are contiguous, with `pad` elements between two of them. With
+-- `first`, its columns are contiguous instead.
 local function matrix(rows, k, seed, pad, first)
   local across = (first and rows or k) + (pad or 0)
   local b = core.buffer("f32", across * (first and k or rows))
@@ -34,7 +35,7 @@ local function problem(number)
     b_major = by_columns and "n" or pick {"k", false} or nil,
     count = by_columns and 4 or pick {1, 2, 4, 8}, unroll = pick {1, 2, 3},
     warps = pick {{1, 4}, {2, 2}, {1, 8}, {4, 2}, {8, 1}, {2, 8}}}
-  -- A may have more or fewer rows than the kernel's m.
+  -- A may have more or fewer rows than o.m, for which the kernel is made.
   local rows = pick {o.m, 1, 19}
   return o, matrix(rows, o.k, 1, pick {0, 4}),
     matrix(o.n, o.k, 2, pick {0, 4, 12}, by_columns),

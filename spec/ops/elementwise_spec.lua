@@ -419,9 +419,8 @@ local function turned(X, Y)
   end)
 end
 
--- Returns a kernel that transposes matrices (B,A) with A contiguous and any
--- alignment of rows within 16 bytes; there are `many` matrices, `apart`
--- elements apart.
+-- Returns a kernel that transposes `many` matrices (B,A), which are `apart`
+-- elements apart. A is contiguous; rows need not be aligned to 16 bytes.
 local function shifted(dtype, B, A, tile, many, apart)
   local V = 128 // cute[dtype].bits
   return require "kernels.elementwise" {extents = {B, A, many or 1},
@@ -432,8 +431,9 @@ local function shifted(dtype, B, A, tile, many, apart)
     outputs = {{dtype = cute[dtype], stride = {1, B, apart or 0}}}}
 end
 
--- Transposes X (L,B,A) or (B,A) by kernels/transpose, whose windows are whole
--- 32-byte sectors. Returns the simulator's report, for sm_90a with tensor maps.
+-- Transposes X, (L,B,A) or (B,A), by kernels/transpose, whose reads and writes
+-- are whole sectors of 32 bytes. Returns the simulator's report. With `maps`,
+-- the target is sm_90a, and the kernel uses tensor maps.
 local function windows(X, Y, tile, maps)
   local n = cute.rank(X)
   local B, A = cute.size(X.shape[n - 1]), cute.size(X.shape[n])
@@ -537,7 +537,8 @@ describe("cute.ops.copy, convert, transpose", function()
           most = l
         end
       end
-      -- Lanes whose vectors are split at a row's ends may have bank conflicts.
+      -- At the ends of a row, vectors are split into elements, whose accesses
+      -- may have bank conflicts.
       assert.is_true(most.conflicts <= most.count // 3, table.concat(c, " "))
     end
   end)
@@ -557,7 +558,7 @@ describe("cute.ops.copy, convert, transpose", function()
   end)
 
   it("transpose between memory that others write #long", function()
-    -- X is every other matrix of `all`; Y is the matrices in between.
+    -- X has matrices 0 and 2 of `all`, and Y has matrices 1 and 3.
     local B, A = 65, 275
     local n, all = B * A, filled({4, 65, 275}, "bf16", 5)
     local X = cute.make_tensor(all.iterator, cute.make_layout({2, B, A},

@@ -17,9 +17,9 @@ local function matrix(shape, dtype, seed)
                     "k")
 end
 
--- Each case is {kernel, M, N, K, type, device, number of batches}. There are
--- cases of both orientations of gemm_sm90, of partial and whole tiles, and of
--- several batches.
+-- Each case is {kernel, M, N, K, type, device, number of batches}. "as D^T"
+-- means that the kernel computes the transposed product. The sizes are whole
+-- tiles or not.
 local CASES = {
   {"gemm_sm80", 70, 67, 41, "bf16", "sim:sm_90a"},
   {"gemm_sm90 as D^T", 300, 8, 64, "bf16", "sim:sm_90a"},
@@ -159,7 +159,7 @@ end
 
 describe("an epilogue", function()
   it("has the functions of networks", function()
-    -- formula 7.1.26 of Abramowitz and Stegun, error 1.5e-7
+    -- formula 7.1.26 of Abramowitz and Stegun, whose error is at most 1.5e-7
     local erf = function(x)
       local t = 1 / (1 + 0.3275911 * math.abs(x))
       local y = 1 - (((((1.061405429 * t - 1.453152027) * t) + 1.421413741) * t
@@ -664,8 +664,8 @@ describe("an epilogue that is wrong", function()
       local i, j = at:coords()
       return not i:lt(j) and acc or -acc
     end)
-    -- A value counts as used if the epilogue returns it, or if it is the
-    -- condition of a selection.
+    -- The comparison is used, because the epilogue returns it and where()
+    -- selects by it.
     gemm(P, Q, {device = "sim:sm_80", epilogue = function(acc)
       local up = acc:gt(0)
       return cute.where(up, acc, 0), up
@@ -705,8 +705,8 @@ describe("matrices that an epilogue reads", function()
   local M, N, K = 200, 136, 72
   local A, B = matrix {M, K}, matrix({N, K}, nil, 2)
 
-  -- Returns how many tensor maps the kernel for a product with C and options o
-  -- has.
+  -- Returns how many tensor maps the kernel of the product A B^T with C and
+  -- options o has.
   local function maps(C, o)
     o.device, o.dtype = "sim:sm_90a", cute.f32
     local text = cute.ops.explain(A, B, C, o):trace():cuda()
@@ -726,8 +726,9 @@ describe("matrices that an epilogue reads", function()
   end
 
   it("come by TMA if it can address them #long", function()
-    -- In the cases, the rows of C begin at multiples of 16 bytes, or do not; C
-    -- has an unaligned address; the columns of C are contiguous.
+    -- Four tensor maps: C is also loaded by TMA. The rows of the first C begin
+    -- at multiples of 16 bytes; those of the second do not. The third C has an
+    -- unaligned address; the fourth has contiguous columns.
     local turned = cute.make_tensor(matrix({N, M}, "bf16", 6).iterator,
                                     cute.make_layout({M, N}, {1, M}))
     for i, case in ipairs {{like_D(136, 0), 4}, {like_D(137, 0), 3},
@@ -810,7 +811,8 @@ describe("matrices that an epilogue reads", function()
 end)
 
 describe("the choice of an epilogue's form", function()
-  -- Returns the chosen tile, and whether its warpgroups alternate (pingpong).
+  -- Returns the chosen tile, and whether its warpgroups take turns (the
+  -- schedule "pingpong").
   local function chosen(m, n, k, o)
     local A, B = cute.empty({m, k}, cute.bf16), cute.empty({n, k}, cute.bf16)
     o.device = "sim:sm_90a"

@@ -23,20 +23,22 @@ local function tensor(shape, dtype, seed)
   return cute.make_tensor(b, cute.make_layout(shape, cute.LayoutRight))
 end
 
--- Calls f(coordinates of the rows) for all rows of a shape (...,rows,columns).
+-- Calls f(coordinates) for all rows of a tensor of this shape,
+-- (...,rows,columns).
 local function each_row(shape, f)
   ops.each_of(table.move(shape, 1, #shape - 1, 1, {}), f)
 end
 
--- Returns the coordinates c and further ones as a list.
+-- Returns the coordinates of the list c, followed by the further arguments, as
+-- a list.
 local function at(c, ...)
   local list = table.move(c, 1, #c, 1, {})
   for _, x in ipairs {...} do list[#list + 1] = x end
   return list
 end
 
--- Returns elements (...,rows,k) of small whole numbers with factors 1, 2 or 4,
--- and the products of both in f32.
+-- Returns elements (...,rows,k) of small whole numbers with scale factors of 1,
+-- 2 or 4. Also returns the elements times their factors, in f32.
 local function operand(shape, format, seed, tiled)
   local dtype, sf, size = table.unpack(FORMATS[format])
   local Q, X = tensor(shape, dtype, seed), tensor(shape, "f32")
@@ -65,7 +67,8 @@ local function operand(shape, format, seed, tiled)
   return Q, S, X
 end
 
--- Reports what is wrong with a product on a chip; nil if nothing is.
+-- Computes the product of case c on a chip. Returns what is wrong with it, or
+-- nil.
 local function differs(chip, c, o)
   local a, b = c[1], c.b or c[1]
   local function shape(rows, count)

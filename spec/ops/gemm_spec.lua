@@ -38,8 +38,8 @@ local function problem(number)
     if pick(4) > 0 then table.insert(a, 1, pick(3) > 0 and extent or 1) end
     if pick(4) > 0 then table.insert(b, 1, pick(3) > 0 and extent or 1) end
   end
-  -- The loop inserted batch modes at the front, so the batch modes of A and B
-  -- are the last ones of D.
+  -- Give A and B the extents of D's batch modes. Their modes correspond to the
+  -- last batch modes of D.
   for _, x in ipairs {a, b} do
     for i = 1, #x - 2 do
       if x[i] ~= 1 then x[i] = d[#d - #x + i] end
@@ -218,7 +218,7 @@ describe("ops.gemm", function()
                               true), e.text)
   end)
 
-  -- Checks each accepted form of C, and how it broadcasts.
+  -- Checks each form of C that is accepted, and how each broadcasts to D.
   local function check_C(device)
     local M, N, K = 33, 24, 64
     local A, B = matrix {M, K}, matrix({N, K}, nil, 2)
@@ -276,8 +276,8 @@ describe("ops.gemm", function()
     check_rows(30, A, B, nil, {epilogue = function(acc, at)
       return acc + at:col(bias) - at:tile(R), acc:to(cute.f16)
     end}, function(l, i, j, sum) return sum + bias(j) - ops.at(R, l, i, j) end)
-    -- The next calls cannot merge batches into rows: their results depend on a
-    -- row's batch or on the distance of rows.
+    -- In the next calls, batches cannot be merged into rows: the results depend
+    -- on a row's batch, or rows of different batches are not at one distance.
     check_rows(5, A, matrix({2, 1, 24, 64}, nil, 2), nil, {})
     check_rows(5, A, B, nil, {epilogue = function(acc, at)
       return acc, at:row_reduce("sum", acc)
@@ -359,9 +359,9 @@ describe("ops.gemm", function()
     end
   end)
 
-  -- Tries every candidate for doubles on a device, with and without split-K,
-  -- for operands in these layouts (1: A's columns, 2: B's), with sums that f32
-  -- would round.
+  -- Tries every candidate for f64 on a device, with and without split-K. The
+  -- sums do not fit in f32. `layouts` says which operands have contiguous
+  -- columns: bit 0 for A, bit 1 for B.
   local function doubles(device, layouts, epilogue)
     local m, n, k, seen = 20, 24, 203, {}
     local function operand(rows, columns, across, seed)
@@ -664,8 +664,8 @@ describe("the launches of ops.gemm", function()
   end)
 end)
 
--- The first call of a kernel takes half a second, most of it in proportion to
--- the length of the text.
+-- The first call of a kernel takes half a second. Most of it is compilation
+-- time, which is proportional to the length of the text.
 describe("the text of a kernel", function()
   local function new(t, ...)
     return cute.make_tensor(cute.empty({1}, t).iterator,
@@ -706,8 +706,9 @@ describe("the text of a kernel", function()
       assert.equal(each, select(2, text:gsub("#pragma unroll 16", "")))
       return each, lines(text)
     end
-    -- The epilogue processes a tile in 8 parts. For short K its code is
-    -- repeated for each part; for long K it is a loop over the parts.
+    -- An epilogue computes a tile in 8 parts. For short K the text repeats the
+    -- epilogue for each part. For long K the parts are iterations of a loop,
+    -- which has the epilogue once.
     local each, long = counted(2048)
     assert.is_true(each == 8 and long < 1100, long)
     each, long = counted(4096)
@@ -721,8 +722,8 @@ describe("the text of a kernel", function()
       local text = text_of(4095, 4095, 4095, "bf16", {epilogue = f})
       return select(2, text:gsub(name .. "%[", "")), lines(text)
     end
-    -- The epilogue's loop processes parts of 64 columns. Each thread has 4
-    -- columns of a part: 2 from each of 2 MMAs.
+    -- An iteration of the epilogue's loop computes 64 columns. Each thread has
+    -- 4 of them: 2 from each of 2 MMAs.
     local count, long = loads("arg4", function(acc, at)
       return cute.ops.gelu(acc + at:col(bias))
     end)
@@ -730,7 +731,7 @@ describe("the text of a kernel", function()
     assert.equal(128, (loads("arg4", function(acc, at)
       return acc + at:tile(R)
     end)))
-    -- An epilogue with reductions processes a whole tile at once.
+    -- An epilogue with a reduction computes the whole tile at once.
     assert.equal(16, (loads("arg4", function(acc, at)
       local y = acc + at:col(bias)
       return y, at:row_reduce("sum", y)
@@ -741,7 +742,8 @@ describe("the text of a kernel", function()
     local bias = new("f32", 1023)
     local text, e = text_of(1023, 1023, 1023, "bf16", {
       epilogue = function(acc, at) return acc + at:col(bias) end})
-    -- Each warp has a quarter of the columns, each thread 2 of every 8.
+    -- A warp has a quarter of the tile's columns, and a thread has 2 of every 8
+    -- columns.
     assert.equal("gemm_sm80", e.family)
     local loads = select(2, text:gsub("= arg4%[", ""))
     assert.equal(e.tile[2] // 4 // 8 * 2, loads)
@@ -767,8 +769,8 @@ describe("the text of a kernel", function()
                  threads(1020, "i8")})
     assert.truthy(text_of(1024, 1024, 1023, "bf16"):find(
       "__launch_bounds__(256, 2)", 1, true))
-    -- The tile stays the same if only one block of f32 fits on a
-    -- multiprocessor.
+    -- For f32 there is room for only one block on a multiprocessor, but the
+    -- tile stays the same.
     assert.same({256, 128}, {threads(1024, "f32", 1024),
                              threads(4096, "f32", 4096)})
   end)

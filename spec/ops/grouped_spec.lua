@@ -14,7 +14,7 @@ local SIMS = {gemm_sm90 = "sim:sm_90a", gemm_sm80 = "sim:sm_80",
 
 local function right(c)
   for family, device in pairs(SIMS) do
-    -- gemm_sm100 has no factors for blocks of K.
+    -- gemm_sm100 has no scale factors for blocks of K, so it skips these cases.
     if family ~= "gemm_sm100" or c.scales == "each" or not c.scales then
       assert.is_nil(grouped.wrong(c, family, device), grouped.text(c))
     end
@@ -219,7 +219,8 @@ describe("errors of groups", function()
 
   it("leave operands unread on a device with unchecked offsets #long",
      function()
-    -- Offsets go directly to the kernels: none may lead them out of bounds.
+    -- A device's offsets reach the kernels without a check. Whatever their
+    -- values, the kernels must stay in bounds.
     local o = {{0, 700, 5, 10}, {-3, 4, 4, 1 << 40}, {9, 2, 1, 3},
                {-1, -2, -3, -4}}
     for _, family in ipairs {"gemm_sm90", "gemm_sm80"} do

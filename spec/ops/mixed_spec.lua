@@ -22,7 +22,8 @@ local function with(list, ...)
                     {table.unpack(list)})
 end
 
--- Returns the batch modes of one operand: a random selection of the result's.
+-- Returns batch modes of an operand: a random part of the result's batch modes,
+-- some of them with extent 1.
 local function part(pick, batch)
   local kind, out = pick {"all", "all", "none", "ones", "last"}, {}
   for i = kind == "none" and #batch + 1 or kind == "last" and #batch or 1,
@@ -43,7 +44,8 @@ local function at(t, batch, ...)
   return t(table.unpack(c))
 end
 
--- Returns a vector (batch..., n) with contiguous or strided elements.
+-- Returns a vector for each batch, (batch..., n), whose elements are contiguous
+-- or strided.
 local function vector(pick, batch, n, dtype, seed)
   local t = ops.tensor(pick, with(batch, n, 1), dtype, seed, pick {"k", "any"})
   local shape, stride = {}, {}
@@ -91,9 +93,9 @@ local function packed(pick, c, o, rows)
   end
 end
 
--- Returns random scale factors for the rows of an operand: the option of
--- ops.gemm, and a function that returns the factor of element (row, k) of group
--- e.
+-- Returns random scale factors for the rows of an operand: the value of the
+-- option of ops.gemm, and a function that returns the factor of element (row,
+-- k) in group e.
 local function factor(pick, rows, k, groups, ragged)
   local kind = pick {"none", "number", "rows", "blocks", "squares"}
   if kind == "squares" and ragged then kind = "none" end
@@ -112,8 +114,9 @@ local function factor(pick, rows, k, groups, ragged)
   end
 end
 
--- Returns an epilogue of random parts; the function f(x, batch, l, i, j, row of
--- D) that returns its value for a sum x; and the values of its other results.
+-- Returns an epilogue of random parts. Also returns f(x, batch, l, i, j, row of
+-- D), which computes the epilogue's value for a sum x, and the values of the
+-- epilogue's other results.
 local function epilogue(pick, c, floats)
   local type_of = c.a == "f64" and {"f64"} or {"f32", "bf16", "f16", "e4m3"}
   local own = c.form == "rows" and {} or c.batch
@@ -265,7 +268,7 @@ local function compare(c, o, D, ...)
   local folds = {}
   for r = 1, #more do folds[r] = {} end
   local function check(name, i, j, have, want, dtype)
-    -- below 2^24, the sum is exact in f32
+    -- a sum of integers below 2^24 is exact in f32
     local exact = math.abs(want) < 1 << 24
     if not wrong and exact and have ~= as(want, dtype) then
       wrong = ("%s(%s,%s) is %s, not %s"):format(name, i, j, have, want)

@@ -103,7 +103,7 @@ end
 -- Describes an element of a reduction that differs from its expected value.
 local function differs(R, list, what)
   for i, x in pairs(list) do
-    -- below 2^22, a sum of quarters is exact in f32
+    -- a sum of multiples of 1/4 below 2^22 is exact in f32
     local exact = math.abs(x) < 1 << 22
     if exact and R(i) ~= x or math.abs(R(i) - x) > 1e-6 * math.abs(x) then
       return ("%s (%d) is %s, not %s"):format(what, i, R(i), x)

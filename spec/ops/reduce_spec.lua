@@ -23,9 +23,9 @@ local function gone_of(rank, by)
   return gone
 end
 
--- Reduces X over the modes `by` in plain Lua. Returns a list with, for each
--- position of the result, its value by operation; and the extents of the
--- result.
+-- Reduces X over the modes `by` in plain Lua. Returns a list that has, for each
+-- position of the result, a table {[operation] = value}. Also returns the
+-- extents of the result.
 local function right(X, by)
   local shape = {}
   for m = 1, cute.rank(X) do shape[m] = cute.size(X.shape[m]) end
@@ -187,8 +187,8 @@ describe("cute.ops.reduce", function()
 end)
 
 describe("cute.ops.reduce", function()
-  -- Returns in plain Lua the index of the largest, or smallest, element at each
-  -- position of the result: rows of `many` elements get(place, k) each.
+  -- Returns the index of the largest or smallest element for each of `places`
+  -- rows, in plain Lua. A row consists of `many` elements get(row, k).
   local function first_of(op, places, many, get)
     local list = {}
     for p = 0, places - 1 do
@@ -220,7 +220,8 @@ describe("cute.ops.reduce", function()
       local op = i % 3 == 0 and "argmin" or "argmax"
       local worst = op == "argmax" and (float and -math.huge or LEAST[dtype])
         or (float and math.huge or MOST[dtype])
-      -- Fills: {the value of all elements, the exceptions {row, column, value}}
+      -- Each entry: {the value of all elements but the exceptions, the
+      -- exceptions {row, column, value}}
       local fills = {{worst, {}}, {1, {}}, {worst, {{7, 300, 1}, {60, 659, 1},
                                                     {60, 2, 1}}}}
       if float then

@@ -120,7 +120,8 @@ end)
 
 describe("reference.attention", function()
   local log2 = math.log(2)
-  -- One head of one element: the score of row i and key j is q[i] k[j].
+  -- Returns a tensor with one head of one element per row, so the score of row
+  -- i and key j is q[i] k[j].
   local function heads(list)
     local rows = {}
     for i, x in ipairs(list) do rows[i] = {{x}} end
@@ -159,7 +160,8 @@ describe("reference.attention", function()
     near({124 / 4, 124 / 4}, (reference.attention(Q, K, V, {scale = 1.0,
       bias = cute.full({1, 1, 1, 1}, 3, cute.f32)})))
     local slopes = cute.tensor({log2}, cute.f64)
-    -- Row 0 is at key 1, so its keys have the distances 1, 0, 1.
+    -- Row 0 is aligned with key 1, so its distances to the keys are 1, 0, 1.
+    -- Row 1 is aligned with key 2.
     near({(2 + 20 + 50) / 3, (1 + 10 + 100) / 2.25},
       (reference.attention(Q, K, V, {alibi_slopes = slopes})))
   end)

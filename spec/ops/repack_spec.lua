@@ -16,7 +16,7 @@ local tuned = require "cute.ops.tuned"
 
 local SIM = "sim:sm_90a"
 
--- Returns the best candidate of a call that repacks an operand, its problem and
+-- Returns the best candidate of a call that repacks operands, its problem and
 -- the call.
 local function moved(A, B, C, o)
   local p, list, call = offers(A, B, o, C)
@@ -27,7 +27,7 @@ end
 
 local function none() end
 
--- Runs the candidate that moved() returns for the call; returns its result.
+-- Runs the best candidate that repacks operands, and returns its result.
 local function run(A, B, C, o)
   local c, p, call = moved(A, B, C, o)
   return plans.new(p, c, call):run(call, none)
@@ -181,7 +181,7 @@ describe("repacked operands", function()
         -- element.
         {laid(good, {1, 72}, "bf16", 1), laid({48, 64}, {1, 49}, "bf16", 2),
          "B"},
-        -- One matrix is shared by all batches, and repacked once.
+        -- The batches share one matrix of A, which is repacked once.
         {laid({3, 70, 64}, {0, 67, 1}, "bf16", 1), rows({3, 48, 64}, "bf16", 2),
          "A"},
         {laid({2, 3, 70, 64}, {70 * 67, 0, 67, 1}, "bf16", 1),
@@ -252,8 +252,8 @@ describe("repacking matrices", function()
       local e = cute.ops.explain(c[1], c[1], o)
       for _, r in ipairs(e.refused) do assert.not_equal("moved", r[1]) end
     end
-    -- Tests the reason that explain gives if gemm_sm90 does not apply even to
-    -- repacked operands.
+    -- Even with repacked operands, gemm_sm90 does not apply here, so explain
+    -- must not mention repacking.
     local e = cute.ops.explain(rows({3, 5, 67}, "bf16", 1),
       rows({3, 48, 67}, "bf16", 2), {device = SIM, gated = true,
         epilogue = function(x, y) return x * y end})
@@ -342,7 +342,8 @@ describe("repacking matrices", function()
     ops.each_of({20, 160}, function(c)
       assert.equal(D(table.unpack(c)), E(table.unpack(c)))
     end)
-    -- The repeated call must repack again: contents and operands have changed.
+    -- The contents and then an operand change, so the repeated calls must
+    -- repack again.
     X:fill(1)
     B:fill(0.5)
     assert.equal(320, cute.ops.gemm(X, B, o)(19, 159))

@@ -75,7 +75,7 @@ local function rows_from(t)
   return function(i) return rows[i] end
 end
 
--- Returns the elements of a tensor as a list, the last mode fastest.
+-- Returns the elements of a compact tensor as a list, in the order of memory.
 local function elements(t)
   return rows_of(cute.make_tensor(t.iterator,
                                   cute.make_layout {cute.size(t)}))[1]
@@ -97,7 +97,8 @@ local function statistics(h, layer, eps)
   end) / n + eps)
 end
 
--- Returns dX, and the row's contributions to dW and dB.
+-- Returns the gradient dX of a row, and the row's terms of the gradients dW and
+-- dB.
 local function gradient(h, w, dy, layer, eps, dh)
   local n, mean, rstd = #h, statistics(h, layer, eps)
   local function g(j) return dy[j] * (w and w[j] or 1) end
@@ -116,7 +117,7 @@ local SHAPES = {{{3, 5, 40}, "bf16"}, {{7, 129}, "f32"}, {{2, 1000}, "f16"},
                 {{1, 1}, "f32"}, {{2, 3000}, "bf16"}, {{16}, "f32"},
                 {{2, 3, 24}, "f32", true}}
 
--- Returns the tag of tests of long rows, which `make test` does not need.
+-- Returns the tag #long for cases with long rows, which `make test` leaves out.
 local function long(c)
   return c[1][#c[1]] >= 1000 and " #long" or ""
 end
@@ -140,8 +141,7 @@ describe("ops of norms", function()
           want = reference.rmsnorm(X, W, {eps = 1e-3})
         end
         compare(Y, rows_from(want))
-        -- Repeats the call with a residual, saved statistics and a given
-        -- output.
+        -- Compares a call with a residual, saved statistics and a given output.
         local out = cute.zeros(c[1], cute.f32)
         local results = {ops[name](X, W, sim {eps = 1e-3, residual = R,
           save = true, out = out, device = "sim:sm_90a"})}
@@ -432,8 +432,8 @@ describe("ops.sample", function()
     for j, p in ipairs(P) do X[{i, j - 1}] = math.log(p) end
   end
 
-  -- Compares the frequencies of the indices with probabilities: at most five
-  -- standard deviations.
+  -- Compares how often each index was drawn with the expected probabilities.
+  -- The difference may be five standard deviations.
   local function frequencies(want, seed, o)
     local I, count = ops.sample(X, seed, sim(o)), {0, 0, 0, 0, 0}
     for i = 0, ROWS - 1 do count[I(i) + 1] = count[I(i) + 1] + 1 end
@@ -550,7 +550,7 @@ describe("ops.rope", function()
       local shape = {2, 5, 3 * 48}
       local all, out = normal(shape, type_), normal(shape, type_)
       local before = out:clone()
-      local function part(t, i)  -- a token's 3 heads from i * 48 on
+      local function part(t, i)  -- heads 3 i to 3 i + 2 of each token
         return cute.make_tensor(t.iterator + i * 48, cute.make_layout(
           {2, 5, 3, 16}, {5 * 144, 144, 16, 1}))
       end

@@ -16,8 +16,9 @@ end
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Kinds of scales for `rows` rows and K elements. Each function returns the
--- tensor, and the factor as a function of (i, k).
+-- Kinds of scales. Each function gets the numbers of rows and of elements along
+-- K. It returns the tensor of factors, and a function that returns the factor
+-- of element (i, k).
 local SCALES = {}
 function SCALES.none() return nil, function() return 1 end end
 function SCALES.number() return 0.5, function() return 0.5 end end
@@ -29,13 +30,14 @@ function SCALES.rows(rows, _, _, seed)
   local t = matrix({rows}, "f32", seed)
   return t, function(i) return t(i) end
 end
--- Makes scales with one factor for every 1 x group elements.
+-- Makes scales with one factor for `group` elements of a row.
 function SCALES.strips(rows, K, group, seed)
   local t = matrix({rows, ceil_div(K, group)}, "f32", seed,
                    seed % 2 == 0 and "m" or "k")
   return t, function(i, k) return t(i, k // group) end
 end
--- Makes scales with one factor for every 128 x group elements.
+-- Makes scales with one factor for a block of 128 rows and `group` elements of
+-- each.
 function SCALES.blocks(rows, K, group, seed)
   local t = matrix({ceil_div(rows, 128), ceil_div(K, group)}, "f32", seed)
   return t, function(i, k) return t(i // 128, k // group) end
@@ -62,7 +64,7 @@ local CASES = {
   {"bf16", "e4m3", 33, 37, 100, "none", "rows", nil, "m"},
   {"f16", "e5m2", 65, 20, 64, "none", "none"},
   {"bf16", "bf16", 40, 64, 256, "strips", "strips", 64},
-  -- the group is as long as one MMA's K
+  -- the group of a factor is as long as K of one MMA
   {"e4m3", "e4m3", 20, 40, 96, "none", "strips", 32},
   {"bf16", "bf16", 20, 40, 64, "rows", "strips", 16},
   {"f16", "f16", 3, 150, 256, "rows", "blocks", 64},  -- few rows
@@ -138,9 +140,8 @@ describe("factors and mixed types", function()
   it("belong to each matrix of a batch, or to all #long", function()
     local L, M, N, K = 3, 20, 24, 256
     local A, B = matrix({L, M, K}, "e4m3"), matrix({L, N, K}, "e4m3", 2)
-    -- Layouts of factors, by name: {a function that returns the extents for n
-    -- rows, a function that returns the factor of row i of batch l for block g
-    -- of K}
+    -- Layouts of factors: {a function that returns their extents for n rows, a
+    -- function that returns the factor of batch l, row i and block g of K}
     local FORMS = {
       rows = {function(n) return {L, n} end,
               function(t, l, i) return t(l, i) end},
@@ -187,8 +188,8 @@ describe("factors and mixed types", function()
       assert.is_truthy(why:find("with modes of the batch in front or without",
                                 1, true), why)
     end
-    -- each matrix of A has its own factors for B, so the rows cannot be merged
-    -- into one product
+    -- B is shared, but each batch has its own factors of B, so the batches
+    -- cannot be rows of one product
     local all = matrix({N, K}, "e4m3", 2)
     local each = matrix({L, N}, "f32", 5)
     local D = gemm(A, all, {device = "sim:sm_90a", dtype = cute.f32,

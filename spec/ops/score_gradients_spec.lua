@@ -82,14 +82,14 @@ describe("gradients of captured tensors", function()
       assert.equal("(4):(1)", tostring(got[5].layout))
       compare("slopes", p, got[5], slope_list, {[0] = 0, 1, 2, 3})
       compare("bias", p, got[4], bias_list, {[6] = 6, [S] = S, [25] = 25})
-      -- no gradient, because the causal mask hides its scores
+      -- the causal mask hides the scores of this element, so its gradient is 0
       assert.equal(0, got[4](S + T - 1))
     end)
   end
 
   it("are right for an element that several heads and batches read #long",
      function()
-    local p = problem(D, 70)  -- two tiles of rows
+    local p = problem(D, 70)  -- 70 rows need two tiles
     local pair, list = floats(2, 3)
     p.modify = function(s, b, h) return s * list[h % 2] + s * list[b] end
     local o = {device = "sim", gradients = {pair}, deterministic = true,
@@ -98,7 +98,7 @@ describe("gradients of captured tensors", function()
       end}
     local got = run(p, o)
     compare("pair", p, got[4], list, {[0] = 0, 1})
-    for _ = 1, 3 do  -- a fixed order of sums gives the same bits each time
+    for _ = 1, 3 do  -- with a fixed order of sums, the bits are always the same
       local again = run(p, o)
       assert.equal(got[4](0), again[4](0))
       assert.equal(got[4](1), again[4](1))
@@ -221,7 +221,7 @@ end)
 
 describe("gradients of sinks", function()
   it("are right for sequences of different lengths on wgmma #long", function()
-    local p = problem(64, 150)  -- two tiles of rows for each sequence
+    local p = problem(64, 150)  -- 150 rows of a sequence need two tiles
     local function flat(t)
       return cute.make_tensor(t.iterator, cute.make_layout(
         {t.shape[1] * t.shape[2], t.shape[3], 64}, cute.LayoutRight))

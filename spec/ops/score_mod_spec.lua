@@ -24,13 +24,13 @@ local HOST = {slopes = slopes, sinks = sinks, relative = relative,
   documents = ints(T, function(i) return i // 23 end),
   prefix = ints(B, function(b) return 10 + 30 * b end),
   parent = ints(T, function(i) return i < 3 and 0 or (i * 7) % 3 end)}
-local on = {}  -- the tensors of HOST, copied to the call's device
+local on = {}  -- the tensors of HOST by name, on the device of the call
 local cap, window, left = 5.0, 17, 40
 
--- Returns x, or -inf unless seen.
+-- Returns the score x, or -inf if the mask hides it.
 local function only(seen, x) return seen and x or NONE end
 
--- Returns the words of a block of Philox4x32-10.
+-- Returns the four words that Philox4x32-10 computes from a counter and a seed.
 local function philox(c, seed)
   local a, b, k0, k1 = 0xD2511F53, 0xCD9E8D57, seed & 0xffffffff, seed >> 32
   for _ = 1, 10 do
@@ -44,7 +44,8 @@ end
 
 local seed = 0x123456789
 
--- Computes at:kept(0.25, seed) in plain Lua.
+-- Computes at:kept(0.25, seed), which tells whether dropout keeps a score, in
+-- plain Lua.
 local function kept(b, h, q, k)
   local words = philox({k // 32 * 4 + k % 8 // 2, q // 16 * 8 + q % 8, h, b},
                        seed)
@@ -52,7 +53,8 @@ local function kept(b, h, q, k)
   return (word >> 8 * (k % 2 * 2 + q % 16 // 8)) & 255 < 192
 end
 
--- {name, score_mod, mask_mod, f(s, b, h, q, k) of both in plain Lua}
+-- {name, score_mod, mask_mod, the function f(s, b, h, q, k) that computes what
+-- both do in plain Lua}
 local CASES = {
   {"causal", nil, function(at) return at.k:le(at.q + 20) end,
    function(s, _, _, q, k) return only(k <= q + 20, s) end},
@@ -148,7 +150,8 @@ local function check(case, device, p, more)
   local got = {ops.attention_backward(place(p.dO), place(p.Q), place(p.K),
     place(p.V), O, L, o)}
   if device == "sim:sm_90a" and p.d > D then
-    -- The kernels for other devices round P and dS in the same way.
+    -- The reference does not round P and dS, but the kernels for other devices
+    -- do, and in the same way as this one.
     o.device = "sim:sm_80"
     for i, t in ipairs {ops.attention_backward(p.dO, p.Q, p.K, p.V, O, L, o)} do
       local want, list = core.param_memory(t), {}

@@ -8,8 +8,8 @@ local kernels = require "spec.kernels"
 local ops = require "spec.ops"
 local support = require "spec.support"
 
--- Returns small whole numbers in rows of k elements at multiples of 8, (...,
--- rows, k); without `seed`, values that nobody should read.
+-- Returns a tensor (..., rows, k) of small whole numbers; without `seed`, of
+-- values that nobody should read. Rows begin at multiples of 8 elements.
 local function matrix(shape, dtype, seed, pad)
   local rank, stride = #shape, {}
   local at = shape[rank] + (pad or 0)
@@ -52,7 +52,7 @@ local function problem(number)
              side = pick {"a", "b"}, count = pick {1, 2, 3},
              unroll = pick {1, 2, 4}, warps = pick(WARPS),
              splits = pick {1, 1, 2, 3}}
-  -- A may have more or fewer rows than the kernel's m.
+  -- A may have more or fewer rows than o.m, for which the kernel is made.
   local rows = pick {o.m, 1, 19}
   local A = matrix({rows, o.k}, dtype, 1, pick {0, 8})
   local B = matrix({o.n, o.k}, dtype, 2, pick {0, 8, 24})
@@ -60,8 +60,9 @@ local function problem(number)
   return o, A, B, D
 end
 
--- Returns the same as `problem`, with B of 8 bits, K a multiple of 16, and
--- possibly factors S of groups of B; the returned B includes the factors.
+-- Returns a random problem as `problem` does, but with B of 8 bits. K is a
+-- multiple of 16. There may be scale factors S for groups of B; the returned B
+-- includes them.
 local function of_bytes(number)
   local o, A, _, D = problem(number)
   local pick = ops.random(number + 1000)
@@ -104,7 +105,7 @@ describe("gemm_skinny", function()
         local _, _, turns = product(o, A, B, D, device)
         assert.is_nil(ops.differs(A, B, D, same), number)
         for i = 0, turns and cute.size(turns) - 1 or -1 do
-          -- The counters are 0 again for the next launch.
+          -- The kernel must leave the counters at 0 for the next launch.
           assert.equal(0, turns(i))
         end
       end
@@ -172,7 +173,7 @@ describe("gemm_skinny", function()
       local _, of_b = text:gsub("= ld_l2<128>%(%(const uint4 %*%)%(B", "")
       return of_a, of_b
     end
-    -- Each load occurs twice in the text: before the loop and in the loop.
+    -- Each load is twice in the text: once before the loop and once in it.
     assert.same({4, 4}, {loads(8, 64, "b")})
     assert.same({8, 4}, {loads(9, 64, "b")})
     assert.same({4, 8}, {loads(8, 64, "a")})
@@ -313,7 +314,8 @@ describe("ops.gemm of few rows", function()
     end)
   end
 
-  -- Checks candidate after candidate: a new N makes ops choose anew.
+  -- Checks one candidate after the other. Each product has another N, so that
+  -- ops cannot reuse an earlier choice.
   it("is right by narrow tiles of gemm_sm90 #long", function()
     local choose, at, most, found = require "cute.ops.choose", 1, 1, {}
     local _ <close> = setmetatable({choose.choose}, {__close = function(t)
@@ -357,8 +359,8 @@ describe("ops.gemm of few rows", function()
       return cute.make_tensor(cute.empty({1}, cute.bf16).iterator,
         cute.make_layout({rows, columns}, {columns, 1}))
     end
-    -- On an H200, narrow tiles took 225 us for the first product and 59 us for
-    -- the second one. Tiles of 128 rows took 281 and 76 us.
+    -- Measured on an H200: narrow tiles took 225 and 59 us for these two
+    -- products, and tiles of 128 rows took 281 and 76 us.
     for _, s in ipairs {{16, 57344, 8192}, {16, 28672, 4096}} do
       local _, list = gemm.offers(like(s[1], s[3]), like(s[2], s[3]),
         {out = like(s[1], s[2] // 2), gated = true, device = "sim:sm_90a",

@@ -27,12 +27,13 @@ local function seen(t) return NARROW[t] and "f32" or t end
 local Maker = {}
 Maker.__index = Maker
 
--- Returns an operand, converted to type t if necessary.
+-- Returns the text of an operand. If the operand has another type than t, the
+-- text converts it.
 function Maker:leaf(t)
   local i = self.pick(#self.types) + 1
   local s = seen(self.types[i])
   if s == t then return "x" .. i end
-  -- The clamp avoids NaN and values that do not fit the integer type.
+  -- Clamping replaces NaNs and values that do not fit the integer type.
   if is_float(s) and not is_float(t) then
     return ("cute.max(cute.min(x%d, 120), %d):to(cute.%s)"):format(i,
       is_unsigned(t) and 0 or -120, t)
@@ -45,7 +46,7 @@ function Maker:number(t)
     return self.pick {"0.5", "-3", "k", "c.by", "1e-3"}
   elseif is_float(t) then
     return self.pick {"0.5", "-3", "2.25"}
-  end  -- For other types the literal's type follows from the operand.
+  end  -- A literal gets its type from the other operand.
   return self.pick {"1", "3", "100", (t == "i32" or t == "i64") and "n" or "7"}
 end
 
@@ -66,8 +67,8 @@ local FLOAT = {"+", "-", "*", "/", "//", "%", "neg", "min", "max", "abs",
 local INTEGER = {"+", "-", "*", "//", "%", "&", "|", "~", "<<", ">>", "neg",
                  "min", "max", "abs", "where", "to"}
 
--- Returns the text of an expression of type t. Its first operand has methods
--- (is not a literal).
+-- Returns the text of an expression of type t. Its first operand is never a
+-- literal, so that the expression has methods.
 function Maker:expr(t, depth)
   if depth == 0 then return self:leaf(t) end
   local op = self.pick(is_float(t) and FLOAT or INTEGER)
@@ -95,7 +96,7 @@ function Maker:expr(t, depth)
     return ("%s:to(cute.%s)"):format(self:expr(s, depth - 1), t)
   elseif op == "<<" or op == ">>" then
     local n = self.pick(cute[t].bits)
-    -- The mask keeps shifted bits out of the sign bit.
+    -- The mask limits the operand, so that no bit is shifted into the sign bit.
     if op == "<<" and cute[t].bits >= 32 then
       return ("((%s & 15) << %d)"):format(a, n % 20)
     end
@@ -219,7 +220,7 @@ local function check(t, shape, was, f)
   end
 end
 
--- Merges two modes of t into one with two strides.
+-- Returns a view of t in which two modes are merged into one nested mode.
 local function nested(pick, t, shape)
   local m = pick(#shape - 1) + 1
   local s, d, own, l = {}, {}, {}, t.layout
@@ -293,8 +294,8 @@ end
 local OPS = {"sum", "max", "argmax", "norm", "min", "argmin", "amax", "mean",
              "prod", "rms"}
 
--- The expected reduction of one position in plain Lua, and the tolerance of
--- sums.
+-- Fold reduces the elements of one position of the result in plain Lua. It also
+-- computes the tolerance of sums.
 local Fold = {}
 Fold.__index = Fold
 
@@ -526,7 +527,8 @@ describe("calls", function()
   end)
 
   it("of elementwise pass coordinates past 2^31", function()
-    local n = (1 << 31) + 37  -- The last 37 % 16 elements do not fill a vector.
+    local n = (1 << 31) + 37  -- 37 % 16 elements are left after the last full
+                              -- vector
     local k = require "kernels.elementwise" {extents = {n}, wide = true,
       width = 16, index = {1}, inputs = {{dtype = cute.i8, stride = {1}}},
       f = function(x, i) return cute.where(i:ge(1 << 31), x, i:to(cute.i8)) end,
@@ -540,7 +542,8 @@ end)
 
 describe("calls", function()
   local GPU, reduce = {device = "gpu"}, cute.ops.reduce
-  -- Returns `count` elements of t's memory, from `first` on.
+  -- Returns a tensor of `count` elements in t's memory, from element `first`
+  -- on.
   local function part(t, first, count)
     return cute.make_tensor(t.iterator + first, cute.make_layout {count})
   end
@@ -552,14 +555,14 @@ describe("calls", function()
     assert.equal(n + 12, reduce(X, "sum"):to "host"(0))
     assert.equal(n - 3, reduce(X, "argmax"):to "host"(0))
     assert.equal(5, reduce(X, "max"):to "host"(0))
-    -- One odd element first, so that vectors have one element; then a stride of
-    -- 0.
+    -- `odd` begins at an odd element, so that its vectors have only one
+    -- element; `same` has a stride of 0.
     local odd = part(X, 1, n - 1)
     assert.equal(n + 11, reduce(odd, "sum"):to "host"(0))
     assert.equal(n - 4, reduce(odd, "argmax"):to "host"(0))
     local same = cute.make_tensor(X.iterator, cute.make_layout({n}, {0}))
     assert.equal(n, reduce(same, "sum"):to "host"(0))
-    -- Here the result has more than 2^31 positions.
+    -- A reduction whose result has more than 2^31 positions.
     local pairs_of = cute.make_tensor(X.iterator,
                                       cute.make_layout({n, 2}, {1, 0}))
     local P = reduce(pairs_of, "max", {by = "row"})

@@ -6,8 +6,8 @@ local gemm = require "cute.ops.gemm"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local plans = require "cute.ops.plan"
 
--- Returns the widths of tiles of bm rows without other options, for a product
--- of m by n by k.
+-- Returns the set of widths of the candidates with tiles of bm rows for a
+-- product of m by n by k. Only candidates without other options count.
 local function widths(bm, m, n, k, o)
   local set = {}
   for _, c in ipairs(gemm_sm90.candidates(m, n, k, o)) do
@@ -22,10 +22,11 @@ end
 describe("tiles of gemm_sm90", function()
   it("are as narrow as serves as many, in whole swizzle patterns", function()
     local set = widths(128, 4096, 129, 8192)
-    -- 129 columns need two tiles of width 72 or 128, or one of width 136.
+    -- 129 columns fit in one tile of width 136, or in two tiles of width 72 or
+    -- 128.
     assert.is_true(set[72] and set[136] and set[128])
     for w in pairs(set) do assert.equal(0, w % 8) end
-    -- 289 columns need four tiles of width 80, three of 104, or two of 152.
+    -- 289 columns fit in four tiles of width 80, three of 104, or two of 152.
     set = widths(128, 4096, 289, 8192)
     assert.is_true(set[80] and set[104] and set[152])
     -- No tile is narrower than about half of the original width.
@@ -33,12 +34,11 @@ describe("tiles of gemm_sm90", function()
   end)
 
   it("are as many as whole waves hold", function()
-    -- There are 112 tiles along M. One wave of 132 blocks thus holds one tile
-    -- along N, two waves hold two, and four waves hold four tiles of 128
-    -- columns.
+    -- 112 tiles along M: a wave of 132 blocks has room for one tile along N,
+    -- two waves for two, and four waves for four tiles of 128 columns.
     assert.is_true(widths(128, 14336, 512, 4096)[128])
-    -- There are 4 tiles along M, so one, two and three waves of 132 blocks hold
-    -- 33, 66 and 99 tiles along N.
+    -- 4 tiles along M: one, two and three waves of 132 blocks have room for 33,
+    -- 66 and 99 tiles along N.
     local set = widths(128, 512, 14336, 4096)
     assert.is_true(set[224] and set[152] and set[112])
     assert.is_nil(widths(128, 512, 14336, 4096, {sms = 100})[224])

@@ -23,8 +23,8 @@ local BAD = {
   {OBJECT .. "!", "a character after #s= is not a letter, digit, - or _."},
 }
 
--- Waits for other threads of the browser, whose virtual time stops while
--- messages are in flight.
+-- Waits for a promise of another thread of the browser. The browser's virtual
+-- time stops while messages are in flight.
 local REAL = [[
 async function real(promise) {
   var done = false, channel = new MessageChannel();

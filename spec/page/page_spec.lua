@@ -301,8 +301,8 @@ describe("cutelua explain", function()
                          '["tma.load","tma_b > sB",128,0,0,16384,524288]',
                          '["stmatrix","sD",256,1024,0,0,131072]',
                          '["tma.store","sD > tma_d",32,0,0,4096,131072]',
-                         -- Two stages have too many cells for a picture, so
-                         -- only one is drawn.
+                         -- All stages together have too many cells for a
+                         -- picture, so the page shows only one stage.
                          '"part":"a part of it: Sw\\u003c3,3,3> o 0 o '
                            .. '((8,8),(64,2)):((64,512),(1,4096))"'} do
       assert.truthy(text:find(op, 1, true), op)

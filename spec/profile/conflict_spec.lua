@@ -2,7 +2,7 @@
 -- launch without `record` must have no map.
 local cute = require "cute"
 
--- Threads store columns of a (32,32) tile of `dtype` and read its rows.
+-- Each thread stores a row of a (32,32) tile of `dtype`, and reads a column.
 local function columns(dtype, layout)
   return cute.kernel("columns", function(x)
     local tid = cute.arch.thread_idx()
@@ -16,8 +16,9 @@ end
 local ROWS = cute.make_layout({32, 32}, {32, 1})
 local ONE = {grid = 1, block = 32}
 
--- Copies a (64,64) tile past L1 by 128 threads, 8 columns each; threads are
--- ordered along rows first, or along columns.
+-- Copies a (64,64) tile to shared memory by cp.async that bypasses L1. Each of
+-- 128 threads copies 8 columns at a time. `threads` is the layout of the
+-- threads.
 local function copied(threads)
   return cute.kernel("copied", function(x, y)
     local tid, cpasync = cute.arch.thread_idx(), cute.nvgpu.cpasync
@@ -97,8 +98,8 @@ describe("conflicts", function()
   end)
 
   it("share a word if lanes read the same one", function()
-    -- Elements are bf16. In the second layout two rows share each 32-bit word,
-    -- so one bank serves 16 words instead of 32.
+    -- Elements are bf16. In the second layout, rows 2 i and 2 i + 1 share the
+    -- 32-bit words, so a bank serves 16 different words instead of 32.
     local l = cute.make_layout({32, 32}, {64, 1})
     local c = columns(cute.bf16, l):profile(ONE):conflicts()[1]
     assert.equal(32, c.passes)
@@ -164,8 +165,8 @@ describe("conflicts", function()
 end)
 
 describe("conflicts", function()
-  -- Finds the lanes of an access by brute force: by element "m,n", and by pass
-  -- and bank.
+  -- Computes by brute force which lanes access each element "m,n", and which
+  -- lanes each pass serves in each bank.
   local function served(c, layout, width)
     local at, banks, passes = {}, {}, {}
     local bytes = c.dtype.bits // 8
@@ -227,7 +228,7 @@ describe("conflicts", function()
     local draw = require "cutelua.draw"
     local r = columns(cute.f32, ROWS):profile(ONE)
     local p = draw.picture(r, {})
-    -- two panels for the store with conflicts, two for the load without
+    -- two panels for each access: the store, which has conflicts, and the load
     assert.equal(4, #p.panels)
     assert.same({32, 1}, {p.panels[2].rows, p.panels[4].rows})
     assert.equal("accesses to sX, f32 (32,32):(32,1)", p.title)

@@ -8,7 +8,7 @@ local support = require "spec.support"
 local cards = require "cutelua.profile.cards"
 
 local H200 = cards.card "h200"
--- registers per thread, given so that no compiler is called
+-- registers per thread; given, so that the estimate needs no compiler
 local REGISTERS = 64
 
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.f32) end
@@ -19,8 +19,9 @@ local function estimate(k, grid, block, more, ...)
   return k(...):estimate(o)
 end
 
--- Returns the cycles that the model estimates for `warps` warps with n FMAs
--- each. The FMAs form one dependency chain (chain = true) or eight.
+-- Returns the cycles that the model estimates for `warps` warps of n FMAs each.
+-- With `chain` each FMA depends on the preceding one; otherwise there are eight
+-- independent chains.
 local function cycles(n, warps, chain)
   local k = cute.kernel("sums", function(Y, x)
     local t, acc = cute.arch.thread_idx(), {}
@@ -76,8 +77,8 @@ describe("an estimate", function()
       local e = estimate(k, 1, 64, nil, zeros(4096), zeros(64))
       return e.bytes.l2 - 64 * 4
     end
-    -- First both warps read the same 128 bytes eight times; then each warp
-    -- reads its own bytes.
+    -- In the first kernel both warps read the same 128 bytes eight times. In
+    -- the second one each warp always reads other bytes.
     assert.equal(128, reads(function(t) return t % 32 end))
     assert.equal(8 * 256, reads(function(t, i) return t + 64 * i end))
   end)
@@ -114,8 +115,8 @@ describe("an estimate", function()
     end
     local each = H200.alu + 1
     local apart, together = run(600, 100, false), run(600, 100, true)
-    -- without a barrier each warp has n + m sums; with one, each part takes as
-    -- long as its longer warp
+    -- without a barrier each warp executes 600 + 100 operations; with one, each
+    -- part takes as long as the 600 of its slower warp
     assert.near((2 * 600 - 700) * each + H200.barrier, together - apart, 30)
   end)
 
@@ -188,8 +189,8 @@ describe("an estimate", function()
   end)
 
   it("plays a launch twice with the memory of the first", function()
-    -- c[0] is the length of the loop, and the launch doubles it. The second
-    -- replay must not see the doubled value.
+    -- The loop has c[0] iterations, and the kernel doubles c[0]. When the model
+    -- runs the launch a second time, it must not see the doubled value.
     local function cycles_of(writes)
       local k = cute.kernel("k", function(c, d, y)
         local t = cute.arch.thread_idx()
@@ -349,7 +350,8 @@ describe("an estimate for Blackwell", function()
 
   it("waits at commits until the MMAs before them have ended", function()
     local one, four = product("bf16", 128), product("bf16", 512)
-    -- 2 and 8 steps along K, for one tile of each block: 256 cycles each
+    -- K has 2 and 8 steps, so the difference is 6 steps of one tile for each
+    -- block, 256 cycles each
     local least = 6 * 128 * 128 * 64 / 4096
     assert.is_true(four.cycles - one.cycles > least)
     assert.is_true(four.cycles - one.cycles < 8 * least)
@@ -429,8 +431,8 @@ local function spearman(x, y)
 end
 
 describe("the ranking of GEMM variants #long", function()
-  -- Returns the rows for n^3 of docs/measured/gemm_ways.tsv: by name {us =,
-  -- registers =}.
+  -- Returns the measurements of the products of n^3 in
+  -- docs/measured/gemm_ways.tsv: {us =, registers =} by name.
   local function measured(n)
     local out = {}
     for line in io.lines "docs/measured/gemm_ways.tsv" do

@@ -5,8 +5,8 @@ local cute = require "cute"
 
 local plain = {}
 
--- Runs f(); make(k, dtype, layout) replaces the kth allocation of shared
--- memory.
+-- Runs f() while make(k, dtype, layout) replaces the layout of the kth
+-- allocation of shared memory.
 local function made_by(make, f, ...)
   local own, run, k = core.make_smem_tensor, core.sim_run, 0
   local function hook(dtype, layout, align)
@@ -26,8 +26,8 @@ local function made_by(make, f, ...)
   return table.unpack(out, 2, out.n)
 end
 
---- Runs f(), which returns a report, with all swizzles removed; also returns
--- their number.
+--- Runs f() with the swizzles of all shared tensors removed. Returns the report
+-- that f returns, and the number of swizzles.
 function plain.without(f, ...)
   local n = 0
   local r = made_by(function(_, layout)

@@ -13,8 +13,9 @@ local support = require "spec.support"
 local raises = support.raises
 local cpasync = cute.nvgpu.cpasync
 
--- Runs f unchanged, without swizzles, and with the swizzles that find_swizzle
--- then finds. f() returns a report, or a list whose last report counts.
+-- Runs f three times: unchanged, without its swizzles, and with the swizzles
+-- that find_swizzle finds for the second run. f returns a report, or a list
+-- whose last element is the report.
 local function compare(f, least)
   local ours = plain.as_is(f)
   local bare, n = plain.without(f)
@@ -55,7 +56,8 @@ describe("find_swizzle repairs the scripts' kernels without their swizzles:",
     end)
   end
 
-  -- Returns case i of a script of copies, or its kernel `other`, on 256 x 256.
+  -- Runs a script of copies on 256 x 256: its case number i, or with `other`
+  -- the kernel without a swizzle that it compares with.
   local function copied(name, i, other)
     local spec = assert(lessonlib.script_spec("scripts/" .. name .. ".lua",
       "cutelua.bench.copylesson", "run"))
@@ -76,7 +78,8 @@ describe("find_swizzle repairs the scripts' kernels without their swizzles:",
         local before, after = compare(function() return copied(name, i) end, 1)
         assert.is_true(before > 1000)
         assert.equal(0, after)
-        -- The script's own kernel, without its swizzle, has as many conflicts.
+        -- The script also has a kernel without the swizzle, which must have as
+        -- many conflicts.
         local r = copied(name, i, true)
         assert.equal(before, r:total "conflicts")
         local list = r:find_swizzle "sA"
@@ -101,9 +104,9 @@ describe("find_swizzle repairs the scripts' kernels without their swizzles:",
   end
 end)
 
--- Returns an independent cost of accesses of `width` bytes that do not
--- merge: the sum, over groups of lanes, of the most distinct words in one
--- bank.
+-- Computes, independently of cute, the number of passes of accesses of `width`
+-- bytes that are not merged. The passes of a group of lanes are the most
+-- distinct words that it accesses in one bank.
 local function by_hand(layout, at, count, threads, width, bytes)
   local total = 0
   for step = 0, count - 1 do
@@ -130,7 +133,8 @@ describe("find_swizzle", function()
       local rows, cols = 1 << math.random(4, 6), 1 << math.random(4, 6)
       local layout = cute.make_layout({rows, cols}, {cols, 1})
       local down, wide = math.random(0, 3), 1 << math.random(0, 2)
-      local function at(t, i)  -- a group has 2^down rows of `wide` floats each
+      local function at(t, i)  -- each group of 2^down lanes accesses 2^down
+                               -- rows, `wide` floats in each
         local n = t + 32 * i
         return {(n % (1 << down) * 8 + n // (1 << down)) % rows,
                 n * 5 % (cols // wide) * wide}
@@ -187,8 +191,8 @@ describe("find_swizzle", function()
                                                   budget = 2171})
     assert.is_false(small.cured)
     assert.equal(2048, small.bytes.now)
-    -- For a padded layout, find_swizzle finds a layout without padding, which
-    -- needs less memory.
+    -- If the given layout is padded, find_swizzle proposes a layout without
+    -- padding.
     found = cute.find_swizzle(cute.make_layout({32, 16}, {40, 1}),
                               {accesses[1]}, {type = cute.f32})
     assert.is_true(found.cured and found.bytes.now == 2048)
@@ -242,7 +246,8 @@ describe("find_swizzle", function()
     local x = cute.make_tensor(cute.zeros({8192}, cute.bf16).iterator, l)
     for _, name in ipairs {"SM75_U32x4_LDSM_N", "SM75_U32x2_LDSM_N",
                            "SM75_U32x1_LDSM_N", "UniversalCopy"} do
-      -- A B fragment has at most two 8x8 matrices, so x4 atoms are for A only.
+      -- A thread has at most two 8x8 matrices of B, so atoms of four matrices
+      -- (x4) are only tested with A.
       for _, which in ipairs {"A", not name:find "x4" and "B" or nil} do
         local s2r = cute["make_tiled_copy_" .. which](cute.make_copy_atom(name,
           cute.bf16, name == "UniversalCopy" and 32 or nil), mma)
@@ -290,7 +295,8 @@ describe("find_swizzle", function()
   end)
 end)
 
--- Threads write rows of a tile, TMA stores it: `swizzled` (64,64) of bf16.
+-- Threads write the rows of a (64,64) tile of bf16 to shared memory, and TMA
+-- stores the tile.
 local function by_tma(layout)
   local D = cute.zeros({64, 64}, cute.bf16)
   D = cute.make_tensor(D.iterator, cute.make_layout({64, 64}, {64, 1}))
@@ -349,7 +355,7 @@ describe("for a kernel, find_swizzle", function()
       for _, f in ipairs(list) do
         assert.equal("wgmma", f.agent)
         assert.is_true(f.cured and f.was.conflicts > 0)
-        -- The suggestion is the layout that the script has.
+        -- The proposed layout is the original layout of the script.
         assert.equal("cute.tile_to_shape(cute.nvgpu.warpgroup."
           .. 'make_smem_layout_atom("K_SW128", cute.bf16), {128, 64, 3})',
           f.lua)
@@ -381,8 +387,8 @@ describe("for a kernel, find_swizzle", function()
     assert.is_true(f.cured)
     local swizzled = run(f.layout, f.tensor)[1]
     assert.equal(0, swizzled.was.conflicts)
-    -- find_swizzle also finds the layout if the kernel starts with a bad
-    -- swizzle.
+    -- If the kernel's swizzle does not help, find_swizzle must propose a better
+    -- layout.
     local bad = run(cute.composition(cute.make_swizzle(1, 0, 5), l))[1]
     assert.equal(480, bad.was.conflicts)
     assert.is_true(bad.cured)

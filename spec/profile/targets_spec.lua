@@ -6,8 +6,9 @@ local support = require "spec.support"
 local cards = require "cutelua.profile.cards"
 local targets = require "cute.targets"
 
--- Reads lines "major minor threads registers shared barriers", writes blocks
--- and the limits: registers, shared memory, threads, blocks.
+-- A C program that computes occupancies. It reads lines "major minor threads
+-- registers shared barriers", and prints the number of blocks and the limits by
+-- registers, shared memory, threads and blocks.
 local PROGRAM = [[
 #include <cuda_occupancy.h>
 #include <stdio.h>
@@ -122,7 +123,7 @@ describe("the occupancy of an SM", function()
       registers = 2, shared = 2, threads = 16, blocks = 32, barriers = 64}}, o)
     assert.same({"barriers"}, targets.occupancy(120, {threads = 64,
       registers = 32, shared = 0, barriers = 16}).by)
-    -- Without a register count, registers set no limit.
+    -- If the number of registers is not given, it sets no limit.
     assert.is_nil(targets.occupancy(90, {threads = 64}).limits.registers)
   end)
 

@@ -22,7 +22,7 @@ local function chain(v, n)
   return v
 end
 
--- Runs two warps: the first works longer, then both synchronize.
+-- A kernel of two warps. The first one works longer, then both synchronize.
 local function meeting(range)
   return cute.kernel("meeting", function(Y)
     local t = cute.arch.thread_idx()
@@ -125,7 +125,8 @@ describe("a timeline of the model", function()
         and s.begin <= s.stop)
       n = n + (s.kind == "range" and 1 or 0)
     end
-    -- only the blocks of one SM are recorded; the SM runs three
+    -- only the three blocks of one SM are recorded: 2 warps each, 5 ranges a
+    -- warp
     assert.equal(3 * 2 * 5, n)
   end)
 
@@ -274,7 +275,8 @@ describe("a timeline is written", function()
       rects = rects + (close == "" and name == "rect" and 1 or 0)
     end
     assert.equal(0, depth)
-    -- one for the background, three for names, one for each span
+    -- one rectangle for the background, one for each of three names, one for
+    -- each span
     assert.equal(1 + 3 + #t.spans, rects)
     assert.is_truthy(svg:find("w&quot;\\&lt;&amp;", 1, true))
     assert.is_true(#t:svg(1) < #svg)
@@ -401,8 +403,7 @@ describe("ranges of the library", function()
     local args = g.arguments(tensor(), tensor(), tensor())
     local t = assert(g.kernel(table.unpack(args, 1, args.n)):timeline {
       grid = g.grid(n, n, 4), cluster = g.cluster, registers = 128})
-    -- Each block has four tiles with four steps along K, and four warps consume
-    -- them.
+    -- Each of four warps consumes four tiles with four steps along K.
     assert.equal(4 * 4 * 4, #spans(t, "consumer_wait"))
     assert.equal(4 * 4, #spans(t, "epilogue"))
     assert.equal(4 * 4, #spans(t, "producer_acquire"))

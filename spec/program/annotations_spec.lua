@@ -85,8 +85,8 @@ print(free.anything)
 ]],
 }
 
--- Runs the tool on a tree of correct files, of which `more` adds or replaces
--- some. Returns its reports.
+-- Runs the tool on a tree of files. They are correct, except that `more` adds
+-- or replaces some. Returns the tool's reports.
 local function told(more)
   local dir, all = support.folder(), {}
   os.execute(("mkdir -p %s/lua/cute/meta %s/kernels %s/scripts"):format(dir,

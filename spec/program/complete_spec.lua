@@ -260,12 +260,13 @@ yes   true
     end
     assert.same({"1", nil, 1, n = 3}, press("t.n2", true))
     assert.same({"9", nil, 1, n = 3}, press("t.n1", true))
-    -- A TAB after another text starts a new list; so does a TAB backwards.
+    -- If the text has changed or TAB goes backwards, the menu starts a new
+    -- list.
     assert.is_nil(press("t.n", true)[1])
     assert.same(rows(1, 4, "... 5 more: TAB\n"), press "t.n")
     assert.same({"9", nil, 0, n = 3}, press("t.n", true))
     assert.same({"8", nil, 1, n = 3}, press("t.n9", true))
-    -- An option is inserted with " = ", which follows it.
+    -- For an option, " = " is inserted, too.
     m = menu.new()
     m:press("k(t):launch {f", env, 80, 20)
     assert.equal("astmath = ", (m:press("k(t):launch {f", env, 80, 20)))
@@ -286,7 +287,8 @@ yes   true
   end)
 end)
 
--- Completes in strings, whose candidates only the program knows.
+-- Completes texts in a process of the program, because some candidates exist
+-- only there.
 local function in_program(text, ...)
   local out, err = support.run({"-", ...}, {stdin = [[
     local complete = require "cutelua.program.complete"
@@ -415,7 +417,7 @@ describe("completion at the prompt", function()
 
   it("has lists as wide as COLUMNS, which goes before the terminal's width, "
     .. "and rows of the terminal's #long", function()
-    -- Completions of Lua's own functions, which have no description.
+    -- `c` has functions of Lua's, whose completions have no description.
     local many = {{"c = {}\n", "> "},
       {"for x in ('A B C C_atom D S tv'):gmatch '%S+' do "
        .. "c['make_tiled_copy_' .. x] = print end\n", "> "}}
@@ -430,8 +432,8 @@ describe("completion at the prompt", function()
     for _, none in ipairs {"0", "60x", ("9"):rep(30)} do
       assert.truthy(listed(none, "71"):find(three), none)
     end
-    -- The input fills two rows of 20 columns; the end of the list is two rows
-    -- below it.
+    -- The input fills two rows of 20 columns, and the list ends two rows below
+    -- it.
     local out = talk({many[1], many[2],
       {"local abcdefghijk = c.make_tiled_copy_", "py_"},
       {"\t", "> local"}, {"\3", "^C\r\n> "}}, "71", "20")

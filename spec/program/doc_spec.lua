@@ -248,8 +248,8 @@ local function parameters(signature)
   return set
 end
 
--- Runs an example input by input, as at the prompt. `EXPR --> TEXT` is
--- compared; lines of only `--> TEXT` continue the text.
+-- Runs an example like inputs at the prompt. Compares the values of lines `EXPR
+-- --> TEXT`; lines of only `--> TEXT` continue the text.
 local function run(name, lines)
   local env = setmetatable({cute = cute, _ = cute._, X = cute.X},
     {__index = _G})

@@ -5,10 +5,10 @@ local cute = require "cute"
 local source = require "cute.lang.source"
 local support = require "spec.support"
 
--- Returns the ```lua blocks of a page: {line number, lines of Lua, texts}. A
--- line `EXPR --> TEXT` becomes a call of `shown`, which records the values.
--- Lines of only `--> TEXT` continue the text, or begin it if `EXPR -->` has
--- none. texts: line number -> lines.
+-- Returns the blocks of Lua in a page, each as {line number, lines of Lua,
+-- texts}. A line `EXPR --> TEXT` becomes a call of `shown`, which records the
+-- value, and texts[line number] has the lines of TEXT. Further lines `--> TEXT`
+-- continue it.
 local function blocks(path)
   local list, number, block, text = {}, 0, nil, nil
   for line in io.lines(path) do
@@ -100,8 +100,8 @@ describe("docs/data.md", function()
   end)
 end)
 
--- Runs a session of the prompt. … matches any text, and alone on a line any
--- lines.
+-- Runs a session at the prompt and compares its output. `…` stands for any
+-- text, or alone on a line for any lines.
 local function check_session(session)
   local input, want = {}, {"^"}
   for said in session:gmatch "[^\n]+" do

@@ -1,7 +1,8 @@
 -- Tests Ctrl-C in the real program, on a terminal.
 local support = require "spec.support"
 
--- A script that uses both libraries' coroutines, and its output.
+-- A script that calls coroutines of Lua and of the program in turn, and its
+-- output.
 local COROUTINES = [[
 local function show(...)
   local t = table.pack(...)
@@ -59,8 +60,8 @@ local function talk(steps)
     XDG_CACHE_HOME = dir})
 end
 
--- Starts a long compilation in NVRTC's front end. NVRTC's first run installs a
--- signal handler of its own.
+-- Defines a function that makes a long compilation. In its first run, NVRTC
+-- installs a signal handler of its own.
 local LONG = [[jit = require "cute.jit" function compile(n)
   local s = {}
   for i = 1, n do s[i] = ("__device__ int f%d(int x) { return x * %d; }\n")
@@ -144,7 +145,8 @@ describe("Ctrl-C", function()
   end)
 
   it("stops a launch with very many faults", function()
-    -- Each of 4000 lines reads what another warp writes, or nothing wrote.
+    -- Each of 4000 lines is a fault: it reads what another warp writes, or what
+    -- was never written.
     local path = support.write(dir .. "/many.lua", [[
       local cute = require "cute"
       local text = {"local cute = ... return function(y)",
@@ -163,7 +165,7 @@ describe("Ctrl-C", function()
     local began = os.time()
     local _, err, code = support.exec {"timeout", "-s", "INT", "2",
       support.program, path}
-    -- The launch ends by itself, or Ctrl-C ends it.
+    -- Either the launch ended before the signal, or the signal interrupted it.
     assert.truthy(code == 1 and err:find("kernel k: 1 fault", 1, true)
       or err:find("interrupted", 1, true), err)
     assert.truthy(os.time() - began <= 10)

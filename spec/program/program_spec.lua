@@ -98,7 +98,7 @@ describe("cutelua", function()
     assert.equal(1, left)
     assert.equal("cutelua: module 'no.such.module' not found [lua]\n",
       err:match "^[^\n]*\n")
-    -- the message names no position in our own files
+    -- the message must not name a position in cutelua's own files
     assert.is_nil(err:find("[cute.", 1, true))
   end)
 
@@ -192,7 +192,7 @@ describe("cutelua", function()
     end
     both("cute has no 'make_layuot'", "make_layout", "cute.make_layuot({4})")
     both("cute.arch has no 'tread_idx'", "thread_idx", "cute.arch.tread_idx()")
-    -- The function kernel belongs to a module that is loaded on first use.
+    -- cute.kernel is in a module that is loaded on first use.
     both("cute has no 'kernle'", "kernel",
       "cute.kernle('k')")
     both("cute has no 'xyzzy'", nil, "cute.xyzzy()")
@@ -269,8 +269,8 @@ stage {}
       "'" .. support.program .. "' -e 'print(1) io.stdout:flush() "
       .. "while true do end' & p=$!; sleep 1; kill -INT $p; wait $p"}
     assert.equal("1\n", out)
-    -- a shell without job control starts & with SIGINT ignored; the program
-    -- sets its own handler nevertheless
+    -- a shell without job control starts background jobs with SIGINT ignored;
+    -- the program must set its handler nevertheless
     assert.truthy(err:find("cutelua: interrupted", 1, true))
     assert.equal(130, code)
   end)

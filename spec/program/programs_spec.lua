@@ -42,7 +42,8 @@ describe("docs/programs.md", function()
     end
   end)
 
-  -- An idiom sees the two functions at the head of the idioms. A line `EXPR
+  -- An idiom may use the two functions at the head of the idioms. In a line
+  -- `EXPR --> TEXT`, the value of EXPR must print as TEXT.
   -- --> TEXT` is a value and its text.
   local env = setmetatable({cute = require "cute"}, {__index = _G})
   local idioms = page:match "<!%-%- part: idioms %-%->\n(.-)<!%-%- end"

@@ -69,7 +69,8 @@ describe("show.text", function()
     local atom = cute.make_mma_atom "SM80_16x8x16_F32BF16BF16F32_TN"
     local text = shown(atom)
     local tv, list = atom.tv_layout_C, {}
-    for v = 0, 3 do  -- An offset in a 16 x 8 column-major tile gives (m,n).
+    for v = 0, 3 do  -- the layout's offsets are those of a column-major 16 x 8
+                     -- tile
       list[v + 1] = ("(%d,%d)"):format(tv(5, v) % 16, tv(5, v) // 16)
     end
     assert.equal("(1,2) (1,3) (9,2) (9,3)", table.concat(list, " "))

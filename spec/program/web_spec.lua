@@ -5,9 +5,10 @@ local json = require "dkjson"
 local support = require "spec.support"
 
 -- A client that starts the server and sends each text on its own connection.
--- Meanwhile one connection stays silent, and one sends only the beginning of a
--- request. The server drops a reader after 30 s; the client waits 25 s, so it
--- detects readers that block others, however slow the machine is.
+-- Meanwhile two other connections must not block the server: one is silent, and
+-- one sends only the beginning of a request. The server drops such a client
+-- after 30 s. The limit for answers is 25 s, so it finds a server that blocks,
+-- however slow the machine is.
 local CLIENT = [=[
 import json, re, signal, socket, subprocess, sys
 program, folder, requests = sys.argv[1], sys.argv[2], json.load(sys.stdin)

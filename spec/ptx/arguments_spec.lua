@@ -23,8 +23,8 @@ ret;
 ]]):format(params, more or "", body)))
 end
 
--- Runs an entry that stores its parameter n of this type. Returns the bytes
--- that it stores for `value`.
+-- Runs an entry that stores its parameter n. The parameter has this type and
+-- gets `value`. Returns the stored bytes.
 local function stored(type, value)
   local bits = type:match "%d+"
   local reg = ({["16"] = "h0", ["32"] = "r0", ["64"] = "d1"})[bits]
@@ -161,7 +161,8 @@ describe("a pointer of PTX", function()
       atom.global.add.u32 r1, [d0+2], 1;]]))
   end)
 
-  -- (Without the simulator's checks the sanitizer reports an overflow.)
+  -- Such an offset overflows unless the simulator checks it, which the
+  -- sanitizer would report.
   it("is reported where its offset is huge", function()
     for _, op in ipairs {"ld.global.u32 r0, [d0+9223372036854775807];",
         "st.global.u64 [d0-9223372036854775807], d0;",
@@ -193,9 +194,9 @@ describe("a shuffle of PTX", function()
       mul.wide.u32 d1, r0, 4; add.s64 d0, d0, d1;
       st.global.u32 [d0], r1;]]):kernel "k"(x):launch {grid = 1, block = 32,
       device = "sim:sm_90a"}
-    -- With c = -1 each lane is a segment, and by the pseudo-code of the PTX ISA
-    -- bfly reads only from lanes below the segment's end. With c = 0xffffe0ff
-    -- the whole warp is one segment.
+    -- With c = -1, each lane is a segment of its own. According to the
+    -- pseudo-code in the PTX ISA, bfly then still reads from lanes with lower
+    -- numbers. With c = 0xffffe0ff, the whole warp is one segment.
     for lane = 0, 31 do
       assert.equal(300 + (31 - lane <= lane and 31 - lane or lane), x[lane])
     end
@@ -251,7 +252,8 @@ describe("a launch of PTX", function()
     end
     assert.matches("several entries match 'max2'",
                    message(m.kernel, m, "max2"))
-    -- the name's length ends in 1, and its first letter is f
+    -- "f" must not match _Z11fill_valuesPi, whose "1f" looks like a name of
+    -- length 1
     for _, name in ipairs {"f", "c::max2", "", "::"} do
       assert.matches("no entry '" .. name .. "'", message(m.kernel, m, name))
     end

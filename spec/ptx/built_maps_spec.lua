@@ -4,8 +4,9 @@ local core = require "cute.core"
 local cute = require "cute"
 local mapbuild = require "spec.ptx.mapbuild"
 
--- Runs the kernel; first: the first word of `maps`. Returns the words of the
--- box and those of the map.
+-- Runs the kernel. `first` is the first word of the memory in which the kernel
+-- builds its tensor map. Returns the words of the copied box, and the words of
+-- the map.
 local function run(p, c, space, change, x, first)
   local out = cute.zeros({p.bytes // 4}, cute.u32)
   local maps = cute.zeros({32}, cute.i64)
@@ -62,7 +63,7 @@ describe("a tensor map that PTX builds", function()
           bytes = 32 * (6 // (i % 2 + 1))}
         local out = run(p, c, space, nil, x)
         for w = 0, p.bytes // 4 - 1 do
-          -- swizzle 32B: bit 4 of the address ^= bit 7
+          -- a swizzle of 32 bytes XORs bit 4 of the address with bit 7
           local at = w ~ (p.swizzle * (w >> 5 & 1) << 2)
           local a = c[1] + at % 8
           local b = c[2] + at // 8 * p.step[2]

@@ -22,7 +22,8 @@ local function text(functions, body)
   return HEAD .. functions .. ENTRY .. body .. "\nret;\n}\n"
 end
 
--- Runs body with n = values(thread). Returns the result of each thread.
+-- Runs `body` in 32 threads, where n is values(thread). Returns a function that
+-- returns the result of a thread.
 local function run(functions, body, values)
   local x, y = cute.zeros({32}, cute.i32), cute.zeros({32}, cute.i32)
   for k = 0, 31 do x[k] = values(k) end
@@ -74,7 +75,8 @@ describe("a call in PTX", function()
   end)
 
   it("passes and returns 128 bits", function()
-    -- Returns the four words of the parameter in the opposite order.
+    -- A PTX function that returns the four words of its parameter in reverse
+    -- order.
     local swap = [[
 .func (.param .b128 r) swap(%s) {
 .reg .b128 q; .reg .b64 d0, d1; .reg .b32 w<4>;
@@ -285,7 +287,8 @@ mov.b64 a, self; ld.param.b32 n0, [n]; call a, (n0), Q;
 
   it("keeps a launch with a table of functions off the GPU", function()
     local m = cute.ptx(text(TABLE, PICK .. "call (x), a, (n, 3), P;"))
-    -- A variable that holds addresses prevents a launch on the GPU (card.lua).
+    -- A launch on the GPU is rejected if a variable holds addresses, which this
+    -- list has.
     assert.same({{0, "add", 0}, {8, "sub", 0}, {16, "wide", 0}},
                 core.ptx_variables(m.module, "k")[1].addresses)
   end)

@@ -31,8 +31,8 @@ local function launch(k, kernel, n, seed)
   verify()
 end
 
--- Runs a problem with 20 seeds, and checks all schedules of its launches. Where
--- there are too many, `check` covers a part.
+-- Runs a problem with 20 seeds, and checks its launches under all schedules, or
+-- under a part of them if there are too many.
 local function every_schedule(k, kernel, n)
   for seed = 1, 20 do launch(k, kernel, n, seed) end
   local args, options, verify = problem(k, n)

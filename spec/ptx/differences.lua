@@ -1,35 +1,36 @@
---- Lists the differences between the memory traffic of a kernel and that of the
--- PTX that NVRTC makes of it: NVRTC merges, moves or removes accesses. A
--- difference that is not listed here is an error.
+--- Lists how the memory traffic of a kernel differs from that of the PTX that
+-- NVRTC compiles from it: NVRTC merges, moves or removes accesses. A difference
+-- that is not listed here is an error.
 local differences = {}
 
--- Changes that NVRTC makes, by name: law(counter, direct, ptx) reports whether
--- the change explains that a counter is `direct` in the direct run and `ptx` in
--- the run through PTX.
+-- Changes that NVRTC makes, by name. law(counter, direct, ptx) reports whether
+-- the change explains the values of a counter: `direct` in the direct run, and
+-- `ptx` in the run through PTX.
 local function fewer(counter, direct, ptx)
   return counter == "conflicts" or ptx < direct
 end
 local LAWS = {
-  -- NVRTC moves a load into the branch that uses the value, so that other
-  -- lanes, warps and iterations do not load.
+  -- NVRTC moves a load into the branch that uses the value, so other lanes,
+  -- warps and iterations do not execute the load.
   sunk = fewer,
-  -- NVRTC keeps a value that two lines load.
+  -- NVRTC keeps a value in a register that two lines load.
   merged = fewer,
-  -- Removes a load whose value nobody uses, such as the prefetch after the
-  -- last tile, fragments of rows outside of a matrix of known size, or elements
-  -- of an operand of which a function uses only the coordinates.
+  -- NVRTC removes a load whose value is not used. Examples are the prefetch
+  -- after the last tile, fragments of rows outside of a matrix of known size,
+  -- and elements of an operand of which a function uses only the coordinates.
   unused = fewer,
-  -- NVRTC loads neighbours by one wider load.
+  -- NVRTC loads neighbouring elements by one wider load.
   widened = function(counter, direct, ptx)
     return counter == "wavefronts" and ptx < direct
   end,
-  -- Unrolls a loop by a number that does not divide the number of iterations:
-  -- lanes with one iteration more load elements of other iterations at a time.
+  -- NVRTC unrolls a loop by a number that does not divide the number of
+  -- iterations. Lanes with one iteration more then load elements of other
+  -- iterations at the same time.
   unrolled = function(counter) return counter == "sectors" end,
 }
 
--- Each row: {kernel, kind of access and number of the argument, changes that
--- cause the difference, cases in which it occurs}
+-- Rows: {kernel, kind of access and number of the argument, changes that
+-- explain the difference, cases in which it occurs}
 local ROWS = {
   {"attention", "ld.shared", "sunk", {"script attention", "odd attention",
     "script llama", "script train", "attention 2x33x40x4x2x32 f16 causal",

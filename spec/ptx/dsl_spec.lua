@@ -53,11 +53,11 @@ describe("a kernel of the CuTe DSL", function()
       for j = 0, 27 do assert.equal((100 * i + j) / 2, out[{i, j}]) end
     end
     assert.equal("ok", k(x, out, 0.5):check({}).verdict)
-    -- 140 elements are 3 tiles of 64. Each tile takes a cluster of 2 blocks
-    -- with 32 threads.
+    -- 140 elements are 3 tiles of 64. A tile is computed by a cluster of 2
+    -- blocks of 32 threads.
     local run = k(x, out, 0.5):compile {device = "sim:sm_90a"}
     assert.same({6, 1, 1}, {table.unpack(run.grid, 1, 3)})
-    -- The prepared launch takes other arguments for which the grid is the same.
+    -- A prepared launch accepts other arguments if they have the same grid.
     local other = matrix(5, 28, 28)
     run(x, other, 2)
     assert.equal(2 * 301, other[{3, 1}])
@@ -131,9 +131,10 @@ TRY:
   end)
 end)
 
--- Returns the IR whose host repeats the launch of kernel scale in a loop from
--- text `open` to text `close`, and launches it from out to x in the same turn.
--- The function has a further argument, %arg3.
+-- Returns IR whose host function launches the kernel `scale` in a loop. Each
+-- iteration launches it from x to out and then from out to x. `open` and
+-- `close` are the texts around the loop's body. The host function has a further
+-- argument, %arg3.
 local function repeated(open, close)
   local ir = changed(IR, "%%arg2: f32, %%stream", "%%arg2: f32, %%arg3: i32, "
     .. "%%stream")

@@ -1,7 +1,7 @@
--- The fidelity of launches: which executed operations a GPU computes with the
--- same bits, and where values that may differ matter. The expected class of
--- an operation (same bits, may differ) follows from the kernel's text, and how
--- often it is executed from the number of warps.
+-- Tests the fidelity of launches: which operations a GPU computes with the
+-- simulator's bits, and where values that may have other bits matter. The
+-- expected class of an operation follows from the kernel's text. How often the
+-- operation runs follows from the number of warps.
 local cute = require "cute"
 local json = require "dkjson"
 local support = require "spec.support"
@@ -38,8 +38,8 @@ local function run(body, device)
                          device = device or "sim:sm_90"}.fidelity
 end
 
--- Returns "1:add (contraction) 2" for the operations that are not exact: their
--- lines of the body, names, classes, and executions.
+-- Returns the operations that are not exact as text: "1:add (contraction) 2"
+-- has the line in the body, the name, the class, and the number of executions.
 local function inexact(f)
   local out = {}
   for _, e in ipairs(f.lines) do
@@ -51,7 +51,8 @@ local function inexact(f)
   return table.concat(out, "; ")
 end
 
--- Returns "3:address from 1" for the uses of values that may differ.
+-- Returns the uses of values that may differ as text: "3:address from 1" is an
+-- address in line 3 that depends on a value from line 1.
 local function reached(f)
   local out = {}
   for _, u in ipairs(f.reached) do

@@ -1,6 +1,6 @@
--- Tests CUDA's float functions. The simulator must compute the bits that result
--- from the instructions that NVRTC makes of a call, for numbers of all
--- magnitudes.
+-- Tests CUDA's float functions. NVRTC compiles a call to instructions; the
+-- simulator must compute the bits that these instructions compute, for numbers
+-- of all magnitudes.
 local core = require "cute.core"
 local cute = require "cute"
 local through = require "spec.ptx.through"
@@ -12,8 +12,8 @@ local ONE = {"exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin",
 local TWO = {"pow", "atan2", "fmod", "copysign"}
 local ALL = table.move(TWO, 1, #TWO, #ONE + 1, table.move(ONE, 1, #ONE, 1, {}))
 
--- Bits of zeros, subnormal numbers, infinities, NaNs, and of numbers around
--- which a function changes its formula. Each is paired with each.
+-- Bits of zeros, subnormal numbers, infinities, NaNs, and of numbers near which
+-- a function switches to another formula. Every pair of them is tested.
 local EDGES = {0, 1, 0x7fffff, 0x800000, 0x38000000, 0x3a00b43c, 0x3e800000,
                0x3ed1eb85, 0x3f000000, 0x3f0f5c29, 0x3f19999a, 0x3f7fffff,
                0x3f800000, 0x3f800001, 0x3f8060fe, 0x40000000, 0x40400000,
@@ -111,7 +111,7 @@ local function compare_narrow(dtype, arch)
   compare(x, y, dtype, arch)
 end
 
--- Compares functions of values that the compiler knows.
+-- Compares the functions for constants, whose results the compiler can compute.
 local function compare_known(arch)
   local N = 16
   local x = cute.zeros({N}, cute.f32)

@@ -160,7 +160,8 @@ static bool in_word(int c) {
          (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%';
 }
 
-// Returns a random line, or a random word with the dot in front of it.
+// Returns a random line. Without `line`, returns a random word, with the dot
+// before it if there is one.
 static Span pick(const uint8_t *p, size_t n, bool line, uint64_t *random) {
   Span s = {base_random(random) % n, 0};
   if (line) {
@@ -199,7 +200,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max,
     Span from = pick(data, size, line, &random);
     uint64_t how = base_random(&random) % 8;
     if (how == 0) from.n = 0;     // removes it
-    else if (how < 3) to.n = 0;   // inserts the copy in front of `to`
+    else if (how < 3) to.n = 0;   // inserts the copy before `to`
     size = replace(data, size, max, to, from);
   }
   return size;

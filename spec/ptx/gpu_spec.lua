@@ -9,8 +9,8 @@ local fake = require "spec.gpu.fake"
 local kernels = require "spec.ptx.kernels"
 local support = require "spec.support"
 
--- axpy of the fake driver: y[i] = a x[i] + shift, with a rounding of the
--- product.
+-- The kernel axpy, which the fake driver recognizes: y[i] = a x[i] + shift,
+-- where the product is rounded separately.
 local PTX = [[
 .version 8.0
 .target sm_80
@@ -207,7 +207,7 @@ describe("PTX on a fake driver", function()
   end)
 
   it("copies back tensors that a computed address may reach", function()
-    -- %rd3 holds a number first, and then an address.
+    -- The kernel uses %rd3 first for a number and then for an address.
     local out, err = run([[
       text = text:gsub("mul.wide.u32 %%rd2",
         "mul.wide.u32 %%rd3, %%r1, 4; %0", 1)

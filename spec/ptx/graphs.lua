@@ -1,9 +1,10 @@
 --- Random control flow in PTX, and a per-lane interpreter of it.
 --
--- A graph is a list of blocks {to}, {to, other} or {}: where a lane goes from
--- there. Each block mixes its number into the lane's hash `h` and counts a
--- step; bit 13 of the hash chooses between two targets; a lane ends after
--- `steps` steps or at a block without a target, and stores its hash.
+-- A graph is a list of blocks. A block is the list of its targets, the blocks
+-- where a lane may continue: {to}, {to, other} or {}. Each block mixes its
+-- number into the lane's hash `h` and counts a step. Bit 13 of the hash chooses
+-- between two targets. A lane ends after `steps` steps or at a block without a
+-- target, and stores its hash.
 local graphs = {}
 
 local STEPS = 40

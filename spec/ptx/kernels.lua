@@ -782,9 +782,9 @@ add {name = "boxes_by_tma", structure = MAP .. MBARRIER, text = [[
     end
   end}
 
--- D (64,8) += A (64,16) B (8,16)^T. Operands are core matrices of 8 rows of 16
--- bytes. `along`: bytes between the two core matrices along K; those along rows
--- are 128 bytes apart.
+-- D (64,8) += A (64,16) B (8,16)^T. The operands consist of core matrices: 8
+-- rows of 16 bytes. `along` is the number of bytes between the two core
+-- matrices along K. Core matrices along the rows are 128 bytes apart.
 local WGMMA = [[
   static __device__ unsigned long long operand(unsigned at, unsigned along) {
     return (unsigned long long)(at >> 4 & 0x3fff) |

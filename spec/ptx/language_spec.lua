@@ -11,9 +11,10 @@ local function has_headers()
   return f and f:close()
 end
 
--- Returns one text with the kernels of all entries of a kind, because headers
--- take long to compile. Each is in a namespace, and has its entry's name. The
--- text for sm_80 also has the kernels of list.faults.
+-- Returns one text with the kernels of all entries of a kind, because their
+-- headers take long to compile. Each entry has its own namespace, and its
+-- kernel has the entry's name. The text for sm_80 also has the kernels of
+-- list.faults.
 local function text_of(kind, arch)
   local includes, seen, parts = {}, {}, {}
   local all = table.move(list, 1, #list, 1, {})
@@ -103,7 +104,8 @@ describe("a grid of cooperative groups", function()
           assert.equal(cooperative, ok)
           if not ok then assert.matches("k.cu:%d+: .*trap", tostring(why)) end
         end
-        -- A schedule ends although blocks poll at an address that they compute.
+        -- Here blocks poll an address that they compute; the check must still
+        -- end.
         local verdict = kernel(table.unpack((k.make(65)))):check {grid = 2,
           block = 64, cooperative = true, device = "sim:sm_90a"}
         assert.equal("ok", verdict.verdict, tostring(verdict))

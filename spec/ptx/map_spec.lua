@@ -6,11 +6,11 @@ local support = require "spec.support"
 
 local function pick(list) return list[math.random(#list)] end
 
--- Bytes of an element, by the map's type
+-- bytes of an element for each type of a tensor map
 local SIZE = {[0] = 1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4}
 
--- Returns random parameters of a tensor map. The driver would accept many of
--- the random maps, but not all.
+-- Returns random parameters of a tensor map. The driver would accept most of
+-- them, but not all.
 local function random()
   local p = {im2col = math.random() < 0.4, type = math.random(0, 12),
     rank = math.random(1, 5), interleave = pick {0, 0, 0, 1, 2},
@@ -185,7 +185,7 @@ describe("a kernel of PTX", function()
   it("moves elements by the swizzle of the bytes", function()
     local out = run({map = bytes_of(x, {swizzle = 1}), tensor = x}, 0, 0)
     for word = 0, 31 do
-      -- swizzle 32B: bit 4 of the address ^= bit 7
+      -- a swizzle of 32 bytes XORs bit 4 of the address with bit 7
       local from = word ~ (word >> 5 & 1) << 2
       assert.equal(from // 8 * 24 + from % 8 + 1, out[word])
     end
@@ -219,7 +219,8 @@ describe("a kernel of PTX", function()
     wrong(("\0"):rep(128), "tensor map: ")
   end)
 end)
--- 8 channels of an image of 5 x 4 pixels; a copy has 4 pixels.
+-- A tensor map of an image of 5 x 4 pixels with 8 channels. One copy loads 4
+-- pixels.
 local images = {rank = 4, extent = {8, 5, 4, 1}, stride = {32, 160, 640},
   im2col = true, lower = {0, 0}, upper = {0, 0}, step = {1, 1, 1, 1},
   channels = 8, pixels = 4}
@@ -250,7 +251,8 @@ describe("a copy of PTX through a tensor map", function()
       local out = other(x, images, unfolds, "{0, %%r0, %%r1, 0}",
                         (", {%d, %d}"):format(right, down))(w, h)
       for q = 0, 3 do
-        -- index of the pixel, in the order of the copy
+        -- the number of the pixel in the image, from which the copy reads pixel
+        -- q
         local at = h * 5 + w + q
         local a, b = at % 5 + right, at // 5 + down
         for i = 0, 7 do

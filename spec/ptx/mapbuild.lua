@@ -5,9 +5,9 @@ local mapbuild = {}
 --- State spaces in which a map may be built.
 mapbuild.SPACES = {"global", "shared", "generic"}
 
--- Copies a box at (c0, c1) of the tensor at x to `out`. The gaps are for the
--- bytes of the box, instructions that build the map in `maps`, fences, the
--- rank, and the coordinates.
+-- A kernel that copies a box at (c0, c1) of the tensor at x to `out`. The gaps
+-- %s and %d are for the bytes of the box, the instructions that build the map
+-- in `maps`, fences, the rank, and the coordinates.
 local PTX = [[
 .version 8.3
 .target sm_90a
@@ -60,7 +60,8 @@ DONE:
 }
 ]]
 
--- for each space in which a map is built: its suffix, the map's address
+-- for each space: the suffix of instructions, and the register with the map's
+-- address
 local SPACES = {global = {".global", "%rd1"}, shared = {".shared::cta", "%rd3"},
                 generic = {"", "%rd4"}}
 

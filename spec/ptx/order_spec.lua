@@ -30,8 +30,9 @@ local PTX = [[
 ]]
 
 describe("ldmatrix with modifiers in another order", function()
-  -- Returns the 8 x 8 matrix that the lanes get of one with elements 0 to 63:
-  -- lane l has elements 2 (l % 4) and 2 (l % 4) + 1 of row l // 4.
+  -- Loads the 8 x 8 matrix of the numbers 0 to 63 by ldmatrix. Returns the
+  -- elements as the lanes store them: lane l has elements 2 (l % 4) and 2 (l %
+  -- 4) + 1 of row l // 4.
   local function loaded(op)
     local x, y = cute.zeros({64}, cute.u16), cute.zeros({64}, cute.u16)
     for i = 0, 63 do x[i] = i end

@@ -24,16 +24,17 @@ for kind in ([[
   HOST[kind] = true
 end
 
--- Scripts that store 4-bit elements to shared memory. CUDA C does it by atomics
--- on words, which read the words' other elements before anything wrote them.
+-- Scripts that store 4-bit elements to shared memory. In CUDA C such a store is
+-- an atomic operation on a word. It also reads the other elements of the word,
+-- before anything has written them.
 local NIBBLES = "^tensor%-memory/sf_"
 
 --- Scripts of other kinds that fail before a kernel runs.
 local TRACED = {["misaligned/example"] = true,
   ["misaligned/recast_pointer"] = true, ["tensor-memory/no_wait_load"] = true}
 
--- Scripts for which the two paths find different faults: what the PTX path
--- finds, and why.
+-- Scripts for which the direct run and the run through PTX find different
+-- faults. The value is what the run through PTX finds, and why.
 local OTHER = {
   ["misaligned/report"] = {"misaligned:21", "CUDA C has no assumption, whose "
     .. "violation the direct path finds first"},
@@ -43,20 +44,20 @@ local OTHER = {
     "the copy's thread runs before the other warps write"},
 }
 
--- Scripts whose PTX does not have the script's fault, by name, each with its
--- proof. Fields of a proof: has, a pattern that the body of the PTX contains;
--- lacks, a pattern that the body does not contain; same, true if the body
--- equals that of the repaired script's PTX.
+-- Scripts whose fault is absent from their PTX, with a proof for each. Fields
+-- of a proof: has, a pattern that the PTX contains; lacks, a pattern that the
+-- PTX does not contain; same, true if the PTX equals that of the repaired
+-- script.
 local ABSENT = {
-  -- The overflow of an i32 is undefined in C++ and by the rules of the
-  -- language. PTX defines that it wraps, and does not tell i32 from u32: the
-  -- next spec compares the two.
+  -- Overflow of an i32 is undefined in C++, and a fault in cutelua. In PTX it
+  -- wraps, and the same instruction adds i32 and u32; the next spec checks
+  -- that.
   ["index-overflow/report"] = {has = "mad%.lo%.s32"},
-  -- NVRTC uses that n + 1 > n holds, and removes the comparison.
+  -- NVRTC assumes that n + 1 > n is true, and removes the comparison.
   ["signed-overflow/report"] = {lacks = "setp"},
-  -- NVRTC replaces the sum with an undefined register by a NaN.
+  -- NVRTC replaces a sum with an undefined register by a constant NaN.
   ["uninitialised/report"] = {has = "mov%.u32 [^,]*, 2143289344;"},
-  -- PTX has no layouts, but only offsets, which are right here.
+  -- PTX has only offsets, which are right here, and no layouts.
   ["wrong-layout/report"] = {same = true},
 }
 

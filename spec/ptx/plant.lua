@@ -36,8 +36,8 @@ local function first_launch(words)
   return program, launch
 end
 
--- Returns a base for faults: the PTX of a script's first kernel, and a function
--- that checks the script's first launch with a changed PTX.
+-- Returns a base for faults: {ptx = the PTX of a script's first kernel, check =
+-- a function that checks the script's first launch with a changed PTX}.
 local function of_script(words)
   local program, launch = first_launch(words)
   return {ptx = assert(through.ptx(program, program.arch)),
@@ -65,8 +65,8 @@ end
 
 local bases = {}
 
---- Returns a kernel by name: "script: NAME WORDS", or a kernel of
--- spec/ptx/kernels.lua.
+--- Returns the base for a kernel. The name is "script: NAME WORDS" for a script
+-- with its arguments, or the name of a kernel in spec/ptx/kernels.lua.
 ---@param name string
 ---@return {ptx: string, check: fun(text: string): table}
 function plant.base(name)

@@ -1,12 +1,14 @@
 --- Faults planted in PTX, one at a time. An entry: {kernel, what is wrong,
--- change, kinds of the first report, its lines as patterns of plant.right}. The
--- entries were written before the first run. After it, one line and six kinds
--- were added, where the first report is another true effect of the fault.
+-- change, kinds of the first report, patterns of its lines for plant.right}.
+-- The entries were written before the first run. After that run, one line and
+-- six kinds were added, because the first report was another true effect of the
+-- fault.
 --
--- Not planted, because the change is not a fault: a producer's wait for the end
--- of a ring without a cluster (all blocks may exit), one of two adjacent
--- fence.mbarrier_init, a producer's first waits at an empty ring, the last
--- cluster barrier of arrival_at_another_block (each block waits for the other).
+-- Some changes are not planted because they are no faults. They remove: a
+-- producer's wait for the end of a ring without a cluster (all blocks may
+-- exit); one of two adjacent fence.mbarrier_init; a producer's first waits,
+-- when the ring is empty; or the last cluster barrier of
+-- arrival_at_another_block (each block waits for the other anyway).
 local plant = require "spec.ptx.plant"
 local drop, sub, before = plant.drop, plant.sub, plant.before
 local unwait, all = plant.unwait, plant.all

@@ -2,8 +2,9 @@
 -- fault in any schedule.
 local cute = require "cute"
 
--- Each thread adds its number to the one that its neighbour stored before the
--- phase ended. %s: the try_wait.
+-- Each thread stores a number, and arrives at an mbarrier. After the phase it
+-- adds its number to the one that its neighbour stored. %s: the instruction
+-- that tests the phase.
 local POLL = [[
 .version 8.0
 .target sm_90a

@@ -5,9 +5,9 @@
 --
 --     build/cutelua spec/ptx/random.lua 2000 [first seed [level]]
 --
--- `level` is that of the driver's optimisations (0). Without optimisations, the
--- card executes the instructions of the text. ptxas's optimisations change bits
--- of NaNs, and cancel rcp.approx.ftz of rcp.approx.ftz.
+-- `level` is the driver's optimisation level (default 0). At level 0, the card
+-- executes the instructions of the text. At higher levels, ptxas changes bits
+-- of NaNs, and replaces rcp.approx.ftz of rcp.approx.ftz by the operand.
 local random = {}
 
 random.GRID, random.BLOCK = 2, 64
@@ -19,11 +19,11 @@ local POOLS = {
   h = {n = 3, type = "b16"}, p = {n = 4, type = "pred"},
 }
 
--- Statements. A name of a pool stands for a random register of the pool; #N
--- for a random number less than N; (a|b) for one of the words. %t0 to %t2 are
--- registers of 32 bits for intermediate values, and %u0 one of 64 bits. A sum
--- with -0 makes a NaN canonical where compilers choose its bits. The
--- first group is possible inside branches, too.
+-- Statements. The name of a pool stands for a random register of the pool, #N
+-- for a random number less than N, and (a|b) for one of the two words. %t0 to
+-- %t2 are registers of 32 bits for intermediate values; %u0 has 64 bits. Where
+-- compilers may choose the bits of a NaN, a sum with -0 makes them canonical.
+-- Statements of the first group are also used inside branches.
 local PLAIN = {
   "(add|sub|mul.lo).(u32|s32) r, r, r", "(and|or|xor).b32 r, r, r",
   "(min|max).(u32|s32) r, r, r", "mul.hi.(u32|s32) r, r, r",
@@ -101,12 +101,14 @@ local TOGETHER = {
   "red.global.(add|min|max|and|or|xor).(b32) [%sum+SLOT], r",
 }
 
--- The operations of atomics that have each type in PTX.
+-- Completes a `red` instruction: PTX has each atomic operation for only some
+-- types.
 local function atomic(text, at)
   local op = text:match "red%.global%.(%l+)"
   if not op then return text end
   local kinds = {["add"] = "u32", ["min"] = "s32", ["max"] = "u32"}
-  -- Each operation has a word of its own: operations of one kind commute.
+  -- Each operation has its own word of memory, because only operations of one
+  -- kind commute.
   return (text:gsub("b32 %[", (kinds[op] or "b32") .. " ["):gsub("SLOT",
     tostring(4 * at[op])))
 end
@@ -143,7 +145,7 @@ function random.program(seed)
     if what < 5 then
       add("%s;", statement(PLAIN[below(#PLAIN) + 1]))
     elseif what < 7 then
-      -- The predicate applies to the last instruction alone.
+      -- The predicate goes before the last instruction of the statement.
       local text = statement(PLAIN[below(#PLAIN) + 1])
       add("%s;", text:gsub("([^;]+)$", (" @%%%%p%d %%1"):format(
         below(POOLS.p.n))):gsub("  +", " "))
@@ -195,7 +197,7 @@ local function head()
   bar.sync 0;
   ld.shared.b32 %t2, [%own];]]
   each(function(pool, i, kind)
-    -- The input's word 7 i + t (mod 256)
+    -- Register i gets the input's word 7 i + t (mod 256).
     add("  mad.lo.u32 %%t0, %%t1, 5, %d; and.b32 %%t0, %%t0, 254;", words * 7)
     add("  mul.wide.u32 %%u0, %%t0, 4; add.s64 %%u0, %%in, %%u0;")
     if pool == "p" then

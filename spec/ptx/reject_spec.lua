@@ -230,7 +230,7 @@ M: mov.b32 r0, 0f3F800000; /* text */ { mov.u32 r2, %tid.x; }
     assert.equal("k", cute.ptx(whole):entries()[1])
     for n = 1, #whole - 1 do
       local ok, text = pcall(cute.ptx, whole:sub(1, n) .. "\n")
-      -- (A head alone is a module without entries.)
+      -- A text of only the head is valid: a module without entries.
       local head = whole:sub(1, n):match "^%.version 8%.0%s+%.target sm_90a%s+"
         and not whole:sub(1, n):find(".visible", 1, true)
       if not head or not ok then

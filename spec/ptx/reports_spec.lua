@@ -105,8 +105,8 @@ describe("reports on memory of PTX", function()
       @%p3 bra W;
       st.global.u32 [%rd5], %r4;
       E: ret; } ]]):kernel "k"
-    -- Check three times: an earlier version read memory past the end of an
-    -- object, and its verdict varied.
+    -- The check runs three times, because an earlier version read memory past
+    -- the end of an object and its verdict varied.
     for _ = 1, 3 do
       local v = k(x, y):check {grid = 1, block = 64, device = "sim:sm_90a",
                                gpu = false}
@@ -165,8 +165,8 @@ describe("reports on registers and lines of PTX", function()
   it("distinguish the defined bits of a register from the others", function()
     local half = "and.b32 %r4, %r5, 0xffff0000;\nor.b32 %r4, %r4, 7;\n"
     local put = "\nst.global.u32 [%rd5], %r6;"
-    -- {instruction, a value of X with which the result has only defined bits, a
-    -- value with which it has undefined bits}
+    -- {instruction, an X with which all bits of the result are defined, an X
+    -- with which some are undefined}
     for _, row in ipairs {
       {"and.b32 %r6, %r4, X;", "0xffff", "0x10000"},
       {"or.b32 %r6, %r4, X;", "0xffff0000", "0xfffe0000"},
@@ -217,7 +217,8 @@ end)
 describe("lines of reports on PTX", function()
   it("name the user's line of a call that a library's file inlines",
     function()
-      -- user.cu:10 calls 2:20, which calls 3:30, where the access is
+      -- user.cu:10 calls line 20 of file 2, which calls line 30 of file 3,
+      -- which has the access
       local store = [[.loc 1 10 3
         mov.u32 %%r3, 0;
         .loc 2 20 5, function_name $a, inlined_at 1 10 3
@@ -277,7 +278,8 @@ describe("reports on registers of wgmma", function()
     st.global.f32 [%rd5], %f0;
   ]]
 
-  -- Returns the verdict of a check without the lines that have a pattern.
+  -- Checks the kernel without the lines that match a pattern. Returns the
+  -- verdict.
   local function check(pattern)
     local text = HEAD .. MMA:gsub("[^\n]*" .. pattern .. "[^\n]*\n", "")
       .. 'ret;\n}\n.file 1 "user.cu"\n'

@@ -11,15 +11,15 @@ local through = require "spec.ptx.through"
 
 local roundtrip = {}
 
--- The most schedules of one launch that a check runs. Most launches have fewer
--- than 30 that differ; the others have thousands.
+-- The maximum number of schedules that a check runs for a launch. Most launches
+-- have fewer than 30 different schedules; the others have thousands.
 local ORDERS = 100
 
 ---------------------------------------------------------------------------
 -- Comparisons
 ---------------------------------------------------------------------------
 
--- Counters of an access that the simulator and the hardware both have.
+-- Counters of an access that hardware also has.
 local COUNTERS = {"requests", "sectors", "bytes", "wavefronts", "conflicts"}
 
 local Traffic = {}
@@ -32,8 +32,8 @@ function Traffic:add(kind, name, n)
 end
 
 -- Returns a run's counters by kind of access and number of the argument. A copy
--- of the IR between shared and global memory counts as a load and a store: the
--- emitter writes it so.
+-- in the IR between shared and global memory counts as a load and a store,
+-- because the emitter writes it as both.
 local function traffic(report, program)
   local number, sums = {}, setmetatable({}, Traffic)
   for i, a in ipairs(program.info.args) do number[a.name] = i end
@@ -57,13 +57,13 @@ local function traffic(report, program)
   return sums
 end
 
--- Accesses whose argument may differ between the two runs, if a kernel builds
--- tensor maps in memory. The direct run counts them for the argument whose map
--- was copied.
+-- Accesses whose argument may differ between the two runs if a kernel builds
+-- tensor maps in memory. The direct run assigns such an access to the argument
+-- whose map was copied.
 local BY_MAPS = {["st.global"] = true, ["tma.load"] = true,
                  ["tma.store"] = true}
 
--- Adds up the counters of such accesses over all arguments.
+-- Adds up the counters of the accesses in BY_MAPS over all arguments.
 local function over_arguments(sums)
   local out = setmetatable({}, Traffic)
   for key, n in pairs(sums) do
@@ -94,7 +94,7 @@ local function kinds(report)
   return table.concat(list, " ")
 end
 
--- Returns the number of shared tensors that a run reports as never read.
+-- Returns how many shared tensors a run reports as never read.
 local function unread(report, program)
   local n = 0
   for _, note in ipairs(simreport.attach(report, program):notes()) do
@@ -118,8 +118,9 @@ end
 ---@field traffic table<string, integer[]> counters that differ
 ---@field verdicts? string[] direct and through PTX
 
--- Clears the addresses of encoded tensor maps in memory. The direct run numbers
--- tensors; through PTX, addresses are those of the host.
+-- Clears the addresses in encoded tensor maps in memory, because they differ:
+-- in the direct run they are numbers of tensors, and through PTX addresses of
+-- the host.
 local function clear_addresses(args)
   for _, v in ipairs(args) do
     local b = v[1]

@@ -29,9 +29,9 @@ for _, name in ipairs {"script copy_async", "script gemm3stage",
     "ops.gemm of 7 rows", "ops.reduce sum by row",
     "gemm_sm90, tiles by a counter in a cluster",
     "sparse product of bf16 in registers"} do
-  SHORT[name] = 1  -- only the first architecture
+  SHORT[name] = 1  -- run only for the first architecture
 end
--- The second one is sm_90a, for which the kernel builds tensor maps.
+-- The second architecture is sm_90a, for which the kernel builds tensor maps.
 SHORT["ops.grouped_gemm of a list"] = 2
 
 local function scripts()
@@ -81,10 +81,10 @@ local function compare(case, arch, checks)
   assert.is_true(launches > 0)
 end
 
--- Returns a function for roundtrip.during. Verdicts of a launch are compared
--- unless `seen`, a set, has a launch with the same PTX and sizes, such as one
--- for the preceding architecture: for most kernels, the PTX of sm_80 differs
--- from that of sm_90a only in the line `.target`.
+-- Returns a function for roundtrip.during, which decides whether the verdicts
+-- of a launch are compared. They are not if the set `seen` has a launch with
+-- the same PTX and sizes, such as one for the preceding architecture. For most
+-- kernels, the PTX of sm_80 and sm_90a differs only in the line `.target`.
 local function unless_seen(seen)
   return function(launch, ptx)
     local words = {(ptx:gsub("%.target [^\n]*", ""))}
@@ -112,7 +112,8 @@ describe("our kernels through their own PTX:", function()
         if SHORT[case.name] == k then
           it(name, function() compare(case, arch) end)
         end
-        if n % 2 == 0 then  -- similar kernels are neighbours
+        if n % 2 == 0 then  -- neighbours in the list are similar, so checking
+                            -- the verdicts of every other case is enough
           it(name .. ", verdicts #long", function()
             compare(case, arch, unless_seen(seen))
           end)

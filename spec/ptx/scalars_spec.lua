@@ -7,8 +7,8 @@ local variants = require "spec.golden.ptx"
 
 -- ---- rules ----
 
--- {PTX, types of its operands, types of its results, cases ...}; a case has the
--- operands' words, ">", and the results' words.
+-- {PTX, types of its operands, types of its results, cases ...}. A case has the
+-- words of the operands, ">", and the words of the results.
 local RULES = {
   {"mul.rn.f32 d0, a0, a1;", "f32 f32", "f32",
    "00800000 3f7fffff > 00800000", "7fc12345 3f800000 > 7fffffff"},
@@ -101,8 +101,8 @@ end)
 
 local function float(u) return (string.unpack("<f", string.pack("<I4", u))) end
 
--- Returns the value of the f32 next to the one with bits u: away from zero if
--- `step` is 1, toward zero if `step` is -1.
+-- Returns the f32 next to the one with bits u: away from zero if `step` is 1,
+-- toward zero if it is -1.
 local function beside(u, step)
   return float(u + step)
 end
@@ -120,7 +120,8 @@ local function is_rounded(mode, u, compare)
   local c = compare(r)
   if c == 0 then return true end
   local away = math.abs(r) > 0 and (c > 0) == (r > 0)
-  local other = beside(u, away and 1 or -1)  -- the f32 beyond the exact number
+  local other = beside(u, away and 1 or -1)  -- the f32 on the other side of the
+                                             -- exact number
   if compare(other) * c > 0 then return false end
   if mode == "rz" then return away end
   if mode == "rm" then return c > 0 end

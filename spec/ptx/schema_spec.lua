@@ -1,7 +1,8 @@
 -- Tests docs/launch.schema.json against the keys that launch.lua accepts, and
--- against all LAUNCH examples of documents and specs. The checker below knows
--- the keywords that the schema uses and fails on others, so that no package is
--- needed; python3-jsonschema, where it is installed, must agree with it.
+-- against all LAUNCH examples of documents and specs. This file has its own
+-- checker of JSON Schema, so it needs no package. The checker fails on keywords
+-- that it does not know. If python3-jsonschema is installed, it must agree with
+-- the checker.
 local json = require "cutelua.text.json"
 local launch = require "cutelua.ptx.launch"
 local support = require "spec.support"
@@ -105,7 +106,8 @@ local KEYWORDS = {
     end
     return true
   end,
-  properties = true, patternProperties = true,  -- members() checks all three
+  properties = true, patternProperties = true,  -- the function members() checks
+                                                -- these three keywords
   additionalProperties = true,
 }
 

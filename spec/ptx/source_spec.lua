@@ -92,7 +92,8 @@ describe("the elements that a LAUNCH file expects", function()
                          folder .. "/l.json"}
   end
 
-  -- Writes a 2 x 3 array of the numbers 1 to 6 in file order.
+  -- Writes the file x.npy: a 2 x 3 array in C or Fortran order, whose elements
+  -- are 1 to 6 in the order of the file.
   local function array(order)
     local header = ("{'descr': '<i4', 'fortran_order': %s, 'shape': (2, 3), }")
       :format(order == "F" and "True" or "False")
@@ -124,7 +125,7 @@ describe("the elements that a LAUNCH file expects", function()
       '"shape": [2, 3], "strides": [1, 2], ' .. SIX, array "F")))
     assert.equal("x: 4 of 6 elements differ; element (0, 1) is 2, not 3\n",
                  (expect('"shape": [2, 3], ' .. SIX, array "F")))
-    -- NumPy's reshape keeps the order of C
+    -- like NumPy's reshape, another shape keeps the elements in C order
     assert.equal("x: as expected\n",
                  (expect('"shape": [6], ' .. SIX, array "C")))
     assert.equal("x: as expected\n",

@@ -26,8 +26,9 @@ local function tests_of(path)
   return list
 end
 
--- Returns kinds of faults without repetitions in a row: one call of cute.gemm
--- is several instructions, and PTX has a line for each of them.
+-- Returns a text of kinds of faults without repetitions in a row. They may be
+-- repeated because one call of cute.gemm becomes several instructions, each
+-- with a line of PTX.
 local function once(kinds)
   local list = {}
   for kind in kinds:gmatch "%S+" do
@@ -54,8 +55,8 @@ local PATHS = {"spec/sim/tcgen05_spec.lua", "spec/sim/tcgen05_cp_spec.lua",
                "spec/sim/tcgen05_shift_spec.lua",
                "spec/sim/tcgen05_ws_spec.lua"}
 
--- In CUDA C, stores of 4 bits to shared memory are atomic operations on
--- words, which read what nothing wrote.
+-- In CUDA C, a store of 4 bits to shared memory is an atomic operation on a
+-- word. It also reads bits that nothing has written.
 local ATOMIC = "multiplies [^:]*: mxf4"
 
 describe("through PTX:", function()
@@ -132,8 +133,8 @@ end)
 
 -- ---- scale factors of mma.sync ----
 
--- Returns an entry in PTX that stores one MMA with scale factors. Each lane
--- loads A, B and a word with scale factors for A and B.
+-- An entry in PTX that stores the result of one MMA with scale factors. Each
+-- lane loads A, B and a word with scale factors for A and B.
 local SCALED = [[
 .version 8.8
 .target sm_120a
@@ -155,7 +156,8 @@ st.global.v4.f32 [o], {d0, d1, d2, d3};
 ret;
 }]]
 
--- Kind: the text, scale factors of a row, and byte of the MMA's first one.
+-- Each kind: the text of the instruction, and the number of scale factors of a
+-- row.
 local KINDS = {
   {"mma.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col"
     .. ".f32.e4m3.e4m3.f32.ue8m0", 1},
@@ -164,12 +166,12 @@ local KINDS = {
   {"mma.sync.aligned.kind::mxf4nvf4.block_scale.scale_vec::4X.m16n8k64.row.col"
     .. ".f32.e2m1.e2m1.f32.ue4m3", 4}}
 
--- Runs the MMA with scale factors in byte `byte` of the lanes that `lane`
--- selects: {byte of A, lanes of A, byte of B, lane of B}. `scale` returns the
--- byte of the scale factor k of a row. All other bytes are `noise`.
+-- Runs the MMA. `ids` = {byte of A, lanes of A, byte of B, lane of B} says in
+-- which byte of which lanes the scale factors are. scale(k) returns the byte of
+-- a row's scale factor k. All other bytes are `noise`.
 local function scaled(kind, ids, scale, noise)
   local ab, scales = cute.zeros({192}, cute.u32), cute.zeros({64}, cute.u32)
-  for i = 0, 191 do  -- small numbers in e4m3 and in e2m1
+  for i = 0, 191 do  -- bytes that are small numbers both in e4m3 and in e2m1
     local u = 0
     for k = 0, 3 do u = u << 8 | 0x20 + (i * 7 + k * 3) % 0x18 end
     ab[i] = u

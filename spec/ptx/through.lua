@@ -21,8 +21,8 @@ local function marked(text, lines)
   return table.concat(out, "\n") .. "\n"
 end
 
--- Names the line of the script for instructions of helper functions, which
--- stand in no script: NVRTC names the call in `inlined_at`.
+-- Gives the script's lines to instructions of helper functions, which are in no
+-- script. NVRTC's `inlined_at` names the line of the call.
 local function of_calls(ptx, lines)
   local script, own = {}, {}
   for _, at in ipairs(lines) do own[at:match "^(.*):%d+$" or 0] = true end

@@ -5,8 +5,8 @@ local cute = require "cute"
 local json = require "cutelua.text.json"
 local support = require "spec.support"
 
--- Each block writes its numbers to its part of the scratch memory, and copies
--- them to `out` in the opposite order, plus `add`.
+-- Each block of the kernel writes its numbers to its part of the scratch
+-- memory. Then it copies them to `out` in reverse order, and adds `add`.
 local SCRATCH = [[
 .version 8.6
 .target sm_90a
@@ -49,8 +49,8 @@ local META = {name = "turn", num_warps = 4, num_ctas = 1, shared = 16,
   profile_scratch_size = 0, profile_scratch_align = 1, tensordesc_meta = {},
   triton_version = "3.9.0"}
 
--- Copies the box at column `at` of the map to `out`, and writes the extents and
--- the first stride after it. No fence follows mbarrier.init.
+-- A kernel that copies the box at column `at` of the map to `out`, followed by
+-- the extents and the first stride. There is no fence after mbarrier.init.
 local MAP = [[
 .version 8.6
 .target sm_90a
@@ -179,7 +179,7 @@ describe("a kernel of Triton", function()
   it("gets scratch memory, threads and shared memory", function()
     write(SCRATCH, META)
     local k, out = cute.triton(base .. ".json"), ints(5 * 128)
-    -- More blocks than in the preceding launch need more scratch memory.
+    -- The second launch has more blocks, so it needs more scratch memory.
     for _, blocks in ipairs {2, 5} do
       local call = k(out, 7)
       call:launch {grid = blocks}

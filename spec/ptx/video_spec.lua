@@ -70,8 +70,9 @@ local OPS = {
   ["vset.gt"] = function(a, b) return a > b and 1 or 0 end,
   ["vset.ge"] = function(a, b) return a >= b and 1 or 0 end}
 
--- Compares the operation with lanes of `bits` bits, whose result and operands
--- have the types of letters d, a and b. how: "", "sat" or "add".
+-- Compares an operation on lanes of `bits` bits with Lua. The letters d, a and
+-- b say whether the result and the operands are signed ("s") or unsigned ("u").
+-- how: "", "sat" or "add".
 local function check(name, bits, d, a, b, how)
   local set = name:match "^vset(%..*)"
   local op = (set and "vset" or name) .. 32 // bits
@@ -99,7 +100,7 @@ describe("a PTX instruction on the lanes of a word", function()
     it("computes " .. name .. (one and "" or " #long"), function()
       local wide = name == "vadd" or name == "vsub"
       local set = name:find "^vset"
-      -- The type of the result is no part of a comparison's name.
+      -- The name of a comparison does not contain the type of its result.
       for types = 0, 7, set and 2 or 1 do
         local function letter(k) return types >> k & 1 == 1 and "s" or "u" end
         local d, a, b = letter(0), letter(1), letter(2)

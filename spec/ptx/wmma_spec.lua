@@ -123,8 +123,8 @@ local function check(module, k, shared, more)
   end
 end
 
--- PTX of a product of small integers or bits, whose A is row- and whose B is
--- column-major. `types`: those of D, A, B and C.
+-- PTX of a product of small integers or bits. A is row-major and B
+-- column-major. TYPE stands for the type of A and B; C and D are s32.
 local SMALL = [[
 .version 8.0
 .target sm_80
@@ -145,8 +145,9 @@ ret;
 }
 ]]
 
--- Multiplies random words of elements of `bits` bits. product(x, y) is the sum
--- that two elements add. Rows have twice the bytes of a fragment.
+-- Multiplies random words whose elements have `bits` bits. product(x, y) is
+-- what a pair of elements adds to the sum. Rows of A and B have twice as many
+-- bytes as a fragment.
 local function small(shape, kind, op, bits, product)
   local k = 128 // bits
   local text = SMALL:gsub("SHAPE", shape):gsub("TYPE", kind):gsub("OP", op)
@@ -180,8 +181,8 @@ local function small(shape, kind, op, bits, product)
 end
 
 describe("nvcuda::wmma in CUDA C", function()
-  -- NVRTC writes the same instructions for both targets, so each has half of
-  -- the types and shapes.
+  -- NVRTC emits the same instructions for both targets, so each target tests
+  -- half of the types and shapes.
   for half, arch in ipairs {"sm_80", "sm_90a"} do
     it("computes products for " .. arch .. support.long(half), function()
       local module, why = core.jit_compile("", "compute_80")

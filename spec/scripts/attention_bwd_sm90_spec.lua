@@ -193,7 +193,8 @@ end)
 ---------------------------------------------------------------------------
 
 -- Returns a problem whose batch consists of sequences with these lengths {rows,
--- keys}, the operands without their mode of batches, and {cu_q, cu_k}.
+-- keys}. Also returns the operands without their mode of batches, and {cu_q =,
+-- cu_k =}.
 local function sequences(o, lengths)
   local cu = {cu_q = cute.zeros({#lengths + 1}, cute.i32),
               cu_k = cute.zeros({#lengths + 1}, cute.i32)}
@@ -290,7 +291,7 @@ describe("attention_bwd_sm90 of concatenated sequences", function()
 end)
 
 describe("attention_bwd_sm90", function()
-  -- Returns the memory that the launches of kernels k share.
+  -- Returns the temporary memory that the kernels k share.
   local function memory(k, p)
     local m = {}
     for name, n in pairs(k.sizes(p.s, p.h, p.b)) do
@@ -380,7 +381,8 @@ describe("attention_bwd_sm90", function()
   end)
 
   it("is right in all schedules of blocks that wait #long", function()
-    -- Each case has two of: three blocks, two tiles of rows, two heads.
+    -- Blocks only wait for each other if there are several. Each case has two
+    -- of: three blocks, two tiles of rows, two heads.
     for _, c in ipairs {{60, 130, 2}, {100, 130, 1}} do
       schedules({s = c[1], t = c[2], d = 64, causal = true, h = c[3], g = 1},
                 {tile = {64, 64}})
@@ -414,7 +416,8 @@ describe("attention_bwd_sm90's options", function()
       return backward({head = 256, keys = keys, heads = heads, sms = 132,
                        causal = causal}).options.tile
     end
-    -- 208 blocks of 80 keys, or 256 of 64, take two rounds of 132.
+    -- A GPU runs 132 blocks at once. 208 blocks of 80 keys and 256 blocks of 64
+    -- keys both take two rounds.
     assert.same({64, 64}, tile(1024, 16))
     assert.same({64, 80}, tile(1024, 16, true))
     -- 13 rounds of blocks, or 16 with the other tile
@@ -480,7 +483,7 @@ local FAULTS = {
   {file "parts", "warpgroup.fence()", 1},
   {file "parts", "warpgroup.commit_group()", 1},
 }
--- The file, the head size, and lines with their numbers in the file.
+-- {file, head size, {[text of a line] = the occurrences of the line to remove}}
 for _, f in ipairs {
   {T, 64, {["x.q.pipe:consumer_wait(q)"] = {1},
     ["x.g.pipe:consumer_wait(g)"] = {1}, ["x.q.pipe:consumer_release(q)"] = {1},

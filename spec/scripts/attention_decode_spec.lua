@@ -7,8 +7,8 @@ local decode = require "kernels.attention_decode"
 local oracle = require "spec.attention"
 local support = require "spec.support"
 
--- Runs a problem with the keys split in n parts. Returns the first report with
--- a fault, or the last report.
+-- Runs a problem with the keys divided into n parts. Returns the first report
+-- that has a fault, or the last report.
 local function run(make, p, n, lengths, seed)
   local made = make {head = p.d, group = p.h // p.g, rows = p.s, least = 1}
   local blocks = made.plan(p.t, p.s, p.h, p.b)
@@ -144,8 +144,9 @@ describe("attention of one query", function()
   end)
 end)
 
--- Returns the call of the kernel for clusters (of 4 blocks, unless given) with
--- one head of K, a cache of t keys, and its launch options.
+-- Returns a call of the kernel for clusters, and its launch options. The
+-- problem has one head of K and a cache of t keys; a cluster has 4 blocks by
+-- default.
 local function clustered(make, t, blocks)
   local p = oracle.problem {s = 1, t = t, d = 32, h = 2, g = 1}
   local made = make {head = 32, group = 2, cluster = blocks or 4, pdl = true,
@@ -207,8 +208,9 @@ local FAULTS = {
   {PART, "meet()", 1}, {PART, "meet()", 4},
 }
 
--- Runs latent heads in two parts, by one block; returns a report. verdict: runs
--- them by two blocks in all schedules, and returns that.
+-- Runs attention of latent heads with the keys in two parts. One block computes
+-- both parts, and the function returns the report. With `verdict`, two blocks
+-- compute them in all schedules, and the function returns the verdict.
 local function run_latent(make, opt, verdict)
   local p = oracle.problem {s = 1, t = opt.t, h = 4, g = 1, d = 576}
   local k = make {head = 576, group = 4, rows = 1, least = 1,

@@ -1,8 +1,9 @@
 -- Tests attention of e4m3 by wgmma on the simulator, and ops.attention with
--- scales. Plain Lua computes the expected results in f64. Powers are rounded to
--- e4m3, which has a relative error of up to 2^-4: O may differ by 3.5 % in the
--- norm. If each row sees a single key, or gives all keys equal weights, the
--- results are exact. Removing a wait, a fence or a barrier must be detected.
+-- scales. Plain Lua computes the expected results in f64. The kernel rounds the
+-- powers of the scores to e4m3, with a relative error of up to 2^-4, so O may
+-- differ by 3.5 % in the norm. If each row sees a single key, or weights all
+-- keys equally, the results are exact. Removing a wait, a fence or a barrier
+-- must be detected.
 local attention = require "kernels.attention_sm90"
 local compiled = require "spec.kernels".compiled
 local cute = require "cute"

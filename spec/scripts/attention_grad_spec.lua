@@ -90,8 +90,8 @@ end)
 
 local LENGTHS = {{5, 70}, {130, 130}, {64, 3}, {1, 200}}
 
--- Returns a problem of concatenated sequences: one batch with b sequences, and
--- their ends.
+-- Returns a problem of concatenated sequences: one batch that contains #LENGTHS
+-- sequences. Also returns the ends of the sequences.
 local function sequences(o)
   local ends = {q = cute.zeros({#LENGTHS + 1}, cute.i32),
                 k = cute.zeros({#LENGTHS + 1}, cute.i32)}
@@ -109,7 +109,7 @@ local function sequences(o)
   return p, ends
 end
 
--- Returns the elements of sequence i of a list or a tensor with n heads.
+-- Returns the elements of sequence i in x, a list or a tensor with n heads.
 local function slice(p, x, ends, i, n)
   local b = type(x) == "table" and x or core.param_memory(x)
   local from, list = ends[i - 1] * n * p.d, {}
@@ -178,7 +178,7 @@ local FAULTS = {
 
 describe("faults of attention's gradients are reported:", function()
   local near = oracle.problem {s = 130, t = 150, d = 32, h = 2, g = 1}
-  -- In the second problem, the first tiles of rows see no key.
+  -- In this problem, the rows of the first tiles see no key.
   local far = oracle.problem {s = 300, t = 64, d = 32, h = 2, g = 1, right = 0}
   forward(near)
   forward(far)

@@ -11,7 +11,7 @@ local support = require "spec.support"
 
 local BOUND = {bf16 = {6e-3, 4e-2}, f16 = {8e-4, 5e-3}}
 
--- Returns a maker's kernel for a problem, with further options.
+-- Returns the kernel that `make` makes for a problem, with further options.
 local function made(make, p, o)
   local all = {head = p.d, causal = o.causal, dtype = p.dtype,
                window = (p.left or o.window) and {p.left or false,
@@ -20,8 +20,8 @@ local function made(make, p, o)
   return make(all)
 end
 
--- Lists of blocks for one block of rows and b * h heads, as kernels/block_mask
--- makes them. entries: those of each head in turn.
+-- Returns lists of blocks as kernels/block_mask makes them, for one block of
+-- rows and b * h heads. `entries` has the list of each head in turn.
 local function lists(b, h, entries)
   local most = 0
   for _, e in ipairs(entries) do most = math.max(most, #e) end
@@ -95,7 +95,7 @@ describe("attention_sm90", function()
     end)
   end
 
-  -- The largest score of a row rises from block to block.
+  -- The largest score of a row rises from each block of keys to the next.
   for i, d in ipairs {64, 96, 128, 192, 256} do
     it(("computes scores of heads of %d again if a power is too large #long")
        :format(d), function()
@@ -172,7 +172,7 @@ describe("attention_sm90", function()
 
   it("rescales when scores rise from tile to tile #long", function()
     local p = oracle.problem {s = 70, t = 300, d = 64}
-    for j = 0, 299 do  -- keys are processed from the last one on
+    for j = 0, 299 do  -- the last key is processed first
       for c = 0, 63 do
         local x = p.k[j * 64 + c] * (300 - j) / 20
         p.K[{0, j, 0, c}] = x
@@ -279,7 +279,8 @@ describe("attention_sm90", function()
         p.LSE, 1.0, k.share(p.Q, p.K)), 1, 11)):trace {block = k.block}
       local built = compiled(program, "sm_90a")
       if built then
-        -- Scores are also computed again, so functions of scores occur twice.
+        -- The text has the functions of scores twice, because the kernel may
+        -- compute scores again.
         assert.is_true(built.resources.spill_stores <= (c[3] and 400 or 160))
         assert.is_nil(built.log:find("serialized", 1, true))
       end

@@ -75,8 +75,8 @@ describe("attention", function()
   end)
 
   it("takes scores beyond the range of powers of 2", function()
-    -- The score is 2 x for even keys and x for odd keys, where |x| is large. It
-    -- is 0 for the last key, which is in another tile.
+    -- The score is 2 x for even keys and x for odd keys, where |x| is large.
+    -- The last key, which is in another tile, has the score 0.
     local S, T, D = 20, 150, 32
     local function fill(t, f)
       for i = 0, t.shape[2] - 1 do
@@ -100,7 +100,8 @@ describe("attention", function()
         local O, L = tensor(S), cute.zeros({1, 1, S}, cute.f32)
         k.kernel(Q, K, V, O, L, 0.75):launch {grid = k.grid(S, 1, 1),
           block = k.block, device = "sim:sm_80"}
-        -- The result is the mean of the even keys, or the last key alone.
+        -- If x > 0, the result is the mean of the even keys' values; else it is
+        -- the last key's value.
         for i = 0, S - 1 do
           for d = 0, D - 1 do
             local want = sign < 0 and 7 or 1 + d % 2 * 2

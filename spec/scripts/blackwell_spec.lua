@@ -7,7 +7,8 @@ local support = require "spec.support"
 
 local CHIPS = {"sm_100a", "sm_103a", "sm_110a"}
 
--- Returns the tag of all scripts but one, the shortest.
+-- Returns the tag #long for all scripts except the one that takes the least
+-- time.
 local function long(name)
   return name == "gemm_tcgen05" and "" or " #long"
 end

@@ -103,7 +103,7 @@ local CASES = {
    dilation = 2, dtype = "f16", rows = true},
   {N = 1, H = 18, W = 15, C = 64, K = 24, R = 2, S = 3, padding = 1,
    rows = true, large = true},
-  -- The filter has more taps than a 32-bit word has bits.
+  -- The filter has 33 elements, more than a 32-bit word has bits.
   {N = 1, H = 3, W = 35, C = 2, K = 3, R = 1, S = 33, padding = {0, 16}},
   {N = 2, H = 6, W = 5, C = 16, K = 24, R = 3, S = 3, padding = 1,
    dynamic = "xwy"},
@@ -164,7 +164,7 @@ describe("conv2d", function()
   it("is right on a GPU #gpu", function()
     for _, size in ipairs {{1, 8, 9, 64, 136}, {3, 17, 31, 128, 128},
                            {2, 7, 5, 24, 20}, {1, 1, 1, 1, 1},
-                           -- the last size has the large tiles
+                           -- the last size is large enough for large tiles
                            {32, 56, 56, 64, 128}} do
       for _, opt in ipairs {{}, {taps = 1}, {taps = 5, stride = 2},
                             {dilation = 2, padding = 2}} do
@@ -205,7 +205,7 @@ describe("conv2d", function()
     local p, loop = traced(3, 1)
     local _, divisions = loop:gsub(" [/%%] ", "")
     assert.equal(1, divisions)  -- the stage's
-    -- nor does the loop compare with 56, the image's extent
+    -- the loop does not compare with 56, the extent of the image, either
     assert.is_nil(loop:find(" 56u", 1, true))
     local made = kernels.compiled(p, "sm_90a")
     if made then assert.equal(0, made.resources.spill_stores) end
@@ -335,7 +335,7 @@ describe("conv2d's faults are reported:", function()
     return assert(load(change(read(path), f[1], f[2], f[3] or ""),
                        "@" .. path))()
   end
-  -- Returns conv2d with a changed text of its own, or of gemm_sm80.
+  -- Returns conv2d after a change of its text, or of the text of gemm_sm80.
   local function changed(path, f)
     if path == "kernels/conv2d.lua" then return loaded(path, f) end
     local kept = package.loaded["kernels.gemm_sm80"]
@@ -344,7 +344,7 @@ describe("conv2d's faults are reported:", function()
     package.loaded["kernels.gemm_sm80"] = kept
     return conv
   end
-  -- The sum has 4 tiles along K. The last of them is in the stage of shared
+  -- The main loop has 4 tiles along K. The stage of the last one is the shared
   -- memory through which C is stored.
   local CASE = {N = 2, H = 7, W = 7, C = 32, K = 72, R = 2, S = 2, padding = 1,
                 rows = true}

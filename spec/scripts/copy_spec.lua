@@ -1,7 +1,7 @@
--- Tests the copy ladder. At whole, partial and tiny sizes every rung must equal
--- plain Lua, without reports. The numbers in the tables must be right, and the
--- removal of any barrier, wait or predicate must be detected. Also tests the
--- scripts' options.
+-- Tests the copy ladder, a series of scripts. At whole, partial and tiny sizes
+-- every script must copy as plain Lua does, without reports. The numbers in the
+-- tables must be right. The removal of any barrier, wait or predicate must be
+-- detected. Also tests the scripts' options.
 local core = require "cute.core"
 local cute = require "cute"
 local lessonlib = require "cutelua.bench.lessonlib"
@@ -28,8 +28,8 @@ local function cases_of(name, source)
   return cases
 end
 
--- Runs a kernel of a case at (m,n). Returns the simulator's report, and how
--- many elements of B differ from plain Lua's.
+-- Copies A to B (m,n) by a case's kernel. Returns the simulator's report, and
+-- how many elements of B are wrong.
 local function run(case, m, n, opts)
   opts = opts or {}
   local dtype = case.dtype or cute.bf16
@@ -257,8 +257,8 @@ describe("the copy scripts", function()
         "^(%S+)\t130x72\tbf16\t%d+\t(%d+)\t%d+\t%d+\t(%d+)$")
       assert.truthy(name, lines[i])
       names[#names + 1] = name
-      -- A is read once and B is written once, in rows of 144 bytes. n is
-      -- the number of instructions.
+      -- A is read once and B is written once; each has 130 rows of 144 bytes. n
+      -- is the number of instructions.
       assert.is_true(tonumber(sectors) >= 2 * 130 * 144 // 32, lines[i])
       assert.is_true(tonumber(n) > 50)
       assert.truthy(out:find(name .. " +%d+ blocks"), out)

@@ -14,7 +14,7 @@ local TEXT = support.read(PATH)
 
 local own = arg
 local function lesson(text)
-  -- copy_tma finds the file copy_tile.lua by this path.
+  -- copy_tma looks for copy_tile.lua next to this path.
   rawset(_G, "arg", {[0] = PATH})
   local spec = assert(lib.script_spec(PATH, "cutelua.bench.copylesson", "run",
                                       text))
@@ -27,7 +27,7 @@ local function contestants(l)
   return table.move(l.compare, 1, #l.compare, 2, list)
 end
 
--- Rows of 16-byte multiples, or a single row.
+-- Sizes (m,n) for TMA: rows are multiples of 16 bytes, or there is one row.
 local SIZES = {{1, 1}, {1, 17}, {1, 8}, {2, 24}, {17, 40}, {31, 256}, {32, 264},
                {33, 512}, {64, 130 * 8}, {129, 72}, {130, 520}, {128, 1024},
                {100, 456}}

@@ -114,8 +114,8 @@ describe("gemm_splitk", function()
     end
   end)
 
-  -- (The simulator does not detect a missing barrier before the counter: it
-  -- does not track which accesses a release covers.)
+  -- The list lacks the barrier before the counter. The simulator cannot detect
+  -- its removal, because it does not track which accesses a release covers.
   for _, f in ipairs {
     {'sem = "acq_rel"', 1, 'sem = "relaxed"'},
     {'sem = "acq_rel"', 1, 'sem = "release"'},

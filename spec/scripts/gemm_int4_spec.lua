@@ -18,15 +18,17 @@ local function numbers(dtype, seed, lo, hi, rows, cols)
     core.buffer(dtype, rows * cols):fill_int(seed, lo, hi), rows, cols)
 end
 
--- Returns powers of two of either sign: products with them are exact.
+-- Returns a tensor of positive and negative powers of two, which keep products
+-- exact.
 local function scales(dtype, rows, cols)
   return kernels.tensor({rows, cols}, dtype, function(i)
     return (i % 5 == 0 and -1 or 1) * 2.0 ^ (i % 3 - 1)
   end)
 end
 
--- Returns a problem {M, N, K, group (nil: a column), zeros, dtype, dtype of C,
--- ...}: launch(seed, device), and check(), which reports whether C is right.
+-- Makes a problem from {M, N, K, and fields: group (absent: a whole column),
+-- zeros, dtype ...}. Returns launch(seed, device), and check(), which reports
+-- whether C is right.
 local function problem(o, make)
   local M, N, K = o[1], o[2], o[3]
   local dtype = o.dtype or cute.bf16

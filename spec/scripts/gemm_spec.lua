@@ -22,7 +22,7 @@ local function numbers(shape, seed, dtype, layout)
   return t
 end
 
--- The rows of a matrix as lists, read once.
+-- Caches the rows of matrices as lists, by matrix.
 local ROWS = setmetatable({}, {__mode = "k"})
 
 local function rows_of(t)
@@ -193,7 +193,8 @@ describe("gemm_sm80's operands", function()
     assert.is_truthy(source:find("cp_async_cg16_zfill", 1, true))
   end)
 
-  -- Matrices whose mode K is nested, (32,k), where k has a stride of its own.
+  -- Matrices with a nested mode K, (32,k): {shape of k, strides of k} for A and
+  -- for B. A matrix that is absent has no nested mode.
   for what, c in pairs {
     ["the same for both"] = {{{2, 3, 2}, {192, 64, 32}},
                              {{2, 3, 2}, {192, 64, 32}}},
@@ -237,8 +238,8 @@ describe("gemm_sm80's operands", function()
     check(C, function(i, j) return product(A, B, i, j) end)
   end)
 
-  -- Returns the operations of the emitted main loop in order: fetches,
-  -- products, copies of A and of B, the wait.
+  -- Returns the kinds of operations in the emitted main loop, in order: fetches
+  -- of tiles, products, copies of A and of B to registers, the wait.
   local function passes(tile)
     local gemm = gemm_sm80 {tile = tile}
     local p = gemm.kernel(cute.empty({256, 512}, cute.bf16),
@@ -290,8 +291,8 @@ describe("gemm_sm80's operands", function()
       cute.kernel("gather", function(mX, mOrder, mW, mY)
         gemm.run(cute.make_tensor(mX.iterator, cute.make_composed_layout(
           function(i, k)
-            -- Rows after the last are not read, but their address is computed:
-            -- clamp it.
+            -- The kernel computes the address of rows after the last one,
+            -- although it does not read them; so clamp the index.
             return mOrder[cute.where(cute.lt(i, M), i, 0)] * K + k
           end, {0, 0}, cute.make_identity_layout {M, K},
           {vector = {1, vector}})), mW, mY)
@@ -332,8 +333,8 @@ describe("cute.tiles", function()
       .. "divided among 192 threads", 1, true), err)
   end)
 
-  -- Two groups of warps in one block each compute their own tile, with their
-  -- own stages.
+  -- Two groups of warps in one block compute one tile each, with stages of
+  -- their own.
   it("takes the index of a thread among some", function()
     local M, N, K = 128, 64, 64
     local A, B = numbers({M, K}, 1), numbers({N, K}, 2)

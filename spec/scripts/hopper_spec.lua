@@ -53,8 +53,8 @@ describe("gemm_sm90 on the simulator", function()
         return rounded(2 * want(i, j) + (beta ~= 0 and beta * was[i][j] or 0))
       end))
     end
-    -- M is a multiple of the tile, but the last cluster extends one tile beyond
-    -- it.
+    -- M is a multiple of the tile, but M has an odd number of tiles: the last
+    -- cluster reaches one tile beyond M.
     local C, was = matrix(128, n, 3), {}
     for i = 0, 127 do
       was[i] = {}
@@ -85,8 +85,8 @@ describe("gemm_sm90 on the simulator", function()
 end)
 
 describe("gemm_sm90 on the simulator", function()
-  -- Configurations with sources: types and layouts of one or two matrices that
-  -- are read like D.
+  -- Configurations with one or two further matrices that the epilogue reads,
+  -- with their types and layouts.
   local SOURCES = {
     {{tile = {128, 64, 64}}, "bf16 n"},
     {{tile = {128, 128, 64}, schedule = "pingpong", stages = 3, epi = {64, 32}},
@@ -293,8 +293,8 @@ describe("stream-K in gemm_sm90", function()
     want = function(x, y) return rounded(exact(x, y)) end
   end)
 
-  -- Runs on 5 SMs with these changes of the kernel's text (spec.planted).
-  -- Returns "ends" and what is wrong with D, or the fault.
+  -- Runs the kernel on 5 SMs after changes of its text (spec.planted). Returns
+  -- "ends" and what is wrong with D, or the fault.
   local function changed(...)
     local g = planted.kernel {...}(choices)
     local D = matrix(m, n)
@@ -373,7 +373,8 @@ local function said(o)
 end
 
 describe("gemm_sm90's rule", function()
-  -- the fastest tile of each size, within 1 % on an H200 (docs/performance.md)
+  -- {M, N, K, tile and cluster}: the fastest configuration on an H200, or one
+  -- at most 1 % slower (docs/performance.md)
   local fastest = {
     {512, 512, 512, "64x32 -"}, {1024, 1024, 1024, "64x128 -"},
     {2048, 2048, 2048, "128x256 -"},
@@ -421,8 +422,8 @@ describe("gemm_sm90's rule", function()
   it("has blocks side by side that read few rows", function()
     -- Tiles are 64x64. A run is a group of neighbouring tiles along one mode of
     -- D, which consecutive blocks take. In runs of 2, 12 blocks read 2 rows of
-    -- tiles of one operand and 6 of the other; in runs of 1 they read 1 and 12.
-    -- For more tiles, runs have 4 tiles, and 12 blocks read 4 and 3.
+    -- tiles of one operand and 6 of the other. In runs of 1 they read 1 and 12.
+    -- If there are more tiles, runs have 4 tiles, and 12 blocks read 4 and 3.
     for _, s in ipairs {{128, 4096, nil, {2, 64, 1}},
                         {4096, 128, true, {2, 64, 1}},
                         {512, 1024, nil, {4, 16, 2}},
@@ -440,7 +441,8 @@ describe("gemm_sm90's rule", function()
     end
     assert.same({2, 4, 3}, gemm_sm90({tile = {128, 64, 64}, split = 2,
       raster_along_m = true}).grid(384, 256))
-    -- With a cluster, raster_along_m does not exchange the grid's modes.
+    -- If there are clusters, raster_along_m does not swap the modes of the
+    -- grid.
     assert.same({4, 4, 1}, gemm_sm90({tile = {128, 64, 64}, cluster = {2, 1},
       persistent = false, raster_along_m = true}).grid(384, 256))
   end)
@@ -520,7 +522,7 @@ describe("gemm_sm90's rule", function()
         assert.is_true(c.options.stages >= 2)
       end
     end
-    -- 20 clusters of two blocks need 40 SMs to run in one wave.
+    -- 20 clusters of two blocks need 40 SMs, so they run in one wave.
     local c = gemm_sm90.candidates(2560, 512, 64, {sms = 40})
     for _, x in ipairs(c) do
       if said(x.options) == "128x256 2x1" then
@@ -575,12 +577,13 @@ describe("the Hopper rung", function()
         assert.is_true(ok, lesson.what_is_wrong(v, how))
         assert.equal(script, report.kernel)
       end
-      if script == "gemm_hopper" then  -- gemm_hopper's blocks are persistent.
+      if script == "gemm_hopper" then  -- gemm_hopper is persistent: one block
+                                       -- per SM.
         local large = rung.choose and rung.choose(8192, 8192, 8192) or rung
         local g = large.grid(8192, 8192, 8192)
         assert.equal(132, g[1] * g[2] * g[3])
       end
-      -- rows of this problem are shorter than 16 bytes
+      -- rows of this problem have less than 16 bytes, so TMA cannot read them
       local p = lesson.problem(rung, {40, 30, 18},
                                {alpha = 2,
                                beta = rung.sums == "i32" and 3 or 0.5})

@@ -15,11 +15,11 @@ local RUNGS = {
   "gemm_f64",
 }
 
--- Returns the rung of script `name` with this text. modules: changed texts of
--- modules that it loads.
+-- Returns the script `name` of the ladder with this text. `modules` has changed
+-- texts of modules that the script loads.
 local function rung_of(name, text, modules)
   local stub, kept = {}, {}
-  -- false: the module is loaded again, so that it uses the changed modules.
+  -- `false`: load the module again, so that it uses the changed modules.
   if modules then stub["kernels.gemm_sm80"] = false end
   for module, value in pairs(modules or {}) do stub[module] = value end
   for module, value in pairs(stub) do
@@ -33,15 +33,15 @@ local function rung_of(name, text, modules)
   return rung
 end
 
--- Returns the report of a run, and whether C was right.
+-- Runs a GEMM. Returns the report, and whether C is right.
 local function run(rung, size, o, device, seed)
   local p = real.problem(rung, size, o)
   local r = real.simulate(rung, p, device or "sim:sm_90a", {seed = seed})
   return r, (real.verify(rung, p)), p
 end
 
--- 25 triples that contain every pair of extents of the list. Each rung has
--- every third one.
+-- 25 sizes in which every pair of these extents occurs for any two modes. Each
+-- script of the ladder runs every third size.
 local EXTENTS = {1, 2, 17, 127, 129}
 local sizes = {}
 for i = 1, 5 do
@@ -106,7 +106,8 @@ describe("the GEMM ladder", function()
     end
     local count = 0
     for _ in pairs(rung.kernel.programs) do count = count + 1 end
-    -- one program for whole tiles, one for 16-byte rows, one for any rows
+    -- three programs: for whole tiles, for rows of 16-byte multiples, and for
+    -- any rows
     assert.equal(3, count)
   end)
 
@@ -204,7 +205,7 @@ local IN_SM90 = {  -- faults in the text of each file of kernels/gemm_sm90/
      1}, {"if not made then pipeline.agent_sync(true, true) end", 1}},
 }
 
--- Describes a text change for a test's title.
+-- Returns a text change as the title of a test.
 local function title(name, f)
   return ("%s: %s (%d) %s"):format(name, f[1], f[2],
     f[3] and "is " .. f[3] or "left out")
@@ -221,8 +222,8 @@ local function assert_told(rung, size)
   end
 end
 
--- (Hundreds of runs; spec/sim/planted_spec.lua covers the same with
--- sanitizers.)
+-- These are hundreds of runs, so they are not repeated under the sanitizers;
+-- spec/sim/planted_spec.lua is.
 describe("the ladder's faults are reported #noasan #long:", function()
   for name, faults in pairs(IN_SCRIPTS) do
     local text = read("scripts/" .. name .. ".lua")
@@ -255,14 +256,14 @@ describe("the ladder's faults are reported #noasan #long:", function()
         local module = planted.kernel {{part, f[1], f[3] or "", f[2]}}
         local rung = rung_of("gemm_hopper", nil,
                              {["kernels.gemm_sm90"] = module})
-        -- Always use the rung's own options, with clusters and persistent
-        -- blocks.
+        -- Keep the script's own options, which have clusters and persistent
+        -- blocks, at any size.
         rung.choose = nil
         assert_told(rung, {300, 520, 648})
       end)
     end
   end
-  -- These barriers are those of the store of C through shared memory.
+  -- These two barriers belong to the store of C through shared memory.
   for _, f in ipairs {{SYNC, 1}, {SYNC, 2}} do
     it(title("gemm_sm80_best", f), function()
       assert_told(with_sm80("gemm_sm80_best", f), {136, 264, 64})

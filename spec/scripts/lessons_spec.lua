@@ -11,8 +11,9 @@ local support = require "spec.support"
 -- Returns the target of a lesson's kernels.
 local function arch_of(spec) return spec.arch or "sm_90a" end
 
--- The lessons: name, and further problems {size, dtype, options}. LONG: `make
--- test` runs similar lessons, and other specs of the kernel.
+-- The lessons: name, and further problems {size, dtype, options}. `make test`
+-- leaves out the lessons in LONG, because it runs similar lessons and other
+-- specs of their kernels.
 local LONG = {attention = " #long", attention_hopper = " #long",
               attention_sm100 = " #long", attention_backward = " #long",
               attention_backward_hopper = " #long",
@@ -47,7 +48,8 @@ local function spec_of(name)
                                 "cutelua.bench.harness", "run"))
 end
 
--- Makes the first element of each result wrong, and checks that this is found.
+-- Changes the first element of each result in turn, and checks that verify()
+-- finds it.
 local function finds_what_is_wrong(p)
   for _, o in ipairs(p.operands) do
     if o.out and not o.scratch then
@@ -121,7 +123,8 @@ describe("lessons of the library", function()
     local text = support.read "spec/bench/rivals.py"
     for _, l in ipairs(LESSONS) do
       local entry = ('@entry("scripts/%s.lua"'):format(l[1])
-      -- Scripts with another target cannot use the GPU of the rivals.
+      -- Scripts for another target do not run on the GPU on which rivals.py
+      -- compares.
       assert.truthy(spec_of(l[1]).arch or text:find(entry, 1, true), l[1])
     end
   end)

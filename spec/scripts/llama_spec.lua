@@ -10,7 +10,8 @@ local support = require "spec.support"
 local N, LAYERS, H, G, D, F, V = 64, 2, 4, 2, 32, 96, 50
 local TYPE = {bf16 = "BF16", f32 = "F32", f16 = "F16"}
 
--- Returns a safetensors file of {name, dtype, shape, buffer}.
+-- Returns the bytes of a safetensors file with these tensors {name, dtype,
+-- shape, buffer}.
 local function file_of(list)
   local head, data, at = {}, {}, 0
   for i, t in ipairs(list) do
@@ -166,7 +167,7 @@ local function run(list, words)
 end
 
 describe("scripts/llama.lua", function()
-  local S, STEPS, B = 62, 5, 2  -- the steps begin a second page of the cache
+  local S, STEPS, B = 62, 5, 2  -- 62 + 5 tokens need a second page of the cache
   for _, device in ipairs {"sim #long", "gpu #gpu"} do
     it("has the logits of a decoder in f64 on " .. device, function()
       local by_name, list = weights()
@@ -210,7 +211,7 @@ describe("scripts/llama.lua", function()
   end)
 end)
 
--- The fake driver counts allocated memory.
+-- Needs the fake driver, which counts allocated memory.
 if fake.there then
   describe("scripts/llama.lua on a card of 78 GiB #long", function()
     setup(function() fake.build "-DFAKE_CLUSTERS" end)
@@ -259,7 +260,7 @@ describe("safetensors.open", function()
   end)
 
   it("maps tensors, and keeps changes out of the file", function()
-    -- a sparse file of 64 GiB
+    -- the file has 64 GiB, but is sparse
     local n = 1 << 36
     local text = ('{"a":{"dtype":"U8","shape":[%d],"data_offsets":[0,%d]}}')
       :format(n, n)

@@ -6,8 +6,8 @@ local support = require "spec.support"
 
 local Z = cute.zeros
 
--- Checks each line of a script: its result, or its error, which must name the
--- line.
+-- Checks that each line of a script raises the expected error, which must name
+-- the line.
 local function lines_refused(head, cases)
   for _, c in ipairs(cases) do
     local text, want = head .. "\n\n" .. c[1], c[2]

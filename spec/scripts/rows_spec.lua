@@ -36,7 +36,7 @@ local function check(name, o, sizes, dtypes, device)
   end
 end
 
--- Ways to spread rows over threads: {options of a maker, sizes}.
+-- Ways to distribute rows over threads: {options of a maker, sizes}.
 local TINY = {{5, 1}, {7, 6}, {130, 8}}
 local SOME = {{9, 1000}, {5, 333}, {3, 4096}}
 local WAYS = {
@@ -63,17 +63,17 @@ local SQUARES = {
   of = function(a, b) return a + b end, init = 0,
   map = function(x) return x * x end, plain = function(x) return x * x end}
 
--- Ways to spread rows in backward kernels, which need all elements of a row in
--- registers or staged.
+-- Ways to distribute rows over threads in backward kernels. These kernels keep
+-- a whole row in registers or shared memory ("staged").
 local BACKWARD = {
   {{resident = 2}, {{9, 1000}, {7, 6}, {5, 1024}}},
   {{staged = true, values = 8, threads = 64, resident = 2},
    {{9, 1000}, {21, 72}, {3, 2048}}},
   {{weight = false, values = 8, threads = 32}, {{3, 1000}}},
-  -- these kernels keep column sums in the tensor Part
+  -- these kernels write partial sums of the columns to the tensor Part
   {{values = 8, threads = 32, resident = 2}, {{5, 1000}}},
   {{staged = true, values = 8, threads = 32, resident = 2}, {{5, 1600}}},
-  -- Here several blocks share a row.
+  -- Several blocks work on one row.
   {{blocks = 2, threads = 64, stages = 2, resident = 4}, {{9, 1000}, {2, 16}}},
   {{blocks = 3, threads = 64, resident = 7}, {{11, 3080}}},
   {{blocks = 8, threads = 64, stages = 4, resident = 1}, {{6, 4096}}},
@@ -198,7 +198,8 @@ describe("kernels along rows", function()
   it("layernorm stays accurate for large means", function()
     local function fill(b)
       for i = 0, #b - 1 do b[i] = 10000 + i * 7919 % 101 / 50 end
-      b[0] = -30000  -- the first element that thread 0 reads
+      b[0] = -30000  -- thread 0 reads this element first, and it is far from
+                     -- the mean
       return b
     end
     for _, way in ipairs {{}, {threads = 64, values = 4}, {threads = 32},

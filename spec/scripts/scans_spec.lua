@@ -61,7 +61,8 @@ function scans.topk(o, maker)
     end,
     make = function(p) return p.made end,
     pieces = function(p) return p.m end,
-    -- A NaN ranks above inf. If one is selected, only indices are compared.
+    -- The order has NaN above inf. If topk selects a NaN, only indices are
+    -- compared.
     reference = function(p, row)
       local x, at = row_of(p.x, row, p.n), {}
       for k = 1, p.n do at[k] = k end
@@ -228,8 +229,8 @@ describe("running sums", function()
     check("scan", {one_pass = true, op = "max", fill = {-9999, 9999},
                    block = 64, values = 4}, {{1, 9000}}, {"i32"}, "sim",
           {threads = 2})
-    -- One `state` can be used by kernels with different tiles and any number of
-    -- blocks.
+    -- Kernels with different tiles, and any number of blocks, can use the same
+    -- `state` in turn.
     local state = cute.zeros({3000}, cute.u64)
     local x = cute.full({9000}, 1, cute.i32)
     for round = 1, 4 do
@@ -342,20 +343,21 @@ describe("the selective scan", function()
   end)
 
   it("keeps the digits of small steps", function()
-    local n, T = 8, 64  -- y is the sum over n states: n * softplus(delta)
+    local n, T = 8, 64  -- all n states are equal, so y is n * softplus(delta)
     local k = require "kernels.selective_scan" {dtype = cute.f32,
                                                 states = n, softplus = true}
     local function ones(...) return cute.full({...}, 1, cute.f32) end
     local delta, y = ones(1, 1, T), cute.zeros({1, 1, T}, cute.f32)
     for t = 0, T - 1 do delta[{0, 0, t}] = 8 - t * 1.25 end
-    -- A decay of e^-1e38 is 0, so earlier states vanish.
+    -- With A = -1e38 the decay is 0, so earlier states have no effect.
     local A = cute.full({1, n}, -1e38, cute.f32)
     k.kernel(ones(1, 1, T), delta, A, ones(1, n, T), ones(1, n, T), y, nil, nil,
       nil, nil, nil):launch {grid = k.grid(1, 1), block = k.block,
                              device = "sim"}
     for t = 0, T - 1 do
       local x = delta(0, 0, t)
-      -- The expected log(1 + e) is accurate for small and large e.
+      -- softplus(x) is log(1 + e); this formula is accurate for small and large
+      -- e.
       local e = math.exp(x)
       local want = e < 1e-5 and n * (e - e * e / 2) or n * math.log(1 + e)
       assert.is_true(math.abs(y(0, 0, t) - want) <= 2e-5 * want,

@@ -1,6 +1,6 @@
 local sim = require "spec.sim.units"
 
--- Returns a list of the addresses f(lane) of 32 lanes.
+-- Returns the list of the addresses of 32 lanes; f(lane) is an address.
 local function lanes(f)
   local t = {}
   for l = 0, 31 do t[l + 1] = f(l) end
@@ -12,9 +12,8 @@ local function count(kind, width, f, mask)
   return passes, least
 end
 
--- Computes the passes of lanes `from` to `to` word by word: lanes request
--- 4-byte words, and the number of passes is the largest number of different
--- words in one bank.
+-- Computes the passes of the lanes `from` to `to`: the largest number of
+-- different 4-byte words that they access in one bank.
 local function group_oracle(width, addr, mask, from, to)
   local words, most, active = {}, 0, false
   for l = from, to do
@@ -179,7 +178,7 @@ describe("cp.async.cg", function()
   end)
   it("pays for each line of global memory", function()
     local dst = lanes(function(l) return l // 8 * 128 + l % 8 * 16 end)
-    -- per: number of adjacent lanes that copy from the same 128-byte line
+    -- `per` adjacent lanes copy from the same 128-byte line
     for per = 1, 8 do
       local from = lanes(function(l) return l // per * 128 + l % per * 16 end)
       local keys, n = {}, 0
@@ -189,8 +188,8 @@ describe("cp.async.cg", function()
         keys[key] = true
       end
       local passed, least = sim.cpasync_cg_wavefronts(dst, from)
-      -- If two or more lanes copy from each line, the least number of passes is
-      -- the number of lines.
+      -- If two or more lanes copy from each line, there are at least as many
+      -- passes as lines.
       local lines = (32 + per - 1) // per
       assert.same({n, per == 1 and 4 or lines}, {passed, least})
     end

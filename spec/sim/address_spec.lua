@@ -8,7 +8,7 @@ local arch = cute.arch
 
 local TARGETS = {"sm_80", "sm_90a"}
 
--- Returns a tensor of the addresses of other tensors.
+-- Returns an i64 tensor that contains the addresses of the tensors in a list.
 local function table_of(list, device)
   local t = cute.zeros({#list}, "i64")
   for i, x in ipairs(list) do t[i - 1] = x.address end
@@ -33,7 +33,8 @@ local function at(ptrs, i, n, opts)
                           cute.make_layout {n})
 end
 
--- Computes c = a * b + c for n x n matrices; each block has its own.
+-- Computes c = a * b + c for n x n matrices. Each block reads the addresses of
+-- its own matrices from as, bs and cs.
 local matrices = cute.kernel("matrices", function(as, bs, cs, n)
   local l = cute.make_layout({n, n}, {n, 1})
   local block, t = arch.block_idx(), arch.thread_idx()
@@ -89,8 +90,8 @@ describe("memory at addresses", function()
 
   it("is so on a card #gpu", function() check_matrices "gpu" end)
 
-  -- Kernels with random accesses to three tensors, in two forms: at offsets in
-  -- one tensor that contains all three, and by the three tensors' addresses.
+  -- Random accesses to three tensors by two kernels. One accesses three parts
+  -- of one tensor, the other reads the addresses of three tensors.
   for seed = 1, support.skipped(1, 2) and 4 or 12 do
     it("gives what names give, at random: seed " .. seed, function()
       local g = setmetatable({state = seed * 7919 + 12345}, random.Gen)
@@ -173,7 +174,7 @@ describe("an address", function()
     assert.matches("^read at address 0x0, which belongs to no argument and to "
       .. "no tensor whose address was taken$", r.message)
     assert.equal("out-of-bounds", first(p + (1 << 40)).kind)
-    r = first(p + 4)  -- only the last element is outside the tensor
+    r = first(p + 4)  -- only the last lane's element is outside of the tensor
     assert.equal("out-of-bounds", r.kind)
     assert.matches(("0x%x"):format(p + 128), r.message, 1, true)
     assert.is_nil(first(p))
@@ -209,13 +210,14 @@ describe("an address", function()
         r.message)
     end
     assert.same({}, report(k, table_of {high}, o, 0).reports)
-    -- A tensor over a part of a buffer gives access to the whole buffer.
+    -- An address in a part of a buffer gives access to the whole buffer.
     local parts = cute.make_tensor(low.iterator + 8, cute.make_layout {24})
     assert.same({}, report(k, table_of {parts}, o, -8).reports)
   end)
 
   it("of memory that is closed is none's", function()
-    -- Large enough that no later buffer of the test gets its address.
+    -- The buffer is large, so that no later buffer of the test gets its
+    -- address.
     local b = cute.buffer("f32", 1 << 20)
     local x = cute.make_tensor(b, cute.make_layout {32})
     x:fill(1)

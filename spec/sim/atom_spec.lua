@@ -24,7 +24,8 @@ local function matrix(dtype, rows, cols, seed)
   end)
 end
 
--- Computes D = A * B + C in C's fragment; copies elements one by one.
+-- Returns a kernel that computes D = A * B + C with one warp, and copies
+-- element by element.
 local function one(mma)
   return cute.kernel("one", function(a, b, c, d)
     local thr = mma:get_slice(cute.arch.thread_idx())
@@ -40,7 +41,7 @@ local function one(mma)
   end)
 end
 
--- Runs one instruction by one warp on random operands; returns D and the
+-- Runs the MMA of an atom by one warp on random operands. Returns D and the
 -- operands.
 local function multiply(name, types, m, n, k, opts)
   local mma = cute.make_tiled_mma(name, opts.atoms or {1, 1, 1})
@@ -130,7 +131,8 @@ describe("MMA atoms", function()
         local rA, rB = thr:make_fragment_A(tA), thr:make_fragment_B(tB)
         local rD = thr:make_fragment_C(tD)
         rD:fill(0)
-        -- Each lane holds parts of rows lane // 4 and lane // 4 + 8 of A.
+        -- A lane has elements of rows lane // 4 and lane // 4 + 8 of A, and
+        -- copies them only if lane // 4 < 6.
         cute.when((lane // 4):lt(6), function() cute.basic_copy(tA, rA) end)
         cute.basic_copy(tB, rB)
         cute.gemm(mma, rD, rA, rB, rD)
@@ -161,7 +163,7 @@ describe("MMA atoms", function()
     for i = 0, 7 do
       for j = 0, 3 do
         local x = first[i * 4 + j]
-        -- The sum is exact in double; it is rounded to f32 in each step.
+        -- Each step is exact in a double, and is rounded once to f32.
         for k = 0, 2 do
           x = string.unpack("f", string.pack("f", A[{i, k}] * B[{j, k}] + x))
         end
@@ -172,8 +174,8 @@ describe("MMA atoms", function()
 end)
 
 describe("matrix copies", function()
-  -- Loads (rows, 8 * cols) 16-bit elements with ldmatrix and returns each
-  -- lane's registers as {lane -> {values}}.
+  -- Loads a matrix of (rows, 8) 16-bit elements by ldmatrix. Returns the tensor
+  -- of each lane's registers.
   local function ldmatrix(name, num, swizzled)
     local rows = 8 * num
     local A = matrix(cute.f16, rows, 8, 1)

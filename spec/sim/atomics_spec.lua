@@ -1,8 +1,8 @@
--- Tests races between plain accesses and atomics without a result. In random
--- PTX three lanes of two warps access two words. A race is a pair of accesses
--- to a word by two threads with no barrier between: at least one is a write,
--- and at most one is an atomic. One run must report a race if, and only if,
--- there is one.
+-- Tests races between plain accesses and atomics whose result is not used. In
+-- random PTX, three lanes of two warps access two words. A race is a pair of
+-- accesses to a word by two threads with no barrier between them. At least one
+-- of the two is a write, and at most one is an atomic. One run must report a
+-- race if, and only if, there is one.
 local cute = require "cute"
 local Gen = require "spec.random".Gen
 
@@ -40,8 +40,9 @@ local OPS = {
   store = "@p st.shared.u32 [s+%d], v;"}
 local ATOMIC = {add = true, max = true}
 
--- Returns a random program: its text, and its accesses {thread, warp, word, op,
--- blocks = barriers of the block before it, warps = those of its warp}.
+-- Returns a random program as text, and its accesses {thread, warp, word, op,
+-- blocks =, warps =}. `blocks` is the number of barriers of the block before
+-- the access; `warps` is the number of the warp's own barriers.
 local function program(g)
   local text, list = {HEAD}, {}
   local blocks, warps = 0, {[0] = 0, [1] = 0}

@@ -6,16 +6,16 @@ local T = require "spec.values"
 local arch = cute.arch
 local raises = require "spec.support".raises
 
--- Returns the first report of f in a block of 64. Its arguments are a tensor of
--- 128 integers and the number 1.
+-- Runs f(o, 1) in a block of 64 threads, where o is a tensor of 128 integers.
+-- Returns the kind of the first fault, and the report as text.
 local function told(f)
   local o = cute.zeros({128}, cute.i32)
   local report = T.launch(f, {o, 1}, {block = 64})
   return T.first_fault(report).kind, tostring(report)
 end
 
--- Warps 2 k and 2 k + 1 of a block of 128 exchange data by barrier
--- `number(pair)`.
+-- Returns a kernel of 128 threads in which warps 2 k and 2 k + 1 exchange data
+-- by the named barrier `number(k)`.
 local function pairs_meet(number)
   return function(o)
     local tid = arch.thread_idx()
@@ -163,8 +163,8 @@ describe("a barrier whose number is traced", function()
         if seed == 4 then return r.ok end
       end
     end
-    -- Two pairs of warps use the same barrier one after the other; with
-    -- `between`, a barrier of all warps separates them.
+    -- Two pairs of warps use the same barrier one after the other. With
+    -- `between`, a barrier of all warps is between the two uses.
     local function pairs_of(between)
       return function(w)
         cute.when(w:lt(2), function() arch.barrier(1, 64) end)
@@ -174,8 +174,8 @@ describe("a barrier whose number is traced", function()
     end
     assert.is_true(rounds(pairs_of(true)))
     assert.is_false(rounds(pairs_of(false)))
-    -- One warp signals that a stage is full; the other warps signal that it is
-    -- empty.
+    -- Warp 0 signals by barrier 1 that a stage is full. With `back`, the other
+    -- warps signal by barrier 2 that it is empty.
     local function hand_over(back)
       return function(w)
         for _ in cute.range(3) do

@@ -10,8 +10,8 @@ local function line() return debug.getinfo(2, "l").currentline end
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
 
 -- Launches f with one, two and three host threads. Returns the reports, each as
--- "kind line line2 tensor". A function among the arguments is called for each
--- launch, and its result is the argument.
+-- "kind line line2 tensor". If an argument is a function, it is called for each
+-- launch to make the actual argument.
 local function found(grid, block, f, ...)
   local all
   for threads = 1, 3 do
@@ -88,8 +88,8 @@ describe("blocks that share memory without order", function()
     assert.equal(("block-race %d %d a"):format(at[1], at[1]), text)
   end)
 
-  -- These stores are formally a race. But memory ends up the same in each order
-  -- of the stores, and with each mix of their bytes.
+  -- These stores are formally a race. But memory has the same contents after
+  -- each order of the stores, and with each mix of their bytes.
   it("not stores of one value", function()
     clean(3, 32, function(a) a[arch.thread_idx()] = 7 end, zeros(32))
     clean(3, 32, function(a)
@@ -108,8 +108,8 @@ describe("blocks that share memory without order", function()
     assert.equal(("block-race %d %d a"):format(at[1], at[1]), text)
   end)
 
-  -- When a block stores, memory may already hold the same value from another
-  -- block that runs on another host thread.
+  -- Blocks run on several host threads, so another block may have stored the
+  -- value before.
   it("one value by all lanes of a block, again and again", function()
     local at = support.recorder()
     local run = cute.kernel("k", function(a)
@@ -264,7 +264,8 @@ end)
 local gpu, block = arch.fence_acq_rel_gpu, arch.fence_acq_rel_cta
 
 describe("handing over between blocks", function()
-  -- Each block stores a part; the one that comes last adds them up.
+  -- Each block stores a part, and increments a counter. The last block adds the
+  -- parts.
   local function last_block(count, before, after)
     local lines = support.recorder()
     local P, C, S = zeros(5 * 32), zeros(1), zeros(32)
@@ -397,7 +398,8 @@ describe("blocks that wait for each other", function()
     cas = function(at) return arch.atomic_cas(at, {cmp = 7, val = 0}) end,
   }
 
-  -- Every block sends 7 to the next one, and the last block to the first.
+  -- Returns a kernel in which every block sends 7 to the next one, and the last
+  -- block to the first.
   local function ring(take)
     return function(said, heard)
       local b, n = arch.block_idx(), arch.grid_dim()
@@ -499,8 +501,9 @@ describe("blocks that wait for each other", function()
   end)
 end)
 
--- Sums in the block that draws the last of four tickets; the counter is at
--- `start`.
+-- Returns the report of four blocks that each draw a ticket from a counter,
+-- which begins at `start`. The block that draws the last ticket adds the parts
+-- of all.
 local function last_block(start)
   local starts = {0, 0, start}
   local tickets = zeros(3)

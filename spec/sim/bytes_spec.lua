@@ -32,8 +32,8 @@ ret;
 local MOST = 16  -- maximum number of reports of a launch
 local LINES = select(2, HEAD:gsub("\n", ""))
 
--- By the number of bytes of an access: the ways to write it in PTX, each {type,
--- its registers}.
+-- Ways to write an access in PTX, by its number of bytes. Each is {type,
+-- registers}.
 local FORM = {[1] = {{"u8", {"h0"}}}, [2] = {{"u16", {"h0"}},
   {"v2.u8", {"h0", "h1"}}}, [4] = {{"b32", {"a0"}}, {"v2.u16", {"h0", "h1"}},
   {"v4.u8", {"h0", "h1", "h2", "h3"}}}, [8] = {{"b64", {"b0"}},
@@ -90,7 +90,7 @@ end
 local Model = {}
 Model.__index = Model
 
--- Returns whether two accesses to one byte conflict.
+-- Reports whether two accesses to one byte conflict.
 local function conflict(a, b)
   return a.who ~= b.who and (a.write or b.write)
     and not (a.strong and b.strong)
@@ -98,8 +98,8 @@ end
 
 -- Reports whether the accesses to one byte between two barriers have a conflict
 -- that every schedule shows. If atomics of both threads change the byte, the
--- simulator knows only the last of them, and a schedule may hide the conflict
--- of an earlier one with a weak access.
+-- simulator remembers only the last one. A schedule may then hide the conflict
+-- of an earlier atomic with a weak access.
 local function shown(list)
   local strong = {}
   for _, x in ipairs(list) do
@@ -125,7 +125,8 @@ function Model:barrier()
   self.section, self.touched = self.section + 1, {}
 end
 
--- Records an access of a line, and which of its bytes it finds unwritten.
+-- Records an access in the model, and whether it reads bytes that are
+-- unwritten.
 function Model:access(x)
   self.lines[x.line] = x
   for at = x.at, x.at + x.bytes - 1 do
@@ -147,7 +148,7 @@ function Model:access(x)
   end
 end
 
--- Adds what a load reads to the sum of its thread.
+-- Adds the value that a load reads to the sum of its thread.
 function Model:sum(x, size)
   for at = x.at, x.at + x.bytes - 1, size do
     local n = 0
@@ -210,8 +211,9 @@ local function run(text, seed)
     seed = seed, device = "sim:sm_90a", faults = "return"}), out
 end
 
--- One thread: exactly the lines that read an unwritten byte are reported, with
--- the first such byte, and the sum is the model's if there are none.
+-- Tests a program of one thread. The simulator must report exactly the lines
+-- that read an unwritten byte, with the first such byte. If there are none, the
+-- stored sum must equal the model's.
 local function alone(g, seed)
   local text, m = program(g, true)
   local r, out = run(text, seed)
@@ -240,8 +242,8 @@ local function alone(g, seed)
   return lacks
 end
 
--- Returns why a reported race is not a race in the model; nil if it is a race
--- there.
+-- Returns nil if a reported race is a race in the model; otherwise returns why
+-- it is not.
 local function unfounded(m, f)
   local a, b = m.lines[f.line], m.lines[f.line2]
   if not a or not b then return "a line without an access" end
@@ -254,9 +256,9 @@ local function unfounded(m, f)
   end
 end
 
--- Two threads: each reported race is a race in the model. Each part between
--- barriers with a race in the model has a report, unless there are too many
--- reports.
+-- Tests a program of two threads. Each reported race must be a race in the
+-- model. Each part between barriers that has a race in the model must have a
+-- report, unless there are too many reports.
 local function together(g, seed)
   local text, m = program(g, false)
   local r = run(text, seed)

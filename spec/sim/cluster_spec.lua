@@ -13,8 +13,8 @@ local function line() return debug.getinfo(2, "l").currentline end
 
 local launch, found = seeds.with {grid = 4, cluster = 2, block = 64}
 
--- Asserts that every seed's reports match the pattern, and no other report
--- occurs.
+-- Asserts that there are reports under every seed, and that all reports match
+-- the pattern.
 local function tells(pattern, f, opts, ...)
   local text, some = found(f, opts, ...)
   assert.equal(SEEDS, some, text)
@@ -27,7 +27,8 @@ local function clean(f, opts, ...) assert.equal("", (found(f, opts, ...))) end
 -- The cluster's barrier and its end
 ---------------------------------------------------------------------------
 
--- Runs a ring whose stages both blocks free for each other. o: omitted parts.
+-- Returns a kernel with a ring of stages, where the blocks of a cluster signal
+-- to each other that stages are free. `o` names the parts to omit.
 local function ring(o, at)
   local STAGES, ROUNDS = 2, 5
   local function each(first, last, f)
@@ -126,7 +127,8 @@ describe("a cluster", function()
       .. "which may have exited: none of its threads waits for this access$",
       ring({no_tail = true}, at), {})
     assert.matches("^" .. at.arrive, (found(ring({no_tail = true}, {}), {})))
-    -- A relaxed barrier at the end does not help; one with memory order does.
+    -- A cluster barrier at the end prevents the fault, but not if its arrival
+    -- is relaxed.
     tells("exited%-block", ring({no_tail = true,
                                  meet = arch.cluster_arrive_relaxed}, {}), {})
     clean(ring({no_tail = true, meet = arch.cluster_arrive}, {}), {})
@@ -223,7 +225,8 @@ local function meet(relaxed)
 end
 
 describe("shared memory of another block", function()
-  -- Every thread writes to the next block and reads what the one before wrote.
+  -- Returns a kernel in which every thread writes to the next block's shared
+  -- memory, and reads what the preceding block wrote to its own.
   local function exchange(o)
     return function(out)
       local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
@@ -375,8 +378,8 @@ describe("what a copy brought, for another block,", function()
     cute.make_layout {4})
   local bulk = cute.make_copy_atom(cute.nvgpu.cpasync.CopyBulkG2SOp(), cute.f32)
 
-  -- Ways to copy 128 elements: {number of arrivals at `bar`, the function that
-  -- copies}.
+  -- Ways to copy 128 elements: {the number of arrivals that `bar` counts, a
+  -- function that copies}.
   local WAYS = {
     ["cp.async"] = {32, function(x, s, bar)
       local thr = by4:get_slice(arch.lane_idx())
@@ -399,8 +402,8 @@ describe("what a copy brought, for another block,", function()
     end},
   }
 
-  -- Block 0 copies, waits and then arrives at block 1's barrier. Block 1 waits
-  -- there and reads the copied data.
+  -- Returns a kernel in which block 0 copies data, waits for the copy, and
+  -- arrives at block 1's mbarrier. Block 1 waits there and reads the data.
   local function passed(way, how, at)
     return function(x, out)
       local lane, rank = arch.lane_idx(), arch.block_idx_in_cluster()
@@ -449,8 +452,8 @@ describe("what a copy brought, for another block,", function()
 end)
 
 describe("st.async", function()
-  -- Half of each block's threads send their values to the other half of the
-  -- other block. o: changes.
+  -- Returns a kernel of two blocks. Half of each block's threads send their
+  -- values to the other block by st.async. `o` has changes.
   local function send(o)
     return function(x, out)
       local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
@@ -536,7 +539,8 @@ describe("shared memory of a block", function()
     arch.cluster_wait()
   end
   local TWO, OUT = {grid = 2}, cute.zeros({128}, cute.i32)
-  -- Each thread accesses its own element in the other block.
+  -- Returns a kernel in which each thread accesses an element of its own in the
+  -- other block's shared memory.
   local function exchange(before, how)
     return function(out)
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {64}, 16)
@@ -569,7 +573,8 @@ describe("shared memory of a block", function()
     clean(exchange(meet, "atomic"), TWO, OUT)
   end)
 
-  -- One warp waits at the cluster's barrier, and then signals the other warps.
+  -- Returns a kernel in which only warp 0 waits at the cluster's barrier; the
+  -- other warps then wait for warp 0 in hear().
   local function by_one(hear, relaxed)
     return exchange(function()
       if relaxed then arch.cluster_arrive_relaxed() else
@@ -619,7 +624,8 @@ end)
 ---------------------------------------------------------------------------
 
 describe("setmaxnreg", function()
-  -- Three warpgroups: the first releases registers, the others take them.
+  -- Returns a kernel of three warpgroups. The first one releases registers, and
+  -- the other two take them.
   local function roles(dec, inc)
     return function()
       cute.when(arch.warp_idx():lt(4), function()
@@ -716,7 +722,8 @@ describe("setmaxnreg", function()
       end, ONE)
   end)
 
-  -- ptxas 13.0 -v: "Used 240 registers" and "Used 168 registers"
+  -- `ptxas -v` of CUDA 13.0 prints "Used 240 registers" and "Used 168
+  -- registers".
   it("starts with no more registers than the largest increase", function()
     local function two(n)
       return function()
@@ -804,8 +811,9 @@ describe("a launch that may begin before the one in front is done", function()
     assert.matches("write of memory that the previous launch reads", message)
   end)
 
-  -- Returns a kernel that writes `to` and lets its dependent start: before its
-  -- wait, in its first block only, or after the wait.
+  -- Returns a kernel that writes `to` and permits the next launch to start. It
+  -- does so before its own wait ("ahead"), in its first block only ("one"), or
+  -- after the wait.
   local function between(how)
     return function(to)
       local let = arch.griddepcontrol_launch_dependents
@@ -874,13 +882,13 @@ end)
 -- Alternating roles
 ---------------------------------------------------------------------------
 
--- Two warps process tiles alternately: each warp waits for its own barrier and
--- arrives at the other warp's.
+-- Returns a kernel of two warps that process tiles in turn. Each warp waits at
+-- its own mbarrier, and arrives at the other warp's.
 local function turns(o)
   return function(out, n)
     local w = arch.warp_idx()
     local tile = cute.var(w)
-    cute.return_if(w:eq(2))  -- warp 2 does not process tiles
+    cute.return_if(w:eq(2))  -- warp 2 only exits
     cute.loop(function() return tile:get():lt(n) end, function()
       cute.when(tile:get():gt(0), function()
         arch.barrier(w + 1, o.count and 96 or 64)

@@ -35,7 +35,7 @@ local function refused(call, opts)
   return (support.message(function() call:launch(opts) end))
 end
 
--- Runs n blocks that all wait for each other, and checks that each got its
+-- Runs n blocks that all wait for each other. Checks that each block got its
 -- neighbour's value.
 local function met(n, device, seed)
   local x, o = ints(n), ints(n)
@@ -80,7 +80,8 @@ describe("a cooperative launch", function()
     big(x):launch {grid = 265, block = 32, device = "sim"}
   end)
 
-  -- Numbers of clusters that an H100 and an H200 accepted and rejected.
+  -- The numbers of clusters are those that an H100 and an H200 accepted or
+  -- rejected.
   it("knows how many clusters run at once", function()
     local whole = cute.kernel("whole", function(o)
       local s = cute.make_smem_tensor(cute.u8, cute.make_layout {200 << 10})
@@ -116,7 +117,7 @@ describe("a cooperative launch", function()
         block = 32, cooperative = true, device = "sim", seed = 1})
       return ok or tostring(why):match "at once.-, limited by (%w+)" or why
     end
-    -- 16 barriers for each block: 4 blocks fill an SM's 64 barriers
+    -- an SM has 64 barriers; a block uses 16 here, so 4 blocks fit
     assert.equal(true, go(nil, 4))
     assert.equal("barriers", go(nil, 5))
     assert.equal(true, go(8, 7))       -- 9 barriers for each block

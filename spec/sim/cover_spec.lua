@@ -18,7 +18,7 @@ local function run(grid, block, f, ...)
   return r
 end
 
--- Returns the notes of a report without place and advice.
+-- Returns the notes of a report as texts, without the line and the advice.
 local function notes(r)
   local list = {}
   for k, text in ipairs(json.decode(r:json()).notes or {}) do
@@ -61,11 +61,11 @@ describe("a note tells of a matrix product", function()
     assert.same({"columns 64 to 95 of 'mC' were never stored",
                  "rows 64 to 95 of 'mB' were never read"},
                 gemm(64, 96, 32, {2, 2}))
-    -- the stores end at the extent of another mode
+    -- here the stores are limited by the extent of another mode
     assert.same({"rows 64 to 127 of 'mC' were never stored",
                  "rows 64 to 127 of 'mA' were never read"},
                 gemm(128, 64, 64, {2, 2}))
-    -- without a loop, both inputs are read
+    -- here the grid lacks blocks along both modes
     assert.same({"rows 32 to 63, and columns 64 to 95 of 'mC' were never "
                  .. "stored",
                  "rows 32 to 63 of 'mA' were never read",
@@ -93,8 +93,8 @@ describe("a note tells of a matrix product", function()
   end)
 end)
 
--- Returns the notes of a kernel that stores to y (50,70) where column c is less
--- than `limit`.
+-- Returns the notes of a kernel that copies to y (50,70) only the columns below
+-- `limit`.
 local function limited(limit)
   return notes(run({3, 50}, 32, function(x, y)
     local c, r = arch.block_idx()
@@ -103,8 +103,8 @@ local function limited(limit)
   end, ones(50, 70), zeros(50, 70)))
 end
 
--- Returns the notes of the sums of 6 rows of x by 128 threads. The loop begins
--- at the index of the thread or, if it is forgotten, at 0.
+-- Returns the notes of a kernel in which blocks of 128 threads sum 6 rows of x.
+-- A thread's loop begins at its index or, with `forgotten`, at 0.
 local function row_sums(forgotten, n)
   return notes(run(6, 128, function(x, y)
     local t, row = arch.thread_idx(), arch.block_idx()
@@ -130,7 +130,7 @@ describe("a note tells of a limit", function()
     end
     assert.same({"elements 872 to 999 of 'x' were never read"}, sums(1000, 872))
     assert.same({}, sums(1000, 1000))
-    -- more than a step may be meant
+    -- no note: if more than one step is missing, it may be intended
     assert.same({}, sums(1000, 744))
   end)
 end)
@@ -154,8 +154,9 @@ describe("a note tells of a limit", function()
     assert.same({}, row_sums(false, 500))
   end)
 
-  -- Returns the notes of the sum of n elements by one block of 32 threads, in
-  -- tiles from number `first` to before number `last`, counted up or down.
+  -- Returns the notes of a kernel in which one block of 32 threads sums n
+  -- elements in tiles. The loop runs from tile `first` to before tile `last`;
+  -- with `down` it runs backwards.
   local function tiles(n, first, last, down)
     return notes(run(1, 32, function(x, y)
       local t, sum = arch.thread_idx(), cute.var(0.0, cute.f32)
@@ -185,7 +186,8 @@ describe("a note tells of a limit", function()
   end)
 
   it("of a loop over as many tiles as there are, but the last", function()
-    -- sums of the elements of x (32,64) in tiles of 16 columns
+    -- Returns the notes of a kernel that sums the rows of x (32,64) in tiles of
+    -- 16 columns. Iteration i reads tile number at(i).
     local function columns(at, from, like)
       return notes(run(1, 32, function(x, y)
         local t = arch.thread_idx()
@@ -208,7 +210,8 @@ describe("a note tells of a limit", function()
     assert.same({}, columns(function(i) return i end, 128, 64))
   end)
 
-  -- Multiplies A (32,64) and B (64,32), with a loop to `last` over K.
+  -- Returns the notes of a product of A (32,64) and B (64,32), whose loop over
+  -- K ends at `last`.
   local function product(last)
     return notes(run(32, 32, function(A, B, C)
       local i, j = arch.block_idx(), arch.thread_idx()
@@ -227,7 +230,8 @@ describe("a note tells of a limit", function()
   end)
 
   it("of the threads, whose tiles end before it", function()
-    -- each thread adds elements at distances of 64, of which the last is `last`
+    -- Returns the notes of a kernel in which each thread adds elements 0, 64,
+    -- ... `last` * 64 after its first one.
     local function counted(last)
       return notes(run(6, 64, function(x, y)
         local first = arch.block_idx() * 256 + arch.thread_idx()
@@ -245,8 +249,8 @@ describe("a note tells of a limit", function()
   end)
 end)
 
--- Adds the elements of x in blocks of 64 threads. Each block has four chunks of
--- 64, of which it adds those from `first` to `last`.
+-- Returns the notes of a kernel that adds n elements of x. A block of 64
+-- threads has four chunks of 64 elements, and adds chunks `first` to `last`.
 local function chunks(n, first, last, guard)
   return notes(run((n + 255) // 256, 64, function(x, y)
     local i = arch.block_idx() * 256 + arch.thread_idx()
@@ -271,7 +275,8 @@ describe("a note tells of chunks of blocks", function()
 end)
 
 describe("a note tells of a vector", function()
-  -- Multiplies rows of x by w, elements `first` on for chunk k.
+  -- Returns the notes of a kernel that multiplies rows of x by w. For chunk k
+  -- of a row, it reads elements of w from first(k) on.
   local function scaled(first, m)
     return notes(run(m // 2, 64, function(x, w, y)
       local row = arch.block_idx() * 2 + arch.warp_idx()
@@ -292,7 +297,8 @@ describe("a note tells of a vector", function()
     end
   end)
 
-  -- Adds the columns of x; the loop reads column at(k).
+  -- Returns the notes of a kernel that sums the rows of x; iteration k of its
+  -- loop reads column at(k).
   local function columns(at)
     return notes(run(1, 32, function(x, y)
       local t, sum = arch.thread_idx(), 0.0
@@ -309,7 +315,8 @@ describe("a note tells of a vector", function()
 end)
 
 describe("a note tells of an output", function()
-  -- Adds the counts of 64 bins to y: to bin number at(t).
+  -- Returns the notes of a kernel in which thread t adds its count to bin
+  -- number at(t) of y.
   local function bins(at)
     return notes(run(2, 128, function(x, y)
       local t, b = arch.thread_idx(), arch.block_idx()
@@ -327,7 +334,8 @@ describe("a note tells of an output", function()
                 bins(function(t) return t % 8 end))
   end)
 
-  -- Stores to y where one block is the last, by a ticket.
+  -- Returns the notes of a kernel in which blocks draw tickets. The block that
+  -- draws ticket `number` stores to y.
   local function last(grid, number, body)
     return notes(run(grid, 32, function(x, ticket, y, n)
       local t, s = arch.thread_idx(), cute.make_smem_tensor(cute.i32, 1)
@@ -350,10 +358,10 @@ describe("a note tells of an output", function()
     local text = {"no element of 'y' was stored"}
     assert.same(text, last(4, 4))
     assert.same(text, last(3, 3))
-    -- no note: data or a scalar argument decide who stores
+    -- no note: whether there is a store depends on data or on a scalar argument
     assert.same({}, last(4, 4, function(x) return x[3]:gt(7) end))
     assert.same({}, last(4, 4, function(_, n) return n:gt(7) end))
-    -- no note: data may exclude all elements of all outputs
+    -- no note: data may exclude every element of every output
     local function above(n, also)
       return notes(run(2, 32, function(x, y, z)
         local i = arch.block_idx() * 32 + arch.thread_idx()
@@ -367,7 +375,8 @@ describe("a note tells of an output", function()
   end)
 end)
 
--- Copies x to y of `extent` elements with blocks of 64 that begin 128 apart.
+-- Returns the notes of a copy of x to y, with `extent` elements. A block copies
+-- 64 elements, and blocks begin `step` elements apart.
 local function apart(extent, step)
   return notes(run(extent // step, 64, function(x, y)
     local i = arch.block_idx() * step + arch.thread_idx()
@@ -375,8 +384,8 @@ local function apart(extent, step)
   end, ones(extent), zeros(extent)))
 end
 
--- Copies tiles of 32 rows by 8 rows at a time. `all`: whether all copies are
--- made, or only the first one.
+-- Runs a copy of tiles of 32 rows. A tiled copy has 8 rows at a time; `all`
+-- says whether all of its parts are copied, or only the first one.
 local function tiles(all, fill)
   return run(4, 64, function(x, y)
     local b = arch.block_idx()
@@ -458,12 +467,14 @@ describe("a note tells of gaps", function()
                 fill(2, 120, 120))
     assert.same({}, fill(4, 120))
     assert.same({}, fill(4, 128, 120))
-    -- a note, because blocks are compared with the extent: there may be more
+    -- there is a note, because the kernel compares blocks with the extent, so
+    -- more blocks may be missing
     assert.same({"elements 32 to 119 of 'x' were never stored"}, fill(1, 120))
   end)
 end)
 
--- Copies x to y by `grid` blocks of 32. body(x, y, i, b, t, n) is the kernel.
+-- Returns the notes of a launch of `grid` blocks of 32 threads, whose kernel is
+-- body(x, y, i, b, t, n).
 local function map(grid, x, y, body, n)
   return notes(run(grid, 32, function(a, c, m)
     local b, t = arch.block_idx(), arch.thread_idx()
@@ -472,7 +483,8 @@ local function map(grid, x, y, body, n)
 end
 
 local function copy(x, y, i) y[i] = x[i] end
--- Copies elements below `n`, or below an argument.
+-- Returns a body that copies the elements below `n`, or below the argument n of
+-- the kernel.
 local function below(n)
   return function(x, y, i, _, _, m)
     cute.when(i:lt(n or m), function() y[i] = x[i] end)
@@ -481,7 +493,8 @@ end
 
 it("a note tells of rows that a grid leaves out, whose guards are right",
    function()
-  -- Adds 1 to x (96,64); blocks of 16 x 16 have the row along x or along y.
+  -- Returns the notes of a kernel that adds 1 to x (96,64) with blocks of 16 x
+  -- 16 threads.
   local function add(grid)
     return notes(run(grid, {16, 16}, function(x, y)
       local bx, by = arch.block_idx()
@@ -508,8 +521,8 @@ describe("no note tells of elements", function()
       assert.same({}, map(20, ones(640), zeros(640), below(), n))
     end
     assert.same({}, map(20, ones(640), zeros(640), below(640)))
-    -- a note: the last element is missing, unless the inputs are read to the
-    -- end
+    -- there is a note if only the last element is left out, unless the kernel
+    -- reads the inputs to the end
     assert.same({"element 639 of 'c' was never stored",
                  "element 639 of 'a' was never read"},
                 map(20, ones(640), zeros(640), below(639)))
@@ -580,8 +593,8 @@ describe("no note tells of elements", function()
     assert.same({"elements 32 to 639 of 'c' were never stored",
                  "elements 32 to 639 of 'a' were never read"},
                 map(1, ones(640), zeros(640), copy))
-    -- no note: addresses do not depend on the block, so one block may be
-    -- intended
+    -- no note: the address does not depend on the block, so a grid of one block
+    -- may be intended
     assert.same({}, map(1, ones(640), zeros(640), function(x, y, _, _, t)
       y[t] = x[t]
     end))
@@ -626,7 +639,7 @@ describe("no note tells of elements", function()
 
   it("around a copy of a whole tensor, or beyond what all outputs need",
      function()
-    -- Multiplies the leading (m,n) elements of x and z.
+    -- Copies the product of x and z to y, for the leading (m,n) elements.
     local function corner(x, z, y, m, n)
       return notes(run(m, n, function(a, b, c)
         local at = {(arch.block_idx()), (arch.thread_idx())}
@@ -643,7 +656,8 @@ describe("no note tells of elements", function()
   end)
 end)
 
--- Returns random extents, tile, step between tiles and grid of two modes.
+-- Returns two modes at random: the extents, the tile, the steps between tiles,
+-- and the grid.
 local function random_tiles()
   local extent, tile, step, grid = {}, {}, {}, {}
   for k = 1, 2 do
@@ -656,7 +670,8 @@ local function random_tiles()
   return extent, tile, step, grid
 end
 
--- Returns a layout of this shape: columns, rows, padded rows, or nested rows.
+-- Returns a random layout of this shape: by columns, by rows, by padded rows,
+-- or by rows with a nested mode.
 local function random_layout(extent)
   local m, n = extent[1], extent[2]
   local kind = math.random(m % 2 == 0 and 4 or 3)
@@ -746,7 +761,7 @@ describe("the coordinates of random tiles", function()
       assert.same({}, list)
       return 0
     end
-    -- one block may be intended unless all strides show that the address moves
+    -- with one block, a note may be absent, because one block may be intended
     local one = grid[1] * grid[2] == 1 and suffix
     assert.is_true(#list == 2 or one and #list < 2)
     for _, text in ipairs(list) do
@@ -774,8 +789,9 @@ describe("the coordinates of random tiles", function()
 end)
 
 describe("a note tells of a tensor that TMA reads", function()
-  -- Loads tiles of 16 x 16 of x, one per block, and stores them to y. still:
-  -- all blocks load the first tile.
+  -- Returns the notes of a kernel that loads tiles of 16 x 16 of x by TMA, one
+  -- per block, and stores them to y. With `still`, all blocks load the first
+  -- tile.
   local function load(grid, x, y, still)
     local smem = cute.make_layout({16, 16}, {16, 1})
     local atom, coords = cpasync.make_tiled_tma_atom(

@@ -153,8 +153,8 @@ describe("gemm3stage", function()
     assert.equal(from[1], first.line2)
     assert.is_truthy(tostring(r):find(("the cp.async: gemm3stage.lua:%d")
       :format(from[1]), 1, true))
-    -- The address is a row of an ldmatrix in stage 0, at element 0 or 8 of a
-    -- block of K.
+    -- The coordinate is that of a row that ldmatrix reads: stage 0, and element
+    -- 0 or 8 of a block of K.
     assert.is_truthy(first.coord:match
       "^%(%(%d,%d+%),%(%(%d+,0%),0%),%(0,0%)%)$", first.coord)
   end)

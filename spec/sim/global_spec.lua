@@ -12,9 +12,9 @@ local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
 
 local function nothing() end
 
--- Asserts that f(meet, x, y) in a block of n threads races if `meet` does
--- nothing, at the two lines that f returns. With meet = sync it must have no
--- report.
+-- Runs f(meet, x, y) in a block of n threads. If `meet` does nothing, there
+-- must be a fault of this kind at the two lines that f returns. If `meet` is
+-- `sync`, there must be no report.
 local function needs(sync, kind, n, f, ...)
   local at
   local args = {...}
@@ -213,7 +213,7 @@ describe("stores of one value", function()
 end)
 
 describe("a block that goes through much global memory", function()
-  -- The block processes the tiles of x one after the other. In tile `bad`, each
+  -- A block copies the tiles of x one after the other. In tile `bad`, each
   -- thread reads a neighbour's element without a barrier.
   local N, TILES = 128, 1200
   local function run(bad, met)
@@ -270,9 +270,9 @@ describe("blocks of a cluster in global memory", function()
     end).ok)
   end)
 
-  -- Returns the reports if block 0 passes x[0] to block 1 by a flag. store,
-  -- load: the options of the flag's store and load; before, behind: functions
-  -- called before the store and after the load.
+  -- Returns the reports if block 0 passes x[0] to block 1 by a flag. `store`
+  -- and `load` are the options of the flag's store and load. The function
+  -- `before` is called before the store, and `behind` after the load.
   local function handed(store, load, before, behind)
     local r = launch(function(x, flag)
       local t, b = arch.thread_idx(), arch.block_idx()

@@ -18,8 +18,8 @@ local function report(f, block, ...)
     block = block, device = "sim:sm_90a", faults = "return"})
 end
 
--- Asserts that kernel(f) races if f does nothing, at the lines that it records,
--- and that it does not race if f is `fix`.
+-- Asserts that kernel(f) has a fault of this kind, at the lines that it
+-- records, if f does nothing. If f is `fix`, there must be no report.
 local function planted(kind, fix, block, kernel, make)
   local at = support.recorder()
   local text = found(kernel(nothing, at), block, make())
@@ -127,9 +127,9 @@ describe("sources of copies", function()
 end)
 
 describe("destinations of bulk stores", function()
-  -- Thread 0 stores s to y in bulk and waits for the store's end (wait =
-  -- false), for its reads of s (true) or for nothing (nil). Then all threads
-  -- access y.
+  -- Thread 0 copies s to y by a bulk store. `wait` says what it waits for: the
+  -- end of the store (false), the reads of s (true), or nothing (nil). Then all
+  -- threads access y by f.
   local function run(wait, f)
     local cpasync = cute.nvgpu.cpasync
     local atom = cute.make_copy_atom(cpasync.CopyBulkS2GOp(), cute.f32)
@@ -171,7 +171,8 @@ describe("destinations of bulk stores", function()
 end)
 
 describe("what is no order of memory", function()
-  -- Warp 0 reads a stage by ldmatrix, one lane releases it, warp 1 fills it.
+  -- Warp 0 reads a stage by ldmatrix, one of its lanes releases the stage, and
+  -- warp 1 fills it.
   it("ldmatrix before one lane's release", function()
     local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.f16)
     local mma = cute.make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN")
@@ -215,8 +216,9 @@ local function told(f, block, ...)
   return r.reports[1].message, r.reports[1]
 end
 
--- Copies of tiles of 60 x 200 elements, by coordinates and by partitions, in
--- rows of 256 or 200 elements. Without gaps every offset is an element.
+-- Copies of tiles of a tensor of 60 x 200 elements, whose rows are 256 or 200
+-- elements apart. With 200 there are no gaps, so an offset beyond a row is an
+-- element of the next row.
 local g2r = cute.make_tiled_copy(
   cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.f32, 128),
   cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 4})
@@ -337,7 +339,7 @@ describe("columns beyond their row", function()
   it("of views of dense tensors: tiles of tiles, modes, threads", function()
     for at, told_there in pairs {[0] = "", "coordinate (0,8) of (8,8)"} do
       assert.equal(told_there, dense(function(a)
-        -- the tile has columns 6 to 11, and 8 exist
+        -- the tile has columns 6 to 11, but only columns below 8 exist
         local tile = cute.local_tile(a, {4, 6}, {0, at})
         tile(0, _)[at * 2] = 1.0
       end))
@@ -395,7 +397,8 @@ describe("columns beyond their row", function()
     end
     assert.equal("", vectors(8))
     assert.equal("coordinate (4,8) of (8,8)", vectors(9))
-    -- Each thread copies the rows below `most` of one column.
+    -- Each thread copies those elements of a column that are in rows below
+    -- `most`.
     local function elements(most)
       return dense(function(a)
         local col = cute.local_tile(a, {12, 1}, {0, arch.thread_idx() % 8})
@@ -418,7 +421,8 @@ describe("columns beyond their row", function()
       end)(matrix(200))
       return (call:trace({block = 128}).fn:emit(90))
     end
-    -- A tensor made from an iterator has no coordinate of the original.
+    -- A tensor that is made from an iterator does not know the coordinates of
+    -- the original tensor.
     local plain = text(function(a)
       return cute.make_tensor(a.iterator, a.layout)
     end)
@@ -467,8 +471,8 @@ describe("what cute.assume says", function()
 end)
 
 describe("cute.undefined_ok", function()
-  -- Reads rows from n on, which nothing has written, and discards their values.
-  -- With `ok` the tensor is declared undefined_ok.
+  -- Writes rows 0 to n - 1 of a shared tensor, and reads all rows, but discards
+  -- the values of the others. With `ok` the tensor is declared undefined_ok.
   local function rows(n, ok)
     return report(function(x, y)
       local t = arch.thread_idx()
@@ -577,7 +581,8 @@ describe("products of 32 bits", function()
     assert.equal("an index uses a product that overflows 32 bits: the access "
       .. "reaches element -2147479015 of global tensor 'x'",
       r.reports[1].message)
-    -- No product wraps here, so the index is merely out of bounds.
+    -- This product does not overflow, so the report is only that the index is
+    -- out of bounds.
     assert.equal("out-of-bounds", run(4634, function(x, n, t)
       x[t + n * n] = 0.0
     end).reports[1].kind)
@@ -657,7 +662,7 @@ describe("signed results of 32 bits", function()
       local u = n:to(cute.u32) + 1
       cute.when(u:gt(n:to(cute.u32)), function() x[t] = 1.0 end)
     end))
-    -- No report: the lane that would wrap is inactive.
+    -- No report: the only lane whose result would overflow is inactive.
     assert.equal("", kinds(MOST, function(x, n, t)
       cute.when(n:lt(5), function()
         cute.when((n + 1):lt(5), function() x[t] = 1.0 end)

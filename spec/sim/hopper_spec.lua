@@ -20,7 +20,8 @@ local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
 local at = support.recorder()  -- lines
 local function line() return debug.getinfo(2, "l").currentline end
 
--- Makes stages and their mbarriers, each with its arrival count. o: changes.
+-- Makes stages with an mbarrier "full" and an mbarrier "empty" each. `o` has
+-- changes of their numbers and arrival counts.
 local function ring(o)
   local stages = o.stages or 3
   local r = {full = arch.alloc_smem(cute.i64, stages),
@@ -115,7 +116,8 @@ local function gemm(o)
   end
 end
 
--- Returns element (i,k) of A, or (j,k) of B: an integer of few bits.
+-- Returns a function of (i,k) or (j,k): the elements of A or B, which are
+-- integers from -2 to 2.
 local function element(s)
   return function(i, k) return (i * 7 + k * 3 + s) % 5 - 2 end
 end
@@ -158,8 +160,7 @@ end
 local M, N, K = 256, 64, 5 * BK
 local DATA = {operands(M, N, K)}
 
--- Asserts for every schedule that some report matches (one of) the patterns, at
--- that line and, if given, with that other line.
+-- Reports whether a fault matches one of the patterns for "kind: message".
 local function matches(f, patterns)
   for _, p in ipairs(type(patterns) == "table" and patterns or {patterns}) do
     if (f.kind .. ": " .. f.message):find(p) then return true end
@@ -198,8 +199,8 @@ describe("a GEMM of Hopper's parts", function()
   end)
 
   it("must wait for a stage to be empty #long", function()
-    -- Either the copy's writes reveal the fault, or an expect_tx that comes
-    -- before the phase's last arrival.
+    -- The report is either a race of the copy's writes, or that expect_tx
+    -- arrives before the phase's last arrival.
     local over = "^mbarrier: mbarrier 'r_full'%[%d%] counts 1 arrival a phase; "
       .. "1 arrival comes when 0 are missing %(but %d+ bytes are%)"
     tells({no_empty = true}, {over, "^race: write after a [rw]%w+ by a bulk "

@@ -15,8 +15,8 @@ local function report(seed, block, f, ...)
     budget = 2000000})
 end
 
--- Asserts that f has no reports under some seeds, and that x[i] is then
--- want(i).
+-- Asserts that f has no reports under several seeds, and that x[i] is want(i)
+-- after each run.
 local function right(block, n, want, f)
   for seed = 1, 4 do
     local x = tensor(n)
@@ -87,7 +87,7 @@ describe("lanes that wait for one another", function()
 
   it("meet again in each turn of a loop, with registers of their own",
      function()
-    -- In round k lane k is the last: it waits until all others have counted.
+    -- In iteration k, lane k waits until all other lanes have counted.
     right(32, 32, function(i) return 8 * i + 28 end, function(x)
       local t, s = arch.lane_idx(), smem(8)
       local r = cute.make_rmem_tensor({1}, cute.i32)

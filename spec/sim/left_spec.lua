@@ -11,7 +11,8 @@ local function report(f, block, ...)
     block = block, device = "sim:sm_90a", faults = "return"})
 end
 
--- Writes rows of y below n, all columns except the last `less`.
+-- Returns a kernel that writes rows 0 to n - 1 of y, without the last `less` of
+-- 4 columns.
 local function rows(n, less, ok)
   return function(y)
     local t = arch.thread_idx()

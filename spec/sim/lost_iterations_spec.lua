@@ -6,8 +6,8 @@ local arch = cute.arch
 
 local count = 0  -- number of kernels: a note is written once for each name
 
--- Runs a kernel f(x, y, t) with 256 ones in x and one warp, and returns "lost"
--- or "unused" for each note on lost loads.
+-- Runs a kernel f(x, y, t) of one warp, where x has 256 ones. Returns a word
+-- for each note on loads: "lost" or "unused".
 local function said(f, y)
   local x = cute.ones({256}, cute.f32)
   y = y or cute.zeros({32}, cute.f32)
@@ -31,7 +31,8 @@ end
 
 local LOST, NONE = {"lost"}, {}
 
--- Sums for which `next` computes the next value of a loop's local.
+-- Runs a loop whose local s becomes next(s, value, i) in iteration i. Returns
+-- the notes.
 local function sum(next)
   return said(function(x, y, t)
     local s = 0.0
@@ -52,8 +53,8 @@ describe("a note tells of a loop of which the last iteration counts", function()
     assert.same(NONE, sum(function(_, _, i) return i:to(cute.f32) end))
   end)
 
-  -- A loop that fills registers, shared memory or y; then y is computed from
-  -- them.
+  -- Runs a loop that fills registers, shared memory or y, from which y is
+  -- computed. Returns the notes.
   local function fills(make, at)
     return said(function(x, y, t)
       local s = make(y)

@@ -19,7 +19,8 @@ local function thread0(f) when(arch.thread_idx():eq(0), f) end
 local release = cpasync.fence_tma_desc_release
 local acquire = cpasync.fence_tma_desc_acquire
 
--- Ways for warp 0 to write `map` in memory; `here` is shared memory.
+-- Ways in which warp 0 writes a tensor map to the memory `map`. `here` is a
+-- buffer in shared memory.
 local WRITE = {
   whole = function(atom, _, map)
     lane0(function() cpasync.copy_tensormap(atom, map) end)
@@ -38,8 +39,9 @@ local WRITE = {
   end,
 }
 
--- A block copies a box by a map that warp 0 wrote with o.write. All threads
--- call o.hand(map); then warp o.by calls o.before(map) and copies.
+-- Runs a block that copies a box by a tensor map. Warp 0 writes the map by
+-- o.write. All threads then call o.hand(map). Warp o.by calls o.before(map) and
+-- copies. Returns the report.
 local function report(o, at, seed)
   local x = tma.tensor({40, 20}, cute.f32, function(i) return i end)
   local out, maps = cute.zeros({512}, cute.f32), cute.zeros({16}, cute.i64)
@@ -135,8 +137,8 @@ end
 
 describe("a tensor map in memory", function()
   for name, write in pairs(WRITE) do
-    -- In the correct order, one thread writes, all lanes release the writes,
-    -- and a barrier follows.
+    -- The correct order: the map is written, all lanes release the writes, a
+    -- barrier follows, and the copying warp acquires.
     local right = {write = write,
       after = function() arch.sync_warp() release() end,
       hand = function() arch.sync_threads() end, before = acquire}

@@ -20,8 +20,9 @@ end
 -- Rings whose barriers expect other counts than the threads that arrive
 ---------------------------------------------------------------------------
 
--- Four warps read data that a fifth warp fills, `rounds` times, in two stages.
--- The counts are the arrivals that make a stage full and empty.
+-- Returns a kernel in which four warps read data that a fifth warp writes to
+-- two stages, `rounds` times. The counts are those of the mbarriers "full" and
+-- "empty".
 local function readers(full_count, empty_count, rounds, lines)
   return function(y)
     local t, lane = arch.thread_idx(), arch.lane_idx()
@@ -59,8 +60,8 @@ local function readers(full_count, empty_count, rounds, lines)
 end
 
 describe("a ring that counts", function()
-  -- Runs readers() under many seeds. Returns a list of each seed's first
-  -- report, preceded by its line, and the lines of the kernel's calls.
+  -- Runs readers() under many seeds. Returns a list with the line and the text
+  -- of each seed's first report, and the lines of the kernel's calls.
   local function first(full, empty, rounds)
     local lines, told = support.recorder(), {}
     for seed = 1, SEEDS do
@@ -94,7 +95,8 @@ describe("a ring that counts", function()
         end
       end
     end
-    -- One of the readers misses a phase of the mbarrier.
+    -- The mbarrier "empty" counts 3 arrivals a phase instead of 4, so one
+    -- reader may miss a phase.
     for _, rounds in ipairs {3, 4, 6, 7, 16} do
       for _, text in ipairs((first(32, 3, rounds))) do
         assert.not_equal("", text)
@@ -219,8 +221,8 @@ describe("an mbarrier's memory", function()
   end)
 end)
 
--- Threads learn from a barrier, not from this mbarrier, that the others have
--- arrived.
+-- That all threads have arrived follows from a barrier here, not from a wait at
+-- the mbarrier.
 it("arrivals of two phases, with a barrier between, are right", function()
   clean(function(y)
     local bar = arch.alloc_smem(cute.i64, 1)
@@ -250,9 +252,9 @@ end)
 ---------------------------------------------------------------------------
 
 local STAGES, ROUNDS = 3, 8
-local at = support.recorder()  -- recorder of the lines of ring()'s calls
+local at = support.recorder()  -- the lines of ring()'s calls
 
--- Waits by polling: `ask` is try_wait or test_wait.
+-- Returns a function that waits by polling; `ask` is try_wait or test_wait.
 local function asking(ask)
   return function(bar, parity)
     local done = cute.var(ask(bar, parity))
@@ -262,7 +264,7 @@ local function asking(ask)
   end
 end
 
--- Runs a ring of stages; o: omitted or changed parts.
+-- Returns a kernel with a ring of stages. `o` names parts to omit or to change.
 local function ring(o)
   local wait = o.wait or arch.mbarrier_wait
   local stages, rounds = o.stages or STAGES, o.of or ROUNDS
@@ -427,8 +429,8 @@ end)
 
 describe("an mbarrier", function()
   it("is taken back, and made again for others #long", function()
-    -- A warp arrives at a barrier of 64 arrivals, then at one of 32 at the same
-    -- address; o: omitted parts.
+    -- Returns a kernel that uses an mbarrier of 64 arrivals, then one of 32 at
+    -- the same address; `o` names parts to omit.
     local function twice(o)
       return function(out)
         local bar, tid = arch.alloc_smem(cute.i64, 1), arch.thread_idx()
@@ -472,7 +474,7 @@ describe("an mbarrier", function()
       .. "between"):format(at.make), text)
     text, some = tried {use = true}
     assert.equal(SEEDS, some)
-    -- The report names whichever came last, the use or the invalidation.
+    -- The report is about the later event: the use or the invalidation.
     for told in text:gmatch "[^\n]+" do
       local after = ("%d mbarrier: mbarrier 'bar'[0] is used after its "
         .. "mbarrier_inval"):format(at.use)
@@ -488,7 +490,7 @@ describe("an mbarrier", function()
         .. "its mbarrier_inval before that", 1, true)
         or told:find("is initialized a second time", 1, true), told)
     end
-    -- The mbarrier is invalidated before all threads pass its last phase.
+    -- Now the mbarrier is invalidated before all threads pass its last phase.
     text, some = tried {no_sync = true}
     assert.equal(SEEDS, some)
     for told in text:gmatch "[^\n]+" do
@@ -566,7 +568,7 @@ describe("an mbarrier", function()
       .. "end of phase 0 %(parity 0%), which lacks 4096 bytes", expects(4096))
     assert.matches("which lacks 4160 bytes", expects(4096, 64))
     assert.matches("which lacks 4094 of 4096 arrivals and 4096 bytes",
-      -- the arrival count is the byte count by mistake
+      -- the mistake is a byte count in place of the arrival count
       expects(4096, nil, 4096))
     assert.matches("expects 1048576 bytes; the maximum is 1048575",
       expects(1048575, 1))
@@ -578,7 +580,8 @@ end)
 ---------------------------------------------------------------------------
 
 describe("cp.async that arrives at an mbarrier", function()
-  -- Warp 0 copies, warp 1 reads; the barrier expects `count` arrivals.
+  -- Returns a kernel in which warp 0 copies by cp.async and warp 1 reads. The
+  -- mbarrier expects `count` arrivals.
   local function copies(arrive, count)
     return function(x, out)
       local tid, lane = arch.thread_idx(), arch.lane_idx()
@@ -636,8 +639,9 @@ describe("a wait that nothing orders before the next phase's end", function()
   local pipeline = cute.pipeline
   local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
-  -- One warp fills a ring of 3 stages 8 times, and another warp reads them. The
-  -- first warp ends with a wait for all stages, in one of several states.
+  -- Returns a kernel in which one warp fills a ring of 3 stages 8 times, and
+  -- another warp reads them. The first warp ends with a wait for all stages;
+  -- `tail` chooses the state with which it waits.
   local function ended(tail)
     return function(y)
       local warp, lane = arch.warp_idx(), arch.lane_idx()
@@ -683,7 +687,8 @@ describe("a wait that nothing orders before the next phase's end", function()
     clean(ended(function() end), {}, cute.zeros({256}, cute.i32))
   end)
 
-  -- Thread 0 completes two phases; warp 1 waits for the first.
+  -- Returns a kernel in which thread 0 completes two phases, and warp 1 waits
+  -- for the first one.
   local function twice(between, more)
     return function(y)
       local t = arch.thread_idx()
@@ -711,7 +716,7 @@ describe("a wait that nothing orders before the next phase's end", function()
   it("is none where the wait comes first, or a later phase ends", function()
     local y = cute.zeros({64}, cute.i32)
     clean(twice(true, false), {}, y)
-    -- warp 1 gets past its wait only after the third phase
+    -- the wait can only end with the third phase
     clean(twice(false, true), {}, y)
     local _, some = found(twice(false, false), {}, y)
     assert.equal(SEEDS, some)

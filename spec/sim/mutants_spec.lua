@@ -5,8 +5,8 @@
 -- lists also have faults that only give wrong results.
 local mutants = require "spec.mutants"
 
--- Tests the faults of a list: at least `least`, of which one of 50 may give
--- only wrong results.
+-- Tests a list of at least `least` faults. Of 50 faults, one may give only
+-- wrong results without a report.
 local function test(title, list, least)
   local all, told = 0, 0
   for _, f in ipairs(list) do

@@ -16,8 +16,8 @@ local function words(t, list)
   return WORD[t] == t and w or cute.recast_tensor(w, cute[t]), w
 end
 
--- Asserts that f of operands {type, word} is `want`, as a word of type `out`,
--- computed by all lanes of a warp and by a single thread.
+-- Asserts that f of operands {type, word} is `want`, as a word of type `out`.
+-- All lanes of a warp compute it, and then a single thread.
 local function gives(want, out, f, ...)
   local n, ins = select("#", ...), {}
   for k = 1, n do
@@ -139,7 +139,8 @@ describe("fields of 64 bits", function()
   end)
 end)
 
--- Returns memory after the atomic `op` of each pair, in a memory space.
+-- Applies the atomic `op` to memory words in a memory space, each with its
+-- operand. Returns the words of memory after that.
 local function after(t, op, space, memory, operand)
   local a, w = words(t, memory)
   local b = words(t, operand)

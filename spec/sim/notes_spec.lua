@@ -21,7 +21,8 @@ local function run(f, ...)
   return r, said
 end
 
--- Fills a shared tensor of 128 values by cp.async or by plain stores.
+-- Returns a kernel that fills a shared tensor of 128 values, by cp.async or by
+-- plain stores, and then calls `after`.
 local function fill(how, after)
   return function(x, y)
     local t = arch.thread_idx()
@@ -83,8 +84,8 @@ describe("a note tells of a shared tensor that", function()
 end)
 
 describe("a note tells of a TMA store", function()
-  -- Stores two tiles of 16 rows to an output of 32 rows by TMA: tile number
-  -- `one` and tile number n.
+  -- Returns the messages of a kernel that stores two tiles of 16 rows to an
+  -- output of 32 rows by TMA: tile number `one` and tile number n.
   local function store(one, n)
     local D = cute.zeros({32, 16}, cute.bf16)
     local smem = cute.make_layout({16, 16}, {16, 1})
@@ -260,7 +261,7 @@ describe("a note tells of the first NaN or infinity", function()
   end)
 
   it("not of one that is meant or reaches no output", function()
-    -- No notes: infinities of the kernel or of its input are operands.
+    -- No notes: the kernel's constants or its input already have an infinity.
     expect(nil, function(x) return x + 1 / 0 end)
     expect(nil, function(x) return cute.where(x:lt(3), -1 / 0, x) end)
     expect(nil, function(x) return 1 / x end,
@@ -416,7 +417,8 @@ describe("a note tells of sums of an MMA that are lost", function()
 end)
 
 it("a note tells of arguments in another order than the parameters", function()
-  -- Calls a kernel with the parameters x, w, b and y; `list`: as `...`.
+  -- Returns the messages of a kernel with the parameters x, w, b and y, whose
+  -- arguments have this order. With `list` the kernel takes them as `...`.
   local function said(order, list)
     local function body(x, w, b, y)
       local t = arch.thread_idx()
@@ -456,7 +458,8 @@ it("a note tells of arguments in another order than the parameters", function()
 end)
 
 describe("a note tells of a number that its type cannot hold", function()
-  -- Stores the index of the last element that is 1, found by a loop.
+  -- Returns the messages of a kernel whose loop finds the last element that is
+  -- 1. The kernel stores the index of that element, `at`, as `dtype`.
   local function last(n, dtype, at)
     local y = cute.zeros({32}, dtype)
     local x = cute.zeros({n}, "f32")
@@ -499,7 +502,8 @@ describe("a note tells of a number that its type cannot hold", function()
   end)
 
   it("such as a sum of a loop in 16 bits", function()
-    -- sums 1 and, in the remaining iterations, `next`
+    -- Returns the messages of a sum of n values in `dtype`: `of`, and n - 1
+    -- times `next`.
     local function sum(dtype, n, next, of)
       local x, y = cute.full({n}, next, dtype), cute.zeros({32}, dtype)
       x[0] = of
@@ -546,7 +550,8 @@ describe("a note tells of a number that its type cannot hold", function()
   end)
 end)
 
--- Returns the notes of a launch of 2 blocks of 64 threads on sums.
+-- Returns those notes of a launch of 2 blocks of 64 threads that are about
+-- sums.
 local function notes_on_sums(f)
   local k, x = cute.kernel("k", f), cute.ones({2, 64}, "f32")
   local list = support.told(function()
@@ -555,7 +560,7 @@ local function notes_on_sums(f)
   end)
   local sums = {}
   for _, text in ipairs(list) do
-    -- without notes on unread or unstored parts of x and y
+    -- leave out the notes on unread or unstored parts of x and y
     if not text:find "never read" and not text:find "never stored" then
       sums[#sums + 1] = text:match "kernel k: notes_spec.lua:%d+: (.*)$"
     end
@@ -567,7 +572,8 @@ local function place_of_thread() return arch.thread_idx(), arch.block_idx() end
 describe("a note tells of a sum that counts the same value", function()
   local said, place = notes_on_sums, place_of_thread
 
-  -- Adds the sum of a block's row: all threads, lane 0 of each warp, or one.
+  -- Returns the notes of a kernel that adds up a row for each block. `who` says
+  -- which threads add the sum to y: all, lane 0 of each warp, or one.
   local function total(who, mine)
     return said(function(x, y)
       local t, b = place()
@@ -609,7 +615,7 @@ describe("a note tells of a sum that counts the same value", function()
     local list = total("warp", false)
     assert.equal(1, #list)
     assert.matches("every block adds the same value here", list[1])
-    -- no note: each block has an element of its own, where the sum may be
+    -- no note: each block stores the sum to an element of its own, which may be
     -- intended
     list = said(function(x, y)
       local t, b = place()
@@ -637,7 +643,8 @@ describe("a note tells of a sum that counts the same value", function()
     assert.equal(1, #list)
     assert.matches("warp 1 computes a sum here that nothing uses", list[1])
     assert.same({}, first(function(t) return (t % 32):eq(0) end))
-    -- no note: each warp adds the same partial sums
+    -- no note: all warps add the same partial sums, and one of them stores the
+    -- result
     assert.same({}, said(function(x, y)
       local t, b = place()
       local s = cute.make_smem_tensor(cute.f32, 32)
@@ -691,7 +698,8 @@ end)
 it("a note tells of values of their own that many store to one element",
    function()
   local count = 0
-  -- Stores of the sums of x (4,64), which is 1, by 4 blocks of 64 threads.
+  -- Returns the notes of a launch of 4 blocks of 64 threads, which store sums
+  -- of x (4,64).
   local function said(f)
     count = count + 1
     local k = cute.kernel("k" .. count, function(x, y)
@@ -733,7 +741,8 @@ it("a note tells of values of their own that many store to one element",
 end)
 
 it("a note tells of values that redux.sync adds several times", function()
-  -- Returns the notes on a sum of a warp whose lanes have `values` values.
+  -- Returns the notes on a sum over a warp by redux.sync. The lanes have only
+  -- `values` different elements.
   local function said(values)
     local k = cute.kernel("k", function(x, y)
       local t = arch.thread_idx()
@@ -751,7 +760,7 @@ it("a note tells of values that redux.sync adds several times", function()
 end)
 
 it("a note tells of the two arguments of a call in another order", function()
-  -- Calls a kernel that reads x and writes y.
+  -- Returns the notes of calls of a kernel that reads x and writes y.
   local function said(how, old)
     local k = cute.kernel("k", function(x, y)
       y[arch.thread_idx()] = x[arch.thread_idx()] + 1
@@ -774,7 +783,8 @@ it("a note tells of the two arguments of a call in another order", function()
 end)
 
 it("a note tells of launches that add the same sums to an output", function()
-  -- Launches a kernel that adds x to y twice; between() runs in between.
+  -- Returns the notes of two launches that add x to y; between() is called
+  -- between them.
   local count = 0
   local function said(between, body)
     count = count + 1
@@ -827,7 +837,7 @@ end)
 it("a note tells of operands of a lesson in another order, or unstored",
    function()
   local harness = require "cutelua.bench.harness"
-  -- Runs a lesson whose kernel doubles `in` and adds `more`.
+  -- Returns the notes of a lesson whose kernel doubles `in` and adds `more`.
   local function said(names, launches)
     local k = cute.kernel("k", function(From, More, To)
       local t = arch.thread_idx()
@@ -881,7 +891,7 @@ it("a note tells of a NaN from infinities that the kernel writes", function()
     .. "NaN, in block %(0,0,0%), thread %(0,0,0%), 3 times", said[1])
 end)
 
--- Returns the notes of a kernel with these arguments and threads, without the
+-- Returns the notes of a launch of f with this number of threads, without the
 -- kernel's name.
 local function notes(threads, f, ...)
   local k <const> = cute.kernel("k", f)
@@ -957,7 +967,7 @@ it("a note tells of a kernel with loops and barriers that stores nothing",
     .. "no effect: write t[i] = x or t:store(x)"}, loop(false))
 end)
 
--- Returns the note on n of `all` elements of s.
+-- Returns the text of the note that n of `all` elements of s are never read.
 local function unread(n, all, first)
   return ("%d of %d elements of shared tensor 's', %s, are written here but "
     .. "never read; the first is element %d; do the loops that read it cover "
@@ -969,7 +979,8 @@ describe("a note tells of elements of a shared tensor that", function()
   local function zeros(n) return cute.zeros({n}, cute.f32) end
   local function ones(n) return cute.ones({n}, cute.f32) end
 
-  -- Adds the sums of four warps. read(s, t): the sum of the partial sums.
+  -- Returns the notes of a kernel in which four warps store sums to s; read(s,
+  -- t) adds up these sums.
   local function warps(read)
     return notes(128, function(x, y)
       local t = arch.thread_idx()
@@ -1019,7 +1030,8 @@ describe("a note tells of elements of a shared tensor that", function()
     end))
   end)
 
-  -- Two warps: one stores 32 numbers, of which the other reads those at(lane).
+  -- Returns the notes of a kernel of two warps. One stores 32 numbers; lane l
+  -- of the other reads number at(l).
   local function passed(at)
     return notes(64, function(x, y)
       local t, lane = arch.thread_idx(), arch.lane_idx()
@@ -1037,7 +1049,8 @@ describe("a note tells of elements of a shared tensor that", function()
     end))
   end)
 
-  -- Counts x in 64 bins of a shared tensor, and adds those below n to y.
+  -- Returns the notes of a kernel that counts x in 64 bins of a shared tensor,
+  -- and adds the first n bins to y.
   local function bins(n)
     local numbers = cute.zeros({128}, cute.i32)
     for i = 0, 127 do numbers[i] = i end
@@ -1059,7 +1072,8 @@ describe("a note tells of elements of a shared tensor that", function()
 end)
 
 describe("a note tells of a tile in shared memory that", function()
-  -- Multiplies tiles of 64 x 32 of two stages with `steps` steps of K.
+  -- Multiplies tiles of 64 x 32, which have two stages, by `steps` MMAs along
+  -- K.
   local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN", {2, 2, 1},
                                   {32, 32, 16})
   local layout = cute.make_layout({64, 32, 2}, {40, 1, 2560})
@@ -1144,8 +1158,9 @@ describe("a note tells of a tile in shared memory that", function()
 end)
 
 it("a note tells of tiles that are copied last and never read", function()
-  -- Sums the tiles of x, which copies fetch one ahead into two stages, from
-  -- tile `first` on; the loop has `count` iterations.
+  -- Returns the notes of a kernel that sums the tiles of x. Each copy fetches
+  -- the next tile to one of two stages. The loop begins with tile `first` and
+  -- has `count` iterations.
   local function said(first, count, scale)
     local atom = cute.make_copy_atom(cpasync.CopyG2SOp(), cute.f32)
     local x, y = cute.full({8, 128}, scale or 1, "f32"), cute.zeros({32}, "f32")
@@ -1186,7 +1201,8 @@ end)
 
 it("a note tells of a part of a shared tensor that is filled, not read",
    function()
-  -- Sums the first n columns of a tile of 4 x 8 that all threads fill.
+  -- Returns the notes of a kernel whose threads fill a tile of 4 x 8 and sum
+  -- its first n columns.
   local function columns(n, also, meant)
     local y = cute.zeros({32}, cute.f32)
     local r, said = run(function(x, out)
@@ -1210,9 +1226,11 @@ it("a note tells of a part of a shared tensor that is filled, not read",
     .. "written here but never read; the first is element 7;", said[1])
   assert.same({}, columns(7, false, true))
   assert.same({}, columns(8))
-  assert.same({}, columns(7, true))  -- no note: data choose the element
+  assert.same({}, columns(7, true))  -- no note: data decide which element is
+                                     -- read
 
-  -- No note: a condition on a scalar argument, here 5, may let all be read.
+  -- No note: with another value of the scalar argument (here 5), all elements
+  -- might be read.
   local y = cute.zeros({32}, cute.f32)
   local _, all = run(function(x, out, n)
     local s, t = cute.make_smem_tensor(cute.f32, cute.make_layout(32)),
@@ -1226,7 +1244,8 @@ it("a note tells of a part of a shared tensor that is filled, not read",
 end)
 
 it("a note tells of a sum that each iteration of a loop resets", function()
-  -- Adds x in a loop. The sum is reset `where`; `also` uses it in the loop.
+  -- Returns the notes of a loop that adds up x. `where` says where the sum is
+  -- reset to 0; `also` uses the sum in the loop.
   local function total(where, also)
     local y = cute.zeros({32}, cute.f32)
     local r, said = run(function(x, out)
@@ -1255,8 +1274,8 @@ it("a note tells of a sum that each iteration of a loop resets", function()
 end)
 
 describe("a note tells of a sum in a loop", function()
-  -- Sums 128 elements of x by a warp; `combine` gets each lane's sum, and `use`
-  -- stores the result.
+  -- Returns the notes of a warp that sums 128 elements of x. combine(sum) gets
+  -- each lane's sum, and `use` stores the result.
   local function sums(combine, use, index)
     local y = cute.zeros({32}, cute.f32)
     local r, said = run(function(x, out)
@@ -1312,8 +1331,9 @@ describe("a note tells of a sum in a loop", function()
 end)
 
 describe("a note tells of a sum of shuffles", function()
-  -- Sums 64 numbers by shuffles of these distances; `use` adds a shuffle. Lane
-  -- 0 stores the sum, or each lane.
+  -- Returns the notes of a sum of 64 numbers by shuffles over these distances.
+  -- `use` adds the shuffled value. The sum is stored by lane 0, or with `each`
+  -- by all lanes.
   local function sums(shuffle, distances, use, each)
     local y = cute.zeros({32}, cute.f32)
     local r, said = run(function(x, out)
@@ -1377,7 +1397,7 @@ describe("a note tells of a sum of shuffles", function()
     assert.equal(62.0, y(31))
     assert.matches("the sum of the last lane lacks the values of lane 0; does "
       .. "each step of the scan", said[#said])
-    -- sums of the 8 lanes before
+    -- no note: each lane sums itself and the 7 lanes before it
     said, y = sums("up", {1, 2, 4}, step(function(d) return d end))
     assert.equal(16.0, y(31))
     assert.same({}, said)

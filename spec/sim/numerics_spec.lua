@@ -4,7 +4,7 @@ local sim = require "spec.sim.units"
 
 -- ---- an oracle in Lua integers, from raw bits ----
 
--- {exponent bits, fraction bits, bias, number of low bits to drop}
+-- {exponent bits, fraction bits, bias, number of low bits that are ignored}
 local FIELDS = {
   f32 = {8, 23, 127, 0}, f16 = {5, 10, 15, 0}, bf16 = {8, 7, 127, 0},
   tf32 = {8, 10, 127, 13}, e4m3 = {4, 3, 7, 0}, e5m2 = {5, 2, 15, 0},
@@ -41,7 +41,8 @@ local function to_f32(sum, unit, keep)
   end
   if mag == 0 then return 0 end
   if top + unit > 127 then return sum < 0 and 0xff800000 or 0x7f800000 end
-  -- mag has at most 24 significant bits, so scaling in two steps is exact.
+  -- The scaling is exact, because mag has at most 24 significant bits. Two
+  -- steps avoid an overflow of the power of two.
   local half = unit // 2
   return pack_f32((sum < 0 and -mag or mag) * 2.0 ^ half * 2.0 ^ (unit - half))
 end
@@ -208,7 +209,7 @@ describe("tensor-core sums", function()
     end
   end)
 
-  -- computes 1 + n * 2^-e as a sum of sixteen f16 products
+  -- Computes 1 + n * 2^-e as a sum of k products of f16.
   local function tail(arch, n, e, k)
     local a, b = {}, {}
     for i = 1, k do
@@ -240,7 +241,8 @@ describe("tensor-core sums", function()
     local one, a, b = core.to_bits("e5m2", 1), {}, {}
     for i = 1, 32 do a[i], b[i] = 0, one end
     a[1] = core.to_bits("e5m2", 1024)
-    -- The sum with C is rounded to nearest: 1024 + 1.5 * 2^-13 rounds up.
+    -- An ulp of 1024 is 2^-13. C is 0.75 ulp, so the sum is rounded up to the
+    -- next f32.
     local c = core.to_bits("f32", 1.5 * 2.0 ^ -14)
     assert.equal(core.to_bits("f32", 1024 + 2.0 ^ -13),
                  sim.mma_dot(kind, a, b, c))

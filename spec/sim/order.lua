@@ -22,7 +22,8 @@ local function run(seed, block, f, ...)
     budget = 1000000})
 end
 
--- Returns flags in shared memory that are 0 for all threads.
+-- Returns n flags in shared memory. They are 0 for all threads, because a
+-- barrier follows their stores.
 local function flags(n)
   local f, tid = smem(n), arch.thread_idx()
   cute.when(tid:lt(n), function() f[tid] = 0 end)
@@ -30,8 +31,8 @@ local function flags(n)
   return f
 end
 
--- Returns shared memory that holds zeros after the next sync_threads(), such as
--- the one in flags().
+-- Returns shared memory that holds zeros after the next sync_threads(); flags()
+-- contains one.
 local function zeroed(n)
   local s, tid = smem(n), arch.thread_idx()
   cute.when(tid:lt(n), function() s[tid] = 0 end)
@@ -46,9 +47,9 @@ end
 local function warp(n, f) cute.when(arch.warp_idx():eq(n), f) end
 local function lane0(f) cute.when(arch.lane_idx():eq(0), f) end
 
--- Returns the reports over many seeds, each as "kind line line2" relative to
--- `base`. The seed may only decide which access came first; otherwise returns
--- nil.
+-- Runs a kernel under many seeds. Returns its reports, each as "kind line
+-- line2" with lines relative to `base`. Seeds may only differ in which access
+-- came first; if they differ otherwise, returns nil.
 local function found(kernel, block, ...)
   local all
   for seed = 1, SEEDS do
@@ -74,9 +75,9 @@ end
 -- One warp writes, another reads in reverse order
 ---------------------------------------------------------------------------
 
--- Tests one handover: a thread writes, calls publish(flag); another calls
--- wait(flag), reads. Returns the reports, and the reports that a race of the
--- two lines would give.
+-- Tests one handover: one warp writes and calls publish(flag), another calls
+-- wait(flag) and reads. Returns the reports, and the reports of a race between
+-- the write and the read.
 local function handover(publish, wait, nflag)
   local A, lines = cute.zeros({64}, cute.i32), support.recorder()
   for i = 0, 31 do A[i] = 100 + i end

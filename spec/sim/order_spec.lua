@@ -142,7 +142,8 @@ describe("release and acquire", function()
     local function same(l) return l end
     whole(store(REL), wait(mirror), 32)
     broken(store(RLX), wait(mirror), 32)
-    broken(store(REL), wait(same), 32)  -- lane l reads what lane 31 - l wrote
+    broken(store(REL), wait(same), 32)  -- lane l waits for its own flag, but
+                                        -- reads what lane 31 - l wrote
   end)
 
   it("counters: read-modify-writes pass on what was released", function()
@@ -232,7 +233,8 @@ describe("release and acquire", function()
 end)
 
 describe("chains", function()
-  -- Warp 0 writes data, warp 1 passes the data on, warp 2 reads the data.
+  -- Returns the reports of a chain: warp 0 writes data, warp 1 signals warp 2,
+  -- and warp 2 reads the data.
   local function relay(middle)
     local lines = support.recorder()
     local text = found(function(a)
@@ -270,7 +272,8 @@ describe("chains", function()
     assert.equal(want, text)
   end)
 
-  -- PTX: observation order extends through atomics, not through plain stores.
+  -- In PTX, a release stays effective after another thread's atomic, but not
+  -- after another thread's plain store.
   it("another thread's atomic keeps a release alive, its store does not",
      function()
     local function over(second)
@@ -350,7 +353,8 @@ describe("chains", function()
 end)
 
 describe("buffers that are used again", function()
-  -- Runs a ring of two stages, whose full and empty flags count rounds.
+  -- Returns the reports of a ring of two stages. Its flags "full" and "empty"
+  -- count rounds.
   local function ring(release, acquire)
     local lines = support.recorder()
     local A = cute.zeros({32, 7}, cute.i32)
@@ -479,16 +483,16 @@ describe("buffers that are used again", function()
   end)
 end)
 
--- A buffer passes from warp to warp at random. Each warp reads it in reverse
--- order and writes it. Each step uses exactly one way to be ordered after the
--- previous one, so the complete kernel has no reports; with one part of one way
--- missing there is a race.
+-- Warps pass a buffer to one another at random. Each warp reads the buffer in
+-- reverse order and writes it. For each step one of the ways in WAYS orders it
+-- after the previous step, so the kernel has no reports. If a part of one way
+-- is missing, there is a race.
 describe("random relays", function()
   local fence = arch.fence_acq_rel_cta
   local function bar(f)
     return function(k) return function() f(k % 15 + 1, 64) end end
   end
-  -- {publish, wait, the same two with a part missing}
+  -- Each way: {publish, wait, and both again, where one lacks a part}.
   local WAYS = {
     {one_store(REL), one_poll(ACQ), one_store(RLX), one_poll(ACQ)},
     {one_store(REL), all_poll(ACQ, 1), one_store(REL), all_poll(RLX, 1)},
@@ -564,7 +568,8 @@ describe("random relays", function()
 end)
 
 describe("a part of a warp", function()
-  -- Lanes 0 to 15 write and release; one lane acquires for its whole warp.
+  -- Lanes 0 to 15 write data and release; one lane of the other warp acquires
+  -- for all.
   it("acquired from, through meetings of all and of halves", function()
     for _, first in ipairs {true, false} do
       whole(function(f)

@@ -1,8 +1,9 @@
--- Tests the pages by which the simulator records accesses to shared memory;
--- each page has granules of its own width. Random PTX with accesses of 1 to 16
--- bytes runs in the second cluster of a grid. The first cluster either stores
--- to every byte, so that all pages have the narrowest granules, or to some of
--- the bytes, or to none. Reports, counters and results must be equal.
+-- Tests how the simulator records accesses to shared memory, in pages. A page
+-- has granules, whose width may be 1 to 16 bytes and becomes narrower when a
+-- narrow access occurs. Random PTX with accesses of 1 to 16 bytes runs in the
+-- second cluster of a grid. Before that, the first cluster stores to every
+-- byte, so that all pages have the narrowest granules, or to some bytes, or to
+-- none. Reports, counters and results must be equal in the three cases.
 local cute = require "cute"
 local support = require "spec.support"
 local Gen = require "spec.random".Gen
@@ -56,8 +57,8 @@ ret;
 }
 ]]
 
--- Sets `at` to the shared address of a thread's `w` bytes. Threads use
--- addresses of their own, share addresses, or use a neighbour's.
+-- Returns PTX that sets `at` to the shared address of a thread's `w` bytes. The
+-- threads have addresses of their own, share addresses, or use a neighbour's.
 local function address(g, w, bytes)
   local places = bytes // w
   local step = g.calm and 1 or g:pick {1, 1, 1, 0, 2, 3}
@@ -66,16 +67,16 @@ local function address(g, w, bytes)
     .. "mad.lo.u32 at, at, %d, s;"):format(step, from, places, w)
 end
 
--- Returns the condition of an access and the instructions that set it: at times
--- only some lanes access memory.
+-- Returns the predicate of an access, and the instructions that set it.
+-- Sometimes only some lanes access memory.
 local function guard(g)
   if g.calm or g:chance(70) then return "", "" end
   local bits = g:pick {1, 3, 16, 40}
   return "@p2 ", ("and.b32 a0, tid, %d; setp.ne.u32 p2, a0, 0; "):format(bits)
 end
 
--- Sets the registers that hold values to the thread's number, or to one number
--- for all threads.
+-- Returns PTX that sets the registers of values to the thread's number, or to
+-- one number for all threads.
 local function value(g)
   local v = g:chance(50) and "tid" or tostring(g:r(3))
   return ("mov.b32 a0, %s; mov.b32 a1, a0; mov.b32 a2, a0; mov.b32 a3, a0; "
@@ -92,7 +93,7 @@ local FORM = {[1] = {{"u8", "h0"}, {"b8", "h0"}},
   [8] = {{"b64", "b0"}, {"v2.b32", "{a0, a1}"}, {"v4.u16", "{h0, h1, h2, h3}"}},
   [16] = {{"v4.b32", "{a0, a1, a2, a3}"}, {"v2.b64", "{b0, b1}"}}}
 
--- Adds what a load returned to the thread's sum.
+-- Returns PTX that adds a loaded value to the thread's `sum`.
 local function took(registers)
   local r = registers:match "%w+"
   local c = r:sub(1, 1)
@@ -163,9 +164,9 @@ function form.ordered(g, bytes)
 end
 
 -- The first warp writes bytes and releases a flag; the other warps acquire it
--- and read them. Between the two, a narrow access may split the flag's page. At
--- times the acquire reads another width, or other bytes, than the release
--- wrote.
+-- and read the bytes. In between, a narrow access may make the granules of the
+-- flag's page narrower. Sometimes the acquire reads another width, or other
+-- bytes, than the release wrote.
 function form.message(g, bytes)
   local w, flag, m = g:pick {4, 8}, 16 * (g:r(bytes // 16) - 1), g:r(1 << 30)
   local v, off = w, 0
@@ -320,8 +321,9 @@ local function inits()
   return table.concat(list, "\n")
 end
 
--- A statement is one line, so that reports name it. A calm program has a
--- barrier after each statement, and no two threads access one address.
+-- Returns a random program. Each statement is one line, so that reports name
+-- the statement. A calm program has a barrier after each statement, and no two
+-- of its threads access one address.
 local function program(g, cluster, block)
   g.calm, g.cluster, g.block = g:chance(30), cluster, block
   local bytes, copies = 16 * ((g.calm and block or 16) + g:r(60)), 0

@@ -1,7 +1,7 @@
--- Tests tcgen05.mma with scale factors by a pair of CTAs on the simulator:
--- tiles against sums on the host, which are exact. Each block has the factors
--- of its own rows of A, and those of all rows of B. NVRTC must compile each
--- kernel.
+-- Tests tcgen05.mma with scale factors by a pair of CTAs on the simulator. Its
+-- tiles must equal sums on the host, which are exact. Each block has the
+-- factors of its own rows of A, and the factors of all rows of B. NVRTC must
+-- compile each kernel.
 local cute = require "cute"
 local support = require "spec.support"
 local arch, tcgen05, utils, _ = cute.arch, cute.nvgpu.tcgen05, cute.utils,
@@ -39,8 +39,8 @@ local function copy_in(s, t, first)
   end
 end
 
--- Returns a kernel of one tile (256,n) with K = k. fault: a text of the faults
--- below.
+-- Returns a kernel that computes one tile (256,n) with K = k. `fault` is the
+-- text of a fault of the list below.
 local function product(o, fault)
   local mma = cute.make_tiled_mma(o.op)
   local n, k, sf = o.n, o.k, cute[o.sf]
@@ -131,7 +131,8 @@ local CASES = {
    op = tcgen05.MmaMXF4NVF4Op("ue8m0", {256, 32, 64}, PAIR)},
 }
 
--- Returns an operand of small numbers, its scale factors and their layout.
+-- Returns an operand of small integers, its scale factors, and the layout of
+-- the factors.
 local function operand(o, which, rows)
   local dtype = which == 2 and o.b_type or o.type
   local t = cute.zeros({rows, o.k}, dtype)

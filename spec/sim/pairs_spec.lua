@@ -151,7 +151,7 @@ end
 
 local F16, TF32, FP8 = tcgen05.MmaF16BF16Op, tcgen05.MmaTF32Op, tcgen05.MmaFP8Op
 local MIXED = tcgen05.MmaF8F6F4Op
--- Loads f16 accumulators.
+-- Copies of f16 accumulators, packed in pairs, from tensor memory.
 local LdPack = tcgen05.Ld32x32bOp(8, tcgen05.Pack.PACK_16b_IN_32b)
 
 local CASES = {
@@ -197,7 +197,8 @@ describe("tcgen05.mma of a pair on the simulator", function()
     end)
   end
 
-  -- With M = 128, the lanes from 64 on need a copy of A's 64 rows.
+  -- With M = 128, a CTA has 64 rows of A, and lanes 64 to 127 need a copy of
+  -- them.
   for m = 128, 256, 128 do
     it("takes A from tensor memory, M = " .. m, function()
       local mma = cute.make_tiled_mma(F16("bf16", "f32", {m, 64, 16}, PAIR,
@@ -448,8 +449,8 @@ describe("tcgen05.cp of a pair", function()
   end)
 end)
 
--- Warps 0 to 3 of both blocks fill stages, and load the sums. Warp 4 of the
--- leader multiplies.
+-- Returns a kernel of a pair. Warps 0 to 3 of both CTAs fill the stages and
+-- load the accumulators. Warp 4 of the leading CTA issues the MMAs.
 local function filled_by_threads()
   local pipeline = cute.pipeline
   local mma = cute.make_tiled_mma(F16("bf16", "f32", {256, 64, 16}, PAIR))

@@ -55,8 +55,8 @@ local function branch_of(lines, n)
   end
 end
 
--- Returns the lines with barriers at the positions that `advice`, which belongs
--- to report r, gives. `first` is the number of lines before the kernel's body.
+-- Returns the lines after a report's `advice` was followed: barriers are put
+-- where it says. `first` is the number of lines before the kernel's body.
 local function follow(lines, r, first, advice)
   local at, out = {}, {}
   local barrier = advice:match "put ([%w_.]+%(%))" or advice:match
@@ -90,8 +90,8 @@ local function follow(lines, r, first, advice)
 end
 
 -- Each case: {name, body, "line line2 kind path" with lines relative to the
--- body, the message up to the element that it names, options}. options.more is
--- the fault that is reported after the repair of this one.
+-- body, the message up to the name of the element, options}. options.more is
+-- the fault that the repaired kernel still has.
 local RAW = "read of an element that another warp writes, with no barrier "
   .. "between the two lines"
 local RAW_IN = "read of an element that another warp writes, with no barrier "

@@ -32,8 +32,8 @@ describe("a GEMM of Hopper's parts in which #long", function()
     local what, changes, where = table.unpack(fault)
     it(what .. " is reported", function()
       local gemm, texts = planted.kernel(changes)
-      -- One configuration is enough here: spec/fuzz/hopper.lua runs all of
-      -- them.
+      -- Each fault runs with only one configuration here; spec/fuzz/hopper.lua
+      -- runs all of them.
       local name = where[number % #where + 1]
       local r = planted.run(gemm(planted.CHOICES[name]), SIZE, number)
       assert.is_nil(planted.untold(fault, r, texts),
@@ -104,7 +104,8 @@ local s2r_A, s2r_B = cute.make_tiled_copy_A(ldsm, mma),
 local at = support.recorder()  -- lines
 local function line() return debug.getinfo(2, "l").currentline end
 
--- Returns a block's load of an operand, which `ctas` blocks share.
+-- Returns a block's TMA load of an operand; `ctas` blocks share the operand by
+-- multicast.
 local function loads(tma, coords, s, rows, tile, ctas, place, mask)
   local into, from = cpasync.tma_partition(tma, ctas > 1 and place or 0,
     cute.make_layout(ctas), cute.group_modes(s, 0, 2),
@@ -259,8 +260,9 @@ end)
 -- Producers that are threads
 ---------------------------------------------------------------------------
 
--- Four warps convert X's f32 (64,K) to bf16 in shared memory, and a warpgroup
--- multiplies it by itself; o: the omitted steps.
+-- In this kernel, four warps convert X (64,K) from f32 to bf16 in shared
+-- memory, and a warpgroup multiplies the result by itself. `o` names the steps
+-- to omit.
 local wg = cute.make_tiled_mma(warpgroup.MmaF16BF16Op("bf16", "f32",
   {64, 64, 16}, "SMEM"))
 

@@ -15,7 +15,8 @@ local gpu = arch.fence_acq_rel_gpu
 local function line() return debug.getinfo(2, "l").currentline end
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
 
--- Returns the report of f with zeros of these lengths as arguments.
+-- Returns the report of a launch of f. Its arguments are tensors of zeros of
+-- these lengths.
 local function launch(opts, f, sizes)
   local args = {}
   for i, n in ipairs(sizes) do args[i] = zeros(n, opts.dtype) end
@@ -50,8 +51,9 @@ local function poll(ptr, how)
             function() end)
 end
 
--- Block 0 stores x[t] and signals at flag 0; block 1 waits and reads it.
--- `parts` replaces steps of this kernel by name, such as meet or publish.
+-- Runs a kernel in which block 0 stores x[t] and signals by flag 0; block 1
+-- waits for the flag and reads x[t]. `parts` replaces steps of the kernel by
+-- name, such as meet or publish.
 local function handover(parts)
   local at = support.recorder()
   local function part(name, default) return parts[name] or default end
@@ -118,8 +120,8 @@ describe("a hand-over between blocks", function()
     broken {met = function() end}
   end)
 
-  -- Block 1 signals at flag 1 that it has started or, with `chain`, that block
-  -- 0 is done.
+  -- Runs a kernel of three blocks. Block 1 signals by flag 1 that it has
+  -- started. With `chain` it first waits for block 0.
   local function three(chain, waits)
     local at = support.recorder()
     local text, some = found(function(x, flag, y)
@@ -202,7 +204,7 @@ describe("a hand-over between blocks", function()
 end)
 
 describe("a hand-over between blocks", function()
-  -- Block 1 loads by a bulk copy what threads of block 0 stored.
+  -- Threads of block 0 store data, and block 1 loads the data by a bulk copy.
   it("to an agent needs a fence between the proxies #long", function()
     local at, cpasync = support.recorder(), cute.nvgpu.cpasync
     local g2s = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.i32)
@@ -390,7 +392,7 @@ describe("a barrier over all blocks", function()
   end)
 
   it("not with more blocks than the SMs hold #long", function()
-    -- Each SM has shared memory for two of these blocks.
+    -- These blocks use so much shared memory that an SM holds only two of them.
     local function held(count, y)
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {25 << 10})
       s[arch.thread_idx()] = 0
@@ -433,7 +435,8 @@ describe("what blocks compute together", function()
 end)
 
 describe("accesses with an order, of two blocks", function()
-  -- Both accesses, in either order, need a scope that includes the other block.
+  -- The scopes of both accesses must include the other block. This does not
+  -- depend on which access is first.
   local WIDTH = {cta = 1, cluster = 2, gpu = 3, sys = 4}
   for _, cluster in ipairs {1, 2} do
     it("race where one is for its own block, clusters of " .. cluster,
@@ -475,7 +478,8 @@ end)
 local GPU = {sem = "relaxed", scope = "gpu"}
 local function add(p, how) arch.atomic_add(p, 1, how) end
 
--- Returns the report: block 1 executes f, block 0 adds to the same counters.
+-- Returns the report of a launch in which block 1 executes f, and block 0 adds
+-- to the same counters.
 local function report(f, cluster, used, seed)
   return support.report(cute.kernel("k", function(x, y)
     cute.when(arch.thread_idx():eq(0), function()
@@ -501,8 +505,8 @@ describe("an access that is weaker than other blocks' atomics", function()
     function(p) add(p, CTA) end,
     function(p) first(p)[0] = 5 end,
   }
-  -- Other accesses to the counter by the same thread, around `weak`, the access
-  -- that is tested.
+  -- Other accesses to the counter, before or after `weak` in the same thread.
+  -- `weak` is the access that is tested.
   local AROUND = {
     function(p, weak) weak(p) end,
     function(p, weak) weak(p) add(p, GPU) end,
@@ -560,7 +564,8 @@ describe("an access that is weaker than other blocks' atomics", function()
     end)
   end)
 
-  -- All blocks add to y; the last one, by a ticket, reads the sum.
+  -- All blocks add to y and draw a ticket; the block with the last ticket reads
+  -- the sum.
   it("a sum that is read behind a relaxed ticket alone", function()
     local function run(how, seed)
       return support.report(cute.kernel("k", function(y, z, ticket)

@@ -83,8 +83,9 @@ local mma = cute.make_tiled_mma(
 local ROWS = cute.tile_to_shape(warpgroup.make_smem_layout_atom("K_SW128",
   "bf16"), {64, 64})
 
--- Multiplies one tile by itself and, after `hand`, refills it by TMA, or by
--- threads of warp `by`; `more` warps belong to no warpgroup.
+-- Returns a launch in which a warpgroup multiplies a tile by itself and calls
+-- o.hand. Then TMA, or with o.by the threads of that warp, refills the tile.
+-- o.more is a number of further warps, which are in no warpgroup.
 local function refill(o)
   local X = cute.zeros({64, 64}, cute.bf16)
   local load, cX = cpasync.make_tiled_tma_atom(
@@ -141,7 +142,8 @@ end
 
 describe("a warp's wait_group", function()
   local HANDED = {
-    -- told: the warp whose reads the report names as unordered; nil: no report.
+    -- `told` is the warp whose reads are unordered, according to the report. If
+    -- it is absent, there must be no report.
     ["nothing"] = {told = 1},
     ["a store of one's own, of nothing else"] = {told = 1, stores = true},
     ["a barrier of one's own warp"] = {told = 1, hand = arch.sync_warp},
@@ -216,8 +218,8 @@ end)
 
 -- ---- reads, and what a copy writes over them ----
 
--- Loads tile 0 by TMA, and threads of 4 warps read it. Then warp 4, or a
--- reader, loads tile 1 into the same memory.
+-- Returns a launch in which TMA loads tile 0 and threads of 4 warps read it.
+-- Then warp 4, or one of the reading warps, loads tile 1 into the same memory.
 local function again(o)
   local layout = cute.make_layout({32, 16}, {16, 1})
   local load, cX = cpasync.make_tiled_tma_atom(
@@ -375,8 +377,8 @@ end)
 
 -- ---- tensor maps that change ----
 
--- Copies by a tensor map in memory and changes the map: load (or store),
--- `drain`, change.
+-- Returns a launch that copies by a tensor map in memory, calls o.drain, and
+-- changes the map. The copy is a load, or with o.stores a store.
 local function remap(o)
   local layout = cute.make_layout({32, 16}, {16, 1})
   local x, y = cute.zeros({32, 16}, cute.f32), cute.zeros({32, 16}, cute.f32)
@@ -513,7 +515,7 @@ it("kernels of this repository rely only on PTX #long", function()
   local ok, why = pcall(function()
     for i, k in ipairs(ours) do
       assert.is_nil(k.wrong({300, 144, 320}, i))
-      -- the configuration of the GEMM ladder's kernel
+      -- also with the size and configuration of the GEMM ladder's kernel
       assert.is_nil(k.wrong({256, 256, 448}, 1))
     end
   end)

@@ -6,7 +6,7 @@ local arch = cute.arch
 
 local count = 0
 
--- Runs a kernel with the function body. Returns the messages.
+-- Runs a kernel whose function is `body`. Returns the messages.
 local function told(body, launch, ...)
   count = count + 1  -- A note is written once for each name of a kernel.
   local k = cute.kernel("k" .. count, body)

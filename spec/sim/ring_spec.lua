@@ -84,8 +84,8 @@ return function(seed)
 end
 ]]
 
--- Returns the texts of the first report of a changed kernel, without the
--- reports that follow, for some seeds.
+-- Returns the text of the first report of a changed kernel under each of
+-- several seeds, without the consequences that follow it.
 local function first(kernel, changes)
   local list = {}
   for seed = 1, 4 do
@@ -290,7 +290,7 @@ describe("a layout in shared memory", function()
         .. "(%(%d+,%d%)) to one element: is a stride too small%?$")
       assert.truthy(a, text)
       assert.matches(twins, a .. " and " .. b)
-      -- both coordinates have the reported offset
+      -- both coordinates in the message must have the reported offset
       local at = tonumber(text:match "element (%d+) of")
       for _, c in ipairs {a, b} do
         local i, j = c:match "(%d+),(%d+)"

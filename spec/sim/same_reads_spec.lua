@@ -21,8 +21,8 @@ end
 local function ones(...) return cute.ones({...}, cute.f32) end
 local function zeros(...) return cute.zeros({...}, cute.f32) end
 
--- Multiplies A (M,K) and B (N,K) by MMAs. at(m, n): the block's row of tiles
--- of B.
+-- Returns the notes of a product of A (M,K) and B (N,K) by MMAs. Block (m,n)
+-- uses the row of tiles at(m, n) of B.
 local function by_mma(M, N, K, at)
   local mma = cute.make_tiled_mma("SM80_16x8x8_F32F16F16F32_TN", {2, 1, 1})
   return said({M // 32, N // 32}, 64, function(mA, mB, mC)
@@ -46,8 +46,9 @@ local function by_mma(M, N, K, at)
   end, cute.ones({M, K}, "f16"), cute.ones({N, K}, "f16"), zeros(M, N))
 end
 
--- Multiplies A (M,K) and B (N,K), whose extents need no divisor, by a loop. The
--- blocks are numbered along M first. at(m, n): the column of tiles of B.
+-- Returns the notes of a product of A (M,K) and B (N,K) by a loop, for extents
+-- that need no divisor. Consecutive blocks are neighbours along M. Block (m,n)
+-- uses the column of tiles at(m, n) of B.
 local function by_loop(M, N, K, at)
   local tiles = (M + 15) // 16
   return said(tiles * ((N + 15) // 16), {16, 16}, function(A, B, C)
@@ -82,7 +83,8 @@ describe("a note tells of blocks that load the same elements", function()
     end))
   end)
 
-  -- Stores sum(x[at]) + more(block) to y, block by block.
+  -- Returns the notes of a kernel in which all blocks compute the same sums of
+  -- x, and store f(sum, block, x, thread) to y.
   local function sums(f)
     return said(4, 32, function(x, y)
       local b, t = arch.block_idx(), arch.thread_idx()

@@ -695,7 +695,8 @@ describe("shuffles and votes", function()
 end)
 
 describe("statistics", function()
-  -- Passes of one 4-byte access, computed from first principles.
+  -- Computes the passes of one access of 4 bytes per lane: the most different
+  -- words in one bank.
   local function passes(addr)
     local words, most = {}, 0
     for _, a in ipairs(addr) do
@@ -804,8 +805,9 @@ describe("the whole of shared memory", function()
 end)
 
 describe("a NaN as an integer", function()
-  -- PTX converts a NaN to the top bit alone if the source is f64 or the result
-  -- has 64 bits, else to 0. Below 32 bits CUDA C clamps the i32 result.
+  -- PTX converts a NaN to the integer whose only set bit is the top one if the
+  -- source is f64 or the result has 64 bits; otherwise to 0. For results below
+  -- 32 bits, CUDA C converts to i32 and clamps.
   local MIN = math.mininteger
   local FROM = {
     f64 = {i8 = -128, i16 = -32768, i32 = -(1 << 31), i64 = MIN, u8 = 0,

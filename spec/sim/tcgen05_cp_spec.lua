@@ -6,11 +6,13 @@ local cute = require "cute"
 local support = require "spec.support"
 local arch, tcgen05 = cute.arch, cute.nvgpu.tcgen05
 
--- columns of tensor memory; the value that fills them before the copy
+-- number of columns in tensor memory, and the value that fills them before the
+-- copy
 local COLUMNS, BEFORE = 8, 7
 
--- A lane is 65536 columns. `row` returns the row of the source that a lane
--- gets, or nil. layout: that of the source if it has a row for each lane.
+-- In `tmem`, a lane has the stride 65536. row(lane) returns the row of the
+-- source that a lane gets, or nil. `layout` is the layout of the source if it
+-- has a row for each lane.
 local CASES = {
   {"Cp128x256bOp", rows = 128, words = 8, tmem = "(128,8):(65536,1)",
    row = function(lane) return lane end},
@@ -32,8 +34,8 @@ local CASES = {
    row = function(lane) return lane // 64 * 32 + lane % 32 end},
 }
 
--- Returns the canonical layout of rows of 16-byte pieces: 8 rows of a piece are
--- contiguous, then come the other pieces of the 8 rows.
+-- Returns a canonical layout of rows that consist of 16-byte pieces. First come
+-- the first pieces of 8 rows, then their second pieces, and so on.
 local function rows_of(c)
   if c.kind then
     return cute.tile_to_shape(tcgen05.make_smem_layout_atom(c.kind, cute.tf32),

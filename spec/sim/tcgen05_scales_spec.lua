@@ -25,8 +25,8 @@ local function copy_in(s, t)
   for first = 0, cute.size(t) - 1, 128 do to[first + tid] = t[first + tid] end
 end
 
--- Returns a kernel of one tile (128,n) with K = k. fields: whether fields of
--- the MMA give the scale factors.
+-- Returns a kernel that computes one tile (128,n) with K = k. With o.fields,
+-- the scale factors are passed as fields of the MMA.
 local function product(o)
   local mma = cute.make_tiled_mma(o.op)
   local n, k, sf = o.n, o.k, cute[o.sf]
@@ -80,7 +80,8 @@ local function product(o)
       copy_a()
       copy_b()
       mma:set(tcgen05.Field.ACCUMULATE, false)
-      if o.fields then  -- one instruction at a time
+      if o.fields then  -- fields change for each instruction, so each has its
+                        -- own call
         for step = 0, k // mma.shape_mnk[3] - 1 do
           mma:set(tcgen05.Field.SFA, tFA(_, _, step).iterator)
           mma:set(tcgen05.Field.SFB, tFB(_, _, step).iterator)

@@ -16,8 +16,8 @@ local function meet()
   arch.tcgen05_after_thread_sync()
 end
 
--- Returns a kernel that stores X to 16 columns, lets a thread call f(pointer,
--- mbarrier), and loads them to Y.
+-- Returns a kernel that stores X to 16 columns of tensor memory, lets one
+-- thread call f(pointer, mbarrier), and loads the columns to Y.
 local function kernel(f)
   local st = cute.make_copy_atom(tcgen05.St32x32bOp(WIDTH), cute.i32)
   local ld = cute.make_copy_atom(tcgen05.Ld32x32bOp(WIDTH), cute.i32)
@@ -114,7 +114,8 @@ describe("tcgen05.shift", function()
     local layout = cute.tile_to_shape(
       tcgen05.make_smem_layout_atom("K_INTER", cute.f16), {128, 16})
     local ld = cute.make_copy_atom(tcgen05.Ld32x32bOp(16), cute.f32)
-    -- D = A B^T, shifted; then D += A B^T. between: called after the shift.
+    -- Returns a kernel that computes D = A B^T, shifts D, calls `between`, and
+    -- adds A B^T to D.
     local function product(between)
       return cute.kernel("products", function(A, B, C)
         local sA = cute.make_smem_tensor(cute.f16, layout, 1024)
@@ -160,7 +161,7 @@ describe("tcgen05.shift", function()
         assert.equal(dot(i, j) + dot(from, j), C(i, j))
       end
     end
-    -- PTX orders no shift after a shift.
+    -- In PTX, two shifts are not ordered.
     local notes = support.report(product(tcgen05.shift)(A, B, C)
       :launch(OPTIONS)):notes()
     assert.is_truthy(tostring(notes[1]):find("tcgen05.shift", 1, true))

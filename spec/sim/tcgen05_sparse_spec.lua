@@ -11,9 +11,10 @@ local helpers, small = cute.utils.blackwell_helpers, block.small
 local LANES = 128
 local DEVICE, M = "sim:sm_100a", 128
 
--- Makes a matrix with small integers, of which half are 0, in patterns that
--- differ among rows and groups. Returns it, its stored values, and its metadata
--- as bytes. A group has `size` elements, or pairs of elements if pairs is 2.
+-- Makes a matrix of small integers, half of which are 0. The pattern of zeros
+-- differs among rows and groups. Returns the matrix, its stored values, and its
+-- metadata as bytes. A group has 2 or 4 elements, or for e2m1, 4 pairs of
+-- elements.
 local function sparse_matrix(o)
   local size, pairs_ = o.type == "tf32" and 2 or 4, o.type == "e2m1" and 2 or 1
   local group, keep = size * pairs_, size // 2
@@ -39,8 +40,8 @@ local function sparse_matrix(o)
   return A, values, E
 end
 
--- Copies metadata, bytes (row,K), to shared memory in the layout of the MMA's
--- tiles, ((rows,bytes),M,K).
+-- Copies metadata, bytes of shape (rows,bytes), to shared memory. Its layout
+-- there is that of the MMA's tiles, ((rows,bytes),M,K).
 local function metadata_in(s, t)
   local per = cute.size(s, 0) // M
   for b = 0, cute.size(t, 1) - 1 do
@@ -68,9 +69,9 @@ local function s2t(s, ptr)
   end
 end
 
--- Copies scale factors to shared memory. make: "sfa" or "sfb". Returns a
--- function of a pointer to tensor memory, which returns the tensor of them
--- there, and a function that copies them there.
+-- Copies scale factors to shared memory; `make` is "sfa" or "sfb". Returns two
+-- functions. One maps a pointer to tensor memory to the tensor of the factors
+-- there. The other copies the factors there.
 local function factors(mma, tile, make, sf, t)
   local utils = cute.utils
   local l = utils["make_smem_layout_" .. make](mma, tile, mma.sf_vec_size,
@@ -85,13 +86,13 @@ local function factors(mma, tile, make, sf, t)
   end
 end
 
--- Columns of the metadata and of the scale factors
+-- first columns of the metadata, and of the scale factors of A and of B
 local META, FACTORS = 128, {160, 192}
 
--- Returns a kernel that multiplies one tile of 128 x n x k. wrong: mistakes
--- about the metadata {metadata = whether it is copied; column = distance from
--- the first; iterator = function of the pointer to tensor memory; k = number of
--- instructions; layout}
+-- Returns a kernel that multiplies one tile of 128 x n x k. `wrong` has
+-- mistakes with the metadata. Fields: metadata, whether it is copied; column,
+-- its distance from the first column; iterator, a function of the pointer to
+-- tensor memory; k, the number of instructions; layout.
 local function product(o, wrong)
   wrong = wrong or {}
   local mma = cute.make_tiled_mma(o.op)

@@ -58,7 +58,7 @@ local function product(o)
 end
 
 local Ld, Ld16 = tcgen05.Ld32x32bOp(16), tcgen05.Ld16x256bOp(2)
--- Loads of f16 accumulators
+-- Copies of f16 accumulators from tensor memory, packed in pairs.
 local LdPack = tcgen05.Ld32x32bOp(8, tcgen05.Pack.PACK_16b_IN_32b)
 local Ld16Pack = tcgen05.Ld16x256bOp(1, tcgen05.Pack.PACK_16b_IN_32b)
 local F16, TF32, FP8 = tcgen05.MmaF16BF16Op, tcgen05.MmaTF32Op, tcgen05.MmaFP8Op
@@ -274,7 +274,8 @@ describe("copies of tensor memory", function()
 end)
 
 describe("a kernel with tensor memory", function()
-  -- Runs a product without the calls of `names`. Returns the notes.
+  -- Runs a product in which calls of the function `name` of cute.arch do
+  -- nothing. Returns the notes.
   local function notes_without(name)
     local was = arch[name]
     local o = CASES[1]
@@ -429,7 +430,8 @@ describe("scripts/gemm_tcgen05", function()
   end
 end)
 
--- CuTe C++'s layouts of accumulators and of A in tensor memory.
+-- The expected layouts of accumulators and of A in tensor memory are those of
+-- CuTe C++.
 describe("fragments in tensor memory", function()
   local function layout_of(name, which, shape)
     local mma = cute.make_tiled_mma(name)

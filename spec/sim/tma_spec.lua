@@ -10,9 +10,9 @@ local LOAD, STORE = cpasync.CopyBulkTensorTileG2SOp(),
 local MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
 local TILE = {32, 16}  -- 2048 bytes of f32
 
--- Launches f(it) with tile 0 of a tensor, which two CTAs share in a multicast,
--- and returns the report. `it` has the fields atom, ts, tg, bar, s, out, and
--- tid. `shift` is the offset of tile 0.
+-- Launches f(it) on tile 0 of a tensor, and returns the report. If `op` is a
+-- multicast, two CTAs share the tile. `it` has the fields atom, ts, tg, bar, s,
+-- out, and tid. `shift` is the offset of tile 0.
 local function report(op, f, seed, shift)
   local ctas = op == MULTICAST and 2 or 1
   local x = tma.tensor({40, 20}, cute.f32, function(i) return i end)
@@ -40,7 +40,8 @@ local function report(op, f, seed, shift)
   return r, out
 end
 
--- Loads tile number `tile` by an mbarrier that expects `bytes` bytes.
+-- Returns a kernel body that loads tile number `tile` (default 0). The mbarrier
+-- expects `bytes` bytes.
 local function load(bytes, tile, wait)
   return function(x)
     cute.when(x.tid:eq(0), function()
@@ -52,9 +53,9 @@ local function load(bytes, tile, wait)
   end
 end
 
--- Returns a kernel body that stores tile 0. With fence, sync, commit, or wait =
--- false it omits that step. With again = true it writes shared memory once
--- more.
+-- Returns a kernel body that stores tile 0. If fence, sync, commit or wait is
+-- false, the body omits that step. If `again` is true, it writes shared memory
+-- again after the copy.
 local function store(opts)
   return function(x)
     for i = 0, 7 do x.s[x.tid + 64 * i] = 1.0 end

@@ -16,7 +16,7 @@ local function lanes(n)
   return cute.make_layout({128, n}, {ONE_LANE, 1})
 end
 
--- Stores t's values of the thread's lane to tensor memory.
+-- Stores the thread's lane of tensor t to tensor memory.
 local function store(t, tile, n)
   local put = tcgen05.make_tmem_copy(
     cute.make_copy_atom(tcgen05.St32x32bOp(n), cute.f32), tile)
@@ -151,7 +151,8 @@ describe("TmemAllocator", function()
 end)
 
 describe("a second allocation", function()
-  -- Several blocks of 128 threads run on an SM at once.
+  -- An SM runs several blocks of 128 threads at once, and each of them
+  -- allocates columns twice.
   it("is noted if blocks on an SM may wait for each other", function()
     local function notes(first, second, grid)
       local kernel = cute.kernel("twice", function(X)

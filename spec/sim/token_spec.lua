@@ -4,8 +4,8 @@ local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
 
--- Two warps write, arrive and read each other's values, n times; they wait by
--- wait(bar, token).
+-- Returns a kernel in which two warps write, arrive, wait by wait(bar, token),
+-- and read each other's values, n times.
 local function swap(wait, forget)
   return cute.kernel("swap", function(o, n)
     local tid, arch = cute.arch.thread_idx(), cute.arch
@@ -46,7 +46,8 @@ local WAYS = {
   end,
 }
 
--- Returns the kinds of fault of f(bar, t), with two mbarriers of 32 arrivals.
+-- Returns the kinds of the faults of f(bar, t), which gets two mbarriers that
+-- count 32 arrivals.
 local function faults(f)
   local r = support.report(cute.kernel("k", function()
     local bar, t = arch.alloc_smem(cute.i64, 2), arch.thread_idx()
@@ -154,7 +155,7 @@ describe("tokens of mbarriers", function()
       end), name)
     end
     assert.equal(FOREIGN:format(1), faults(function(b, _, arrive)
-      -- fault: the token is from b, and nothing arrives at b + 1
+      -- fault: the token is from mbarrier b, and no thread arrives at b + 1
       arch.mbarrier_wait(b + 1, arrive(b))
     end))
   end)

@@ -21,8 +21,8 @@ function support.skipped(i, n)
   return os.getenv "CUTE_SANITIZED" ~= nil and i % n ~= 0
 end
 
---- Returns the title's tag of tests that only `make test-all` runs. All but
--- every nth of many similar cases have it or, without n, all but the first.
+--- Returns " #long", the tag of tests that only `make test-all` runs, or "" for
+-- every nth of many similar cases. Without n, only the first case gets "".
 ---@param i integer the number of a case
 ---@param n? integer
 ---@return string
@@ -188,7 +188,8 @@ end
 ---@param opt? {stdin: string?, env: table<string,string>?, cwd: string?}
 function support.exec(words, opt)
   opt = opt or {}
-  -- os.tmpname starts no process, but making and removing a folder starts two.
+  -- Uses os.tmpname, which starts no process; to make and remove a folder would
+  -- start two.
   local input, output, errors = os.tmpname(), os.tmpname(), os.tmpname()
   support.write(input, opt.stdin or "")
   local line = {}
@@ -216,7 +217,7 @@ function support.must(words, opt)
   return out
 end
 
---- Are the headers of Lua installed?
+--- whether the header files of Lua are installed
 support.lua_headers = support.read "/usr/include/lua5.4/lua.h" ~= nil
 
 --- Runs the interpreter with these arguments and the module paths of this

@@ -7,7 +7,7 @@ local sign = require "cute.lang.signature"
 
 local surface = {}
 
---- Types whose methods only lua/cute calls.
+--- Types whose methods only lua/cute calls, not users.
 surface.PRIMITIVE = {["cute.debug"] = true, ["cute.editor"] = true,
                      ["cute.fn"] = true, ["cute.process"] = true,
                      ["cute.requests"] = true}
@@ -26,7 +26,8 @@ local PATHS = {["npy.write"] = true, ["npy.read"] = true,
   ["cli.write_file"] = true, ["cli.write_private"] = true,
   ["cli.output"] = true, ["cli.writable"] = true, ["cli.read_plain"] = true}
 
---- Returns the value to pass in place of x.
+--- Returns the value to pass in place of x: for a file path, a path that cannot
+-- be written.
 ---@param name string of the function
 ---@param x any its first argument
 ---@return any
@@ -47,7 +48,8 @@ function surface.types()
   end)
 end
 
--- Adds the functions of a table that users see and that have no signature.
+-- Adds to `list` the functions of table t that users can call but that have no
+-- signature.
 local function unsigned(what, t, list)
   for k, v in pairs(t) do
     if type(k) == "string" and type(v) == "function" and not k:find "^__"

@@ -16,7 +16,8 @@ function block.small(t, step, least)
 end
 
 --- Allocates tensor memory and an mbarrier in a block of four warps. Returns a
--- pointer to the memory, and the mbarrier.
+-- function that waits for the allocation and returns a pointer to tensor
+-- memory, and the mbarrier.
 function block.begin(columns, dtype)
   local bar = arch.alloc_smem(cute.i64, 1)
   local address = arch.alloc_smem(cute.i32, 1)

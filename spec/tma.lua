@@ -9,8 +9,7 @@ local _ = cute._
 local cpasync = cute.nvgpu.cpasync
 tma.THREADS = 128
 
--- Returns the tile in shared memory as elements 0, 1, ... in colexicographic
--- order.
+-- Returns the tile in shared memory with all modes grouped into mode 0.
 local function flat(s) return cute.group_modes(s, 0, cute.rank(s)) end
 
 -- Divides a tensor of coordinates into boxes.
@@ -18,7 +17,8 @@ local function tiles_of(coords, tile)
   return cute.zipped_divide(coords, tile)
 end
 
--- Initializes the mbarrier in one thread; all threads wait for its phase.
+-- Makes an mbarrier with `count` arrivals in shared memory; one thread
+-- initializes it, and all threads wait for that.
 local function barrier(count)
   local bar = cute.arch.alloc_smem(cute.i64, 1)
   cute.when(cute.arch.thread_idx():eq(0), function()
@@ -29,9 +29,9 @@ local function barrier(count)
   return bar
 end
 
---- Loads tile number `block` into shared memory and writes it, in the order of
--- the tile, to out(_, block). Returns the function of a kernel of (atom,
--- coords, out).
+--- Returns a kernel's function of (atom, coords, out). Each block loads the
+-- tile with its own number into shared memory, and copies it to column `block`
+-- of out.
 ---@param tile integer[]
 ---@param layout table of the tile in shared memory
 function tma.load(tile, layout)
@@ -53,8 +53,9 @@ function tma.load(tile, layout)
   end
 end
 
---- Loads the tile of each cluster of two: each CTA multicasts one half to both.
--- Writes the tile to out(_, cluster, rank).
+--- Returns a kernel's function that loads one tile for each cluster of two
+-- CTAs: each CTA multicasts one half to both. Each CTA copies the tile to
+-- out(_, cluster, rank).
 function tma.multicast(tile, layout, mask)
   return function(atom, coords, out)
     local tid, block = cute.arch.thread_idx(), cute.arch.block_idx()
@@ -79,7 +80,8 @@ function tma.multicast(tile, layout, mask)
   end
 end
 
---- Stores tiles: copies from(_, block) through shared memory to tile `block`.
+--- Returns a kernel's function in which each block copies from(_, block) to
+-- shared memory, and stores it as its tile of a tensor.
 function tma.store(tile, layout, fence)
   return function(atom, coords, from)
     local tid, block = cute.arch.thread_idx(), cute.arch.block_idx()
@@ -100,7 +102,7 @@ function tma.store(tile, layout, fence)
 end
 
 -- Calls f(coordinate, position in the tile, block) for all elements of all
--- tiles, the first mode fastest; coordinates may be out of bounds.
+-- tiles, with the first mode fastest. Coordinates may be out of bounds.
 local function each(shape, tile, f)
   local at, c, block = {}, {}, 0
   local function inside(j, place, step)
@@ -311,8 +313,8 @@ function tma.try_unfold(case, dtype, layout, device, ctas)
   return wrong, first
 end
 
--- Stores the pixels of a matrix to an image. Returns how many elements are
--- wrong.
+-- Stores the rows of a matrix as pixels of an image by im2col. Returns how many
+-- elements are wrong.
 function tma.try_fold(case, dtype, layout, device)
   local c = unfolded(case, true)
   local y = tma.tensor(c.shape, dtype, function() return 0.5 end)
@@ -342,9 +344,9 @@ end
 -- of rows, number of valid elements in a row}.
 local GROUPS = {{0, 5, 24}, {1024, 16, 32}, {640, 1, 7}, {1600, 11, 13}}
 
---- Each block copies a group from y to z through tensor maps that it makes
--- itself: one in shared memory that is published, one that is changed in
--- place.
+--- Returns a kernel's function. Each block copies a group from y to z through
+-- two tensor maps that the block makes. One is made in shared memory and copied
+-- to global memory, the other is made in place in global memory.
 ---@param opts table what to leave out: release, publish, acquire
 function tma.groups(opts)
   local tile, ld = {32, 16}, 32
@@ -524,7 +526,8 @@ function tma.try_multicast(shape, tile, dtype, device)
   return wrong, first
 end
 
--- Runs tma.runs, which swaps the rows of the two blocks of each pair.
+-- Runs the kernel of tma.runs, which swaps the rows of the two blocks of each
+-- pair. Returns how many elements are wrong.
 function tma.try_runs(device)
   local n, rows, blocks = 64, 3, 4
   local function made(f)
@@ -562,7 +565,8 @@ function tma.try_groups(opts, launch)
     end
   end
   local tile = {32, 16}
-  -- The atom is made from a tensor of one tile: only the map's box matters.
+  -- The atom is made from a tensor of one tile, because only the box of its map
+  -- is used.
   local function made(op, t)
     return cpasync.make_tiled_tma_atom(op(), cute.make_tensor(t.iterator,
       cute.make_layout(tile)), cute.make_layout(tile), tile)

@@ -28,7 +28,7 @@ local function stored_type(kind, dtype)
   return cute[dtype].bits < 8 and cute.u8 or cute[dtype]
 end
 
--- Copies bytes to shared memory, of which n start at a tensor's iterator.
+-- Copies n bytes from `from` to shared memory, from the iterator of s on.
 local function fill(s, n, from)
   local to = cute.make_tensor(cute.recast_ptr(s.iterator, nil, cute.u8),
                               cute.make_layout(n))
@@ -48,8 +48,8 @@ local function s2t(s, t, dtype)
   return function() cute.copy(cp, from, thr:partition_D(t)) end
 end
 
--- Returns the kernel of one instruction: bytes of A, of its scale factors, of B
--- and of its scale factors; C, which becomes D.
+-- Returns the kernel of one instruction. Its arguments are bytes of A, of A's
+-- scale factors, of B, and of B's scale factors; and C, which it replaces by D.
 local function make(kind)
   local mma = cute.make_tiled_mma(operation(kind))
   local k, sf = mma.shape_mnk[3], cute[kind.scale]
@@ -146,9 +146,9 @@ local function kernel_of(kind)
   return x
 end
 
--- Writes the codes of row 0 of an operand. Pieces of 16 bytes of a row are as
--- many rows apart as the tile has. A piece packs 16 elements of less than 8
--- bits, or 32 of kinds mxf4 and mxf4nvf4.
+-- Writes the codes of row 0 of an operand, in pieces of 16 bytes. The distance
+-- between pieces is 16 bytes times the number of rows. A piece packs 16
+-- elements, or 32 for the kinds mxf4 and mxf4nvf4.
 local function put_row(t, rows, kind, dtype, codes)
   local bits, per = cute[dtype].bits, kind.kind == "mxf8f6f4" and 16 or 32
   for first = 1, #codes, per do

@@ -6,8 +6,8 @@ local specs = require "spec.support"
 
 local support = {}
 
--- Returns the next number of a separate 32-bit generator, the same in every
--- run.
+-- Returns the next number of a 32-bit random generator, which is the same in
+-- every run and independent of math.random.
 local seed = 12345
 function support.random()
   seed = seed * 6364136223846793005 + 1442695040888963407
@@ -50,7 +50,8 @@ function support.first_fault(report)
   return report.reports[1]
 end
 
---- Returns n integers of at most mask / 2: a tensor of i32, and a list from 0.
+--- Returns n random integers around 0, as an i32 tensor and as a list that
+-- begins at index 0. The largest is about mask / 2.
 function support.random_words(n, mask)
   local t, list = cute.zeros({n}, "i32"), {}
   for i = 0, n - 1 do
@@ -60,8 +61,9 @@ function support.random_words(n, mask)
   return t, list
 end
 
---- A kernel of one warp that uses inline PTX. Row t of `out` gets max(t, 5), t
--- + 1, 2 t, and t in the first four lanes, 99 in the others.
+--- The function of a kernel of one warp that uses inline PTX. Row t of `out`
+-- gets max(t, 5), t + 1, 2 t, and t in the first four lanes or 99 in the
+-- others.
 function support.inline_ptx(out)
   local arch = cute.arch
   local t = arch.lane_idx()
@@ -94,8 +96,9 @@ function support.words64()
   return x
 end
 
---- Runs f(values..., extra) -> {results} in one thread per element. Inputs are
--- lists of type `from`, results lists of type `to`. device: "sim" when absent.
+--- Runs f(values..., extra), which returns a list of results, in one thread per
+-- element. Inputs are lists of type `from`, results lists of type `to`. The
+-- device is "sim" by default.
 function support.map(inputs, f, from, to, extra, device)
   local n = #inputs[1]
   local blocks = (n + 31) // 32

@@ -2,10 +2,10 @@
 -- in spec/fuzz/.
 local verdicts = {}
 
---- Runs cases until the seconds of the command line are over, from its seed on
--- (`SECONDS [SEED]`), and prints how often each verdict was given. On the
+--- Runs cases with consecutive seeds until the time is over, and prints how
+-- often each verdict was given. The command line is `SECONDS [SEED]`. On the
 -- verdict "wrong", prints the seed and the reason, and exits with 1. The file
--- NAME.txt in the build folder has the seed of the current case.
+-- NAME.txt in the build folder contains the seed of the current case.
 ---@param name string
 ---@param run fun(seed: integer): string, string? returns verdict and reason
 function verdicts.count(name, run)

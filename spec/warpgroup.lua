@@ -1,6 +1,6 @@
---- Helpers for specs of wgmma: for every kind of instruction a kernel of one
--- tile, with operands in canonical shared-memory layouts. They compute the
--- expected result by the rounding rules of the tensor cores.
+--- Helpers for specs of wgmma. For each case they make a kernel of one tile,
+-- with operands in canonical shared-memory layouts. They compute the expected
+-- result by the rounding rules of the tensor cores.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -37,8 +37,9 @@ end
 --- Returns K of a case: the elements in a row of 128 bytes.
 function specs.depth(c) return 1024 // core[c.a].bits end
 
--- Returns the canonical layout of a matrix (rows,k). It has the widest swizzle,
--- up to that of the case, whose atom divides the matrix.
+-- Returns the canonical layout of a matrix (rows,k) with the case's swizzle. If
+-- the swizzle's atom does not divide the matrix, the layout has the next
+-- narrower swizzle whose atom does.
 local function smem_layout(c, dtype, rows, k, major)
   local kinds, from = {"SW128", "SW64", "SW32", "INTER"}, 1
   while kinds[from] ~= (c.swizzle or "SW128") do from = from + 1 end
@@ -96,7 +97,7 @@ function specs.kernel(c)
     end
     warpgroup.fence()
     mma:set(warpgroup.Field.ACCUMULATE, c.add or false)
-    -- one call for each block of K, with fragments (V,M) and (V,N)
+    -- one call for each block of K, with fragments of shape (V,M) and (V,N)
     if c.slices then
       for kb = 0, cute.size(tCrA, 2) - 1 do
         local a = tCrA(_, _, kb)
@@ -113,11 +114,11 @@ function specs.kernel(c)
   end), mma:size()
 end
 
--- Positions of two elements out of four, in ascending order.
+-- Pairs of positions in a group of four elements, in ascending order.
 local PAIRS = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}
 
--- Returns the positions of the elements of row m, from k on, that a sparse A
--- stores.
+-- Returns the positions of the elements that row m of a sparse A stores in the
+-- group that begins at k.
 local function kept(c, m, k)
   if c.a == "tf32" then return {k + (m * 3 + k // 2 * 5 + m // 8) % 2} end
   local pair = PAIRS[1 + (m * 7 + k // 4 * 5 + m // 8) % 6]
@@ -163,8 +164,8 @@ function specs.raw(t)
   return cute.recast_tensor(t, core["u" .. t.element_type.bits])
 end
 
---- Returns D by the tensor cores' rules: each wgmma instruction adds one sum
--- over its part of K to an element of D. A is the dense matrix.
+--- Returns D as the tensor cores round it: each wgmma instruction adds one sum,
+-- over its part of K, to an element of D. A is the dense matrix.
 function specs.reference(c, A, B, D)
   -- number of products along K in one instruction
   local step = 256 // core[c.a].bits

@@ -15,8 +15,8 @@ local FIELDS = {
   e2m1 = {2, 1, 1, 0, false},
 }
 
--- Returns {sig =, x =, e =} of a finite number sig * 2^x with the exponent e,
--- or {nan = true} or {inf = sign}.
+-- Returns {sig =, x =, e =} for a finite number sig * 2^x, whose leading digit
+-- is 2^e if it is normal. Returns {nan = true} or {inf = sign} for others.
 local function parse(name, u)
   local eb, mb, bias, low, inf, nan = table.unpack(FIELDS[name])
   u = u >> low
@@ -36,7 +36,7 @@ local function parse_scale(name, u)
   return {sig = 1, x = u - 127, e = u - 127}
 end
 
--- Returns sig * 2^x, truncated toward zero, in units of 2^q.
+-- Returns sig * 2^x in units of 2^q, truncated toward zero.
 local function cut(sig, x, q)
   local right, mag = q - x, math.abs(sig)
   if sig == 0 or right > 62 then return 0 end
@@ -44,7 +44,8 @@ local function cut(sig, x, q)
   return sig < 0 and -mag or mag
 end
 
--- Returns the word of sum * 2^q, which is exact for f16's ties to even.
+-- Returns sum * 2^q as the bits of an f32, truncated toward zero, or of an f16,
+-- rounded to nearest even.
 local function encode(sum, q, half)
   local mag, sign = math.abs(sum), sum < 0 and 1 or 0
   if mag == 0 then return 0 end
@@ -65,7 +66,8 @@ local function encode(sum, q, half)
   return word | sign << (half and 15 or 31)
 end
 
--- Returns the word of a sum with NaNs or infinities, or nil.
+-- Returns the bits of a sum to which NaNs or infinities contribute; nil for a
+-- finite sum.
 local function special(terms, half)
   local nan, pos, neg = false, false, false
   for _, t in ipairs(terms) do
@@ -106,12 +108,12 @@ local function fused(kind, terms)
   return encode(sum, e - 25, kind.d == "f16")
 end
 
--- Returns the exact sums of each n products.
+-- Returns the exact sum of each n consecutive products.
 local function groups(terms, n)
   local list = {}
   for i = 1, #terms, n do
     local some = {table.unpack(terms, i, i + n - 1)}
-    local x = terms[i].x  -- the fraction bits of all e2m1 differ only by e
+    local x = terms[i].x  -- becomes the smallest exponent in the group
     for _, t in ipairs(some) do x = math.min(x, t.x) end
     local g = {sig = 0, x = x, e = largest(some, "e"),
                scale = largest(some, "scale")}
@@ -210,8 +212,9 @@ local NIBBLES = {[2] = {4, 14}, [4] = {4, 8, 12, 9, 13, 14},
 local BITS = {f32 = 32, tf32 = 32, bf16 = 16, f16 = 16, e5m2 = 8, e4m3 = 8,
               e3m2 = 6, e2m3 = 6, e2m1 = 4, i8 = 8, u8 = 8, i32 = 32}
 
--- Draws n words of a type: any bits, numbers near 1, numbers whose products are
--- near the smallest f32, numbers near 1 with a C that cancels, mostly zeros.
+-- Draws n words of a type. `how` selects numbers near 1 ("near", "cancel"),
+-- numbers whose products are near the smallest f32 ("tiny"), mostly zeros
+-- ("zeros"), or any bits.
 local function draw(type, n, how)
   local list, f = {}, FIELDS[type]
   for i = 1, n do
@@ -278,7 +281,8 @@ local function check(kind, M, N, how)
   end
   local got = tile()
   if how == "cancel" then
-    -- C cancels the leading digits of the sum, so that the last ones count.
+    -- Now C cancels the leading digits of the sum, so that the result depends
+    -- on the last digits.
     for i, w in ipairs(got) do c[i] = w ~ 1 << BITS[kind.d] - 1 end
     got = tile()
   end
@@ -344,7 +348,8 @@ describe("the arithmetic of tcgen05.mma", function()
 
   it("truncates terms of bf16 and tf32 to multiples of 2^-158", function()
     local function word(x) return string.unpack("<I4", string.pack("<f", x)) end
-    -- All terms but one have a bit 2^-159; the exact sum is 2^-149.
+    -- All terms are odd multiples of 2^-159, and their exact sum is 2^-149.
+    -- Truncated terms have a smaller sum, which f32 cannot represent.
     for type, k in pairs {bf16 = 16, tf32 = 8} do
       local low = 2.0 ^ -159 * k / 2.0 ^ -149
       local list = {}

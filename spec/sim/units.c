@@ -181,8 +181,8 @@ static int l_mma_tile(lua_State *L) {
   return push_words(L, c, (size_t)(M * N));
 }
 
-// mma_processors(kind, N, {A bits, 16*k}, {B bits, N*k}, {C bits, 16*N})
-// -> {{D}, ...}: the results of tile_known's functions
+// mma_processors(kind, N, {A bits, 16*k}, {B bits, N*k}, {C bits, 16*N}) ->
+// {{D}, ...}: the results of each implementation of the tile functions
 static int l_mma_processors(lua_State *L) {
   SimMma m = check_kind(L);
   SimRule r = mma_rule(&m);

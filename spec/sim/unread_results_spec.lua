@@ -8,9 +8,8 @@ local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
 local STEPS = 4
 local count = 0
 
--- Runs a kernel that calls body with a table: load(k) loads the fragments of
--- step k, from(k, t) those of another table of fragments; add(acc) adds their
--- product; store(acc) stores accumulators; fresh(parts) makes fragments.
+-- Runs a kernel that calls `body` with a table of functions, by which body
+-- loads fragments, multiplies them and stores sums. Returns the messages.
 local function told(body)
   count = count + 1  -- A note is written once for each name of a kernel.
   local k = cute.kernel("k" .. count, function(a, b, c)
@@ -94,7 +93,8 @@ describe("a note tells of", function()
       end
       k.store(acc)
     end)
-    -- two fragments in turn, of which the MMA takes the other one
+    -- By mistake, the MMA reads the fragments that were just loaded, not those
+    -- of its own step.
     expect(2, text, function(k)
       local acc, f = k.sums(), {[0] = k.fragments(), k.fragments()}
       k.load(f[0], 0)

@@ -15,15 +15,16 @@ local function report(f, o, ...)
   return support.report(cute.kernel("k", f)(...):launch(launch))
 end
 
--- Returns the fault's kind and what is missing (nil without a report), and the
--- report's text.
+-- Returns the fault's kind with what was missing (nil if there is no report),
+-- and the report's text.
 local function lack(...)
   local r = report(...)
   if r.ok then return nil, tostring(r) end
   return ("%s %s"):format(r.reports[1].kind, r.reports[1].lack), tostring(r)
 end
 
--- Two warpgroups multiply from A, then all threads fill A again.
+-- Two warpgroups multiply from the tile A, wait by `wait`, then all threads
+-- fill A again.
 local function products(wait)
   local atom = warpgroup.make_smem_layout_atom("K_SW128", cute.bf16)
   local whole = cute.tile_to_shape(atom, {128, 64})
@@ -57,7 +58,8 @@ local function products(wait)
   end, {block = 256}, cute.empty({128, 64}, cute.f32))
 end
 
--- One thread stores a buffer twice; all threads fill it in between.
+-- Twice, all threads fill a buffer, one thread starts a bulk copy of it to
+-- global memory, and all threads call `wait`.
 local function stores(wait, seed)
   return lack(function(y)
     local tid = arch.thread_idx()
@@ -77,7 +79,8 @@ local function stores(wait, seed)
   end, {seed = seed}, cute.empty({128}, cute.i32))
 end
 
--- One warp copies two groups by cp.async, the other reads the second.
+-- One warp starts two groups of cp.async; after `wait`, the other warp reads
+-- the data of the second group.
 local function copies(wait)
   return lack(function(x, y)
     local tid = arch.thread_idx()
@@ -106,7 +109,8 @@ describe("advice on waits for groups", function()
     assert.matches("its own threads waited for it; put sync_threads", text)
     assert.is_nil(text:find "wait_group")
     local seen = 0
-    for seed = 1, 8 do  -- In some schedules the wait comes after the write.
+    for seed = 1, 8 do  -- The report depends on whether thread 0 waits before
+                        -- or after the write.
       what, text = stores(function(tid)
         arch.sync_threads()  -- The store has started, but it is not complete.
         first(tid, 1, function() arch.cp_async_bulk_wait_group(0, true) end)
@@ -166,7 +170,9 @@ describe("advice on waits for groups", function()
     assert.matches("a wait counts only for the threads that started the", text)
   end)
 
-  -- One thread's store is signalled by a flag, to a warp or to a block.
+  -- Thread 0 stores y by a bulk copy, waits, and sets a flag. For the flag
+  -- waits another warp of the block, or with two blocks another block, which
+  -- then reads y.
   local function told(blocks, read)
     return lack(function(y, f, z)
       local tid, block = arch.thread_idx(), arch.block_idx()

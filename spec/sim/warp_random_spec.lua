@@ -2,12 +2,12 @@
 -- simulator's results and reports against an interpreter that runs the same
 -- program one lane at a time.
 --
--- A program exists twice: as Lua text with one operation a line, so that
--- reports name the operation, and as a tree of the same operations. Masks are
--- made as in any kernel: by ballots of the condition before a branch or loop,
--- and by match_sync for groups without a branch. Some operations get a wrong
--- mask. Their results are not used, so that later operations are the same on
--- both sides.
+-- A program exists in two forms: as Lua text and as a tree of the same
+-- operations. The text has one operation a line, so that reports name the
+-- operation. Masks are made by ballots of the condition before a branch or
+-- loop, and by match_sync for groups without a branch. Some operations get a
+-- wrong mask. Their results are not used, so that both forms still compute the
+-- same values.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
@@ -44,9 +44,9 @@ function Program:name(letter)
   return letter .. self.names
 end
 
--- Returns the text of an operation's mask, which may be made wrong; the
--- variable that gets the operation's result; and how the mask was made wrong,
--- or nil.
+-- Returns the text of an operation's mask, which is sometimes made wrong, and
+-- the variable for the operation's result. Also returns the pattern of WRONG
+-- that was applied, or nil.
 function Program:mask(m)
   if self.random(100) >= self.wrong then return m, "v" end
   local how = WRONG[1 + self.random(#WRONG)]
@@ -200,7 +200,7 @@ local function bits(lanes)
   return m
 end
 
--- The value of a mask after each change of WRONG.
+-- Computes the mask that each pattern of WRONG gives.
 local BEND = {
   ["nil"] = function() return FULL end,
   ["%s & (%s - 1)"] = function(m) return m & (m - 1) end,
@@ -209,8 +209,8 @@ local BEND = {
   ["~%s"] = function(m) return ~m & FULL end,
 }
 
--- Calls f(lanes, mask) for each group of lanes that use the same mask. Records
--- a report for groups whose lanes differ from their mask.
+-- Calls f(lanes, mask) for each group of `lanes` that use the same mask. If the
+-- mask is not that of the group's lanes, records a report.
 function Warp:groups(node, lanes, f)
   local by, order = {}, {}
   for _, l in ipairs(lanes) do

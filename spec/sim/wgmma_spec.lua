@@ -92,7 +92,7 @@ describe("a warpgroup's MMA in the simulator", function()
       t.gemm(0) warpgroup.commit_group()
       t.gemm(1) warpgroup.commit_group()
       warpgroup.wait_group(1)
-      t.fill(0, 2)             -- group 0 is done reading
+      t.fill(0, 2)             -- group 0 has been read
       warpgroup.wait_group(0)
       t.store()
     end))
@@ -204,7 +204,7 @@ end)
 
 local STAGES, TILES = 3, 7
 -- Runs a kernel with a ring of stages. `bug` names the step to omit ("full",
--- "empty", "fence"), or is "early" to free a stage too early.
+-- "empty", "fence"), or is "early": then a stage is freed too early.
 local function ring(bug, seed)
   local tile = cute.tile_to_shape(warpgroup.make_smem_layout_atom("K_SW128",
     "bf16"), {64, 64, STAGES})
@@ -249,8 +249,8 @@ local function ring(bug, seed)
         mma:set("ACCUMULATE", true)
         warpgroup.commit_group()
         warpgroup.wait_group(1)
-        -- The stage of the previous group is free; one thread signals this for
-        -- all.
+        -- The stage of the previous group is free; thread 0 signals this for
+        -- its warpgroup.
         local free = k - (bug == "early" and 0 or 1)
         cute.when(tid:eq(0) & free:ge(0), function()
           arch.mbarrier_arrive(empty + free % STAGES)

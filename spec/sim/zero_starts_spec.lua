@@ -7,8 +7,8 @@ local arch = cute.arch
 local N = 8
 local count = 0
 
--- Runs y[t] = f(x, t) with 32 threads, for a matrix x of 32 rows whose elements
--- are sign * (1 + column). Returns the messages.
+-- Runs y[t] = f(x, t) with 32 threads, where x is a matrix of 32 rows with
+-- elements sign * (1 + column). Returns the messages.
 local function told(f, sign)
   local x, y = cute.zeros({32, N}, cute.f32), cute.zeros({32}, cute.f32)
   for r = 0, 31 do
@@ -27,7 +27,8 @@ local function told(f, sign)
   return said
 end
 
--- Returns a function that reduces row t by `step`. The sum begins at `start`.
+-- Returns a function that reduces row t by step(result, x, t, column), from the
+-- initial value `start`.
 local function loop(start, step)
   return function(x, t)
     local m = start

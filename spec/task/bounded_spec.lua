@@ -1,17 +1,17 @@
--- Compares results in f32, which string.pack rounds, with the error bounds of
--- cutelua.task.bounded.
+-- Compares f32 results, rounded by string.pack, with the error bounds that
+-- cutelua.task.bounded computes.
 local bounded = require "cutelua.task.bounded"
 local random = require "cutelua.task.random"
 local support = require "spec.support"
 
 local f32 = support.f32
 
--- Reports whether an f32 result is within a number's bound.
+-- Reports whether a result is within the error bound e of the number's value v.
 local function within(got, number)
   return math.abs(got - number.v) <= number.e
 end
 
--- Calls f and returns its result, computed with the error bounds of f32.
+-- Calls f and returns its result: a number with its error bound for f32.
 local function inputs(f) return bounded.with("f32", nil, f) end
 
 describe("bounds of f32", function()
@@ -30,7 +30,7 @@ describe("bounds of f32", function()
       local gamma = (n - 1) * u / (1 - (n - 1) * u)
       assert.is_true(want.e <= 1.0001 * gamma * magnitude)
       for _ = 1, 20 do
-        -- Adds two random ones of the terms until one is left.
+        -- Replaces two random terms by their sum until one term is left.
         local list = table.move(x, 1, n, 1, {})
         while #list > 1 do
           local a = table.remove(list, r:integer(1, #list))

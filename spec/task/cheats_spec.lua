@@ -1,5 +1,6 @@
--- Plants each of the twelve cheats in a right solution, and checks that the
--- referee names it, and that the name is missing without its guard.
+-- Changes a right solution so that it cheats, in each of the twelve known ways.
+-- Checks that the referee names the cheat, and does not name it when its guard
+-- (the check for this cheat) is removed.
 local dkjson = require "dkjson"
 local support = require "spec.support"
 
@@ -40,10 +41,11 @@ end
 return run
 ]]
 
--- Rows: the cheat's name, then pairs of a text of the solution and what stands
--- in its place.
+-- Each row: the cheat's name, a text of the solution, and the text that
+-- replaces it.
 local RUN, DONE = "local function run(a)", "return run"
--- Keeps results in a tensor of the candidate: with a flag, or with an input.
+-- A cheat that keeps results for later calls in a tensor. The two inserted
+-- texts are the condition to reuse results, and the mark that w[32] gets.
 local KEEP = [[
 local kept = cute.zeros({33}, cute.f32)
 local k2 = cute.kernel("kept", function(x, mask, y, w, m, n)
@@ -137,7 +139,7 @@ end]]},
    "cute.range(cute.min(n, i + 1))"},
 }
 
--- Runs the referee without the guard of a cheat.
+-- Runs the referee without its guard against one cheat.
 local WITHOUT = [[
 local cheats = require "cutelua.task.cheats"
 for i, row in ipairs(cheats.list) do
@@ -156,7 +158,8 @@ describe("a cheat", function()
   end)
   teardown(function() support.remove(folder) end)
 
-  -- Returns the verdict on a candidate, without the guard of a cheat.
+  -- Returns the verdict on a candidate by a referee without the guard against
+  -- the cheat `without`.
   local function judge(text, without)
     local path = support.write(folder .. "/candidate.lua", text)
     local out, err = support.run {"-e", WITHOUT:format(without, folder, path)}
@@ -171,7 +174,8 @@ describe("a cheat", function()
     assert.equal(6, #v.cases)
   end)
 
-  local seen = {n = 0}  -- the tag of each name's first test, and their number n
+  local seen = {n = 0}  -- the tag of each cheat's first test; n: the number of
+                        -- cheats so far
   for _, row in ipairs(ROWS) do
     local name = row[1]
     if not seen[name] then

@@ -1,14 +1,16 @@
--- Judges the solution of each task of examples/tasks, which must be accepted
--- with a score, and its three wrong ones, which must be rejected. A line "--
+-- Judges each task of examples/tasks: its solution must be accepted with a
+-- score, and three wrong variants of the solution must be rejected. A line "--
+-- wrong: TEXT" of a solution makes a variant, in which TEXT replaces the line
+-- above.
 -- wrong: TEXT" of a solution stands below the line that TEXT replaces.
 local dkjson = require "dkjson"
 local support = require "spec.support"
 
 local ROOT = "examples/tasks/"
--- The task that `make test` judges.
+-- The task that `make test` judges; `make test-all` judges all.
 local FEW = {axpy = true}
 
--- Returns the texts of the wrong solutions in a solution.
+-- Returns the wrong variants of a solution.
 local function wrongs(text)
   local lines, list = {}, {}
   for line in text:gmatch "([^\n]*)\n" do lines[#lines + 1] = line end

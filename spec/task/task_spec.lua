@@ -4,7 +4,7 @@ local dkjson = require "dkjson"
 local schema = require "spec.findings.schema"
 local support = require "spec.support"
 
--- Y[i] = 2 X[i] + Y0[i]
+-- Computes Y[i] = 2 X[i] + Y0[i].
 local PTX = [[
 .version 8.0
 .target sm_80
@@ -201,7 +201,8 @@ end)
 return function(a)
 ]]
 
--- A candidate with a fault that the launch only returns.
+-- A candidate that reads out of bounds, and ignores the report that the launch
+-- returns.
 local SWALLOWED = [[
 local cute = require "cute"
 local k = cute.kernel("k", function(x, z, y, n)

@@ -12,8 +12,9 @@ local TYPES = {
   [64] = {"i64", "u64", "f64"},
 }
 
--- Returns a warp's tile: 8 rows of 4 threads with `words` 32-bit words each;
--- column by column for transposed matrices.
+-- Returns layouts of a warp's tile: of its threads, of a thread's values, and
+-- of the tile. Each of 8 rows has 4 threads with `words` 32-bit words each;
+-- tiles of transposing copies are column-major.
 local function tile_of(name, bits, words)
   local n = words * 32 // bits
   return cute.make_layout({8, 4}, {4, 1}), cute.make_layout({1, n}),
@@ -93,8 +94,8 @@ describe("copies and types:", function()
                 local what = ("%s to %s for %s"):format(from, to, own)
                 local good = moves(from, to) and moves(own, from)
                 if a[1]:find "^Auto" or a[1]:find "^Default" then
-                  -- Atoms named Auto... and Default... copy without vectors, so
-                  -- both types must be equal.
+                  -- Atoms named Auto... and Default... convert nothing, so both
+                  -- types must be equal.
                   good = good and from == to
                 end
                 local err = trace(a, from, to, own)

@@ -1,6 +1,6 @@
 -- Tests elements of less than a byte, and memory viewed with another type. The
--- simulator is compared with the emitted text, run on the host. NVRTC must
--- accept all of the text.
+-- simulator's results must equal those of the emitted text compiled for the
+-- host. NVRTC must accept all of the text.
 local core = require "cute.core"
 local units = require "spec.sim.units"
 local cute = require "cute"
@@ -54,7 +54,8 @@ local function same_on_gpu(func, i, f, o, g)
   return i, f, o, g, count
 end
 
--- Runs f(i, f, o, g) on words of dtype (i, o) and f32: simulator and host text.
+-- Runs f(i, f, o, g) on the simulator and as host text. Compares the results. i
+-- and o are tensors of dtype, the other two of f32.
 local function both(dtype, ctype, func, seed)
   local count = N * 32 // dtype.bits
   local i, o = cute.zeros({count}, dtype), cute.zeros({count}, dtype)
@@ -270,7 +271,7 @@ describe("elements below a byte", function()
       local s = cute.make_smem_tensor(cute.u4, {64})
       m[cute.arch.thread_idx()] = s[cute.arch.thread_idx()]
     end, t))
-    -- two lanes write neighbours in one byte
+    -- Two lanes write neighbouring elements of one byte, which is no race.
     assert.equal("", kinds(function(m)
       local s = cute.make_smem_tensor(cute.u4, {64})
       local tid = cute.arch.thread_idx()

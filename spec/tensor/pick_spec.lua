@@ -9,8 +9,8 @@ local _ = cute._
 
 local g = setmetatable({state = 77}, random.Gen)
 
--- Returns a fragment's layout: extents whose product is at most 24, strides in
--- any order, sometimes with gaps.
+-- Returns the shape and strides of a random fragment: at most 24 elements,
+-- strides in any order, sometimes with gaps.
 local function layout()
   local shape, n = {}, 1
   for k = 1, g:r(3) do
@@ -27,14 +27,15 @@ local function layout()
   return shape, stride
 end
 
--- Returns integers that every type can hold, by lane and number.
+-- Returns the value that a lane writes in step k: an integer that every type
+-- can represent.
 local function value(lane, k) return (lane * 7 + k * 3) % 100 end
 
 local TYPES = {"i8", "u8", "i16", "u16", "f16", "bf16", "i32", "u32", "f32",
                "i64", "f64"}
 
--- Returns a random case: a list of writes to and reads from a fragment of each
--- lane, at constant or traced coordinates.
+-- Returns a random case: for each lane, writes to and reads from a fragment, at
+-- constant or traced coordinates.
 local function case()
   local shape, stride = layout()
   local c = {shape = shape, stride = stride, type = g:pick(TYPES), steps = {}}

@@ -10,8 +10,9 @@ local warpgroup = cute.nvgpu.warpgroup
 
 local function value(m, n) return (m * 7 + n * 13) % 251 end
 
--- Copies the accumulators of tile (M,N), of c.groups warpgroups and an MMA of
--- c.n columns, through shared memory, c.epi elements at a time.
+-- Copies the accumulators of a tile c.tile = {M, N} through shared memory.
+-- c.groups warpgroups compute it by an MMA of c.n columns, and each copy moves
+-- c.epi elements.
 local function leave(c)
   local M, N, threads = c.tile[1], c.tile[2], 128 * c.groups
   local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op("f16", "f32",

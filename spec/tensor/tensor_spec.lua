@@ -385,8 +385,7 @@ describe("copies of traced tensors", function()
     assert.same({[64] = 3}, widths(cute.f32, L {6}, L {6}))
     assert.same({[32] = 5}, widths(cute.f32, L {5}, L {5}))
     assert.same({[128] = 2}, widths(cute.f64, L {4}, L {4}))
-    -- Both sides order their elements alike, row-major or nested: 128-bit
-    -- vectors.
+    -- Both sides have the same order, row-major or nested: 128-bit vectors.
     assert.same({[128] = 4}, widths(cute.bf16, L({4, 8}, {8, 1}),
       L({4, 8}, {8, 1})))
     assert.same({[128] = 4}, widths(cute.bf16, L({4, {2, 4}}, {8, {4, 1}}),
@@ -498,7 +497,8 @@ describe("copies of traced tensors", function()
       seed = (seed * 1103515245 + 12345) % 2147483648
       return seed // 65536 % n
     end
-    -- Returns padded strides for these extents, in a random order.
+    -- Returns strides for these extents, in a random order and some with
+    -- padding.
     local function strides(extents)
       local order, out, cur = {}, {}, 1
       for i = 1, #extents do table.insert(order, 1 + rnd(i), i) end

@@ -18,7 +18,7 @@ local function trace(f, ...)
   return cute.kernel("k", f)(...):trace {block = 128}
 end
 
--- Returns the elements: (i,j) as x[i][j], each read once.
+-- Returns the tensor's elements as a table: element (i,j) is x[i][j].
 local function rows(t, M, N)
   local x = {}
   for i = 0, M - 1 do
@@ -411,8 +411,8 @@ describe("copy", function()
     local R = math.random
     math.randomseed(5)
     local atom = cute.make_copy_atom("UniversalCopy", cute.bf16, 16)
-    -- Asserts that the threads' partitions have each element inside the tensor
-    -- exactly once.
+    -- Asserts that exactly one thread's partition has each element of a tensor
+    -- of this shape.
     local function covers(shape, thr, val)
       local l = cute.make_layout(shape)
       local M, N = cute.size(l, 0), cute.size(l, 1)

@@ -16,7 +16,7 @@ local function matrix(m, n, dtype, order)
     cute.make_layout({m, n}, order or cute.LayoutRight))
 end
 
--- Returns the canonical layout of rows of 128 bytes.
+-- Returns a layout of K-major rows of 128 bytes with the 128-byte swizzle.
 local function sw128(bm, bk, stages)
   local atom = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0,
     cute.make_layout({8, 64}, {64, 1}))
@@ -35,7 +35,7 @@ describe("a TMA atom", function()
     assert.equal("TMA load of bf16, box (64,128), swizzle 128 B | "
       .. "(0,0) o (512,256):(1@1,1@0) | 16384",
       made(LOAD, A, sw128(128, 64), {128, 64}))
-    -- The tile consists of two boxes, each with 64 elements of K.
+    -- The tile consists of two boxes with 64 elements of K each.
     assert.equal("TMA load of bf16, box (64,128), swizzle 128 B | "
       .. "(0,0) o (512,256):(1@1,1@0) | 32768",
       made(LOAD, A, sw128(128, 128), {128, 128}))
@@ -132,7 +132,8 @@ end)
 -- Copies
 ---------------------------------------------------------------------------
 
--- The form of a call in the dump, its line in the text, and its PTX.
+-- Each case: the operation, a call, and the call's form in the printed IR, in
+-- the emitted text and in PTX.
 local CASES = {
   {LOAD, function(atom, s, g, bar)
      cute.copy(atom, g(_, 3), s(_, 1), {tma_bar_ptr = bar})
@@ -168,7 +169,8 @@ local CASES = {
    ""},
 }
 
--- Returns a kernel that applies f to tile 0 of a matrix, in stages of smem.
+-- Returns a kernel that calls f with a TMA atom, two stages of shared memory,
+-- tiles of a matrix and an mbarrier.
 local function kernel_of(f)
   return cute.kernel("k", function(atom, coords)
     local s = cute.make_smem_tensor(cute.bf16, sw128(128, 64, 2), 1024)
@@ -237,8 +239,8 @@ describe("a TMA copy", function()
           cute.group_modes(s, 0, 2), cute.group_modes(s, 0, 2))
         cute.copy(atom, g(cute._, 0), ts, {tma_bar_ptr = bar})
       end)
-    -- Traces a copy of a tile in shared memory with this layout. Its TMA atom
-    -- is made for the layout `from`, sw128 when absent.
+    -- Traces a copy of a tile whose layout in shared memory is `layout`. Its
+    -- TMA atom is made for the layout `from`, by default for sw128.
     local function placed(op, layout, from)
       local x, c = cpasync.make_tiled_tma_atom(op, matrix(512, 256),
         from or sw128(128, 64), {128, 64})
@@ -265,7 +267,8 @@ describe("a TMA copy", function()
       raises("copy: the atom was made for a layout with no swizzle, but "
         .. "shared memory has Sw<3,3,3>: element 64 of the tile", placed, op,
         sw128(128, 64), rows)
-      -- The swizzle changes address bits that the tile does not have.
+      -- This swizzle is accepted: it only reads address bits that are 0
+      -- throughout the tile.
       placed(op, cute.make_composed_layout(cute.make_swizzle(3, 3, 10), 0,
         rows), rows)
     end
@@ -491,7 +494,7 @@ describe("a TMA copy", function()
       function()
       kernel(function(a, _, t, m) cpasync.update_tma_descriptor(a, t, m) end)
     end)
-    -- Tests im2col tiles that are prefetched into L2, multicast, and stored.
+    -- Copies im2col tiles by a prefetch into L2, a multicast, and a store.
     local program = kernel(function(a, c, ...)
       cpasync.prefetch(a, cute.zipped_divide(c, {32, 64})(_, {3, {2, 1}}))
       return ...

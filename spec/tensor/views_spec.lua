@@ -22,8 +22,8 @@ end
 describe("tilers", function()
   local T = numbered(L "(8,12):(12,1)")
 
-  -- Computes by definition: element (x..., y...) of the division is element
-  -- tile(x) + rest(y) of each mode.
+  -- Computes an element's coordinate by definition: in each mode, element
+  -- (x..., y...) of a division is at tile(x) + rest(y).
   local function oracle(tiles, coord, inner)
     local modes = {}
     for m, tile in ipairs(tiles) do
@@ -223,8 +223,8 @@ describe("negative strides", function()
   end)
 end)
 
--- The iterator of a swizzled tensor swizzles by its position `place` in memory:
--- its element k is at sw(place + k), whichever slice it was taken from.
+-- An iterator of a swizzled tensor knows its position `place` in the tensor.
+-- Its element k is at sw(place + k), whichever slice the iterator is from.
 describe("the iterator of a swizzled tensor", function()
   local R = math.random
   local raw = cute.zeros({512}, cute.i32)
@@ -244,7 +244,7 @@ describe("the iterator of a swizzled tensor", function()
     for _ = 1, 400 do
       local sw, t, stride = swizzled()
       local at, v = 0, t
-      -- Takes tiles of tiles, which are still partly swizzled.
+      -- Takes a tile, a tile of a tile, or neither.
       for _ = 1, R(0, 2) do
         local n = 1 << R(1, 3)
         local c = {R(0, 16 // n - 1), R(0, 16 // n - 1)}

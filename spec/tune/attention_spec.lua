@@ -9,7 +9,7 @@ local tuned = require "cute.ops.tuned"
 
 local dir
 
--- Returns the time that spec/tune/child.lua reports.
+-- Returns the time that spec/tune/child.lua reports for a candidate.
 local function time(problem, name)
   local h = 5381
   for c in (problem .. name):gmatch "." do
@@ -101,7 +101,8 @@ describe("tuned tables of attention", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  -- Returns what ops.attention chooses on a card whose table has these rows.
+  -- Returns what ops.attention chooses on a GPU whose table of measurements has
+  -- these rows.
   local function explained(rows, options)
     os.execute("mkdir -p " .. dir .. "/cutelua/tuned")
     support.write(dir .. "/cutelua/tuned/h1.lua", tables.text {

@@ -22,11 +22,13 @@ local function regret(out, label)
   return tonumber(median), tonumber(worst)
 end
 
--- Files with fitted constants.
+-- Files of the repository with fitted constants.
 local FILES = {"kernels/gemm_sm90/constants.lua",
   "kernels/gemm_skinny/model.lua", "lua/cute/ops/blocks.lua"}
 
--- For each set of products: limits of mean, 90th percentile and worst regret.
+-- For each set of products: limits of the mean, 90th percentile and worst
+-- regret. A regret is the chosen candidate's time over the fastest candidate's
+-- time.
 local SETS = {first = {1.025, 1.075, 1.33}, odd = {1.042, 1.17, 1.31},
               random = {1.02, 1.09, 1.14}, wide = {1.028, 1.09, 1.26},
               fresh = {1.042, 1.12, 1.33}, unaligned = {1.02, 1.03, 1.35},
@@ -42,7 +44,8 @@ describe("tools/fit.lua #long", function()
       os.execute(("mkdir -p %s/%s"):format(dir, name:match "^(.*)/"))
       support.write(dir .. "/" .. name, support.read(name))
     end
-    -- The times are those of a GPU with a quarter of our `fill` constant.
+    -- The times are those that the cost model gives with a quarter of our
+    -- constant `fill`.
     local out, err, code = support.run({"-e", [[
       local constants = require "kernels.gemm_sm90.constants"
       constants.fill = constants.fill / 4
@@ -94,7 +97,8 @@ describe("tools/fit.lua #long", function()
                  lines(dir .. "/lua/cute/ops/blocks.lua"))
   end)
 
-  -- Returns a report's lines that exceed the limits, and its sets.
+  -- Returns the lines of a report that exceed the limits, and the names of its
+  -- sets.
   local function above(out)
     local list, sets = {}, {}
     for set, most in pairs(SETS) do

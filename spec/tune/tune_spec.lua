@@ -303,7 +303,7 @@ describe("cutelua tune", function()
     function()
       local o = operands.of("u8 u8 u8 tn row 16 16 512", nil, "host")
       local memory, byte = core.param_memory, nil
-      -- a fake of the GPU's memory that records the byte it is set to
+      -- a fake of GPU memory, which only records the byte that memset writes
       core.param_memory = function()
         return {memset = function(_, x) byte = x end}
       end
@@ -320,7 +320,7 @@ describe("cutelua tune", function()
         inside = inside + (math.abs(s.want) < 127 and 1 or 0)
       end
       assert.is_true(inside > 2, inside)
-      -- A product over half of K must be detected as wrong.
+      -- A product that sums only the first half of K must be detected as wrong.
       local function half(t)
         return cute.make_tensor(t.iterator, cute.make_layout(
           {t.layout.shape[1], 2048}, {t.layout.stride[1], 1}))
@@ -470,7 +470,7 @@ local function problem(m, n, k, more)
 end
 
 -- Returns ops.explain's choice for a product, in a process with a user's table
--- for a card of its own.
+-- for an invented GPU.
 local function explained(text, m, more, class, first)
   os.execute("mkdir -p " .. dir .. "/cutelua/tuned")
   support.write(dir .. "/cutelua/tuned/h1.lua", text)
@@ -502,8 +502,8 @@ local function of(rows, fields)
   return tables.text(t)
 end
 
--- Returns how a product of 512x1024x512 with this epilogue is chosen, with rows
--- of these classes.
+-- Returns how a product of 512 x 1024 x 512 with this epilogue is chosen, and
+-- the choice. The table maps classes of products to measured candidates.
 local function with(rows, f, types)
   local gemms = {}
   for class, name in pairs(rows) do
@@ -733,7 +733,8 @@ describe("tuned tables", function()
 
   it("of the repository apply to its GPU; explain says why not #long",
      function()
-    -- {name, multiprocessors, whether the table applies, the user has a table}
+    -- {name, multiprocessors, whether the repository's table applies, whether
+    -- the user has a table}
     for _, case in ipairs {{"NVIDIA H200", 132, true},
         {"NVIDIA H100 80GB HBM3", 132}, {"NVIDIA H100 PCIe", 114},
         {"NVIDIA H20", 78}, {"NVIDIA GH200 480GB", 132},

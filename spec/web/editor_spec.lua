@@ -50,7 +50,8 @@ await ready();
 click("#tab-kernel");
 ]]):format(require "dkjson".encode(SCRIPT))
 
--- Returns the rows of CUDA C for a line of the script, by their text.
+-- Points at a row of CUDA C and at a line of the script. Returns which lines
+-- are lit, and other texts of the page.
 local LIGHTS = RUN .. [[
 const choose = n => { $("#kernels").value = n;
   $("#kernels").dispatchEvent(new Event("change", {bubbles: true})); };

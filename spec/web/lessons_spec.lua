@@ -10,8 +10,8 @@ end
 
 local PAGE = "file://" .. absolute "build/web/index.html"
 
--- Functions for the steps here: wait for a lesson, and find its steps and their
--- parts.
+-- JavaScript functions for the tests here: they wait for a lesson, find its
+-- steps and parts of steps, and run steps.
 local READER = [[
 const there = () => until(() => workshop.state() == "ready"
   && count(".lesson-next") == 1 && !count(".lesson-step.busy"), "no lesson");
@@ -33,7 +33,8 @@ local function solution(lesson, name)
     learn.lesson(lesson).exercises[name].solution)
 end
 
--- Gives a wrong answer, shows hints and the solution, gives the right answer.
+-- Returns a test that checks an exercise before it is solved, shows hints and
+-- the solution, and checks the right answer.
 local function exercise(lesson, name)
   return {name = name, script = ([[
     workshop.lesson("%s");
@@ -57,7 +58,7 @@ local function exercise(lesson, name)
     solution(lesson, name))}
 end
 
--- Steps in one browser, by name.
+-- Tests that run in one browser, by name.
 local STEPS = {
   {name = "change", url = PAGE .. "#lesson=tensors", script = [[
     await there();

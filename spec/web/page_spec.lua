@@ -14,7 +14,7 @@ local FOLDER = absolute((os.getenv "CUTE_BUILD" or "build") .. "/web")
 local SERVED, FILE = "/index.html", "file://" .. FOLDER .. "/index.html"
 local WHOLE = "file://" .. FOLDER .. "/workshop.html"
 
--- Functions for steps, in addition to chromium.js's.
+-- JavaScript functions for the tests here, in addition to those of chromium.js.
 local USER = [[
 const ready = () => until(() => workshop.state() == "ready", "not ready");
 const write = text => workshop.editor.cm.setValue(text);
@@ -81,7 +81,7 @@ local function visit(steps)
   return values, found
 end
 
--- Returns a Lua value as a constant of a script.
+-- Returns JavaScript that defines a constant with a Lua value.
 local function const(name, value)
   return ("const %s = %s;\n"):format(name, json.encode(value))
 end
@@ -344,8 +344,9 @@ describe("output", function()
         texts("#log .warned")];]]}}[1]
     local all = 0  -- number of characters that the script has printed
     for i = 1, 300000 do all = all + #tostring(i) + 1 end
-    -- The Worker sends a message every 50 ms, and sends up to 64 lines after a
-    -- pause of 50 ms one by one. On a busy machine the Worker itself pauses.
+    -- The Worker sends a message every 50 ms. After each 50 ms without output,
+    -- it also sends the first 64 lines one by one. A busy machine causes such
+    -- pauses.
     assert.is_true(v[1] < 65 * (v[3] / 0.05 + 2), v[1])
     assert.equal(all - (1 << 20), v[2])
     print(("        300000 lines in %.2f s, %d messages"):format(v[3], v[1]))
@@ -356,7 +357,8 @@ describe("output", function()
     assert.is_true((1 << 20) - dropped - v[5] < 1, v[4])
     assert.truthy(v[7]:find(("%d bytes more are not shown: 1 MiB are kept of "
       .. "what a run prints\n"):format(v[2]), 1, true), v[7])
-    -- If a line is longer than the output that is kept, its end is kept.
+    -- Of a line that is longer than the limit of shown output, the end is
+    -- shown.
     assert.is_true(v[8] > 399900 and v[8] <= 400000, v[8])
     assert.equal("<99999><100000>", v[9]:sub(-15))
     assert.truthy(v[10]:find "^%d+ characters of output in front")

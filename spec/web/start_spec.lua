@@ -159,7 +159,7 @@ describe("the prompt's list", function()
   end)
 end)
 
--- Two independent faults, one of which causes others.
+-- A script with two independent faults, one of which causes others.
 local FAULTS = [[
 local cute = require "cute"
 local k = cute.kernel("k", function(x, y)
@@ -249,7 +249,8 @@ end)
 describe("the shelf beside results", function()
   if not browser.find() then return end
 
-  -- Opens and closes the shelf after a run with a report, and with a timeline.
+  -- Opens and closes the shelf after a run with a report, and after a run with
+  -- a timeline. Returns by how many pixels they are too wide, and more.
   local LOOK = [==[
     const shelf = on => {
       if (document.body.classList.contains("shelved") != on)

@@ -6,7 +6,7 @@ local lib = require "cutelua.bench.lessonlib"
 
 local told, report = {}, lib.report
 
--- Fields that may differ between equal launches: the time, the kernel object.
+-- Fields that differ between equal launches: the time and the kernel object.
 local OTHER = {seconds = true, program = true}
 
 local function ordered(a, b)
@@ -14,8 +14,8 @@ local function ordered(a, b)
   return a < b
 end
 
--- Writes numbers, texts and booleans of a table and its subtables, sorted by
--- name.
+-- Adds lines with the numbers, texts and booleans of a table and its subtables,
+-- sorted by name.
 local function write(v, name, seen)
   local t = type(v)
   if t == "number" or t == "string" or t == "boolean" then

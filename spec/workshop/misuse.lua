@@ -32,8 +32,8 @@ local RUNAWAY = "this line traced over 131072 operations: Lua loops are "
 local SMEM = "shared memory of %d bytes is over the budget of any GPU, 232448 "
   .. "bytes (227 KiB)"
 
--- Requests with the expected fields of each answer: says (error.message), its
--- line and kind, code, unfinished, out (the output).
+-- Requests with expected fields of their answers: says (in error.message), line
+-- and kind of the error, code, unfinished, out (the output).
 misuse.list = {
   -- texts
   run("local x = = 1", {says = "unexpected symbol near '='", line = 1}),
@@ -91,7 +91,7 @@ misuse.list = {
     print((pcall(xpcall, print)))]],
     {out = "false\tx\nfalse\txy\nfalse\tx\nfalse\n"}),
 
-  -- Globals that one script overwrites are intact for the next script.
+  -- A script that overwrites globals does not change them for the next script.
   run([[string.format, string.match, string.gsub, table.concat = nil
     pairs, type, tostring, print, error, load, arg = nil
     os, io = nil

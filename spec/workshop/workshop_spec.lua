@@ -2,7 +2,8 @@
 -- run, and for pages.
 local workshop = require "spec.workshop.asked"
 
--- Returns the answers to requests, each with its output as `out`.
+-- Returns the answers to requests; each answer has the request's output as
+-- `out`.
 local function asked(requests)
   local list = {}
   for i, one in ipairs(workshop.asked(requests)) do
@@ -20,8 +21,8 @@ end
 
 local function prompt(text) return {ask = "prompt", text = text} end
 
--- A kernel with bank conflicts in line 6 and, on request, a race of lines 9 and
--- 10.
+-- The script of a kernel with bank conflicts in line 6 and, if racy, a race of
+-- lines 9 and 10.
 local SCRIPT = [[
 local cute = require "cute"
 local tile = cute.make_layout({32, 32}, {32, 1})

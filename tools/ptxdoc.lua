@@ -64,8 +64,8 @@ local function table_lines()
       out[#out + 1] = ("\n### %s\n"):format(family:gsub("^%l", string.upper))
       out[#out + 1] = "| opcode | modifiers | status |\n|---|---|---|"
     end
-    local takes = row.takes == "*" and "of its forms" or row.takes == "" and ""
-      or "`" .. row.takes:gsub("%s+", " ") .. "`"
+    local takes = row.takes == "*" and "depend on the form"
+      or row.takes == "" and "" or "`" .. row.takes:gsub("%s+", " ") .. "`"
     out[#out + 1] = ("| `%s` | %s | %s |"):format(row.name, takes, status(row))
   end
   return table.concat(out, "\n") .. "\n\n"

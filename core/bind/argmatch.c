@@ -203,7 +203,7 @@ static _Noreturn void differ(Fit *f, const uint64_t *given,
                              const uint64_t *want, const char *more) {
   const char *is = text_of(f, given), *takes = text_of(f, want);
   ctx_fail(f->cx, ERR_LAUNCH, "%s is %s; this launch takes %s%s%s",
-           path_of(f), is, strcmp(is, takes) ? "" : "another one: ", takes,
+           path_of(f), is, strcmp(is, takes) ? "" : "a different one, ", takes,
            more);
 }
 

@@ -71,8 +71,8 @@ static HostBuf *new_buffer(lua_State *L, DType t, size_t count,
                dtype_name(t));
   // Half of SIZE_MAX, so that differences of bit positions fit in int64_t.
   if (count > (SIZE_MAX >> 1) / bits)
-    face_error(L, ERR_LIMIT, "%zu elements of %s are too many", count,
-               dtype_name(t));
+    face_error(L, ERR_LIMIT, "%zu elements of %s are too many for a buffer",
+               count, dtype_name(t));
   HostBuf *b = push_closed(L);
   size_t bytes = (count * bits + 7) / 8;
   buflib_grew(L, bytes);
@@ -189,7 +189,8 @@ static HostBuf *check_target(lua_State *L, int idx) {
 size_t buflib_size(lua_State *L, int64_t n) {
   size_t size = (size_t)n;
   if (n < 0 || (uint64_t)n != size)
-    face_error(L, ERR_LIMIT, "%lld elements are too many", (long long)n);
+    face_error(L, ERR_LIMIT, "%lld elements are too many for a buffer",
+               (long long)n);
   return size;
 }
 

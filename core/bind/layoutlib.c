@@ -124,9 +124,9 @@ static void push_outer(lua_State *L, const Outer *f) {
   else if (!f->l.outer)
     laylib_push_swizzle(L, f->sw);
   else
-    face_error(L, ERR_ARG, "the left side of this composed layout consists of "
-               "a layout and a swizzle or function, which have no shape: it "
-               "cannot be a value");
+    face_error(L, ERR_ARG, "the left side of this composed layout is a layout "
+               "composed with a swizzle or function; no Lua value can "
+               "represent it");
 }
 
 #define LAYOUT_FIELDS \

@@ -391,8 +391,8 @@ static void set_number(Make *m, int value, int mark, Slot *s) {
     s->of = i;
     return;
   }
-  face_error(L, ERR_ARG, "argument %d has no number at the position that the "
-             "field `from` names", (int)argument);
+  face_error(L, ERR_ARG, "the field `from` refers to a number of argument "
+             "%d that the argument does not have", (int)argument);
 }
 
 // Builds a step, one launch, from the table {launch =, values =, from =} on top

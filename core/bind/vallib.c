@@ -322,9 +322,9 @@ static int v_index(lua_State *L) {
   if (v && k) {
     Nearest n = nearest_of(k);
     nearest_offer_words(&n, "lt le gt ge eq ne to bitcast dtype");
-    face_error(L, ERR_NAME, "a traced value has no '%s'%s: it has lt le gt ge "
-               "eq ne to bitcast dtype, and functions such as cute.sqrt(x)",
-               k, face_meant(L, &n));
+    face_error(L, ERR_NAME, "a traced value has no field '%s'%s: its fields "
+               "are lt le gt ge eq ne to bitcast dtype; functions are called "
+               "as in cute.sqrt(x)", k, face_meant(L, &n));
   }
   lua_pushnil(L);
   return 1;

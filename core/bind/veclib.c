@@ -307,8 +307,8 @@ static int vec_reshape(lua_State *L) {
   Tup to = check_shape(cx, L, 2);
   if (dim_value(tup_size(cx, to)) != v->n)
     face_error(L, ERR_SHAPE, "a vector of shape %s has %lld elements, "
-               "but shape %s has another number", tup_text(cx, v->shape),
-               (long long)v->n, tup_text(cx, to));
+               "but shape %s has a different number of elements",
+               tup_text(cx, v->shape), (long long)v->n, tup_text(cx, to));
   veclib_push(L, v->type, to, v->r, v->n);
   return 1;
 }

@@ -216,8 +216,8 @@ static void find_needs(Prog *g) {
 static uint32_t take(Prog *g, uint64_t bytes, uint32_t align) {
   uint64_t at = (g->top + align - 1) & ~(uint64_t)(align - 1);
   if (at + bytes > UINT32_MAX / 2)
-    ctx_fail(g->cx, ERR_LIMIT, "the values of one warp's threads take more "
-             "than 64 MB");
+    ctx_fail(g->cx, ERR_LIMIT, "the values of a warp take more than 2 GB: "
+             "the kernel is too large for the simulator");
   g->top = (uint32_t)(at + bytes);
   return (uint32_t)at;
 }

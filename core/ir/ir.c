@@ -448,14 +448,15 @@ static void end_region(Fn *fn) {
 void ir_else(Ctx *cx, Fn *fn) {
   if (!fn->region.n ||
       ir_get(fn, fn->region.p[fn->region.n - 1])->op != OP_IF)
-    ctx_fail(cx, ERR_ARG, "no branch is open");
+    ctx_fail(cx, ERR_ARG, "an else without an open branch");
   end_region(fn);
   ir_emit(cx, fn, (Ins){.op = OP_ELSE});
   vec_push(cx, fn->open, ++fn->scopes);
 }
 
 void ir_close(Ctx *cx, Fn *fn) {
-  if (!fn->region.n) ctx_fail(cx, ERR_ARG, "no loop or branch is open");
+  if (!fn->region.n)
+    ctx_fail(cx, ERR_ARG, "an end without an open loop or branch");
   end_region(fn);
   fn->region.n--;
   ir_emit(cx, fn, (Ins){.op = OP_END});

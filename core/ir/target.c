@@ -167,17 +167,17 @@ static void check_pairs(Ctx *cx, const Fn *fn) {
     int group = group_of(i);
     if ((group == 2 || (i->op == OP_TMALOAD && i->flags & BKF_PAIR)) &&
         ctas % 2)
-      ctx_fail(cx, ERR_LAUNCH, "%s (line %u) is of a pair of CTAs "
+      ctx_fail(cx, ERR_LAUNCH, "%s (line %u) needs a pair of CTAs "
                "(CtaGroup.TWO), but a cluster has %d block%s: launch with "
                "clusters of an even number of blocks, such as cluster = 2",
                op_name((Op)i->op), line_of(fn, i), ctas, ctas > 1 ? "s" : "");
     if (group && !first) first = i;
     if (!group || group == group_of(first)) continue;
     bool pair = group == 2;
-    ctx_fail(cx, ERR_ARG, "%s (line %u) is of a pair of CTAs, but %s (line %u) "
-             "of one CTA: all tcgen05 instructions of a kernel have the same "
-             "cta_group\n  pass CtaGroup.TWO, or is_two_cta = true, to all of "
-             "them, or to none", op_name((Op)(pair ? i : first)->op),
+    ctx_fail(cx, ERR_ARG, "%s (line %u) works on a pair of CTAs, but %s (line "
+             "%u) on one CTA: all tcgen05 instructions of a kernel have the "
+             "same cta_group\n  pass CtaGroup.TWO, or is_two_cta = true, to "
+             "all of them, or to none", op_name((Op)(pair ? i : first)->op),
              line_of(fn, pair ? i : first), op_name((Op)(pair ? first : i)->op),
              line_of(fn, pair ? first : i));
   }

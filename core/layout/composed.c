@@ -145,8 +145,9 @@ Dim layout_through_dim(Ctx *cx, Layout l, Dim x) {
 
 void layout_range(Ctx *cx, Layout l, int64_t *lo, int64_t *hi) {
   if (!layout_static(l))
-    ctx_fail(cx, ERR_STATIC, "the values of a composed layout are known only "
-             "where all of it is static: %s", layout_text(cx, l));
+    ctx_fail(cx, ERR_STATIC, "the values of a composed layout are known during "
+             "the trace only if all its parts are static: %s",
+             layout_text(cx, l));
   int64_t n = dim_value(layout_size(cx, l));
   if (n == 0) *lo = 0, *hi = -1;
   if (n > LOOK_MAX)

@@ -223,7 +223,8 @@ static bool begins(const Parser *p, const char *word) {
 
 static Dim leaf(Parser *p) {
   if (peek(p) == '?')
-    fail_at(p, ERR_PARSE, p->at, "a traced extent (`?`) has no value to read");
+    fail_at(p, ERR_PARSE, p->at,
+            "a traced extent (`?`) cannot be read from text");
   const char *start = p->at;
   // CuTe writes a static 8 as `_8`
   if (take(p, '_') && !digit(p)) return dim_any();

@@ -264,7 +264,7 @@ void state_push(cutelua_state *s, lua_State *L, cutelua_ref ref) {
   lua_getfield(L, LUA_REGISTRYINDEX, "cutelua.refs");
   lua_rawgeti(L, -1, ref <= s->last ? (lua_Integer)ref : 0);
   if (lua_isnil(L, -1))
-    face_error(L, ERR_ARG, "reference %llu names nothing in this state",
+    face_error(L, ERR_ARG, "reference %llu does not exist in this state",
                (unsigned long long)ref);
   lua_remove(L, -2);
 }

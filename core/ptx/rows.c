@@ -20,12 +20,12 @@
 #define COMPARES "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu " \
   "num nan and or xor ftz"
 #define REDUCES "popc and or aligned u32 pred"
-#define REDUCED "three barriers, and a word of shared memory"
+#define REDUCED "uses three barriers and a word of shared memory"
 #define VIDEO_NOTE "selectors of lanes are rejected"
 #define GROUPS "cta_group::1 cta_group::2 sync aligned b32"
 #define SHAPES "sync aligned 32x32b 16x64b 16x128b 16x256b 16x32bx2 x1 x2 " \
   "x4 x8 x16 x32 x64 x128 b32"
-#define HALVES "of 16x32bx2 adjacent halves"
+#define HALVES "the halves of 16x32bx2 must be adjacent"
 #define EVERYTHING "*"  // PtxRow.emit checks the modifiers itself
 #define LATER "a form for sm_100 and later"
 
@@ -208,24 +208,24 @@ static const PtxRow rows[] = {
     "sync add min max and or xor u32 s32 b32",
    ""},
   {"elect", ROW, 1, false, row_elect, 0, "sync",
-   "a lane of the middle, or the lowest where its number is read"},
+   "elects a middle lane; the lowest if the lane's number is read"},
   {"activemask", ROW, 1, false, row_active, 0, "b32", ""},
   {"nanosleep", ROW, 0, false, row_sleep, 0, "u32", ""},
   {"pmevent", ROW, 0, false, row_nothing, 0, EVERYTHING, "does nothing"},
   {"trap", ROW, 0, false, row_trap, 0, "", ""},
   {"brkpt", ROW, 0, false, row_trap, 1, "", "ends the launch with a report"},
   {"call", ROW, 0, false, row_call, 0, "uni",
-    "the function's text replaces it; "
-   "recursion is rejected"},
-  {"brx.idx", ROW, 0, false, row_call, 0, "uni", "a tree of compares"},
+    "is inlined; recursion is rejected"},
+  {"brx.idx", ROW, 0, false, row_call, 0, "uni",
+    "becomes a tree of comparisons"},
   // matrices
-  {"mma", ROW, 1, true, row_mma, 0, EVERYTHING, "the shapes of docs/atoms.md"},
+  {"mma", ROW, 1, true, row_mma, 0, EVERYTHING, "only shapes that an atom has"},
   {"ldmatrix", ROW, 1, true, row_matrix, 0, EVERYTHING,
-   "the shapes of docs/atoms.md"},
+   "only shapes that an atom has"},
   {"stmatrix", ROW, 0, true, row_matrix, 1, EVERYTHING,
-   "the shapes of docs/atoms.md"},
+   "only shapes that an atom has"},
   {"wmma", ROW, 0, false, row_call, 0, EVERYTHING,
-   "by mma: fragments have the layout of mma"},
+   "executed by mma, with the fragment layouts of mma"},
   {"movmatrix", ROW, 1, false, row_movmatrix, 0, "sync aligned m8n8 trans b16",
     ""},
   // Hopper
@@ -233,7 +233,7 @@ static const PtxRow rows[] = {
   {"wgmma", ROW, 1, false, row_wgmma, 0, "sync aligned fence commit_group "
    "wait_group", ""},
   {"wgmma.mma_async", ROW, 1, true, row_wgmma, 0, EVERYTHING,
-   "imm-scale 1, no base offset"},
+   "only imm-scale 1, and base offset 0"},
   {"mapa", ROW, 1, false, row_mapa, 0, "shared::cluster u32 u64", ""},
   {"setmaxnreg", ROW, 0, false, row_cluster, 0, "inc dec sync aligned u32", ""},
   {"griddepcontrol", ROW, 0, false, row_cluster, 0, "wait launch_dependents",
@@ -269,8 +269,8 @@ static const PtxRow rows[] = {
    "collector::b2::use collector::b2::lastuse collector::b2::discard "
    "collector::b3::fill collector::b3::use collector::b3::lastuse "
    "collector::b3::discard",
-   "instruction descriptors of constants that conditions select, "
-   "scale-input-d 0, no lanes disabled"},
+   "instruction descriptors must be constants, or constants that conditions "
+   "select; scale-input-d must be 0; no lanes may be disabled"},
   {"tcgen05.cp", ROW, 0, false, row_tmem_rows, 0, "cta_group::1 cta_group::2 "
    "128x256b 128x128b 4x256b 32x128b 64x128b warpx4 warpx2::02_13 "
    "warpx2::01_23", ""},
@@ -280,7 +280,7 @@ static const PtxRow rows[] = {
    "mbarrier::arrive::one shared::cluster multicast::cluster b64", ""},
   {"clusterlaunchcontrol.try_cancel", ROW, 0, false, row_cancel, 0, "async "
    "shared::cta mbarrier::complete_tx::bytes multicast::cluster::all b128",
-   "answers to all CTAs of a cluster"},
+   "in a cluster only with multicast::cluster::all"},
   {"clusterlaunchcontrol.query_cancel", ROW, 1, false, row_canceled, 0,
    "is_canceled get_first_ctaid get_first_ctaid::x get_first_ctaid::y "
    "get_first_ctaid::z pred v4 b32 b128", ""},
@@ -293,12 +293,14 @@ static const PtxRow rows[] = {
   {"sust", ROW, 0, false, NULL, 0, "", "surfaces are not modelled"},
   {"sured", ROW, 0, false, NULL, 0, "", "surfaces are not modelled"},
   {"suq", ROW, 0, false, NULL, 0, "", "surfaces are not modelled"},
-  {"alloca", ROW, 0, false, NULL, 0, "", "memory of a thread is not modelled"},
+  {"alloca", ROW, 0, false, NULL, 0, "",
+    "stacks of dynamic size are not modelled"},
   {"stacksave", ROW, 0, false, NULL, 0, "",
-    "memory of a thread is not modelled"},
+    "stacks of dynamic size are not modelled"},
   {"stackrestore", ROW, 0, false, NULL, 0, "",
-   "memory of a thread is not modelled"},
-  {"multimem", ROW, 0, false, NULL, 0, "", "several devices are not modelled"},
+   "stacks of dynamic size are not modelled"},
+  {"multimem", ROW, 0, false, NULL, 0, "",
+    "memory of several GPUs is not modelled"},
 };
 
 // Instructions that only copies of functions contain: prints, checks that a

@@ -88,8 +88,8 @@ Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l) {
   Mem m = {.space = SP_RMEM, .type = t, .align = 16,
            .count = reach(cx, l, "make_rmem_tensor", &below)};
   if (l.outer)
-    ctx_fail(cx, ERR_ARG, "a register fragment cannot be composed: %s",
-             layout_text(cx, l));
+    ctx_fail(cx, ERR_ARG, "a register fragment cannot have the composed "
+             "layout %s", layout_text(cx, l));
   if (m.count > MAX_REGS)
     ctx_fail(cx, ERR_LIMIT, "a register fragment of %" PRId64 " elements "
              "is too large: at most %d\n  %s", m.count, MAX_REGS,

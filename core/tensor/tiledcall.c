@@ -139,9 +139,10 @@ static void matrix_regs(const Copy *k, const Tensor *t, Layout v, Dim base,
                  "traced value%s", k->a->row->name, pair_text(k));
       if (j == 0) out[r] = (uint32_t)dim_value(o);
       else if (dim_value(o) != (int64_t)out[r] + j)
-        ctx_fail(cx, ERR_SHAPE, "copy: %s fills 32-bit registers, %" PRId64 " "
-                 "neighbouring values each, but the fragment %s does not pack "
-                 "them so%s\n  retile a fragment of the MMA for this copy",
+        ctx_fail(cx, ERR_SHAPE, "copy: %s fills 32-bit registers with %" PRId64
+                 " values each, but the fragment %s does not have these values "
+                 "in one register%s\n  retile a fragment of the MMA for this "
+                 "copy",
                  k->a->row->name, per, layout_text(cx, v), pair_text(k));
     }
 }
@@ -302,9 +303,10 @@ static void copy_values(Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   }
   if (tup_is_leaf(s.shape) || tup_is_leaf(d.shape))
     ctx_fail(cx, ERR_SHAPE, "copy: %s takes %" PRId64 " values of the source "
-             "and %" PRId64 " of the destination, the first modes are %s and "
-             "%s%s\n  partition both with the tiled copy (partition_S, "
-             "partition_D, retile)", k->a->row->name, k->nsrc, k->ndst,
+             "and %" PRId64 " of the destination, but the first modes of the "
+             "tensors are %s and %s%s\n  partition both with the tiled copy "
+             "(partition_S, partition_D, retile)",
+             k->a->row->name, k->nsrc, k->ndst,
              tup_text(cx, s.shape), tup_text(cx, d.shape), pair_text(k));
   copy_modes(k, s, so, d, dof, 0);
 }
@@ -420,8 +422,8 @@ static void check_operands(Copy *k) {
       if (k->pred) no_pred(k);
       break;
     case CO_BULK: case CO_TABLE:
-      ctx_fail(cx, ERR_ARG, "copy: %s cannot execute, only its layouts are "
-               "described: %s",
+      ctx_fail(cx, ERR_ARG, "copy: %s has layouts, but cutelua cannot execute "
+               "it: %s",
                k->a->row->name, k->a->row->op == CO_BULK
                ? "bulk copies do not execute yet"
                : "Blackwell's own matrix copies do not execute yet");

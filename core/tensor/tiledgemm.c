@@ -47,8 +47,8 @@ static void set_modes(const Gemm *g, Part *o, const int mode[3]) {
   Ctx *cx = g->cx;
   Layout l = o->t->l, m[3];
   if (l.outer)
-    ctx_fail(cx, ERR_ARG, "gemm: operand %c is composed; copy it to a "
-             "fragment first%s", o->name, gemm_text(g));
+    ctx_fail(cx, ERR_ARG, "gemm: operand %c has a composed layout; copy it to "
+             "a fragment first%s", o->name, gemm_text(g));
   for (int i = 0; i < 3; i++)
     m[i] = mode[i] < 0 ? layout_unit(cx)
            : tup_is_leaf(l.shape) ? l : layout_mode(cx, l, mode[i]);
@@ -287,15 +287,15 @@ static void check_asynchronous(const Gemm *g) {
   Ctx *cx = g->cx;
   bool tensor = g->a->row->kind == MK_TCGEN05;
   if (tensor && g->d.t->space != SP_TMEM)
-    ctx_fail(cx, ERR_TYPE, "gemm: %s accumulates in tensor memory%s\n  "
-             "make_tensor of a pointer from cute.arch.retrieve_tmem_ptr, with "
-             "the layout of make_fragment_C, is there", g->a->row->name,
+    ctx_fail(cx, ERR_TYPE, "gemm: %s accumulates in tensor memory%s\n  create "
+             "D by make_tensor from a pointer of cute.arch.retrieve_tmem_ptr "
+             "and the layout of make_fragment_C", g->a->row->name,
              gemm_text(g));
   for (int i = 0; i < 2; i++) {
     bool shared = gmma_from_shared(g->a, o[i]->name);
     if (shared == (o[i]->t->space == SP_DESC)) continue;
-    ctx_fail(cx, ERR_TYPE, "gemm: %s takes %c from %s%s\n  make_fragment_%c "
-             "of its partition makes that", g->a->row->name, o[i]->name,
+    ctx_fail(cx, ERR_TYPE, "gemm: %s takes %c from %s%s\n  pass its partition "
+             "to make_fragment_%c first", g->a->row->name, o[i]->name,
              shared ? "shared memory, through descriptors"
              : tensor ? "tensor memory" : "registers",
              gemm_text(g), o[i]->name);
@@ -373,8 +373,8 @@ static void check_executable(Ctx *cx, const AtomMma *r) {
                       ? "its accumulator of three doubles has no element type"
                       : NULL;
   if (why)
-    ctx_fail(cx, ERR_ARG, "gemm: %s cannot execute, only its layouts are "
-             "described: %s",
+    ctx_fail(cx, ERR_ARG, "gemm: %s has layouts, but cutelua cannot execute "
+             "it: %s",
              r->name, why);
 }
 
@@ -411,9 +411,9 @@ static void check_scales(const Gemm *g, const Part *o, const Part *main,
              "%s", r->name, name, dtype_name(r->sf_type),
              tensor_show(cx, o->t));
   if (!scales_fit(g, o->v, a ? r->m / count(cx, g->a->thr, "gemm") : r->n))
-    ctx_fail(cx, ERR_SHAPE, "gemm: %s does not find %s in the layout %s\n  "
-             "cute.utils.make_tmem_layout_sf%c makes a layout for it, of one "
-             "factor for %d elements of K", r->name, name,
+    ctx_fail(cx, ERR_SHAPE, "gemm: %s cannot read %s in the layout %s\n  use "
+             "the layout of cute.utils.make_tmem_layout_sf%c, with one factor "
+             "for %d elements of K", r->name, name,
              layout_text(cx, o->v), a ? 'a' : 'b', r->vs);
   if (o->n[0] != main->n[0] || o->n[1] != main->n[1])
     ctx_fail(cx, ERR_SHAPE, "gemm: %s of %s must be (V,%" PRId64 ",%" PRId64
@@ -448,10 +448,11 @@ static void check_metadata(const Gemm *g, const Part *o) {
              "memory, as bytes of u8, got %s", r->name,
              tensor_show(cx, o->t));
   if (!metadata_fits(g, o->v))
-    ctx_fail(cx, ERR_SHAPE, "gemm: %s does not find the metadata of A in the "
-             "layout %s\n  blackwell_helpers.make_sparse_e_dtype(dtype)"
-             ":stored(make_sparse_tmem_layout_e(shape, dtype)) of cute.utils "
-             "makes a layout for it", r->name, layout_text(cx, o->v));
+    ctx_fail(cx, ERR_SHAPE, "gemm: %s cannot read the metadata of A in the "
+             "layout %s\n  use the layout of "
+             "make_sparse_e_dtype(dtype):stored(make_sparse_tmem_layout_e("
+             "shape, dtype)) of cute.utils.blackwell_helpers", r->name,
+             layout_text(cx, o->v));
   if (o->n[0] != a->n[0] || o->n[1] != a->n[1])
     ctx_fail(cx, ERR_SHAPE, "gemm: the metadata of A must be (V,%" PRId64 ",%"
              PRId64 ") for %s, as A is, got %s", a->n[0], a->n[1], r->name,

@@ -51,7 +51,7 @@ function python.for_xla(f, n, options)
     local results = table.pack(f(table.unpack(args, 1, options and n + 1 or n)))
     if results.n ~= outs.n then
       core.fail("bad-argument", ("the function returned %d results; the call "
-        .. "of cutelua.jax names %d"):format(results.n, outs.n))
+        .. "of cutelua.jax declares %d"):format(results.n, outs.n))
     end
     for i = 1, outs.n do outs[i]:copy_from(results[i]) end
   end

@@ -271,8 +271,8 @@ local function operand_op(letter)
     local m = cluster_shape_mnk[1]
     if m % ctas ~= 0 then
       core.fail("bad-argument", ("cluster_shape_to_tma_atom_%s: a cluster with "
-        .. "%d CTAs along M has no whole number of MMAs of %d"):format(letter,
-        m, ctas))
+        .. "%d CTAs along M is not divisible into MMAs of %d CTAs"):format(
+        letter, m, ctas))
     end
     local mcast = letter == "A" and cluster_shape_mnk[2] > 1
       or letter == "B" and m > ctas or letter == "SFB" and m > 1

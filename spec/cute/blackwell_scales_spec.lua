@@ -141,7 +141,7 @@ describe("scale factors of mma.sync on sm_120", function()
     assert.equal("CopyBulkTensorTileG2SMulticastOp",
                  choose({2, 1, 1}, one).name)
     assert.error_matches(function() choose({3, 1, 1}, cute.make_layout(2)) end,
-      "a cluster with 3 CTAs along M has no whole number of MMAs of 2")
+      "a cluster with 3 CTAs along M is not divisible into MMAs of 2 CTAs")
   end)
 
   it("need an atom with K = 32 or 64", function()

@@ -105,7 +105,7 @@ describe("TMA loads for a GEMM", function()
     end
     assert.equal("CopyBulkTensorTileG2SOp", utils.get_tma_atom_kind(false,
       true, false).name)
-    raises("no whole number of MMAs of 2", utils.cluster_shape_to_tma_atom_B,
+    raises("not divisible into MMAs of 2", utils.cluster_shape_to_tma_atom_B,
            {3, 1, 1}, cute.make_layout(2))
     raises("a cluster's N must be an integer of 1 or more, not nil",
            utils.cluster_shape_to_tma_atom_A, {2})

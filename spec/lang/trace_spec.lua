@@ -446,12 +446,13 @@ describe("traced values in Lua's own operators", function()
 
   it("have no fields of other names", function()
     refused({
-      ["a traced value has no 'ltt' (did you mean lt?): it has lt le gt "
-        .. "ge eq ne to bitcast dtype, and functions such as cute.sqrt(x) "
-        .. "[unknown-name]"] =
+      ["a traced value has no field 'ltt' (did you mean lt?): its fields are "
+        .. "lt le gt ge eq ne to bitcast dtype; functions are called as in "
+        .. "cute.sqrt(x) [unknown-name]"] =
         function(n) cute.when(n:ltt(3), function() end) end,
-      ["a traced value has no 'sqrt': it has lt le gt ge eq ne to bitcast "
-        .. "dtype, and functions such as cute.sqrt(x) [unknown-name]"] =
+      ["a traced value has no field 'sqrt': its fields are lt le gt ge eq ne "
+        .. "to bitcast dtype; functions are called as in cute.sqrt(x) "
+        .. "[unknown-name]"] =
         function(n) return n.sqrt end,
     }, 5)
   end)

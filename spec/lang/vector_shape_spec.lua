@@ -269,7 +269,7 @@ describe("shapes of vectors", function()
     refuses("a vector of shape (4,3) cannot be broadcast to (4,1)",
       function(v) return v:broadcast_to {4, 1} end)
     refuses("a vector of shape (4,3) has 12 elements, but shape (5,2) "
-      .. "has another number",
+      .. "has a different number of elements",
       function(v) return v:reshape {5, 2} end)
     refuses("coordinate (0,3) of the vector is outside of the 3 elements in "
       .. "mode 1 [bad-argument]\n  its shape is (4,3)",

@@ -342,7 +342,7 @@ describe("a tensor through a Lua function, in a kernel", function()
     assert.equal(2, o(0))
     local text = support.message(run, one, o)
     local is, takes = text:match("^kernel k: argument 1 is (.-); this launch "
-      .. "takes another one: (.*) %[bad%-launch%]$")
+      .. "takes a different one, (.*) %[bad%-launch%]$")
     assert.equal(is, takes)
     assert.matches("^a tensor of i32, f<function_spec%.lua:%d+> o 0 o "
       .. "%(4%):%(1%), aligned to %d+ bytes$", is)

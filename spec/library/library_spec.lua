@@ -207,8 +207,8 @@ stride: 4 argument 1: extent 256 and stride -1 of mode 0; both must be 0 or more
 size: 4 argument 1: the tensor has more than 2^56 elements [bad-argument]
 gaps: 4 argument 1: elements of i4 must be contiguous [bad-argument]
 overlap: 4 argument 2 overlaps the memory of another tensor, whose elements
-reference: 4 reference 12345 names nothing in this state [bad-argument]
-no reference: 4 reference 0 names nothing in this state [bad-argument]
+reference: 4 reference 12345 does not exist in this state [bad-argument]
+no reference: 4 reference 0 does not exist in this state [bad-argument]
 no grid: 1 call:launch: the block is missing
 fault: 1 kernel out takes 1 argument (x), got 3 [bad-launch]
 device: 4 argument 1: device -7; CUTELUA_HOST or the number of a GPU is needed

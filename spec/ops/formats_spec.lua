@@ -206,13 +206,13 @@ describe("ops.gemm rejects formats with", function()
     raises("A has the format nvfp4, but B of e2m1 has no factors of a format; "
       .. "convert both operands by ops.convert", "sm_100a", nv, nv_factors, mx)
     raises("A has the format nvfp4 and B mxfp4; both need factors of the same "
-      .. "type, for as many elements", "sm_100a", nv, nv_factors, mx,
-      mx_factors)
+      .. "type, each for the same number of elements", "sm_100a", nv,
+      nv_factors, mx, mx_factors)
     raises("scale_b is (64,2):(2,1): (64,4) is needed for 64 x 64 elements of "
       .. "nvfp4, or the tiles (1,1,32,4,4)", "sm_100a", nv, nv_factors, nv,
       tensor({64, 2}, "e4m3"))
-    raises("group = 32; nvfp4 has a factor for 16 elements", "sm_100a", nv,
-      nv_factors, nv, nv_factors, {group = 32})
+    raises("group = 32, but nvfp4 has one factor for 16 elements", "sm_100a",
+      nv, nv_factors, nv, nv_factors, {group = 32})
     local X = tensor({64, 40}, "e2m1")
     raises("K is 40; rows of nvfp4 have a multiple of 16 elements", "sm_100a",
       X, nv_factors, X, nv_factors)

@@ -821,7 +821,7 @@ describe("ops.gemm rejects", function()
     refuses("out is (32,16):(8,1): several of its elements have the same "
       .. "address", A, B,
       {device = "sim", out = of({32, 16}, {8, 1})})
-    refuses("out is (32,16):(-16,1); strides of 0 and more are needed", A, B,
+    refuses("out is (32,16):(-16,1); strides of 0 or more are needed", A, B,
       {device = "sim", out = cute.make_tensor(t.iterator + 31 * 16,
         cute.make_layout({32, 16}, {-16, 1}))})
     refuses("out 2 is (32,16):(8,1): several of its elements have the same "

@@ -476,7 +476,8 @@ describe("ops.sample", function()
   end)
 
   it("rejects what does not fit", function()
-    raises("ops.sample: top_p = 0.5 needs top_k, 1 to 64", function()
+    raises("ops.sample: top_p = 0.5 needs the option top_k, from 1 to 64",
+           function()
       return (ops.sample(X, 1, sim {top_p = 0.5}))
     end)
     raises("ops.sample: temperature = 0; more than 0 is needed: "

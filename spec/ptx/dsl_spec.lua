@@ -215,10 +215,10 @@ describe("launches of a host's function in the CuTe DSL", function()
   it("are rejected in loops whose turns are unknown #long", function()
     keep("scale", repeated("%50 = own.op %arg3 : i32\n"
       .. changed(FOR, "%%arg3", "%%%%50"), "}"), PTX)
-    support.raises("a launch in a loop whose turns depend on own.op",
+    support.raises("a loop with a launch depends on own.op",
       cute.dsl(folder), matrix(3, 4, 4), matrix(3, 4, 4), 2, 2)
     keep("scale", repeated(WHILE, changed(DOWN, "subi", "addi")), PTX)
-    support.raises("turns depend on a loop of more than 4,096 turns",
+    support.raises("a launch depends on a loop of more than 4,096 turns",
       cute.dsl(folder), matrix(3, 4, 4), matrix(3, 4, 4), 2, 1)
   end)
 

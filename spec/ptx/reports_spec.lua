@@ -302,8 +302,8 @@ describe("reports on registers of wgmma", function()
       .. "still in flight [in-flight]\n      the MMA: user.cu:61\n"
     bug("wgmma%.wait_group", 64, 61, used)
     bug("wgmma%.commit_group", 64, 61, used)
-    bug("wgmma%.fence", 61, 0, "user.cu:61: no wgmma.fence is between this "
-      .. "MMA and the beginning [in-flight]\n      put wgmma.fence before")
+    bug("wgmma%.fence", 61, 0, "user.cu:61: no wgmma.fence precedes this "
+      .. "MMA [in-flight]\n      put wgmma.fence before")
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -74,7 +74,7 @@ describe("the script for Blackwell", function()
     local _, err, code = support.run {"scripts/gemm_nvf4.lua", "--k", "40",
                                       "--device", "sim"}
     assert.equal(1, code)
-    assert.matches("%-%-k 40: k is a multiple of 32", err)
+    assert.matches("%-%-k 40: k must be a multiple of 32", err)
   end)
 
   -- {B, S, T, H, G, D} and whether it is causal

@@ -205,8 +205,9 @@ describe("an address", function()
     for _, ptrs in ipairs {table_of {low}, table_of {low, high}} do
       local r = report(k, ptrs, o, apart).reports[1]
       assert.equal("out-of-bounds", r and r.kind)
-      assert.equal(("read at address 0x%x, which belongs to another tensor "
-        .. "than the pointer, 0x%x"):format(high.address, low.address),
+      assert.equal(("read at address 0x%x, which belongs to a different "
+        .. "tensor than the pointer 0x%x that it was computed from"):format(
+          high.address, low.address),
         r.message)
     end
     assert.same({}, report(k, table_of {high}, o, 0).reports)

@@ -89,7 +89,7 @@ describe("a ring that counts", function()
         local told, at = first(32, few, rounds)
         for _, text in ipairs(told) do
           assert.matches(("^%d mbarrier 'empty'%%[0%%] counts %d arrivals? a "
-            .. "phase; nothing orders this one after the end of phase %%d: "
+            .. "phase; nothing orders this arrival after the end of phase %%d: "
             .. "that phase may count it instead of another arrival$")
             :format(at.free, few), text)
         end
@@ -112,9 +112,9 @@ describe("a ring that counts", function()
   it("more is told though nobody waits for the end #long", function()
     for rounds = 1, 2 do
       local told, at = first(32, 5, rounds)
-      all(at.free .. " mbarrier 'empty'[0] ends in phase 0, which still lacks "
-        .. "1 of 5 arrivals: its phases get fewer or more arrivals than it "
-        .. "counts", told)
+      all(at.free .. " mbarrier 'empty'[0] is still in phase 0 at the end of "
+        .. "the kernel: 1 of 5 arrivals are missing, so its phases get fewer "
+        .. "or more arrivals than it counts", told)
     end
     for _, text in ipairs((first(32, 5, 3))) do
       assert.matches("no warp can go on", text)
@@ -199,8 +199,7 @@ describe("an mbarrier's memory", function()
       local o = {device = "sim:sm_90a"}
       local r = launch(kernel(false, c[2]), o, cute.zeros({64}, cute.i64))
       assert.equal("mbarrier", r.reports[1].kind, tostring(r))
-      assert.equal(("mbarrier 's'[2] is in use in the memory where this %s "
-        .. "data")
+      assert.equal(("this %s data in memory where mbarrier 's'[2] is in use")
         :format(c[1]), r.reports[1].message)
       assert.truthy(tostring(r):find("cannot hold data before "
         .. "mbarrier_inval", 1,

@@ -282,7 +282,7 @@ describe("a sparse tcgen05.mma", function()
       .. "of A from tensor memory, as bytes of u8")
     reports(o, {k = 2}, "the metadata of A must be (V,1,4)")
     reports(o, {layout = core.layout "((128,4),1,4):((262144,1),0,4)"},
-            "does not find the metadata of A in the layout",
+            "cannot read the metadata of A in the layout",
             "make_sparse_tmem_layout_e")
     local raises = support.raises
     raises("M must be 128, N a multiple of 8 up to 256, K 32",

@@ -130,8 +130,9 @@ describe("tokens of mbarriers", function()
     end)():launch {grid = 1, block = 1, device = "sim", faults = "return"})
     local r = report.reports[#report.reports]
     assert.equal("mbarrier", r.kind)
-    assert.matches("is asked for phase 0 by a token while phase 2 is current: "
-      .. "a token is valid in the phase of its arrival and in the next one",
+    assert.matches("is waited on with a token of phase 0 while phase 2 is "
+      .. "current: a token is valid in the phase of its arrival and in the "
+      .. "next one",
       tostring(report), 1, true)
   end)
 

@@ -229,7 +229,7 @@ describe("the workshop under node", function()
       run "print 'on'"}
     assert.equal("not enough memory: a page has 2 GiB at most",
                  all[2].answer.error.message)
-    assert.equal("cute.zeros: 8589934592 elements are too many",
+    assert.equal("cute.zeros: 8589934592 elements are too many for a buffer",
                  all[4].answer.error.message)
     local e = all[3].answer.error
     assert.same({"out-of-memory", "out of memory (134217728 bytes requested)"},

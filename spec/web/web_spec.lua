@@ -93,10 +93,10 @@ describe("the program as WebAssembly", function()
       print(cute.size(cute.zeros({1 << 20}, cute.f32)))']])
     assert.is_true(ok, text)
     assert.equal([[
-cute.zeros: 4294967296 elements are too many [limit]
-cute.zeros: 4295032832 elements are too many [limit]
-cute.zeros: 8589934592 elements are too many [limit]
-cute.zeros: 268435456 elements of f32 are too many [limit]
+cute.zeros: 4294967296 elements are too many for a buffer [limit]
+cute.zeros: 4295032832 elements are too many for a buffer [limit]
+cute.zeros: 8589934592 elements are too many for a buffer [limit]
+cute.zeros: 268435456 elements of f32 are too many for a buffer [limit]
 out of memory (134217728 bytes requested) [out-of-memory]
 1048576
 ]], text)

@@ -165,8 +165,8 @@ fault {kind = "out-of-bounds", about = "access outside a memory object",
   code = "memory/SPACE/out-of-bounds",
   cure = "predicate the access, or check that the tile divides the tensor's "
     .. "shape",
-  {"{verb} at address {address}, which belongs to another tensor than the "
-    .. "pointer, {pointer}", when = function(f)
+  {"{verb} at address {address}, which belongs to a different tensor than the "
+    .. "pointer {pointer} that it was computed from", when = function(f)
       return f.wild and f.which ~= 0
     end},
   {"{verb} at address {address}, which belongs to no argument and to no "
@@ -300,7 +300,7 @@ fault {kind = "in-flight",
     code = "async/registers/missing-fence", other = "the use",
     cure = "put wgmma.fence before the first MMA, after every other use of its "
       .. "registers"},
-  {"no wgmma.fence is between this MMA and the beginning", how = "fence",
+  {"no wgmma.fence precedes this MMA", how = "fence",
     code = "async/registers/missing-fence", other = "the use",
     cure = "put wgmma.fence before the first MMA, after every other use of its "
       .. "registers"},
@@ -419,16 +419,17 @@ fault {kind = "race",
     stage = {cure = STAGE}, stay = {cure = STAY}, lanes = {cure = LANES},
     pending = {code = "race/SPACE/missing-wait"},
     wait = {code = "race/SPACE/missing-wait",
-      cure = "wait at the mbarrier that it completes before the read"},
+      cure = "before the read, wait at the mbarrier of the copy"},
     parity = {code = "race/SPACE/wrong-parity",
-      cure = "the wait at the mbarrier that it completes passed too early: "
-        .. "wait for the parity of this phase"},
+      cure = "the wait at the mbarrier of the copy passed too early: wait for "
+        .. "the parity of this phase"},
     roles = {code = "race/SPACE/missing-arrival",
       cure = "arrive at an mbarrier, or a named barrier, after the write, and "
         .. "wait there before the read: these threads have no common "
         .. "sync_threads()"},
-    barrier = {cure = "its own threads waited for it; put sync_threads(), or "
-      .. "an mbarrier that they arrive at, between their wait and this line"},
+    barrier = {cure = "the threads that issued it have waited for it; put "
+      .. "sync_threads(), or an mbarrier that they arrive at, between their "
+      .. "wait and this line"},
     issuer = {code = "race/SPACE/wait-by-other-thread", cure = ISSUER},
     turn = {code = "race/SPACE/early-refill",
       cure = function(_, r)
@@ -467,8 +468,8 @@ fault {kind = "block-race",
   about = "two blocks access one element of global memory with nothing to "
     .. "order them",
   code = "race/gmem/unordered-blocks",
-  cure = "let one block do it, use atomics, or synchronize with a release and "
-    .. "an acquire of gpu scope; a thread that releases for its block must "
+  cure = "let one block access it, use atomics, or synchronize with a release "
+    .. "and an acquire of gpu scope; a thread that releases for its block must "
     .. "come after a sync_threads()",
   own = "first access", other = "second access",
   {"block {block} takes a number from a counter that block {cta} resets, with "
@@ -528,8 +529,8 @@ fault {kind = "barrier-mismatch",
   {"nothing orders this arrival at barrier {id} after the barrier's previous "
     .. "phase: that phase may count it instead of another arrival",
     how = "early",
-    cure = "let the arriving threads wait for the barrier's last round; give "
-      .. "each role a barrier of its own"},
+    cure = "let the arriving threads wait for the end of that phase; give "
+      .. "each role, such as producers, a barrier of its own"},
   {"a thread arrives twice at the cluster's barrier with no cluster_wait in "
     .. "between", how = "cluster twice"},
   {"a thread waits at the cluster's barrier without having arrived",
@@ -801,7 +802,7 @@ fault {kind = "deadlock",
         .. "exit: all SMs are full" or "")
   end, {how = "flag", other = function(f)
     return f.written and "the last store" or nil
-  end, cure = "which thread should store the value that this waits for?"}),
+  end, cure = "which thread should store the value that this loop waits for?"}),
   stuck("an MMA of their warpgroup that warp {came} has not issued",
     {how = "team"}),
   stuck("alloc_tmem of a pair of blocks, which the other block does not call",
@@ -883,25 +884,26 @@ fault {kind = "mbarrier",
   {"{mbar} is initialized again with nothing that orders its mbarrier_inval "
     .. "before that", how = "again"},
   {function(f)
-    return "{mbar} is in use in the memory where this "
-      .. (f.n ~= 0 and "stores" or "reads") .. " data"
+    return "this " .. (f.n ~= 0 and "stores" or "reads")
+      .. " data in memory where {mbar} is in use"
   end, how = "data",
     cure = "an mbarrier's memory cannot hold data before mbarrier_inval: is "
       .. "this index too large, or is the memory used twice?"},
-  {"{mbar} counts {n:arrival} a phase; nothing orders this one after the end "
-    .. "of phase {came}: that phase may count it instead of another arrival",
-    how = "early",
+  {"{mbar} counts {n:arrival} a phase; nothing orders this arrival after "
+    .. "the end of phase {came}: that phase may count it instead of another "
+    .. "arrival", how = "early",
     cure = "initialize the mbarrier with the number of all arrivals in a phase "
       .. "(in a pipeline, producer_group or consumer_group); a thread must "
       .. "wait for the end of the phase before it arrives again (for a stage, "
       .. "until it is empty)"},
-  {"{mbar} is asked for phase {n} by a token while phase {came} is current: a "
-    .. "token is valid in the phase of its arrival and in the next one",
-    how = "token"},
+  {"{mbar} is waited on with a token of phase {n} while phase {came} is "
+    .. "current: a token is valid in the phase of its arrival and in the next "
+    .. "one", how = "token"},
   {"{mbar} is waited on with a token that none of its arrivals returned: a "
     .. "token is valid only for its own mbarrier", how = "foreign"},
-  {"{mbar} ends in phase {n}, which still lacks {missing} of {came:arrival}: "
-    .. "its phases get fewer or more arrivals than it counts", how = "left"},
+  {"{mbar} is still in phase {n} at the end of the kernel: {missing} of "
+    .. "{came:arrival} are missing, so its phases get fewer or more arrivals "
+    .. "than it counts", how = "left"},
   {"{mbar} is invalidated with nothing that orders an earlier use before the "
     .. "mbarrier_inval", how = "still"},
   {function(f)
@@ -911,7 +913,7 @@ fault {kind = "mbarrier",
   end, how = "missed",
     cure = "wait with the state that advances around the ring (in "
       .. "producer_tail, the producer's), or let other threads arrive after "
-      .. "it"},
+      .. "this wait"},
   lacks = {stay = {cure = STAY}}}
 
 fault {kind = "unstarted-block",
@@ -1047,8 +1049,7 @@ fault {kind = "division-by-zero",
   {"the result of an integer division by zero is used"}}
 
 fault {kind = "wrong-layout",
-  about = "a traced layout differs from the layout that this launch's extents "
-    .. "give",
+  about = "a traced layout differs from the layout for this launch's extents",
   code = "layout/tensor/wrong-layout",
   cure = "make the extents multiples of the tile, keep the layout static, or "
     .. "partition it mode by mode",
@@ -1101,8 +1102,9 @@ end
 err {kind = "bad-argument", about = "an argument has the wrong type or value"}
 err {kind = "bad-notation", about = "a string is not CuTe notation",
   cure = "write shapes as (2,(4,8)) and layouts as shape:stride"}
-err {kind = "bad-ptx", about = "PTX is malformed, or uses what is not modelled",
-  cure = "docs/ptx.md lists the opcodes and modifiers that the reader takes"}
+err {kind = "bad-ptx",
+  about = "PTX is malformed, or has an unsupported instruction",
+  cure = "docs/ptx.md lists the supported opcodes and modifiers"}
 err {kind = "inadmissible",
   about = "operands violate a condition of the operation",
   cure = "print both operands, or run the call in cute.explain(function() "
@@ -1190,7 +1192,7 @@ err {kind = "internal", example = "docs/errors.md",
 
 local NEVER_READ = "shared memory is written and never read"
 local LOST_SUM = "a part of a sum is lost or counted twice"
-local UNLIKELY = "behaviour that is no fault but hardly meant"
+local UNLIKELY = "probably a mistake, although it is not a fault"
 local INEXACT = "a result is not exact, because its type cannot hold it"
 local PARTIAL = " cute.partial_ok says that this is intended"
 

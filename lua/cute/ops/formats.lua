@@ -91,9 +91,10 @@ function formats.look(p, o)
   local f, g = block_scaled.FORMATS[a], block_scaled.FORMATS[b]
   if f.factor ~= g.factor or f.size ~= g.size then
     fail("A has the format %s and B %s; both need factors of the same type, "
-      .. "for as many elements", a, b)
+      .. "each for the same number of elements", a, b)
   elseif o.group and o.group ~= f.size then
-    fail("group = %d; %s has a factor for %d elements", o.group, a, f.size)
+    fail("group = %d, but %s has one factor for %d elements", o.group, a,
+         f.size)
   end
   p.format = {a = a, b = b, size = f.size, factor = f.factor, tiled = {},
               batched = {}}

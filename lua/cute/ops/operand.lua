@@ -54,7 +54,7 @@ function operand.check_apart(name, t)
   local l = t.layout
   for _, d in ipairs(cute.flatten_to_tuple(l.stride)) do
     if d < 0 then
-      fail("%s is %s; strides of 0 and more are needed", name, l)
+      fail("%s is %s; strides of 0 or more are needed", name, l)
     end
   end
   local loops = modes.loops({{name = name, l = l}}, modes.extents(l))

@@ -96,7 +96,8 @@ local function check_options(call, n)
   elseif p <= 0 or p > 1 or p ~= p then
     call:fail("top_p = %s; more than 0 and at most 1 is needed", core.show(p))
   elseif p < 1 and not o.top_k then
-    call:fail("top_p = %s needs top_k, 1 to %d", core.show(p), MOST)
+    call:fail("top_p = %s needs the option top_k, from 1 to %d",
+              core.show(p), MOST)
   end
   if o.top_k then check_k(call, "top_k", o.top_k, n) end
   return t

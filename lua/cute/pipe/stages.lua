@@ -564,7 +564,8 @@ function stages.PipelineClcFetchAsync(opts)
   local cluster = shape_vmn(what, opts)
   local bytes = opts.tx_count or 16
   if bytes ~= 16 then
-    core.fail("bad-argument", ("%s: tx_count = %s: an answer has 16 bytes")
+    core.fail("bad-argument", ("%s: tx_count = %s; the response of a "
+      .. "query has 16 bytes")
       :format(what, core.show(bytes)))
   end
   local size = cluster and cluster[1] * cluster[2] * cluster[3] or 1

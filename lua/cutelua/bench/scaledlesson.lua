@@ -32,7 +32,7 @@ end
 local function operands(spec)
   return function(p)
     if p.k % spec.step > 0 then
-      error(("--k %d: k is a multiple of %d"):format(p.k, spec.step), 0)
+      error(("--k %d: k must be a multiple of %d"):format(p.k, spec.step), 0)
     end
     local function factors(rows)
       return {cute.size(spec.scale_layout(rows, p.k))}

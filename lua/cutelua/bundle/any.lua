@@ -88,8 +88,8 @@ function Any:choose(p)
       end
     end
     if not kept then
-      fail(self.name, "no kernel multiplies %s by %s for any size%s", p.a, p.b,
-           any.REMEDY)
+      fail(self.name, "no kernel that supports all sizes multiplies %s by %s%s",
+           p.a, p.b, any.REMEDY)
     end
     self.chosen[self.choice] = kept
   elseif p.order and p.order ~= kept.order then

@@ -384,7 +384,7 @@ static int add_slot(Handle context, unsigned long long id, Slot **out) {
   }
   pthread_mutex_unlock(&loading);
   *out = s;
-  return s ? BUN_OK : fail(BUN_E_MEMORY, "no memory for a context's record");
+  return s ? BUN_OK : fail(BUN_E_MEMORY, "no memory for a context's state");
 }
 
 // Finds the slot of the current context, or adds one.

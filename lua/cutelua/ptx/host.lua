@@ -629,9 +629,9 @@ local function loop(state, i)
   for _, r in ipairs(i.regions) do
     mlir.each(r, function(x)
       if x.op:find "^cuda%.launch_ex" then
-        core.fail("bad-argument", ("%s, line %d: a launch in a loop whose "
-          .. "turns depend on %s, which this reader of the IR does not compute")
-          :format(state.path, x.line, out.unknown))
+        core.fail("bad-argument", ("%s, line %d: the number of iterations "
+          .. "of a loop with a launch depends on %s, which this reader of the "
+          .. "IR does not compute"):format(state.path, x.line, out.unknown))
       end
     end)
   end

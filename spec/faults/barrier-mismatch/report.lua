@@ -5,8 +5,8 @@
 --   barrier's previous phase: that phase may count it instead of another
 --   arrival [barrier-mismatch]
 -- expect: the other: report.lua:22
--- expect: let the arriving threads wait for the barrier's last round; give each
---   role a barrier of its own
+-- expect: let the arriving threads wait for the end of that phase; give each
+--   role, such as producers, a barrier of its own
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)

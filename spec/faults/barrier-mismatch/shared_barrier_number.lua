@@ -6,8 +6,8 @@
 --   1 after the barrier's previous phase: that phase may count it instead of
 --   another arrival [barrier-mismatch]
 -- expect: the other: shared_barrier_number.lua:29
--- expect: let the arriving threads wait for the barrier's last round; give each
---   role a barrier of its own
+-- expect: let the arriving threads wait for the end of that phase; give each
+--   role, such as producers, a barrier of its own
 -- expect: 7 more may follow from it
 local cute = require "cute"
 local arch = cute.arch

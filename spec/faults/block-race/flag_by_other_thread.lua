@@ -5,8 +5,8 @@
 --   (0,0,0) with nothing to order them: element 0 of global tensor 'part'
 --   [block-race]
 -- expect: second access: flag_by_other_thread.lua:43, thread 0
--- expect: let one block do it, use atomics, or synchronize with a release and
---   an acquire of gpu scope; a thread that releases for its block must come
+-- expect: let one block access it, use atomics, or synchronize with a release
+--   and an acquire of gpu scope; a thread that releases for its block must come
 --   after a sync_threads()
 local cute = require "cute"
 local arch = cute.arch

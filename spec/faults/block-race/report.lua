@@ -9,8 +9,8 @@
 -- expect: report.lua:25: write by block (1,0,0) and write by block (0,0,0) with
 --   nothing to order them: element 0 of global tensor 'mX' [block-race]
 -- expect: second access: thread 0
--- expect: let one block do it, use atomics, or synchronize with a release and
---   an acquire of gpu scope; a thread that releases for its block must come
+-- expect: let one block access it, use atomics, or synchronize with a release
+--   and an acquire of gpu scope; a thread that releases for its block must come
 --   after a sync_threads()
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)

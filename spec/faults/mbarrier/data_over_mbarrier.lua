@@ -1,8 +1,8 @@
 -- Shared memory of mbarriers is reused for data while they are active.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/data_over_mbarrier.lua:48 in main chunk
--- expect: data_over_mbarrier.lua:43: mbarrier 'all'[0] is in use in the memory
---   where this stores data [mbarrier]
+-- expect: data_over_mbarrier.lua:43: this stores data in memory where mbarrier
+--   'all'[0] is in use [mbarrier]
 -- expect: the other: data_over_mbarrier.lua:23
 -- expect: an mbarrier's memory cannot hold data before mbarrier_inval: is this
 --   index too large, or is the memory used twice?

@@ -3,8 +3,8 @@
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/ring_empty_3.lua:64 in main chunk
 -- expect: ring_empty_3.lua:58: mbarrier 'empty'[0] counts 3 arrivals a phase;
---   nothing orders this one after the end of phase 0: that phase may count it
---   instead of another arrival [mbarrier]
+--   nothing orders this arrival after the end of phase 0: that phase may count
+--   it instead of another arrival [mbarrier]
 -- expect: the other: ring_empty_3.lua:35
 -- expect: initialize the mbarrier with the number of all arrivals in a phase
 --   (in a pipeline, producer_group or consumer_group); a thread must wait for

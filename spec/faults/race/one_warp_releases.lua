@@ -4,7 +4,7 @@
 -- expect: one_warp_releases.lua:42: write after a read by another warp with no
 --   barrier in between: element 0 of shared tensor 's' [race]
 -- expect: first access: one_warp_releases.lua:47, thread 64
--- expect: wait at the mbarrier that it completes before the read
+-- expect: before the read, wait at the mbarrier of the copy
 local cute = require "cute"
 local arch = cute.arch
 local cpasync = cute.nvgpu.cpasync

@@ -4,8 +4,8 @@
 -- expect: wait_before_no_barrier.lua:32: write after a read by a bulk copy
 --   whose completion was not waited for: element 1 of shared tensor 's' [race]
 -- expect: first access: wait_before_no_barrier.lua:37
--- expect: its own threads waited for it; put sync_threads(), or an mbarrier
---   that they arrive at, between their wait and this line
+-- expect: the threads that issued it have waited for it; put sync_threads(), or
+--   an mbarrier that they arrive at, between their wait and this line
 local cute = require "cute"
 local arch = cute.arch
 local cpasync = cute.nvgpu.cpasync

@@ -4,8 +4,8 @@
 -- expect: warpgroup_hands_back.lua:47: write after a read by wgmma whose
 --   completion was not waited for: element 0 of shared tensor 's' [race]
 -- expect: first access: warpgroup_hands_back.lua:57
--- expect: its own threads waited for it; put sync_threads(), or an mbarrier
---   that they arrive at, between their wait and this line
+-- expect: the threads that issued it have waited for it; put sync_threads(), or
+--   an mbarrier that they arrive at, between their wait and this line
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch = cute.arch

@@ -4,8 +4,8 @@
 -- expect: lock_release.lua:20: read by block (0,0,0) and write by block (1,0,0)
 --   with nothing to order them: element 0 of global tensor 'count' [block-race]
 -- expect: second access: thread 0
--- expect: let one block do it, use atomics, or synchronize with a release and
---   an acquire of gpu scope; a thread that releases for its block must come
+-- expect: let one block access it, use atomics, or synchronize with a release
+--   and an acquire of gpu scope; a thread that releases for its block must come
 --   after a sync_threads()
 -- expect: fixed by sem = "release" at lock_release.lua:21
 local cute = require "cute"

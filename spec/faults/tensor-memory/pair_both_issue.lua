@@ -10,8 +10,8 @@
 --   memory by a load, with no barrier in between [tensor-memory], first access:
 --   pair_both_issue.lua:72
 -- expect: pair_both_issue.lua:63: mbarrier 'bar'[0] counts 1 arrival a phase;
---   nothing orders this one after the end of phase 0: that phase may count it
---   instead of another arrival [mbarrier], the other: pair_both_issue.lua:38
+--   nothing orders this arrival after the end of phase 0: that phase may count
+--   it instead of another arrival [mbarrier], the other: pair_both_issue.lua:38
 local cute = require "cute"
 local arch, tcgen05, _ = cute.arch, cute.nvgpu.tcgen05, cute._
 local sm100, PAIR = cute.utils.blackwell_helpers, tcgen05.CtaGroup.TWO

@@ -6,7 +6,7 @@
 -- expect: first access: pair_no_acquire.lua:107
 -- expect: synchronize between the two accesses, at a barrier or an mbarrier
 -- expect: pair_no_acquire.lua:93: mbarrier 'acc_full'[0] counts 1 arrival a
---   phase; nothing orders this one after the end of phase 0: that phase may
+--   phase; nothing orders this arrival after the end of phase 0: that phase may
 --   count it instead of another arrival [mbarrier]
 -- expect: coordinate 0 of 1:0
 -- expect: the other: pair_no_acquire.lua:41

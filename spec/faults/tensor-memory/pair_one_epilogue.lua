@@ -2,8 +2,8 @@
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_one_epilogue.lua:123 in main chunk
 -- expect: pair_one_epilogue.lua:109: mbarrier 'acc_empty'[0] counts 4 arrivals
---   a phase; nothing orders this one after the end of phase 0: that phase may
---   count it instead of another arrival [mbarrier]
+--   a phase; nothing orders this arrival after the end of phase 0: that phase
+--   may count it instead of another arrival [mbarrier]
 -- expect: coordinate 0 of 1:0
 -- expect: the other: pair_one_epilogue.lua:37
 -- expect: initialize the mbarrier with the number of all arrivals in a phase

@@ -221,7 +221,7 @@ local function turn(o, t, op, at)
   local function log2(n) return math.tointeger(math.log(n, 2)) end
   local S = cute.make_smem_tensor(op.dtype, cute.composition(
     cute.make_swizzle(3, log2(V), log2(TB)), cute.make_layout({TB, TA})), 128)
-  cute.partial_ok(S)  -- outputs that end before the tile does not read its end
+  cute.partial_ok(S)  -- outputs may end before the end of the tile
   local words = cute.make_tensor(S.iterator,
     cute.make_layout({{P, TB // P}, TA}, {{1, P}, TB}))
   local tid = (cute.arch.thread_idx())

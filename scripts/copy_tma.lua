@@ -102,7 +102,7 @@ local function shared(tile)
       arch.mbarrier_init(full, 1)
       arch.mbarrier_init_fence()
     end)
-    arch.cluster_arrive()  -- after both blocks' barriers are initialized
+    arch.cluster_arrive()  -- until both blocks have initialized `full`
     arch.cluster_wait()
     cute.when(tid:eq(0), function()
       -- expects the bytes of both halves

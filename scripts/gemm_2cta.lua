@@ -20,7 +20,7 @@ local cpasync, tcgen05 = cute.nvgpu.cpasync, cute.nvgpu.tcgen05
 local pipeline, arch, _ = cute.pipeline, cute.arch, cute._
 local sm100 = cute.utils.blackwell_helpers
 
-local BM, BN, BK, STAGES = 256, 128, 64, 4     -- of a pair of blocks
+local BM, BN, BK, STAGES = 256, 128, 64, 4  -- the tile is a pair's
 
 local mma = cute.make_tiled_mma(tcgen05.MmaF16BF16Op(
   cute.bf16, cute.f32, {BM, BN, 16}, tcgen05.CtaGroup.TWO))
@@ -69,7 +69,7 @@ local gemm = cute.kernel("gemm_2cta", function(tma_a, cA, tma_b, cB, mC, alpha,
   local tCtC = cute.make_tensor(ptr,                            -- (MMA,M,N)
     mma:make_fragment_C(mma:partition_shape_C {BM, BN}).layout)
 
-  local function partition(tma, s, g)  -- to (TMA,PIPE) and (TMA,k)
+  local function partition(tma, s, g)  -- returns (TMA,PIPE) and (TMA,k)
     return cpasync.tma_partition(tma, 0, cute.make_layout(1),
       cute.group_modes(s, 0, 3), cute.group_modes(g, 0, 3))
   end

@@ -30,7 +30,7 @@ local mma = cute.make_tiled_mma(
   tcgen05.MmaF16BF16Op(cute.bf16, cute.f32, {BM, BN, 16}))
 local t2r = cute.make_copy_atom(tcgen05.Ld32x32bOp(32), cute.f32)
 
-local function partition(tma, s, g)  -- to (TMA,PIPE) and (TMA,k)
+local function partition(tma, s, g)  -- returns (TMA,PIPE) and (TMA,k)
   return cpasync.tma_partition(tma, 0, cute.make_layout(1),
     cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
 end

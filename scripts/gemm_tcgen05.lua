@@ -50,7 +50,7 @@ local gemm = cute.kernel("gemm_tcgen05", function(tma_a, cA, tma_b, cB, mC,
   pipeline.agent_sync()
   arch.tcgen05_after_thread_sync()
 
-  local function partition(tma, s, g)  -- to (TMA,PIPE) and (TMA,k)
+  local function partition(tma, s, g)  -- returns (TMA,PIPE) and (TMA,k)
     return cpasync.tma_partition(tma, 0, cute.make_layout(1),
       cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
   end

@@ -201,7 +201,7 @@ local function batch()
          cute.tensor(targets, cute.i32, where)
 end
 
-local scale = S / (S - 1)  -- of S tokens the first one has no loss
+local scale = S / (S - 1)  -- the first of S tokens has no loss
 
 local function loss_of(tokens, targets)
   local losses, saved = forward(tokens, targets)

@@ -303,8 +303,14 @@ local RAISES = {
 }
 
 -- Appends the string `part` of a call to the message `said`. Strings with code
--- between them, such as two alternatives, are separated by " | ".
+-- between them, such as two alternatives, are separated by " | ". A macro such
+-- as PRId64 between them becomes "d".
 local function append(said, part, between)
+  local rest = #said > 0 and between:match '^"%s*PRI%l%d+(.*)$'
+  if rest then
+    said[#said] = said[#said] .. "d"
+    between = rest
+  end
   if #said == 0 and part:find "^%l+[%l-]*$" then
     said[1] = "[" .. part .. "] "  -- the kind
   elseif #said > 0 and between:find "[^%s.%(\"]" and not said[#said]:find "%] $"

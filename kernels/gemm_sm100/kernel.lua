@@ -184,7 +184,7 @@ return function(o)
                         k_tiles, D, alpha, beta, ...)
     local more, space = table.pack(...), nil
     if o.shares then space, more.n = more[more.n], more.n - 1 end
-    local scales                            -- of A and of B
+    local scales                            -- scale factors of A and of B
     if o.scales then scales, more = split_off(o, more, layouts) end
     for _, count in ipairs {tiles_m, tiles_n, k_tiles} do
       cute.assume(count, 1, (1 << 31) - 1, 1)

@@ -35,7 +35,7 @@ end
 function scale_factors.add(X, SF, o)
   local mma, tid = o.of, (cute.arch.thread_idx())
   local rows, blocks = o.tile[1], mma.shape_mnk[3] // mma.sf_vec_size
-  local words = o.tile[2] // (WORD * mma.sf_vec_size)   -- of a row of a tile
+  local words = o.tile[2] // (WORD * mma.sf_vec_size)   -- words of a tile's row
   local dtype = SF.element_type
   -- Tiles have fewer rows than chunks, so rows beyond the matrix are not read.
   local g = cute.local_tile(cute.partial_ok(SF), {rows, WORD}, {o.at, _})

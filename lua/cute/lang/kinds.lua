@@ -143,7 +143,7 @@ local BYTES = "a TMA load transfers the tx_bytes of its atom, whole boxes, "
 local CP_ASYNC = "wait for it first: cp_async_wait_group(n), or the mbarrier "
   .. "that all readers arrive at"
 local INITIALIZED = "its mbarrier_init"
--- Threads of a cluster that a wait at an mbarrier orders.
+-- Advice for races between blocks of a cluster. %s: where the calls belong.
 kinds.FAR = "put cluster_arrive() and cluster_wait() %s, or use an mbarrier "
   .. "with scope = \"cluster\" for both sides (PipelineTmaAsync {scope = "
   .. "\"cluster\"})"

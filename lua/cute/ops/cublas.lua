@@ -30,7 +30,7 @@ local NVJET = 66
 -- Reduction schemes of cublasLt: no reduction (0), and sums in f32 (2).
 local IN_F32 = {[0] = true, [2] = true}
 
--- No product with this many elements of D, or more, had more than one part.
+-- cuBLAS divided K of no product with at least this many elements of D.
 local LARGE = 1 << 22
 
 local function like(text, ...) fail("like = \"cublas\": " .. text, ...) end

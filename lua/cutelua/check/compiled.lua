@@ -7,7 +7,8 @@ local kernel = require "cute.lang.kernel"
 
 local compiled = {}
 
--- NVRTC from this version on has not been seen to write half of a descriptor.
+-- The first version of NVRTC in which the fault was not found: code that writes
+-- only half of a descriptor.
 local MENDED = 13.2
 
 -- The notes of each program that was examined before.

@@ -32,7 +32,7 @@ local ONCE = {unroll = 1}  -- unrolled loops would need more registers
 -- Returns 2^x for x <= 0 on FMA units: x = n + f with |f| <= 1/2, where 2^f is
 -- a polynomial with a relative error of 3e-06, and n is added to its exponent.
 local function exp2_fma(x)
-  local MAGIC = 0x1.8p23        -- rounds to a whole number, in the lowest bits
+  local MAGIC = 0x1.8p23        -- x + MAGIC has round(x) in its lowest bits
   x = cute.max(x, -127.0)
   local whole = x + MAGIC
   local f = x - (whole - MAGIC)
@@ -247,7 +247,7 @@ local function make(D, dtype, causal)
         arch.fence_view_async_tmem_load()
         local key = j * KEYS + n * CHUNK
         cute.when(cute.gt(key + CHUNK, first_hidden), function()
-          local count = cute.max(hidden - key, 0)  -- visible keys, as low bits
+          local count = cute.max(hidden - key, 0)  -- number of visible keys
           local bits = cute.where(cute.lt(count, CHUNK),
                                   ~(-1 << cute.min(count, CHUNK - 1)), -1)
           for i = 0, CHUNK - 1 do
@@ -321,7 +321,7 @@ local function make(D, dtype, causal)
           f(n, r)
         end
       end
-      for i = 0, GROUPS - 1 do take(i, true) end  -- no results so far
+      for i = 0, GROUPS - 1 do take(i, true) end  -- true: no results so far
       for _ in cute.range(1, steps, 1, ONCE) do
         for i = 0, GROUPS - 1 do
           local x = take(i)

@@ -84,7 +84,7 @@ local gemm = cute.kernel("gemm_2cta", function(tma_a, cA, tma_b, cB, mC, alpha,
       cute.copy(tma_b, tBgB(_, k_tile), tBsB(_, write.index), full)
       write:advance()
     end
-    pipe:producer_tail(write)              -- no commit comes after the exit
+    pipe:producer_tail(write)              -- no commit may come after the exit
   end)
   cute.when(pipe.is_leader_cta & warp:eq(1) & arch.elect_one(), function()
     local read = pipe:make_consumer_state()

@@ -193,7 +193,7 @@ local function batch()
     local first, step = draw(b, 0) * V // 1, 1 + draw(b, 1) * (V - 1) // 1
     for t = 0, S - 1 do
       tokens[#tokens + 1] = (first + step * t) % V // 1
-      targets[#targets + 1] = t == 0 and -100  -- step is unknown: no target
+      targets[#targets + 1] = t == 0 and -100  -- token 0 does not tell the step
         or (first + step * (t + 1)) % V // 1
     end
   end

@@ -59,7 +59,7 @@ static int64_t field_step(lua_State *L, const char *name, int batches,
   if (__builtin_mul_overflow((size_t)v, (size_t)batches - 1, &all) ||
       __builtin_add_overflow(all, elements, &all) || (b && b->count < all))
     face_error(L, ERR_SHAPE, "%s has no room for %d matrices of %zu elements, "
-               "%lld apart", name, batches, elements, (long long)v);
+               "%lld elements apart", name, batches, elements, (long long)v);
   return v;
 }
 

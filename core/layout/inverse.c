@@ -266,8 +266,8 @@ static Layout inverse_of(Ctx *cx, Note *nt, Layout l, bool left) {
   Dim back = {0};
   const Outer *f = layout_last(cx, l, &rest);
   if (f->kind == OUTER_FN || rest.at)
-    note_fail(cx, nt, "functions and coordinates have no inverse",
-              NULL);
+    note_fail(cx, nt, "a layout with a function, or with coordinates as "
+              "values, has no inverse", NULL);
   for (const Layout *p = &l; p->outer; p = layout_next(p))
     back = dim_neg(cx, p->offset);
   Layout in = inverse_of(cx, nt, rest, left);

@@ -72,7 +72,7 @@ Swizzle swizzle_compose(Ctx *cx, Swizzle a, Swizzle b) {
 static int log2_of(Ctx *cx, const char *op, int64_t n) {
   if (n < 1 || (n & (n - 1)))
     ctx_fail(cx, ERR_INADMISSIBLE,
-             "%s: a swizzle scales by powers of two only, not %lld", op,
+             "%s: swizzled offsets scale by powers of two only, not %lld", op,
              (long long)n);
   return trailing(n);
 }

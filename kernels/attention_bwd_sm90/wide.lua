@@ -54,7 +54,7 @@ local function products(o, x)
   end
   -- Issues the product for half of the rows of dK.
   function it.to_half_dk(half, stage, s)
-    local function rows(t)  -- (MMA,M,K) to (MMA,M/2,K)
+    local function rows(t)  -- returns half of (MMA,M,K): (MMA,M/2,K)
       return cute.local_tile(t, {cute.size(t, 0), cute.size(t, 1) // 2,
                                  cute.size(t, 2)}, {0, half, 0})
     end

@@ -144,7 +144,7 @@ function options.complete(given, sure)
   local stores = o.columns // o.epi[2]
   while stores % o.epi_stages ~= 0 do o.epi_stages = o.epi_stages - 1 end
   o.apart = o.persistent or o.epi_stages == 1
-  local factors = 0    -- columns of a stage
+  local factors = 0    -- columns of tensor memory for the factors of a stage
   if o.scales then
     o.sf, o.vs = table.unpack(o.scales)
     o.factor_bytes = scale_factors.bytes(o.tile, o.vs)

@@ -240,7 +240,7 @@ local WRONG = {
   {"any size of a kernel that loads vectors", [[
     cute.bundle.add("f", cute.ops.convert, {sizes = {1, "any"},
       arguments = function(n) return {cute.rand({n}, cute.f32), "bf16"} end})]],
-   "f: no formula of the size describes the launches for both 3 and 4: "
+   "f: no formula gives the launches for both sizes, 3 and 4: "
     .. 'write the largest size in place of "any", or use a larger step'},
   {"any size with a workspace", [[
     cute.bundle.add("f", function(A, B)

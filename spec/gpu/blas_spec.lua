@@ -110,8 +110,8 @@ describe("a product of cuBLAS", function()
         step), 1, true), lt)
     end
     assert.equal("gpu.cublas: A has no room for 2 matrices of 2048 elements, "
-      .. "2048 apart [shape-mismatch]", (asked("cublas", "bf16 bf16 f32",
-      "batches = 2")))
+      .. "2048 elements apart [shape-mismatch]", (asked("cublas",
+      "bf16 bf16 f32", "batches = 2")))
     assert.equal("gpu.cublas: step_B = -1: the distance between matrices must "
       .. "be 0 or more elements [bad-argument]",
       (asked("cublas", "bf16 bf16 f32", "batches = 2, "

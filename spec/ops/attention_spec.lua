@@ -1141,8 +1141,8 @@ describe("ops.attention_decode with pages", function()
     raises("ops.attention_decode: k and v must be given together",
            try {k = row, lengths = n})
     raises("ops.attention_decode: v is (2,1,1,16):(16,0,0,1) of bf16; "
-      .. "(2,1,1,32) of bf16 is needed", try {k = row, lengths = n,
-        v = cute.zeros({2, 1, 1, 16}, cute.bf16)})
+      .. "the shape (2,1,1,32) and the type bf16 are needed", try {
+        k = row, lengths = n, v = cute.zeros({2, 1, 1, 16}, cute.bf16)})
     raises("ops.attention_decode: block_table is 2:1 of i32; (2,pages) of "
       .. "i32 is needed", try {lengths = n, block_table = n})
     local odd = oracle.problem {b = 3, s = 1, t = 48, h = 2, g = 1, d = 32}

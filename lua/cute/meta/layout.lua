@@ -62,7 +62,7 @@ function Layout:mark_layout_dynamic(opts) end
 ---@type cute.Constant
 cute._ = nil
 
----Leaves a mode out of a projection.
+---An entry of a projection that leaves out its mode.
 ---
 ---     t = cute.zeros({4, 6}, cute.f32)
 ---     cute.local_tile(t, {2, 99, 3}, {1, 0, 1}, {1, cute.X, 1}).layout

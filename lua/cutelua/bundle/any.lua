@@ -346,8 +346,8 @@ local function check(name, merged, list)
     for i, row in ipairs(list) do
       if row[1] == to then other = list[i + 1][1] end
     end
-    fail(name, "no formula of the size describes the launches for both %d and "
-      .. "%d%s, or use a larger step", to, other, any.REMEDY)
+    fail(name, "no formula gives the launches for both sizes, %d and %d%s, or "
+      .. "use a larger step", to, other, any.REMEDY)
   end
   if first.regions[1] then
     fail(name, "the function needs a workspace, whose bytes would depend on "

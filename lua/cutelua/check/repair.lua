@@ -99,7 +99,7 @@ end
 function repair.edited(run, edits)
   return function(o)
     local more, all = o.edits or {}, table.move(edits, 1, #edits, 1, {})
-    -- The last patch of an instruction counts.
+    -- If an instruction has several patches, the last one applies.
     table.move(more, 1, #more, #all + 1, all)
     local words = {edits = all}
     for k, v in pairs(o) do if k ~= "edits" then words[k] = v end end

@@ -530,8 +530,8 @@ function Page:timeline(n)
   local program, launch = known[1], known[2]
   local card = require "cutelua.profile.cards".of(launch.sm)
   if not card then
-    core.fail("wrong-arch", "no timeline: no card with the architecture "
-      .. program.arch .. " is described")
+    core.fail("wrong-arch", "no timeline: there are no rates of a card "
+      .. "with the architecture " .. program.arch)
   end
   local launched = require "cutelua.profile.estimate".launched
   return require "cutelua.profile.timeline".by_model(launched(program, launch),

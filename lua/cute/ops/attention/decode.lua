@@ -16,8 +16,8 @@ local PAGE = 64  -- pages have a multiple of 64 keys, so no tile crosses pages
 -- and elements of type `dtype`.
 local function check_option(call, name, t, shape, dtype)
   if t.element_type ~= dtype or not modes.has(t.layout, shape) then
-    call:fail("%s is %s of %s; (%s) of %s is needed", name, t.layout,
-              t.element_type, table.concat(shape, ","), dtype)
+    call:fail("%s is %s of %s; the shape (%s) and the type %s are needed",
+              name, t.layout, t.element_type, table.concat(shape, ","), dtype)
   end
 end
 

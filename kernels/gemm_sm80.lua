@@ -116,9 +116,9 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
 
   local last = A.k_blocks - 1
   assert(last > 0 or not (A.halves or B.halves), "halves of one k-block")
-  -- Limits index kb to the blocks of K before the last one, in whose iteration
-  -- the loop waits for the next tile. With loads through registers, the limit
-  -- is block 0.
+  -- Returns kb, but at most the index of the k-block before the last: the loop
+  -- waits for the next tile in the last k-block's iteration. Returns 0 for
+  -- loads through registers.
   local function early(kb)
     return (A.halves or B.halves) and 0 or math.max(math.min(kb, last - 1), 0)
   end

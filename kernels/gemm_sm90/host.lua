@@ -71,9 +71,9 @@ function host.new(o, made)
     return a, cA, b, cB, d, cD
   end
 
-  -- Returns the list `more` of an epilogue's arguments with the TMA atom and
-  -- the coordinates of each source, and of the factors of A (M,K) and B (N,K)
-  -- that precede them with scales, in place of its tensor.
+  -- Returns a copy of `more`, an epilogue's arguments, in which a TMA atom and
+  -- its coordinates replace each source. With scales, `more` begins with the
+  -- factors of A (M,K) and of B (N,K), which are replaced in the same way.
   local function with_maps(more, A, B)
     local list, out, at = o.sources or {}, {n = 0}, o.blocks and 2 or 0
     local function push(x) out.n, out[out.n + 1] = out.n + 1, x end
@@ -110,9 +110,9 @@ function host.new(o, made)
   end
 
   --- Returns all arguments of the kernel: for D = A B^T, or with alpha or beta
-  -- for D = alpha A B^T + beta D; further arguments are the epilogue's, with
-  -- scales after the factors of A and B. With split = "stream", the last is a
-  -- workspace.
+  -- for D = alpha A B^T + beta D. `...` holds, in this order: with scales, the
+  -- factors of A and of B; then the epilogue's arguments. Callers append what
+  -- self.workspace returns, for a kernel whose blocks share data.
   function self.arguments(A, B, D, alpha, beta, ...)
     tma_rules.operands(o, A, B, D)
     local why = tma_rules.reach(o, A, B, D)
@@ -244,9 +244,9 @@ function host.new(o, made)
             turns = space(blocks, cute.i32)}
   end
 
-  --- Prepares a launch. opts: launch options, alpha, beta, sms, with scales
-  -- the factors of A and B as a list `factors`, and the workspace of split =
-  -- "stream", allocated when absent.
+  --- Prepares a launch. opts holds launch options, alpha, beta, and sms. With
+  -- scales, its list `factors` holds the factors of A and B. opts.workspace is
+  -- data that blocks share; prepare allocates it when absent.
   function self.prepare(A, B, D, opts)
     opts = opts or {}
     local args = self.arguments(A, B, D, opts.alpha, opts.beta,

@@ -45,8 +45,8 @@ local function make_parts(o, work, a, b)
   return p
 end
 
--- Returns the index of this block's slot, or of the slot of the block at the
--- same position in the cluster that has another range of steps.
+-- Returns the index of a slot: that of the block which computes range number
+-- `range` of the steps and has this block's position in its cluster.
 function Parts:slot(range)
   local cluster = self.o.cluster
   return range * (cluster[1] * cluster[2]) + cute.arch.block_idx_in_cluster()

@@ -18,7 +18,7 @@ usage: cutelua bundle [options] script [arguments]
 Runs a script on the simulator and writes its kernels as C: NAME.h and NAME.c
 with compiled code and launch functions, NAME.json with a certificate. The C
 program needs neither Lua nor a compiler; libcuda is loaded at run time.
-docs/bundle.md describes what becomes a function, and the functions.
+docs/bundle.md describes which launches become functions, and how to call them.
 
   -o DIR         the folder to write to (default .)
   --arch LIST    architectures, separated by commas (default sm_90a)

@@ -9,14 +9,14 @@ local HELP = [==[
 usage: cutelua cache list|verify|clear|path [options]
   list             lists the compiled kernels, the most recently used first
   verify           reads all entries and reports those that are damaged or that
-                   others could have written; they count as misses
+                   other users could have written; cutelua never uses these
   clear [--mb N]   removes all entries; with --mb, the least recently used ones
                    until N MB are left
   path             prints the folder
 
 The cache is $XDG_CACHE_HOME/cutelua, or ~/.cache/cutelua. It holds at most
 CUTELUA_CACHE_MB (default 256); the least recently used entries are removed
-first. `list`, `verify` and `path` also treat CUTELUA_CACHE_IMAGE, the read-only
+first. `list`, `verify` and `path` also show CUTELUA_CACHE_IMAGE, the read-only
 cache of a container image, which `cutelua compile --into` fills.
 
 Exit code: 0 success, 1 an error or a damaged entry, 2 a wrong command line.

@@ -31,7 +31,8 @@ usage: cutelua check [options] script [arguments]
 Runs a script on the simulator and checks every possible schedule of each of
 its launches. The verdict is "ok", "bug" with a schedule that shows it, or
 "incomplete" with the parts that were not covered. Results of a launch that is
-ok are compared with the GPU, if there is one, and with a lesson's reference.
+ok are compared with the GPU's, if there is one. A lesson's results are also
+compared with its reference.
 
   --orders N     the most runs of one launch (default 2000)
   --seconds S    ends the check of all launches after S seconds (default: 60
@@ -39,8 +40,9 @@ ok are compared with the GPU, if there is one, and with a lesson's reference.
   --kernel NAME  checks this kernel only
   --surgeon      if ok: reports the barriers, waits and fences that are needed,
                  and weaker ones that suffice; for a bug: proposes a repair
-  --sizes        lessons: also checks other sizes (1, ragged, a tile less, a
-                 tile more); a size that a kernel rejects is no bug
+  --sizes        lessons: also checks other problem sizes (1, a tile less, a
+                 tile more, no multiple of the tile); a size that a kernel
+                 rejects is no bug
   --strict       notes about behaviour that cards have and PTX does not
                  guarantee are bugs
   --fidelity     also prints which operations a GPU computes with the same bits
@@ -54,8 +56,8 @@ ok are compared with the GPU, if there is one, and with a lesson's reference.
   --replay FILE  runs only the launch of that schedule, in that schedule
   --help         prints this text and stops
 
-A launch is checked once for each grid, each set of numbers and each set of
-initial values of its integer tensors, up to 16 sets.
+A kernel's launches are checked once for each grid, each set of numbers as
+arguments, and each set of initial values of integer tensors (up to 16 sets).
 
 Exit code: 0 all ok, 1 a bug, an error or no launch, 2 a wrong command line,
 3 a part was not covered, 130 interrupted.

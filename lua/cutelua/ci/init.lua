@@ -31,8 +31,9 @@ local SPEC = {
     {"--gitlab", "file", help = "writes a Code Quality report of GitLab"},
     {"--badge", "file", help = "writes a badge: .svg, or .json for shields.io"},
     {"--cache", "file", place = "DIR",
-     help = "keeps verdicts until a file that a script reads changes"},
-    {"--add", "file", help = "adds a record of --format json, or of pytest"},
+     help = "keeps a script's verdict until a file that it reads changes"},
+    {"--add", "file", help = "also reports the findings of this file, which "
+      .. "--format json or pytest wrote"},
     {"--seconds", "number", min = 0.1, max = 86400, default = 60,
      help = "the longest check of a script"},
     {"--orders", "int", min = 1, help = "the most runs of one launch"},

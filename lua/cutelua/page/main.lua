@@ -20,8 +20,8 @@ CUDA C, PTX and SASS, with the cost of each line, the layout of each tensor,
 and the reports of the simulator and the compiler. The file is self-contained;
 docs/explain.md describes it.
 
-  -o FILE        the page: the last two words of the line, or before the
-                 script; "-" is standard output
+  -o FILE        the file to write; "-" is standard output. This option stands
+                 at the end of the line, or before the script
   --kernel NAME  this kernel only
   --format FORM  text, json or sarif (text): docs/findings.md; the record has
                  the lines with their costs, and -o may be left out

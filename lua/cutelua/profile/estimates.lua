@@ -17,7 +17,7 @@ present. docs/estimate.md explains the figures and their error.
   --card NAME    h200, h100, a100, l40s, b200, b300 or rtx5090 (default: the
                  Blackwell card that a launch simulates, else h200)
   --cold         L2 is empty at the start
-  --registers N  of each thread (default: those that NVRTC reports)
+  --registers N  registers of each thread (default: as NVRTC reports)
   --at N         the block or cluster that is simulated (default 0)
   --kernel NAME  this kernel only
   --format FORM  text, json or sarif (text): docs/findings.md

@@ -10,8 +10,8 @@ main.HELP = [==[
 usage: cutelua profile [options] script [arguments]
        cutelua profile [options] FILE.ptx|FILE.cu|NAME.json --launch LAUNCH
 Runs a script on the simulator and prints, for each kernel and grid, the memory
-traffic of each line, and the lanes that conflict in shared memory with a
-layout that avoids it. docs/profile.md explains the figures.
+traffic of each line, the lanes that conflict in shared memory, and a layout
+without these conflicts. docs/profile.md explains the figures.
 
   --kernel NAME  this kernel only
   --format FORM  text, json or sarif (text): docs/findings.md

@@ -26,8 +26,9 @@ its speed. A candidate is a Lua script, or PTX with a LAUNCH description in Lua
 (docs/tasks.md).
 
   --launch FILE  the LAUNCH description of a candidate in PTX
-  --card NAME    the card of the limit and of the estimate (default h200)
-  --held N       held-back sizes to draw (default 2)
+  --card NAME    the card on which the score's shortest possible time and the
+                 estimate are based (default h200)
+  --held N       the number of secret sizes to draw (default 2)
   --secret HEX   repeats a judgement with its secret (default: a new one)
   --rival FILE   a candidate to time in turn with this one on a GPU (default:
                  the task's own solution)

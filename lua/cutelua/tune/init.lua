@@ -58,10 +58,10 @@ local SPEC = {
     {"--near", "number", min = 1, default = 1.1, help = "finalists are within "
       .. "this factor of the best first measurement"},
     {"--slack", "number", min = 1, default = 2, help = "candidates are "
-      .. "within this factor of the rule's best prediction"},
+      .. "within this factor of the shortest time that a model predicts"},
     {"--most", "int", min = 1, default = 24, help = "the most candidates of "
       .. "a product"},
-    {"--again", "flag", help = "repeats earlier measurements"},
+    {"--again", "flag", help = "measures again what the table has"},
     {"--verbose", "flag", help = "reports why candidates failed"},
   }}
 

@@ -149,7 +149,7 @@ describe("a grid for any size", function()
     for _, part in ipairs {2049, 3000, 16000} do
       local ok, why = pcall(merged, part, 1, 1)
       assert.is_false(ok, part)
-      assert.truthy(why:find("no formula of the size", 1, true), why)
+      assert.truthy(why:find("no formula gives the launches", 1, true), why)
     end
   end)
 end)

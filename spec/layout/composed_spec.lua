@@ -439,7 +439,7 @@ describe("a tensor with a composed layout", function()
       local t = cute.arch.thread_idx()
       local A = cute.make_layout({m, 8}, {8, 1})
       local l = cute.make_composed_layout(A, o, cute.make_layout({4, 6}))
-      raises("only where all of it is static", cute.cosize, l)
+      raises("only if all its parts are static", cute.cosize, l)
       local x = cute.make_tensor(mX.iterator, l)
       mOut[{t, 0}] = x[t]
       mOut[{t, 1}] = l(t)
@@ -484,7 +484,7 @@ describe("a tensor with a composed layout", function()
         cute.make_smem_tensor(cute.i32, L "8:-1 o 0 o 4:1")
       end)():trace {block = 1}
     end)
-    raises("cannot be composed", function()
+    raises("a register fragment cannot have", function()
       cute.kernel("registers", function()
         cute.make_rmem_tensor(L "8:1 o 0 o 4:1", cute.i32)
       end)():trace {block = 1}

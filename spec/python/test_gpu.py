@@ -390,7 +390,7 @@ function fails(x) error("no good") end""")
 
         self.assertIsNone(frame().run())
         self.assertIn("names no function", frame(state=0).run())
-        self.assertIn("names nothing", frame(number=1 << 40).run())
+        self.assertIn("does not exist", frame(number=1 << 40).run())
         for field, value, what in (
                 ("rank", -1, "more than 64 modes"),
                 ("rank", 65, "more than 64 modes"),

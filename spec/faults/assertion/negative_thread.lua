@@ -1,4 +1,4 @@
--- Threads of the first warp slice a copy for the second warp.
+-- Fault: threads of the first warp slice a copy for the second warp.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/assertion/negative_thread.lua:20 in main chunk
 -- expect: negative_thread.lua:15: get_slice gets the negative thread index -32

@@ -1,4 +1,4 @@
--- A block reads its own output while the bulk store is still in flight.
+-- Fault: a block reads its own output while the bulk store is still in flight.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/read_of_bulk_store.lua:42 in main chunk
 -- expect: read_of_bulk_store.lua:40: read of global memory while a bulk copy to

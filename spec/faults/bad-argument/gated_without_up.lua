@@ -1,4 +1,4 @@
--- An epilogue of a gated product that has no parameter for the gated values.
+-- Fault: the epilogue of a gated product takes one vector, not two.
 -- expect: cutelua: ops.gemm: the epilogue at
 --   spec/faults/bad-argument/gated_without_up.lua:12 has 1 parameter, but a
 --   gated product gives it two vectors: write function(gate, up, at)

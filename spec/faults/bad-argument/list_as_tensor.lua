@@ -1,4 +1,4 @@
--- A list of numbers where an operation needs a tensor.
+-- Fault: an operation gets a list of numbers instead of a tensor.
 -- expect: cutelua: ops.elementwise: the list {1.0, 2.0} is not a tensor: write
 --   cute.tensor(list, cute.f32) [bad-argument]
 -- expect: spec/faults/bad-argument/list_as_tensor.lua:7 in main chunk

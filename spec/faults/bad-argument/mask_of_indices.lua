@@ -1,4 +1,4 @@
--- A mask function with FlexAttention's four parameters.
+-- Fault: a mask function has FlexAttention's four parameters, not `at`.
 -- expect: cutelua: ops.attention: mask_mod has 4 parameters, but is called with
 --   (at): the indices are the fields at.b, at.h, at.q and at.k [bad-argument]
 -- expect: spec/faults/bad-argument/mask_of_indices.lua:8 in main chunk

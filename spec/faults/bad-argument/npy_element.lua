@@ -1,4 +1,4 @@
--- An element of an array of a .npy file, which has its elements as bytes.
+-- Fault: the array of a .npy file, which has packed bytes, is indexed.
 -- expect: cutelua: an array of a .npy file has its elements as bytes
 --   [bad-argument]
 -- expect: spec/faults/bad-argument/npy_element.lua:13 in main chunk

@@ -1,4 +1,4 @@
--- A position beyond the tables of a rotary embedding.
+-- Fault: a position of a rotary embedding is beyond its tables.
 -- expect: cutelua: ops.rope: positions[1] = 4, but Cos is (4,2):(2,1):
 --   positions are its rows, 0 to 3 [bad-argument]
 -- expect: spec/faults/bad-argument/rope_position.lua:10 in main chunk

@@ -1,4 +1,4 @@
--- The MMA gets no scale factors.
+-- Fault: the MMA gets no scale factors.
 -- expect: cutelua: cute.gemm:
 --   SM100_MMA_MXF4_SS<…float_ue4m3_t,128,64,16,K,K> takes {A, scales}
 --   and {B, scales}, or the fields SFA and SFB [bad-argument]

@@ -1,4 +1,4 @@
--- A window whose sides have names, although it is a list.
+-- Fault: the sides of a window have names, but a window is a list.
 -- expect: cutelua: ops.attention: window has the key "left"; it is a list of
 --   two numbers, {left, right} [bad-argument]
 -- expect: spec/faults/bad-argument/window_names.lua:8 in main chunk

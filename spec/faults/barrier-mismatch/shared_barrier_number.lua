@@ -1,4 +1,4 @@
--- Two warpgroups stage their tiles with named barriers of the same number.
+-- Fault: two warpgroups use a named barrier of the same number.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/barrier-mismatch/shared_barrier_number.lua:34 in main
 --   chunk

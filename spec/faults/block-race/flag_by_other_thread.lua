@@ -1,4 +1,4 @@
--- One thread waits for the store, and another thread stores the flag.
+-- Fault: one thread waits for the store, but another one stores the flag.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/block-race/flag_by_other_thread.lua:57 in main chunk
 -- expect: flag_by_other_thread.lua:54: read by block (1,0,0) and write by block

@@ -1,4 +1,4 @@
--- The semaphore of a split-K tile is incremented by a relaxed atomic.
+-- Fault: the atomic add to the semaphore of a split-K tile is relaxed.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/block-race/relaxed_semaphore.lua:35 in main chunk
 -- expect: relaxed_semaphore.lua:27: read by block (1,0,0) and write by block

@@ -1,4 +1,4 @@
--- Data go to the peer, but the copy signals the sender's mbarrier.
+-- Fault: the copy to the peer signals the sender's mbarrier.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/peer_copy_bytes.lua:52 in main chunk
 -- expect: peer_copy_bytes.lua:48: no warp can go on: 1 warp waits (warp 0) at

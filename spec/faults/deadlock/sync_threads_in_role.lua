@@ -1,4 +1,4 @@
--- sync_threads() of the whole block is in the branch of one warp's role.
+-- Fault: sync_threads() is in a branch that only one warp takes.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/sync_threads_in_role.lua:29 in main chunk
 -- expect: sync_threads_in_role.lua:22: no warp can go on: 1 warp waits (warp 0)

@@ -1,4 +1,4 @@
--- The expected transaction count is in elements instead of bytes.
+-- Fault: the expected transaction count is in elements instead of bytes.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/tx_of_elements.lua:48 in main chunk
 -- expect: tx_of_elements.lua:45: no warp can go on: 2 warps wait (warp 0, 1) at

@@ -1,4 +1,4 @@
--- There are no tiles along K, but the epilogue waits for a tile.
+-- Fault: there are no tiles along K, but the epilogue waits for a tile.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/wait_for_no_tiles.lua:53 in main chunk
 -- expect: wait_for_no_tiles.lua:47: no warp can go on: 2 warps wait (warp 0, 1)

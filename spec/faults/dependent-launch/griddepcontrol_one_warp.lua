@@ -1,4 +1,4 @@
--- Only the loading warp waits for the preceding launch; the others also read.
+-- Fault: only the loading warp waits for the preceding launch.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/dependent-launch/griddepcontrol_one_warp.lua:24 in main
 --   chunk

@@ -1,4 +1,4 @@
--- One of two blocks has no tile and exits; the other multicasts to both.
+-- Fault: a block with no tile exits, but the other block multicasts to it.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/exited-block/multicast_block_leaves.lua:60 in main chunk
 -- expect: multicast_block_leaves.lua:50: access to shared memory of block

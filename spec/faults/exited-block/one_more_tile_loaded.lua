@@ -1,4 +1,4 @@
--- The loader handles ceil(k / 2) tiles, the readers only k // 2.
+-- Fault: the loader handles ceil(k / 2) tiles, the readers only k // 2.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/exited-block/one_more_tile_loaded.lua:45 in main chunk
 -- expect: one_more_tile_loaded.lua:29: block (0,0,0) may exit before a copy to

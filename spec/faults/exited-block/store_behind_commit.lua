@@ -1,4 +1,4 @@
--- A store after the last commit is in no group, so nothing waits for it.
+-- Fault: a store follows the last commit, so nothing waits for it.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/exited-block/store_behind_commit.lua:39 in main chunk
 -- expect: store_behind_commit.lua:34: block (0,0,0) may exit before a copy to

@@ -1,4 +1,4 @@
--- An array of a file that does not exist.
+-- Fault: a file cannot be read, but the result nil is used as an array.
 -- expect: cutelua: attempt to index a nil value (local 'array') [lua]
 -- expect: spec/faults/lua/read_of_nothing.lua:9 in main chunk
 -- expect: 'array' is nil: cute.npy.read returns nil and a message if it fails

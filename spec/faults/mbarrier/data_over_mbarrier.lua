@@ -1,4 +1,4 @@
--- Shared memory of mbarriers is reused for data while they are active.
+-- Fault: shared memory of active mbarriers is reused for data.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/data_over_mbarrier.lua:48 in main chunk
 -- expect: data_over_mbarrier.lua:43: this stores data in memory where mbarrier

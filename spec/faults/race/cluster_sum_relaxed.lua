@@ -1,4 +1,4 @@
--- Atomics add in block 0; a relaxed cluster barrier precedes the read.
+-- Fault: the cluster barrier between atomics and the read is relaxed.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/cluster_sum_relaxed.lua:39 in main chunk
 -- expect: cluster_sum_relaxed.lua:36: read after a write by a thread of another

@@ -1,4 +1,4 @@
--- cp.async writes by the generic proxy: wgmma needs a fence after the wait.
+-- Fault: no proxy fence follows the wait for cp.async, before wgmma reads.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/cp_async_then_wgmma.lua:40 in main chunk
 -- expect: cp_async_then_wgmma.lua:34: read by wgmma after a thread's write,

@@ -1,4 +1,4 @@
--- A copy refills a stage after reads by ldmatrix, with no proxy fence.
+-- Fault: no proxy fence separates reads by ldmatrix from the next copy.
 -- run: check
 -- expect: check: kernel faulty: ok
 -- expect: note: ldmatrix_refill.lua:39: write by a bulk copy after a thread's

@@ -1,4 +1,4 @@
--- Atomics compute a block's maximum; no barrier precedes its read.
+-- Fault: no barrier separates atomics from the read of their maximum.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/maximum_read_early.lua:26 in main chunk
 -- expect: maximum_read_early.lua:24: read of an element that another warp

@@ -1,4 +1,4 @@
--- All of a block's threads read a stage; only one warp releases it.
+-- Fault: all threads of a block read a stage, but one warp releases it.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/one_warp_releases.lua:56 in main chunk
 -- expect: one_warp_releases.lua:42: write after a read by another warp with no

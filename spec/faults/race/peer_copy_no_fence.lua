@@ -1,4 +1,4 @@
--- Threads write the source of a copy to the peer, with no proxy fence.
+-- Fault: no proxy fence separates writes from the copy to the peer.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/peer_copy_no_fence.lua:51 in main chunk
 -- expect: peer_copy_no_fence.lua:45: read by a bulk copy after a thread's

@@ -1,4 +1,4 @@
--- The source of a copy to the peer changes before the peer has the data.
+-- Fault: the source of a copy changes before the peer has the data.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/peer_copy_source_changed.lua:52 in main chunk
 -- expect: peer_copy_source_changed.lua:48: write after a read by a bulk copy

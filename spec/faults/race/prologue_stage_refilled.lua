@@ -1,4 +1,4 @@
--- The prologue fills all stages, and the loop at once refills the first.
+-- Fault: the main loop at once refills a stage that the prologue filled.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/prologue_stage_refilled.lua:54 in main chunk
 -- expect: prologue_stage_refilled.lua:41: write after a read by another warp

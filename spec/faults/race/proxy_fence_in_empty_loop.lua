@@ -1,4 +1,4 @@
--- The proxy fence is in a loop that some launches run zero times.
+-- Fault: the proxy fence is in a loop that some launches run zero times.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/proxy_fence_in_empty_loop.lua:42 in main chunk
 -- expect: proxy_fence_in_empty_loop.lua:37: read by a bulk copy after a

@@ -1,4 +1,4 @@
--- Thread 0 waits for its store; the others refill the buffer with no barrier.
+-- Fault: no barrier follows thread 0's wait, before the buffer is refilled.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/wait_before_no_barrier.lua:43 in main chunk
 -- expect: wait_before_no_barrier.lua:32: write after a read by a bulk copy

@@ -1,4 +1,4 @@
--- Bulk groups belong to a thread: lane 1 waits for lane 0's store.
+-- Fault: lane 1 waits for the bulk store that lane 0 started.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/wait_group_other_thread.lua:42 in main chunk
 -- expect: wait_group_other_thread.lua:40: write after a read by a bulk copy

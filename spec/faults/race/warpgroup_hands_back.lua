@@ -1,4 +1,4 @@
--- Two warpgroups multiply from one stage; only the first one releases it.
+-- Fault: of two warpgroups that read a stage, only the first releases it.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/warpgroup_hands_back.lua:73 in main chunk
 -- expect: warpgroup_hands_back.lua:47: write after a read by wgmma whose

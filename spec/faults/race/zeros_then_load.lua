@@ -1,4 +1,4 @@
--- Shared memory is zeroed for a partial tile and then loaded, with no fence.
+-- Fault: no fence separates the zeros of a partial tile from its load.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/zeros_then_load.lua:50 in main chunk
 -- expect: zeros_then_load.lua:45: write by a bulk copy after a thread's write,

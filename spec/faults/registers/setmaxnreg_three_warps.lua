@@ -1,4 +1,4 @@
--- The loader's warps release registers in a branch that one of them skips.
+-- Fault: one of the loader's warps skips the branch with setmaxnreg.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/registers/setmaxnreg_three_warps.lua:20 in main chunk
 -- expect: setmaxnreg_three_warps.lua:16: warp 3 exited without executing the

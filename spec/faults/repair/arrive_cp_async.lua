@@ -1,4 +1,4 @@
--- Threads wait at an mbarrier, but their cp.async does not arrive there.
+-- Fault: threads wait at an mbarrier, but their cp.async does not arrive there.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: arrive_cp_async.lua:26: no warp can go on: 2 warps wait (warp 0, 1)

@@ -1,4 +1,4 @@
--- The bytes of a bulk copy are not expected.
+-- Fault: the bytes of a bulk copy are not expected.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: arrive_expect_tx.lua:30: no warp can go on: 2 warps wait (warp 0, 1)

@@ -1,4 +1,4 @@
--- Two warps exchange values with no barrier.
+-- Fault: two warps exchange values with no barrier.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: barrier.lua:16: read of an element that another warp writes, with no

@@ -1,4 +1,4 @@
--- A buffer is filled again with no barrier after its reads.
+-- Fault: a buffer is filled again with no barrier after its reads.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: barrier_in_loop.lua:17: write after a read by another warp with no

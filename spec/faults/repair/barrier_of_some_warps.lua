@@ -1,4 +1,4 @@
--- Two of four warps exchange values with no barrier.
+-- Fault: two of four warps exchange values with no barrier.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: barrier_of_some_warps.lua:19: read of an element that another warp

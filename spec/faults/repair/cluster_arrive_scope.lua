@@ -1,4 +1,4 @@
--- An arrival at a peer's mbarrier has the scope of a block.
+-- Fault: an arrival at a peer's mbarrier has the scope of a block.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cluster_arrive_scope.lua:34: read after a write by a thread of

@@ -1,4 +1,4 @@
--- The arrival at a peer's mbarrier and the wait have the scope of a block.
+-- Fault: a peer's arrival and the wait for it have the scope of a block.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cluster_both_scopes.lua:35: read after a write by a thread of another

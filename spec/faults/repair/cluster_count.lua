@@ -1,4 +1,4 @@
--- An mbarrier counts more arrivals than the peer block makes.
+-- Fault: an mbarrier counts more arrivals than the peer block makes.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cluster_count.lua:32: no warp can go on: 2 warps wait (warp 0, 1) at

@@ -1,4 +1,4 @@
--- Nothing waits for a peer's arrival.
+-- Fault: nothing waits for a peer's arrival.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cluster_no_wait.lua:34: read of an element that a thread of another

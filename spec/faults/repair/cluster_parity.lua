@@ -1,4 +1,4 @@
--- A wait for a peer's arrival has the wrong parity.
+-- Fault: a wait for a peer's arrival has the wrong parity.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cluster_parity.lua:34: read after a write by a thread of another

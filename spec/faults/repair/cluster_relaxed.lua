@@ -1,4 +1,4 @@
--- The arrival at the cluster's barrier is relaxed.
+-- Fault: the arrival at the cluster's barrier is relaxed.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cluster_relaxed.lua:29: read after a write by a thread of another

@@ -1,4 +1,4 @@
--- A wait for a peer's arrival has the scope of a block.
+-- Fault: a wait for a peer's arrival has the scope of a block.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cluster_wait_scope.lua:34: read after a write by a thread of another

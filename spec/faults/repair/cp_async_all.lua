@@ -1,4 +1,4 @@
--- Commit, wait and barrier of a group of copies are missing.
+-- Fault: commit, wait and barrier of a group of copies are missing.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cp_async_all.lua:22: read of shared memory while a cp.async to it is

@@ -1,4 +1,4 @@
--- No barrier follows the wait for a group of copies.
+-- Fault: no barrier follows the wait for a group of copies.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cp_async_barrier.lua:20: read of an element that another warp writes,

@@ -1,4 +1,4 @@
--- A group of copies is not committed.
+-- Fault: a group of copies is not committed.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cp_async_commit.lua:23: read of shared memory while a cp.async to it

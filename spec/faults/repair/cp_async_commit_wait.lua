@@ -1,4 +1,4 @@
--- A group of copies is neither committed nor waited for.
+-- Fault: a group of copies is neither committed nor waited for.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cp_async_commit_wait.lua:22: read of shared memory while a cp.async

@@ -1,4 +1,4 @@
--- Nothing waits for a group of copies.
+-- Fault: nothing waits for a group of copies.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cp_async_wait.lua:22: read of shared memory while a cp.async to it is

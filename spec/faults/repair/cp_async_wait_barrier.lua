@@ -1,4 +1,4 @@
--- Neither a wait nor a barrier follows a group of copies.
+-- Fault: neither a wait nor a barrier follows a group of copies.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cp_async_wait_barrier.lua:21: read of shared memory while a cp.async

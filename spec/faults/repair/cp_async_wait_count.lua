@@ -1,4 +1,4 @@
--- A wait leaves the last group of copies pending.
+-- Fault: a wait leaves the last group of copies pending.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cp_async_wait_count.lua:23: read of shared memory while a cp.async to

@@ -1,4 +1,4 @@
--- Fewer bytes are expected than a bulk copy brings.
+-- Fault: fewer bytes are expected than a bulk copy brings.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: expect_tx_bytes.lua:32: no warp can go on: 2 warps wait (warp 0, 1)

@@ -1,4 +1,4 @@
--- A read comes before griddepcontrol_wait().
+-- Fault: a read comes before griddepcontrol_wait().
 -- run: check --surgeon
 -- expect: check: kernel first: ok
 -- expect: check: kernel second: bug

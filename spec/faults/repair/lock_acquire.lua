@@ -1,4 +1,4 @@
--- The operation that acquires a lock is relaxed.
+-- Fault: the operation that acquires a lock is relaxed.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: lock_acquire.lua:20: read by block (0,0,0) and write by block (1,0,0)

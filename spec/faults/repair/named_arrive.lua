@@ -1,4 +1,4 @@
--- The writers do not arrive at a named barrier.
+-- Fault: the writers do not arrive at a named barrier.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: named_arrive.lua:21: no warp can go on: 2 warps wait (warp 2, 3) at

@@ -1,4 +1,4 @@
--- The readers arrive at a named barrier instead of waiting.
+-- Fault: the readers arrive at a named barrier instead of waiting.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: named_wait.lua:22: read after a write by another warp with no barrier

@@ -1,4 +1,4 @@
--- There is no proxy fence between stores and a bulk copy of their data.
+-- Fault: there is no proxy fence between stores and a bulk copy of their data.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: proxy_fence.lua:30: read by a bulk copy after a thread's write, with

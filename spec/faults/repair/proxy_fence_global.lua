@@ -1,4 +1,4 @@
--- The proxy fence before a bulk copy is for another memory space.
+-- Fault: the proxy fence before a bulk copy is for another memory space.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: proxy_fence_global.lua:30: read by a bulk copy after a thread's

@@ -1,4 +1,4 @@
--- The store of a flag is relaxed.
+-- Fault: the store of a flag is relaxed.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: release.lua:23: read after a write by another warp with no barrier in

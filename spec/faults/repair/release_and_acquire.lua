@@ -1,4 +1,4 @@
--- The store of a flag and its load are relaxed.
+-- Fault: the store of a flag and its load are relaxed.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: release_and_acquire.lua:24: read after a write by another warp with

@@ -1,4 +1,4 @@
--- The writers of a ring do not wait for an empty stage.
+-- Fault: the writers of a ring do not wait for an empty stage.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: ring_empty.lua:35: no warp can go on: 1 warp waits (warp 1) at

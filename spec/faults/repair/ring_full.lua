@@ -1,4 +1,4 @@
--- The readers of a ring do not wait for a full stage.
+-- Fault: the readers of a ring do not wait for a full stage.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: ring_full.lua:35: read after a write by another warp with no barrier

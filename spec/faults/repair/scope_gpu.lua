@@ -1,4 +1,4 @@
--- The load of another block's flag has the scope of a block.
+-- Fault: the load of another block's flag has the scope of a block.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: scope_gpu.lua:23: read by block (1,0,0) and atomic write by block

@@ -1,4 +1,4 @@
--- Lanes of one warp exchange values with no sync_warp.
+-- Fault: lanes of one warp exchange values with no sync_warp.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: sync_warp.lua:17: read of an element that another lane of the warp

@@ -1,4 +1,4 @@
--- A changed tensor map is used without an acquire.
+-- Fault: a changed tensor map is used without an acquire.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: tensormap_acquire.lua:29: this tensor map was changed but not

@@ -1,4 +1,4 @@
--- A tensor map is changed without a release.
+-- Fault: a tensor map is changed without a release.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: tensormap_release.lua:29: this tensor map was changed but not

@@ -1,4 +1,4 @@
--- The tiled copy for operand A of an MMA loads operand B.
+-- Fault: the tiled copy for operand A of an MMA loads operand B.
 -- expect: cutelua: slice:retile: the fragment 'rB' is operand B of a tiled MMA,
 --   but this copy was made for operand A: it would put values into other
 --   threads' places [shape-mismatch]

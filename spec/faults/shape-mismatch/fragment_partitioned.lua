@@ -1,4 +1,4 @@
--- A fragment of registers is partitioned, where it should be retiled.
+-- Fault: a fragment of registers is partitioned, where it should be retiled.
 -- expect: cutelua: slice:partition_D: the fragment 'rB' of operand B has the
 --   values of one thread already [shape-mismatch]
 -- expect: spec/faults/shape-mismatch/fragment_partitioned.lua:32 in kernel k

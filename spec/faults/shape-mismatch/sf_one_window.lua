@@ -1,4 +1,4 @@
--- The copy writes half of the lanes, and each factor to two of the four
+-- Fault: the copy writes half of the lanes, and each factor to two of the four
 -- windows of lanes.
 -- expect: cutelua: cute.nvgpu.tcgen05.get_s2t_smem_desc_tensor: the layout
 --   is not canonical: element (32,0) lies 0 elements after the first,

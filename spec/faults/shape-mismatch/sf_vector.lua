@@ -1,5 +1,5 @@
--- The layout of the scale factors has a factor for each 32 numbers, but the
--- MMA needs a factor for each 16.
+-- Fault: the layout of the scale factors has a factor for each 32 numbers, but
+-- the MMA needs a factor for each 16.
 -- expect: cutelua: cute.nvgpu.tcgen05.get_s2t_smem_desc_tensor: the layout
 --   is not canonical: element (0,2) lies 512 elements after the first,
 --   not 2 [shape-mismatch]

@@ -1,4 +1,4 @@
--- A tensor map changes for each group; its acquire is before the loop.
+-- Fault: a tensor map that changes in a loop is acquired only once.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-map/map_acquired_once.lua:54 in main chunk
 -- expect: map_acquired_once.lua:46: this tensor map was changed but not

@@ -1,4 +1,4 @@
--- The first MMA adds to sums that nobody wrote.
+-- Fault: the first MMA adds to tensor memory that nothing has written.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/accumulate.lua:74 in main chunk
 -- expect: accumulate.lua:51: column 0 of tensor memory is read, but nothing

@@ -1,4 +1,4 @@
--- A whole warp issues the MMA and the commit.
+-- Fault: a whole warp issues the MMA and the commit.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/all_threads.lua:73 in main chunk
 -- expect: all_threads.lua:50: 32 threads issue a tcgen05 operation that one

@@ -1,4 +1,4 @@
--- Tensor memory is freed while other warps may still load it.
+-- Fault: tensor memory is freed while other warps may still load it.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/free_early.lua:73 in main chunk
 -- expect: free_early.lua:67: write after the read of column 0 of tensor memory

@@ -1,4 +1,4 @@
--- The MMA reads A and B, which other warps write.
+-- Fault: no barrier separates the writes of A and B from the MMA.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/no_barrier.lua:77 in main chunk
 -- expect: no_barrier.lua:57: mbarrier 'bar'[0] is used with nothing that orders

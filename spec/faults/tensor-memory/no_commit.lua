@@ -1,4 +1,4 @@
--- No commit follows the MMA, so that nothing arrives at the mbarrier.
+-- Fault: no commit follows the MMA, so that nothing arrives at the mbarrier.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/no_commit.lua:75 in main chunk
 -- expect: no_commit.lua:55: no warp can go on: 4 warps wait (warp 0, 1, 2, 3)

@@ -1,4 +1,4 @@
--- Tensor memory is not freed.
+-- Fault: tensor memory is not freed.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/no_dealloc.lua:73 in main chunk
 -- expect: no_dealloc.lua:26: 64 columns of tensor memory are never freed

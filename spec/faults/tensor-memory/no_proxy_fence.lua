@@ -1,4 +1,4 @@
--- No proxy fence separates the stores of A and B from the MMA's reads.
+-- Fault: no proxy fence separates the stores of A and B from the MMA's reads.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/no_proxy_fence.lua:78 in main chunk
 -- expect: no_proxy_fence.lua:55: read by tcgen05.mma after a thread's write,

@@ -1,4 +1,4 @@
--- A warp frees columns that another warp allocated.
+-- Fault: a warp frees columns that another warp allocated.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/other_warp.lua:73 in main chunk
 -- expect: other_warp.lua:67: warp 1 frees tensor memory that warp 0 allocated

@@ -1,4 +1,4 @@
--- A is overwritten while the MMA may read it.
+-- Fault: A is overwritten while the MMA may read it.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/overwrite.lua:77 in main chunk
 -- expect: overwrite.lua:53: read after a write by another warp with no barrier

@@ -1,4 +1,4 @@
--- The first MMA of the pair adds to columns that nothing wrote.
+-- Fault: the first MMA of the pair adds to columns that nothing wrote.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_accumulate.lua:80 in main chunk
 -- expect: pair_accumulate.lua:56: column 0 of tensor memory is read, but

@@ -1,4 +1,4 @@
--- Both blocks expect bytes, but all bytes arrive in the leader.
+-- Fault: both blocks expect bytes, but all bytes arrive in the leader.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_both_expect.lua:121 in main chunk
 -- expect: pair_both_expect.lua:68: mbarrier 'pipe_full'[0] counts 1 arrival a

@@ -1,4 +1,4 @@
--- The blocks of the pair allocate different numbers of columns.
+-- Fault: the blocks of the pair allocate different numbers of columns.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_columns_differ.lua:79 in main chunk
 -- expect: pair_columns_differ.lua:28: 64 columns of tensor memory are

@@ -1,4 +1,4 @@
--- The mask of the commit names a block that the cluster does not have.
+-- Fault: the mask of the commit names a block that the cluster does not have.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_commit_mask.lua:78 in main chunk
 -- expect: pair_commit_mask.lua:54: a commit is for the blocks of mask 6, but

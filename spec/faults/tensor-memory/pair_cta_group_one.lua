@@ -1,4 +1,4 @@
--- TMA signals the mbarrier of each block, but the leader waits for all bytes.
+-- Fault: TMA signals each block's own mbarrier, not the leader's.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_cta_group_one.lua:120 in main chunk
 -- expect: pair_cta_group_one.lua:80: no warp can go on: 1 warp waits (warp 1)

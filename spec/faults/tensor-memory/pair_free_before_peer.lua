@@ -1,4 +1,4 @@
--- A block frees columns that the other block of the pair may still load.
+-- Fault: a block frees columns that the other block of the pair may still load.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_free_before_peer.lua:80 in main chunk
 -- expect: pair_free_before_peer.lua:65: columns 0 to 31 of tensor memory are

@@ -1,4 +1,4 @@
--- The leader does not wait for the operands of the other block.
+-- Fault: the leader does not wait for the operands of the other block.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_no_barrier.lua:82 in main chunk
 -- expect: pair_no_barrier.lua:59: mbarrier 'bar'[0] is used with nothing that

@@ -1,4 +1,4 @@
--- The stores of operands are not fenced before the MMA, in either block.
+-- Fault: the stores of operands are not fenced before the MMA, in either block.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_no_proxy_fence.lua:82 in main chunk
 -- expect: pair_no_proxy_fence.lua:58: read by tcgen05.mma after a thread's

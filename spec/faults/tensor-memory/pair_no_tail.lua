@@ -1,4 +1,4 @@
--- The odd block may exit before the commits of the last stages arrive in it.
+-- Fault: the odd block may exit before the last commits arrive in it.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_no_tail.lua:116 in main chunk
 -- expect: pair_no_tail.lua:81: block (1,0,0) may exit before a commit arrives

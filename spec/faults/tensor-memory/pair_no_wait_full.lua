@@ -1,4 +1,4 @@
--- The MMA does not wait for the bytes of both blocks.
+-- Fault: the MMA does not wait for the bytes of both blocks.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_no_wait_full.lua:119 in main chunk
 -- expect: pair_no_wait_full.lua:82: read of shared memory while a bulk copy to

@@ -1,4 +1,4 @@
--- Only the leader allocates for the pair.
+-- Fault: only the leader allocates for the pair.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_one_allocates.lua:79 in main chunk
 -- expect: pair_one_allocates.lua:29: no warp can go on: 1 warp waits (warp 0)

@@ -1,4 +1,4 @@
--- Only the leader frees the columns of the pair.
+-- Fault: only the leader frees the columns of the pair.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_one_frees.lua:79 in main chunk
 -- expect: pair_one_frees.lua:28: 64 columns of tensor memory are never freed

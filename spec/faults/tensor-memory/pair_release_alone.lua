@@ -1,4 +1,4 @@
--- A stage is released in the leader only.
+-- Fault: a stage is released in the leader only.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_release_alone.lua:121 in main chunk
 -- expect: pair_release_alone.lua:80: no warp can go on: 1 warp waits (warp 1)

@@ -1,4 +1,4 @@
--- Fewer columns are freed than were allocated.
+-- Fault: fewer columns are freed than were allocated.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/part.lua:73 in main chunk
 -- expect: part.lua:66: 32 columns of tensor memory are freed, but 64 were

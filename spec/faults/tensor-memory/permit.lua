@@ -1,4 +1,4 @@
--- The permit to allocate is given up before the allocation.
+-- Fault: the permit to allocate is given up before the allocation.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/permit.lua:73 in main chunk
 -- expect: permit.lua:27: columns of tensor memory are allocated after

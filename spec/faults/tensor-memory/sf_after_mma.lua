@@ -1,4 +1,4 @@
--- The scale factors of B are copied after the MMA that needs them.
+-- Fault: the scale factors of B are copied after the MMA that needs them.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_after_mma.lua:105 in main chunk
 -- expect: sf_after_mma.lua:82: column 72 of tensor memory is read, but

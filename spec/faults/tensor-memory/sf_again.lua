@@ -1,4 +1,4 @@
--- Another warp copies the factors of the next tile, while the MMA may
+-- Fault: another warp copies the factors of the next tile, while the MMA may
 -- still read those of this tile.
 -- expect: cutelua: simulator: kernel gemm: 2 faults [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_again.lua:120 in main chunk

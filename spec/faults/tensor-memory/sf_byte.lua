@@ -1,4 +1,4 @@
--- The scale factors of B start at the second byte of a column.
+-- Fault: the scale factors of B start at the second byte of a column.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_byte.lua:104 in main chunk
 -- expect: sf_byte.lua:82: scale factors of a tcgen05.mma start at byte 1 of

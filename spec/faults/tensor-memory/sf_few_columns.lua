@@ -1,5 +1,5 @@
--- The columns of the accumulators are allocated, but none for the
--- scale factors.
+-- Fault: the columns of the accumulators are allocated, but none for the scale
+-- factors.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_few_columns.lua:106 in main chunk
 -- expect: sf_few_columns.lua:31: columns 192 to 195 of tensor memory are not

@@ -1,4 +1,4 @@
--- The scale factors of B start at lane 32.
+-- Fault: the scale factors of B start at lane 32.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_lane.lua:103 in main chunk
 -- expect: sf_lane.lua:29: an operand of a tcgen05.cp starts at lane 32 of

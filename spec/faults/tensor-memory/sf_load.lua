@@ -1,4 +1,4 @@
--- A warp loads scale factors before the commit of their copy arrives.
+-- Fault: a warp loads scale factors before the commit of their copy arrives.
 -- expect: cutelua: simulator: kernel gemm: 3 faults [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_load.lua:119 in main chunk
 -- expect: sf_load.lua:98: column 64 of tensor memory is read, but nothing

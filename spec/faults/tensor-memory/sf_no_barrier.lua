@@ -1,4 +1,4 @@
--- A copy may read scale factors before other threads have written them.
+-- Fault: a copy may read scale factors before other threads have written them.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_no_barrier.lua:113 in main chunk
 -- expect: sf_no_barrier.lua:36: read by tcgen05.cp after a thread's write,

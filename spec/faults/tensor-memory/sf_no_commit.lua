@@ -1,4 +1,4 @@
--- No commit follows the last copy of scale factors.
+-- Fault: no commit follows the last copy of scale factors.
 -- expect: cutelua: simulator: kernel gemm: 2 faults [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_no_commit.lua:110 in main chunk
 -- expect: sf_no_commit.lua:104: write after the write of column 72 of tensor

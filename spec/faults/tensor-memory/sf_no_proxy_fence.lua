@@ -1,4 +1,4 @@
--- Threads write shared memory, which tcgen05.cp reads through the async
+-- Fault: threads write shared memory, which tcgen05.cp reads through the async
 -- proxy without a fence.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_no_proxy_fence.lua:110 in main chunk

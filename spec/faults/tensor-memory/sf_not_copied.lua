@@ -1,4 +1,4 @@
--- The scale factors of B are not copied to tensor memory.
+-- Fault: the scale factors of B are not copied to tensor memory.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_not_copied.lua:104 in main chunk
 -- expect: sf_not_copied.lua:82: column 72 of tensor memory is read, but

@@ -1,5 +1,5 @@
--- Another warp copies the scale factors of B, and nothing orders
--- its copy before the MMA.
+-- Fault: another warp copies the scale factors of B, and nothing orders its
+-- copy before the MMA.
 -- expect: cutelua: simulator: kernel gemm: 2 faults [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_other_thread.lua:111 in main chunk
 -- expect: sf_other_thread.lua:89: read after the write of column 72 of

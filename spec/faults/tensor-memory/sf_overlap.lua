@@ -1,4 +1,4 @@
--- The scale factors of A share columns with the accumulators.
+-- Fault: the scale factors of A share columns with the accumulators.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_overlap.lua:104 in main chunk
 -- expect: sf_overlap.lua:82: an operand of a tcgen05.mma shares column 60 of

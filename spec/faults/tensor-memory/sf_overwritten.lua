@@ -1,4 +1,4 @@
--- A thread overwrites scale factors in shared memory, which a copy may
+-- Fault: a thread overwrites scale factors in shared memory, which a copy may
 -- still read.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_overwritten.lua:109 in main chunk

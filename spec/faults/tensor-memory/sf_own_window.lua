@@ -1,4 +1,4 @@
--- Each warp stores the scale factors of its own rows of A. The tensor
+-- Fault: each warp stores the scale factors of its own rows of A. The tensor
 -- cores need those of all rows in each warp's window of lanes.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_own_window.lua:116 in main chunk

@@ -1,4 +1,4 @@
--- The scale factors of B overwrite those of A in shared memory.
+-- Fault: the scale factors of B overwrite those of A in shared memory.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_unwritten.lua:106 in main chunk
 -- expect: sf_unwritten.lua:32: read of uninitialised memory: element 0 of

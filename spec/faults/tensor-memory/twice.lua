@@ -1,4 +1,4 @@
--- Tensor memory is freed twice.
+-- Fault: tensor memory is freed twice.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/twice.lua:72 in main chunk
 -- expect: twice.lua:66: tensor memory is freed that is not allocated, or no

@@ -1,4 +1,4 @@
--- A warp loads the lanes of another warp.
+-- Fault: a warp loads the lanes of another warp.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/window.lua:73 in main chunk
 -- expect: window.lua:60: warp 2 accesses lanes from 96 on of tensor memory, but

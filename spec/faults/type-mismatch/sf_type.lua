@@ -1,4 +1,4 @@
--- The MMA needs scale factors of type ue8m0, but the tensors have e4m3.
+-- Fault: the MMA needs scale factors of type ue8m0, but the tensors have e4m3.
 -- expect: cutelua: cute.gemm:
 --   SM100_MMA_MXF4_SS<…float_ue8m0_t,128,64,16,K,K> takes the scales
 --   of A from tensor memory, of ue8m0, got ptr[e4m3,tmem]+256 o

@@ -1,4 +1,4 @@
--- A name that is in none of the opened files.
+-- Fault: a tensor's name is in none of the opened files.
 -- expect: cutelua: safetensors:tensor: no file has a tensor
 --   weigth (did you mean weight?) [unknown-name]
 -- expect: spec/faults/unknown-name/safetensors_name.lua:11 in main chunk

@@ -65,7 +65,7 @@ describe("cute.math", function()
     end)
   end
 
-  it("takes it for two arguments, and for the call alone", function()
+  it("takes fastmath with two arguments, and for one call only", function()
     local function both(x, y)
       return cute.math.pow(x, y, ON) + cute.math.pow(x, y)
         + cute.math.div(x, y, ON) + x / y + cute.math.sincos(x, ON)
@@ -115,7 +115,7 @@ local function bounds()
 end
 
 describe("the errors of docs/simulator.md", function()
-  it("are there for every function that is not exact", function()
+  it("are listed for every function that is not exact", function()
     local has = {}
     for _, b in ipairs(bounds()) do has[b[1]] = true end
     for _, c in ipairs(FAST) do assert.is_true(has[c[1]], c[1]) end

@@ -130,7 +130,7 @@ describe("npy", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("takes bf16 and 8-bit floats by the reader's word", function()
+  it("reads bf16 and 8-bit floats as the type that the caller names", function()
     -- the type strings with which NumPy 2.4.6 saves arrays of ml_dtypes 0.6.0
     local saved = {bf16 = {"<V2", 2}, e4m3 = {"<V1", 1}, e5m2 = {"<f1", 1},
                    ue8m0 = {"<V1", 1}}
@@ -352,7 +352,7 @@ describe("npy", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("has arrays without elements", function()
+  it("supports arrays without elements", function()
     for shape, want in pairs {
       ["0, 3"] = "(0,3):(3,1)", ["3, 0"] = "(3,0):(1,1)", ["0,"] = "(0):(1)",
       ["2, 0, 3"] = "(2,0,3):(3,3,1)"} do
@@ -382,7 +382,7 @@ describe("npy", function()
       0x4500, 0x4600), a.bytes)
   end)
 
-  it("raises for arrays that make no sense", function()
+  it("rejects arrays whose parts do not agree", function()
     assert.error_matches(function()
       npy.write(dir .. "/z.npy", {dtype = "f32", shape = {2}, bytes = "abc"})
     end, "shape %(2,%) of f32 needs 8 bytes, got 3")

@@ -137,7 +137,7 @@ describe("testing", function()
                         {grid = 1, block = 32, device = "sim"})
   end
 
-  it("times and counts", function()
+  it("measures times and counts", function()
     local few, unit = testing.benchmark(looping(4))
     assert.equal("instructions", unit)
     assert.is_true(testing.benchmark(looping(40)) > 2 * few)
@@ -153,7 +153,7 @@ describe("testing", function()
     assert.equal(15, testing.get_workspace_count(1, 5, 10, 1 << 20))
   end)
 
-  it("finds the fastest, and keeps it", function()
+  it("finds the fastest candidate, and keeps it", function()
     local tried = {}
     local best, value, made, unit = testing.tune(function(c)
       tried[#tried + 1] = c.n .. c.x

@@ -90,7 +90,7 @@ describe("atoms by types", function()
       cute.make_atom("UniversalCopy", cute.f16).name)
   end)
 
-  it("copy as a block", function()
+  it("copy with all threads of a block", function()
     local a, b = cute.zeros({16, 8}, "f32"), cute.zeros({16, 8}, "f32")
     for i = 0, 127 do a[i] = i end
     local r = launch(function(x, y)

@@ -244,7 +244,7 @@ describe("registers in flight", function()
 end)
 
 describe("registers in flight", function()
-  it("hold A as long, if it comes from registers", function()
+  it("include A's registers until the wait", function()
     local rs = cute.make_tiled_mma(
       W.MmaF16BF16Op("bf16", "f32", {64, 64}, "RMEM"))
     local function kernel(early)
@@ -392,7 +392,7 @@ describe("gemm of a warpgroup", function()
     end)
   end)
 
-  it("needs tiles at the start of the swizzle", function()
+  it("needs tiles that start at the swizzle's period", function()
     raises("the swizzle requires tiles at multiples of 1024 bytes",
       trace, function(t)
         mma:make_fragment_A(t.thr:partition_A(cute.make_smem_tensor(cute.bf16,

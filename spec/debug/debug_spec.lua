@@ -345,7 +345,7 @@ describe("cutelua debug", function()
     assert.falsy(text:find "verified")
   end)
 
-  it("comes to the same registers again #long", function()
+  it("reaches the same registers again #long", function()
     local _, text = run("br 92\nc\nc\nc\nc\nc\np tCrC\ng 5\ng 900\nb 30\n"
       .. "rc\ng 1\nd 1\nbr 92\nc\nc\nc\nc\nc\np tCrC\nq\n", GEMM)
     local first, second = text:match "(tCrC: f32.-)\nstep.*(tCrC: f32.*)$"

@@ -62,7 +62,7 @@ local ints = cute.zeros({64}, cute.i32)
 local floats = cute.zeros({64}, cute.f32)
 
 describe("emitted text", function()
-  it("includes nothing and has only the helpers that are used", function()
+  it("has no #include, and only the helper functions that it uses", function()
     local text = source(function(a) a[0] = a[1] // a[2] end, {block = 1}, ints)
     assert.is_nil(text:find "#include")
     find(text, "floor_div(int a, int b)")
@@ -70,7 +70,7 @@ describe("emitted text", function()
     assert.is_nil(text:find "asm")
   end)
 
-  it("keeps the script's names and makes them C's own", function()
+  it("keeps the script's names if C allows them", function()
     local text = source(function(double)
       -- a name that is a keyword in C but not in Lua
       local float = double[0] * 3
@@ -82,7 +82,7 @@ describe("emitted text", function()
     find(text, "const int threadIdx_1 = float_1 * float_1;")
   end)
 
-  it("says which line of the script a line comes from", function()
+  it("names the script's line of each line", function()
     local function kernel(a)
       local at = a[0] + 1
       a[at] = at * at
@@ -103,7 +103,7 @@ describe("emitted text", function()
 
   -- If b were __restrict__, the compiler would move the read of a[0] above
   -- meet().
-  it("what threads hand to one another is no __restrict__", function()
+  it("has no __restrict__ where threads communicate", function()
     local y = cute.zeros(ints.shape, ints.dtype)
     local function kernel(meet)
       return source(function(a, b)
@@ -120,7 +120,7 @@ describe("emitted text", function()
     find(kernel(function() end), "int *__restrict__ a")
   end)
 
-  it("writes what is not written to as const", function()
+  it("declares data that is only read as const", function()
     local y = cute.zeros(ints.shape, ints.dtype)
     local text = source(function(a, b) b[0] = a[0] end, {block = 1}, ints, y)
     find(text, "const int *__restrict__ a")
@@ -129,7 +129,7 @@ describe("emitted text", function()
   end)
 
   -- If a were __restrict__, ptxas would move the read of a[0] above the wait.
-  it("reads what the launch in front may write as memory that changes",
+  it("has no __restrict__ on what the preceding launch may write",
      function()
     local y = cute.zeros(ints.shape, ints.dtype)
     local text = source(function(a, b)
@@ -140,7 +140,7 @@ describe("emitted text", function()
     find(text, "int *__restrict__ b")
   end)
 
-  it("puts no parentheses that C does not need, and all that it does",
+  it("has exactly the parentheses that C needs",
     function()
       assert.same({
         "const int p = a[0];",
@@ -170,7 +170,7 @@ describe("emitted text", function()
 end)
 
 describe("emitted text", function()
-  it("takes two signs for no decrement", function()
+  it("has no `--` for two minus signs", function()
     local text = source(function(a)
       local m = cute.var(a[0])
       m.value = a[1]
@@ -206,7 +206,7 @@ describe("emitted text", function()
     end, {block = 1}, ints)))
   end)
 
-  it("has loops and comparisons as one would write them", function()
+  it("has loops and comparisons in their usual form", function()
     assert.same({
       "int v = a[0];",
       "while (v != 1) {",
@@ -243,7 +243,7 @@ describe("emitted text", function()
     end, {block = 32}, ints, 5), "; i < n; i += grid * 32) {")
   end)
 
-  it("has offsets of 32 bits in tensors of below 2^31 elements", function()
+  it("has 32-bit offsets in tensors of fewer than 2^31 elements", function()
     local function touch(a)
       local i = cute.arch.block_idx() * 32 + cute.arch.thread_idx()
       a[{i - 1, i // 4}] = i
@@ -256,7 +256,7 @@ describe("emitted text", function()
     end, {block = 32}, ints), "long long")
   end)
 
-  it("sums up a swizzled place once, and XORs it with constants", function()
+  it("computes a swizzled offset once, and XORs it with constants", function()
     local rows = cute.composition(cute.make_swizzle(3, 3, 3),
                                   cute.make_layout({8, 64}, {64, 1}))
     local text = body(source(function(o, n)
@@ -278,7 +278,7 @@ describe("emitted text", function()
 end)
 
 describe("emitted text", function()
-  it("leaves what is constant of an address to the instruction", function()
+  it("puts an address's constant part into the instruction", function()
     local function copies(step)
       local text = source(function(a)
         local s = cute.make_smem_tensor(cute.bf16,
@@ -695,7 +695,7 @@ local SELF = {
   end,
 }
 
-describe("a statement reads all before it writes:", function()
+describe("a statement reads all operands before it writes:", function()
   for what, part in pairs(SELF) do
     local function kernel(i, f, o, g)
       part(i, f, o, g)
@@ -709,7 +709,7 @@ describe("a statement reads all before it writes:", function()
 end)
 
 describe("registers of MMAs", function()
-  it("are scalars where many MMAs use them, and helpers get each", function()
+  it("are scalars if many MMAs use them", function()
     local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
     local function text_of_mmas(n)
       local p = cute.kernel("k", function(mA, mB, mC)
@@ -738,7 +738,7 @@ describe("registers of MMAs", function()
 end)
 
 describe("registers", function()
-  it("copied over themselves are all read first", function()
+  it("copied over themselves are all read before any is written", function()
     assert.same({1, 1, 2, 3, 4, 6}, kernels.run(6, function(o)
       local n = cute.make_rmem_tensor({6}, cute.i32)
       for k = 0, 5 do n[k] = k + 1 end
@@ -768,13 +768,13 @@ describe("registers", function()
     return p:cuda "sm_90a"
   end
 
-  it("are arrays in few places", function()
+  it("are arrays if few places use them", function()
     local text = text_of(cute.f32, 50)
     find(text, "float x[4];")
     find(text, "y[3] = y[3] + x[0] * x[3];")
   end)
 
-  it("are scalars in many, which NVRTC is faster with", function()
+  it("are scalars if many places use them", function()
     local text = text_of(cute.f32, 300)
     assert.is_nil(text:find("[xy]%[%d"))
     find(text, "float x_0, x_1, x_2, x_3;")
@@ -784,7 +784,7 @@ describe("registers", function()
     find(text, "*(float4 *)b = make_float4(y_0, y_1, y_2, y_3);")
   end)
 
-  it("grow by products through a macro in many places", function()
+  it("are accumulated by a macro if many places do so", function()
     local function text_of_sums(dtype, n)
       local p = cute.kernel("k", function(a, b)
         local x, y = cute.make_rmem_tensor({4}, dtype),
@@ -808,7 +808,7 @@ describe("registers", function()
     find(text_of_sums(cute.f64, 400), "y_3 = fma(x_0, x_3, y_3);")
   end)
 
-  it("below a word are not packed where they only come and go #long", function()
+  it("of less than 32 bits are not packed if only moved #long", function()
     local function passing(bits, others)
       return function(i, _, o, g)
         local tid = cute.arch.thread_idx()
@@ -852,13 +852,13 @@ describe("registers", function()
     end
   end)
 
-  it("stay arrays where an atom takes a pointer to them", function()
+  it("stay arrays if an atom takes a pointer to them", function()
     local text = require("spec.emit.golden_kernels").warpmma():cuda "sm_80"
     find(text, "(&tCrC[0], &tCrA[0], &tCrB[0])")
   end)
 end)
 
-describe("loops of the device", function()
+describe("loops in emitted text", function()
   -- Returns the emitted text of a kernel with `copies` equal loops of `trips`
   -- iterations each.
   local function text_of(copies, trips, opts)
@@ -876,7 +876,7 @@ describe("loops of the device", function()
   end
   local function count(text, what) return select(2, text:gsub(what, "%0")) end
 
-  it("are left to the compiler in few copies", function()
+  it("are left to the compiler if unrolling makes few copies", function()
     for _, n in ipairs {{1, 32}, {4, 32}, {32, 2}} do
       local text = text_of(n[1], n[2])
       assert.equal(n[1], count(text, "for %(int k"))
@@ -884,7 +884,7 @@ describe("loops of the device", function()
     end
   end)
 
-  it("are not unrolled in many, unless the script says so", function()
+  it("are not unrolled into many copies unless the script asks", function()
     local text = text_of(64, 32)
     assert.equal(64, count(text, "for %(int k"))
     assert.equal(64, count(text, "#pragma unroll 1\n"))
@@ -893,7 +893,7 @@ describe("loops of the device", function()
     assert.equal(0, count(text, "#pragma unroll 1\n"))
   end)
 
-  it("index registers where they are unrolled whole", function()
+  it("index registers if they are completely unrolled", function()
     local function looping(n, unroll)
       return cute.kernel("k", function(x, y)
         local r = cute.make_rmem_tensor({12}, cute.f32)
@@ -915,7 +915,7 @@ describe("loops of the device", function()
     end
   end)
 
-  it("are not unrolled where they wait on an mbarrier", function()
+  it("are not unrolled if they wait for an mbarrier", function()
     local function waiting(opts)
       return (cute.kernel("k", function(x, n)
         local bar = cute.arch.alloc_smem(cute.i64, 1)

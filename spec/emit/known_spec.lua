@@ -75,7 +75,7 @@ describe("values that the compiler could compute", function()
     end)
   end)
 
-  it("end where memory, threads and arguments come in", function()
+  it("end at loads, thread indices and arguments", function()
     local function seen(f) assert.equal(0, calls("at_run_time", f)) end
     seen(function(y, x) y[0] = cute.exp2(x[0]) end)
     seen(function(y)
@@ -137,7 +137,7 @@ describe("values that the compiler could compute", function()
 end)
 
 describe("shifts by more than the width", function()
-  it("are what PTX's instructions leave", function()
+  it("have the results of PTX's instructions", function()
     local x = cute.zeros({96}, cute.i32)
     local k = cute.kernel("k", function(y, v)
       for j in cute.range(0, 41, 1) do y[j] = v << j end
@@ -154,7 +154,7 @@ describe("shifts by more than the width", function()
     end
   end)
 
-  it("stay operators where the width is not reached", function()
+  it("stay operators if they are less than the width", function()
     local x = cute.zeros({64}, cute.i32)
     local body = cute.kernel("k", function(y)
       local t = cute.arch.thread_idx()

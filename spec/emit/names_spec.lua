@@ -185,7 +185,7 @@ describe("words of the compiler as names of", function()
 end)
 
 describe("a name", function()
-  it("of any length is one", function()
+  it("may have any length", function()
     local long = ("a"):rep(3000)
     local text = text_of({"x"}, ("local %s = x[0] x[1] = %s * %s"):format(long,
       long, long), vectors(1, "f32"))
@@ -193,7 +193,7 @@ describe("a name", function()
       long:sub(1, 80)), 1, true), text)
   end)
 
-  it("does not meet the address of another", function()
+  it("does not collide with the name of an address", function()
     local text = text_of({"sA_addr", "sA_1"}, [[
       local sA = cute.make_smem_tensor(cute.f32, cute.make_layout {4})
       cute.copy(cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128),
@@ -203,7 +203,7 @@ describe("a name", function()
   end)
 end)
 
-describe("no code comes from", function()
+describe("no code is injected by", function()
   local EVIL = {"=x\n#error pwned\n//", "=x\r#error pwned\r//", "@x\\",
     "@x??/", "=*/ #error pwned /*", "=x\v\f\0y", "=\xff\xfe\x80", "=\u{2028}x",
     "=\u{202e}x", "=" .. ("\u{e4}"):rep(200), "=%s%n%d", "#error pwned\n"}
@@ -261,7 +261,7 @@ end)
 
 -- A name that is a reserved word of C stays readable in a message.
 describe("a kernel's name", function()
-  it("stays what the user said in reports", function()
+  it("is the user's name in reports", function()
     local text = support.message(function()
       local f = cute.kernel("__popc", function(x)
         x[cute.arch.thread_idx() + 9] = 1

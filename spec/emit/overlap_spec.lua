@@ -47,7 +47,7 @@ local function host(n) return cute.zeros({n or N}, cute.f32) end
 describe("arguments that overlap", function()
   local x, y = host(), host()
 
-  it("are no __restrict__, and others are", function()
+  it("have no __restrict__, and others do", function()
     assert.is_truthy(source(x, y):find("const float *__restrict__ x", 1, true))
     assert.is_truthy(source(x, y):find("float *__restrict__ y", 1, true))
     assert.is_nil(source(x, x):find("restrict", 1, true))
@@ -56,7 +56,7 @@ describe("arguments that overlap", function()
     assert.is_truthy(source(x, y):find("__restrict__ x", 1, true))
   end)
 
-  it("are those whose bytes meet", function()
+  it("are those that share bytes", function()
     local b = core.buffer("f32", 4 * N)
     for _, case in ipairs {
       {0, 0, true}, {0, 1, true}, {0, N - 1, true}, {0, N, false},
@@ -84,7 +84,7 @@ describe("arguments that overlap", function()
     assert.is_nil(overlaps(low, high))
   end)
 
-  it("are all that are connected, numbers and tables aside", function()
+  it("include all that overlap indirectly", function()
     local b = core.buffer("f32", 10 * N)
     local v = views(b, {0, 5 * N, N - 1, 7 * N, 5 * N}, N)
     local groups = overlaps(v[1], 3, {v[2], 4}, v[3], {x = v[4]}, v[5], "s")
@@ -103,7 +103,7 @@ describe("arguments that overlap", function()
     assert.is_nil(overlaps(v[1], v[1]))
   end)
 
-  it("keep __restrict__ where none of them is written", function()
+  it("keep __restrict__ if none of them is written", function()
     local k = cute.kernel("k", function(p, q, out)
       out[arch.thread_idx()] = p[arch.thread_idx()] * q[arch.thread_idx()]
     end)
@@ -117,14 +117,14 @@ describe("arguments that overlap", function()
     assert.is_nil(text:find("*__restrict__ out", 1, true))
   end)
 
-  it("say so in the IR and in what a program tells of itself", function()
+  it("are marked in the IR and in a program's description", function()
     local p = both(x, x):trace {block = 32}
     assert.is_true(p.info.args[1].shared and p.info.args[2].shared)
     assert.is_truthy(p.ir:find("arg 0 f32* x shared", 1, true))
     assert.is_false(both(x, y):trace({block = 32}).info.args[1].shared)
   end)
 
-  it("are read anew behind a store by what NVRTC makes of it", function()
+  it("are read again after a store in NVRTC's code", function()
     if not jit.version() then return pending "needs NVRTC" end
     local function loads(...)
       local out = assert(both(...):trace({block = 32}):compile "sm_90a")
@@ -195,7 +195,7 @@ describe("the simulator and arguments that overlap", function()
     end
   end)
 
-  it("knows through one what was written through the other", function()
+  it("sees through one argument what another one wrote", function()
     local copy = cute.kernel("copy", function(p, q, out)
       q[arch.thread_idx()] = 1.0
       arch.sync_warp()
@@ -211,7 +211,7 @@ describe("the simulator and arguments that overlap", function()
     end)
   end)
 
-  it("finds a race of blocks through two names", function()
+  it("finds a race of blocks through two arguments", function()
     local k = cute.kernel("k", function(p, q)
       local b = arch.block_idx()
       cute.when(b:eq(0), function() q[0] = 7.0 end)
@@ -231,7 +231,7 @@ describe("a GPU and arguments that overlap #gpu", function()
     for seed = 1, 40 do check(seed, "gpu") end
   end)
 
-  it("reads anew what another argument wrote, on host and device", function()
+  it("reads again what another argument wrote", function()
     local x = cute.make_tensor(ramp(N), cute.make_layout {N})
     assert(both(x, x):launch {grid = 1, block = 32, device = "gpu"})
     local dev = assert(require "cute.gpu".open())
@@ -248,7 +248,7 @@ describe("a GPU and arguments that overlap #gpu", function()
     end
   end)
 
-  it("still has read-only loads where nothing overlaps", function()
+  it("has read-only loads if nothing overlaps", function()
     local x = cute.make_tensor(ramp(N), cute.make_layout {N})
     local y = host()
     assert(both(x, y):launch {grid = 1, block = 32, device = "gpu"})

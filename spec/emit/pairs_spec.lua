@@ -179,7 +179,7 @@ local function differing(first, last, arch)
 end
 
 describe("pairs of 16-bit floats", function()
-  it("are added, multiplied and compared as one", function()
+  it("are added, multiplied and compared by one instruction", function()
     for _, t in ipairs {"bf16", "f16"} do
       local s = text(function(a, b, c)
         return cute.max(cute.fma(a, b, c) * 0.5 - a, -cute.abs(b))
@@ -192,7 +192,7 @@ describe("pairs of 16-bit floats", function()
     end
   end)
 
-  it("go with numbers and one value for all", function()
+  it("are combined with numbers, and with one value for both", function()
     local s = text(function(a, b)
       return (a + 1) * b[0]
     end, "bf16")
@@ -200,7 +200,7 @@ describe("pairs of 16-bit floats", function()
     assert.equal(4, count(s, "mul_bf16x2%("), s)
   end)
 
-  it("move as words where nothing is computed", function()
+  it("are moved as 32-bit words if nothing is computed", function()
     local s = text(function(a)
       local r = cute.make_rmem_tensor({8}, a.dtype)
       r:store(a)
@@ -211,7 +211,7 @@ describe("pairs of 16-bit floats", function()
     assert.is_nil(s:find(">> 16", 1, true))
   end)
 
-  it("are divided in f32 and rounded as one", function()
+  it("are divided in f32, and rounded by one instruction", function()
     local function f(a, b) return a / b end
     local s = text(f, "bf16")
     assert.equal(4, count(s, "pack_bf16%(div_full%("), s)
@@ -221,7 +221,7 @@ describe("pairs of 16-bit floats", function()
     assert.is_nil(text(f, "bf16", "sm_80"):find("div_full", 1, true))
   end)
 
-  it("of 8 bits are converted as one", function()
+  it("of 8-bit floats are converted by one instruction", function()
     local function f(t)
       return function(a)
         local r = cute.make_rmem_tensor({8}, t)
@@ -239,7 +239,7 @@ describe("pairs of 16-bit floats", function()
     assert.is_nil(text(f(cute.e4m3), "f16", "sm_80"):find("x2_e4m3", 1, true))
   end)
 
-  it("are taken apart where one half is asked for", function()
+  it("are split if only one half is used", function()
     local s = text(function(a, b)
       local v = a * b
       return v + v:reduce("max", -1)
@@ -248,7 +248,7 @@ describe("pairs of 16-bit floats", function()
     assert.equal(4, count(s, "add_rn_f16x2%("), s)
   end)
 
-  it("leave scalars, other types and older targets alone", function()
+  it("are not formed of scalars, other types or for old targets", function()
     local scalars = text(function(a, b)
       local x = a[0] * b[0]
       local y = a[3] * b[2]
@@ -264,7 +264,7 @@ describe("pairs of 16-bit floats", function()
       :find "16x2")
   end)
 
-  it("of fragments that are written in between are not joined", function()
+  it("are not formed if the fragment is written in between", function()
     local list = tensors("f16", function(k, i) return k + i end)
     local f = function(a, b)
       local r = cute.make_rmem_tensor({8}, a.dtype)
@@ -303,7 +303,7 @@ describe("pairs of 16-bit floats", function()
     end)
   end
 
-  it("are found wrong where the text is #long", function()
+  it("are reported if the text is wrong #long", function()
     if not cudahost.compiler() then return pending "needs a C++ compiler" end
     local sound = cudahost.run
     finally(function() cudahost.run = sound end)

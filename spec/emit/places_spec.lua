@@ -11,7 +11,7 @@ local function programs(first, last)
   return list
 end
 
-describe("random places", function()
+describe("random coordinates", function()
   for first = 1, 16, 15 do
     it(("are the same in plain Lua, the simulator and the text, from %d on")
        :format(first) .. support.long(first), function()
@@ -24,7 +24,7 @@ describe("random places", function()
     end)
   end
 
-  it("are found wrong where the text is #long", function()
+  it("are reported if the text is wrong #long", function()
     if not cudahost.compiler() then return pending "needs a C++ compiler" end
     local sound = cudahost.run
     finally(function() cudahost.run = sound end)
@@ -42,7 +42,7 @@ describe("random places", function()
     assert.is_true(found > 2)
   end)
 
-  it("have all that a tensor is walked with", function()
+  it("use all ways to address a tensor", function()
     local all = {}
     for i, p in ipairs(programs(1, 30)) do all[i] = p.text end
     local text = table.concat(all)

@@ -66,8 +66,8 @@ local function right(y, x)
   end
 end
 
-describe("what comes to L2 with a load", function()
-  it("stands in the text of each width, and of copies alone", function()
+describe("an L2 prefetch size of a load", function()
+  it("is in the text for each width, and only in copies", function()
     local x, y = operands()
     local program = cute.kernel("k", copies "size_256b")(x, y):trace {
       grid = 1, block = 32}
@@ -104,7 +104,7 @@ describe("what comes to L2 with a load", function()
     end
   end)
 
-  it("changes no value on the card #gpu", function()
+  it("changes no value on a GPU #gpu", function()
     for _, size in ipairs {"size_64b", "size_128b", "size_256b"} do
       local X, Y, x = operands "gpu"
       cute.kernel("k", copies(size))(X, Y):launch {grid = 1, block = 32}
@@ -112,7 +112,7 @@ describe("what comes to L2 with a load", function()
     end
   end)
 
-  it("is of global memory, and of sizes that there are", function()
+  it("needs global memory, and a size that exists", function()
     local x, y = operands()
     support.raises("no level_prefetch_size 'size_32b' (size_64b size_128b "
       .. "size_256b)", function()

@@ -22,7 +22,7 @@ local function functions()
 end
 
 describe("the prelude", function()
-  it("compiles for every architecture, all of its functions", function()
+  it("has functions that compile for every architecture", function()
     -- Export the functions, since no kernel calls them.
     local text = prelude:gsub("static __device__ __forceinline__",
                               "__device__ __noinline__")
@@ -34,7 +34,7 @@ describe("the prelude", function()
     end
   end)
 
-  it("is C++ for the host", function()
+  it("compiles as C++ for the host", function()
     if not cudahost.compiler() then return end
     local dir <close> = setmetatable({path = support.folder()}, {
       __close = function(d) support.remove(d.path) end})
@@ -63,7 +63,7 @@ describe("the prelude", function()
     assert.is_true(blocks >= #functions())
   end)
 
-  it("gives a kernel what it uses for its target, and what that uses",
+  it("contributes only what a kernel needs for its target",
      function()
     local call = cute.kernel("k", function(out, x)
       out:store(x:load():to(cute.bf16))
@@ -97,7 +97,7 @@ describe("the prelude", function()
     end
   end)
 
-  it("leaves halves of words to ptxas, which rounds both at once", function()
+  it("leaves pairs to ptxas, which rounds both at once", function()
     local k = cute.kernel("k", function(a, b)
       local r = cute.make_rmem_tensor({2}, cute.bf16)
       local i, sum = cute.arch.thread_idx(), 0.0

@@ -15,7 +15,7 @@ end
 describe("emitted text", function()
   local x = cute.zeros({64}, cute.i32)
 
-  it("divides plainly where nothing is negative", function()
+  it("divides without corrections if nothing is negative", function()
     local text = source(function(a)
       local tid = cute.arch.thread_idx()
       a[tid] = tid // 6 + tid % 6 + a[tid] // 6
@@ -23,7 +23,7 @@ describe("emitted text", function()
     find(text, "tid / 6 + tid % 6 + floor_div(a[tid], 6)")
   end)
 
-  it("divides a multiple without what is below its step", function()
+  it("drops the part of a dividend below its multiple", function()
     local y = cute.zeros({4096}, cute.i32)
     find(source(function(a)
       local tid = cute.arch.thread_idx()
@@ -51,7 +51,7 @@ describe("emitted text", function()
     end
   end)
 
-  it("finds what a divisor divides anywhere in a sum", function()
+  it("finds terms of a sum that the divisor divides", function()
     local y = cute.zeros({4096}, cute.i32)
     local text = source(function(a)
       local t = cute.arch.thread_idx()
@@ -87,7 +87,7 @@ describe("emitted text", function()
 end)
 
 describe("quotients of floats", function()
-  it("are Lua's, rounded down, and so are their rests", function()
+  it("are rounded down as in Lua, and so are remainders", function()
     local list = {7.5, -7.5, 8.0, -8.0, 0.0, -0.0, 1e30, -1e-30, 1e-30, 3.25,
                   math.huge, -math.huge, 0 / 0}
     for _, t in ipairs {"f32", "f64"} do

@@ -22,7 +22,7 @@ describe("random kernels", function()
       end)
   end
 
-  it("are taken by NVRTC where the simulator ran them", function()
+  it("are accepted by NVRTC if the simulator ran them", function()
     for seed = 501, 512 do
       local target = seed % 2 == 0 and "sm_80" or "sm_90a"
       if not kernels.compiled(random.traced(random.program(seed)), target) then
@@ -31,7 +31,7 @@ describe("random kernels", function()
     end
   end)
 
-  it("are found wrong where the text is #long", function()
+  it("are reported if the text is wrong #long", function()
     if not cudahost.compiler() then return pending "needs a C++ compiler" end
     local sound = cudahost.run
     finally(function() cudahost.run = sound end)
@@ -47,7 +47,7 @@ describe("random kernels", function()
     assert.is_true(found > 2)
   end)
 
-  it("are shrunk to what is wrong with them", function()
+  it("are shrunk to the wrong statement", function()
     local function wrong(p) return random.text(p):find(":fill(", 1, true) end
     local p = random.program(2)
     while not wrong(p) do p = random.program(p.seed + 1) end

@@ -41,7 +41,7 @@ describe("the text of a warpgroup's MMA", function()
       .. "\"memory\");\n  wgmma_retire_f32x32(&acc[0]);\n", 1, true), text)
   end)
 
-  it("that has not enough registers is told at its line", function()
+  it("that has too few registers is reported at its line", function()
     local dir = support.folder()
     support.write(dir .. "/big.lua", [[
 local cute = require "cute"

@@ -390,7 +390,7 @@ describe("names", function()
     end)
   end
 
-  it("that an architecture lacks are refused by name", function()
+  it("that an architecture lacks are rejected by name", function()
     local k = cute.kernel("k", function(o)
       o[0] = arch.aggr_smem_size()
     end)
@@ -399,7 +399,7 @@ describe("names", function()
     end)
   end)
 
-  it("of the machine compile too", function()
+  it("of special registers compile too", function()
     local k = cute.kernel("k", function(o)
       local r = {arch.clock(), arch.clock64(), arch.globaltimer(),
                  arch.globaltimer_lo(), arch.gridid(), arch.nsmid(),

@@ -95,7 +95,7 @@ describe("attention on a GPU #gpu", function()
     end)
   end
 
-  it("has them with latent heads", function()
+  it("has the simulator's bits with latent heads", function()
     check(decoded, {s = 1, t = 300, d = 576, h = 16, g = 1, b = 2, sms = 2})
     check(decoded, {s = 2, t = 100, d = 576, h = 23, g = 1, sms = 1})
     if assert(cute.device "gpu").arch == "sm_90a" then
@@ -104,7 +104,7 @@ describe("attention on a GPU #gpu", function()
     end
   end)
 
-  it("has them with keys of e4m3", function()
+  it("has the simulator's bits with keys of e4m3", function()
     check(decoded, {s = 1, t = 300, d = 128, h = 8, g = 1, sms = 1, bits = 8})
     check(decoded, {s = 5, t = 200, d = 96, h = 8, g = 2, sms = 1, bits = 8})
   end)

@@ -74,7 +74,7 @@ describe("a product of cuBLAS", function()
       "  attribute 17 = the float 0.5\n  type", 1, true))
   end)
 
-  it("is asked what it would be, of types only", function()
+  it("is found from types alone, without data", function()
     local function first(words)
       local out, err = support.run_lua({"-e", ([[
         local gpu = require "cute.gpu"
@@ -95,7 +95,7 @@ describe("a product of cuBLAS", function()
     assert.truthy((first "A = 'bf16', B = 'bf16'"):find "element type")
   end)
 
-  it("is one of a batch, with its matrices as far apart as they are", function()
+  it("has the strides of its batch", function()
     local one = asked("cublas", "bf16 bf16 f32")
     -- D = A B^T with contiguous N is computed as B A^T, so A and B also
     -- exchange their batch strides.
@@ -132,7 +132,7 @@ describe("a product of cuBLAS", function()
   setup(build)
   teardown(function() support.remove(folder) end)
 
-  it("that there is not is named", function()
+  it("that does not exist is reported by name", function()
     local no = " has no algorithm for %s (32,48) = %s (32,64) times %s " ..
       "(48,64) transposed, layout %s%s [driver-error]"
     local bytes = ": 8-bit types need layout tn and rows of a multiple of 16 "
@@ -152,7 +152,7 @@ describe("a product of cuBLAS", function()
       says("cublasLt", "bf16", "e5m2", "e5m2", "tn", bytes), 1, true))
   end)
 
-  it("has factors of one f32 each, for 8-bit floats only", function()
+  it("takes one f32 factor for each operand of 8-bit floats only", function()
     assert.equal("gpu.cublaslt: scale_A is of f64, not of f32 " ..
       "[type-mismatch]", (asked("cublaslt", "e4m3 e4m3 bf16",
       "scale_A = dev:buffer('f64', 1)")))
@@ -167,7 +167,7 @@ describe("a product of cuBLAS", function()
       (asked("cublaslt", "e4m3 e4m3 bf16", "scale_A = 2")))
   end)
 
-  it("adds what D was, and has cublasLt's epilogues", function()
+  it("adds the old D, and has cublasLt's epilogues", function()
     assert.equal(asked("cublas", "bf16 bf16 bf16") .. " and -0.5 D",
                  (asked("cublas", "bf16 bf16 bf16", "beta = -0.5")))
     assert.truthy(asked("cublas", "f64 f64 f64", "beta = 2"):find(

@@ -86,7 +86,7 @@ describe("the compile cache", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("gives the same bytes to a second process, without NVRTC", function()
+  it("returns the same bytes to a second process, without NVRTC", function()
     local first = run(dir)
     local cached, nvrtc, bytes, registers = words(first)
     assert.same({"false", "nvrtc"}, {cached, nvrtc})
@@ -96,7 +96,7 @@ describe("the compile cache", function()
     assert.same({}, only(dir, ".tmp"))
   end)
 
-  it("tells sources, options and architectures apart", function()
+  it("distinguishes sources, options and architectures", function()
     run(dir)
     run(dir, nil, source .. "\n")
     assert.equal(2, #only(dir, ".jit"))
@@ -115,7 +115,7 @@ describe("the compile cache", function()
     assert.equal(6, #only(dir, ".jit"))
   end)
 
-  it("takes any broken entry for a miss, and replaces it #long", function()
+  it("replaces any broken entry #long", function()
     local want = words(run(dir)) and entry()
     local good = support.read(want)
     local damaged = {"", "x", good:sub(1, 40), good:sub(1, #good // 2),
@@ -138,7 +138,7 @@ describe("the compile cache", function()
     end
   end)
 
-  it("does not believe an entry under another's name", function()
+  it("does not use an entry under another entry's name", function()
     run(dir)
     local one = entry()
     run(dir, nil, source .. "// two\n")
@@ -149,7 +149,7 @@ describe("the compile cache", function()
     assert.equal("false", (words((run(dir, nil, source .. "// two\n")))))
   end)
 
-  it("compiles once for processes that want the same", function()
+  it("compiles once for several processes with the same source", function()
     local code = ("SOURCE = %q\n"):format(source .. ([[
       extern "C" __global__ void f%d(float *p) {
         #pragma unroll
@@ -175,7 +175,7 @@ describe("the compile cache", function()
     assert.same({}, only(dir, ".tmp"))
   end)
 
-  it("is not held up by what a dead process left", function()
+  it("does not wait for locks of a process that ended", function()
     run(dir)
     local path = entry()
     os.remove(path)
@@ -194,7 +194,7 @@ describe("the compile cache", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("warns once where it cannot write, and compiles #long", function()
+  it("warns once if it cannot write, and compiles #long", function()
     local file = support.write(dir .. "/file", "mine")
     for _, place in ipairs {file, "/dev/null/x", "/proc"} do
       local code = ("SOURCE = %q\n"):format(source) .. child .. child
@@ -209,7 +209,7 @@ describe("the compile cache", function()
     end
   end)
 
-  it("leaves nothing half-written when the disk is full", function()
+  it("leaves no partial files when the disk is full", function()
     local line = "trap '' XFSZ; ulimit -f 1; exec " .. support.lua
       .. ' -e "$0"'
     local code = ("SOURCE = %q\n"):format(source) .. child
@@ -231,7 +231,7 @@ describe("the compile cache", function()
     assert.same({}, list(dir))
   end)
 
-  it("forgets a compiler that changed #long", function()
+  it("compiles again if the compiler changed #long", function()
     run(dir)
     local memo
     for _, name in ipairs(list(dir)) do
@@ -256,7 +256,7 @@ describe("the compile cache", function()
     end
   end)
 
-  it("evicts the oldest entries over the cap", function()
+  it("removes the oldest entries beyond the size limit", function()
     support.exec {"mkdir", "-p", dir .. "/cutelua"}
     for i = 1, 5 do
       local path = ("%s/cutelua/%032d.jit"):format(dir, i)
@@ -283,7 +283,7 @@ describe("the compile cache", function()
     link = "ln -s %s.good %s", dangling = "ln -s /nowhere/at/all %s",
     terminal = "ln -s /dev/tty %s", zero = "ln -s /dev/zero %s"}
 
-  it("waits for and follows nothing that lies where an entry belongs #long",
+  it("replaces a pipe, link or socket in place of an entry #long",
       function()
     run(dir)
     local path = entry()
@@ -297,7 +297,7 @@ describe("the compile cache", function()
     end
   end)
 
-  it("does the same where a lock belongs #long", function()
+  it("replaces a pipe, link or socket in place of a lock #long", function()
     run(dir)
     local path = entry()
     local lock = path:gsub("jit$", "lock")
@@ -311,7 +311,7 @@ describe("the compile cache", function()
     end
   end)
 
-  it("and where the compiler's version is kept #long", function()
+  it("replaces them in place of the compiler's version #long", function()
     for what, how in pairs(STRANGE) do
       run(dir)
       local memo = dir .. "/cutelua/" .. list(dir)[#list(dir)]
@@ -325,7 +325,7 @@ describe("the compile cache", function()
     end
   end)
 
-  it("compiles where a folder lies in the way #long", function()
+  it("compiles if a folder has the name of an entry #long", function()
     run(dir)
     local path = entry()
     os.remove(path)
@@ -339,7 +339,7 @@ describe("the compile cache", function()
     assert.truthy(err:find("cannot write to the cache folder", 1, true))
   end)
 
-  it("believes no entry that others could have written #long", function()
+  it("uses no entry that other users could have written #long", function()
     for _, mode in ipairs {"620", "602", "666"} do
       run(dir)
       sh("chmod " .. mode .. " " .. entry())
@@ -353,7 +353,7 @@ describe("the compile cache", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("makes files and folders for this user alone, whatever the umask",
+  it("makes files that only this user can read, with any umask",
       function()
     for _, umask in ipairs {"000", "022", "777"} do
       local home = dir .. "/" .. umask
@@ -372,7 +372,7 @@ describe("the compile cache", function()
     end
   end)
 
-  it("empties a folder that others can write to, and says so once #long",
+  it("empties a folder that others can write to, and warns once #long",
      function()
     local folder, kept = dir .. "/cutelua", dir .. "/kept"
     run(dir)
@@ -394,7 +394,7 @@ describe("the compile cache", function()
     end
   end)
 
-  it("says that a folder was emptied though the compilation fails", function()
+  it("warns that a folder was emptied even if compilation fails", function()
     sh("mkdir -m 0770 " .. dir .. "/cutelua")
     local out, err = run(dir, nil, "no C")
     assert.equal("error", out:match "^error")
@@ -404,7 +404,7 @@ describe("the compile cache", function()
     replaces "a folder that others can read"
   end)
 
-  it("uses no folder behind a symbolic link", function()
+  it("uses no folder that is a symbolic link", function()
     sh(("mkdir %s/mine; touch -d '1 day ago' %s/mine/old.tmp; "
       .. "ln -s mine %s/cutelua"):format(dir, dir, dir))
     local out, err = run(dir)
@@ -414,7 +414,7 @@ describe("the compile cache", function()
     assert.equal("old.tmp\n", (support.exec {"ls", dir .. "/mine"}))
   end)
 
-  it("uses no folder and believes no entry of another user's", function()
+  it("uses no folder and no entry of another user", function()
     local _, _, code = support.exec {"sh", "-c", "test $(id -u) = 0"}
     if code ~= 0 then return pending "needs root" end
     run(dir)
@@ -430,7 +430,7 @@ describe("the compile cache", function()
       .. "folder of another user,", 1, true), err)
   end)
 
-  it("takes any size for its cap #long", function()
+  it("accepts any size limit #long", function()
     for _, mb in ipairs {"17592186044416", "99999999999999999999", "-1", "x",
         ""} do
       run(dir, {CUTELUA_CACHE_MB = mb})

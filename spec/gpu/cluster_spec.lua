@@ -350,7 +350,7 @@ describe("kernels that overlap #gpu", function()
     y[i] = x[i] + 1
   end)
 
-  it("see what those before them wrote", function()
+  it("read what earlier kernels wrote", function()
     local device = assert(cute.device "gpu")
     local N, buffers = 1 << 16, {}
     for k = 1, 2 do
@@ -371,7 +371,7 @@ describe("kernels that overlap #gpu", function()
 end)
 
 describe("clusters #gpu", function()
-  it("may have 16 blocks where the card has room", function()
+  it("may have 16 blocks if the GPU has room", function()
     local info = assert(cute.utils.HardwareInfo())
     local most = assert(info:get_max_active_clusters(1))
     assert.equal(info:get_device_multiprocessor_count(), most)

@@ -87,7 +87,7 @@ local function results(kernel, device)
   return list
 end
 
-describe("what NVRTC gets wrong", function()
+describe("code that NVRTC compiles wrongly", function()
   it("is not asked for: constants and what is written, in one load", function()
     if not jit.version() then return pending "needs NVRTC" end
     for _, kernel in ipairs {choose, branch} do
@@ -156,7 +156,7 @@ describe("what NVRTC gets wrong", function()
     assert.is_true(careful > all // 4 and careful < all)
   end)
 
-  it("is right on the card: loops of f64 MMAs #gpu", function()
+  it("is right on the GPU: loops of f64 MMAs #gpu", function()
     local pick = ops.random(1)
     each_f64(function(words, k, m, n)
       local A, B = ops.tensor(pick, {m, 40}, "f64", 1, "k"),
@@ -263,13 +263,13 @@ describe("kernels in CUDA C that NVRTC is known to break", function()
     end)
   end
 
-  it("cause none where an option or the target avoids it", function()
+  it("cause no warning if an option or the target avoids the bug", function()
     if not jit.version() then return pending "needs NVRTC" end
     assert.equal("", warned(RAW.f64[2], '"--ptxas-options=-O2"'))
     assert.equal("", warned(RAW.f64[2], nil, "sm_80"))
   end)
 
-  it("are not among those that the emitter makes", function()
+  it("are not emitted for our kernels", function()
     if not jit.version() then return pending "needs NVRTC" end
     for name, kernel in pairs(CASES) do
       local x, y, z = operands()

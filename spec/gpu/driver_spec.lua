@@ -6,15 +6,15 @@ local fake = require "spec.gpu.fake"
 local run = fake.run
 
 if not fake.there then
-  describe("the GPU's face", function() pending "needs a C compiler" end)
+  describe("the driver interface", function() pending "needs a C compiler" end)
   return
 end
 
-describe("the GPU's face", function()
+describe("the driver interface", function()
   setup(fake.build)
   teardown(fake.remove)
 
-  it("gives every handle back once, closed or left to the end", function()
+  it("frees each handle once, by close or by the garbage collector", function()
     local out, err, code = run [[
       local keep = {}
       for i = 1, 20 do
@@ -33,7 +33,7 @@ describe("the GPU's face", function()
                  "[driver-error]\ndone\n", out)
   end)
 
-  it("is found in absolute folders only", function()
+  it("searches CUDA's folder only if its path is absolute", function()
     for i, home in ipairs {fake.folder .. "/root", "root", "./root"} do
       support.exec {"sh", "-c", ("mkdir -p %s/root/lib64; cp %s/libcuda.so.1 "
         .. "%s/root/lib64"):format(fake.folder, fake.folder, fake.folder)}
@@ -93,7 +93,7 @@ describe("the GPU's face", function()
     assert.equal("0.0\t-8589934592.0\t-8589934592.0\t0.0\n2.0\n", out)
   end)
 
-  it("launches on the stream that a launch is given", function()
+  it("launches on the given stream", function()
     local out, err = run [[
       local f = assert(dev:load(cubin, "other"))
       local run = assert(f:prepare {grid = 1, block = 32})
@@ -110,7 +110,7 @@ describe("the GPU's face", function()
     assert.equal(2, closed)
   end)
 
-  it("frees garbage before it says that memory ran out", function()
+  it("frees garbage before it reports that memory ran out", function()
     local out, err = run [[
       for i = 1, 10 do assert(dev:buffer("u8", 600000)) end
       local b = assert(dev:buffer("u8", 600000))
@@ -123,11 +123,11 @@ describe("the GPU's face", function()
   end)
 end)
 
-describe("the GPU's face", function()
+describe("the driver interface", function()
   setup(fake.build)
   teardown(fake.remove)
 
-  it("opts in to more shared memory once, and knows its limits", function()
+  it("requests more shared memory once, and knows the limits", function()
     local out, err = run [[
       local f = assert(dev:load(cubin, "refused"))
       for _, n in ipairs {49152, 50000, 50000, 40000, 60000} do
@@ -149,7 +149,7 @@ describe("the GPU's face", function()
       .. "cuLaunchKernel: CUDA_ERROR_OTHER (in words) [driver-error]\n", out)
   end)
 
-  it("replaces a context that died", function()
+  it("replaces a context after a fault", function()
     local out, err, code = run [[
       local b, s = assert(dev:buffer("f32", 8)), assert(dev:stream())
       local e, f = assert(dev:event()), assert(dev:load(cubin, "bad"))
@@ -185,7 +185,7 @@ describe("the GPU's face", function()
       "kernel bad: cuMemAlloc: " .. dead .. "2\n", out)
   end)
 
-  it("says so when the driver keeps the process from another context",
+  it("reports that the driver refuses another context",
      function()
     local out, err, code = run([[
       local cute = require "cute"
@@ -208,11 +208,11 @@ describe("the GPU's face", function()
   end)
 end)
 
-describe("the GPU's face", function()
+describe("the driver interface", function()
   setup(fake.build)
   teardown(fake.remove)
 
-  it("measures what it is given to", function()
+  it("measures launches and functions", function()
     local out, err = run [[
       local x = assert(dev:buffer("f32", 9))
       local n = {0, 0}
@@ -245,7 +245,7 @@ describe("the GPU's face", function()
                  out)
   end)
 
-  it("names all kernels that may be at fault, none that are not", function()
+  it("names only kernels that may have caused a fault", function()
     local out, err = run [[
       local function launch(name)
         local f = assert(dev:load(cubin, name, 0))
@@ -273,7 +273,7 @@ describe("the GPU's face", function()
       gone:gsub("cuCtxSynchronize", "cuModuleLoadData"), out)
   end)
 
-  it("raises what a statement's call of the driver refuses", function()
+  it("raises the driver's error if a method fails", function()
     for _, case in ipairs {
       {"cuMemcpyHtoD_v2", "b:upload(h)"}, {"cuMemcpyDtoH_v2", "b:download(h)"},
       {"cuMemcpyDtoH_v2", "b:download()"}, {"cuMemsetD8Async", "b:memset(0)"},
@@ -314,7 +314,7 @@ describe("a launch through a driver that fails", function()
   setup(fake.build)
   teardown(fake.remove)
 
-  it("raises, or gives nil and the message, naming kernel and call", function()
+  it("raises or returns an error that names the kernel and the call", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
     for _, call in ipairs {"cuMemAlloc_v2", "cuMemcpyHtoD_v2",
                            "cuLaunchKernel", "cuMemcpyDtoH_v2",
@@ -336,7 +336,7 @@ describe("a launch through a driver that fails", function()
     end
   end)
 
-  it("names the kernel whose fault a copy finds", function()
+  it("names the kernel whose fault a later copy reports", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
     local out, err = run(KERNEL:gsub('"add"', '"bad_add"') .. [[
       print(message(function() add(X):launch(opts) end))
@@ -347,7 +347,7 @@ describe("a launch through a driver that fails", function()
       "[driver-error]\n0.0\n", out)
   end)
 
-  it("shows the line of a script that did not look", function()
+  it("shows the script's line if the script ignores the result", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
     local script = support.write(fake.folder .. "/script.lua", KERNEL, "\n",
                                  "add(X):launch(opts)\nprint(X(3))\n")
@@ -360,7 +360,7 @@ describe("a launch through a driver that fails", function()
     assert.equal(1, code)
   end)
 
-  it("takes two views of a host buffer as one", function()
+  it("copies a host buffer once for two views of it", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
     local out, err = run(KERNEL .. [[
       local both = cute.kernel("both", function(x, y, z)
@@ -388,7 +388,7 @@ describe("a launch through a driver that fails", function()
     assert.equal("launched\n", out)
   end)
 
-  it("sees that views of the GPU's memory overlap", function()
+  it("detects that views of GPU memory overlap", function()
     local out, err = run(KERNEL .. [[
       local low = cute.make_tensor(X.iterator, cute.make_layout {16})
       local d, e = dev:buffer("f32", 32), dev:buffer("f32", 32)
@@ -402,7 +402,7 @@ describe("a launch through a driver that fails", function()
     assert.equal("true\nfalse\nfalse\n", out)
   end)
 
-  it("is a failure without a GPU too, where compile is a question", function()
+  it("raises an error without a GPU, where compile returns nil", function()
     local out, err = support.run_lua({"-e", KERNEL .. [[
       local ok, message = pcall(function() add(X):launch(opts) end)
       print(ok, message)
@@ -449,11 +449,11 @@ local function check(code, want, more)
   assert.same(want, support.lines(out))
 end
 
-describe("a launch of what is known", function()
+describe("a launch of a known program", function()
   setup(fake.build)
   teardown(fake.remove)
 
-  it("gives the driver these arguments, of one trace", function()
+  it("passes these arguments to the driver, after one trace", function()
     check([[
       for i = 1, 3 do
         axpy(Y, X, i * one, 8, far):launch(opts)
@@ -473,7 +473,7 @@ describe("a launch of what is known", function()
                         "2", "3", "5", "6"})
   end)
 
-  it("takes a prepared launch's other arguments, of the GPU or the host",
+  it("accepts new arguments for a prepared launch, of GPU or host",
      function()
     check([[
       local run = assert(cute.compile(axpy, Y, X, 2 * one, 8, far, opts))
@@ -524,7 +524,7 @@ describe("a launch of what is known", function()
   end)
 end)
 
-describe("a launch of what is known", function()
+describe("a launch of a known program", function()
   setup(fake.build)
   teardown(fake.remove)
 
@@ -552,7 +552,7 @@ describe("a launch of what is known", function()
         .. "it, run(X, ...) [bad-launch]", "10.0"})
   end)
 
-  it("makes no garbage of its own", function()
+  it("allocates no garbage", function()
     check([[
       local run = assert(cute.compile(axpy, Y, X, 2.0, 8, far, opts))
       local function bytes(f)
@@ -576,7 +576,7 @@ describe("a launch of what is known", function()
       end]], {"true", "true", "true", "true", "true"})
   end)
 
-  it("is loaded anew where the context was lost", function()
+  it("loads the program again after the context was lost", function()
     check([[
       local bad = cute.kernel("bad", function(y) y[0] = 1 end)
       axpy(Y, X, 1.0, 8, far):launch(opts)
@@ -604,7 +604,7 @@ describe("a launch in clusters", function()
   setup(function() fake.build "-DFAKE_CLUSTERS" end)
   teardown(fake.remove)
 
-  it("says its extents, also when the program is known", function()
+  it("passes the cluster's extents, also for a known program", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
     local _, err = run(SIZES .. [[
       for _ = 1, 2 do
@@ -622,7 +622,7 @@ describe("a launch in clusters", function()
     assert.equal(each:format "opt in 1\nopt in 1\n" .. each:format "", err)
   end)
 
-  it("is none of the driver's where the grid has no blocks", function()
+  it("calls no driver function if the grid has no blocks", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
     local out, err = run(SIZES .. [[
       for _, grid in ipairs {0, {0, 2}, {65536, 32768, 0}} do
@@ -646,7 +646,7 @@ describe("a launch in clusters", function()
     assert.equal(("true\ttrue\ttrue\n"):rep(3) .. "1\n", out)
   end)
 
-  it("has all blocks at once where it is cooperative", function()
+  it("runs all blocks at once if it is cooperative", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
     local out, err = run(SIZES .. [[
       for _ = 1, 2 do
@@ -669,7 +669,7 @@ describe("a launch in clusters", function()
     assert.matches("cooperative", out:match "[^\n]*\n$")
   end)
 
-  it("begins before the one ahead of it ends, in a graph too", function()
+  it("may begin before the preceding one ends, in a graph too", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
     local out, err = run(SIZES .. [[
       local g = cute.graph(function()
@@ -681,7 +681,7 @@ describe("a launch in clusters", function()
     assert.equal("k: grid 3 1 1, clusters of 1, pdl\n", err)
   end)
 
-  it("is asked how many clusters run at once", function()
+  it("reports how many clusters run at once", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
     local out = run(SIZES .. [[
       local info = cute.utils.HardwareInfo()
@@ -700,7 +700,7 @@ describe("a launch in clusters", function()
   setup(function() fake.build "-DFAKE_CLUSTERS" end)
   teardown(fake.remove)
 
-  it("is prepared once, for its clusters", function()
+  it("is prepared once for its clusters", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
     local out, err = run(SIZES .. [[
       local go = cute.compile(k, X, opts {grid = 4, cluster = 2, pdl = true})

@@ -5,7 +5,7 @@ local support = require "spec.support"
 local raises = support.raises
 
 describe("cute.gpu", function()
-  it("says what it looked for without a driver", function()
+  it("names the files it searched if there is no driver", function()
     local out, err, code = support.run_lua({"-e", [[
       local gpu = require "cute.gpu"
       print(gpu.available())
@@ -25,7 +25,7 @@ describe("cute.gpu", function()
     assert.equal(4, count)
   end)
 
-  it("has every contestant once a round, never always behind the same",
+  it("runs each contestant once a round, in changing order",
      function()
     for n = 1, 6 do
       local behind = {}
@@ -45,7 +45,7 @@ describe("cute.gpu", function()
     end
   end)
 
-  it("gives median and spread", function()
+  it("returns median and spread", function()
     local list = {5, 1, 4, 2, 3}
     assert.same({median = 3, min = 1, max = 5, q1 = 2, q3 = 4, n = 5},
                 gpu.stats(list))
@@ -76,7 +76,7 @@ describe("a GPU #gpu", function()
 
   -- With a GPU driver, NVRTC keeps its own cache. A compilation found there has
   -- no log of registers and spills.
-  it("gets registers and spills from every compile", function()
+  it("reports registers and spills of every compilation", function()
     for _ = 1, 2 do
       local out = assert(jit.compile(axpy, {arch = arch, name = "axpy",
                                             cache = false}))
@@ -99,7 +99,7 @@ describe("a GPU #gpu", function()
     assert.truthy(message:find("there is no GPU number 1000 (", 1, true))
   end)
 
-  it("keeps what is put into its buffers", function()
+  it("keeps the contents of its buffers", function()
     local h = core.buffer("bf16", 100003):fill_normal(1)
     local d <close> = assert(dev:buffer(h))
     assert.equal(200006, d.nbytes)
@@ -119,7 +119,7 @@ describe("a GPU #gpu", function()
     raises("[closed]", d.download, d)
   end)
 
-  it("says when memory runs out, and frees garbage first", function()
+  it("frees garbage, then reports that memory ran out", function()
     local b, message = dev:buffer("u8", 1 << 45)
     assert.is_nil(b)
     assert.truthy(message:find("[out-of-memory]", 1, true), message)
@@ -130,7 +130,7 @@ describe("a GPU #gpu", function()
     collectgarbage()
   end)
 
-  it("launches with arguments packed once", function()
+  it("launches repeatedly with arguments packed once", function()
     local f, out = load(axpy, "axpy")
     local a = f:attributes()
     assert.equal(out.resources.registers, a.registers)
@@ -156,7 +156,7 @@ describe("a GPU #gpu", function()
     raises("[closed]", run.launch, run)
   end)
 
-  it("refuses launches that cannot fit", function()
+  it("rejects launches that cannot fit", function()
     local f = load(axpy, "axpy")
     local b = assert(dev:buffer("f32", 4))
     local args = {b, b, {"f32", 1}, {"i32", 4}, {"i64", 0}}
@@ -220,7 +220,7 @@ describe("a GPU #gpu", function()
   end)
 
   -- This test runs in a process of its own, which may lose its GPU.
-  it("tells an illegal address, closes what is lost and lives on", function()
+  it("reports an illegal address, closes lost objects and goes on", function()
     local out, err, code = support.run_lua {"-e", [[
       local core, gpu = require "cute.core", require "cute.gpu"
       local jit = require "cute.jit"
@@ -358,7 +358,7 @@ describe("a GPU #gpu", function()
                                true))
   end)
 
-  it("refuses products that do not fit", function()
+  it("rejects products that do not fit", function()
     local b = assert(dev:buffer("bf16", 64))
     assert.has_error(function()
       gpu.cublas {m = 8, n = 9, k = 8, A = b, B = b, D = b}

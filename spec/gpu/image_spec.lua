@@ -79,7 +79,7 @@ describe("the image's cache", function()
   before_each(before)
   after_each(after)
 
-  it("serves a process without NVRTC, and without a cache of its own",
+  it("serves a process without NVRTC and without its own cache",
       function()
     local _, bytes = from(run("one", nil, dir .. "/image"))
     assert.equal("755 directory\n644 regular file\n", sh("cd " .. dir
@@ -98,7 +98,7 @@ describe("the image's cache", function()
     assert.equal("own", (from(run("two", image()))))
   end)
 
-  it("comes before the user's own cache, whatever NVRTC is there", function()
+  it("is used before the user's cache, with any NVRTC", function()
     run("one", nil, dir .. "/image")
     library = nvrtcs.make(dir .. "/newer", "13.98")
     local where, bytes = from(run "one")
@@ -131,7 +131,7 @@ describe("the image's cache", function()
   before_each(before)
   after_each(after)
 
-  it("takes no entry that others could have written, and says so once",
+  it("uses no entry that others could have written; warns once",
       function()
     run("one", nil, dir .. "/image")
     local folder = dir .. "/image"
@@ -204,7 +204,7 @@ describe("the image's cache", function()
     assert.equal("image", (from(out)), out)
   end)
 
-  it("holds no code that the driver cannot load", function()
+  it("contains no code that the driver cannot load", function()
     local fake = require "spec.gpu.fake"
     fake.build()
     run("one", nil, dir .. "/image")
@@ -224,7 +224,7 @@ describe("the caches", function()
   before_each(before)
   after_each(after)
 
-  it("give no wrong bytes, whatever byte of an entry is damaged", function()
+  it("return no wrong bytes if any byte of an entry is damaged", function()
     local pick = ops.random(7)
     run("one", nil, dir .. "/image")
     for _, folder in ipairs {"image", "own/cutelua"} do
@@ -274,7 +274,7 @@ describe("the caches", function()
     end
   end)
 
-  it("take no damaged entry, under the sanitizers #long", function()
+  it("use no damaged entry, under the sanitizers #long", function()
     local program = dir .. "/fuzz"
     local words = {os.getenv "CC" or "cc", "-g", "-O1", "-Icore",
       "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o",
@@ -295,7 +295,7 @@ describe("the caches", function()
     assert.same({"ok\n", "", 0}, {out, err, status})
   end)
 
-  it("compile once for 64 processes that want the same", function()
+  it("compile once for 64 processes with the same source", function()
     local path = support.write(dir .. "/child.lua", code {"one", "two"})
     local out = sh(("for i in $(seq 64); do %s %s & done; wait"):format(
       support.lua, path), {FAKE_MS = "100"})
@@ -351,7 +351,7 @@ describe("the caches", function()
     assert.equal("", sh("ls -A " .. dir .. "/own/cutelua"))
   end)
 
-  it("do without a full disk", function()
+  it("work although the disk is full", function()
     local at = dir .. "/own"
     sh("mkdir " .. at)
     if select(3, support.exec {"sh", "-c", "mount -t tmpfs -o size=300k tmpfs "

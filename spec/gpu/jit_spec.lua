@@ -117,7 +117,7 @@ describe("jit.compile", function()
     assert.truthy(message:find("[wrong-arch]", 1, true))
   end)
 
-  it("says what it looked for without NVRTC", function()
+  it("names the files it searched if there is no NVRTC", function()
     local out, err, code = support.run_lua({"-e", [[
       local jit = require "cute.jit"
       print(select(2, jit.compile("", {arch = "sm_80"})))
@@ -131,7 +131,7 @@ describe("jit.compile", function()
     assert.equal(first, second)
   end)
 
-  it("takes only texts", function()
+  it("accepts only strings", function()
     assert.has_error(function() core.jit_compile() end)
     assert.has_error(function() core.jit_compile("", {}) end)
     assert.has_error(function() core.jit_compile("", "sm_80", {{}}) end)
@@ -162,7 +162,7 @@ describe("jit.resources", function()
                  smem_static = 0, barriers = 2, const = 352}, kernels.a)
   end)
 
-  it("ends errors of ptxas as they end", function()
+  it("reports errors of ptxas whole", function()
     if not jit.version() then return end
     local out, why = jit.compile(
       'extern "C" __global__ void k() { asm("foo.bar %r1;"); }',
@@ -172,7 +172,7 @@ describe("jit.resources", function()
     assert.is_nil(why:find("\0", 1, true) or why:find("x00", 1, true))
   end)
 
-  it("survives a CUBIN that is none", function()
+  it("rejects data that is no CUBIN", function()
     for _, s in ipairs {"", "\x7fELF\2", ("\x7fELF\2"):rep(40),
                         "\x7fELF\2" .. ("\xff"):rep(300)} do
       assert.same({}, (jit.resources("", s)))
@@ -222,7 +222,7 @@ describe("our CUDA declarations", function()
   end)
 end)
 
-describe("a compile that takes long", function()
+describe("a compilation that takes long", function()
   local CODE = [[
     local cute = require "cute"
     require "cute.jit".patience = %s

@@ -49,7 +49,7 @@ local function check_views(device)
 end
 
 describe("views", function()
-  it("keep their alignment in mind; vectors of them are refused",
+  it("keep their alignment, so that some vectors are rejected",
      function() check_views "sim" end)
 end)
 
@@ -69,7 +69,7 @@ describe("launches on a GPU #gpu", function()
     for i = 64, 95 do assert.equal(1000 + i, y[i]) end
   end)
 
-  it("take one host buffer under two views", function()
+  it("copy a host buffer with two views once", function()
     local x = ramp(64, 0)
     local b = (core.param_memory(x))
     local low = cute.make_tensor(b, cute.make_layout {32})
@@ -93,7 +93,7 @@ describe("launches on a GPU #gpu", function()
     end
   end)
 
-  it("leave tensors of the GPU there", function()
+  it("do not copy tensors that are on the GPU", function()
     local x, y = ramp(32, 5), cute.zeros({32}, cute.f32)
     local dx = assert(device.dev:buffer((core.param_memory(x))))
     local dy = assert(device.dev:buffer("f32", 32))
@@ -104,12 +104,12 @@ describe("launches on a GPU #gpu", function()
     assert.equal(16, assert(dy:download())[3])
   end)
 
-  it("keep the alignment of views in mind", function()
+  it("respect the alignment of views", function()
     check_views "gpu"
   end)
 
   -- This test runs in a process of its own, which may lose its GPU.
-  it("survive an illegal address: one sentence, and the prompt goes on",
+  it("report an illegal address in one sentence, and go on",
      function()
     local out, err, code = support.run_lua {"-e", [[
       local cute = require "cute"
@@ -152,7 +152,7 @@ describe("launches on a GPU #gpu", function()
     assert.equal("ran", lines[8])
   end)
 
-  it("refuse blocks that are too large, misuse with the script's line",
+  it("reject blocks that are too large, with the script's line",
      function()
     support.raises("2048", function()
       double(ramp(32, 0), ramp(32, 0)):launch {

@@ -14,8 +14,8 @@ local HEAD = [[
   end
 ]]
 
-describe("tensors that are made", function()
-  it("are drawn by seed, the same bits in every type but cut off", function()
+describe("new tensors", function()
+  it("have the same random values in every type, rounded", function()
     local a = cute.rand({64, 9}, cute.f32, {seed = 3})
     local b = cute.rand({64, 9}, cute.bf16, {seed = 3})
     local least, most = 1, 0
@@ -28,7 +28,7 @@ describe("tensors that are made", function()
     for _, x in h:elements() do assert.truthy(x < 1 and x * 8 % 1 == 0) end
   end)
 
-  it("follow a seed of all, or their own", function()
+  it("use a global seed, or their own", function()
     local function three()
       return cute.randn({1}, cute.f64)(0), cute.rand({1}, cute.f64)(0),
         cute.randn({1}, cute.f64)(0)
@@ -84,7 +84,7 @@ describe("tensors that are made", function()
 end)
 
 describe("tensors on the host", function()
-  it("stay where they are, or are copied with their layout", function()
+  it("are not copied, or are copied with their layout", function()
     local A = cute.rand({6, 5}, cute.f32, {seed = 1})
     assert.equal("host", A.device)
     for _, place in ipairs {"host", "cpu", "sim", "sim:sm_80",
@@ -102,7 +102,7 @@ describe("tensors on the host", function()
     support.raises("bad argument", A.to, A)
   end)
 
-  it("take elements from others of their shape", function()
+  it("copy elements from tensors of their shape", function()
     local A = cute.randint(0, 99, {4, 6}, cute.i32)
     local B = cute.zeros(cute.make_layout({4, 6}, {1, 5}), cute.i32)
     assert.equal(B, B:copy_from(A))
@@ -124,7 +124,7 @@ describe("tensors on the host", function()
                    cute.zeros({4, 6}, cute.f32), A)
   end)
 
-  it("say that there is no GPU", function()
+  it("report that there is no GPU", function()
     local out, err = support.run_lua({"-e", HEAD .. [[
       local A = cute.zeros({3}, "f32")
       print(pcall(A.to, A, "gpu"))
@@ -247,7 +247,7 @@ describe("tensors on a GPU #gpu", function()
     end)
   end
 
-  it("take elements in another layout, or with gaps", function()
+  it("copy elements from another layout, or with gaps", function()
     local out, err = support.run_lua {"-e", fake.HEAD .. HEAD .. MOVED .. LOOK}
     assert.equal("", err)
     assert.same({"true\tptr[i32,gpu] o (4,6):(1,4)", "7\ttrue\ttrue\t0",
@@ -331,7 +331,7 @@ describe("tensors on a GPU, through a driver", function()
       "1\t99\t0\ttrue\ttrue", "2\ttrue", "true\t0", "0\t200192"})
   end)
 
-  it("return to it as garbage", function()
+  it("return to the pool as garbage", function()
     check([[
       for i = 1, 40 do cute.zeros({600000}, "u8", {device = "gpu"}) end
       collectgarbage()
@@ -347,7 +347,7 @@ describe("tensors on a GPU, through a driver", function()
       "the GPU has no 600000 bytes left (1048576 free) [out-of-memory]"})
   end)
 
-  it("are not mixed with others in a launch", function()
+  it("of two devices are not mixed in a launch", function()
     check([[
       local k = cute.kernel("k", function(x, y) x[0] = y[0] end)
       local h = cute.zeros({4}, "i32")

@@ -100,7 +100,7 @@ describe("the choice of NVRTC", function()
     assert.equal("chosen", found(driver "13000")["13.99"])
   end)
 
-  it("is another one after the driver has changed", function()
+  it("changes after the driver has changed", function()
     nvrtcs.make(package "cuda_nvrtc", "12.99")
     nvrtcs.make(package "cu13", "13.99")
     local code = 'ARCH = "sm_90a" require "cute.gpu".open()\n' .. COMPILE
@@ -112,7 +112,7 @@ describe("the choice of NVRTC", function()
     end
   end)
 
-  it("says that the driver may reject the code of the only ones", function()
+  it("warns that the driver may reject the code of all versions", function()
     local path = nvrtcs.make(home .. "/own", "13.99")
     local more = driver "12040"
     more.CUTELUA_NVRTC = path
@@ -160,7 +160,7 @@ describe("the choice of NVRTC", function()
   before_each(function() home = support.folder() end)
   after_each(function() support.remove(home) end)
 
-  it("passes over files that are no library, or whose names lie", function()
+  it("skips files that are no library or have a wrong version", function()
     nvrtcs.make(package "cuda_nvrtc", "12.99")
     nvrtcs.make(package "cu13", "13.97")
     support.write(package "cu13" .. "/libnvrtc.so.13", "no library")

@@ -2,7 +2,7 @@
 local support = require "spec.support"
 
 describe("printing on a GPU #gpu", function()
-  it("says what the simulator says", function()
+  it("prints what the simulator prints", function()
     local function said(device)
       local out, err, code = support.run_lua {"-e", ([[
         local printing = require "spec.printing"

@@ -71,7 +71,7 @@ local function types(k)
 end
 
 describe("raw kernels", function()
-  it("read their parameters off the text", function()
+  it("have the parameters of their text", function()
     assert.equal("const * * i32 nil", types(cute.raw_kernel(ADD)))
     assert.equal("", types(cute.raw_kernel(ADD, {name = "none"})))
     assert.equal("i8 u64 boolean f64 u32 u32 * u64 u64 nil",
@@ -79,7 +79,7 @@ describe("raw kernels", function()
     assert.equal("raw kernel add", tostring(cute.raw_kernel(ADD)))
   end)
 
-  it("are read in a time that grows as the text does", function()
+  it("are read in linear time", function()
     local n = 65536
     for _, text in ipairs {"__global__ " .. ("("):rep(n), ("/*"):rep(n),
         "__global__ " .. ("a"):rep(n) .. "(", ("__global__ f("):rep(n // 8),
@@ -126,7 +126,7 @@ describe("raw kernels", function()
       .. "error", 1, true), message)
   end)
 
-  it("say what is wrong with what they are given", function()
+  it("report wrong arguments", function()
     local k, X = cute.raw_kernel(ADD), cute.zeros({4}, cute.f32)
     local pair = ("\0"):rep(8)
     support.raises("raw_kernel: the text has no __global__ function "
@@ -188,7 +188,7 @@ describe("raw kernels on a GPU #gpu", function()
     return kernels.tensor({n}, cute.f32, function(i) return scale * i end)
   end
 
-  it("write host tensors back, all but const ones", function()
+  it("copy host tensors back, except const ones", function()
     local k, X, Y = cute.raw_kernel(ADD), iota(100, 1), iota(100, 0)
     assert.is_true(k(X, Y, 99, string.pack("<i4i4", 3, 5)):launch {
       grid = 4, block = 32})
@@ -198,7 +198,7 @@ describe("raw kernels on a GPU #gpu", function()
     end
   end)
 
-  it("work on memory of the GPU, many times", function()
+  it("work on GPU memory, repeatedly", function()
     local device = assert(cute.device "gpu")
     local x = cute.zeros({64}, cute.u32)
     local b = assert(device.dev:buffer((core.param_memory(x))))
@@ -231,7 +231,7 @@ describe("raw kernels on a GPU #gpu", function()
     end)
   end)
 
-  it("are refused arguments of the wrong size", function()
+  it("reject arguments of the wrong size", function()
     support.raises("kernel argument 4 has 8 bytes, not 4", function()
       cute.raw_kernel(ADD)(iota(4, 1), iota(4, 1), 4, {cute.u32, 1}):launch {
         grid = 1, block = 32}

@@ -701,12 +701,12 @@ describe("through a driver", function()
     end
   end
 
-  describe("that does at once what it is given", function()
+  describe("that executes each command at once", function()
     each(PROGRAMS, through {})
     each(GPU, through {})
   end)
 
-  describe("that does it as late as it may", function()
+  describe("that executes commands as late as possible", function()
     each(PROGRAMS, through {FAKE_LATE = "1"})
   end)
 
@@ -748,7 +748,7 @@ describe("through a driver", function()
       {LD_LIBRARY_PATH = fake.folder, CUTELUA_NO_CUDA = "0", FAKE_GPUS = "2"})
   end)
 
-  it("says which launches are in question, and where they stand", function()
+  it("names launches that may have failed, and their lines", function()
     local script = support.write(fake.folder .. "/steps.lua", fake.HEAD, [[
       local cute = require "cute"
       local function launch(name)
@@ -791,7 +791,7 @@ describe("through a driver", function()
       support.lines(out))
   end)
 
-  it("which notices where nothing waits", function()
+  it("that detects missing waits between streams", function()
     if not has_nvrtc() then return pending "needs NVRTC" end
     check({[[
       local s, t = cute.stream(where), cute.stream(where)

@@ -7,7 +7,7 @@ describe("TMA #gpu", function()
   tma.suite(it, function(wrong, first) assert.equal(0, wrong, first) end,
             "gpu")
 
-  it("has tensor maps with the driver's bytes", function()
+  it("encodes tensor maps like the driver", function()
     assert(core.gpu_open())
     local seed, taken = 1, 0
     local function chance(n)

@@ -31,7 +31,7 @@ describe("the dump", function()
     assert.is_nil(text:find(" const ", 1, true))
   end)
 
-  it("numbers the second of a name", function()
+  it("numbers the second variable of the same name", function()
     local text = ir(function(x)
       for n = 1, 2 do
         local at = arch.thread_idx() + n
@@ -50,7 +50,7 @@ describe("the dump", function()
     end
   end)
 
-  it("tells a line of the script once, where it changes", function()
+  it("has a script's line number once, where it changes", function()
     local text = ir(function(x)
       x[0] = x[1] + x[2]
       x[3] = 1
@@ -127,7 +127,7 @@ end)(cute.zeros({32}, cute.f32)):launch {grid = 1, block = 32,
     assert.truthy(text:find " +%d+ +exit\n$", text)
   end)
 
-  it("=trace tells what fmad and fastmath change", function()
+  it("=trace lists what fmad and fastmath change", function()
     local text = said "trace"
     assert.truthy(text:find("line 4: add becomes fma\n", 1, true), text)
     assert.truthy(text:find("line 4: exp2 becomes ex2.approx\n", 1, true), text)

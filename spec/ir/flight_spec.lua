@@ -182,7 +182,7 @@ local function walk(block, states, wrong)
 end
 
 describe("registers in flight", function()
-  it("are refused where a path is wrong, and nowhere else", function()
+  it("are rejected if a path is wrong, and only then", function()
     math.randomseed(90)
     local count = {[true] = 0, [false] = 0}
     for _ = 1, 30 do

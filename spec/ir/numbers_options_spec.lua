@@ -61,7 +61,7 @@ describe("fmad", function()
     assert.equal(0, (run(form, {fastmath = true}, {fastmath = false})))
   end)
 
-  it("is of floats: integers and what is one operation stay", function()
+  it("affects only sums of products of floats", function()
     local value, text = run(function(a, c)
       local i = a:to(cute.i32)
       return (i * i + i):to(cute.f32) + c
@@ -88,7 +88,7 @@ describe("fmad", function()
     end
   end)
 
-  it("is no other program where it is the default", function()
+  it("with its default value is the same program", function()
     local traced = {n = 0}
     local k = cute.kernel("k", function(x)
       traced.n = traced.n + 1
@@ -137,7 +137,7 @@ local function fast_input()
 end
 
 describe("fastmath", function()
-  it("takes the hardware's approximations of f32, by name", function()
+  it("uses the hardware's f32 approximations", function()
     for _, f in ipairs(FAST) do
       local function one(x, y) y[0] = f[2](x[0]) end
       local args = {vector {1, 2}, vector {0}}

@@ -11,7 +11,7 @@ describe("values that random loops and branches give to nil variables",
     local most = tonumber(os.getenv "CUTELUA_SEEDS") or 400
     local STEP = math.max(50, most // 10)
     for first = 1, most, STEP do
-      it(("is each thread's, or an error, seeds from %d"):format(first)
+      it(("are each thread's own, or an error, seeds from %d"):format(first)
          .. support.long(first),
         function()
           local counts = {same = 0, error = 0, skipped = 0}

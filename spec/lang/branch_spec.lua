@@ -326,7 +326,7 @@ describe("branches as the body of a for", function()
     end)))
   end)
 
-  it("are left at their end alone", function()
+  it("are left only at their end", function()
     local text = "break, return or goto out of a branch of %s: its body is "
       .. "traced for all threads [loop-exit]\n  cute.return_if(condition) "
       .. "leaves the kernel, cute.break_if(condition) leaves a traced loop"
@@ -367,7 +367,7 @@ describe("branches as the body of a for", function()
     end)))
   end)
 
-  it("are no statement", function()
+  it("are not allowed as statements", function()
     assert.matches("^cute.when got no function, and no `for` runs over it",
       message(function(_, n) cute.when(n:lt(3)) end))
     local function body() end

@@ -70,7 +70,7 @@ local POSITIVE = {sqrt = true, rsqrt = true, log = true, log2 = true,
                   log10 = true, log1p = true}
 
 describe("cute.derivative", function()
-  it("knows the functions of one argument", function()
+  it("supports the functions of one argument", function()
     for _, name in ipairs {"sqrt", "rsqrt", "rcp", "exp", "exp2", "expm1",
         "log", "log2", "log10", "log1p", "sin", "cos", "tan", "atan", "sinh",
         "cosh", "tanh", "asinh", "atanh", "erf", "cbrt", "abs", "floor",

@@ -247,7 +247,7 @@ local function run_case(seed)
 end
 
 describe("a structure of arguments", function()
-  it("is the same in the kernel, whatever is nested how #long", function()
+  it("is the same in the kernel, with any nesting #long", function()
     local runs = {}
     for seed = 1, 40 do runs[seed] = run_case(seed * 7919) end
     if not cudahost.compiler() then return end
@@ -325,7 +325,7 @@ describe("a structure of arguments", function()
     assert.same({5, 76}, {o[0], o[1]})
   end)
 
-  it("in a constexpr is the table itself, and watched", function()
+  it("in a constexpr is the table itself, and its changes are seen", function()
     local c = {n = 2}
     local traced = {n = 0}
     local o = cute.zeros({1}, cute.i32)

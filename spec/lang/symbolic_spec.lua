@@ -134,7 +134,7 @@ describe("a kernel compiled for symbolic tensors", function()
     assert.is_true(run(row, cute.zeros({2, 4}, cute.f32), 1.0).ok)
   end)
 
-  it("has no data of its own, and no grid it was not given", function()
+  it("has no data, and only a given grid", function()
     local k = scale()
     local X = cute.symbolic {dtype = cute.f32, shape = {"m", "n"}}
     local Y = cute.symbolic {dtype = cute.f32, shape = {"m", "n"}}
@@ -218,7 +218,7 @@ describe("a kernel compiled for symbolic tensors", function()
 end)
 
 describe("a kernel compiled for symbolic tensors", function()
-  it("is declared with care", function()
+  it("has checked declarations", function()
     for want, f in pairs {
       ["cute.symbolic: symbolic tensor: \"m?\" in its shape; an integer, "
         .. "cute.sym_int(), or a name such as \"m\" or \"m%8\" is needed "

@@ -333,7 +333,7 @@ describe("cute.when", function()
 end)
 
 describe("cute.loop and cute.var", function()
-  it("want a boolean", function()
+  it("need a boolean", function()
     refused {
       ["cute.loop: the condition is number, not a boolean [type-mismatch]"] =
         function() cute.loop(function() return 1 end, function() end) end,
@@ -346,7 +346,7 @@ describe("cute.loop and cute.var", function()
     }
   end)
 
-  it("is no number itself", function()
+  it("is not itself a number", function()
     local text = "a cute.var was used as a number [type-mismatch]\n  write "
       .. "v.value for its current value"
     for _, f in ipairs {
@@ -414,7 +414,7 @@ describe("traced values in Lua's own operators", function()
     end, 5):find "beside a traced value is")
   end)
 
-  it("are no false alarm beside == in calls and fields", function()
+  it("are not reported beside == in calls and fields", function()
     trace(function(out, n)
       if out.element_type == cute.i32 and n.dtype == cute.i32
         and type(n) == "userdata" then
@@ -444,7 +444,7 @@ describe("traced values in Lua's own operators", function()
       .. "a loop of the kernel", text)
   end)
 
-  it("have no fields of other names", function()
+  it("have no other fields", function()
     refused({
       ["a traced value has no field 'ltt' (did you mean lt?): its fields are "
         .. "lt le gt ge eq ne to bitcast dtype; functions are called as in "
@@ -466,7 +466,7 @@ describe("traced values in Lua's own operators", function()
     }, cute.zeros({4}, cute.f32), 5)
   end)
 
-  it("are divided by no constant 0", function()
+  it("are not divided by a constant 0", function()
     refused({
       ["an integer // 0 [bad-argument]"] = function(n) return n // 0 end,
       ["an integer % 0 [bad-argument]"] = function(n) return n % 0 end,
@@ -517,7 +517,7 @@ describe("traced values in Lua's own operators", function()
     }, cute.zeros({4}, cute.f32), 5)
   end)
 
-  it("are no limits of a numeric for", function()
+  it("cannot be limits of a numeric for", function()
     local text = message(function(n) for _ = 0, n do n:to(cute.f32) end end, 5)
     assert.matches("'for' limit .*%[traced%-in%-lua%]\n  a traced "
       .. "limit needs `for k in cute.range%(n%) do`", text)
@@ -568,7 +568,7 @@ describe("traced values in Lua's own operators", function()
 end)
 
 describe("where a value may be used", function()
-  it("is its region", function()
+  it("is the region that made it", function()
     local text = message(function(out)
       local last
       for k in cute.range(4) do last = k * 2 end
@@ -578,7 +578,7 @@ describe("where a value may be used", function()
       .. "branch that has ended %[out%-of%-region%]\n  carry it out", text)
   end)
 
-  it("is its kernel", function()
+  it("is the kernel that made it", function()
     local kept
     trace(function(n) kept = n + 1 end, 5)
     assert.matches("^a value traced in another kernel was used in 'k' "
@@ -587,7 +587,7 @@ describe("where a value may be used", function()
       .. "[foreign-value]", function() return kept + 1 end)
   end)
 
-  it("is not an older pass of a loop", function()
+  it("is not after the loop pass that made it", function()
     local text = message(function()
       local n = 0
       -- The suspended coroutine holds a value in a place that the tracer cannot
@@ -646,7 +646,7 @@ describe("the facts of cute.assume", function()
 end)
 
 describe("bounds of a loop's variable", function()
-  it("is known of the text, too", function()
+  it("are known in the text, too", function()
     local text = cute.kernel("k", function(out, n, d)
       cute.assume(d, 1, 100, 1)
       local i = cute.arch.thread_idx()
@@ -690,7 +690,7 @@ describe("a conversion between integers", function()
 end)
 
 describe("a kernel", function()
-  it("that throws leaves tracing in order", function()
+  it("that raises an error does not disturb later traces", function()
     for _ = 1, 3 do
       assert.is_false(pcall(trace, function() error "no" end))
     end
@@ -700,7 +700,7 @@ describe("a kernel", function()
                    cute.arch.sync_threads)
   end)
 
-  it("is not used inside another", function()
+  it("cannot be launched inside another kernel", function()
     local inner = cute.kernel("inner", function() end)
     assert.matches("^kernel 'inner' was used inside kernel 'k' "
       .. "%[inside%-kernel%]", (message(function()
@@ -708,7 +708,7 @@ describe("a kernel", function()
       end)))
   end)
 
-  it("is launched with options that there are", function()
+  it("is launched only with existing options", function()
     local k = cute.kernel("k", function() end)
     local closed = io.tmpfile()
     closed:close()
@@ -757,7 +757,7 @@ describe("a kernel", function()
       end)))
   end)
 
-  it("takes its options in tables", function()
+  it("takes options in tables", function()
     local function says(text, f)
       assert.equal(text, (support.message(f)))
     end

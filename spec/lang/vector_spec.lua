@@ -168,7 +168,7 @@ describe("vectors", function()
 end)
 
 describe("vectors", function()
-  it("know the float functions", function()
+  it("have the float functions", function()
     local function near(f, want)
       check(run(F3, {x, y}, f), function(i) return f32(want(x(i), y(i))) end,
         3e-6)
@@ -192,7 +192,7 @@ describe("vectors", function()
       function(a) return math.floor(a) * 1.0 end)
   end)
 
-  it("know max, min, abs and fma", function()
+  it("have max, min, abs and fma", function()
     binary(function(a, b) return cute.max(a, b, 0) end,
       function(a, b) return math.max(a, b, 0.0) end)
     binary(function(a, b) return cute.min(a, b) end,
@@ -205,7 +205,7 @@ describe("vectors", function()
       function(a, b) return a * 2.0 + b end)
   end)
 
-  it("go through registers and strided memory unharmed", function()
+  it("are unchanged by registers and strided memory", function()
     local A = cute.zeros({16, 8}, cute.bf16)
     local C = cute.zeros({16, 8}, cute.bf16)
     for i = 0, 127 do A[i] = i end

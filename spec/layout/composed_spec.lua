@@ -70,7 +70,7 @@ local function repeated(n, at_least, f)
 end
 
 describe("a composed layout", function()
-  it("is the functions one after the other", function()
+  it("applies its functions one after the other", function()
     repeated(400, 400, function(r)
       local l, f, right, text = composed(r, 3)
       assert.equal(text, tostring(l))
@@ -84,7 +84,7 @@ describe("a composed layout", function()
     end)
   end)
 
-  it("says what it is made of", function()
+  it("describes its parts", function()
     local l = L "(4,5):(1,4) o 2 o (2,3):(1,2)"
     assert.equal("(4,5):(1,4)", tostring(l.inner))
     assert.equal(2, l.offset)
@@ -283,7 +283,7 @@ describe("a composed layout", function()
 end)
 
 describe("a composed layout", function()
-  it("changes the width of elements where runs stay together", function()
+  it("can be recast if contiguous elements stay contiguous", function()
     repeated(1500, 100, function(r)
       local l, f = composed(r)
       local n = r:pick {2, 4}
@@ -307,7 +307,7 @@ describe("a composed layout", function()
            L "8:1 o 1 o 4:1", 2)
   end)
 
-  it("gives coordinates, and takes them", function()
+  it("returns coordinates, and accepts them", function()
     local l = L "(4,5):(1@0,1@1) o 2 o (2,3):(1,2)"
     assert.equal("(3,1)", tostring(l(1, 2)))
     local m = L "(4,5):(5,1) o 0 o (3,2):(1@0,2@1)"
@@ -321,7 +321,7 @@ describe("a composed layout", function()
     assert.is_true(L(tostring(m)) == m)
   end)
 
-  it("is refused with a caret where the notation is wrong", function()
+  it("is rejected with a caret at the notation's error", function()
     for text, want in pairs {
       ["8:1 o 3 o Sw<1,1,1>"] = "expected 'o' and a layout",
       ["8:1 o"] = "expected an integer",
@@ -406,7 +406,7 @@ describe("a tensor with a composed layout", function()
     end)
   end)
 
-  it("copies as wide as its functions keep elements together", function()
+  it("is copied with vectors that its functions keep contiguous", function()
     local seen = {}
     for _, text in ipairs {"(8,4):(1,16) o 0 o (8,4):(1,8)",
                            "(2,16):(1,4) o 0 o (8,4):(1,8)",
@@ -430,7 +430,7 @@ describe("a tensor with a composed layout", function()
     assert.same({4, 2, 2, 4}, seen)
   end)
 
-  it("goes through loops, with traced extents and offsets", function()
+  it("is carried by loops, with traced extents and offsets", function()
     local n = 24
     local X = cute.zeros({256}, cute.i32)
     for i = 0, 255 do X[i] = i end
@@ -460,7 +460,7 @@ describe("a tensor with a composed layout", function()
 end)
 
 describe("a tensor with a composed layout", function()
-  it("is named by its coordinate in a fault", function()
+  it("has its coordinate in a report", function()
     local l = L "(4,5):(5,1) o 3 o (2,4):(4,1)"
     local k = cute.kernel("unwritten", function(mOut)
       local s = cute.make_smem_tensor(cute.i32, l)
@@ -478,7 +478,7 @@ describe("a tensor with a composed layout", function()
     assert.is_truthy(tostring(err):find("(1,2)", 1, true), tostring(err))
   end)
 
-  it("is refused where there is no meaning", function()
+  it("is rejected where it has no meaning", function()
     raises("composed layout needs offsets >= 0", function()
       cute.kernel("below", function()
         cute.make_smem_tensor(cute.i32, L "8:-1 o 0 o 4:1")

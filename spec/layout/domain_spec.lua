@@ -100,7 +100,7 @@ describe("greatest_common_domain", function()
     end)
   end)
 
-  it("takes what has a shape", function()
+  it("accepts values with a shape", function()
     assert.equal("(3,7):(1,30)", tostring(
       cute.greatest_common_domain(L "(6,35):(35,1)", {15, 14})))
     assert.equal("(1):(0)", tostring(
@@ -113,7 +113,7 @@ describe("greatest_common_domain", function()
 end)
 
 describe("layout_add", function()
-  it("adds up at every index", function()
+  it("is the sum at every index", function()
     repeated(1500, 500, function(r)
       local x = r:shape(2)
       local y = r:below(2) == 0 and x or {r:pick {2, 3, 4, 6}, 0}
@@ -136,7 +136,7 @@ describe("layout_add", function()
     end)
   end)
 
-  it("refuses what is no layout", function()
+  it("rejects values that are no layout", function()
     raises("differ in size", cute.layout_add, L "4:1", L "5:1")
     raises("domain is (1):(0)", cute.layout_add, L "(2,3):(3,1)",
            L "(3,2):(2,1)")
@@ -165,7 +165,7 @@ describe("coprofile", function()
 end)
 
 describe("a composition of coordinates", function()
-  it("is looked at where modes may carry", function()
+  it("is checked where modes may carry", function()
     repeated(1500, 500, function(r)
       local a, shape = based(r, 2), r:shape(1)
       local b = cute.make_layout(shape, r:strides(shape))
@@ -187,7 +187,7 @@ describe("a composition of coordinates", function()
 end)
 
 describe("a complement of coordinates", function()
-  it("is disjoint, and whole where the room divides #long", function()
+  it("is disjoint, and complete if the extent divides #long", function()
     repeated(300, 100, function(r)
       local axes = 1 + r:below(3)
       local l = based(r, axes, true)
@@ -254,7 +254,7 @@ describe("a complement of coordinates", function()
     end)
   end)
 
-  it("multiplies blocks of coordinates that do not meet", function()
+  it("multiplies disjoint blocks of coordinates", function()
     repeated(500, 300, function(r)
       local l = based(r, 2, true)
       local t = r:below(2) == 0 and based(r, 2) or cute.make_layout(4)

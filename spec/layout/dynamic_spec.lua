@@ -71,7 +71,7 @@ describe("traced extents", function()
     end
   end)
 
-  it("go through the rest of the algebra", function()
+  it("work in the rest of the algebra", function()
     local r = oracle.random(23)
     for _ = 1, 30 do
       local a, b, c = r:pick {2, 4, 8}, r:pick {16, 32}, r:pick {3, 5, 8}
@@ -141,7 +141,7 @@ describe("traced extents", function()
     assert.equal("(?{div=64},8):(?{div=64},1)", seen)
   end)
 
-  it("belong to their kernel", function()
+  it("are valid only in their kernel", function()
     local kept
     cute.kernel("k", function(_, n) kept = cute.make_layout(n) end)(
       cute.zeros({1}, cute.i32), 128):trace {block = 32}
@@ -151,7 +151,7 @@ describe("traced extents", function()
 end)
 
 describe("traced extents", function()
-  it("are refused where a number is needed", function()
+  it("are rejected if a number is needed", function()
     cute.kernel("k", function(_, n)
       for _, f in ipairs {
         function() return cute.complement(cute.make_layout({4, 4}, {n, 1})) end,

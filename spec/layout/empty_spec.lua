@@ -29,7 +29,7 @@ describe("layouts without elements", function()
                  tostring(cute.make_layout {{0, 3}, 4}))
   end)
 
-  it("are looked at, and their modes moved about", function()
+  it("are inspected, and their modes rearranged", function()
     local l = L "(2,0,3):(3,3,1)"
     assert.equal("(0,3):(3,1)", tostring(cute.take(l, 1, 3)))
     assert.equal("(3,2):(1,3)", tostring(cute.select(l, {2, 0})))
@@ -47,7 +47,7 @@ describe("layouts without elements", function()
     assert.equal(0, cute.cosize(L "Sw<1,2,1> o 0 o (0,8):(8,1)"))
   end)
 
-  it("have no tiles where one stride leads", function()
+  it("have no tiles along a mode of extent 0", function()
     assert.equal("((4,4),(0,2)):((8,1),(32,4))",
                  tostring(cute.zipped_divide(L "(0,8):(8,1)", {4, 4})))
     assert.equal("(4,0):(1,4)", tostring(cute.logical_divide(L "0:1", 4)))
@@ -56,7 +56,7 @@ describe("layouts without elements", function()
     assert.equal("0", tostring(cute.ceil_div(0, 4)))
   end)
 
-  it("name the extent in operations that they do not have", function()
+  it("are rejected in some operations, with the extent", function()
     local l, m = L "(0,8):(8,1)", L "(4,4):(1,4)"
     for name, call in pairs {
       composition = function() return cute.composition(l, L "4:1") end,
@@ -87,7 +87,7 @@ describe("layouts without elements", function()
     assert.equal(16, L "(0,8):(8,1)"(2, 0))
   end)
 
-  it("are composed where nothing is divided", function()
+  it("are composed if nothing is divided", function()
     assert.equal("(0,8):(6,2)", tostring(cute.composition(L "64:2",
                                                           L "(0,8):(3,1)")))
     assert.equal("4:6", tostring(cute.composition(L "0:2", L "4:3")))

@@ -65,7 +65,7 @@ describe("a layout through a Lua function", function()
     assert.same({9, 25, 49, 81}, {one(0), one(1), one(2), one(3)})
   end)
 
-  it("goes on through other left sides", function()
+  it("is composed with other functions on the left", function()
     local function twice(i, j) return {j, i} end
     local l = cute.make_composed_layout(cute.layout "(4,8):(8,1)", {0, 0},
       cute.make_composed_layout(twice, {1, 2},
@@ -78,7 +78,7 @@ describe("a layout through a Lua function", function()
     for j = 0, 7 do assert.equal(swizzle(8 + j), sw(0, j)) end
   end)
 
-  it("says what it is", function()
+  it("describes itself", function()
     local l = gather({1, 0}, 8)
     assert.matches("^f<function_spec.lua:%d+> o %(0,0%) o "
       .. "%(2,8%):%(1@0,1@1%)$", tostring(l))
@@ -107,7 +107,7 @@ describe("a layout through a Lua function", function()
     for i = 1, 20 do assert.equal(i * 8 + 3, list[i](0)) end
   end)
 
-  it("refuses what a function does not tell", function()
+  it("rejects operations that need more than a function", function()
     local l = gather({1, 0}, 8)
     local t = cute.make_tensor(counting(16).iterator, l)
     raises("has no inverse", cute.left_inverse, l)
@@ -177,7 +177,7 @@ describe("a tensor through a Lua function, in a kernel", function()
       cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", cute.i32, 128))
   end)
 
-  it("is copied as wide as its place and strides allow", function()
+  it("is copied with vectors as wide as its strides allow", function()
     local rows, widths = {2, 0, 3, 1}, {}
     local X, out = counting(128), cute.zeros({8}, cute.i32)
     for at = 0, 8 do
@@ -249,7 +249,7 @@ describe("a tensor through a Lua function, in a kernel", function()
 end)
 
 describe("a tensor through a Lua function, in a kernel", function()
-  it("is an argument, one program for one function", function()
+  it("is an argument, with one program for each function", function()
     local turn, traced = {by = 3, from = 1}, 0
     local X, out = counting(64), cute.zeros({4, 8}, cute.i32)
     local function row(i) return (i * turn.by + turn.from) % 4 end
@@ -292,7 +292,7 @@ describe("a tensor through a Lua function, in a kernel", function()
 
   -- A layout that views an image as the matrix of im2col, with strides alone:
   -- its rows are (Q,P,N), its columns (C,S,R).
-  it("sees nested modes as one", function()
+  it("gets one index for nested modes", function()
     local N, H, W, C, R, S = 2, 5, 6, 4, 3, 2
     local P, Q = H - R + 1, W - S + 1
     local l = cute.make_composed_layout(
@@ -328,7 +328,7 @@ describe("a tensor through a Lua function, in a kernel", function()
     end
   end)
 
-  it("is of another kind where the function is another", function()
+  it("is another type of argument if its function differs", function()
     local k = cute.kernel("k", function(t, o) o[0] = t[1] end)
     local o = cute.zeros({1}, cute.i32)
     local function of(scale)

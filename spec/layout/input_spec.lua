@@ -75,7 +75,7 @@ describe("ill-formed notation", function()
     assert.is_true(#line <= 78)
   end)
 
-  it("is what the Python DSL prints, but for its swizzles", function()
+  it("does not include swizzles as the Python DSL prints them", function()
     assert.equal("Sw<3,4,3> o 0 o (8,64):(64,1)",
                  tostring(L "S<3,4,3> o 0 o (8,64):(64,1)"))
   end)
@@ -170,7 +170,7 @@ describe("cute.assume", function()
     raises("integer or traced value expected", cute.assume, "x", 2)
   end)
 
-  it("adds to what is known of traced ones", function()
+  it("adds facts about traced integers", function()
     local known = {}
     local k = cute.kernel("k", function(A, n)
       known[1] = cute.get_divisibility(cute.assume(n, 4))
@@ -193,7 +193,7 @@ describe("negative strides", function()
     return list
   end
 
-  it("have a complement: disjoint, ordered, and all there is", function()
+  it("have a complement that is disjoint, ordered and complete", function()
     for _, s in ipairs {"4:-1", "(2,2):(-1,4)", "(3,2):(-2,-12)", "8:-3",
                         "(2,(2,3)):(-24,(1,-4))"} do
       local a = L(s)
@@ -212,14 +212,14 @@ describe("negative strides", function()
     raises("the modes overlap", cute.complement, L "(4,4):(-1,2)", 32)
   end)
 
-  it("may be a product's block", function()
+  it("may be in the block of a product", function()
     assert.equal("(8,2):(-1,8)", tostring(cute.logical_product(L "8:-1", 2)))
     local t = cute.tile_to_shape(L "(2,2):(-2,-1)", {4, 4})
     assert.equal(16, #values(t))
     for i, v in ipairs(values(t)) do assert.equal(i - 4, v) end
   end)
 
-  it("count by their size in orders", function()
+  it("are ordered by their magnitude", function()
     assert.equal("(4,8):(8,1)",
                  tostring(cute.make_layout_like(L "(4,8):(-8,-1)")))
     raises("stride -1 leads below offset 0", cute.left_inverse, L "8:-1")
@@ -227,7 +227,7 @@ describe("negative strides", function()
 end)
 
 describe("common layouts of swizzled ones", function()
-  it("go as far as the swizzles agree", function()
+  it("are as long as the swizzles agree", function()
     local l = L "(8,8):(1,8)"
     local a = cute.composition(cute.make_swizzle(2, 1, 3), l)
     local b = cute.composition(cute.make_swizzle(2, 2, 3), l)
@@ -243,7 +243,7 @@ end)
 describe("drawing", function()
   local PLAIN = "\27%[[%d;]*m"
 
-  it("in colour says the same", function()
+  it("in colour has the same text", function()
     for _, l in ipairs {L "(4,8):(8,1)", L "6:2", L "(2,2):(1@0,1@1)",
                         L "Sw<1,0,1> o 0 o (2,4):(4,1)"} do
       local plain, coloured = draw.layout_text(l), draw.layout_text(l, true)

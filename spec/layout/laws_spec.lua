@@ -85,7 +85,7 @@ describe("laws of layouts:", function()
     end)
   end)
 
-  it("modes are moved about with what they do", function()
+  it("moved modes keep their function", function()
     repeated(600, 600, function(r)
       local s, d = plain(r, 2)
       local l, n = cute.make_layout(s, d), #s
@@ -155,7 +155,7 @@ describe("laws of layouts:", function()
 end)
 
 describe("laws of layouts:", function()
-  it("slices and what is cut off", function()
+  it("slices and offsets", function()
     repeated(600, 600, function(r)
       local s, d = plain(r, 2)
       local l, c, kept, cut = cute.make_layout(s, d), {}, {}, {}
@@ -247,7 +247,7 @@ describe("laws of layouts:", function()
     assert.is_true(got > 150, got)
   end)
 
-  it("what two layouts have in common", function()
+  it("common parts of two layouts", function()
     repeated(1500, 1500, function(r)
       local a, b = layout(r, nil, {1, 2, 2, 4}), layout(r, nil, {1, 2, 2, 4})
       if r:below(2) == 0 then
@@ -265,7 +265,7 @@ describe("laws of layouts:", function()
 end)
 
 describe("laws of layouts:", function()
-  it("divides and products are what they are made of", function()
+  it("divides and products follow their definitions", function()
     repeated(2500, 1200, function(r)
       local l, t = layout(r, nil, {1, 2, 2, 3, 4}), layout(r, nil, {1, 2, 3})
       if cute.size(t) > 24 then return false end

@@ -19,7 +19,7 @@ describe("notation", function()
     end
   end)
 
-  it("takes blanks, and CuTe's mark of static integers", function()
+  it("accepts blanks, and CuTe's mark of static integers", function()
     assert.equal("(8,4):(1,8)", tostring(L " ( _8 , 4 ) : ( _1 , 8 ) "))
     assert.equal("Sw<3,3,3> o 0 o 8:1", tostring(L "Sw<3,3,3> o 8:1"))
   end)
@@ -44,7 +44,7 @@ describe("notation", function()
     assert.equal(L "(8,(2,4)):(1,(8,16))", L " ( 8, (2,4) )")
   end)
 
-  it("shows where it is wrong", function()
+  it("shows the position of an error", function()
     assert.equal("cute.layout: expected ',' or ')' at position 7 "
                  .. "[bad-notation]\n  (8,(8 8):(8,1)\n        ^",
                  message(L, "(8,(8 8):(8,1)"))
@@ -64,7 +64,7 @@ describe("notation", function()
 end)
 
 describe("make_layout", function()
-  it("takes tables, integers, constants and layouts", function()
+  it("accepts tables, integers, constants and layouts", function()
     assert.equal("8:1", tostring(cute.make_layout(8)))
     assert.equal("(8):(1)", tostring(cute.make_layout {8}))
     assert.equal("(2,1,4):(1,0,2)", tostring(cute.make_layout {2, 1, 4}))
@@ -78,7 +78,7 @@ describe("make_layout", function()
     assert.equal("(8):(1)", tostring(cute.make_layout(L "8:1")))
   end)
 
-  it("refuses what is no layout", function()
+  it("rejects values that are no layout", function()
     raises("got 8.5", cute.make_layout, 8.5)
     raises("holds integers and tuples, not \"8\"", cute.make_layout, {"8"})
     raises("entry 2 of a tuple of 3 is nil", cute.make_layout, {8, nil, 8})
@@ -149,7 +149,7 @@ describe("a layout", function()
     raises("[overflow]", L "8:1152921504606846975", 2)
   end)
 
-  it("concatenates into strings and keeps as table key and value", function()
+  it("can be concatenated to strings, and be a key in tables", function()
     assert.equal("l = (8,(8,8)):(8,(1,64))", "l = " .. l)
     local t = {[l] = l}
     assert.is_true(t[l] == l)
@@ -166,7 +166,7 @@ describe("a layout", function()
 
   -- A leaf takes 16 bytes for its extent and stride, and a nested tuple 8
   -- bytes.
-  it("is one block of less than 32 bytes a leaf", function()
+  it("uses less than 32 bytes of memory per leaf", function()
     local n, leaves, pairs_ = 500, 64, {}
     for i = 1, leaves / 2 do pairs_[i] = {2, 1} end
     local keep = {}
@@ -190,7 +190,7 @@ end)
 describe("the empty layout", function()
   local e = L "():()"
 
-  it("is 1:0 where modes are put together", function()
+  it("counts as 1:0 when modes are combined", function()
     for name, want in pairs {coalesce = "1:0", filter = "1:0",
       right_inverse = "1:0", left_inverse = "1:0", nullspace = "1:0",
       flatten = "():()", filter_zeros = "():()", make_layout_like = "():()",
@@ -205,7 +205,7 @@ describe("the empty layout", function()
     assert.equal(1, cute.max_common_vector(e, L "4:1"))
   end)
 
-  it("takes nothing of an index", function()
+  it("uses no part of an index", function()
     local l = L "(4,(),(3,()),()):(1,(),(8,()),())"
     for i = -20, 20 do
       assert.equal(L "(4,3):(1,8)"(i), l(i))
@@ -215,7 +215,7 @@ describe("the empty layout", function()
   end)
 end)
 
-describe("inadmissible calls name what they were given", function()
+describe("errors of inadmissible calls name the arguments", function()
   it("strides that are bases", function()
     local l = L "(4,6):(1@1,1@0)"
     raises("make_layout_like: strides that are bases cannot be ordered: (4,6)",
@@ -335,7 +335,7 @@ describe("inadmissible calls name what they were given", function()
 end)
 
 describe("cute.explain", function()
-  it("tells the steps and gives the results", function()
+  it("prints the steps and returns the results", function()
     local lines = {}
     local r = cute.explain(function()
       return cute.composition(L "(6,2):(8,2)", L "(4,3):(3,1)")
@@ -348,7 +348,7 @@ describe("cute.explain", function()
                  "= ((2,2),3):((24,2),8)"}, lines)
   end)
 
-  it("tells the steps of inverses and of coalesce", function()
+  it("prints the steps of inverses and of coalesce", function()
     local lines = {}
     cute.explain(function()
       return cute.left_inverse(L "(4,8):(1,5)"),
@@ -386,7 +386,7 @@ describe("a tiler divides evenly", function()
     return true
   end
 
-  it("where tiles and rest are all there is, each place once", function()
+  it("if tiles and rest have each offset once", function()
     local yes = 0
     for n = 1, 36 do
       for s = 1, 9 do
@@ -414,7 +414,7 @@ describe("a tiler divides evenly", function()
     assert.is_false(cute.evenly_divides({8}, {4, 2}))
   end)
 
-  it("mode by mode; an integer is one mode", function()
+  it("mode by mode, where an integer is one mode", function()
     local yes, n = 0, 0
     local shapes = {16, {16}, {{16}}, 32, {16, 8}, {{16}, 8}, {{4, 2}, 8},
                     {{{4, 4}}}, {{2, 8}, {8}}, 7, {7, 16}}

@@ -16,7 +16,7 @@ local function random_swizzle(r)
 end
 
 describe("a swizzle", function()
-  it("xors one field of bits into another, either way", function()
+  it("XORs one field of bits into another, in either direction", function()
     local r = oracle.random(7)
     for _ = 1, 300 do
       local b, m, s = random_swizzle(r)
@@ -44,7 +44,7 @@ describe("a swizzle", function()
     raises("[inadmissible]", cute.make_swizzle, 12, 24)
   end)
 
-  it("refuses what is none", function()
+  it("rejects invalid swizzles", function()
     raises("shift of 2 is smaller than the 3 bits", cute.make_swizzle, 3, 0, 2)
     raises("must not be negative", cute.make_swizzle, -1, 0, 2)
     raises("below bit 58", cute.make_swizzle, 3, 40, 40)
@@ -66,7 +66,7 @@ describe("a composed layout", function()
     assert.equal(oracle.swizzle(1, 2, 3, 5 + 7), moved(7))
   end)
 
-  it("gives its parts", function()
+  it("returns its parts", function()
     assert.equal("Sw<3,3,3>", tostring(cute.get_swizzle_portion(atom)))
     assert.equal("(8,(8,8)):(8,(1,64))",
                  tostring(cute.get_nonswizzle_portion(atom)))
@@ -74,11 +74,11 @@ describe("a composed layout", function()
                  tostring(cute.get_swizzle_portion(cute.make_layout(8))))
   end)
 
-  it("is no mode of another layout", function()
+  it("cannot be a mode of another layout", function()
     raises("composed layout cannot be a mode", cute.make_layout, atom, atom)
   end)
 
-  it("is equal in function under another form", function()
+  it("is equal in function to another form", function()
     local flat = cute.composition(cute.make_swizzle(3, 3, 3),
                                   cute.layout "(8,8,8):(8,1,64)")
     assert.is_true(atom:equals(flat))
@@ -160,7 +160,7 @@ describe("a composed layout", function()
 end)
 
 describe("a composed layout", function()
-  it("passes on what wider or narrower elements see", function()
+  it("can be recast to wider or narrower elements", function()
     local up = cute.upcast(atom, 8)
     for i = 0, 7 do
       for j = 0, 7 do
@@ -196,7 +196,7 @@ describe("a traced swizzle", function()
   -- Swizzles random sums. The summands are terms of the thread's index, a
   -- number of the launch, and constants, in any order. Their bits may overlap
   -- or not.
-  it("equals the plain one however it was rewritten #long", function()
+  it("equals the plain one after any rewriting #long", function()
     local r = oracle.random(3)
     for _ = 1, 40 do
       local b, m, s = random_swizzle(r)
@@ -266,7 +266,7 @@ describe("a traced swizzle", function()
     end
   end)
 
-  it("leaves constants and whole periods outside", function()
+  it("is not applied to constants and whole periods", function()
     local sw = cute.make_swizzle(3, 3, 3)
     local function source(f)
       return cute.kernel("k", function(mOut)
@@ -286,7 +286,7 @@ describe("a traced swizzle", function()
 end)
 
 describe("a swizzled layout", function()
-  it("has inverses that invert and a complement that is free #long", function()
+  it("has inverses, and a complement with unused offsets #long", function()
     local r = oracle.random(5)
     local inverses, free, refused = 0, 0, 0
     for _ = 1, 1500 do

@@ -145,7 +145,7 @@ describe("traced layouts", function()
     end
   end)
 
-  it("say what differs, once the launch has the extents", function()
+  it("report what differs once the launch has the extents", function()
     local function divided(m)
       local o = cute.zeros({1}, cute.i32)
       cute.kernel("k", function(out, x, y)
@@ -177,7 +177,7 @@ describe("traced layouts", function()
     assert.equal(3, widened(1, 7))
   end)
 
-  it("are not looked at in a branch that is not taken", function()
+  it("are not checked in a branch that is not taken", function()
     local o = cute.zeros({1}, cute.i32)
     cute.kernel("k", function(out, m, n)
       cute.when((m % 3):eq(0), function()

@@ -60,7 +60,7 @@ describe("an IntTuple", function()
     end)
   end)
 
-  it("takes coordinates apart and puts them together", function()
+  it("splits and combines coordinates", function()
     each(300, function(r)
       local shape = r:shape(3)
       local i = r:below(oracle.size(shape))
@@ -147,7 +147,7 @@ describe("an IntTuple", function()
     end)
   end)
 
-  it("takes as many tuples as it is given", function()
+  it("accepts any number of tuples", function()
     each(100, function(r)
       local n, rank, t, want = 2 + r:below(4), 1 + r:below(4), {}, {}
       for j = 1, rank do want[j] = {} end
@@ -174,7 +174,7 @@ describe("an IntTuple", function()
     raises("differ in rank", cute.filter_tuple, function() end, {1, 2}, {3})
   end)
 
-  it("multiplies out", function()
+  it("computes products of modes", function()
     each(200, function(r)
       local shape = r:shape(3)
       local modes = type(shape) == "table" and shape or {shape}
@@ -187,7 +187,7 @@ describe("an IntTuple", function()
     assert.equal("()", tostring(cute.product_each {}))
   end)
 
-  it("refuses what does not fit", function()
+  it("rejects arguments that do not fit", function()
     raises("do not match", cute.shape_div, {4, 4}, {2, 2, 2})
     raises("do not match", cute.inner_product, {1, 2}, {1, {2}})
     raises("do not match", cute.elem_less, {1, 2}, 3)
@@ -218,7 +218,7 @@ describe("a tuple of layouts", function()
     return t
   end
 
-  it("has its modes moved as any tuple #long", function()
+  it("has its modes rearranged like any tuple #long", function()
     each(200, function(r)
       local t, count, layouts = {}, {0}, {}
       for i = 1, 2 + r:below(3) do t[i] = numbered(r, 2, count) end
@@ -259,7 +259,7 @@ describe("a tuple of layouts", function()
     end)
   end)
 
-  it("leads on into its layouts", function()
+  it("is followed into its layouts", function()
     local t = {4, cute.layout "(2,(3,5)):(1,(2,6))"}
     assert.equal("5:6", tostring(cute.get(t, 1, 1, 1)))
     assert.equal(5, cute.size(t, 1, 1, 1))

@@ -69,7 +69,7 @@ local function repeated(n, f)
 end
 
 describe("a layout of XORed strides", function()
-  it("is evaluated, printed, compared and moved about", function()
+  it("is evaluated, printed, compared and rearranged", function()
     repeated(400, function(r)
       local l, f = xored(r)
       same("layout", l, f)
@@ -144,7 +144,7 @@ describe("a layout of XORed strides", function()
     end)
   end)
 
-  it("is what a swizzle of a compact layout is", function()
+  it("equals a swizzle of a compact layout", function()
     for b = 1, 3 do
       local s = cute.composition(cute.make_swizzle(b, 0, 3), L "(8,8):(1,8)")
       local f = cute.make_layout({8, 1 << b, 8 >> b}, {
@@ -177,7 +177,7 @@ describe("a layout of XORed strides", function()
 end)
 
 describe("a layout of XORed strides", function()
-  it("is refused where there is no meaning", function()
+  it("is rejected where it has no meaning", function()
     local l = L "(8,8):(F1,F9)"
     raises("cannot mix strides that add up", L "(4,4):(F1,2)", 3)
     raises("cannot mix strides that add up", L "(4,4):(F1,1@0)", 3)

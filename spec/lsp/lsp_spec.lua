@@ -446,7 +446,7 @@ describe("a client", function()
     stop()
   end)
 
-  it("may vanish", function()
+  it("may end without a message", function()
     d = driver.start()
     d:initialize()
     d:open(URI, RACE)

@@ -63,7 +63,7 @@ describe("revisions of the protocol", function()
     assert.equal(-32601, d:ask("initialize", modern()).error.code)
   end)
 
-  it("are needed", function()
+  it("are required", function()
     local e = d:ask("tools/list").error
     assert.equal(-32602, e.code)
     assert.matches("initialize first", e.message)

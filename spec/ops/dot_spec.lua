@@ -75,7 +75,7 @@ describe("gemm_dot", function()
     end
   end)
 
-  it("refuses configurations that it cannot compute", function()
+  it("rejects configurations that it cannot compute", function()
     for why, o in pairs {
         ["K is 6; multiples of 4 are needed"] = {n = 8, k = 6},
         ["N is 6 and count 4"] = {n = 6, k = 8, b_major = "n"},
@@ -119,7 +119,7 @@ describe("cute.ops", function()
     end
   end)
 
-  it("says why it does not", function()
+  it("explains why it does not", function()
     for _, case in ipairs {
         {{8, 64, 66}, {}, "K to be a multiple of 4, but it is 66"},
         {{8, 66, 64}, {b = {1, 66}}, "N to be a multiple of 4, but it is 66"},

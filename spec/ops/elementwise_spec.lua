@@ -449,7 +449,7 @@ local function windows(X, Y, tile, maps)
 end
 
 describe("cute.ops.copy, convert, transpose", function()
-  it("turn matrices of all widths, ragged and in batches #long", function()
+  it("transpose matrices of all widths, ragged and in batches #long", function()
     for i, dtype in ipairs {"i8", "bf16", "f32", "f64", "e4m3", "boolean"} do
       for k, c in ipairs {{128, 256}, {129, 257}, {72, 40}, {3, 50, 64},
                           {40, 3}, {1, 70}, {2, 33, 7}} do
@@ -473,7 +473,7 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("turn rows that begin anywhere #long", function()
+  it("transpose rows that begin anywhere #long", function()
     for i, c in ipairs {
       {"bf16", {129, 275}}, {"i8", {129, 275}}, {"f32", {2, 65, 147}},
       {"f64", {65, 69}}, {"i16", {40, 201}}, {"e4m3", {33, 35}},
@@ -628,7 +628,7 @@ describe("cute.ops.copy, convert, transpose", function()
 end)
 
 describe("cute.ops.copy, convert, transpose", function()
-  it("turn them without a bank conflict #long", function()
+  it("transpose them without a bank conflict #long", function()
     for _, dtype in ipairs {"i8", "bf16", "f32", "f64"} do
       local X, Y = cute.zeros({256, 769}, dtype), cute.zeros({769, 256}, dtype)
       local k = shifted(dtype, 256, 769, {128, 128})
@@ -701,7 +701,7 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("turn tiles without a bank conflict, in 16 bytes", function()
+  it("transpose tiles without a bank conflict, in 16 bytes", function()
     for _, dtype in ipairs {"i8", "bf16", "f32", "f64"} do
       local V = 128 // cute[dtype].bits
       local X, Y = cute.zeros({256, 256}, dtype), cute.zeros(
@@ -725,7 +725,7 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("bring bits as they are", function()
+  it("keep bits unchanged", function()
     local b = core.buffer("u16", 64)
     for i = 0, 63 do b[i] = 0x7f80 + i * 0x123 & 0xffff end
     local bits = cute.make_tensor(b, cute.make_layout {8, 8})

@@ -150,7 +150,7 @@ describe("gemm_skinny", function()
     {"for other = 0, parts.others - 1", "for other = 1, parts.others - 1", 33,
      file = "splitk_skinny", cluster = true},
   } do
-    it(("tells of a fault: %s -> %s"):format(f[1], f[2]), function()
+    it(("reports a fault: %s -> %s"):format(f[1], f[2]), function()
       local made = kernels.changed("gemm_skinny", f)
       local o, A, B, D = problem(f[3])
       o.cluster = f.cluster

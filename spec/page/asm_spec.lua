@@ -71,7 +71,7 @@ local function program()
 end
 
 describe("the machine code of CUDA C", function()
-  it("is PTX by line, with inlined code at its caller's line", function()
+  it("is shown as PTX by line, inlined code at its caller's line", function()
     local l = asm.ptx(PTX)
     assert.same({".version 9.0", ".visible .entry k(",
       "  .param .u64 k_param_0", ")", ".maxntid 32, 1, 1", "{",

@@ -85,7 +85,7 @@ describe("cutelua explain", function()
   setup(make_page)
   teardown(function() support.remove(dir) end)
 
-  it("has the emitter's text, and its line of each line", function()
+  it("has the emitted text and the script's line of each line", function()
     local data = data_of(page)
     local k = data.kernels[1]
     assert.same({2, 1}, {k.launches, data.kernels[2].launches})

@@ -302,7 +302,7 @@ x.y = 1' | ]] .. support.program .. " /dev/stdin"}
     support.remove(at)
   end)
 
-  it("is missing, which is said before its options are checked", function()
+  it("is missing, which is reported before its options are checked", function()
     for _, name in ipairs {"none.ptx", "none.cu", "none.lua"} do
       local _, err, code = support.run {name}
       assert.equal(("cutelua: cannot open %s: No such file or directory [io]\n")
@@ -387,7 +387,7 @@ describe("the history", function()
     assert.equal("x = 1\ny = 2\n", support.read(dir .. "/mine"))
   end)
 
-  it("is not waited for", function()
+  it("does not block the program", function()
     sh(("mkdir -p %s/state/cutelua; mkfifo %s/state/cutelua/history "
       .. "%s/.editrc"):format(dir, dir, dir))
     local out, code = talk({{"6 * 7\n", "42\r\n> "}}, dir)

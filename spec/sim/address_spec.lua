@@ -88,7 +88,7 @@ describe("memory at addresses", function()
     assert.matches("float *const a = (float *)as[", program.source, 1, true)
   end)
 
-  it("is so on a card #gpu", function() check_matrices "gpu" end)
+  it("is so on a GPU #gpu", function() check_matrices "gpu" end)
 
   -- Random accesses to three tensors by two kernels. One accesses three parts
   -- of one tensor, the other reads the addresses of three tensors.
@@ -166,7 +166,7 @@ describe("an address", function()
     end), t, o).reports[1]
   end
 
-  it("that no memory has is told", function()
+  it("that lies in no tensor is reported", function()
     local x = ramp(32, 0)
     local p = x.address
     local r = first(0)
@@ -194,7 +194,7 @@ describe("an address", function()
     end
   end)
 
-  it("leads to no other tensor's memory, be it that of an address", function()
+  it("never leads to the memory of another tensor", function()
     local low, high, o = ramp(32, 0), ramp(32, 0), cute.zeros({32}, "f32")
     if low.address > high.address then low, high = high, low end
     local apart = (high.address - low.address) // 4
@@ -216,7 +216,7 @@ describe("an address", function()
     assert.same({}, report(k, table_of {parts}, o, -8).reports)
   end)
 
-  it("of memory that is closed is none's", function()
+  it("of closed memory is reported", function()
     -- The buffer is large, so that no later buffer of the test gets its
     -- address.
     local b = cute.buffer("f32", 1 << 20)
@@ -228,7 +228,7 @@ describe("an address", function()
     assert.equal("out-of-bounds", first(p).kind)
   end)
 
-  it("is no way around what is undefined, or raced for", function()
+  it("does not hide undefined reads and races", function()
     local u = cute.empty({32}, "f32")
     assert.equal("uninitialised", first(u.address).kind)
     local function raced(sync)
@@ -246,7 +246,7 @@ describe("an address", function()
     assert.matches("named", r.message)
   end)
 
-  it("is no way around races of blocks", function()
+  it("does not hide races of blocks", function()
     local x = ramp(32, 0)
     local r = support.report(cute.kernel("k", function(ptrs)
       at(ptrs, 0, 32)[arch.thread_idx()] = arch.block_idx():to(cute.f32)
@@ -258,7 +258,7 @@ describe("an address", function()
 end)
 
 describe("an address", function()
-  it("leaves no trace where a launch is looked at in all orders", function()
+  it("leaves no trace if check runs all schedules", function()
     local x, y = ramp(8, 1), ramp(8, 5)
     local k = cute.kernel("k", function(ptrs, n)
       local t = arch.thread_idx()
@@ -278,7 +278,7 @@ describe("an address", function()
     assert.equal(1, x(0))
   end)
 
-  it("is refused where it cannot be one", function()
+  it("is rejected if its type or alignment is wrong", function()
     local function traced(f)
       return function()
         cute.kernel("k", function(p, i) f(p, i) end)(cute.zeros({4}, "i64"),
@@ -307,7 +307,7 @@ describe("an address", function()
   end)
 end)
 
-describe("a product of 32 bits that wraps behind an address", function()
+describe("a 32-bit product that wraps and is used in an address", function()
   local function kind(f, ...)
     local k = cute.kernel("k", f)
     local r = support.report(k(...):launch {grid = 1, block = 32,
@@ -365,7 +365,7 @@ describe("a product of 32 bits that wraps behind an address", function()
     leads(moved, nil, 2)
   end)
 
-  it("counts for the lanes and the addresses that use it", function()
+  it("is reported only for lanes and addresses that use it", function()
     leads(function(p, n, o)
       local t = arch.thread_idx()
       local i = cute.where(t:lt(31), n - (1 << 16), n)

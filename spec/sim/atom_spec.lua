@@ -242,7 +242,7 @@ describe("matrix copies", function()
     end)
   end
 
-  it("stmatrix is the way back", function()
+  it("stmatrix is the inverse of ldmatrix", function()
     local D = cute.zeros({32, 8}, cute.f16)
     local ld = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.f16)
     local st = cute.make_copy_atom("SM90_U32x4_STSM_N", cute.f16)

@@ -31,7 +31,7 @@ local function pairs_meet(number)
 end
 
 describe("a barrier whose number is traced", function()
-  it("is met by those of its number", function()
+  it("synchronizes the threads that use its number", function()
     for _, number in ipairs {
       function(pair) return pair + 1 end,
       function(pair, k) return pair * 7 + k + 1 end,
@@ -45,7 +45,7 @@ describe("a barrier whose number is traced", function()
     end
   end)
 
-  it("orders nobody else", function()
+  it("orders no other threads", function()
     local o = cute.zeros({128}, cute.i32)
     local report = T.launch(function(out)
       local tid = arch.thread_idx()
@@ -57,7 +57,7 @@ describe("a barrier whose number is traced", function()
     assert.equal("race", T.first_fault(report).kind)
   end)
 
-  it("hands on from stage to stage, by arrive and sync", function()
+  it("passes data from stage to stage, by arrive and sync", function()
     local STAGES = 3
     local function rounds(wait_empty)
       local o = cute.zeros({32}, cute.i32)
@@ -125,7 +125,7 @@ describe("a barrier whose number is traced", function()
     end, {})
   end)
 
-  it("is not that of sync_threads for fewer threads", function()
+  it("is not sync_threads' barrier 0 for fewer threads", function()
     local wrong = {}
     for seed = 1, 8 do  -- Seeds cover all orders in which the warps arrive.
       local report = T.launch(function(_, one)
@@ -148,7 +148,7 @@ describe("a barrier whose number is traced", function()
 end)
 
 describe("a barrier whose number is traced", function()
-  it("tells who may come among those of the round before", function()
+  it("reports arrivals that may belong to the previous round", function()
     local function rounds(f)
       for seed = 1, 4 do
         local r = T.launch(function(out)
@@ -203,7 +203,7 @@ describe("a barrier whose number is traced", function()
     assert.equal(8, seen)
   end)
 
-  it("is told where it is undefined", function()
+  it("is reported if it is undefined", function()
     local kind = told(function(_, _)
       local r = cute.make_rmem_tensor({1}, cute.i32)
       arch.barrier(r[0], 64)
@@ -211,7 +211,7 @@ describe("a barrier whose number is traced", function()
     assert.equal("uninitialised", kind)
   end)
 
-  it("stands in the text as an operand", function()
+  it("is an operand in the text", function()
     local o = cute.zeros({128}, cute.i32)
     local program = cute.kernel("k", function(out, n)
       arch.barrier(n, 64)

@@ -52,7 +52,7 @@ describe("blocks that share nothing", function()
     end
   end)
 
-  it("read what all read, and update in place", function()
+  it("read shared data, and update their own in place", function()
     clean(4, 32, function(a, b)
       local i = arch.block_idx() * 32 + arch.thread_idx()
       b[i] = b[i] + a[i] + a[0]
@@ -196,7 +196,7 @@ describe("blocks that share memory without order", function()
 end)
 
 describe("blocks that share memory without order", function()
-  it("names the blocks, the threads and the place", function()
+  it("names the blocks, the threads and the element", function()
     local A = cute.zeros({4, 8}, cute.i32)
     local call = cute.kernel("k", function(a)
       local x, y = arch.block_idx()
@@ -263,7 +263,7 @@ end)
 
 local gpu, block = arch.fence_acq_rel_gpu, arch.fence_acq_rel_cta
 
-describe("handing over between blocks", function()
+describe("passing data between blocks", function()
   -- Each block stores a part, and increments a counter. The last block adds the
   -- parts.
   local function last_block(count, before, after)
@@ -296,7 +296,7 @@ describe("handing over between blocks", function()
     return text, ("block-race %d %d parts"):format(lines[2], lines[1])
   end
 
-  it("the last block adds up", function()
+  it("the last block adds all parts", function()
     assert.equal("", (last_block({sem = "acq_rel"})))
     assert.equal("", (last_block(nil, gpu, gpu)))
     assert.equal("", (last_block({sem = "acquire"}, gpu)))
@@ -304,7 +304,7 @@ describe("handing over between blocks", function()
     assert.equal("", (last_block({sem = "acq_rel", scope = "sys"})))
   end)
 
-  it("each piece of it is needed #long", function()
+  it("each part of the synchronization is needed #long", function()
     for _, x in ipairs {
       {nil, nil, nil}, {nil, gpu, nil}, {nil, nil, gpu}, {nil, block, gpu},
       {nil, gpu, block}, {{sem = "acquire"}, nil, nil},
@@ -357,8 +357,8 @@ describe("handing over between blocks", function()
   end)
 end)
 
-describe("handing over between blocks", function()
-  it("only the thread that acquired is past it", function()
+describe("passing data between blocks", function()
+  it("only the thread that acquired is ordered", function()
     local lines = support.recorder()
     local text = found(2, 64, function(a, f)
       local tid, b = arch.thread_idx(), arch.block_idx()
@@ -443,7 +443,7 @@ describe("blocks that wait for each other", function()
     for b = 0, n - 1 do assert.equal((b ~ 1) + 1 + b, sum(b)) end
   end)
 
-  it("no word is lost between a store and an atomic #long", function()
+  it("no value is lost between a store and an atomic #long", function()
     local n = 20000
     local words = zeros(2 * n)
     local r = cute.kernel("words", function(a)
@@ -534,7 +534,7 @@ describe("a race of blocks by a counter", function()
       1, true), text)
   end)
 
-  it("is none, if the counter begins at 0", function()
+  it("is not reported if the counter begins at 0", function()
     assert.is_true(last_block(0).ok)
   end)
 end)

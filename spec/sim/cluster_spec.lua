@@ -134,7 +134,7 @@ describe("a cluster", function()
     clean(ring({no_tail = true, meet = arch.cluster_arrive}, {}), {})
   end)
 
-  it("meets at its barrier, those apart that have ended", function()
+  it("meets at its barrier, without threads that have ended", function()
     clean(function()
       cute.return_if(arch.warp_idx():eq(1))
       arch.cluster_arrive()
@@ -185,7 +185,7 @@ describe("a cluster", function()
     end, {}, 2)
   end)
 
-  it("says in which block a fault is", function()
+  it("names the block of a fault", function()
     local o = cute.zeros({64}, cute.i32)
     local report = launch(function(out)
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {64})
@@ -273,7 +273,7 @@ describe("shared memory of another block", function()
     assert.matches("race: read after a write", text)
   end)
 
-  it("is read while its block is there", function()
+  it("is read only while its block exists", function()
     local function read(last)
       return function(out)
         local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
@@ -294,7 +294,7 @@ describe("shared memory of another block", function()
     tells("exited%-block: access to shared memory of block", read(false), {}, o)
   end)
 
-  it("is overwritten after others read it only in order", function()
+  it("may be overwritten after others read it only if ordered", function()
     local function again(ordered)
       return function(out)
         local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
@@ -315,7 +315,7 @@ describe("shared memory of another block", function()
           {grid = 2}, o)
   end)
 
-  it("adds up by atomics", function()
+  it("is added to by atomics", function()
     local o = cute.zeros({4}, cute.i32)
     clean(function(out)
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {1})
@@ -372,7 +372,7 @@ describe("shared memory of another block", function()
   end)
 end)
 
-describe("what a copy brought, for another block,", function()
+describe("data of a copy for another block", function()
   local by4 = cute.make_tiled_copy(cute.make_copy_atom(
     "SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128), cute.make_layout {32},
     cute.make_layout {4})
@@ -488,7 +488,7 @@ describe("st.async", function()
     return x, cute.zeros({512}, cute.f32)
   end
 
-  it("brings values and their bytes, before or after they are expected",
+  it("brings values before or after their bytes are expected",
     function()
     for _, o in ipairs {{}, {late = true}} do
       local x, y = data()
@@ -501,7 +501,7 @@ describe("st.async", function()
     end
   end)
 
-  it("is in flight until somebody waits", function()
+  it("is in flight until a thread waits", function()
     local x, y = data()
     local text, some = found(send {no_wait = true}, {grid = 2}, x, y)
     assert.equal(SEEDS, some)
@@ -515,7 +515,7 @@ describe("st.async", function()
     assert.matches("race: write after a write", text)
   end)
 
-  it("must be expected to the byte", function()
+  it("needs exactly its number of expected bytes", function()
     local x, y = data()
     local text, some = found(send {bytes = 1040}, {grid = 2}, x, y)
     assert.equal(SEEDS, some)
@@ -560,14 +560,14 @@ describe("shared memory of a block", function()
     end
   end
 
-  it("is none before the block runs", function()
+  it("does not exist before the block runs", function()
     tells(TOLD, exchange(function() end), TWO, OUT)
     tells(TOLD, exchange(arch.sync_threads), TWO, OUT)
     local text = found(exchange(function() end, "atomic"), TWO, OUT)
     assert.matches("unstarted%-block: element %d+ of distributed shared ", text)
   end)
 
-  it("is there behind the cluster's barrier, relaxed or not", function()
+  it("exists after the cluster's barrier, relaxed or not", function()
     clean(exchange(meet), TWO, OUT)
     clean(exchange(meet_relaxed), TWO, OUT)
     clean(exchange(meet, "atomic"), TWO, OUT)
@@ -586,12 +586,12 @@ describe("shared memory of a block", function()
     end)
   end
 
-  it("is there for who meets one that met the cluster", function()
+  it("exists for threads that meet one from the cluster's barrier", function()
     clean(by_one(arch.sync_threads), TWO, OUT)
     clean(by_one(arch.sync_threads, true), TWO, OUT)
   end)
 
-  it("is there for who reads what the block released", function()
+  it("exists for readers of a value that the block released", function()
     local function flag(sem)
       return function(f, out)
         local s = cute.make_smem_tensor(cute.i32, cute.make_layout {2}, 16)
@@ -637,7 +637,7 @@ describe("setmaxnreg", function()
   end
   local ONE = {grid = 1, cluster = 1, block = 384}
 
-  it("passes on what the block has", function()
+  it("distributes the block's registers", function()
     clean(roles(24, 240), ONE)
     clean(roles(40, 232), ONE)
   end)
@@ -683,7 +683,7 @@ describe("setmaxnreg", function()
                  all.reports[1].kind .. " " .. all.reports[2].kind)
   end)
 
-  it("comes after the one before of all four", function()
+  it("follows the preceding one of all four warps", function()
     local function twice(between, first)
       return function()
         if first then cute.when(arch.warp_idx():lt(4), first) end
@@ -711,7 +711,7 @@ describe("setmaxnreg", function()
           twice(group, function() arch.setmaxregister_decrease(56) end), TWO)
   end)
 
-  it("takes upwards, gives downwards", function()
+  it("increases or decreases, as its variant says", function()
     tells("registers: setmaxnreg.dec cannot change 168 registers a "
       .. "thread to 200", function() arch.setmaxregister_decrease(200) end, ONE)
     tells("registers: setmaxnreg.inc cannot change 168 registers a "
@@ -742,7 +742,7 @@ end)
 -- Launches that overlap
 ---------------------------------------------------------------------------
 
-describe("a launch that may begin before the one in front is done", function()
+describe("a launch that may begin before the preceding one ends", function()
   local function fill(x) x[arch.thread_idx()] = 1 end
   local function copy(wait, all)
     return function(x, y)
@@ -762,7 +762,7 @@ describe("a launch that may begin before the one in front is done", function()
     end
   end
 
-  it("waits before it uses what that one writes", function()
+  it("waits before it uses what the preceding one writes", function()
     local x, y = cute.zeros({64}, cute.i32), cute.zeros({64}, cute.i32)
     assert.is_true(after(fill, copy(true, true), true)(x, y).ok)
     assert.is_true(after(fill, copy(true, false), true)(x, y).ok)
@@ -775,7 +775,7 @@ describe("a launch that may begin before the one in front is done", function()
       report.reports[1].message)
   end)
 
-  it("waits before it writes what that one reads", function()
+  it("waits before it writes what the preceding one reads", function()
     local x, y = cute.ones({64}, cute.i32), cute.zeros({64}, cute.i32)
     launch(copy(false), {grid = 1, cluster = 1}, x, y)
     local report = launch(function(a) a[arch.thread_idx()] = 2 end,
@@ -835,7 +835,7 @@ describe("a launch that may begin before the one in front is done", function()
     return launch(copy(wait, true), {grid = 1, cluster = 1, pdl = true}, x, z)
   end
 
-  it("waits for those farther in front, if that one lets it in too early",
+  it("waits for earlier launches, if the last one triggers early",
      function()
     for _, how in ipairs {"behind", "one"} do
       assert.is_true(third(how, false).ok, how)
@@ -870,7 +870,7 @@ describe("a staging buffer in a loop", function()
     end
   end
 
-  it("needs a barrier behind its last use, too", function()
+  it("needs a barrier after its last use, too", function()
     local opts, o = {grid = 1, cluster = 1}, cute.zeros({32}, cute.i32)
     clean(loop {}, opts, o)
     tells("^%d+ race: %w+ after a %w+ by another warp", loop {once = true},
@@ -915,7 +915,7 @@ describe("turns of two warps", function()
     end
   end)
 
-  it("tell an arrival that nobody waits for", function()
+  it("report an arrival that no thread waits for", function()
     local o = cute.zeros({8}, cute.i32)
     for n = 1, 4 do
       tells("^%d+ barrier%-mismatch: the block exits with 32 of 64 threads "
@@ -924,7 +924,7 @@ describe("turns of two warps", function()
     end
   end)
 
-  it("tell a wrong count", function()
+  it("report a wrong count", function()
     local o = cute.zeros({8}, cute.i32)
     local text, some = found(turns {count = true}, opts(), o, 4)
     assert.equal(SEEDS, some)

@@ -106,7 +106,7 @@ describe("a cooperative launch", function()
     end
   end)
 
-  it("counts named barriers, all of them where a number is traced", function()
+  it("counts named barriers, all 16 if a number is traced", function()
     local function go(id, each)
       local launch = cute.kernel("barrier", function(o, i)
         arch.barrier {barrier_id = id or i[0], number_of_threads = 32}
@@ -125,7 +125,7 @@ describe("a cooperative launch", function()
     assert.equal(true, go(1, 32))      -- 2 barriers for each block
   end)
 
-  it("is what it was compiled for", function()
+  it("is fixed when it is compiled", function()
     local x = ints(265)
     local go = cute.compile(big, x, {grid = 264, block = 32, device = "sim",
                                      cooperative = true})
@@ -139,7 +139,7 @@ describe("a cooperative launch", function()
         device = "sim", cooperative = 3}))
   end)
 
-  it("runs or is refused on a card, which then goes on #gpu", function()
+  it("runs or is rejected on a GPU, which then still works #gpu", function()
     for _ = 1, 20 do met(1000, "gpu") end
     local text = refused(meet(ints(1), ints(1), ints(1)),
                          {grid = 100000, block = 32, device = "gpu",

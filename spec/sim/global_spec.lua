@@ -107,7 +107,7 @@ describe("one block in global memory", function()
     end, 128, zeros(1))))
   end)
 
-  it("who stored the same may read it, others may not", function()
+  it("a thread that stored the same value may read it", function()
     local function kernel(all)
       return function(x, y)
         cute.when(all or arch.warp_idx():lt(2), function() x[0] = 7 end)
@@ -121,7 +121,7 @@ describe("one block in global memory", function()
 end)
 
 describe("one block in global memory", function()
-  it("hands over by a flag, each of its own", function()
+  it("passes data by flags, one for each lane", function()
     local ACQ, REL = order.ACQ, order.REL
     local function kernel(waits)
       return function(x, f, y)
@@ -164,7 +164,7 @@ describe("one block in global memory", function()
       (found(kernel(nothing), 64, zeros(64, cute.i4), zeros(64))))
   end)
 
-  it("says the element, by its coordinate", function()
+  it("names the element by its coordinate", function()
     local k = cute.kernel("k", function(x)
       cute.when(arch.lane_idx():eq(5), function()
         x[{2, 3}] = arch.warp_idx()
@@ -229,14 +229,14 @@ describe("a block that goes through much global memory", function()
     end, {}, zeros(N * TILES), zeros(N * TILES))
   end
 
-  it("forgets what is known to all", function()
+  it("drops the history of accesses that all threads know", function()
     local r = run(-1, true)
     assert.is_true(r.ok, tostring(r))
     assert.is_true(r.granules <= 1 << 17, r.granules)
     assert.is_true(2 * N * TILES > 1 << 18)
   end)
 
-  it("is told of what it does wrong late", function()
+  it("gets reports of late faults", function()
     local r = run(TILES - 2, true)
     assert.equal("race", r.reports[1].kind)
     assert.matches("'x'", r.reports[1].message)
@@ -298,7 +298,7 @@ describe("blocks of a cluster in global memory", function()
     return n
   end
 
-  it("hand over by releases and acquires for the cluster or more", function()
+  it("pass data by releases and acquires of cluster scope or wider", function()
     local scopes = {"cta", "cluster", "gpu"}
     for a, from in ipairs(scopes) do
       for b, to in ipairs(scopes) do
@@ -312,7 +312,7 @@ describe("blocks of a cluster in global memory", function()
     end
   end)
 
-  it("count by atomics for the cluster or more", function()
+  it("count by atomics of cluster scope or wider", function()
     for scope, told in pairs {cta = true, cluster = false, gpu = false} do
       local r = launch(function(x)
         arch.atomic_add(x.iterator, 1, {sem = "relaxed", scope = scope})

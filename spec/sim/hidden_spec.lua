@@ -152,7 +152,7 @@ describe("destinations of bulk stores", function()
   local function read(y, z, t) z[t] = y[63 - t] end
   local function write(y, _, t) y[t] = 2.0 end
 
-  it("are read, or written, when the store's end was waited for", function()
+  it("are read or written only after a wait for the store", function()
     assert.is_true(run(false, read).ok)
     assert.is_true(run(false, write).ok)
     for _, how in ipairs {"read", "not at all"} do
@@ -170,10 +170,10 @@ describe("destinations of bulk stores", function()
   end)
 end)
 
-describe("what is no order of memory", function()
+describe("what does not order memory", function()
   -- Warp 0 reads a stage by ldmatrix, one of its lanes releases the stage, and
   -- warp 1 fills it.
-  it("ldmatrix before one lane's release", function()
+  it("ldmatrix before a release by one lane", function()
     local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.f16)
     local mma = cute.make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN")
     local tiled = cute.make_tiled_copy_A(ldsm, mma)
@@ -257,7 +257,7 @@ local COPIES = {
   end}
 
 describe("columns beyond their row", function()
-  it("lie inside the tensor, and are told by their coordinate", function()
+  it("lie inside the tensor, and are reported by coordinate", function()
     local x, y = cute.zeros({8, 16}, cute.f32), tensor(64)
     local message, f = told(function(a, b)
       local t = arch.thread_idx()
@@ -277,7 +277,7 @@ describe("columns beyond their row", function()
       end, 8, x)))
   end)
 
-  it("in shared memory, in padded rows, in extents of run time", function()
+  it("of shared memory, padded rows and dynamic extents", function()
     assert.equal("write outside shared tensor 's': coordinate (0,4) of (8,4)",
       (told(function(y)
         local t = arch.thread_idx()
@@ -411,7 +411,7 @@ describe("columns beyond their row", function()
     assert.equal("coordinate (8,0) of (8,8)", elements(9))
   end)
 
-  it("and nothing of it is in the text", function()
+  it("the checks are not in the text", function()
     local function text(seen)
       local call = cute.kernel("k", function(a)
         for k in cute.range(8) do
@@ -429,7 +429,7 @@ describe("columns beyond their row", function()
     assert.equal(plain, text(function(a) return a end))
   end)
 
-  it("no false report: predicated, or known to fit", function()
+  it("have no false report if predicated or known to fit", function()
     local r = report(function(a, b, c)
       local t = arch.thread_idx()
       local row, col = t // 20, t % 20
@@ -442,7 +442,7 @@ describe("columns beyond their row", function()
 end)
 
 describe("what cute.assume says", function()
-  it("is looked at where it is said, by those who say it", function()
+  it("is checked where it is called, in the calling threads", function()
     local function run(n, f)
       return report(function(x, k)
         cute.when(arch.thread_idx():lt(4), function() f(k, x) end)
@@ -487,7 +487,7 @@ describe("cute.undefined_ok", function()
     end, 32, tensor(32), tensor(32))
   end
 
-  it("says that memory may be read undefined", function()
+  it("permits reads of undefined memory", function()
     assert.is_true(rows(8).ok)
     local r = rows(5)
     assert.equal("uninitialised", r.reports[1].kind)
@@ -524,7 +524,7 @@ describe("products of 32 bits", function()
                   tensor(2048), n)
   end
 
-  it("that wrap to a place that is there are told", function()
+  it("that wrap to an existing element are reported", function()
     local function square(x, n, t) x[t + n * n] = 0.0 end
     assert.is_true(run(40, square).ok)
     local r = run(65536, square)
@@ -539,7 +539,7 @@ describe("products of 32 bits", function()
     end).reports[1].kind)
   end)
 
-  it("that lead to what agents and barriers touch are, too", function()
+  it("that are used by asynchronous copies and barriers are, too", function()
     local function element(s, at)
       return cute.make_tensor(s.iterator + at, cute.make_layout(4))
     end
@@ -574,7 +574,7 @@ describe("products of 32 bits", function()
     end
   end)
 
-  it("that lead outside are blamed, too", function()
+  it("that lead out of bounds are named as the cause", function()
     local r = run(46341, function(x, n, t) x[t + n * n] = 0.0 end)
     assert.equal(1, #r.reports)
     assert.equal("index-overflow", r.reports[1].kind)
@@ -588,7 +588,7 @@ describe("products of 32 bits", function()
     end).reports[1].kind)
   end)
 
-  it("only where the address is used, and as a number", function()
+  it("are reported only where the address or number is used", function()
     assert.is_true(run(65536, function(x, n, t)
       local at = t + n * n
       cute.when(n:lt(100), function() x[at] = 0.0 end)
@@ -631,7 +631,7 @@ describe("signed results of 32 bits", function()
     ["left shift"] = {1 << 20, function(n) return n << 11 end},
     ["a sum of products"] = {1 << 30, function(n) return n * 1 + n * 1 end}}
 
-  it("that wrap are told where they are compared or divided", function()
+  it("that wrap are reported when they are compared or divided", function()
     for what, of in pairs(results) do
       for how, use in pairs(uses) do
         assert.equal("signed-overflow", kinds(of[1], function(x, n, t)
@@ -644,7 +644,7 @@ describe("signed results of 32 bits", function()
     end
   end)
 
-  it("are told with both lines", function()
+  it("are reported with both lines", function()
     local r = report(function(x, n)
       local more = n + 1
       cute.when(more:gt(n), function() x[0] = 1.0 end)
@@ -653,7 +653,7 @@ describe("signed results of 32 bits", function()
     assert.matches("a result that overflows 32 bits is compared", r.message)
   end)
 
-  it("are not where nothing depends on their size", function()
+  it("are not reported if nothing depends on their size", function()
     assert.equal("", kinds(MOST, function(x, n, t)  -- a hash
       x[t] = ((n * 1103515245 + 12345) & 255):to(cute.f32)
     end))
@@ -677,7 +677,7 @@ describe("signed results of 32 bits", function()
   end)
 end)
 
-describe("words", function()
+describe("explanations", function()
   it("a cp.async that nobody committed belongs to no group", function()
     local copy = cute.make_tiled_copy(
       cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128),

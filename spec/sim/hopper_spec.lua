@@ -221,12 +221,12 @@ describe("a GEMM of Hopper's parts", function()
       .. "%(parity 0%), which lacks 8192 bytes", "full")
   end)
 
-  it("must hand a stage back after wgmma has read it", function()
+  it("must release a stage after wgmma has read it", function()
     tells({early = true}, "^race: write after a read by wgmma whose completion "
       .. "was not waited for", "copy_A", "gemm")
   end)
 
-  it("must not end before what others send", function()
+  it("must not end before data from other blocks arrive", function()
     tells({no_tail = true}, "^exited%-block: access to shared memory",
           "release")
   end)
@@ -241,7 +241,7 @@ end)
 -- cp.async has no proxy of its own
 ---------------------------------------------------------------------------
 
-describe("what cp.async brought to an mbarrier", function()
+describe("data of cp.async that arrives at an mbarrier", function()
   local TILE = {32, 4}
 
   -- Warp 0 copies the data, a thread of warp 1 stores it by TMA.
@@ -277,7 +277,7 @@ describe("what cp.async brought to an mbarrier", function()
     end
   end
 
-  it("needs a fence before an agent reads it", function()
+  it("needs a fence before the async proxy reads it", function()
     local x, y = cute.zeros({128}, cute.f32), cute.zeros(TILE, cute.f32)
     for i = 0, 127 do x[i] = i end
     local store, coords = cpasync.make_tiled_tma_atom(

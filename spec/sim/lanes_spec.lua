@@ -57,7 +57,7 @@ describe("lanes that wait for one another", function()
     end
   end)
 
-  it("hand on and back, each in a loop of its own", function()
+  it("pass data both ways, each in its own loop", function()
     right(32, 64, function(i)
       return i < 10 and i * i + i or i >= 32 and 7 * (i - 32) or 0
     end, function(x)
@@ -142,7 +142,7 @@ describe("lanes that wait for one another", function()
 end)
 
 describe("lanes that wait for one another", function()
-  it("are told where one of them wrote with no release", function()
+  it("are reported if one of them wrote with no release", function()
     local r = report(1, 32, function(x)
       local t, s = arch.lane_idx(), order.flags(2)
       cute.when(t:eq(0), function()
@@ -158,7 +158,7 @@ describe("lanes that wait for one another", function()
   end)
 end)
 
-describe("lanes that nobody helps", function()
+describe("lanes that wait forever", function()
   local function stuck(message, f)
     for seed = 1, 4 do
       local r = report(seed, 64, f, tensor(64))
@@ -189,7 +189,7 @@ describe("lanes that nobody helps", function()
     end)
   end)
 
-  it("at an mbarrier where all are to arrive behind it", function()
+  it("at an mbarrier at which all would arrive later", function()
     stuck("'bar'%[0%] for the end of phase 0 .* which lacks 32 of 64",
           function(x)
       local t, bar = arch.thread_idx(), arch.alloc_smem(cute.i64, 1)

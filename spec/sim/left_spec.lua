@@ -31,7 +31,7 @@ local function told(r, coord, message)
 end
 
 describe("elements of an output", function()
-  it("that nobody wrote are told, of layouts of all kinds", function()
+  it("that no thread wrote are reported, for all kinds of layouts", function()
     local function empty(layout)
       return cute.empty(cute.make_layout(table.unpack(layout)), cute.f32)
     end
@@ -53,7 +53,7 @@ describe("elements of an output", function()
       empty({{8, 4}, {7, 1}}):mark_layout_dynamic {leading_dim = 1}).ok)
   end)
 
-  it("are told where the kernel stores nothing at all", function()
+  it("are reported if the kernel stores nothing at all", function()
     local x, y = cute.ones({8}, cute.f32), cute.empty({8}, cute.f32)
     local function run(more)
       return report(function(a, b)
@@ -74,7 +74,7 @@ describe("elements of an output", function()
     assert.is_true(run().ok)
   end)
 
-  it("are told where all are missing", function()
+  it("are reported if all are missing", function()
     told(report(function(y, n)
       local t = arch.thread_idx()
       cute.when(t:lt(n), function() y[{t, 0}] = 1 end)
@@ -82,7 +82,7 @@ describe("elements of an output", function()
       .. "global tensor 'y', an output, were not written: element 0")
   end)
 
-  it("may be there already, be others', or be left on purpose", function()
+  it("may be written before, by others, or left on purpose", function()
     local function run(y, ...) return report(rows(...), 8, y) end
     assert.is_true(run(cute.zeros({8, 4}, cute.f32), 7, 0).ok)
     assert.is_true(run(cute.empty({8, 4}, cute.f32), 7, 0, true).ok)

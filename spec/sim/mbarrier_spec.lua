@@ -59,7 +59,7 @@ local function readers(full_count, empty_count, rounds, lines)
   end
 end
 
-describe("a ring that counts", function()
+describe("a ring whose mbarriers count", function()
   -- Runs readers() under many seeds. Returns a list with the line and the text
   -- of each seed's first report, and the lines of the kernel's calls.
   local function first(full, empty, rounds)
@@ -76,13 +76,13 @@ describe("a ring that counts", function()
     for _, text in ipairs(told) do assert.equal(want, text) end
   end
 
-  it("those who arrive is right #long", function()
+  it("the threads that arrive is right #long", function()
     for _, rounds in ipairs {1, 2, 3, 9} do
       all("", (first(32, 4, rounds)))
     end
   end)
 
-  it("fewer is told in its first phase, however few tiles there are #long",
+  it("too few is reported in its first phase, for any number of tiles #long",
     function()
     for rounds = 1, 2 do
       for few = 1, 3 do
@@ -109,7 +109,7 @@ describe("a ring that counts", function()
                    tostring(r))
   end)
 
-  it("more is told though nobody waits for the end #long", function()
+  it("too many is reported though no thread waits for the end #long", function()
     for rounds = 1, 2 do
       local told, at = first(32, 5, rounds)
       all(at.free .. " mbarrier 'empty'[0] is still in phase 0 at the end of "
@@ -121,7 +121,7 @@ describe("a ring that counts", function()
     end
   end)
 
-  it("fewer than the threads of a warp is told where they arrive #long",
+  it("fewer than the threads of a warp is reported at the arrival #long",
      function()
     local told, at = first(31, 4, 4)
     for _, text in ipairs(told) do
@@ -131,7 +131,7 @@ describe("a ring that counts", function()
   end)
 end)
 
-it("an mbarrier is invalidated behind all who use it", function()
+it("an mbarrier is invalidated after all uses", function()
   local function kernel(sync)
     return function(y)
       local bar = arch.alloc_smem(cute.i64, 1)
@@ -212,7 +212,7 @@ describe("an mbarrier's memory", function()
     end)
   end
 
-  it("has others beside it", function()
+  it("may lie beside other mbarriers", function()
     clean(kernel(false, function(s, y)
       s[1], s[3] = 4, 5
       y[1] = s[1] + s[3]
@@ -323,7 +323,7 @@ end
 local function try(o) return found(ring(o), {}, cute.zeros({32}, cute.i32)) end
 
 describe("an mbarrier", function()
-  it("hands over and back", function()
+  it("passes data in both directions", function()
     for _, o in ipairs {{}, {one = true}, {wait = asking(
         arch.mbarrier_try_wait)}, {wait = asking(arch.mbarrier_test_wait),
         one = true}} do
@@ -345,7 +345,7 @@ describe("an mbarrier", function()
     end
   end)
 
-  it("orders what all lanes did only if they met the one that arrives",
+  it("orders all lanes' writes only if they met the arriving lane",
     function()
     local text, some = try {one = true, no_sync_warp = true}
     assert.equal(SEEDS, some)
@@ -372,7 +372,7 @@ describe("an mbarrier", function()
       .. "which lacks 32 of 32 arrivals"):format(at.full), text)
   end)
 
-  it("explains a wait for the first phase that is right only by luck",
+  it("explains a wait that is right only in the first phase",
     function()
     local text, some = try {first = true, wait = asking(
       arch.mbarrier_try_wait)}
@@ -404,7 +404,7 @@ describe("an mbarrier", function()
       :format(at.empty, at.full), text)
   end)
 
-  it("explains the same where threads ask in a loop", function()
+  it("explains the same for a loop of try_wait", function()
     local text, some = try {rounds = 4, wait = asking(arch.mbarrier_test_wait)}
     assert.equal(SEEDS, some)
     assert.matches("mbarrier 'full'%[1%] for the end of phase 1 %(parity 1%)",
@@ -427,7 +427,7 @@ describe("an mbarrier", function()
 end)
 
 describe("an mbarrier", function()
-  it("is taken back, and made again for others #long", function()
+  it("may be invalidated, and initialized for other threads #long", function()
     -- Returns a kernel that uses an mbarrier of 64 arrivals, then one of 32 at
     -- the same address; `o` names parts to omit.
     local function twice(o)
@@ -516,7 +516,7 @@ describe("an mbarrier", function()
       .. "flight", report.reports[1].message)
   end)
 
-  it("is made once, by one thread, before others use it", function()
+  it("is initialized once, by one thread, before others use it", function()
     local text, some = try {again = true}
     assert.equal(SEEDS, some)
     assert.equal(("%d mbarrier: mbarrier 'full'[0] is initialized a second "
@@ -602,14 +602,14 @@ describe("cp.async that arrives at an mbarrier", function()
     end
   end
 
-  it("hands over what was copied", function()
+  it("passes the copied data", function()
     local x, y = cute.zeros({128}, cute.i32), cute.zeros({128}, cute.i32)
     for i = 0, 127 do x[i] = i * 3 end
     clean(copies(arch.cp_async_mbarrier_arrive_noinc, 32), {}, x, y)
     for i = 0, 127 do assert.equal((127 - i) * 3, y(i)) end
   end)
 
-  it("does not, where the thread arrives itself", function()
+  it("does not if the thread arrives by itself", function()
     local x, y = cute.ones({128}, cute.i32), cute.zeros({128}, cute.i32)
     local text, some = found(copies(function(bar) arch.mbarrier_arrive(bar) end,
                                     32), {}, x, y)
@@ -617,7 +617,7 @@ describe("cp.async that arrives at an mbarrier", function()
     assert.matches("async%-in%-flight", text)
   end)
 
-  it("counts each lane", function()
+  it("counts the arrival of each lane", function()
     local x, y = cute.ones({128}, cute.i32), cute.zeros({128}, cute.i32)
     local text = found(copies(function(bar)
       cute.when(arch.lane_idx():lt(31), function()
@@ -670,7 +670,7 @@ describe("a wait that nothing orders before the next phase's end", function()
     end
   end
 
-  it("is told in every run, also where it passed", function()
+  it("is reported in every run, also if it passed", function()
     local text, some = found(ended(function(pipe)
       pipe:producer_tail(pipe:make_producer_state())
     end), {}, cute.zeros({256}, cute.i32))
@@ -680,7 +680,7 @@ describe("a wait that nothing orders before the next phase's end", function()
       .. "wait for phase 3, which never ends", text)
   end)
 
-  it("is none where it goes round the ring, or is the last", function()
+  it("is not reported in a ring, or for the last phase", function()
     clean(ended(function(pipe, write) pipe:producer_tail(write) end), {},
           cute.zeros({256}, cute.i32))
     clean(ended(function() end), {}, cute.zeros({256}, cute.i32))
@@ -712,7 +712,7 @@ describe("a wait that nothing orders before the next phase's end", function()
     end
   end
 
-  it("is none where the wait comes first, or a later phase ends", function()
+  it("is not reported if the wait is ordered first", function()
     local y = cute.zeros({64}, cute.i32)
     clean(twice(true, false), {}, y)
     -- the wait can only end with the third phase

@@ -96,7 +96,7 @@ describe("NaNs of f64", function()
     gives(0x7fff, "bf16", to "bf16", B)
   end)
 
-  it("come of narrow types by way of f32", function()
+  it("are converted from narrow types through f32", function()
     local function wide(a) return a:to(cute.f64) end
     for _, x in ipairs {{"f16", 0x7c0d}, {"e4m3", 0xff}, {"e5m2", 0x7e}} do
       gives(0x7fffffffe0000000, "f64", wide, x)

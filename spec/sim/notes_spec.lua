@@ -63,7 +63,7 @@ describe("a note tells of a shared tensor that", function()
     end
   end)
 
-  it("is not read, or is only told where there is no fault", function()
+  it("is not read, or is only noted if there is no fault", function()
     local function quiet(...)
       local r, said = filled(...)
       assert.same({}, said)

@@ -34,7 +34,7 @@ describe("release and acquire", function()
     end
   end)
 
-  it("fences make relaxed accesses do it", function()
+  it("fences order relaxed accesses", function()
     for _, fence in ipairs(FENCES) do
       whole(one_store(RLX, true, fence), one_poll(RLX, true, fence))
       whole(one_store(RLX, true, fence), one_poll(ACQ))
@@ -105,7 +105,7 @@ describe("release and acquire", function()
     end
   end)
 
-  it("a relaxed read counts from an acquire of the same place on", function()
+  it("a relaxed read counts after an acquire of the same address", function()
     assert.equal("", (found(function(a)
       local tid, f, s = arch.thread_idx(), flags(1), smem(32)
       warp(0, function()
@@ -129,7 +129,7 @@ describe("release and acquire", function()
 end)
 
 describe("release and acquire", function()
-  it("every lane for itself, on a flag of its own", function()
+  it("order each lane alone, on its own flag", function()
     local function store(how)
       return function(f)
         arch.store(f.iterator + arch.lane_idx(), 1, how)
@@ -392,7 +392,7 @@ describe("buffers that are used again", function()
     end
   end)
 
-  it("the reader must hand back, the writer must see it", function()
+  it("the reader must release a stage, the writer must acquire it", function()
     local text, want = ring(RLX, ACQ)
     assert.equal(want, text)
     text, want = ring(REL, RLX)
@@ -431,7 +431,7 @@ describe("buffers that are used again", function()
     assert.equal(want, text)
   end)
 
-  it("the flag itself may be put back by a plain store", function()
+  it("the flag itself may be reset by a plain store", function()
     for _, how in ipairs {{REL, ACQ}, {RLX, RLX}} do
       assert.equal("", (found(function(a)
         local tid, f = arch.thread_idx(), flags(1)
@@ -550,7 +550,7 @@ describe("random relays", function()
     end
   end
 
-  it("whole, and with one piece left out #long", function()
+  it("complete, and with one operation left out #long", function()
     local state = 1
     local function rnd(a, b)
       if not b then a, b = 1, a end
@@ -614,7 +614,7 @@ describe("a part of a warp", function()
   end)
 end)
 
-describe("lanes that meet", function()
+describe("lanes that synchronize", function()
   local function halves(meet)
     local lines = support.recorder()
     local text = found(function(a)
@@ -675,7 +675,7 @@ describe("lanes that meet", function()
     end
   end)
 
-  it("hand on what one of them acquired", function()
+  it("pass on what one of them acquired", function()
     whole(one_store(REL), function(f)
       lane0(function() poll(f.iterator, 1, ACQ) end)
       cute.when(arch.lane_idx():lt(16), function() arch.sync_warp(0xffff) end,

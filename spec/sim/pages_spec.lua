@@ -420,7 +420,7 @@ describe("pages of shared memory", function()
   setup(function() words.tell = function() end end)
   teardown(function() words.tell = tell end)
   for part = 1, 4 do
-    it(("report what the narrowest granules report, %d"):format(part)
+    it(("report the same as single bytes, %d"):format(part)
        .. support.long(part), function()
       local faulty, clean, narrower, kinds = 0, 0, 0, {}
       for seed = 1000 * part + 1, 1000 * part + (part == 1 and 100 or 200) do

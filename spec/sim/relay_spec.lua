@@ -93,8 +93,8 @@ local function broken(parts)
   assert.equal(SEEDS, some)
 end
 
-describe("a hand-over between blocks", function()
-  it("is whole", function()
+describe("passing data between blocks", function()
+  it("is right with all operations", function()
     whole {}
     whole {publish = function(f)
       gpu()
@@ -116,7 +116,7 @@ describe("a hand-over between blocks", function()
     broken {meet = function() end}
   end)
 
-  it("no barrier behind one thread's acquire", function()
+  it("no barrier after one thread's acquire", function()
     broken {met = function() end}
   end)
 
@@ -161,7 +161,7 @@ describe("a hand-over between blocks", function()
     assert.is_true(some >= SEEDS // 4)
   end)
 
-  it("relaxed on either side, or for too few #long", function()
+  it("relaxed on either side, or with too narrow a scope #long", function()
     broken {publish = function(f) arch.store(f.iterator, 1, RLX) end}
     broken {wait = function(f) poll(f.iterator, RLX) end}
     local text, some, want = handover {publish = function(f)
@@ -203,9 +203,9 @@ describe("a hand-over between blocks", function()
   end)
 end)
 
-describe("a hand-over between blocks", function()
+describe("passing data between blocks", function()
   -- Threads of block 0 store data, and block 1 loads the data by a bulk copy.
-  it("to an agent needs a fence between the proxies #long", function()
+  it("to an asynchronous copy needs a proxy fence #long", function()
     local at, cpasync = support.recorder(), cute.nvgpu.cpasync
     local g2s = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.i32)
     local function kernel(before, behind)
@@ -251,7 +251,7 @@ describe("a hand-over between blocks", function()
 end)
 
 describe("flags that never come", function()
-  it("say who waits, for what, and who wrote it last", function()
+  it("are reported with who waits, and who wrote the flag last", function()
     local at = support.recorder()
     local r = launch({grid = 3, block = 96}, function(flag, y)
       local t, b = arch.thread_idx(), arch.block_idx()
@@ -297,7 +297,7 @@ describe("flags that never come", function()
       r.reports[1].message)
   end)
 
-  it("a lock that nobody gives back", function()
+  it("a lock that no thread releases", function()
     local r = launch({grid = 2, block = 32}, function(lock, y)
       cute.when(arch.thread_idx():eq(0), function()
         cute.loop(function()
@@ -325,7 +325,7 @@ describe("a barrier over all blocks", function()
     cute.when(t:eq(0), function() y[n + b] = y[(b + 1) % n] end)
   end
 
-  it("goes through, however few threads the host has", function()
+  it("completes with any number of host threads", function()
     for _, n in ipairs {2, 40, 300} do
       for threads = 1, 2 do
         local r, args = launch({grid = n, block = 32, threads = threads},
@@ -413,8 +413,8 @@ describe("a barrier over all blocks", function()
   end)
 end)
 
-describe("what blocks compute together", function()
-  it("is the same whatever the host, sums of floats in an order too", function()
+describe("results that blocks compute together", function()
+  it("are the same on any host, sums of floats in an order, too", function()
     local first
     for threads = 1, 3 do
       local _, args = launch({grid = 50, block = 32, threads = threads,
@@ -522,7 +522,7 @@ describe("an access that is weaker than other blocks' atomics", function()
     end
   end
 
-  it("is told in all schedules, whatever its thread does besides #long",
+  it("is reported in all schedules, whatever else its thread does #long",
      function()
     for i, around in ipairs(AROUND) do
       for j, weak in ipairs(WEAK) do
@@ -545,14 +545,14 @@ describe("an access that is weaker than other blocks' atomics", function()
     end)
   end)
 
-  it("by an atomic for the block, hidden by one for all", function()
+  it("by an atomic of block scope, hidden by one of GPU scope", function()
     each(function(cluster, used, seed)
       assert.is_false(report(function(p) add(p, GPU) arch.store(p, 5, CTA) end,
                              cluster, used, seed).ok)
     end)
   end)
 
-  it("is right where all are strong for all", function()
+  it("is right if all have GPU scope", function()
     each(function(cluster, used, seed)
       local r = report(function(p)
         arch.load(p, nil, GPU)
@@ -621,7 +621,7 @@ end)
 ---------------------------------------------------------------------------
 
 describe("a queue of tiles", function()
-  it("that a block begins anew while others draw is told", function()
+  it("that a block resets while others draw is reported", function()
     for seed = 1, 6 do
       local r = support.report(cute.kernel("k", function(count, y)
         local b = arch.block_idx()
@@ -676,7 +676,7 @@ describe("a queue of tiles", function()
     return r, counter[0], lines
   end
 
-  it("is put back by the last of all draws #long", function()
+  it("is reset by the last draw #long", function()
     for name, put in pairs(PUT) do
       for seed = 1, 4 do
         local r, left = numbers(put, TILES + GRID - 1, seed)

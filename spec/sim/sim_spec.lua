@@ -81,7 +81,7 @@ describe("bounds", function()
     assert.equal(25, r.reports[1].offset)  -- the swizzle flips bit 0 of 24
   end)
 
-  it("finds vectors off their alignment", function()
+  it("finds misaligned vectors", function()
     local A, base = ramp(64), nil
     local r = run({block = 8}, function(a)
       local tid = arch.thread_idx()
@@ -171,7 +171,7 @@ describe("uninitialised memory", function()
       .. "of register tensor 'v'", f[2])
   end)
 
-  it("what one launch wrote the next may read", function()
+  it("keeps what an earlier launch wrote", function()
     local A, B = cute.empty({32}, cute.f32), ramp(32)
     clean(run({block = 32}, function(a)
       a[arch.thread_idx()] = 2
@@ -336,7 +336,7 @@ describe("cp.async", function()
   end
   local function nothing() end
 
-  it("lands at the wait", function()
+  it("is complete at the wait", function()
     local r, _, B = fetch(function() arch.cp_async_wait_group(0) end,
                            arch.sync_threads)
     clean(r)
@@ -344,7 +344,7 @@ describe("cp.async", function()
     assert.equal(96, B[31])
   end)
 
-  it("is not there before: both lines", function()
+  it("is not visible before: both lines", function()
     local want = "async-in-flight 5 1: read of shared memory while a cp.async "
       .. "to it is in flight (wait missing): element 127 of shared tensor 's'"
     local _, f = fetch(nothing, arch.sync_threads)
@@ -525,7 +525,7 @@ describe("order", function()
     end, ramp(32, cute.i32), 0))
   end)
 
-  it("warps go on while others wait", function()
+  it("warps continue while others wait", function()
     for seed = 1, 20 do
       local A = ramp(128)
       clean(run({block = 128, seed = seed}, function(a)
@@ -581,7 +581,7 @@ describe("reports", function()
     end)
   end)
 
-  it("are said in words", function()
+  it("are sentences", function()
     local base
     local r = run({block = 32}, function(a)
       base = line()
@@ -776,7 +776,7 @@ describe("arguments", function()
     assert.equal(31 << 40, L[31])
   end)
 
-  it("are refused where the launch does not fit", function()
+  it("are rejected if the launch does not fit", function()
     local program = cute.kernel("k", function(a) a[0] = 1 end)(ramp(4)):trace {
       block = 32}
     assert.has_error(function()
@@ -787,7 +787,7 @@ describe("arguments", function()
 end)
 
 describe("the whole of shared memory", function()
-  it("is fresh for every block", function()
+  it("is undefined at the start of every block", function()
     local base
     local r = run({grid = 3, block = 32, threads = 1}, function(a)
       local t, b = arch.thread_idx(), arch.block_idx()

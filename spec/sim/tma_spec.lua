@@ -208,7 +208,7 @@ describe("TMA in the simulator", function()
     end)
   end
 
-  it("tells what is wrong with a tensor map that a kernel makes", function()
+  it("reports what is wrong with a tensor map that a kernel makes", function()
     local function says(opts)
       local r = support.report(select(2, tma.try_groups(opts, {
         device = "sim", faults = "return"})))
@@ -233,7 +233,7 @@ describe("TMA in the simulator", function()
     end
   end)
 
-  it("takes no other numbers for a tensor map", function()
+  it("accepts no other numbers as a tensor map", function()
     local x = tma.tensor({32, 16}, cute.f32)
     local atom, coords = cpasync.make_tiled_tma_atom(LOAD, x,
       cute.make_layout(TILE), TILE)
@@ -274,7 +274,7 @@ describe("TMA in the simulator", function()
       1, true))
   end)
 
-  it("tells boxes that begin inside of 16 bytes", function()
+  it("reports boxes that begin inside of 16 bytes", function()
     for op, verb in pairs {[LOAD] = "read", [STORE] = "write"} do
       for _, shift in ipairs {{2, 0}, {4, 3}, {5, 1}, {8, 0}} do
         local r = report(op, op == LOAD and load() or store {}, 1, shift)
@@ -297,7 +297,7 @@ describe("TMA in the simulator", function()
 end)
 
 describe("TMA in the simulator", function()
-  it("waits for the launch before it", function()
+  it("waits for the preceding launch", function()
     local x = tma.tensor({32, 16}, cute.f32)
     local out = cute.zeros({512}, cute.f32)
     local atom, coords = cpasync.make_tiled_tma_atom(LOAD, x,
@@ -322,7 +322,7 @@ describe("TMA in the simulator", function()
     assert.equal("dependent-launch", r.reports[1].kind, tostring(r))
   end)
 
-  it("has beyond the one tile of a tensor what lies outside", function()
+  it("fills elements outside of the tensor's only tile", function()
     for _, shape in ipairs {{32, 16}, {20, 16}, {32, 1}} do
       local x = tma.tensor(shape, cute.f32, function(i) return i + 1 end)
       local tile = {32, shape[2]}
@@ -342,7 +342,7 @@ describe("TMA in the simulator", function()
     end
   end)
 
-  it("takes no tensor whose memory was closed", function()
+  it("rejects tensors whose memory was closed", function()
     local buffer = cute.buffer("f32", 512)
     local x = cute.make_tensor(buffer, cute.make_layout {32, 16})
     local atom, coords = cpasync.make_tiled_tma_atom(LOAD, x,

@@ -87,7 +87,7 @@ describe("tokens of mbarriers", function()
     end)
   end
 
-  it("are the instruction's own", function()
+  it("are the values that the instruction returns", function()
     local text = swap(WAYS["for"])(cute.zeros({64}, "i32"), 4)
       :trace {block = 64}.source
     assert.matches('mbarrier.arrive.shared::cta.b64 %0, [%1];', text, 1, true)
@@ -112,7 +112,7 @@ describe("tokens of mbarriers", function()
     end
   end)
 
-  it("are needed for what they order", function()
+  it("are needed to order accesses", function()
     local o = cute.zeros({64}, "i32")
     local report = support.report(swap(WAYS.wait, true)(o, 4):launch {grid = 1,
       block = 64, device = "sim", faults = "return"})
@@ -244,7 +244,7 @@ describe("tokens of mbarriers", function()
     end)
   end)
 
-  it("are refused where there are none", function()
+  it("are rejected where no mbarrier returns one", function()
     local function refused(f)
       return (support.message(function()
         cute.kernel("k", function()

@@ -103,7 +103,7 @@ local function first(tid, n, f) cute.when(tid:lt(n), f) end
 local function other(tid, n, f) cute.when(tid:ge(n), f) end
 
 describe("advice on waits for groups", function()
-  it("names the barrier that is missing behind a wait that stands", function()
+  it("names the barrier that is missing after a right wait", function()
     local what, text = products(function() warpgroup.wait_group(0) end)
     assert.equal("race barrier", what)
     assert.matches("threads that issued it have waited for it; put "
@@ -132,7 +132,7 @@ describe("advice on waits for groups", function()
     assert.matches("put sync_threads%(%) between the two lines", text)
   end)
 
-  it("names the smaller number where the group was left pending", function()
+  it("names the smaller number if the group was left pending", function()
     local what, text = products(function()
       warpgroup.wait_group(1)
       arch.sync_threads()
@@ -156,7 +156,7 @@ describe("advice on waits for groups", function()
     end
   end)
 
-  it("says that a wait is for who started it", function()
+  it("says that a wait is only for the threads that started copies", function()
     local what, text = stores(function(tid)
       other(tid, 1, function() arch.cp_async_bulk_wait_group(0, true) end)
       arch.sync_threads()
@@ -207,7 +207,7 @@ describe("advice on waits for groups", function()
       cute.zeros({64}, cute.i32))
   end
 
-  it("says that a wait for reads is none for what is written", function()
+  it("says that a wait for reads does not wait for writes", function()
     for blocks, kind in ipairs {"async-in-flight", "block-race"} do
       local what, text = told(blocks, true)
       assert.equal(kind .. " read", what)
@@ -219,7 +219,7 @@ describe("advice on waits for groups", function()
 end)
 
 describe("advice on waits for groups", function()
-  it("is silent where they do", function()
+  it("is not given if the waits are right", function()
     assert.is_nil((products(function()
       warpgroup.wait_group(0)
       arch.sync_threads()

@@ -85,7 +85,7 @@ local function told(kind, text, f, opts)
 end
 
 describe("a warpgroup's MMA in the simulator", function()
-  it("is done at its wait, not before", function()
+  it("is complete at its wait, not before", function()
     values.ok(launch(function(t)
       t.fill(0) t.fill(1)
       t.ready()
@@ -98,7 +98,7 @@ describe("a warpgroup's MMA in the simulator", function()
     end))
   end)
 
-  it("tells a stage that is overwritten while it is read", function()
+  it("reports a stage that is overwritten while it is read", function()
     local text = "write after a read by wgmma whose completion was not waited "
       .. "for: element "
     told("race", text, function(t)
@@ -130,7 +130,7 @@ describe("a warpgroup's MMA in the simulator", function()
     end, {block = 256})
   end)
 
-  it("tells what was written behind its back", function()
+  it("reports operands written with no fence, or not at all", function()
     told("race", "read by wgmma after a thread's write, with no "
       .. "fence_proxy(\"async\") and barrier in between",
       function(t)
@@ -159,7 +159,7 @@ describe("a warpgroup's MMA in the simulator", function()
     end)
   end)
 
-  it("wants a warpgroup: all four warps, one operation", function()
+  it("needs all four warps of a warpgroup in one operation", function()
     told("warpgroup-mismatch", "lanes of a warp name different operands",
       function(t)
         t.fill(0)
@@ -263,7 +263,7 @@ local function ring(bug, seed)
   return report, D
 end
 
-describe("a warpgroup's MMA behind mbarriers", function()
+describe("a warpgroup's MMA with mbarriers", function()
   it("runs while another warpgroup fills", function()
     for seed = 1, 3 do
       local report, D = ring(nil, seed)
@@ -272,7 +272,7 @@ describe("a warpgroup's MMA behind mbarriers", function()
     end
   end)
 
-  it("is told of a wait, an arrival or a fence out of place", function()
+  it("is reported with a wrong wait, arrival or fence", function()
     for bug, text in pairs {
       full = "",
       fence = "with no fence_proxy(\"async\")",

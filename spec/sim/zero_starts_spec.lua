@@ -78,7 +78,7 @@ describe("a note tells of", function()
       loop(0.0, function(m, x, t, i) return m * x[{t, i}] end))
   end)
 
-  it("a maximum of lanes that takes 0 for those without elements", function()
+  it("a maximum over lanes in which lanes without elements have 0", function()
     local mask = "this maximum takes 0 in place of elements that a condition "
       .. "excludes, so it is 0 if all others are below 0; use %-math.huge in "
       .. "their place"

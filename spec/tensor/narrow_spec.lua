@@ -205,7 +205,7 @@ local function widths(device)
     end)
   end
 
-  it("compute as integers that wrap at their width", function()
+  it("are integers that wrap at their width", function()
     for _, case in ipairs {{"i4", -8, 7}, {"u4", 0, 15}} do
       local dtype, lo, hi = cute[case[1]], case[2], case[3]
       local i, _f, o, g, count = both(dtype, "unsigned char",
@@ -363,7 +363,7 @@ local function other_names(device)
       for k = 0, N // THREADS - 1 do mG[k * THREADS + tid] = v[k % 2] end
     end)
 
-  it("shared memory under three names", function()
+  it("shared memory viewed with three types", function()
     local i = cute.zeros({32, 4}, cute.u32)
     local o = cute.zeros({32, 8}, cute.u16)
     local b = cute.zeros({32}, cute.i32)
@@ -395,7 +395,7 @@ local function other_names(device)
   end)
 end
 
-describe("memory under another type's name", function()
+describe("memory viewed with another type", function()
   other_names "sim:sm_80"
 end)
 
@@ -411,7 +411,7 @@ describe("256-bit moves", function()
   local LOAD = "SM100_LOAD_256bit_CACHE_NOALLOCATION"
   local STORE = "SM100_STORE_256bit_CACHE_NOALLOCATION"
 
-  it("go in one instruction, one sector a lane", function()
+  it("are one instruction, with one sector a lane", function()
     for _, name in ipairs {"f32", "bf16", "f64", "u4"} do
       local dtype = cute[name]
       local n = 256 // dtype.bits

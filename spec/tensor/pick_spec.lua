@@ -118,7 +118,7 @@ local function body(c, out)
 end
 
 describe("fragments at traced indices", function()
-  it("are read and written as tables are", function()
+  it("are read and written like tables", function()
     for k = 1, 60 do
       local c = case()
       local out = cute.zeros({32, 40}, cute.i32)
@@ -136,7 +136,7 @@ describe("fragments at traced indices", function()
     end
   end)
 
-  it("are sliced, filled, copied and recast at them", function()
+  it("are sliced, filled, copied and recast at such indices", function()
     local out = cute.zeros({32, 12}, cute.i32)
     cute.kernel("k", function(o)
       local t = cute.arch.thread_idx()
@@ -169,7 +169,7 @@ describe("fragments at traced indices", function()
     end
   end)
 
-  it("are told where they are outside", function()
+  it("are reported if the index is out of bounds", function()
     local out = cute.zeros({32}, cute.f32)
     local fault = T.first_fault(T.launch(function(o)
       local t = cute.arch.thread_idx()
@@ -193,7 +193,7 @@ describe("fragments at traced indices", function()
     assert.same({16, 0, 0}, fault.thread)
   end)
 
-  it("are told where nobody wrote them", function()
+  it("are reported if the register is not written", function()
     local out = cute.zeros({32}, cute.f32)
     local function part(o)
       local t = cute.arch.thread_idx()
@@ -223,7 +223,7 @@ describe("fragments at traced indices", function()
 end)
 
 describe("fragments at traced indices", function()
-  it("say which lie in local memory", function()
+  it("are noted if they lie in local memory", function()
     local function warnings(n)
       return cute.kernel("k", function(o)
         local t = cute.arch.thread_idx()
@@ -239,7 +239,7 @@ describe("fragments at traced indices", function()
       .. "lies in local memory: line ", 1, true))
   end)
 
-  it("are registers still where there are few of them", function()
+  it("stay in registers if they are small", function()
     local program = cute.kernel("k", function(x)
       local t = cute.arch.thread_idx()
       local r = cute.make_rmem_tensor({8}, cute.f32)

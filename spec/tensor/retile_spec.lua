@@ -86,7 +86,7 @@ describe("retile of the accumulators of a whole tile", function()
     end
   end
 
-  it("has the shape of CuTe's, and refuses what does not divide", function()
+  it("has CuTe's shapes, and rejects tiles that do not divide", function()
     local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op("bf16", "f32",
       {64, 128, 16}, "SMEM", "K", "K"))
     local atom = cute.make_copy_atom(N4, cute.bf16)

@@ -11,7 +11,7 @@ local function counting(layout, dtype)
 end
 
 describe("host tensors", function()
-  it("hold nested tables, last index fastest", function()
+  it("hold nested tables, with the last index fastest", function()
     local t = cute.tensor({{1, 2, 3}, {4, 5, 6}}, cute.f32)
     assert.equal("(2,3):(3,1)", tostring(t.layout))
     for i = 0, 1 do
@@ -25,7 +25,7 @@ describe("host tensors", function()
       :gsub("^4:1$", "(4):(1)"))
   end)
 
-  it("refuse ragged tables", function()
+  it("reject tables with rows of different lengths", function()
     raises("ragged", cute.tensor, {{1, 2}, {3}})
     raises("ragged", cute.tensor, {{1, 2}, 3})
     raises("cannot be a string", cute.tensor, {1, "x"})
@@ -50,7 +50,7 @@ describe("host tensors", function()
     assert.is_false(b[1])
   end)
 
-  it("take integers that fit, as kernels do", function()
+  it("accept integers that fit, as kernels do", function()
     local core = require "cute.core"
     local ends = {i4 = {-8, 7}, u4 = {0, 15}, i8 = {-128, 127}, u8 = {0, 255},
                   i16 = {-32768, 32767}, u16 = {0, 65535},
@@ -148,7 +148,7 @@ describe("host tensors", function()
     assert.same({0, 3, 1, 4, 2, 5}, seen)
   end)
 
-  it("tell what they are", function()
+  it("describe themselves", function()
     local t = cute.zeros({4, 6}, cute.bf16)
     assert.equal("ptr[bf16,host] o (4,6):(6,1)", tostring(t))
     assert.equal("ptr[bf16,host]+12 o (6):(1)",
@@ -161,7 +161,7 @@ describe("host tensors", function()
     raises("no field 'foo'", function() return t.foo end)
   end)
 
-  it("have an element where their layout says", function()
+  it("have elements at the offsets of their layout", function()
     local function of(text) return counting(cute.layout(text)) end
     local function backward(text)
       return cute.make_tensor(of "64:1".iterator + 63, cute.layout(text))
@@ -193,7 +193,7 @@ describe("host tensors", function()
     raises("coordinate", function() t[3] = 1 end)
   end)
 
-  it("refuse coordinates that do not fit", function()
+  it("reject coordinates that do not fit", function()
     local t = cute.zeros({4, 6}, cute.f32)
     raises("outside of the 4 elements in mode 0", function() return t(4, 0) end)
     raises("outside of the 24 elements", function() return t[24] end)
@@ -281,7 +281,7 @@ describe("local_tile", function()
     end
   end)
 
-  it("refuses what does not fit", function()
+  it("rejects arguments that do not fit", function()
     local t = cute.zeros({12, 20}, cute.f32)
     raises("more modes than the tensor", cute.local_tile, t, {4, 5, 6},
       {0, 0, 0})
@@ -292,7 +292,7 @@ describe("local_tile", function()
 end)
 
 describe("local_partition", function()
-  it("gives thread idx every element of its place in the tile", function()
+  it("gives each thread the elements at its position in the tile", function()
     local t = counting(cute.make_layout({8, 12}, {1, 8}))
     local thr = cute.make_layout({2, 4}, {4, 1})
     local seen = {}
@@ -328,7 +328,7 @@ describe("identity tensors", function()
 end)
 
 describe("domain_offset", function()
-  it("moves where element 0 is", function()
+  it("moves element 0", function()
     local t = counting(cute.make_layout({8, 8}, {8, 1}))
     local d = cute.domain_offset({2, 3}, t)
     assert.equal(t(2, 3), d(0, 0))
@@ -337,7 +337,7 @@ describe("domain_offset", function()
 end)
 
 describe("marks", function()
-  it("check what they promise", function()
+  it("are checked", function()
     local t = cute.zeros({64, 96}, cute.bf16)
     assert.equal(t, t:mark_layout_dynamic())
     t:mark_layout_dynamic {leading_dim = 1, divisibility = 32}
@@ -555,7 +555,7 @@ describe("copies of traced tensors", function()
     for i = 0, 63 do assert.equal(i < 41 and i + 1 or 0, C[i]) end
   end)
 
-  it("refuse what does not fit", function()
+  it("reject arguments that do not fit", function()
     local t = cute.zeros({16, 64}, cute.bf16)
     raises("8 elements to 4", ir, function(m)
       cute.autovec_copy(cute.local_tile(m, {1, 8}, {0, 0}),
@@ -602,7 +602,7 @@ describe("traced tensors", function()
     end
   end)
 
-  it("take values of their own type only", function()
+  it("accept only values of their type", function()
     raises("[type-mismatch]", ir, function()
       local r = cute.make_rmem_tensor({4}, cute.bf16)
       r[0] = cute.arch.thread_idx()
@@ -613,7 +613,7 @@ describe("traced tensors", function()
     end)
   end)
 
-  it("print the budget table when shared memory is over it", function()
+  it("print the budget if shared memory exceeds it", function()
     local got = message(ir, function()
       cute.make_smem_tensor(cute.f32, {128, 128})
       cute.make_smem_tensor(cute.bf16, {128, 1024})
@@ -631,7 +631,7 @@ describe("traced tensors", function()
     raises("64 KiB", p.cuda, p, "sm_75")
   end)
 
-  it("stay in their kernel, and in their loop", function()
+  it("are valid only in their kernel and loop", function()
     local kept
     ir(function() kept = cute.make_rmem_tensor({4}, cute.f32) end)
     raises("[foreign-value]", function() return kept:load() end)
@@ -647,7 +647,7 @@ describe("traced tensors", function()
     end)
   end)
 
-  it("may stay behind in a local when their branch has ended", function()
+  it("may remain in a local after their branch", function()
     local text = ir(function(m)
       local kept
       cute.when(cute.arch.thread_idx():lt(4), function()
@@ -660,7 +660,7 @@ describe("traced tensors", function()
     assert.is_truthy(text:find("fill 4", 1, true))
   end)
 
-  it("view their bits as other types", function()
+  it("can be viewed with another type", function()
     local A, C = cute.zeros({64}, cute.bf16), cute.zeros({32}, cute.u32)
     for i = 0, 63 do A[i] = i - 20 end
     local k = cute.kernel("recast", function(mA, mC)
@@ -676,7 +676,7 @@ describe("traced tensors", function()
     end
   end)
 
-  it("cannot be made outside a kernel, nor host tensors inside", function()
+  it("are made only inside a kernel, host tensors only outside", function()
     raises("[not-tracing]", cute.make_rmem_tensor, {4}, cute.f32)
     raises("[not-tracing]", cute.make_smem_tensor, cute.f32, {4})
     raises("[inside-kernel]", ir, function() cute.zeros({4}, cute.f32) end)
@@ -688,7 +688,7 @@ describe("traced tensors", function()
 end)
 
 describe("traced tensors", function()
-  it("may read host tensors at known places", function()
+  it("may read host tensors at constant coordinates", function()
     local h = cute.tensor({0.5, 1.5}, cute.f32)
     local C = cute.zeros({32}, cute.f32)
     local k = cute.kernel("constants", function(mC)
@@ -698,7 +698,7 @@ describe("traced tensors", function()
     assert.equal(1.5, C[7])
   end)
 
-  it("fill", function()
+  it("are filled", function()
     local C = cute.zeros({32, 6}, cute.f32)
     local k = cute.kernel("fill", function(mC)
       local row = mC(cute.arch.thread_idx(), _)
@@ -740,7 +740,7 @@ describe("print_layout", function()
     raises("rank 1 or 2", draw.layout_text, cute.make_layout {2, 2, 2})
   end)
 
-  it("draws no more cells than one can look at, nor do its kin", function()
+  it("limits the number of cells, like similar functions", function()
     local draw = require "cutelua.draw.print"
     local wide = cute.make_layout({100000, 100000})
     local function too_many(cells, name, f, ...)

@@ -60,7 +60,7 @@ Copy_Atom
         cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 8})))
   end)
 
-  it("answer for their threads, tiles and layouts", function()
+  it("return their threads, tiles and layouts", function()
     local mma = cute.make_tiled_mma(BF16, {2, 2, 1}, {32, 32, 16})
     assert.equal(128, mma:size())
     assert.equal(128, cute.size(mma))
@@ -101,7 +101,7 @@ Copy_Atom
     end
   end)
 
-  it("spread a cotiled copy and the copies of another one", function()
+  it("divide a cotiled copy, and copies made like another one", function()
     local atom = cute.make_copy_atom("UniversalCopy", cute.f16, 64)
     local data = cute.make_layout({32, 8}, {8, 1})
     local c = cute.make_cotiled_copy(atom, cute.layout "(32,4):(8,1)", data)
@@ -152,7 +152,7 @@ describe("copy", function()
     end
   end)
 
-  it("takes predicates, for rows and for each atom", function()
+  it("accepts predicates, for rows and for each atom", function()
     local a = tensor({32, 32}, cute.f32, function(i) return i + 1 end)
     local atom = cute.make_copy_atom("UniversalCopy", cute.f32, 64)
     local c = cute.make_tiled_copy(atom, cute.make_layout({8, 4}, {4, 1}),
@@ -184,7 +184,7 @@ describe("copy", function()
     end
   end)
 
-  it("refuses predicates of another shape or type", function()
+  it("rejects predicates of another shape or type", function()
     local a = tensor({32, 32}, cute.f32)
     local c = cute.make_tiled_copy(
       cute.make_copy_atom("UniversalCopy", cute.f32, 64),
@@ -205,7 +205,7 @@ describe("copy", function()
     trace(with({4, 2}, cute.Boolean), a)
   end)
 
-  it("fills with zeros where cp.async ZFILL's predicate is false", function()
+  it("writes zeros where the predicate of cp.async ZFILL is false", function()
     local a = tensor({32, 32}, cute.f32, function(i) return i + 1 end)
     local b = tensor({32, 32}, cute.f32, function() return -1 end)
     local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL",
@@ -267,7 +267,7 @@ describe("copy", function()
     end
   end)
 
-  it("says which atom would fit the memory spaces", function()
+  it("suggests an atom for the memory spaces", function()
     local a = tensor({64, 64}, cute.bf16)
     local c = cute.make_tiled_copy(
       cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.bf16),
@@ -287,7 +287,7 @@ describe("copy", function()
     end, a)
   end)
 
-  it("refuses misaligned and scattered 128-bit moves", function()
+  it("rejects misaligned and scattered 128-bit copies", function()
     local a = tensor({64, 64}, cute.bf16)
     local c = cute.make_tiled_copy(
       cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.bf16),
@@ -310,7 +310,7 @@ describe("copy", function()
     end, cute.zeros(cute.make_layout {64, 64}, cute.bf16))
   end)
 
-  it("refuses more threads than the block has", function()
+  it("rejects more threads than the block has", function()
     local c = cute.make_tiled_copy(
       cute.make_copy_atom("UniversalCopy", cute.bf16, 128),
       cute.make_layout({32, 8}, {8, 1}), cute.make_layout {1, 8})
@@ -320,7 +320,7 @@ describe("copy", function()
     end)
   end)
 
-  it("refuses fewer threads than the block has, unless it is asked", function()
+  it("rejects fewer threads than the block has, by default", function()
     local c = cute.make_tiled_copy(
       cute.make_copy_atom("UniversalCopy", cute.bf16, 128),
       cute.make_layout({8, 8}, {8, 1}), cute.make_layout {1, 8})
@@ -368,7 +368,7 @@ describe("copy", function()
       .. "has 255, the rest spills to memory\n", err)
   end)
 
-  it("copies as wide as is promised, or as is known", function()
+  it("copies with vectors as wide as the known alignment", function()
     local function widths(name, bytes)
       local a = cute.zeros(cute.make_layout({64, 64}, {64, 1}), cute.bf16)
       local b = cute.zeros(cute.make_layout({64, 64}, {64, 1}), cute.bf16)
@@ -394,7 +394,7 @@ describe("copy", function()
     widths("DefaultCopy", 2)
   end)
 
-  it("finds promises of alignment that do not hold", function()
+  it("reports assumed alignments that are wrong", function()
     local a = cute.zeros(cute.make_layout({8, 8}, {9, 1}), cute.f32)
     a:mark_layout_dynamic {leading_dim = 1}
     local atom = cute.make_copy_atom("AutoVectorizingCopy", cute.f32)
@@ -407,7 +407,7 @@ describe("copy", function()
     assert.equal("misaligned", r.reports[1].kind)
   end)
 
-  it("rounds up what the tile of a copy does not divide", function()
+  it("rounds up extents that a copy's tile does not divide", function()
     local R = math.random
     math.randomseed(5)
     local atom = cute.make_copy_atom("UniversalCopy", cute.bf16, 16)
@@ -450,7 +450,7 @@ describe("copy", function()
 end)
 
 describe("copy", function()
-  it("tells what an overhang without predicates reaches", function()
+  it("reports what a partial tile without predicates reaches", function()
     local M, N = 40, 50
     local tiled = cute.make_tiled_copy(
       cute.make_copy_atom("UniversalCopy", cute.f32, 32),
@@ -475,7 +475,7 @@ describe("copy", function()
     assert.equal("out-of-bounds", r.reports[1].kind)
   end)
 
-  it("refuses tensors that the tiler of an MMA does not divide", function()
+  it("rejects tensors that an MMA's tiler does not divide", function()
     local mma = cute.make_tiled_mma(BF16, {2, 2, 1}, {32, 32, 16})
     raises({"partition_B", "in mode 1 (K): 24 is not a multiple of 16",
             "[shape-mismatch]"}, function()
@@ -547,7 +547,7 @@ local function through_shared(opt)
 end
 
 describe("gemm", function()
-  it("multiplies what ldmatrix loads, plain and transposed", function()
+  it("multiplies fragments from ldmatrix, plain and transposed", function()
     local P = {32, 32, 16}
     for _, n in ipairs {1, 2, 4} do
       through_shared {type = cute.bf16, load = ("SM75_U32x%d_LDSM_N"):format(n),
@@ -574,7 +574,7 @@ describe("gemm", function()
     end
   end)
 
-  it("dispatches on ranks as CuTe does, with plain multiply-adds", function()
+  it("selects loops by ranks like CuTe, with plain multiply-adds", function()
     local A = tensor({8, 4}, cute.f32, function(i) return i % 7 - 3 end)
     local B = tensor({6, 4}, cute.f32, function(i) return i % 5 - 2 end)
     local mma = cute.make_mma_atom "UniversalFMA<float>"
@@ -616,7 +616,7 @@ describe("gemm", function()
     end)
   end)
 
-  it("refuses operands that do not fit, and says what would", function()
+  it("rejects operands that do not fit, and names the right shape", function()
     local mma = cute.make_tiled_mma(BF16, {2, 2, 1}, {32, 32, 16})
     local a = tensor({64, 32}, cute.f16)
     local d = tensor({64, 64}, cute.f32)
@@ -655,7 +655,7 @@ describe("gemm", function()
 end)
 
 describe("a slice", function()
-  it("is one of a thread that there is", function()
+  it("needs a thread index within the tiled operation", function()
     local mma = cute.make_tiled_mma(BF16)
     local copy = cute.make_tiled_copy(
       cute.make_copy_atom("UniversalCopy", cute.f32), cute.make_layout {8, 8},

@@ -77,7 +77,7 @@ describe("a TMA atom", function()
         cute.make_layout({128, 64}, {64, 1}), tiler, false))))
   end)
 
-  it("says what a layout would have to be", function()
+  it("reports which layouts are accepted", function()
     local A, make = matrix(512, 256), cpasync.make_tiled_tma_atom
     raises("make_tiled_tma_atom: the tiler {128, 64} has 8192 elements, but "
       .. "the layout in shared memory has 24576 "
@@ -200,7 +200,7 @@ describe("a TMA copy", function()
     end
   end)
 
-  it("is refused where the target has none", function()
+  it("is rejected if the target has no TMA", function()
     raises("a bulk copy (line ", function()
       local _ = traced(CASES[1][1], CASES[1][2], "sm_80").source
     end)
@@ -283,7 +283,7 @@ describe("a TMA copy", function()
 end)
 
 describe("a TMA copy", function()
-  it("of runs is written without a map", function()
+  it("of contiguous bytes needs no tensor map", function()
     local x = cute.zeros({64, 40}, cute.f32)
     local row = cute.make_layout {40}
     local function trace(f)
@@ -342,7 +342,7 @@ describe("a TMA copy", function()
 end)
 
 describe("a TMA copy", function()
-  it("goes by maps in memory, which are told of other tensors", function()
+  it("uses tensor maps in memory, updated for other tensors", function()
     local x = matrix(32, 32)
     local tile = {16, 32}
     local atom, coords = cpasync.make_tiled_tma_atom(LOAD, x,
@@ -429,7 +429,7 @@ local function filter()
 end
 
 describe("a TMA copy", function()
-  it("unfolds images for convolutions", function()
+  it("loads im2col tiles for convolutions", function()
     local atom, coords = filter()
     assert.equal("TMA load of bf16, box (64,32) by im2col, swizzle 128 B",
                  tostring(atom))
@@ -484,7 +484,7 @@ describe("a TMA copy", function()
 end)
 
 describe("a TMA copy", function()
-  it("prefetches, shares and stores images", function()
+  it("prefetches, multicasts and stores im2col tiles", function()
     local atom, coords = filter()
     local function kernel(f)
       return cute.kernel("k", f)(atom, coords, IMAGE,
@@ -578,7 +578,7 @@ describe("a TMA copy", function()
 end)
 
 describe("a TMA copy", function()
-  it("makes masks of a multicast", function()
+  it("has multicast masks", function()
     local ctas = cute.make_layout {1, 4, 2, 1}
     local mask = cpasync.create_tma_multicast_mask
     assert.equal(0x0f, mask(ctas, {0, 1, 0, 0}, 1))
@@ -594,7 +594,7 @@ describe("a TMA copy", function()
     end))
   end)
 
-  it("is of one program for all tensors of an extent that is dynamic",
+  it("has one program for all values of a dynamic extent",
     function()
       local function args(m)
         local A = matrix(m, 256):mark_compact_shape_dynamic {mode = 0}

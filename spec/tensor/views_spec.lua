@@ -70,7 +70,7 @@ describe("tilers", function()
     assert.equal(T(3), row(1))
   end)
 
-  it("may be nested where a mode is", function()
+  it("may be nested if a mode is nested", function()
     local N = numbered(L "((4,2),6):((1,4),8)")
     local tile = cute.local_tile(N, {{2, 1}, 3}, {{1, 1}, 1})
     assert.equal("((2,1),3):((1,0),8)", tostring(tile.layout))
@@ -84,7 +84,7 @@ describe("tilers", function()
     assert.equal(T(1, 0), a(0))
   end)
 
-  it("are refused when they do not fit", function()
+  it("are rejected if they do not fit", function()
     raises("more modes than the tensor", cute.local_tile, T, {2, 2, 2}, 0)
     raises("(1,1,1) does not have the 2 modes of the tiler (4:2,4)",
            cute.local_tile, T, {L "4:2", 4}, {0, 0}, {1, 1, 1})
@@ -142,7 +142,7 @@ describe("host tensors of another type", function()
     end
   end)
 
-  it("write through", function()
+  it("write to the same memory", function()
     local t = cute.zeros({2, 2}, cute.f32)
     cute.recast_tensor(t, cute.u32)[{1, 0}] = 0x40490fdb
     assert.is_true(math.abs(t(1, 0) - math.pi) < 1e-6)
@@ -161,7 +161,7 @@ describe("host tensors of another type", function()
     assert.same(values(half), values(out))
   end)
 
-  it("are refused where elements would be cut", function()
+  it("are rejected if elements would be cut", function()
     raises("neither of stride 3 and 2 divides the other", cute.recast_tensor,
            cute.zeros(L "(2,2):(1,3)", cute.f32), cute.f64)
     raises("not a multiple of 64 bits", cute.recast_tensor,
@@ -173,7 +173,7 @@ describe("host tensors of another type", function()
 end)
 
 describe("negative strides", function()
-  it("of host tensors begin later", function()
+  it("of host tensors let element 0 lie later in memory", function()
     local t = cute.zeros(L "(2,4):(-4,-1)", cute.f32)
     assert.equal("ptr[f32,host]+7 o (2,4):(-4,-1)", tostring(t))
     t[{0, 0}], t[{1, 3}] = 7, 8
@@ -207,7 +207,7 @@ describe("negative strides", function()
     end
   end)
 
-  it("are refused where nothing could say where to begin", function()
+  it("are rejected if the first address is unknown", function()
     local bad = cute.kernel("bad", function()
       cute.make_smem_tensor(cute.f32,
         cute.composition(cute.make_swizzle(1, 0, 1), L "8:-1"))
@@ -238,7 +238,7 @@ describe("the iterator of a swizzled tensor", function()
       cute.make_layout({16, 16}, stride))), stride
   end
 
-  it("reads a new layout from there, on the host", function()
+  it("is used with a new layout, on the host", function()
     math.randomseed(11)
     local decayed = 0
     for _ = 1, 400 do
@@ -272,7 +272,7 @@ describe("the iterator of a swizzled tensor", function()
     assert.is_true(decayed > 20)
   end)
 
-  it("and in kernels, at traced places", function()
+  it("is used in kernels, at traced positions", function()
     math.randomseed(12)
     for _ = 1, 20 do
       local sw, t, stride = swizzled()
@@ -297,7 +297,7 @@ describe("the iterator of a swizzled tensor", function()
     end
   end)
 
-  it("is refused where its place is not known", function()
+  it("is rejected if its position is not known", function()
     local t = cute.make_tensor(raw.iterator, cute.composition(
       cute.make_swizzle(2, 0, 3), cute.make_layout({8, 8}, {8, 1})))
     local row = t(3, ANY)
@@ -311,10 +311,10 @@ describe("the iterator of a swizzled tensor", function()
   end)
 end)
 
-describe("what is nearly right", function()
+describe("calls that are nearly right", function()
   local X = numbered {8, 4}
 
-  it("recast_ptr puts its swizzle in place of the one that is there", function()
+  it("recast_ptr replaces the pointer's swizzle", function()
     local one, two = cute.make_swizzle(2, 4, 3), cute.make_swizzle(3, 4, 3)
     cute.kernel("k", function(y)
       local n = cute.make_layout(512)
@@ -339,7 +339,7 @@ describe("what is nearly right", function()
     end)(cute.zeros({512}, cute.u8)):trace {block = 1}
   end)
 
-  it("recast_ptr takes type and swizzle in either order, or one", function()
+  it("recast_ptr takes a type, a swizzle, or both in any order", function()
     local it, sw = X.iterator, cute.make_swizzle(1, 2, 3)
     local both = tostring(cute.recast_ptr(it, cute.bf16, sw))
     assert.equal(both, tostring(cute.recast_ptr(it, sw, cute.bf16)))
@@ -354,7 +354,7 @@ describe("what is nearly right", function()
       cute.recast_ptr, nil, cute.f32)
   end)
 
-  it("a tuple has no 0", function()
+  it("a tuple has no index 0", function()
     local shape = X.shape
     assert.same({8, 4}, {shape[1], shape[2]})
     assert.is_nil(shape[3])
@@ -394,8 +394,8 @@ describe("what is nearly right", function()
   end)
 end)
 
-describe("one tile", function()
-  it("of coordinates keeps its step: the next one begins behind it", function()
+describe("a single tile", function()
+  it("of coordinates keeps its extent as step to the next one", function()
     local I = cute.make_identity_tensor
     for text, t in pairs {
       ["((8,4),(1,2)):((1@0,1@1),(8@0,4@1))"] =
@@ -412,7 +412,7 @@ describe("one tile", function()
       cute.zipped_divide(L "(8,8):(1,8)", {8, 8})))
   end)
 
-  it("is all that there is: a traced number beyond it is told", function()
+  it("is the only one: a traced index beyond it is reported", function()
     local ways = {
       function(x, n) return cute.local_tile(x, {8, 1}, {0, n}) end,
       function(x, n) return cute.local_tile(x, {8, 1}, {n, 0}) end,

@@ -101,8 +101,8 @@ local function set_of(plan, h)
   return {n = n, mean = first + mean, m2 = squares.value - sum.value * mean}
 end
 
--- Merges the sets of all lanes, which have n numbers together. add(x) returns a
--- sum over the lanes.
+-- Merges the lanes' sets {n =, mean =, m2 =} into the set of all n numbers.
+-- add(x) returns the sum of the lanes' x.
 local function united(set, n, add)
   local mean = over(n, add(set.mean * set.n))
   local d = set.mean - mean

@@ -13,7 +13,7 @@ require "cutelua.bench.harness".run(arg, {
   about = "The index of each row's largest (or smallest) element.",
   dims = {{"rows", "rows of x"}, {"n", "elements of a row"}},
   dtypes = {"bf16", "f16", "f32"},
-  options = {{"--smallest", "flag", help = "the smallest one"}},
+  options = {{"--smallest", "flag", help = "finds the smallest elements"}},
   sim = {{16, 1000}},
   gpu = {{262144, 1024}, {65536, 4096}, {32768, 8192}, {4096, 65536}},
   operands = function(p)

@@ -46,7 +46,7 @@ require "cutelua.bench.harness".run(arg, {
           {"d", "elements of a head: 64, 96, 128, 192, 256"}},
   dtypes = {"bf16", "f16"},
   options = {{"--causal", "flag", help = "a row sees the keys up to its own"},
-             {"--any-order", "flag", help = "blocks do not take turns"}},
+             {"--any-order", "flag", help = "blocks add to dQ in any order"}},
   sim = {{1, 70, 80, 2, 1, 64}},
   gpu = {{4, 4096, 4096, 32, 32, 64}, {4, 4096, 4096, 16, 16, 128},
          {4, 4096, 4096, 8, 8, 256}},

@@ -37,16 +37,19 @@ require "cutelua.bench.harness".run(arg, {
   options = {
     {"--group", "int", min = 0, help = "weights along K that share a scale "
       .. "(128); 0: all of a column"},
-    {"--zeros", "flag", help = "zero points beside the scales"},
+    {"--zeros", "flag", help = "the weights have zero points, too"},
     {"--rows", "int", min = 8, help = "rows of A in a tile"},
-    {"--columns", "int", min = 1, help = "blocks of 16 columns a warp"},
+    {"--columns", "int", min = 1, help = "groups of 16 columns of C that a "
+      .. "warp computes"},
     {"--across", "int", min = 1, help = "warps along N"},
     {"--along", "int", min = 1, help = "warps along K"},
-    {"--slice", "int", min = 64, help = "K of a tile, for each warp (128)"},
+    {"--slice", "int", min = 64, help = "elements of K in a warp's tile (128)"},
     {"--stages", "int", min = 2, help = "tiles in flight"},
     {"--splits", "int", min = 1, help = "blocks that share K"},
-    {"--cluster", "flag", help = "they reduce in shared memory (sm_90)"},
-    {"--blocks", "int", min = 1, help = "blocks a multiprocessor, at least"}},
+    {"--cluster", "flag", help = "the blocks of --splits are a cluster, and "
+      .. "add in shared memory (sm_90)"},
+    {"--blocks", "int", min = 1, help = "the fewest blocks that a "
+      .. "multiprocessor must have room for"}},
   sim = {{16, 128, 256}},
   gpu = {{16, 4096, 4096}, {16, 8192, 8192}, {64, 8192, 8192}},
   operands = function(p)

@@ -229,9 +229,9 @@ job.opt = cli.parse(arg, {
   options = {
     {"--sizes", "string", help = "extents, separated by commas: M = N = K"},
     {"--rounds", "int", min = 1, default = 5,
-     help = "interleaved rounds of the bench on a GPU"},
+     help = "rounds in which a GPU measures all in turn"},
     {"--svg", "file", help = "writes a bar chart (GPU)"},
-    {"--record", "file", help = "writes the figures, for tools/ladders.lua"},
+    {"--record", "file", help = "writes the times, for tools/ladders.lua"},
   },
   common = {"device", "arch", "seed"},
   args = {name = "rungs", help = "names of scripts; none: all", many = true},

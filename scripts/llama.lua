@@ -30,7 +30,8 @@ local opt = cli.parse(arg, {
     {"--tokens", "int", min = 1, default = 8, help = "tokens to generate"},
     {"--weights", "string", help = "safetensors files, separated by commas"},
     {"--temperature", "number", default = 1, help = "divides the logits"},
-    {"--top-k", "int", min = 1, default = 1, help = "candidates of a draw"},
+    {"--top-k", "int", min = 1, default = 1, help = "draws from the N "
+      .. "likeliest tokens"},
     {"--logits", "file", help = "writes the last logits to a .npy file"},
     {"--kernels", "flag", help = "times the kernels of the prompt"},
   },

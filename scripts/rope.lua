@@ -24,9 +24,9 @@ require "cutelua.bench.harness".run(arg, {
   dims = {{"m", "tokens"}, {"h", "heads"}, {"d", "elements of a head"},
           {"q", "positions; token i is at i % q"}},
   dtypes = {"bf16", "f16", "f32"},
-  options = {{"--interleaved", "flag", help = "pairs of neighbours"},
+  options = {{"--interleaved", "flag", help = "rotates pairs of neighbours"},
              {"--inverse", "flag", help = "rotates back"},
-             {"--at", "flag", help = "a list has each token's position"}},
+             {"--at", "flag", help = "positions come from a list"}},
   sim = {{60, 4, 64, 40}},
   gpu = {{65536, 32, 128, 4096}, {65536, 64, 64, 8192}},
   operands = function(p)

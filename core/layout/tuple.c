@@ -369,8 +369,7 @@ Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide) {
   if (tup_is_leaf(guide)) {
     if (tup_is_leaf(t) || tup_rank(t) != 2)
       ctx_fail(cx, ERR_INADMISSIBLE,
-               "a mode without tile and rest cannot be unzipped: %s has rank "
-               "%d, not 2",
+               "only a mode (tile,rest) can be unzipped, but %s has rank %d",
                tup_text(cx, t), tup_rank(t));
     return t;
   }

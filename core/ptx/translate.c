@@ -1037,7 +1037,6 @@ void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
                    PtxVars *used) {
   bool *seen = NEW(cx, bool, m->vars.n + 1);
   memset(seen, 0, m->vars.n + 1);
-  // operands of the function's instructions precede those of the next function
   for (uint32_t i = f->ins; i < f->ins + f->n_ins; i++) {
     const PtxIns *ins = &m->ins.p[i];
     for (uint32_t k = 0; k < ins->args; k++) {

@@ -97,7 +97,8 @@ static inline uint64_t simmem_stamp(const SimCluster *c) {
 // lanes would find in memory, and the keys (for conflicts_access) of the
 // granules that a lane would access.
 typedef struct SimAsk {
-  // found: bits for each lane. The n granules have the keys from `key` on.
+  // found: the bits that each lane would find. The granules have n successive
+  // keys, beginning with `key`.
   uint64_t found[LANES], key;
   int n, size;             // number of granules, and bytes in each
   bool one;                // whether all lanes access the same granules

@@ -402,8 +402,8 @@ local function answers(flat, at)
   local out = {}
   for i, cond in ipairs(flat.all) do
     out[i] = i == at
-    -- Lua's `if` must not test the value of a later condition: that raises an
-    -- error.
+    -- The value of a later condition is traced: testing it in Lua's `if` raises
+    -- an error, but the body may leave it unused.
     if i > at then
       local known = type(cond) == "boolean"
       if known then out[i] = cond else out[i] = core.carried(cond & true) end

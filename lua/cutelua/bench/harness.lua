@@ -703,9 +703,9 @@ local function options(spec)
   end
   table.move(spec.options or {}, 1, #(spec.options or {}), #list + 1, list)
   list[#list + 1] = {"--rounds", "int", min = 0, default = 9,
-    help = "interleaved rounds of the bench on a GPU; 0: verifies only"}
+    help = "rounds in which a GPU measures all in turn; 0: verifies only"}
   list[#list + 1] = {"--record", "file",
-    help = "writes the figures, for tools/ladders.lua"}
+    help = "writes the times, for tools/ladders.lua"}
   return list
 end
 

@@ -669,14 +669,15 @@ local OPTIONS = {
   {"--m", "int", min = 1, help = "rows of A and C"},
   {"--n", "int", min = 1, help = "rows of B, columns of C"},
   {"--k", "int", min = 1, help = "columns of A and B"},
-  {"--layout", "choice", choices = LAYOUTS, help = "layout of A and B: t, n: "
-    .. "K of A, of B is contiguous (default tn)"},
+  {"--layout", "choice", choices = LAYOUTS, help = "layout of A and B: K is "
+    .. "contiguous in A if the first letter is t, in B if the second is n "
+    .. "(default tn)"},
   {"--alpha", "number", default = 1, help = "C = alpha A B^T + beta C"},
   {"--beta", "number", default = 0, help = "see --alpha"},
   {"--dynamic", "flag", help = "one kernel for all sizes (extents become "
     .. "arguments)"},
   {"--rounds", "int", min = 0, default = 9,
-    help = "interleaved rounds of the bench on a GPU; 0: verifies only"},
+    help = "rounds in which a GPU measures all in turn; 0: verifies only"},
 }
 
 local function has(list, x)

@@ -21,7 +21,8 @@ local variants = {}
 local UPPER, LOWER = "[A-DSX]", {"[abc]", "[mnk]", "[ij]", "[xy]", "[st]",
                                  "[01]"}
 
--- Returns patterns made from a name, which only similar names share.
+-- Returns the name with distinguishing letters replaced by their classes. Two
+-- names are similar if they have one of these patterns in common.
 local function skeletons(name)
   local list = {}
   local upper, n = name:gsub(UPPER, "?")

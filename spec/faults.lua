@@ -2,6 +2,7 @@
 -- at the head of a script give its command and its report; comments in its
 -- text give the repair:
 --  -- run: WORDS     `cutelua WORDS FILE`; without this line `cutelua FILE`
+--  -- run: notes     `cutelua FILE`, whose notes are the report
 --  -- needs: WHAT    what a machine must have (faults.NEEDS)
 --  -- expect: TEXT   a line of the report; `--   TEXT` continues it; `…` is
 --                    any text; `ok` means no report
@@ -116,15 +117,19 @@ end
 
 -- Runs a text under a seed, or if `seed` is nil, under the seed that the text
 -- itself sets. Returns what the program prints, and whether a launch reached
--- the simulator.
-local function plain(path, text, seed)
+-- the simulator. Of the notes on runs without faults, prints those on behaviour
+-- that PTX does not guarantee or, if `all` is set, all.
+local function plain(path, text, seed, all)
   local said, launched = {}, false
   local before = kernel.runner
   kernel.runner = {run = function(program, launch)
     launched, launch.seed = true, seed or launch.seed
     local found = quiet(program, launch)
-    for _, r in ipairs(found.ok and found.relies or {}) do
+    for _, r in ipairs(found.ok and not all and found.relies or {}) do
       said[#said + 1] = "note: " .. texts.reliance(r)
+    end
+    for _, note in ipairs(all and found:notes() or {}) do
+      said[#said + 1] = "note: " .. note
     end
     return found
   end}
@@ -162,7 +167,9 @@ end
 ---@param f table
 ---@return string
 function faults.report(f)
-  if f.run == "" then return (plain(f.path, f.text)) end
+  if f.run == "" or f.run == "notes" then
+    return (plain(f.path, f.text, nil, f.run == "notes"))
+  end
   local words = f.run:match "^check(.*)"
   assert(words, f.path .. ": run: " .. f.run)
   return checked(f.path, f.text, options(words))
@@ -213,7 +220,7 @@ function faults.mended(f)
   local launched
   for seed = 1, SEEDS do
     local text
-    text, launched = plain(f.path, f.mended, seed)
+    text, launched = plain(f.path, f.mended, seed, f.run == "notes")
     if text ~= "" then return text end
     if not launched then break end
   end

@@ -10,9 +10,11 @@
 #include "lint/lost_lanes.h"
 #include "lint/lost_sums.h"
 #include "lint/overlapping_steps.h"
+#include "lint/partial_sums.h"
 #include "lint/repeated_sums.h"
 #include "lint/unread_parts.h"
 #include "lint/unread_results.h"
+#include "lint/unscaled_sums.h"
 #include "lint/unused_loads.h"
 #include "lint/zero_starts.h"
 
@@ -199,6 +201,7 @@ static void add_lanes(void *ud, const LostLanes *l) {
   face_set_int(L, "lanes", l->lanes);
   face_set_bool(L, "scan", l->scan);
   face_set_bool(L, "warps", l->warps);
+  face_set_bool(L, "extreme", l->extreme);
   if (l->gap) face_set_int(L, "gap", l->gap);
   const Ins *i = ir_get(fn, l->shuffle);
   if (l->shuffle) {
@@ -251,18 +254,22 @@ static int l_lint_repeated_sums(lua_State *L) {
 static void add_result(void *ud, const UnreadResult *u) {
   FoundList *list = ud;
   lua_State *L = list->L;
-  lua_createtable(L, 0, 5);
-  face_set_place(L, list->fn, "file", "line", ir_get(list->fn, u->at)->src);
-  face_set_str(L, "name", ir_str(list->fn, u->mem->name));
+  const Fn *fn = list->fn;
+  lua_createtable(L, 0, 6);
+  face_set_place(L, fn, "file", "line", ir_get(fn, u->at)->src);
+  face_set_str(L, "name", ir_str(fn, u->var ? ir_get(fn, u->var)->name
+                                            : u->mem->name));
+  face_set_bool(L, "variable", u->var != 0);
   face_set_bool(L, "load", u->load);
   face_set_bool(L, "some", u->some);
   lua_rawseti(L, -2, ++list->n);
 }
 
-// lint_unread_results(fn) -> {{name =, file =, line =, load =, some =}, ...}:
-// lines whose results in registers nothing reads: sums of an MMA (`some`:
-// earlier sums in the same registers are read) or, if `load` is true, elements
-// that are loaded and overwritten
+// lint_unread_results(fn) -> {{name =, file =, line =, load =, some =, variable
+// =}, ...}: lines whose results in registers nothing reads: sums of an MMA
+// (`some`: earlier sums in the same registers are read), if `load` is true,
+// elements that are loaded and overwritten or, if `variable` is true, a
+// variable that a loop updates
 static int l_lint_unread_results(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -275,24 +282,69 @@ static void add_start(void *ud, const ZeroStart *z) {
   lua_State *L = list->L;
   uint32_t src = ir_get(list->fn, z->at)->src;
   if (!src) return;
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 7);
   face_set_place(L, list->fn, "file", "line", src);
   face_set_str(L, "op", op_name(z->op));
   face_set_bool(L, "masked", z->masked);
   face_set_int(L, "args", (int64_t)z->args);
+  face_set_num(L, "start", z->start);
   if (z->kept) face_set_str(L, "name", ir_str(list->fn, z->kept->name));
   lua_rawseti(L, -2, ++list->n);
 }
 
-// lint_zero_starts(fn) -> {{op =, masked =, args =, name =, file =, line =},
-// ...}: maxima, minima and products that start at 0, that have 0 in place of
-// elements which a condition excludes (masked), or that include registers
-// `name` which keep the infinity with which they start. Bit n of args: whether
-// the operation combines elements of argument n
+// lint_zero_starts(fn) -> {{op =, masked =, args =, name =, start =, file =,
+// line =}, ...}: maxima, minima and products that start at 0, that have 0 in
+// place of elements which a condition excludes (masked), or that include
+// registers `name` which keep the infinity with which they start; sums that
+// start at `start`. Bit n of args: whether the operation combines elements of
+// argument n
 static int l_lint_zero_starts(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
   zero_starts(cx, list.fn, add_start, &list);
+  return 1;
+}
+
+static void add_unscaled(void *ud, const UnscaledSum *u) {
+  static const char *const KINDS[] = {
+    [SUM_UNSCALED] = "unscaled_sum", [SUM_MERGED] = "merged_sum",
+    [SUM_GROWING] = "growing_sum"};
+  FoundList *list = ud;
+  uint32_t src = ir_get(list->fn, u->at)->src;
+  if (!src) return;
+  lua_createtable(list->L, 0, 3);
+  face_set_place(list->L, list->fn, "file", "line", src);
+  face_set_str(list->L, "kind", KINDS[u->kind]);
+  lua_rawseti(list->L, -2, ++list->n);
+}
+
+// lint_unscaled_sums(fn) -> {{kind =, file =, line =}, ...}: lines that add to
+// sums of an online softmax without a step that it needs; kind: the key of the
+// note (kinds.NOTES)
+static int l_lint_unscaled_sums(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  unscaled_sums(cx, list.fn, add_unscaled, &list);
+  return 1;
+}
+
+static void add_partial(void *ud, const PartialSum *s) {
+  FoundList *list = ud;
+  uint32_t src = ir_get(list->fn, s->at)->src;
+  if (!src) return;
+  lua_createtable(list->L, 0, 4);
+  face_set_place(list->L, list->fn, "file", "line", src);
+  face_set_bool(list->L, "warps", s->warps);
+  face_set_bool(list->L, "extreme", s->extreme);
+  lua_rawseti(list->L, -2, ++list->n);
+}
+
+// lint_partial_sums(fn) -> {{warps =, extreme =, file =, line =}, ...}: sums or
+// maxima of a lane's own elements (or a warp's) that lack a reduction
+static int l_lint_partial_sums(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  partial_sums(cx, list.fn, add_partial, &list);
   return 1;
 }
 
@@ -354,6 +406,8 @@ void lintlib_open(lua_State *L) {
     {"lint_unused_loads", l_lint_unused_loads},
     {"lint_unread_results", l_lint_unread_results},
     {"lint_zero_starts", l_lint_zero_starts},
+    {"lint_partial_sums", l_lint_partial_sums},
+    {"lint_unscaled_sums", l_lint_unscaled_sums},
     {"lint_overlapping_steps", l_lint_overlapping_steps},
     {"lint_block_steps", l_lint_block_steps},
     {"lint_lost_iterations", l_lint_lost_iterations},

@@ -727,6 +727,40 @@ static void push_twins(lua_State *L, const Fn *fn, const SimTwins *t) {
   lua_setfield(L, -2, "twins");
 }
 
+// Pushes the text of a coordinate of n modes, such as "(3,_)".
+static void push_coordinate(lua_State *L, const int64_t *at, int n) {
+  lua_pushstring(L, n ? "(" : "(0)");
+  for (int k = 0; k < n; k++) {
+    const char *end = k + 1 < n ? "," : ")";
+    if (at[k] < 0) lua_pushfstring(L, "_%s", end);
+    else lua_pushfstring(L, "%I%s", (LUAI_UACINT)at[k], end);
+    lua_concat(L, 2);
+  }
+}
+
+// Sets field `wrong` of a report, if an output is not the sum or product that
+// the shapes suggest.
+static void push_wrong(lua_State *L, const Fn *fn, const SimWrongSum *w) {
+  if (!w->src) return;
+  lua_createtable(L, 0, 14);
+  set_place(L, fn, "file", "line", w->src);
+  face_set_str(L, "out", ir_str(fn, fn->arg.p[w->out].name));
+  push_coordinate(L, w->at, w->modes);
+  lua_setfield(L, -2, "at");
+  for (int k = 0; k < w->n; k++) {
+    face_set_str(L, k ? "b" : "a", ir_str(fn, fn->arg.p[w->in[k]].name));
+    push_coordinate(L, w->inat[k], w->inmodes[k]);
+    lua_setfield(L, -2, k ? "b_at" : "a_at");
+  }
+  face_set_num(L, "got", w->got);
+  face_set_num(L, "want", w->want);
+  face_set_bool(L, "copies", w->copies);
+  face_set_bool(L, "scaled", w->scaled);
+  face_set_bool(L, "shifted", w->shifted);
+  face_set_int(L, "tile", w->tile);
+  lua_setfield(L, -2, "wrong");
+}
+
 // Sets field `name` of a report to the table of an operation, if there is one:
 // nonfinite (the first operation that computed a NaN or infinity), or inexact
 // (the first operation whose result its type cannot represent).
@@ -827,6 +861,7 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   }
   lua_setfield(L, -2, "unread");
   push_twins(L, fn, &r->parts.twins);
+  push_wrong(L, fn, &r->parts.wrong);
   face_set_num(L, "seconds", r->seconds);
   face_set_bool(L, "stopped", r->stopped);
   lua_pushlstring(L, r->output ? r->output : "", r->noutput);

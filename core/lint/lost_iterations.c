@@ -7,7 +7,8 @@
 // variable, a register or a shared tensor which it writes only later in the
 // loop, or under a condition that differs between iterations. Effects are
 // stores to addresses that differ between iterations, atomics, printed text,
-// and operations on mbarriers.
+// and operations on mbarriers and named barriers, after which other warps may
+// read what the iteration stored.
 #include "lint/lost_iterations.h"
 
 #include "ir/operands.h"
@@ -126,6 +127,7 @@ static bool counts(Loop *g, Ref r, bool always) {
   const Ins *i = ir_get(fn, r);
   bool loads = i->op == OP_LD || i->op == OP_VGET;
   Operand o;
+  if (i->op == OP_BARARRIVE || (i->op == OP_BAR && i->imm)) return true;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
     if (!o.ref) continue;
     if (is_space(fn, o.ref, SP_DSMEM)) return true;

@@ -151,6 +151,13 @@ static Ref shuffle_in(const Fn *fn, const Ins *i, Ref *of) {
   return i->op == OP_ADD ? intrin_shuffled(fn, i, of) : 0;
 }
 
+// Reports whether instruction i is a maximum or minimum of a value and its
+// shuffle.
+static bool is_extreme_in(const Fn *fn, const Ins *i) {
+  Ref of;
+  return op_class((Op)i->op) == CLASS_EXTREME && intrin_shuffled(fn, i, &of);
+}
+
 // Like shuffle_in, but also accepts a maximum or minimum of a value and its
 // shuffle, and a selection between a value and its butterfly shuffle.
 static Ref combined(const Fn *fn, const Ins *i, Ref *of) {
@@ -291,7 +298,7 @@ static void find_parts(Lanes *g, Ref r, uint32_t part[WARP], int depth) {
     find_parts(g, i->a[1], a, depth - 1);
     find_parts(g, i->a[2], b, depth - 1);
     for (int l = 0; l < WARP; l++) part[l] = yes >> l & 1 ? a[l] : b[l];
-  } else if (shuffle_in(fn, i, &of)) {
+  } else if (shuffle_in(fn, i, &of) || is_extreme_in(fn, i)) {
     find_parts(g, i->a[0], a, depth - 1);
     find_parts(g, i->a[1], b, depth - 1);
     for (int l = 0; l < WARP; l++) part[l] = a[l] | b[l];
@@ -388,6 +395,32 @@ static void look_at_gaps(Ctx *cx, const Fn *fn,
   }
 }
 
+// Checks maximum or minimum r of a chain of shuffles. Reports the lanes that
+// use it although it lacks the values of some lanes, if another lane has all.
+static void look_at_extreme(Lanes *g, Ref r, const bool *inner,
+                            LostLanes *l) {
+  enum { STEPS = 16 };
+  uint32_t part[WARP], used = g->need[r] & g->active[r], full = 0;
+  if (inner[r] || !used || !is_extreme_in(g->fn, ir_get(g->fn, r))) return;
+  find_parts(g, r, part, STEPS);
+  for (int k = 0; k < WARP; k++) full |= (uint32_t)(part[k] == ALL) << k;
+  Ref of, s = combined(g->fn, ir_get(g->fn, r), &of);
+  if (full && used & ~full)
+    *l = (LostLanes){.at = r, .shuffle = s, .lanes = used & ~full,
+                     .extreme = true};
+}
+
+// Returns, for each instruction, whether another one combines it with a
+// shuffle.
+static bool *inner_values(Ctx *cx, const Fn *fn) {
+  bool *inner = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *inner);
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    Ref of;
+    if (combined(fn, ir_get(fn, r), &of)) inner[of] = true;
+  }
+  return inner;
+}
+
 // Checks sum r of a warp's shuffles. Reports the sum if warps with different
 // elements compute it, but only some of these warps use it.
 static void look_at_warps(const Lanes *g, Ref r, LostLanes *l) {
@@ -428,10 +461,12 @@ void lost_lanes(Ctx *cx, const Fn *fn,
   if (shuffles) look_at_gaps(cx, fn, found, ud);
   find_needs(cx, &g);
   any = false;
+  const bool *inner = inner_values(cx, fn);
   for (Ref r = 1; r < fn->ins.n; r++) {
     LostLanes l = {0};
     if (ir_get(fn, r)->op == OP_SEL) look_at_scan(&g, r, &l);
     if (!l.at) look_at(&g, r, &l);
+    if (!l.at) look_at_extreme(&g, r, inner, &l);
     if (l.at) found(ud, &l);
     any |= l.at != 0;
   }

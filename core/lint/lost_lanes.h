@@ -18,6 +18,9 @@ typedef struct LostLanes {
   // whether `at` is a step of a scan, in which the last lane lacks the values
   // of `lanes`
   bool scan;
+  // whether `at` is a maximum or minimum that `lanes` use although it lacks the
+  // values of some lanes; other lanes have the whole maximum
+  bool extreme;
   // mask of the distances that a chain of butterfly shuffles leaves out between
   // other distances; 0: none. `lanes` is then the mask of the distances that
   // the chain has.

@@ -1,6 +1,7 @@
-// Finds results in registers that no instruction reads: sums of an MMA, and
-// elements of a fragment that another load overwrites before an MMA reads them.
-// A fragment is an array of registers that an MMA multiplies.
+// Finds results in registers that no instruction reads: sums of an MMA,
+// elements of a fragment that another load overwrites before an MMA reads them,
+// and variables that a loop updates. A fragment is an array of registers that
+// an MMA multiplies.
 //
 // A backward pass finds at each instruction the registers and variables whose
 // values a later effect needs, such as a store. If an instruction has no effect
@@ -13,8 +14,9 @@
 
 #include "ir/operands.h"
 #include "ir/rows.h"
+#include "lint/updates.h"
 
-enum { MOST = 1 << 16, DEPTH = 64 };
+enum { MOST = 1 << 16, DEPTH = 64, NEAR = 24 };
 
 // An open region of the pass: the registers that are needed after it, and at
 // the beginning of its ELSE.
@@ -277,10 +279,41 @@ static bool has_earlier(const Live *g, Ref r, const Operand *o) {
   return false;
 }
 
+// Reports whether value r is computed from the old value of the variable that
+// instruction `set` sets.
+static bool updates(const Fn *fn, Ref r, const Ins *set, int depth) {
+  const Ins *i = ir_get(fn, r);
+  if (!r || depth == 0) return false;
+  if (updates_reads_back(fn, r, set)) return true;
+  if (!op_pure((Op)i->op)) return false;
+  for (int k = 0; k < 3; k++)
+    if (updates(fn, i->a[k], set, depth - 1)) return true;
+  return false;
+}
+
+// Reports in *u whether r is the update of a float variable in a loop, and
+// nothing needs the variable.
+static bool look_at_variable(const Live *g, Ref r, UnreadResult *u) {
+  const Fn *fn = g->fn;
+  const Ins *i = ir_get(fn, r);
+  Ref root = i->op == OP_VSET ? updates_root(fn, i->a[0]) : 0;
+  if (!root || !i->src || !ir_get(fn, root)->name || !ir_loop_around(fn, r) ||
+      !dtype_is_float((DType)ir_get(fn, root)->type) ||
+      ir_get(fn, i->a[1])->op == OP_VGET || !updates(fn, i->a[1], i, NEAR))
+    return false;
+  for (Ref v = root; v < fn->ins.n; v++)
+    if (ir_get(fn, v)->op == OP_VAR && updates_root(fn, v) == root &&
+        has(g->ever, g->var[v] - 1))
+      return false;
+  *u = (UnreadResult){.at = updates_place(fn, r), .var = root};
+  return true;
+}
+
 static bool look_at(const Live *g, Ref r, UnreadResult *u) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
   Operand o = {0};
+  if (!ir_is_idle(fn) && look_at_variable(g, r, u)) return true;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
     if (o.written) break;
   if (!o.written || o.kind == OPERAND_VAR || !base_of(g, &o)) return false;
@@ -314,22 +347,22 @@ static uint32_t number(Ctx *cx, Live *g) {
   return n;
 }
 
-// Finds the fragments. Returns false if there is no MMA.
+// Finds the fragments. Returns false if there is neither an MMA nor a loop.
 static bool find_fragments(Ctx *cx, Live *g) {
   const Fn *fn = g->fn;
-  bool any_mma = false;
+  bool found = false;
   g->multiplied = arena_zero(cx, &cx->scratch,
                              (fn->mem.n + 1) * sizeof *g->multiplied);
   for (Ref r = 1; r < fn->ins.n; r++) {
     Operand o;
     const Ins *i = ir_get(fn, r);
+    found |= op_loops((Op)i->op) || is_mma(i);
     if (!is_mma(i)) continue;
-    any_mma = true;
     for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
       if (o.kind == OPERAND_RUN && (o.role == ROLE_A || o.role == ROLE_B))
         g->multiplied[ir_get(fn, o.ref)->imm] = true;
   }
-  return any_mma;
+  return found;
 }
 
 // Prepares the loops. Returns false if regions are nested too deeply.

@@ -5,8 +5,10 @@
 #include "ir/ir.h"
 
 typedef struct UnreadResult {
-  Ref at;          // an MMA, or an instruction that loads elements
-  const Mem *mem;  // the registers
+  // an MMA, an instruction that loads elements, or one that sets a variable
+  Ref at;
+  const Mem *mem;  // the registers, or NULL for a variable
+  Ref var;         // the variable of a sum, or 0
   bool load;       // whether `at` loads elements that are overwritten unread
   bool some;       // for an MMA: whether earlier sums in its registers are read
 } UnreadResult;

@@ -6,6 +6,11 @@
 //
 // A maximum that includes a register filled with an infinity has no effect if
 // nothing else sets the register: the loop lacks the store of the new maximum.
+//
+// Also finds sums of loaded elements that start at a constant other than 0.
+// Such a start is right in three cases, which are not reported: it is small, to
+// keep a divisor from 0; the loop begins with the second element; or the sum of
+// exponentials begins with that of the first maximum, a loaded element.
 #include "lint/zero_starts.h"
 
 #include <math.h>
@@ -13,13 +18,13 @@
 #include "ir/intrin.h"
 #include "ir/operands.h"
 #include "ir/rows.h"
+#include "lint/updates.h"
 
 enum { NEAR = 24, EQUAL = 8 };
 
 typedef struct Search {
   const Fn *fn;
-  // linked lists of the instructions that write a variable or an object
-  Ref *writer, *next;
+  Writers by;
   // met: for each instruction, the number of the last search that visited it;
   // search: number of the current search
   uint32_t *met, search;
@@ -30,21 +35,6 @@ static bool is_zero(const Fn *fn, Ref r) {
   const Ins *i = ir_get(fn, r);
   return i->op == OP_CONST && dtype_is_float((DType)i->type) &&
          dtype_to_double((DType)i->type, (uint64_t)i->imm) == 0;
-}
-
-static void link_writers(Search *s) {
-  const Fn *fn = s->fn;
-  for (Ref r = 1; r < fn->ins.n; r++) {
-    Operand o;
-    const Ins *i = ir_get(fn, r);
-    if (i->op == OP_NOP) continue;
-    for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
-      if (!o.ref || !o.written || o.barrier) continue;
-      s->next[r] = s->writer[o.ref];
-      s->writer[o.ref] = r;
-      break;
-    }
-  }
 }
 
 // Reports whether two values are known to be equal: the same value, loads of
@@ -88,7 +78,7 @@ static bool may_have(Search *s, Ref r, bool below, int depth) {
     return true;
   }
   if (space != SP_RMEM && space != SP_SMEM) return false;
-  for (Ref w = s->writer[r]; w; w = s->next[w])
+  for (Ref w = s->by.last[r]; w; w = s->by.before[w])
     if (may_write(s, w, below, depth - 1)) return true;
   return false;
 }
@@ -145,24 +135,6 @@ static bool may(Search *s, Ref r, Op op) {
 
 // ---- running maxima ----
 
-// Returns the variable of which `var` is a copy inside of a branch, or `var`.
-static Ref root_of(const Fn *fn, Ref var) {
-  for (;;) {
-    const Ins *first = ir_get(fn, ir_get(fn, var)->a[0]);
-    if (first->op != OP_VGET) return var;
-    var = first->a[0];
-  }
-}
-
-// Reports whether r reads the variable or the register that instruction `set`
-// writes.
-static bool reads_back(const Fn *fn, Ref r, const Ins *set) {
-  const Ins *i = ir_get(fn, r);
-  if (set->op == OP_VSET)
-    return i->op == OP_VGET && root_of(fn, i->a[0]) == root_of(fn, set->a[0]);
-  return i->op == OP_LD && i->a[0] == set->a[0] && i->a[1] == set->a[1];
-}
-
 // If instruction `set` updates its target by a maximum, minimum or product of
 // the target and an element, returns this operation, and the element in
 // *element. Otherwise returns 0.
@@ -175,19 +147,19 @@ static Ref update_of(const Fn *fn, const Ins *set, Ref *element) {
     const Ins *i = ir_get(fn, r);
     if (i->op == OP_SEL && ir_get(fn, i->a[0])->op == OP_LT) {
       // the selection `x > old and x, or old`
-      *element = reads_back(fn, i->a[1], set) ? i->a[2] : i->a[1];
+      *element = updates_reads_back(fn, i->a[1], set) ? i->a[2] : i->a[1];
       Ref old = *element == i->a[1] ? i->a[2] : i->a[1];
       const Ins *p = ir_get(fn, i->a[0]);
       bool less = is_same(fn, p->a[0], *element, EQUAL) && p->a[1] == old;
       bool more = is_same(fn, p->a[1], *element, EQUAL) && p->a[0] == old;
-      return (less || more) && reads_back(fn, old, set) ? r : 0;
+      return (less || more) && updates_reads_back(fn, old, set) ? r : 0;
     }
     OpClass class = op_class(op);
     if (i->op != op || (class != CLASS_EXTREME && class != CLASS_PRODUCT))
       return 0;
     for (int k = 0; k < 2; k++) {
       *element = i->a[1 - k];
-      if (reads_back(fn, i->a[k], set)) return first;
+      if (updates_reads_back(fn, i->a[k], set)) return first;
     }
     // in a chain of operations, the first operation has the old value
     *element = i->a[1];
@@ -209,7 +181,8 @@ static Op op_of(const Fn *fn, Ref r, Ref element) {
 static bool is_update(const Fn *fn, Ref w, Op op) {
   const Ins *i = ir_get(fn, w);
   Ref element, value = operand_ref(fn, i, ROLE_VALUE);
-  if (value && (is_zero(fn, value) || reads_back(fn, value, i))) return true;
+  if (value && (is_zero(fn, value) || updates_reads_back(fn, value, i)))
+    return true;
   Ref r = update_of(fn, i, &element);
   return r && op_of(fn, r, element) == op;
 }
@@ -217,11 +190,11 @@ static bool is_update(const Fn *fn, Ref w, Op op) {
 // Reports whether a variable begins with 0 and only `set` and instructions for
 // which is_update is true set it or its copies.
 static bool var_starts_at_zero(const Fn *fn, Ref var, Op op, Ref set) {
-  Ref root = root_of(fn, var);
+  Ref root = updates_root(fn, var);
   if (!is_zero(fn, ir_get(fn, root)->a[0])) return false;
   for (Ref w = root; w < fn->ins.n; w++) {
     const Ins *i = ir_get(fn, w);
-    if (i->op == OP_VSET && root_of(fn, i->a[0]) == root && w != set &&
+    if (i->op == OP_VSET && updates_root(fn, i->a[0]) == root && w != set &&
         !is_update(fn, w, op))
       return false;
   }
@@ -234,7 +207,7 @@ static bool starts_at_zero(const Search *s, const Ins *set, Op op) {
   const Fn *fn = s->fn;
   bool zero = false;
   if (set->op == OP_VSET) return var_starts_at_zero(fn, set->a[0], op, 0);
-  for (Ref w = s->writer[set->a[0]]; w; w = s->next[w]) {
+  for (Ref w = s->by.last[set->a[0]]; w; w = s->by.before[w]) {
     Ref value = operand_ref(fn, ir_get(fn, w), ROLE_VALUE);
     if (!is_update(fn, w, op)) return false;
     zero |= value && is_zero(fn, value);
@@ -267,7 +240,7 @@ static void look_at_branch(Search *s, Ref r, ZeroStart *z) {
     if (old->op != OP_VGET) continue;
     for (Ref set = r + 1; set < end; set++) {
       const Ins *i = ir_get(fn, set);
-      if (i->op == OP_VSET && reads_back(fn, p->a[k], i) &&
+      if (i->op == OP_VSET && updates_reads_back(fn, p->a[k], i) &&
           is_same(fn, i->a[1], p->a[1 - k], EQUAL) &&
           var_starts_at_zero(fn, i->a[0], op, set) &&
           may(s, p->a[1 - k], op))
@@ -300,8 +273,8 @@ static bool is_masked(const Search *s, Ref r, Ref *x) {
   }
   if (i->op != OP_VGET || !is_zero(fn, ir_get(fn, i->a[0])->a[0])) return false;
   // a variable with the initial value 0 that only a branch sets
-  Ref set = s->writer[i->a[0]], end = 0;
-  if (!set || s->next[set] || set > r) return false;
+  Ref set = s->by.last[i->a[0]], end = 0;
+  if (!set || s->by.before[set] || set > r) return false;
   Ref open = 0;
   for (Ref k = i->a[0] + 1; k < set; k++)
     if (ir_get(fn, k)->op == OP_IF && (end = ir_region_end(fn, k)) > set)
@@ -332,8 +305,8 @@ static void look_at_kept(const Search *s, Ref r, ZeroStart *z) {
   for (int k = 0; k < 2; k++) {
     const Ins *x = ir_get(fn, i->a[k]);
     if (x->op != OP_LD || ir_get(fn, x->a[0])->op != OP_RMEM) continue;
-    Ref w = s->writer[x->a[0]], loop = w ? ir_loop_around(fn, r) : 0;
-    for (; w && loop; w = s->next[w]) {
+    Ref w = s->by.last[x->a[0]], loop = w ? ir_loop_around(fn, r) : 0;
+    for (; w && loop; w = s->by.before[w]) {
       const Ins *set = ir_get(fn, w);
       Ref value = operand_ref(fn, set, ROLE_VALUE);
       bool infinite = value && ir_get(fn, value)->op == OP_CONST &&
@@ -347,16 +320,170 @@ static void look_at_kept(const Search *s, Ref r, ZeroStart *z) {
   }
 }
 
+// ---- sums ----
+
+enum { LOADS = 4 };           // fewest elements that an unrolled sum adds
+static const double SMALL = 1e-2;
+
+static bool is_start(const Fn *fn, Ref r, double *start) {
+  const Ins *i = ir_get(fn, r);
+  bool number = i->op == OP_CONST && (dtype_is_float((DType)i->type) ||
+                                      dtype_is_int((DType)i->type));
+  if (number) *start = dtype_to_double((DType)i->type, (uint64_t)i->imm);
+  return number;
+}
+
+// What the terms of a sum are computed from. loads: number of loads; only
+// those after instruction `after` count. product: whether two loaded elements
+// are multiplied. power: whether a term is an exponential; known: whether a
+// maximum in it begins with a loaded element.
+typedef struct Terms {
+  Ref after;
+  const Ins *set;
+  int loads;
+  bool product, power, known;
+} Terms;
+
+static void add_terms(Search *s, Ref r, Terms *t, int depth) {
+  const Fn *fn = s->fn;
+  const Ins *i = ir_get(fn, r);
+  if (!r || depth == 0 || s->met[r] == s->search) return;
+  s->met[r] = s->search;
+  if (t->set && updates_reads_back(fn, r, t->set)) return;
+  if (i->op == OP_LD || i->op == OP_PICK) t->loads += r > t->after;
+  if (i->op == OP_VGET) {
+    Ref start = ir_get(fn, updates_root(fn, i->a[0]))->a[0];
+    double number;
+    t->known |= !is_start(fn, start, &number);
+    for (Ref w = s->by.last[i->a[0]]; w; w = s->by.before[w])
+      add_terms(s, operand_ref(fn, ir_get(fn, w), ROLE_VALUE), t, depth - 1);
+  }
+  if (!op_pure((Op)i->op)) return;
+  t->power |= is_positive(i) && i->op == OP_MATH;
+  int before = t->loads;
+  for (int k = 0; k < 3; k++) {
+    int own = t->loads;
+    add_terms(s, i->a[k], t, depth - 1);
+    t->product |= k == 1 && own > before && t->loads > own &&
+      (op_class((Op)i->op) == CLASS_PRODUCT || i->op == OP_FMA);
+  }
+}
+
+// Reports whether instruction `set` adds loaded elements to its target in a
+// loop that begins with the first element.
+static bool adds_elements(Search *s, Ref r) {
+  const Fn *fn = s->fn;
+  const Ins *set = ir_get(fn, r);
+  Ref loop = ir_loop_around(fn, r);
+  int64_t first;
+  if (!loop) return false;
+  const Ins *l = ir_get(fn, loop);
+  if (l->op == OP_FOR && ir_const(fn, l->a[0], &first) && first) return false;
+  if (op_class((Op)set->op) == CLASS_MMA) return true;
+  Terms t = {.after = loop, .set = set};
+  Ref value = operand_ref(fn, set, ROLE_VALUE);
+  s->search++;
+  add_terms(s, value, &t, NEAR);
+  bool number = dtype_is_float(ir_type(fn, value)) || t.product;
+  return t.loads && number && !(t.power && t.known);
+}
+
+// Reports in *z if a variable r starts at a constant other than 0, and nothing
+// but sums of it and loaded elements set it.
+static void look_at_variable(Search *s, Ref r, ZeroStart *z) {
+  const Fn *fn = s->fn;
+  double start;
+  Ref at = 0;
+  if (!is_start(fn, ir_get(fn, r)->a[0], &start)) return;
+  if (fabs(start) < SMALL || isinf(start)) return;
+  for (Ref w = r + 1; w < fn->ins.n; w++) {
+    const Ins *i = ir_get(fn, w);
+    if (i->op != OP_VSET || updates_root(fn, i->a[0]) != r) continue;
+    if (!updates_adds(fn, i) && !updates_reads_back(fn, i->a[1], i)) return;
+    if (!at && adds_elements(s, w)) at = w;
+  }
+  if (at)
+    *z = (ZeroStart){.at = updates_place(fn, at), .op = OP_ADD,
+                     .start = start};
+}
+
+// Reports in *z if all registers or elements of shared tensor r start at a
+// constant other than 0, and nothing but sums of them and loaded elements is
+// stored to them.
+static void look_at_object(Search *s, Ref r, ZeroStart *z) {
+  const Fn *fn = s->fn;
+  double start = 0, other;
+  Ref at = 0;
+  bool any = false;
+  for (Ref w = s->by.last[r]; w; w = s->by.before[w]) {
+    const Ins *i = ir_get(fn, w);
+    Ref value = operand_ref(fn, i, ROLE_VALUE);
+    if (updates_adds(fn, i)) {
+      if (adds_elements(s, w)) at = w;
+    } else if (value && is_start(fn, value, &other)) {
+      if (any && other != start) return;
+      start = other;
+      any = true;
+    } else {
+      return;
+    }
+  }
+  if (at && fabs(start) >= SMALL && !isinf(start))
+    *z = (ZeroStart){.at = at, .op = OP_ADD, .start = start};
+}
+
+// Reports in *z if r ends an unrolled sum whose first term is a constant other
+// than 0.
+static void look_at_chain(Search *s, Ref r, const bool *inner, ZeroStart *z) {
+  const Fn *fn = s->fn;
+  double start = 0;
+  Ref first = r;
+  int terms = 0;  // terms that load elements of their own
+  if (inner[r] || !dtype_is_float(ir_type(fn, r))) return;
+  s->search++;
+  for (;; terms++) {
+    const Ins *i = ir_get(fn, first);
+    bool last = i->op == OP_ADD && is_start(fn, i->a[1], &start);
+    Terms t = {0};
+    if (i->op != OP_ADD && i->op != OP_FMA) break;
+    for (int k = 0; k < 2; k++)
+      if (i->op == OP_FMA || k != last) add_terms(s, i->a[k], &t, NEAR);
+    first = i->op == OP_FMA ? i->a[2] : i->a[last];
+    if (!t.loads || t.power) return;
+  }
+  if (is_start(fn, first, &start) && terms >= LOADS && fabs(start) >= SMALL &&
+      !isinf(start))
+    *z = (ZeroStart){.at = r, .op = OP_ADD, .start = start};
+}
+
+// Returns, for each instruction, whether another sum adds to it.
+static bool *inner_sums(Ctx *cx, const Fn *fn) {
+  bool *inner = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *inner);
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_ADD) inner[i->a[0]] = inner[i->a[1]] = true;
+    if (i->op == OP_FMA) inner[i->a[2]] = true;
+  }
+  return inner;
+}
+
+static void look_at_sum(Search *s, Ref r, const bool *inner, ZeroStart *z) {
+  Op op = (Op)ir_get(s->fn, r)->op;
+  if (op == OP_VAR) look_at_variable(s, r, z);
+  if (op == OP_RMEM || op == OP_SMEM) look_at_object(s, r, z);
+  if (op == OP_ADD || op == OP_FMA) look_at_chain(s, r, inner, z);
+}
+
 void zero_starts(Ctx *cx, const Fn *fn,
                  void (*found)(void *ud, const ZeroStart *z), void *ud) {
   Search s = {.fn = fn};
-  s.writer = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.writer);
-  s.next = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.next);
   s.met = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.met);
-  link_writers(&s);
+  s.by = updates_writers(cx, fn);
+  const bool *inner = inner_sums(cx, fn);
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     ZeroStart z = {0};
+    look_at_sum(&s, r, inner, &z);
     bool extreme = i->op == OP_MAX || i->op == OP_MIN;
     if (extreme && dtype_is_float((DType)i->type)) {
       look_at_mask(&s, r, &z);

@@ -1,12 +1,15 @@
-// Finds maxima, minima and products with a wrong start (zero_starts.c).
+// Finds maxima, minima, products and sums with a wrong start (zero_starts.c).
 #ifndef CUTE_ZERO_STARTS_H
 #define CUTE_ZERO_STARTS_H
 
 #include "ir/ir.h"
 
 typedef struct ZeroStart {
-  Ref at;      // the operation: a maximum, minimum or product, or a comparison
-  Op op;       // OP_MAX, OP_MIN or OP_MUL
+  // the operation (a maximum, minimum, product, sum or comparison), or the
+  // instruction that stores its result
+  Ref at;
+  Op op;       // OP_MAX, OP_MIN, OP_MUL or OP_ADD
+  double start;  // OP_ADD: the constant with which the sum starts
   bool masked; // whether 0 stands for elements that a condition excludes
   // mask of the first 64 arguments: the operation combines their elements
   uint64_t args;

@@ -56,6 +56,23 @@ typedef struct SimTwins {
   int32_t block[2][3];
 } SimTwins;
 
+// An element of output `out` of a launch, at the coordinate `at` in `modes`
+// modes. Its value `got` is not the sum `want` of elements of input in[0], or
+// of products of elements of in[0] and in[1], which the shapes suggest. src:
+// source line of a store; 0: there is no such element.
+typedef struct SimWrongSum {
+  uint32_t src;
+  int32_t out, in[2];      // arguments, as indices into Fn.arg
+  int n;                   // number of inputs
+  int modes, inmodes[2];   // numbers of modes with several coordinates
+  int64_t at[3], inat[2][3];  // coordinates of the terms; -1: all of the mode
+  double got, want;
+  bool copies;             // whether the sums are single elements
+  bool scaled;             // whether a number scales the sums
+  bool shifted;  // whether all elements exceed their sums by got - want
+  int64_t tile;  // size of the tiles whose coordinates are swapped, or 0
+} SimWrongSum;
+
 // The first operation that computed a NaN or infinity from finite operands, in
 // a launch that stored a NaN or infinity to an output.
 typedef struct SimNonfinite {
@@ -137,6 +154,7 @@ typedef struct SimParts {
   SimUnread unread[SIM_GAPS];
   int nunread;
   SimTwins twins;
+  SimWrongSum wrong;
 } SimParts;
 
 typedef struct SimResult {

@@ -466,24 +466,25 @@ static bool is_short(const SimMeant *m, const SimRanges *r, bool stored) {
          !m->blocks && meant_guards(m, r->extent, LIMIT_THREAD);
 }
 
-// Reports whether all elements of argument k were accessed.
-static bool is_complete(const SimProg *p, int32_t k) {
+bool cover_complete(const SimProg *p, int32_t k) {
   const SimArea *a = areas_area(p, k);
   if (!a || (!a->read && !a->stored)) return false;
   return is_full(&(Cover){.area = a, .map = a->read ? a->read : a->stored,
                           .arg = &p->launch->arg[k]});
 }
 
-// Reports whether input `arg` is the only tensor with omitted elements,
-// although two others have a mode of extent n.
+// Reports whether input `arg` and vectors of extent n are the only tensors with
+// omitted elements, although two others have a mode of extent n.
 static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
   int same = 0;
   for (size_t k = 0; k < p->fn->arg.n; k++) {
     const SimArea *a = areas_area(p, (int32_t)k);
     SimShape s;
     if ((int32_t)k == arg || !p->fn->arg.p[k].pointer || !a) continue;
-    if ((a->read || a->stored) && !is_complete(p, (int32_t)k)) return false;
     if (meant_shape(cx, p, (int32_t)k, &s) < 0) return false;
+    // several inputs may lack the same elements, such as weights and biases
+    if (a->read && s.rank == 1 && lacks_end(cx, p, (int32_t)k, n)) continue;
+    if ((a->read || a->stored) && !cover_complete(p, (int32_t)k)) return false;
     int j = 0;
     while (j < s.rank && s.size[j] != n) j++;
     same += j < s.rank;
@@ -573,7 +574,7 @@ static bool is_part(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
     if ((int32_t)k == arg || !a->pointer || !(stored ? a->read : a->written))
       continue;
     SimShape s;
-    if (!is_complete(p, (int32_t)k)) return false;
+    if (!cover_complete(p, (int32_t)k)) return false;
     if (meant_shape(cx, p, (int32_t)k, &s) < 0 || s.rank != c->s.rank)
       continue;
     int mode = 0;

@@ -10,6 +10,9 @@ void cover_start(Ctx *cx, SimProg *p);
 // Writes to `gap` the parts of arguments that the launch never read or never
 // stored and that may be mistakes. Returns their number.
 int cover_find(Ctx *cx, SimProg *p, SimGap gap[SIM_GAPS]);
+// Reports whether the launch accessed all elements of argument k. Accesses to
+// arguments that the kernel both reads and writes are not recorded.
+bool cover_complete(const SimProg *p, int32_t k);
 
 static inline void cover_set(uint64_t *word, uint64_t bits) {
   if (bits & ~__atomic_load_n(word, __ATOMIC_RELAXED))

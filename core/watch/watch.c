@@ -1,6 +1,7 @@
 // Passes the events that the machine announces (hooks.h) to the checks that
 // need them.
 #include "watch/watch.h"
+#include "watch/wrong_sums.h"
 
 #include "hardware/access.h"
 #include "sim/tensormap_ops.h"
@@ -72,6 +73,7 @@ static void parts(Ctx *cx, SimProg *p, SimParts *out) {
   out->nunread = unread_find(cx, p, out->unread);
   out->ngap = cover_find(cx, p, out->gap);
   same_reads_find(cx, p, &out->twins);
+  wrong_sums_find(cx, p, &out->wrong);
 }
 
 static void stop(SimProg *p) {

@@ -156,4 +156,32 @@ it("a note tells of an unrolled loop that overwrites what it loads", function()
     return i < 1 and v or s
   end))
 end)
+
+describe("no note tells of a loop", function()
+  it("whose stores other warps read between named barriers", function()
+    local list = support.told(function()
+      cute.kernel("handshake", function(x, y)
+        local tid = arch.thread_idx()
+        local s = cute.make_smem_tensor(cute.f32, 32)
+        cute.when(tid:lt(32), function()
+          for k in cute.range(4) do
+            cute.when(k:gt(0), function() arch.barrier(2, 64) end)
+            s[tid] = x[k * 32 + tid]
+            arch.barrier_arrive(1, 64)
+          end
+        end, function()
+          local total = 0.0
+          for k in cute.range(4) do
+            arch.barrier(1, 64)
+            total = total + s[tid - 32]
+            cute.when(k:lt(3), function() arch.barrier_arrive(2, 64) end)
+          end
+          y[tid - 32] = total
+        end)
+      end)(cute.ones({128}, cute.f32), cute.zeros({32}, cute.f32))
+        :launch {grid = 1, block = 64, device = "sim"}
+    end)
+    assert.same({}, list)
+  end)
+end)
 -- SPDX-License-Identifier: MIT

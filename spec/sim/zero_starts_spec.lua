@@ -1,5 +1,5 @@
--- Tests notes on maxima, minima and products that start at 0, or that keep the
--- infinity with which they start.
+-- Tests notes on maxima, minima and products that start at 0, on sums that
+-- start at another number, and on maxima that keep their first infinity.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
@@ -92,6 +92,37 @@ describe("a note tells of", function()
     end)
   end)
 
+  it("a sum that starts at a constant other than 0", function()
+    local sum = "this sum of elements starts at %s; start it at 0%%. If %s is "
+      .. "a part of the result, add it after the sum"
+    local one = sum:format("1", "1")
+    expect(one, loop(1.0, function(s, x, t, i) return s + x[{t, i}] end))
+    expect(sum:format("0.5", "0.5"), loop(0.5, function(s, x, t, i)
+      return s + x[{t, i}] * x[{t, i}]
+    end))
+    expect(one, loop(1.0, function(s, x, t, i)
+      cute.when(i:lt(7), function() s = s + x[{t, i}] end)
+      return s
+    end))
+    expect(one, function(x, t)
+      local s = cute.make_rmem_tensor({1}, cute.f32)
+      s:fill(1)
+      for i in cute.range(N) do s[0] = s[0] + x[{t, i}] end
+      return s[0]
+    end)
+    expect(one, function(x, t)
+      local s = 1.0
+      for i = 0, N - 1 do s = s + x[{t, i}] * (i + 1) end
+      return s
+    end)
+    expect(one, function(x, t)
+      local m, l = -math.huge, 1.0
+      for i in cute.range(N) do m = cute.max(m, x[{t, i}]) end
+      for i in cute.range(N) do l = l + cute.exp(x[{t, i}] - m) end
+      return l
+    end)
+  end)
+
   it("a maximum that includes a register which nothing updates", function()
     expect("this maximum includes 'm', which keeps the infinity it was filled "
       .. "with; should the loop store the new maximum to it%?", function(x, t)
@@ -119,6 +150,56 @@ describe("no note tells of", function()
     quiet(loop(0.0, function(m, x, t, i)
       return cute.max(m, x[{t, i}] * x[{t, i}])
     end))
+  end)
+
+  it("sums with a small start, or a first term before the loop", function()
+    quiet(loop(1e-5, function(s, x, t, i) return s + x[{t, i}] * x[{t, i}] end))
+    quiet(function(x, t)
+      local m, l = x[{t, 0}], 1.0
+      for i in cute.range(1, N) do
+        local most = cute.max(m, x[{t, i}])
+        l = l * cute.exp(m - most) + cute.exp(x[{t, i}] - most)
+        m = most
+      end
+      return l
+    end)
+    quiet(function(x, t)
+      local l = 1.0
+      for i in cute.range(1, N) do l = l + cute.exp(x[{t, i}] - x[{t, 0}]) end
+      return l
+    end)
+    quiet(function(x, t)
+      -- a score before the first element, with its exponential
+      local m, l = x[{t, 0}], 1.0
+      for i in cute.range(N) do
+        local most = cute.max(m, x[{t, i}])
+        l = l * cute.exp(m - most) + cute.exp(x[{t, i}] - most)
+        m = most
+      end
+      return l
+    end)
+  end)
+
+  it("polynomials, series, and counters that start at 1", function()
+    quiet(function(x, t)
+      local v = x[{t, 0}]
+      return 1.0 + v * (1.0 + v * (0.5 + v * (0.25 + v)))
+    end)
+    quiet(function(x, t)
+      local s, term, v = 1.0, 1.0, x[{t, 0}]
+      for i in cute.range(8) do
+        term = term * v / (i + 1):to(cute.f32)
+        s = s + term
+      end
+      return s
+    end)
+    quiet(function(x, t)
+      local n = cute.var(1, cute.i32)
+      for i in cute.range(N) do
+        cute.when(x[{t, i}]:gt(x[{t, 0}]), function() n.value = n.value + 1 end)
+      end
+      return n.value:to(cute.f32)
+    end)
   end)
 
   it("right starts, limits, or sums that start at 0", function()

@@ -1237,6 +1237,9 @@ kinds.NOTES = {
     "this line loads elements of {what} that are overwritten before anything "
       .. "reads them; does a load for the next step come before this step's "
       .. "MMA, or does the MMA take the fragment of another step?" .. PARTIAL},
+  unread_variable = {"note/run/never-read", NEVER_READ,
+    "the loop computes '{name}' here, but nothing that the kernel stores "
+      .. "depends on it; is it missing from the result?"},
   overlapping_step = {"note/run/lost-sum", LOST_SUM,
     "each iteration of the loop adds {n} elements of '{name}' here, {again} of "
       .. "which the iteration before added, too; is the loop's step, {step}, "
@@ -1256,6 +1259,25 @@ kinds.NOTES = {
       .. "with; should the loop store the new {what} to it?"},
   zero_product = {"note/run/unlikely", UNLIKELY,
     "this product starts at 0, so it is always 0; start it at 1"},
+  sum_start = {"note/run/unlikely", UNLIKELY,
+    "this sum of elements starts at {start}; start it at 0. If {start} is a "
+      .. "part of the result, add it after the sum"},
+  unscaled_sum = {"note/run/unlikely", UNLIKELY,
+    "this line adds exponentials of numbers minus a maximum that the loop "
+      .. "raises, but the sum keeps the terms of the smaller maximum; multiply "
+      .. "it by exp(old maximum - new maximum) in each iteration"},
+  merged_sum = {"note/run/unlikely", UNLIKELY,
+    "this line adds sums of exponentials of several lanes, but each lane "
+      .. "subtracted a maximum of its own; multiply each lane's sum by "
+      .. "exp(own maximum - common maximum) first"},
+  growing_sum = {"note/run/unlikely", UNLIKELY,
+    "this MMA adds to the sums of the iteration before, although each "
+      .. "iteration computes exponentials of them; clear the accumulators at "
+      .. "the start of each iteration"},
+  partial_sum = {"note/run/lost-sum", LOST_SUM,
+    "this {what} has only the elements of one {who}, and each {who} uses its "
+      .. "own {what} for the elements that it stores; is a reduction missing, "
+      .. "such as {cure}?"},
   reset_sum = {"note/run/lost-sum", LOST_SUM,
     "each iteration of the loop resets the sum, so the sums of all iterations "
       .. "but the last are lost; reset it before the loop"},
@@ -1296,6 +1318,10 @@ kinds.NOTES = {
     "{both} load the same elements, and most blocks have such a twin, so equal "
       .. "sums are stored here to different elements; does each tile's "
       .. "coordinate use the right block index?"},
+  wrong_sum = {"note/run/wrong-sum",
+    "an output is not the sum or product that the shapes suggest",
+    "{result}, but {right} is {want}; {advice} cute.partial_ok({out}) says "
+      .. "that this is intended"},
   nonfinite = {"note/run/nonfinite",
     "a NaN or infinity was made from finite inputs",
     "the first NaN or infinity from finite inputs: {made}, {where}; if this is "

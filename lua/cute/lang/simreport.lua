@@ -46,6 +46,10 @@
 -- twins: set if blocks store equal sums to different elements, because they
 --   load the same elements: {block=, other=, file=, line=}: two of them, and
 --   the line of the store.
+-- wrong: set if an output is not the sum or product of inputs that the shapes
+--   suggest: an element of it, {out=, at=, a=, a_at=, b=, b_at=, got=, want=,
+--   copies=, scaled=, shifted=, tile=, file=, line=}: see SimWrongSum in
+--   core/sim/sim.h.
 -- inexact: as `nonfinite`, the first sum or product of i8 or i16 that wrapped,
 --   or conversion of an index to a float that rounded it.
 -- signs: for each element of program.starts, {below =, above =}: whether the
@@ -76,7 +80,7 @@ simreport.at = at
 
 --- Finds what a program computes for nothing, once per program. Sets the
 -- fields unread, parts, results, lost, iterations, loads, lanes, repeated,
--- starts, overlaps and blocks, which are lists.
+-- starts, unscaled, partial, overlaps and blocks, which are lists.
 ---@param program table
 function simreport.find_losses(program)
   if program.lanes then return end
@@ -84,6 +88,8 @@ function simreport.find_losses(program)
   program.parts = core.lint_unread_parts(program.fn)
   program.results = core.lint_unread_results(program.fn)
   program.starts = core.lint_zero_starts(program.fn)
+  program.unscaled = core.lint_unscaled_sums(program.fn)
+  program.partial = core.lint_partial_sums(program.fn)
   program.overlaps = core.lint_overlapping_steps(program.fn)
   program.blocks = core.lint_block_steps(program.fn)
   program.lost = core.lint_lost_sums(program.fn)
@@ -98,11 +104,13 @@ local function has_notes(report)
   local program = report.program
   if not report.ok or report.stopped or not program then return false end
   simreport.find_losses(program)
-  if report.empty or report.nonfinite or report.inexact or report.twins then
+  if report.empty or report.nonfinite or report.inexact or report.twins
+      or report.wrong then
     return true
   end
   for _, list in ipairs {report.gaps, report.unread, program.unread,
-      program.parts, program.results, program.starts, program.overlaps,
+      program.parts, program.results, program.starts, program.unscaled,
+      program.partial, program.overlaps,
       program.blocks, program.lost, program.iterations, program.loads,
       program.lanes, program.repeated, report.relies or {}} do
     if list[1] then return true end

@@ -467,6 +467,12 @@ local function lost_lanes(o)
       .. "of its warps, through shared memory or atomics?"):format(lanes,
       lanes:find "^warp " and "computes" or "compute")
   end
+  if o.extreme then
+    return ("%s %s this maximum or minimum although it lacks the values of "
+      .. "other lanes, because %s brings no value where no lane is at its "
+      .. "distance; warp_reduction_max and warp_reduction_min give it to all")
+      :format(lanes, lanes:find "^lane " and "uses" or "use", o.op)
+  end
   if not o.op then
     return ("each lane adds elements of its own to this sum, but nothing uses "
       .. "the sums of %s: is a reduction missing, such as "
@@ -580,9 +586,13 @@ local function add_operation(what, n, add)
   add(what, n)
 end
 
--- Adds a note on a maximum, minimum or product that starts at 0, if the signs
--- of its elements make it matter.
+-- Adds a note on a sum with a wrong start, or on a maximum, minimum or product
+-- that starts at 0, if the signs of its elements make it matter.
 local function add_start(o, signs, add)
+  if o.op == "add" then
+    o.start = ("%.6g"):format(o.start)
+    return add("sum_start", o)
+  end
   local max = o.op == "max"
   local matters = o.name or o.op == "mul" or signs[max and "below" or "above"]
   if not matters then return end
@@ -591,6 +601,23 @@ local function add_start(o, signs, add)
   o.start = max and "-math.huge" or "math.huge"
   add(o.name and "kept_start" or o.op == "mul" and "zero_product"
     or o.masked and "zero_mask" or "zero_start", o)
+end
+
+-- Adds notes on sums of exponentials, and on sums that lack a reduction.
+local function softmax_sums(program, add)
+  local before
+  for _, o in ipairs(program.unscaled) do
+    local place = at(o.file, o.line)
+    if place ~= before then add(o.kind, o) end
+    before = place
+  end
+  for _, o in ipairs(program.partial) do
+    o.what = o.extreme and "maximum" or "sum"
+    o.who = o.warps and "warp" or "lane"
+    o.cure = o.warps and "one through shared memory"
+      or o.extreme and "warp_reduction_max" or "warp_reduction_sum"
+    add("partial_sum", o)
+  end
 end
 
 -- Calls add(what, about, text) for each note on values that a program computes
@@ -609,11 +636,13 @@ local function add_losses(report, add)
   for _, o in ipairs(program.parts) do add("unread_fragment", o) end
   for _, o in ipairs(program.results) do
     o.what = o.name == "" and "its fragment" or ("'%s'"):format(o.name)
-    add(o.load and "unread_load" or o.some and "late_sum" or "unread_sum", o)
+    add(o.variable and "unread_variable" or o.load and "unread_load"
+      or o.some and "late_sum" or "unread_sum", o)
   end
   for i, o in ipairs(program.starts) do
     add_start(o, report.signs and report.signs[i] or {}, add)
   end
+  softmax_sums(program, add)
   for _, o in ipairs(program.overlaps) do add("overlapping_step", o) end
   for _, o in ipairs(program.blocks) do
     if report.ctas > 1 then add("block_step", o) end
@@ -631,6 +660,30 @@ local function add_losses(report, add)
     if place ~= before then add("lost_lanes", o, lost_lanes(o)) end
     before = place
   end
+end
+
+-- Adds a note on an output that is not the sum or product of inputs which the
+-- shapes suggest.
+local function add_wrong(w, add)
+  local function number(x) return ("%.6g"):format(x) end
+  local factor = w.scaled and " times a factor" or ""
+  local what = w.b and ("the product of '%s' and '%s'"):format(w.a, w.b)
+    or (w.copies and "a copy of '%s'" or "a sum of '%s'"):format(w.a)
+  w.result = ("'%s' is not %s%s: element %s is %s"):format(w.out, what, factor,
+    w.at, number(w.got))
+  w.right = w.b and ("%s%s times %s%s"):format(w.a, w.a_at, w.b, w.b_at)
+    or (w.copies and "%s%s" or "the sum of %s%s"):format(w.a, w.a_at)
+  local shift = w.got - w.want
+  w.advice = w.shifted and ("all elements are %s too %s: does the sum start "
+      .. "at %s?"):format(number(math.abs(shift)),
+      shift > 0 and "large" or "small", number(shift))
+    or w.tile > 0 and ("the elements have the values that belong to the tile "
+      .. "on the other side of the diagonal: are two coordinates of a tile "
+      .. "swapped?")
+    or "does each step of each loop read the right elements, and does each "
+      .. "sum reach the right element?"
+  w.want = number(w.want)
+  add("wrong_sum", w)
 end
 
 --- Returns notes on a run without faults. They are sentences about behaviour
@@ -664,6 +717,10 @@ function faults.notes(report)
     if gap.modes[1] or not outside then
       add("left_out", gap, missing_part(gap, report.gaps))
     end
+  end
+  -- any other note says more about the cause
+  if report.wrong and #list == #(report.relies or {}) then
+    add_wrong(report.wrong, add)
   end
   return list, codes
 end

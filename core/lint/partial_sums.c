@@ -1,0 +1,468 @@
+// Finds sums that lack a reduction over lanes or warps. The threads of a row
+// share its elements: thread t adds the elements t, t + 32, t + 64 ... If each
+// thread then divides its own elements by its own sum, the results of a row are
+// divided by different numbers. A sum (or maximum) is partial in three cases:
+// - A loop adds elements, and its counter starts at the thread's index.
+// - Unrolled additions of loaded elements: along one mode of the tensor, the
+//   elements of a thread are interleaved with those of other threads.
+// - Unrolled additions of accumulators of an MMA: lanes share the rows.
+//
+// A forward pass finds which values depend on partial sums, and which of these
+// also depend on the thread's own elements by an operation other than a sum.
+// The note is about such values in stores to global memory. Shuffles and shared
+// memory combine values of several threads and end the search.
+#include "lint/partial_sums.h"
+
+#include "ir/intrin.h"
+#include "ir/operands.h"
+#include "lint/thread_value.h"
+#include "lint/updates.h"
+
+#include <stdio.h>
+
+// Bits of a value. THREAD: an index that depends on the thread. OWN: made of
+// elements that the thread chooses. LANES, WARPS: made of a partial sum that
+// lanes or warps share. MIXED: made of both. ACC: accumulators of an MMA.
+enum { THREAD = 1, OWN = 2, LANES = 4, WARPS = 8, MIXED = 16, ACC = 32,
+       PART = LANES | WARPS, NEAR = 24, WARP = 32, TERMS = 4, MOST = 64 };
+
+typedef struct Search {
+  const Fn *fn;
+  Writers by;
+  uint8_t *of;      // the bits of each value, variable and object
+  // for each value or variable that is a partial sum: LANES, WARPS
+  uint8_t *part;
+  bool *joined;     // variables and objects that hold shuffled values
+  bool changed;
+  Ref *at;          // for each such value or variable: what adds to it
+  Ref only;         // the only partial sum that counts
+  uint32_t *met, search;
+} Search;
+
+// ---- differences between threads ----
+
+static bool value_in(const Fn *fn, Ref r, int32_t t, int depth, int64_t *v) {
+  const Ins *i = ir_get(fn, r);
+  uint64_t of[3] = {0}, value;
+  if (!thread_value_has(fn, i) || depth == 0) return false;
+  for (int k = 0; k < 3; k++) {
+    int64_t u = 0;
+    if (i->a[k] && !value_in(fn, i->a[k], t, depth - 1, &u)) return false;
+    of[k] = (uint64_t)u;
+  }
+  if (!thread_value(fn, i, t, of, &value)) return false;
+  *v = (int64_t)value;
+  return true;
+}
+
+// Returns by how much integer r differs between threads 0 and t, in *d.
+static bool difference(const Fn *fn, Ref r, int32_t t, int depth, int64_t *d) {
+  const Ins *i = ir_get(fn, r);
+  int64_t a, b, c;
+  if (value_in(fn, r, 0, NEAR, &a) && value_in(fn, r, t, NEAR, &b)) {
+    *d = b - a;
+    return true;
+  }
+  *d = 0;
+  if (i->op == OP_SREG || i->op == OP_ARG) return true;
+  if (depth == 0) return false;
+  if (i->op == OP_CVT || i->op == OP_FOR)
+    return difference(fn, i->a[0], t, depth - 1, d);
+  if (i->op == OP_ADD || i->op == OP_SUB) {
+    if (!difference(fn, i->a[0], t, depth - 1, &a) ||
+        !difference(fn, i->a[1], t, depth - 1, &b))
+      return false;
+    *d = i->op == OP_ADD ? a + b : a - b;
+    return true;
+  }
+  if ((i->op != OP_MUL && i->op != OP_SHL) || !ir_const(fn, i->a[1], &c) ||
+      !difference(fn, i->a[0], t, depth - 1, &a))
+    return false;
+  *d = i->op == OP_MUL ? a * c : c >= 0 && c < 32 ? a << c : 0;
+  return true;
+}
+
+// Returns which threads have different values of integer r.
+static uint8_t sharers(const Fn *fn, Ref r) {
+  int64_t lane, warp;
+  if (ir_threads(fn) < WARP) return 0;
+  uint8_t who = difference(fn, r, 1, NEAR, &lane) && lane ? LANES : 0;
+  if (ir_threads(fn) > WARP && difference(fn, r, WARP, NEAR, &warp) && warp)
+    who |= WARPS;
+  return who;
+}
+
+// ---- partial sums ----
+
+static bool is_global_load(const Fn *fn, const Ins *i) {
+  return i->op == OP_LD && ir_get(fn, i->a[0])->op == OP_GMEM;
+}
+
+// Reports whether r depends on the counter of loop l through an element that is
+// loaded at an index that the counter decides.
+static bool loads_by(Search *s, Ref r, Ref l, bool index, int depth) {
+  const Fn *fn = s->fn;
+  const Ins *i = ir_get(fn, r);
+  if (r == l) return index;
+  if (!r || depth == 0 || r < l) return false;
+  if (is_global_load(fn, i)) return loads_by(s, i->a[1], l, true, NEAR);
+  if (!op_pure((Op)i->op)) return false;
+  for (int k = 0; k < 3; k++)
+    if (loads_by(s, i->a[k], l, index, depth - 1)) return true;
+  return false;
+}
+
+// Reports whether instruction w updates a maximum or minimum.
+static bool is_extreme(const Fn *fn, const Ins *w) {
+  const Ins *i = ir_get(fn, operand_ref(fn, w, ROLE_VALUE));
+  if (op_class((Op)i->op) != CLASS_EXTREME) return false;
+  return updates_reads_back(fn, i->a[0], w) ||
+         updates_reads_back(fn, i->a[1], w);
+}
+
+// Marks the target of instruction w as a partial sum if w adds elements to it
+// in a loop that starts at the thread's index.
+static void look_at_loop(Search *s, Ref w) {
+  const Fn *fn = s->fn;
+  const Ins *i = ir_get(fn, w);
+  if (i->op != OP_VSET && i->op != OP_ST) return;
+  if (i->op == OP_ST && ir_get(fn, i->a[0])->op != OP_RMEM) return;
+  Ref value = operand_ref(fn, i, ROLE_VALUE), l = ir_loop_around(fn, w);
+  int64_t step;
+  if (!l || ir_get(fn, l)->op != OP_FOR ||
+      !dtype_is_float(ir_type(fn, value)) ||
+      (!updates_adds(fn, i) && !is_extreme(fn, i)) ||
+      !ir_const(fn, ir_get(fn, l)->a[2], &step))
+    return;
+  int64_t next;
+  uint8_t who = sharers(fn, ir_get(fn, l)->a[0]);
+  bool interleaved = who & LANES && difference(fn, l, 1, NEAR, &next) &&
+                     next > 0 && next < step;
+  Ref to = i->op == OP_VSET ? updates_root(fn, i->a[0]) : i->a[0];
+  if (!interleaved || s->joined[to] || !loads_by(s, value, l, false, NEAR))
+    return;
+  s->part[to] |= who;
+  s->at[to] = w;
+}
+
+// The terms of an unrolled sum.
+typedef struct Chain { Ref term[MOST]; int n; } Chain;
+
+// Reports whether instruction i combines a value with its shuffle.
+static bool is_combined(const Fn *fn, const Ins *i) {
+  Ref value;
+  return intrin_shuffled(fn, i, &value) != 0;
+}
+
+static void add_chain(const Fn *fn, Ref r, Op op, Chain *c) {
+  const Ins *i = ir_get(fn, r);
+  if ((Op)i->op == op && !is_combined(fn, i)) {
+    add_chain(fn, i->a[0], op, c);
+    add_chain(fn, i->a[1], op, c);
+  } else if (i->op == OP_FMA && op == OP_ADD) {
+    if (c->n < MOST) c->term[c->n++] = i->a[0];
+    add_chain(fn, i->a[2], op, c);
+  } else if (c->n < MOST) {
+    c->term[c->n++] = r;
+  }
+}
+
+// Returns the load of a global element, or of a register, of which a term is
+// computed, or 0.
+static Ref load_in(const Fn *fn, Ref r, int depth) {
+  const Ins *i = ir_get(fn, r);
+  Ref found = 0;
+  if (depth == 0 || intrin_shuffles(i)) return 0;
+  if (i->op == OP_LD) return r;
+  if (!op_pure((Op)i->op)) return 0;
+  for (int k = 0; k < 3 && !found; k++)
+    if (i->a[k]) found = load_in(fn, i->a[k], depth - 1);
+  return found;
+}
+
+// Splits an offset into a value and a constant.
+static Ref base_of(const Fn *fn, Ref r, int64_t *c) {
+  const Ins *i = ir_get(fn, r);
+  *c = 0;
+  if (i->op == OP_ADD && ir_const(fn, i->a[1], c)) return i->a[0];
+  return r;
+}
+
+// Reports whether one mode of a tensor of two modes has both the distance d
+// between threads and the span between the elements of a thread, all of which
+// are multiples of `part`.
+static bool same_mode(const Fn *fn, const Mem *m, int64_t d, int64_t part,
+                      int64_t span) {
+  long long n[2], stride[2];
+  if (sscanf(ir_str(fn, m->layout), "(%lld,%lld):(%lld,%lld)", &n[0], &n[1],
+             &stride[0], &stride[1]) != 4)
+    return false;
+  for (int k = 0; k < 2; k++)
+    if (stride[k] > 0 && d % stride[k] == 0 && part % stride[k] == 0 &&
+        span < n[k] * stride[k])
+      return true;
+  return false;
+}
+
+static int64_t divisor(int64_t a, int64_t b) {
+  while (b) {
+    int64_t c = a % b;
+    a = b;
+    b = c;
+  }
+  return a < 0 ? -a : a;
+}
+
+// Returns which threads share the terms of a chain of loads of one tensor.
+static uint8_t of_loads(Search *s, const Chain *c) {
+  const Fn *fn = s->fn;
+  Ref mem = 0, base = 0;
+  int64_t least = INT64_MAX, most = INT64_MIN, part = 0, d;
+  int n = 0;
+  for (int k = 0; k < c->n; k++) {
+    Ref r = load_in(fn, c->term[k], NEAR);
+    if (!r) continue;
+    const Ins *i = ir_get(fn, r);
+    int64_t at;
+    Ref b = base_of(fn, i->a[1], &at);
+    // loads of a register that holds an element
+    if (ir_get(fn, i->a[0])->op == OP_RMEM) {
+      Ref w = s->by.last[i->a[0]];
+      for (; w && ir_get(fn, w)->a[1] != i->a[1]; w = s->by.before[w]) continue;
+      if (!w || ir_get(fn, w)->op != OP_ST) return 0;
+      i = ir_get(fn, operand_ref(fn, ir_get(fn, w), ROLE_VALUE));
+      if (!is_global_load(fn, i)) return 0;
+      b = base_of(fn, i->a[1], &at);
+    }
+    if (!is_global_load(fn, i) || (n && (i->a[0] != mem || b != base)))
+      return 0;
+    mem = i->a[0];
+    base = b;
+    if (n++) part = divisor(part, at - most);
+    if (at < least) least = at;
+    if (at > most) most = at;
+  }
+  if (n < 2 || !difference(fn, base, 1, NEAR, &d) || d <= 0 ||
+      d >= most - least || !same_mode(fn, ir_memof(fn, mem), d, part,
+                                      most - least))
+    return 0;
+  return sharers(fn, base);
+}
+
+// Returns which threads share the terms of a chain of accumulators of one MMA.
+static uint8_t of_accumulators(Search *s, const Chain *c) {
+  const Fn *fn = s->fn;
+  Ref mem = 0;
+  int n = 0;
+  for (int k = 0; k < c->n; k++) {
+    Ref r = load_in(fn, c->term[k], NEAR);
+    const Ins *i = ir_get(fn, r);
+    if (!r || !(s->of[i->a[0]] & ACC) || (n && i->a[0] != mem)) continue;
+    mem = i->a[0];
+    n++;
+  }
+  return n >= TERMS ? LANES : 0;
+}
+
+// Marks sums and maxima of several terms that no other one continues.
+static void look_at_chain(Search *s, Ref r, const bool *inner) {
+  const Fn *fn = s->fn;
+  const Ins *i = ir_get(fn, r);
+  bool extreme = op_class((Op)i->op) == CLASS_EXTREME;
+  if ((i->op != OP_ADD && i->op != OP_FMA && !extreme) || inner[r] ||
+      is_combined(fn, i) || !dtype_is_float((DType)i->type))
+    return;
+  Chain c = {.n = 0};
+  add_chain(fn, r, extreme ? (Op)i->op : OP_ADD, &c);
+  if (c.n < 2) return;
+  uint8_t who = of_loads(s, &c);
+  if (!who) who = of_accumulators(s, &c);
+  s->part[r] |= who;
+  s->at[r] = r;
+}
+
+// Returns, for each instruction, whether a chain continues it.
+static bool *inner_terms(Ctx *cx, const Fn *fn) {
+  bool *inner = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *inner);
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (is_combined(fn, i)) continue;
+    for (int k = 0; k < 2; k++)
+      if (i->op == OP_ADD || op_class((Op)i->op) == CLASS_EXTREME) {
+        Op of = (Op)ir_get(fn, i->a[k])->op;
+        inner[i->a[k]] |= of == i->op || (of == OP_FMA && i->op == OP_ADD);
+      }
+    if (i->op == OP_FMA) inner[i->a[2]] = true;
+  }
+  return inner;
+}
+
+// ---- what depends on them ----
+
+// Reports whether value r is a sum or maximum of values of several lanes.
+static bool is_joined(Search *s, Ref r, int depth) {
+  const Ins *i = ir_get(s->fn, r);
+  OpClass c = op_class((Op)i->op);
+  if (!r || depth == 0 || s->met[r] == s->search) return false;
+  s->met[r] = s->search;
+  if (i->op == OP_ASK) return true;
+  return (c == CLASS_EXTREME || c == CLASS_SUM || c == CLASS_CONVERT) &&
+         (is_joined(s, i->a[0], depth - 1) || is_joined(s, i->a[1], depth - 1));
+}
+
+static void find_joined(Search *s) {
+  const Fn *fn = s->fn;
+  for (Ref w = 1; w < fn->ins.n; w++) {
+    const Ins *i = ir_get(fn, w);
+    if (i->op != OP_VSET && i->op != OP_ST) continue;
+    Ref to = i->op == OP_VSET ? updates_root(fn, i->a[0]) : i->a[0];
+    s->search++;
+    if (is_joined(s, operand_ref(fn, i, ROLE_VALUE), NEAR))
+      s->joined[to] = true;
+  }
+}
+
+static uint8_t of_arithmetic(const Search *s, const Ins *i) {
+  uint8_t of = 0, own = 0, part = 0;
+  OpClass c = op_class((Op)i->op);
+  for (int k = 0; k < 3; k++) {
+    uint8_t x = i->a[k] ? s->of[i->a[k]] : 0;
+    of |= x;
+    bool factor = c != CLASS_FUSED || k < 2;
+    if (factor && x & OWN) own |= 1 << k;
+    if (factor && x & PART) part |= 1 << k;
+  }
+  bool mixes = c == CLASS_PRODUCT || c == CLASS_QUOTIENT || c == CLASS_FUSED ||
+               i->op == OP_SUB;
+  if (mixes && own && part && own != part) of |= MIXED;
+  if (c == CLASS_COMPARE || c == CLASS_LOGIC) of &= THREAD;
+  if (is_combined(s->fn, i)) of &= (uint8_t)~(LANES | MIXED | OWN);
+  return of;
+}
+
+static uint8_t of_operand(const Search *s, const Operand *o) {
+  const Fn *fn = s->fn;
+  if (!o->ref || o->barrier) return 0;
+  if (o->kind == OPERAND_MEM || o->kind == OPERAND_MAP) {
+    if (!o->read) return 0;
+    Space space = ir_memof(fn, o->ref)->space;
+    if (space == SP_RMEM) return s->of[o->ref];
+    return space == SP_GMEM && s->of[o->off] & THREAD ? OWN : 0;
+  }
+  if ((o->kind == OPERAND_RUN || o->kind == OPERAND_VAR) && !o->read) return 0;
+  Ref r = ir_get(fn, o->ref)->op == OP_VAR ? updates_root(fn, o->ref) : o->ref;
+  return s->of[r];
+}
+
+static uint8_t of_result(const Search *s, Ref r) {
+  const Ins *i = ir_get(s->fn, r);
+  uint8_t of = 0;
+  Operand o;
+  if (r == s->only) return s->part[r];
+  if (i->op == OP_SREG) {
+    SReg id = (SReg)i->imm;
+    return id == SR_LANE || id == SR_WARP ||
+           (id >= SR_TID_X && id <= SR_TID_Z) ? THREAD : 0;
+  }
+  if (i->op == OP_ASK) {
+    // shuffles keep what the warps have not combined
+    uint8_t x = i->a[0] ? s->of[i->a[0]] : 0;
+    return x & (WARPS | THREAD);
+  }
+  if (op_class((Op)i->op) == CLASS_MMA) {
+    Operand a = operand_of(s->fn, i, ROLE_A), b = operand_of(s->fn, i, ROLE_B);
+    return ACC | OWN | ((of_operand(s, &a) | of_operand(s, &b)) & MIXED);
+  }
+  if (op_pure((Op)i->op)) return of_arithmetic(s, i) & (uint8_t)~ACC;
+  for (Operands w = operands_of(s->fn, i); operands_next(&w, &o);)
+    of |= of_operand(s, &o);
+  bool loads = i->op == OP_LD || i->op == OP_COPY;
+  return of & (uint8_t)~(loads ? ACC | THREAD : ACC);
+}
+
+static void add(Search *s, Ref r, uint8_t of) {
+  s->changed |= (s->of[r] | of) != s->of[r];
+  s->of[r] |= of;
+}
+
+static void pass_on(Search *s, Ref r) {
+  const Fn *fn = s->fn;
+  const Ins *i = ir_get(fn, r);
+  Operand o;
+  if (i->op == OP_NOP || i->op == OP_VAR) return;
+  uint8_t of = of_result(s, r);
+  if (!ir_is_mem(fn, r)) add(s, r, of);
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+    bool place = o.kind == OPERAND_VAR || o.kind == OPERAND_RUN ||
+                 o.kind == OPERAND_MEM;
+    if (!o.ref || o.barrier || !place || !o.written) continue;
+    Ref to = ir_get(fn, o.ref)->op == OP_VAR ? updates_root(fn, o.ref) : o.ref;
+    if (ir_is_mem(fn, to) && ir_memof(fn, to)->space != SP_RMEM) continue;
+    if (s->joined[to]) of &= (uint8_t)~(PART | MIXED);
+    add(s, to, to == s->only ? s->part[to] : of);
+  }
+}
+
+static void find_dependent(Search *s) {
+  do {
+    s->changed = false;
+    for (Ref r = 1; r < s->fn->ins.n; r++) pass_on(s, r);
+  } while (s->changed);
+}
+
+// Returns the bits of the values that instruction i stores to global memory.
+static uint8_t of_stored(const Search *s, const Ins *i) {
+  Operand o;
+  uint8_t of = 0;
+  bool out = false;
+  for (Operands w = operands_of(s->fn, i); operands_next(&w, &o);) {
+    if (o.kind == OPERAND_MEM && o.written && !o.barrier)
+      out |= ir_memof(s->fn, o.ref)->space == SP_GMEM;
+    else of |= of_operand(s, &o);
+  }
+  return out ? of : 0;
+}
+
+// Returns the bits of the values that are stored, if they are mixed and only
+// the partial sum r counts.
+static uint8_t of_mixed(Search *s, Ref r) {
+  const Fn *fn = s->fn;
+  uint8_t own = s->part[r], of = 0;
+  for (Ref k = 0; k < fn->ins.n; k++) s->of[k] = 0;
+  s->only = r;
+  find_dependent(s);
+  for (Ref k = 1; k < fn->ins.n; k++) {
+    uint8_t stored = of_stored(s, ir_get(fn, k));
+    if (stored & MIXED) of |= stored;
+  }
+  return of & MIXED ? of & own : 0;
+}
+
+void partial_sums(Ctx *cx, const Fn *fn,
+                  void (*found)(void *ud, const PartialSum *s), void *ud) {
+  Search s = {.fn = fn, .by = updates_writers(cx, fn)};
+  if (ir_threads(fn) < WARP || ir_has_addresses(fn)) return;
+  s.of = arena_zero(cx, &cx->scratch, fn->ins.n);
+  s.part = arena_zero(cx, &cx->scratch, fn->ins.n);
+  s.joined = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.joined);
+  s.met = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.met);
+  s.at = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.at);
+  find_joined(&s);
+  find_dependent(&s);
+  const bool *inner = inner_terms(cx, fn);
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    look_at_loop(&s, r);
+    look_at_chain(&s, r, inner);
+  }
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    uint8_t of = s.part[r] ? of_mixed(&s, r) : 0;
+    if (!of) continue;
+    const Ins *i = ir_get(fn, s.at[r]);
+    found(ud, &(PartialSum){.at = updates_place(fn, s.at[r]),
+      .warps = !(of & LANES),
+      .extreme = op_class((Op)i->op) == CLASS_EXTREME ||
+                 (i->op == OP_VSET && is_extreme(fn, i))});
+    return;
+  }
+}
+// SPDX-License-Identifier: MIT

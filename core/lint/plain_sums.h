@@ -1,0 +1,26 @@
+// Finds functions that only multiply and add elements of their arguments
+// (plain_sums.c).
+#ifndef CUTE_PLAIN_SUMS_H
+#define CUTE_PLAIN_SUMS_H
+
+#include "ir/ir.h"
+
+// A function whose only output has sums of elements of one input, copies of
+// them, or sums of products of elements of two inputs. The numbers are indices
+// into Fn.arg.
+typedef struct PlainSums {
+  int32_t out, in[2];
+  int n;            // number of inputs
+  bool copies;      // whether the function only copies the elements
+  bool scaled;      // whether a constant or a scalar argument scales the sums
+  Ref store;        // the first instruction that stores to the output
+  // the narrowest float types in which the function adds elements, and to which
+  // it converts them
+  DType narrowest, rounded;
+} PlainSums;
+
+// Returns whether fn is such a function, and describes it in *s.
+bool plain_sums(Ctx *cx, const Fn *fn, PlainSums *s);
+
+#endif
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,27 @@
+// Instructions that update variables, registers and shared memory
+// (updates.c).
+#ifndef CUTE_UPDATES_H
+#define CUTE_UPDATES_H
+
+#include "ir/ir.h"
+
+// Linked lists of the instructions that write a variable or an object: last[v]
+// is the last one, and before[r] the one that precedes r in its list; 0: none.
+typedef struct Writers { Ref *last, *before; } Writers;
+Writers updates_writers(Ctx *cx, const Fn *fn);
+
+// Returns the variable of which `var` is a copy inside of a branch, or `var`.
+Ref updates_root(const Fn *fn, Ref var);
+// Reports whether r reads the variable or the element that instruction `set`
+// writes.
+bool updates_reads_back(const Fn *fn, Ref r, const Ins *set);
+// Returns the instruction at whose line the script writes update r: for a
+// variable, the operation that computes its new value.
+Ref updates_place(const Fn *fn, Ref r);
+// Reports whether instruction i adds to what it writes: it stores a sum one of
+// whose terms is the old value, or it is an MMA that accumulates. A selection
+// between such a sum and the old value also counts.
+bool updates_adds(const Fn *fn, const Ins *i);
+
+#endif
+// SPDX-License-Identifier: MIT

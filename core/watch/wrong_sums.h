@@ -1,0 +1,13 @@
+// Finds outputs that are not the sums or products which the shapes of the
+// arguments suggest (wrong_sums.c).
+#ifndef CUTE_WATCH_WRONG_SUMS_H
+#define CUTE_WATCH_WRONG_SUMS_H
+
+#include "decode/areas.h"
+#include "sim/machine.h"
+
+// Describes in *out the first sampled element of an output that is wrong.
+void wrong_sums_find(Ctx *cx, SimProg *p, SimWrongSum *out);
+
+#endif
+// SPDX-License-Identifier: MIT

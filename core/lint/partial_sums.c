@@ -392,6 +392,7 @@ static void pass_on(Search *s, Ref r) {
   if (i->op == OP_NOP || i->op == OP_VAR) return;
   uint8_t of = of_result(s, r);
   if (!ir_is_mem(fn, r)) add(s, r, of);
+  if (op_pure((Op)i->op)) return;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
     bool place = o.kind == OPERAND_VAR || o.kind == OPERAND_RUN ||
                  o.kind == OPERAND_MEM;
@@ -438,10 +439,22 @@ static uint8_t of_mixed(Search *s, Ref r) {
   return of & MIXED ? of & own : 0;
 }
 
+// Reports whether an operation adds floats, or is a maximum or minimum of
+// floats.
+static bool has_sums(const Fn *fn) {
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    OpClass c = op_class((Op)i->op);
+    bool sum = c == CLASS_EXTREME || c == CLASS_FUSED || i->op == OP_ADD;
+    if (sum && dtype_is_float((DType)i->type)) return true;
+  }
+  return false;
+}
+
 void partial_sums(Ctx *cx, const Fn *fn,
                   void (*found)(void *ud, const PartialSum *s), void *ud) {
+  if (ir_threads(fn) < WARP || ir_has_addresses(fn) || !has_sums(fn)) return;
   Search s = {.fn = fn, .by = updates_writers(cx, fn)};
-  if (ir_threads(fn) < WARP || ir_has_addresses(fn)) return;
   s.of = arena_zero(cx, &cx->scratch, fn->ins.n);
   s.part = arena_zero(cx, &cx->scratch, fn->ins.n);
   s.joined = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.joined);

@@ -152,14 +152,13 @@ static uint8_t of_operands(const Made *g, const Ins *i) {
 
 static uint8_t of_result(const Made *g, const Ins *i) {
   uint8_t of = of_operands(g, i), index = of & INDEX;
-  bool counts = i->op == OP_SREG || op_loops((Op)i->op);
-  if (!(of & DATA)) return counts ? index | INDEX : index;
+  if (!(of & DATA)) return op_loops((Op)i->op) ? index | INDEX : index;
   if (op_class((Op)i->op) == CLASS_MMA) return of_mma(g, i);
   if (moves(i)) return of & DATA;
   if (intrin_shuffles(i))
     return g->of[i->a[1]] & DATA ? OTHER : of & SCALED ? OTHER
                                          : (of & DATA) | SUM;
-  return op_pure((Op)i->op) ? of_arithmetic(g, i) : OTHER;
+  return OTHER;
 }
 
 static void add(Made *g, Ref r, uint8_t of) {
@@ -169,6 +168,13 @@ static void add(Made *g, Ref r, uint8_t of) {
 
 static void pass_on(Made *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
+  if (op_pure((Op)i->op) || op_effect((Op)i->op) & EF_FIXED) {
+    uint8_t in = g->of[i->a[0]] | g->of[i->a[1]] | g->of[i->a[2]];
+    if (i->op == OP_SREG) in = INDEX;
+    bool data = in & DATA && op_pure((Op)i->op);
+    add(g, r, data ? of_arithmetic(g, i) : in);
+    return;
+  }
   uint8_t of = of_result(g, i);
   if (!ir_is_mem(g->fn, r)) add(g, r, of);
   Operand o;
@@ -197,6 +203,7 @@ static bool selects(const Made *g, const Ins *i) {
            (g->of[i->a[0]] & INDEX && g->of[i->a[1]] & INDEX);
   if (i->op == OP_FOR && (g->of[i->a[1]] | g->of[i->a[2]]) & (INDEX | DATA))
     return true;
+  if (op_pure((Op)i->op)) return false;
   if (i->op == OP_ATOMIC || op_effect((Op)i->op) & EF_VISIBLE) return true;
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
     bool place = o.kind == OPERAND_PRED || o.role == ROLE_AT;
@@ -206,10 +213,9 @@ static bool selects(const Made *g, const Ins *i) {
   return false;
 }
 
-// Finds the inputs and the output. Returns false if there are not one or two
-// inputs and one output.
-static bool find_arguments(const Fn *fn, PlainSums *s) {
+bool plain_sums_arguments(const Fn *fn, PlainSums *s) {
   int outs = 0;
+  *s = (PlainSums){0};
   for (size_t k = 0; k < fn->arg.n; k++) {
     const Arg *a = &fn->arg.p[k];
     if (!a->pointer || (!a->read && !a->written)) continue;
@@ -235,15 +241,15 @@ static void find_narrowest(const Made *g) {
     if (c == CLASS_CONVERT) narrow(&s->rounded, (DType)i->type);
     if (c == CLASS_SUM || c == CLASS_FUSED)
       narrow(&s->narrowest, (DType)i->type);
+    if (c != CLASS_MMA) continue;
     Operand acc = operand_of(g->fn, i, ROLE_ACC);
-    if (c == CLASS_MMA && acc.ref && ir_is_mem(g->fn, acc.ref))
+    if (acc.ref && ir_is_mem(g->fn, acc.ref))
       narrow(&s->narrowest, ir_memof(g->fn, acc.ref)->type);
   }
 }
 
 bool plain_sums(Ctx *cx, const Fn *fn, PlainSums *s) {
-  *s = (PlainSums){0};
-  if (ir_has_addresses(fn) || !find_arguments(fn, s)) return false;
+  if (ir_has_addresses(fn) || !plain_sums_arguments(fn, s)) return false;
   Made g = {.fn = fn, .s = s};
   g.of = arena_zero(cx, &cx->scratch, fn->ins.n);
   do {

@@ -19,6 +19,9 @@ typedef struct PlainSums {
   DType narrowest, rounded;
 } PlainSums;
 
+// Sets the inputs and the output in *s. Returns false if fn has other numbers
+// of them.
+bool plain_sums_arguments(const Fn *fn, PlainSums *s);
 // Returns whether fn is such a function, and describes it in *s.
 bool plain_sums(Ctx *cx, const Fn *fn, PlainSums *s);
 

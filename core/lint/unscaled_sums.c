@@ -75,6 +75,7 @@ static void pass_on(Search *s, Ref r, Ref top) {
     of &= (uint8_t)~(RAW | RAW_POWER);
   if (op_class((Op)i->op) == CLASS_COMPARE) of = 0;
   if (!ir_is_mem(fn, r)) add(s, r, of);
+  if (op_pure((Op)i->op)) return;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
     bool place = o.kind == OPERAND_VAR || o.kind == OPERAND_RUN ||
                  o.kind == OPERAND_MEM;

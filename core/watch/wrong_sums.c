@@ -40,7 +40,7 @@ typedef struct Product { int8_t index[2][MODES]; } Product;
 typedef struct Search {
   Tensor out, in[2];
   int n;                    // number of inputs
-  const PlainSums *sums;
+  PlainSums sums;
   Product possible[MOST];
   int count;
   double scale;             // factor of the sums in the last comparison
@@ -78,7 +78,7 @@ static int64_t terms_of(const Search *s, const Product *q) {
     if (i && own != terms) return 0;
     terms = own;
   }
-  if (found != (1 << s->out.n) - 1 || !sums[0] != s->sums->copies) return 0;
+  if (found != (1 << s->out.n) - 1 || !sums[0] != s->sums.copies) return 0;
   return s->n == 2 && (sums[0] > 1 || sums[1] > 1) ? 0 : terms;
 }
 
@@ -125,21 +125,50 @@ static double value_at(const Tensor *t, int64_t element) {
 // A sum and the root of the sum of the squares of its terms.
 typedef struct Sum { double sum, size; } Sum;
 
+// Returns the element of input i that belongs to term number `term` of the sum
+// of product q at a coordinate of the output.
+static int64_t element_of(const Search *s, const Product *q, int i,
+                          const int64_t at[MODES], int64_t term) {
+  int64_t own[MODES] = {0};
+  for (int k = 0; k < s->in[i].n; k++) {
+    int index = q->index[i][k];
+    own[k] = index == SUMMED ? term % extent(&s->in[i], k) : at[index];
+    if (index == SUMMED) term /= extent(&s->in[i], k);
+  }
+  return element_at(&s->in[i], own);
+}
+
+// Returns the distance of the elements of input i that belong to neighbouring
+// terms of product q, or 0 if it is not constant.
+static int64_t step_of(const Search *s, const Product *q, int i) {
+  const Tensor *t = &s->in[i];
+  int mode = -1, leaf = -1;
+  for (int k = 0; k < t->n; k++) {
+    if (q->index[i][k] != SUMMED) continue;
+    if (mode >= 0) return 0;
+    mode = t->mode[k];
+  }
+  for (int k = 0; k < t->s.n; k++) {
+    if (t->s.of[k] != mode || t->s.extent[k] == 1) continue;
+    if (leaf >= 0) return 0;
+    leaf = k;
+  }
+  return leaf < 0 ? 0 : t->s.stride[leaf];
+}
+
 // Returns the sum of product q at a coordinate of the output.
 static Sum sum_at(const Search *s, const Product *q, const int64_t at[MODES]) {
   Sum sum = {0};
-  int64_t terms = terms_of(s, q);
+  int64_t terms = terms_of(s, q), first[2], step[2];
+  for (int i = 0; i < s->n; i++) {
+    first[i] = element_of(s, q, i, at, 0);
+    step[i] = step_of(s, q, i);
+  }
   for (int64_t term = 0; term < terms; term++) {
     double x = 1;
-    for (int i = 0; i < s->n; i++) {
-      int64_t own[MODES] = {0}, rest = term;
-      for (int k = 0; k < s->in[i].n; k++) {
-        int index = q->index[i][k];
-        own[k] = index == SUMMED ? rest % extent(&s->in[i], k) : at[index];
-        if (index == SUMMED) rest /= extent(&s->in[i], k);
-      }
-      x *= value_at(&s->in[i], element_at(&s->in[i], own));
-    }
+    for (int i = 0; i < s->n; i++)
+      x *= value_at(&s->in[i], step[i] ? first[i] + term * step[i]
+                                       : element_of(s, q, i, at, term));
     sum.sum += x;
     sum.size += x * x;
   }
@@ -165,7 +194,7 @@ typedef struct Sample {
   Sum want;
 } Sample;
 
-enum { SAMPLES = 32 };
+enum { SAMPLES = 16 };
 
 // Chooses elements of the output that are spread over all modes.
 static int choose(const Search *s, Sample *list) {
@@ -192,7 +221,7 @@ static double factor_of(const Search *s, const Sample *list, int n) {
     top += list[k].got * list[k].want.sum;
     low += list[k].want.sum * list[k].want.sum;
   }
-  return s->sums->scaled && low > 0 ? top / low : 1;
+  return s->sums.scaled && low > 0 ? top / low : 1;
 }
 
 // Computes the sums of product q. Returns the index of the first sample whose
@@ -204,8 +233,8 @@ static int compare(Search *s, const Product *q, Sample *list, int n) {
     if (!isfinite(list[k].got) || !isfinite(list[k].want.sum)) return -1;
   }
   double scale = s->scale = factor_of(s, list, n);
-  double sums = epsilon(s->sums->narrowest), each = epsilon(s->sums->rounded);
-  bool exact = !dtype_is_float(s->out.type) && !s->sums->scaled;
+  double sums = epsilon(s->sums.narrowest), each = epsilon(s->sums.rounded);
+  bool exact = !dtype_is_float(s->out.type) && !s->sums.scaled;
   int64_t terms = terms_of(s, q);
   // sums in less than f32 may lose all terms that are small beside them
   double all = epsilon(s->out.type) +
@@ -265,15 +294,15 @@ static SimWrongSum describe(const SimProg *p, const Search *s,
                             const Sample *list, int n, int wrong,
                             const Product *q) {
   const Sample *x = &list[wrong];
-  SimWrongSum w = {.src = ir_get(p->fn, s->sums->store)->src,
-                   .out = s->sums->out, .modes = s->out.n,
+  SimWrongSum w = {.src = ir_get(p->fn, s->sums.store)->src,
+                   .out = s->sums.out, .modes = s->out.n,
                    .n = s->n,
                    .got = x->got, .want = x->want.sum,
-                   .copies = s->sums->copies, .scaled = s->sums->scaled,
-                   .shifted = !s->sums->scaled && is_shifted(list, n)};
+                   .copies = s->sums.copies, .scaled = s->sums.scaled,
+                   .shifted = !s->sums.scaled && is_shifted(list, n)};
   memcpy(w.at, x->at, sizeof x->at);
   for (int i = 0; i < s->n; i++) {
-    w.in[i] = s->sums->in[i];
+    w.in[i] = s->sums.in[i];
     w.inmodes[i] = s->in[i].n;
     for (int k = 0; k < s->in[i].n; k++) {
       int index = q->index[i][k];
@@ -315,27 +344,43 @@ static bool is_permuted(const Search *s, const Product *q, const Sample *list,
   return found == (n < 32 ? (1u << n) - 1 : UINT32_MAX);
 }
 
-void wrong_sums_find(Ctx *cx, SimProg *p, SimWrongSum *out) {
-  PlainSums sums;
-  Sample list[SAMPLES];
-  if (!plain_sums(cx, p->fn, &sums)) return;
-  Search *s = arena_zero(cx, &cx->scratch, sizeof *s);
-  s->sums = &sums;
-  s->n = sums.n;
-  if (!find_tensor(cx, p, sums.out, &s->out)) return;
-  for (int i = 0; i < s->n; i++)
-    if (!find_tensor(cx, p, sums.in[i], &s->in[i])) return;
+// Finds the possible sums, or the possible copies, and chooses samples. Returns
+// the number of samples, 0 if there is no possible sum, or -1 if all samples
+// have the values of one.
+static int find_products(Search *s, bool copies, Sample *list) {
   Product q = {0};
+  s->sums.copies = copies;
+  s->count = 0;
   add_products(s, &q, 0, 0);
-  if (!s->count) return;
+  if (!s->count) return 0;
   int n = choose(s, list);
   for (int k = 0; k < s->count; k++) {
     int wrong = compare(s, &s->possible[k], list, n);
-    if (wrong < 0 || wrong == n) return;
+    if (wrong < 0 || wrong == n) return -1;
   }
+  return n;
+}
+
+void wrong_sums_find(Ctx *cx, SimProg *p, SimWrongSum *out) {
+  Sample list[SAMPLES];
+  Search *s = arena_zero(cx, &cx->scratch, sizeof *s);
+  if (!plain_sums_arguments(p->fn, &s->sums)) return;
+  s->n = s->sums.n;
+  if (!find_tensor(cx, p, s->sums.out, &s->out)) return;
+  for (int i = 0; i < s->n; i++)
+    if (!find_tensor(cx, p, s->sums.in[i], &s->in[i])) return;
+  // most outputs are right, so that the function need not be analysed
+  s->sums.narrowest = s->sums.rounded = DT_F64;
+  int n = find_products(s, false, list);
+  if (n < 0) return;
+  if (s->n == 1 && find_products(s, true, list) < 0) return;
+  if (!n && !s->count) return;
+  if (!plain_sums(cx, p->fn, &s->sums)) return;
+  n = find_products(s, s->sums.copies, list);
+  if (n <= 0) return;
   // the first possible product has the modes in CuTe's order: (M,K), (N,K)
   SimWrongSum w = {0};
-  bool permuted = sums.copies;
+  bool permuted = s->sums.copies;
   for (int k = s->count - 1; k >= 0 && !w.shifted && !w.tile; k--) {
     int wrong = compare(s, &s->possible[k], list, n);
     w = describe(p, s, list, n, wrong, &s->possible[k]);

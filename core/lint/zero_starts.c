@@ -432,8 +432,9 @@ static void look_at_object(Search *s, Ref r, ZeroStart *z) {
     *z = (ZeroStart){.at = at, .op = OP_ADD, .start = start};
 }
 
-// Reports in *z if r ends an unrolled sum whose first term is a constant other
-// than 0.
+// Reports in *z if r ends an unrolled sum of products of elements whose first
+// term is a constant other than 0. cute.reduce may begin sums of elements with
+// any number.
 static void look_at_chain(Search *s, Ref r, const bool *inner, ZeroStart *z) {
   const Fn *fn = s->fn;
   double start = 0;
@@ -449,7 +450,7 @@ static void look_at_chain(Search *s, Ref r, const bool *inner, ZeroStart *z) {
     for (int k = 0; k < 2; k++)
       if (i->op == OP_FMA || k != last) add_terms(s, i->a[k], &t, NEAR);
     first = i->op == OP_FMA ? i->a[2] : i->a[last];
-    if (!t.loads || t.power) return;
+    if (!t.product || t.power) return;
   }
   if (is_start(fn, first, &start) && terms >= LOADS && fabs(start) >= SMALL &&
       !isinf(start))

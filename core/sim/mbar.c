@@ -302,10 +302,28 @@ static int64_t amount(const SimWarp *w, const SimIns *i, int l) {
   return i->c ? p[l] : 1;
 }
 
+// Returns the line that initializes mbarriers of object m, or 0 if there is no
+// such line, or if some of them are initialized.
+static uint32_t later_init(const SimCluster *c, const SimMem *m) {
+  for (int k = 0; k < c->mbars.n; k++)
+    if (c->mbars.p[k].mem == m->index) return 0;
+  for (uint32_t k = 0; k < c->prog->nins; k++) {
+    const SimIns *i = &c->prog->ins[k];
+    if (i->op == OP_MBARINIT && ((const SimSide *)i->x)->mem->index == m->index)
+      return i->src;
+  }
+  return 0;
+}
+
 // Checks that b is initialized, and that its initialization happens before lane
 // l. Reports a fault otherwise. b is element off of object m.
 static bool is_known(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                      int64_t off, const SimMbar *b) {
+  uint32_t init = b ? 0 : later_init(w->cluster, m);
+  if (init) {
+    fault(w, i, l, init, m, off, MBAR_UNORDERED);
+    return false;
+  }
   if (!b || b->gone) {
     fault(w, i, l, b ? b->gone : 0, m, off, b ? MBAR_GONE : MBAR_NONE);
     return false;

@@ -112,7 +112,7 @@ describe("a note tells of", function()
     end)
     expect(one, function(x, t)
       local s = 1.0
-      for i = 0, N - 1 do s = s + x[{t, i}] * (i + 1) end
+      for i = 0, N - 1 do s = s + x[{t, i}] * x[{i, t % N}] end
       return s
     end)
     expect(one, function(x, t)

@@ -111,16 +111,36 @@ local function agents(text)
   return rows
 end
 
+-- Returns the rows of a table of fn.h, whose macro is `row`, as lists of their
+-- arguments, without quotes.
+local function rows_of(text, name, row)
+  local rows = {}
+  text = text:match("#define " .. name .. "%(" .. row .. "%)(.-)\ntypedef")
+  for inside in text:gmatch("%f[%w]" .. row .. "(%b())") do
+    local a = arguments((inside:sub(2, -2):gsub("%s*\\\n%s*", " ")))
+    for k, word in ipairs(a) do a[k] = word:match '^"(.*)"$' or word end
+    rows[#rows + 1] = a
+  end
+  return rows
+end
+
+-- Returns the second arguments of the rows of a table by the first ones.
+local function texts(text, name, row)
+  local out = {}
+  for _, a in ipairs(rows_of(text, name, row)) do out[a[1]] = a[2] end
+  return out
+end
+
 -- Returns the rows of SPACES in fn.h whose objects an operation declares:
--- {name, identifier of the operation, lifetime, elements}.
+-- {name, identifier of the operation, memory, lifetime, elements, granule}.
 local function spaces(text)
   local rows = {}
-  text = text:match "#define SPACES%(SP%)(.-)\ntypedef"
-  for inside in text:gmatch "%f[%w]SP(%b())" do
-    local a = arguments((inside:sub(2, -2):gsub("%s*\\\n%s*", " ")))
+  local exists = texts(text, "LIFETIMES", "LF")
+  local granule = texts(text, "MEMORIES", "ME")
+  for _, a in ipairs(rows_of(text, "SPACES", "SP")) do
     if a[4] ~= "NOP" then
-      rows[#rows + 1] = {a[2]:sub(2, -2), a[4], a[5]:sub(2, -2),
-                         a[6]:sub(2, -2)}
+      rows[#rows + 1] = {a[2], a[4], a[5]:lower(), exists[a[6]], a[7],
+                         granule[a[5]]}
     end
   end
   return rows
@@ -192,9 +212,11 @@ end
 local function space_table()
   local out, rows, name = {}, {}, names()
   for i, r in ipairs(spaces(read "core/ir/fn.h")) do
-    rows[i] = {code(r[1]), code(name[r[2]]), cell(r[3]), cell(r[4])}
+    rows[i] = {code(r[1]), code(name[r[2]]), cell(r[3]), cell(r[4]), cell(r[5]),
+               cell(r[6])}
   end
-  add_table(out, {"space", "declared by", "lifetime", "elements"}, rows)
+  add_table(out, {"space", "declared by", "memory", "lifetime", "elements",
+                  "granule"}, rows)
   return out
 end
 

@@ -98,7 +98,7 @@ static void push_mem(lua_State *L, const Fn *fn, const Mem *m) {
   face_push_dtype(L, m->type);
   lua_setfield(L, -2, "dtype");
   face_set_int(L, "ref", m->ref);
-  if ((m->space == SP_GMEM || m->space == SP_TMAP) && m->arg != NO_ARG)
+  if (mem_is_global(m) && m->arg != NO_ARG)
     face_set_int(L, "arg", m->arg + 1);
   face_set_int(L, "count", m->count);
   face_set_int(L, "align", m->align);
@@ -134,7 +134,7 @@ static void find_used(const Fn *fn, bool *used) {
       use(fn, o.off, used);
       if (!o.ref || !ir_is_mem(fn, o.ref)) continue;
       const Mem *m = ir_memof(fn, o.ref);
-      bool global = m->space == SP_GMEM || m->space == SP_TMAP;
+      bool global = mem_is_global(m);
       if (global && m->arg != NO_ARG) used[m->arg] = true;
     }
   }

@@ -3,7 +3,7 @@
 
 Agent actors_agent(const SimActors *a, int actor) {
   static const Agent agents[] = {
-#define AC(id, agent) AGENT_##agent,
+#define AC(id, agent, number) AGENT_##agent,
     SIM_ACTORS(AC)
 #undef AC
   };

@@ -4,25 +4,28 @@
 
 #include "ir/rows.h"
 
-// AC(ID, AGENT): kinds of actors, in the order of their numbers. AGENT: the
-// agent whose operations have epochs of the actor; BULKLOAD for an actor whose
-// epochs cover operations of several agents.
+// AC(ID, AGENT, NUMBER): kinds of actors, in the order of their numbers. AGENT:
+// the agent whose operations have epochs of the actor; BULKLOAD for an actor
+// whose epochs cover operations of several agents. NUMBER: how many actors of
+// the kind a cluster has, a variable of count_actors (decode.c).
 // - WARP: the threads of a warp.
 // - BULK: of each warp, its bulk copies that complete as a group.
 // - TEAM: of each warpgroup, its MMAs.
 // - TCMMA, TCLD, TCST: of each warp, its operations in the tensor cores, its
-//   loads from tensor memory, and its stores there.
+//   loads from tensor memory, and its stores there. If a thread has acquired an
+//   epoch, the operations with numbers up to the epoch have completed for it.
 // - BEFORE: the preceding launch, if it may still run.
 // - TURN, MBAR: each mbarrier has two actors (mbar.h). The TURN actors of the
 //   warps precede those of the mbarriers.
 // - CPASYNC: of each warp, reads by its cp.asyncs in flight. These have no
 //   epoch, because no access is ordered after them.
 #define SIM_ACTORS(AC) \
-  AC(WARP, NONE) AC(BULK, BULKSTORE) AC(TEAM, WGMMA) AC(TCMMA, TCMMA) \
-  AC(TCLD, TCLD) AC(TCST, TCST) AC(BEFORE, BULKLOAD) AC(TURN, BULKLOAD) \
-  AC(MBAR, BULKLOAD) AC(CPASYNC, CPASYNC)
+  AC(WARP, NONE, warps) AC(BULK, BULKSTORE, bulk) AC(TEAM, WGMMA, teams) \
+  AC(TCMMA, TCMMA, tensor) AC(TCLD, TCLD, tensor) AC(TCST, TCST, tensor) \
+  AC(BEFORE, BULKLOAD, before) AC(TURN, BULKLOAD, turns) \
+  AC(MBAR, BULKLOAD, mbars) AC(CPASYNC, CPASYNC, warps)
 typedef enum SimActor {
-#define AC(id, agent) ACTOR_##id,
+#define AC(id, ...) ACTOR_##id,
   SIM_ACTORS(AC)
 #undef AC
   ACTOR_COUNT
@@ -47,6 +50,10 @@ static inline int actors_clocked(const SimActors *a) {
 }
 static inline bool actors_is(const SimActors *a, SimActor kind, int actor) {
   return actor >= a->first[kind] && actor < a->first[kind + 1];
+}
+// Returns the number of the actor of a kind that belongs to a warp.
+static inline int actors_own(const SimActors *a, SimActor kind, int warp) {
+  return a->first[kind] + warp;
 }
 // Returns the agent whose operations have epochs of an actor, AGENT_NONE for
 // warps.

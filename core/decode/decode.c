@@ -186,7 +186,7 @@ static void want_operands(Prog *g, Ref r) {
         if (o.ref) want(g, o.ref, lanes);
         break;
       case OPERAND_MEM:
-        if (mem_at(g, o.ref)->space != SP_RMEM) want(g, o.off, true);
+        if (!sim_in_registers(mem_at(g, o.ref))) want(g, o.off, true);
         break;
       case OPERAND_VAR: case OPERAND_MAP: case OPERAND_RUN: case OPERAND_OBJECT:
         break;  // operands of other kinds are not values, and have no slot
@@ -310,45 +310,56 @@ static bool holds_mbars(const Fn *fn, const Mem *m) {
   return false;
 }
 
+// Places an object in the memory of a pointer argument. Memory at a raw address
+// has no elements until the address is known.
+static void place_argument(Prog *g, const Mem *m, SimMem *s) {
+  if (m->arg == NO_ARG) {
+    s->count = 0;
+    return;
+  }
+  const LaunchArg *a = &g->l->arg[m->arg];
+  s->p = a->p;
+  s->defined = a->defined;
+  s->before = g->l->pdl ? a->before : 0;
+  s->area = areas_area(g->p, m->arg);
+  if (m->space == SP_GMEM) s->members = footprint_gaps(g->cx, g->l, m);
+  int64_t most = (int64_t)(a->bytes * 8) / s->bits;
+  if (s->count < 0 || s->count > most) s->count = most;
+}
+
+static void place_registers(Prog *g, Ref r, SimMem *s, int unit) {
+  const Mem *m = ir_memof(g->fn, r);
+  s->unit = unit;
+  s->size = (unit + 7) / 8;
+  s->per = s->bits / unit;
+  // from here on, count units instead of elements
+  s->count = m->count * s->own / unit;
+  bool view = m->ref != r;
+  s->base = view ? g->p->mem[m->ref]->base
+                 : take_rows(g, (uint64_t)s->count, (uint32_t)s->size);
+  s->def = view ? g->p->mem[m->ref]->def
+                : take_rows(g, (uint64_t)s->count, 0);
+}
+
 static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
   const Ins *i = ir_get(g->fn, r);
   const Mem *m = &g->fn->mem.p[i->imm];
-  bool peer = m->space == SP_DSMEM;
-  *s = (SimMem){.space = peer ? SP_SMEM : m->space, .type = (DType)i->type,
+  *s = (SimMem){.memory = mem_memory(m), .type = (DType)i->type,
                 .count = m->count, .own = dtype_bits(m->type),
                 .bits = dtype_bits((DType)i->type), .index = (int32_t)i->imm,
                 .named = (int32_t)i->imm, .lax = m->undefined_ok};
-  if (m->space == SP_RMEM) {
-    s->unit = unit;
-    s->size = (unit + 7) / 8;
-    s->per = s->bits / unit;
-    // from here on, count units instead of elements
-    s->count = m->count * s->own / unit;
-    if (m->ref != r) {
-      s->base = g->p->mem[m->ref]->base;
-      s->def = g->p->mem[m->ref]->def;
-      return;
-    }
-    s->base = take_rows(g, (uint64_t)s->count, (uint32_t)s->size);
-    s->def = take_rows(g, (uint64_t)s->count, 0);
-    return;
-  }
   if (s->count >= 0) s->count = s->count * s->own / s->bits;
-  if (s->space == SP_SMEM) {
-    s->base = (uint32_t)m->offset;
-    s->mbars = holds_mbars(g->fn, m);
-    ring_find(g->cx, g->fn, m, s);
-  } else if (m->arg == NO_ARG) {
-    s->count = 0;
-  } else {
-    const LaunchArg *a = &g->l->arg[m->arg];
-    s->p = a->p;
-    s->defined = a->defined;
-    s->before = g->l->pdl ? a->before : 0;
-    s->area = areas_area(g->p, m->arg);
-    if (m->space == SP_GMEM) s->members = footprint_gaps(g->cx, g->l, m);
-    int64_t most = (int64_t)(a->bytes * 8) / s->bits;
-    if (s->count < 0 || s->count > most) s->count = most;
+  switch (s->memory) {
+    case MEMORY_REGISTERS: place_registers(g, r, s, unit); return;
+    case MEMORY_SHARED:
+      s->base = (uint32_t)m->offset;
+      s->mbars = holds_mbars(g->fn, m);
+      ring_find(g->cx, g->fn, m, s);
+      break;
+    case MEMORY_GLOBAL: place_argument(g, m, s); break;
+    // an address names the elements, which are checked when it is used
+    case MEMORY_TENSOR: s->count = 0; break;
+    case MEMORY_NONE: return;
   }
   s->bytes = (s->count * s->bits + 7) / 8;
 }
@@ -400,15 +411,18 @@ static void note_access(Prog *g, const SimMem *m, int bytes, bool write) {
   if (bytes < 1 || bytes > 32 || (bytes & (bytes - 1)))
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bytes at once",
              bytes);
-  if (m->space == SP_SMEM && bytes < g->gran) g->gran = bytes;
-  if (m->space == SP_GMEM) areas_note(m, bytes, write);
+  switch (m->memory) {
+    case MEMORY_SHARED: if (bytes < g->gran) g->gran = bytes; return;
+    case MEMORY_GLOBAL: areas_note(m, bytes, write); return;
+    case MEMORY_REGISTERS: case MEMORY_TENSOR: case MEMORY_NONE: return;
+  }
 }
 
 static SimSide side(Prog *g, const Operand *o) {
   SimSide s = {.mem = mem_at(g, o->ref), .slot = g->slot[o->off]};
   s.type = (uint8_t)s.mem->type;
   s.wide = sim_wide(ir_type(g->fn, o->off));
-  if (s.mem->space != SP_RMEM) return s;
+  if (!sim_in_registers(s.mem)) return s;
   ir_const(g->fn, o->off, &s.konst);
   s.konst *= s.mem->per;
   return s;
@@ -435,7 +449,7 @@ static void decode_copy(Prog *g, const Ins *i, SimIns *d) {
   note_access(g, c->src.mem, c->bytes, false);
   d->x = c;
   d->imm = i->flags;
-  if (c->dst.mem->space != SP_RMEM || c->src.mem->space != SP_RMEM)
+  if (!sim_in_registers(c->dst.mem) || !sim_in_registers(c->src.mem))
     d->stat = new_stat(g, d->ref);
 }
 
@@ -452,7 +466,7 @@ static int64_t whole(const uint8_t *p, int64_t k, int bytes) {
 static void note_counter(Prog *g, const SimMem *m) {
   enum { MOST_COUNTERS = 4096 };
   int bytes = m->bits / 8;
-  if (g->p->counter.mem || m->space != SP_GMEM || !m->p || m->defined ||
+  if (g->p->counter.mem || m->memory != MEMORY_GLOBAL || !m->p || m->defined ||
       !dtype_is_int(m->type) || bytes < 4)
     return;
   for (int64_t k = 0; k < m->count && k < MOST_COUNTERS; k++) {
@@ -491,7 +505,7 @@ static void decode_element(Prog *g, const Ins *i, SimIns *d) {
   d->alone = d->idle && i->imm != AT_EXCH && i->imm != AT_CAS;
   if (d->sem && !d->scope) d->scope = SCOPE_GPU;
   g->p->polls |= d->sem && i->op != OP_ST && !d->idle;
-  if (s->mem->space != SP_RMEM) d->stat = new_stat(g, d->ref);
+  if (!sim_in_registers(s->mem)) d->stat = new_stat(g, d->ref);
 }
 
 static void decode_send(Prog *g, const Ins *i, SimIns *d) {
@@ -708,7 +722,7 @@ static void add_use(Prog *g, SimUses *u, Ref r) {
 // (SimAddressed has the values of a raw address.)
 static void add_place(Prog *g, SimUses *u, const Operand *o) {
   const Ins *m = ir_get(g->fn, o->ref);
-  if (m->op == OP_PTR || g->p->mem[o->ref]->space == SP_RMEM) return;
+  if (m->op == OP_PTR || sim_in_registers(g->p->mem[o->ref])) return;
   add_use(g, u, o->off);
   add_use(g, u, operand_ref(g->fn, m, ROLE_RANK));
 }
@@ -720,7 +734,7 @@ static void add_uses(Prog *g, const Ins *i, SimUses *u) {
   Operand o, dst = operand_of(g->fn, i, ROLE_DST);
   Ref value = operand_ref(g->fn, i, ROLE_VALUE);
   const SimMem *to = dst.ref && value ? g->p->mem[dst.ref] : NULL;
-  bool kept = to && to->space == SP_RMEM;
+  bool kept = to && sim_in_registers(to);
   if (kept) u->to = to, u->value = g->slot[value];
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);
        moves = false)
@@ -955,7 +969,7 @@ static void count_actors(SimProg *p, const Launch *l) {
   enum { MOST = 128 };  // maximum number of mbarriers of a CTA
   const Fn *fn = l->fn;
   int64_t n = 0, most = 0;
-  bool agents = false, teams = false, tensor = false;
+  bool agents = false, groups = false, columns = false;
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     Agent agent = op_agent((Op)i->op);
@@ -965,19 +979,20 @@ static void count_actors(SimProg *p, const Launch *l) {
       p->registers = registers_of(p, most);
     }
     OpClass c = op_class((Op)i->op);
-    teams |= i->op == OP_WGMMA || c == CLASS_WGCOMMIT || c == CLASS_WGWAIT;
-    tensor |= op_rows[i->op].need == FT_TCGEN05 || i->op == OP_TCMMA;
+    groups |= i->op == OP_WGMMA || c == CLASS_WGCOMMIT || c == CLASS_WGWAIT;
+    columns |= op_rows[i->op].need == FT_TCGEN05 || i->op == OP_TCMMA;
     if (i->op == OP_MBARINIT) n += ir_memof(fn, i->a[0])->count;
   }
   p->nmbar = (int)(n > MOST || n < 0 ? MOST : n) * p->ncta;
-  bool turns = p->nmbar || p->ncta > 1;
-  int units = tensor ? p->nall : 0;
-  const int count[ACTOR_COUNT] = {
-    [ACTOR_WARP] = p->nall, [ACTOR_BULK] = agents || teams ? p->nall : 0,
-    [ACTOR_TEAM] = teams ? p->ncta * ((p->nwarp + 3) / 4) : 0,
-    [ACTOR_TCMMA] = units, [ACTOR_TCLD] = units, [ACTOR_TCST] = units,
-    [ACTOR_BEFORE] = l->pdl, [ACTOR_TURN] = turns ? p->nall + p->nmbar : 0,
-    [ACTOR_MBAR] = p->nmbar, [ACTOR_CPASYNC] = p->nall};
+  int warps = p->nall, mbars = p->nmbar, before = l->pdl;
+  int bulk = agents || groups ? warps : 0, tensor = columns ? warps : 0;
+  int teams = groups ? p->ncta * ((p->nwarp + 3) / 4) : 0;
+  int turns = mbars || p->ncta > 1 ? warps + mbars : 0;
+  const int count[] = {
+#define AC(id, agent, number) number,
+    SIM_ACTORS(AC)
+#undef AC
+  };
   int *first = p->actors.first;
   for (int k = 0; k < ACTOR_COUNT; k++) first[k + 1] = first[k] + count[k];
 }
@@ -987,9 +1002,9 @@ static void count_actors(SimProg *p, const Launch *l) {
 static bool depends(Prog *g, const SimIns *d) {
   const SimSide *s = d->x;
   if (d->op == OP_PTR) return depends(g, ((const SimAddressed *)d->x)->ins);
-  if (d->op == OP_LD) return d->sem && s->mem->space == SP_GMEM;
+  if (d->op == OP_LD) return d->sem && s->mem->memory == MEMORY_GLOBAL;
   if (d->op == OP_ATOMIC)
-    return s->mem->space == SP_GMEM &&
+    return s->mem->memory == MEMORY_GLOBAL &&
            (g->need[d->ref] || d->imm == AT_EXCH || d->imm == AT_CAS ||
             dtype_is_float((DType)s->type));
   if (d->op != OP_TMASTORE && d->op != OP_BULKSTORE) return false;

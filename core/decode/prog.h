@@ -28,7 +28,7 @@ static inline bool sim_wide(DType t) { return dtype_bits(t) > 32; }
 // narrowest element among all names of the object. Unit u of lane l is at base
 // + (u * 32 + l) * size.
 typedef struct SimMem {
-  Space space;
+  Memory memory;       // that contains the object
   DType type;
   int bits;            // bits of an element
   int own;             // bits of an element in the object's own type
@@ -68,6 +68,10 @@ typedef struct SimMem {
   int stages;
   int64_t stage;
 } SimMem;
+
+static inline bool sim_in_registers(const SimMem *m) {
+  return m->memory == MEMORY_REGISTERS;
+}
 
 // Returns the number of an element's first bit, element * bits. If the product
 // overflows, returns the smallest or largest int64_t, which is in no memory.
@@ -227,14 +231,6 @@ typedef struct SimProg {
   // state of listeners (hooks.h), by their numbers
   void *own[SIM_OWNERS];
 } SimProg;
-
-// The agents of a warp are actors: one agent for its operations in the tensor
-// cores, one for its loads and one for its stores. If a thread has acquired an
-// epoch of an agent, the agent's operations with numbers up to the epoch have
-// completed for the thread.
-typedef enum SimTensorUnit {
-  TENSOR_MMA, TENSOR_LOAD, TENSOR_STORE, TENSOR_UNITS
-} SimTensorUnit;
 
 // Decodes a launch into cx->scratch. Fails in the same cases as sim_run.
 SimProg *decode_make(Ctx *cx, const Launch *l);

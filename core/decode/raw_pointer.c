@@ -184,7 +184,7 @@ void raw_pointer_split(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d) {
 static const SimMem *own_mem(const SimProg *p, size_t k) {
   for (size_t j = 0; k < p->fn->arg.n && j < p->fn->mem.n; j++) {
     const Mem *m = &p->fn->mem.p[j];
-    bool memory = m->space == SP_GMEM || m->space == SP_TMAP;
+    bool memory = mem_is_global(m);
     if (memory && m->arg == (int32_t)k && p->mem[m->ref]) return p->mem[m->ref];
   }
   return NULL;
@@ -194,7 +194,7 @@ void raw_pointer_reach(Ctx *cx, SimProg *p, const SimMem *m, bool write) {
   size_t n = raw_pointer_pieces(p);
   if (!p->reach) {
     SimMem bytes = *m;
-    bytes.space = SP_GMEM;
+    bytes.memory = MEMORY_GLOBAL;
     bytes.type = DT_U8;
     bytes.bits = bytes.own = 8;
     p->reach = NEW(cx, const SimMem *, n + 1);

@@ -49,11 +49,15 @@ static void give_name(Emit *e, Ref r) {
 
 static const char *mem_name(const Emit *e, const Mem *m) {
   if (m->name) return ir_str(e->fn, m->name);
-  return m->space == SP_RMEM    ? "r"
-         : m->space == SP_SMEM  ? "s"
-         : m->space == SP_DSMEM ? "peer"
-         : m->space == SP_TMEM  ? "tmem"
-                                : "g";
+  switch (m->space) {
+    case SP_RMEM: return "r";
+    case SP_SMEM: return "s";
+    case SP_DSMEM: return "peer";
+    case SP_TMEM: return "tmem";
+    case SP_GMEM: case SP_TMAP: case SP_HOST: case SP_COORD: case SP_DESC:
+      break;
+  }
+  return "g";
 }
 
 // ---- atoms ----

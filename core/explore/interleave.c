@@ -349,7 +349,7 @@ static SimCluster *cluster_of(const SimTurns *t, SimCluster **c, int n,
 static int64_t agent_of(const SimCluster *c, const SimWarp *w,
                         uint32_t number) {
   for (size_t k = 0; k < c->agents.n; k++)
-    if (c->agents.p[k]->w == w && c->agents.p[k]->by == BY_MBAR &&
+    if (c->agents.p[k]->w == w && !c->agents.p[k]->grouped &&
         c->agents.p[k]->number == number)
       return simasync_first(c, k) == k ? (int64_t)k : -1;
   return -1;
@@ -385,7 +385,7 @@ static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
   for (int k = 0; k < n; k++)
     for (size_t j = 0; j < c[k]->agents.n; j++) {
       const SimAsync *a = c[k]->agents.p[j];
-      if (a->by != BY_MBAR || (its && its->agents.p[*at]->began < a->began))
+      if (a->grouped || (its && its->agents.p[*at]->began < a->began))
         continue;
       its = c[k];
       *at = j;

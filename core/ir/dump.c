@@ -117,7 +117,7 @@ static void put_text(Dump *d, const char *s) {
 static void put_mem(Dump *d, const Mem *m) {
   if (m->count >= 0) PUT(d, " x%" PRId64, m->count);
   PUT(d, " align %" PRId64, m->align);
-  if (m->space == SP_SMEM || m->space == SP_DSMEM)
+  if (mem_is_shared(m))
     PUT(d, " at %" PRId64, m->offset);
   if (m->layout) PUT(d, " %s", ir_str(d->fn, m->layout));
 }

@@ -180,15 +180,15 @@ static void set(Search *s, Ref *to, Ref from) {
 
 // Reports whether two memory objects may share memory.
 static bool shares(const Search *s, const Mem *a, const Mem *b) {
-  bool ga = a->space == SP_GMEM || a->space == SP_TMAP;
-  bool gb = b->space == SP_GMEM || b->space == SP_TMAP;
+  bool ga = mem_is_global(a);
+  bool gb = mem_is_global(b);
   if (ga && gb) {
     if (a->arg == NO_ARG || b->arg == NO_ARG || a->arg == b->arg) return true;
     int32_t o = s->fn->arg.p[a->arg].overlap;
     return o && o == s->fn->arg.p[b->arg].overlap;
   }
-  bool sa = a->space == SP_SMEM || a->space == SP_DSMEM;
-  bool sb = b->space == SP_SMEM || b->space == SP_DSMEM;
+  bool sa = mem_is_shared(a);
+  bool sb = mem_is_shared(b);
   if (a->space == SP_TMEM && b->space == SP_TMEM) return true;
   return sa && sb && ir_overlaps(a, b);
 }

@@ -35,31 +35,62 @@ typedef struct Fact {
   int64_t lo, hi, div;  // div >= 1, but 0 for the constant 0
 } Fact;
 
-// SP(ID, "name", "word", OP, "lifetime", "elements"): memory spaces. Reports
-// use "word". Operation OP declares an object of the space; NOP: the space
-// exists on the host only. docs/ir.md shows the last two columns: how long the
-// contents exist, and how an offset becomes an address.
+// LF(ID, "exists"): how long the contents of memory exist.
+#define LIFETIMES(LF) \
+  LF(NONE, "") LF(LAUNCH, "beyond the launch") \
+  LF(BLOCK, "the block; undefined at its start") \
+  LF(THREAD, "the thread; undefined at its start") \
+  LF(ALLOCATION, "from its allocation to its deallocation")
+typedef enum Lifetime {
+#define LF(id, exists) LIFETIME_##id,
+  LIFETIMES(LF)
+#undef LF
+} Lifetime;
+
+// ME(ID, "granule"): the memories that contain objects, and the unit in which
+// the simulator records accesses. NONE: objects of the host. Code that finds
+// the byte or the granule of an address is a switch with a case for each.
+#define MEMORIES(ME) \
+  ME(NONE, "") ME(GLOBAL, "the kernel's narrowest access to the argument") \
+  ME(SHARED, "the kernel's narrowest access to shared memory") \
+  ME(REGISTERS, "the narrowest element of the object's views") \
+  ME(TENSOR, "a column of 16 lanes")
+typedef enum Memory {
+#define ME(id, ...) MEMORY_##id,
+  MEMORIES(ME)
+#undef ME
+} Memory;
+
+// SP(ID, "name", "word", OP, MEMORY, LIFETIME, "elements"): memory spaces.
+// Reports use "word". Operation OP declares an object of the space, which is in
+// MEMORY; NOP: the space exists on the host only. docs/ir.md shows the last
+// column: how an offset becomes an address.
 #define SPACES(SP) \
-  SP(HOST, "host", "host", NOP, "", "") \
-  SP(GMEM, "gmem", "global", GMEM, "beyond the launch", \
+  SP(HOST, "host", "host", NOP, NONE, NONE, "") \
+  SP(GMEM, "gmem", "global", GMEM, GLOBAL, LAUNCH, \
      "offset k is k elements from the argument's address") \
-  SP(SMEM, "smem", "shared", SMEM, "the block; undefined at its start", \
+  SP(SMEM, "smem", "shared", SMEM, SHARED, BLOCK, \
      "offset k is k elements from Mem.offset in the block's shared memory") \
-  SP(RMEM, "rmem", "register", RMEM, "the thread; undefined at its start", \
+  SP(RMEM, "rmem", "register", RMEM, REGISTERS, THREAD, \
      "offset k is register k, a constant; registers have no address") \
-  SP(COORD, "coord", "coordinate", NOP, "", "") \
-  SP(DSMEM, "dsmem", "distributed shared", DSMEM, "the block that owns it", \
+  SP(COORD, "coord", "coordinate", NOP, NONE, NONE, "") \
+  SP(DSMEM, "dsmem", "distributed shared", DSMEM, SHARED, BLOCK, \
      "as smem, in the block of the cluster that rank names") \
-  SP(DESC, "desc", "descriptor", NOP, "", "") \
-  SP(TMAP, "tmap", "global", TMAP, "beyond the launch", \
+  SP(DESC, "desc", "descriptor", NOP, NONE, NONE, "") \
+  SP(TMAP, "tmap", "global", TMAP, GLOBAL, LAUNCH, \
      "a tensor map, which only copies and operations on maps use") \
-  SP(TMEM, "tmem", "tensor", TMEM, "from its allocation to its deallocation", \
+  SP(TMEM, "tmem", "tensor", TMEM, TENSOR, ALLOCATION, \
      "offset k is k * bits / 32 columns from the object's address")
 typedef enum Space {
 #define SP(id, ...) SP_##id,
   SPACES(SP)
 #undef SP
 } Space;
+typedef struct SpaceRow {
+  const char *name, *word;
+  uint8_t op, memory, lifetime;  // an Op, a Memory, a Lifetime
+} SpaceRow;
+extern const SpaceRow space_rows[];
 
 // A memory object of `count` elements. count = -1: the number is unknown, and
 // only the buffer of the argument limits accesses.
@@ -91,6 +122,22 @@ typedef struct Mem {
   // bytes or registers
   bool ptx;
 } Mem;
+
+static inline Memory mem_memory(const Mem *m) {
+  return (Memory)space_rows[m->space].memory;
+}
+// Reports whether an object is in global memory or, as DSMEM is, in shared
+// memory of some block.
+static inline bool mem_is_global(const Mem *m) {
+  return mem_memory(m) == MEMORY_GLOBAL;
+}
+static inline bool mem_is_shared(const Mem *m) {
+  return mem_memory(m) == MEMORY_SHARED;
+}
+// Reports whether the launch's caller sees the contents of an object.
+static inline bool mem_outlives(const Mem *m) {
+  return space_rows[m->space].lifetime == LIFETIME_LAUNCH;
+}
 
 // Mem.arg of memory that an address specifies, not an argument
 enum { NO_ARG = -1 };

@@ -11,23 +11,16 @@
 
 // ---- names ----
 
-const char *ir_space(Space s) {
-  static const char *const spaces[] = {
-#define SP(id, name, ...) name,
-    SPACES(SP)
+const SpaceRow space_rows[] = {
+#define SP(id, name, word, op, memory, lifetime, elements) \
+  {name, word, OP_##op, MEMORY_##memory, LIFETIME_##lifetime},
+  SPACES(SP)
 #undef SP
-  };
-  return spaces[s];
-}
+};
 
-const char *ir_space_word(Space s) {
-  static const char *const words[] = {
-#define SP(id, name, word, ...) word,
-    SPACES(SP)
-#undef SP
-  };
-  return words[s];
-}
+const char *ir_space(Space s) { return space_rows[s].name; }
+
+const char *ir_space_word(Space s) { return space_rows[s].word; }
 
 const char *math_name(MathFn f) {
   static const char *const t[] = {
@@ -374,13 +367,8 @@ int ir_barriers(const Fn *fn) {
 }
 
 Ref ir_mem_of(Ctx *cx, Fn *fn, Mem m, Ref object, Ref rank) {
-  static const uint8_t op[] = {
-#define SP(id, name, word, op, ...) OP_##op,
-    SPACES(SP)
-#undef SP
-  };
-  Ins ins = {.op = op[m.space], .type = (uint8_t)m.type, .name = m.name,
-             .a = {object, rank, 0}, .imm = (int64_t)fn->mem.n};
+  Ins ins = {.op = space_rows[m.space].op, .type = (uint8_t)m.type,
+             .name = m.name, .a = {object, rank, 0}, .imm = (int64_t)fn->mem.n};
   ir_use(cx, fn, object);
   ir_use(cx, fn, rank);
   vec_reserve(cx, fn->mem, fn->mem.n + 1);

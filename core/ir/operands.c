@@ -322,7 +322,7 @@ void ir_mark_arguments(Fn *fn) {
     for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
       if (o.kind != OPERAND_MEM && o.kind != OPERAND_MAP) continue;
       const Mem *m = ir_memof(fn, o.ref);
-      if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
+      if (!mem_is_global(m)) continue;
       if (m->arg == NO_ARG) continue;
       fn->arg.p[m->arg].written |= o.written;
       fn->arg.p[m->arg].read |= o.read;
@@ -352,10 +352,7 @@ Ref operands_emit(Ctx *cx, Fn *fn, Ins ins, const Ref *ref, uint32_t nref,
 }
 
 bool operand_is_global(const Fn *fn, const Operand *o) {
-  if (!o->ref || (o->kind != OPERAND_MEM && o->kind != OPERAND_MAP) ||
-      !ir_is_mem(fn, o->ref))
-    return false;
-  Space s = ir_memof(fn, o->ref)->space;
-  return s == SP_GMEM || s == SP_TMAP;
+  return o->ref && (o->kind == OPERAND_MEM || o->kind == OPERAND_MAP) &&
+         ir_is_mem(fn, o->ref) && mem_is_global(ir_memof(fn, o->ref));
 }
 // SPDX-License-Identifier: MIT

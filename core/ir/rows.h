@@ -163,6 +163,11 @@ static inline OpClass op_class(Op op) { return (OpClass)op_rows[op].class; }
 static inline Agent op_agent(Op op) { return (Agent)op_rows[op].agent; }
 static inline Who op_who(Op op) { return (Who)op_rows[op].who; }
 const char *who_name(Who who);  // returns a name such as "lane"
+// Reports whether threads wait for groups of the agent's operations, and not at
+// an mbarrier or for all operations.
+static inline bool agent_groups(Agent a) {
+  return op_rows[agent_rows[a].done].imm == IMM_GROUPS;
+}
 // Returns the agent for whose operations op waits, or AGENT_NONE.
 Agent agent_awaited(Op op);
 

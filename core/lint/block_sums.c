@@ -25,9 +25,7 @@ typedef struct Made {
 } Made;
 
 static bool is_global(const Fn *fn, Ref r) {
-  if (!ir_is_mem(fn, r)) return false;
-  Space s = ir_memof(fn, r)->space;
-  return s == SP_GMEM || s == SP_TMAP;
+  return ir_is_mem(fn, r) && mem_is_global(ir_memof(fn, r));
 }
 
 static bool reads_global(const Fn *fn, const Ins *i) {

@@ -146,7 +146,7 @@ static uint8_t of_memory(const Sums *g, const Operand *o, uint8_t *of) {
   if (m->space == SP_SMEM)
     return at & (g->same[o->ref] | THREADS);
   *of |= DATA;
-  bool constant = (m->space == SP_GMEM || m->space == SP_TMAP) &&
+  bool constant = mem_is_global(m) &&
                   m->arg != NO_ARG && !fn->arg.p[m->arg].written &&
                   !ir_arg_shared(fn, (size_t)m->arg);
   return constant ? at : 0;

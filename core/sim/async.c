@@ -18,7 +18,7 @@
 static void drop(SimCluster *c, size_t k) {
   SimAsync *a = c->agents.p[k];
   c->agents.p[k] = c->agents.p[--c->agents.n];
-  c->agents.landing -= a->by == BY_MBAR;
+  c->agents.landing -= !a->grouped;
   base_free(a->span);
   base_free(a);
 }
@@ -37,9 +37,10 @@ static void *no_memory(SimCluster *c) {
   return NULL;
 }
 
-SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
-                         SimRun *run, size_t data) {
+SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimRun *run,
+                         size_t data) {
   SimCluster *c = w->cluster;
+  bool grouped = agent_groups(op_agent((Op)i->op));
   if (c->agents.n == c->agents.max) {
     size_t cap = c->agents.max ? c->agents.max * 2 : 32;
     SimAsync **p = base_realloc(c->agents.p, cap * sizeof *p);
@@ -51,23 +52,23 @@ SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
   SimAsync *a;
   size_t head = (sizeof *a + data + 7) & ~(size_t)7;
   size_t turns = (size_t)actors_of(&p->actors, ACTOR_TURN);
-  size_t tail = by == BY_MBAR ? turns * sizeof *a->turns : 0;
+  size_t tail = !grouped ? turns * sizeof *a->turns : 0;
   a = base_realloc(NULL, head + tail);
   if (!a) return no_memory(c);
   memset(a, 0, head + tail);
-  *a = (SimAsync){.w = w, .i = i, .lane = lane, .by = (uint8_t)by,
+  *a = (SimAsync){.w = w, .i = i, .lane = lane, .grouped = grouped,
                   .run = run, .data = a + 1, .open = true,
                   .actor = actors_first(&p->actors, ACTOR_BULK) + w->id};
-  if (by != BY_MBAR) {
+  if (grouped) {
     a->epoch = ++w->agents.issued;
   } else {
     a->turns = (uint32_t *)(void *)((char *)a + head);
     c->hooks->give_turns(w, 1u << lane, a->turns);
   }
   c->agents.p[c->agents.n++] = a;
-  c->agents.landing += by == BY_MBAR;
-  if (c->log && by == BY_MBAR) a->tape = c->log->agent(w);
-  if (c->steps && by == BY_MBAR) c->steps->started(a);
+  c->agents.landing += !grouped;
+  if (c->log && !grouped) a->tape = c->log->agent(w);
+  if (c->steps && !grouped) c->steps->started(a);
   return a;
 }
 
@@ -202,7 +203,7 @@ static bool land_any(SimCluster *c, bool wanted) {
   size_t n = 0, pick = 0;
   for (size_t k = 0; k < c->agents.n; k++) {
     const SimAsync *a = c->agents.p[k];
-    if (a->by != BY_MBAR || (wanted && !awaited(c, a))) continue;
+    if (a->grouped || (wanted && !awaited(c, a))) continue;
     if (base_random(&c->rng) % ++n == 0) pick = k;
   }
   if (n) simasync_land(c, simasync_first(c, pick));
@@ -219,17 +220,16 @@ bool simasync_press(SimCluster *c) {
 
 // ---- groups ----
 
-void simasync_commit(SimWarp *w, SimBy by) {
+void simasync_commit(SimWarp *w) {
   SimCluster *c = w->cluster;
   for (size_t k = 0; k < c->agents.n; k++) {
     SimAsync *a = c->agents.p[k];
-    bool mapped = by == BY_BULK && a->mapped;
-    if (a->w != w || !(a->by == by || mapped) || !a->open) continue;
+    if (a->w != w || !(a->grouped || a->mapped) || !a->open) continue;
     if (!(w->active >> a->lane & 1)) continue;
     a->open = false;
-    a->group = w->agents.groups[by][a->lane];
+    a->group = w->agents.groups[a->lane];
   }
-  for (int l = 0; l < LANES; l++) w->agents.groups[by][l] += w->active >> l & 1;
+  for (int l = 0; l < LANES; l++) w->agents.groups[l] += w->active >> l & 1;
 }
 
 // Makes the load `a` read its tensor map now, because the thread that started
@@ -240,15 +240,15 @@ static void drain(SimAsync *a) {
   a->drained = true;
 }
 
-void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read) {
+void simasync_wait(SimWarp *w, uint32_t pending, bool read) {
   SimCluster *c = w->cluster;
   for (size_t k = 0; k < c->agents.n;) {
     SimAsync *a = c->agents.p[k];
     int l = a->lane;
     bool mine = a->w == w && !a->open && w->active >> l & 1 &&
-                a->group + (uint64_t)pending < w->agents.groups[by][l];
-    if (mine && by == BY_BULK && a->mapped) drain(a);
-    if (!mine || a->by != by) {
+                a->group + (uint64_t)pending < w->agents.groups[l];
+    if (mine && a->mapped) drain(a);
+    if (!mine || !a->grouped) {
       k++;
       continue;
     }
@@ -288,11 +288,10 @@ static void tell_held(SimAsync *a) {
 void simasync_end(SimCluster *c) {
   while (c->agents.n) {
     SimAsync *a = c->agents.p[0];
-    bool held = a->by == BY_MBAR ? a->nspan > 0 || is_far(a)
-                                 : a->by == BY_BULK && !a->fetched;
+    bool held = a->grouped ? !a->fetched : a->nspan > 0 || is_far(a);
     if (held && !c->stop)
       tell_held(a);
-    if (!c->stop && a->by == BY_BULK) {
+    if (!c->stop && a->grouped) {
       fetch(a);
       a->run(a, ASYNC_DELIVER);
     }

@@ -1,9 +1,9 @@
 // Asynchronous operations (async.c). The caller starts an operation and
 // declares its reads, writes and completion:
 //
-//   SimAsync *a = simasync_start(w, i, lane, BY_MBAR, run, sizeof *data);
+//   SimAsync *a = simasync_start(w, i, lane, run, sizeof *data);
 //   if (!a) return;                       // out of memory
-//   a->mbar = simmbar_for(w, i, lane, m, addr, true);  // if BY_MBAR;
+//   a->mbar = simmbar_for(w, i, lane, m, addr, true);  // unless a->grouped;
 //   a->bytes = n;                                      // NULL after a fault
 //   simasync_reads(a, src, at, n);        // ranges of shared memory
 //   simasync_writes(a, dst, at, n);
@@ -27,36 +27,36 @@ struct SimAsync {
   SimWarp *w;
   const SimIns *i;
   int lane;                // lane that started the operation
-  uint8_t by;              // how the operation completes, a value of SimBy
+  bool grouped;  // whether it completes with its group, not at an mbarrier
   bool open;               // whether the operation is in no group yet
   bool fetched;            // whether the sources have been read
   // whether the operation uses the generic proxy; set before its accesses are
   // declared
   bool generic;
-  // mapped: a BY_MBAR operation through a tensor map in memory. drained: after
-  // the operation started, its thread committed a bulk group and waited for
+  // mapped: the operation uses a tensor map in memory. drained: after the
+  // operation started, its thread committed a bulk group and waited for
   // this group.
   bool mapped, drained;
   uint32_t group;
   int actor;  // actor (hb_cluster.c) that reads the sources
   uint32_t epoch;
-  // BY_MBAR: position in the order in which the warp's operations complete; 0:
+  // mbarrier: position in the order in which the warp's operations complete; 0:
   // the operation may complete in any order
   uint64_t turn;
   // number: number of the operation among its warp's operations (interleave.c).
   // cause: the scheduling step that started the operation.
   uint32_t number, cause;
   uint64_t began;  // number of the operation among the cluster's operations
-  // BY_MBAR: mbarrier at which the operation completes `bytes` bytes
+  // mbarrier: mbarrier at which the operation completes `bytes` bytes
   SimMbar *mbar;
   // bytes: number of bytes to complete. phase: the mbarrier's phase when the
   // operation started.
   uint32_t bytes, phase;
   SimRun *run;
   void *data;
-  // BY_MBAR: index in the event log of the step that started the operation
+  // mbarrier: index in the event log of the step that started the operation
   size_t tape;
-  // BY_MBAR: epochs of the turn actors (mbar.h) that the thread had acquired
+  // mbarrier: epochs of the turn actors (mbar.h) that the thread had acquired
   // when it started the operation
   uint32_t *turns;
   // ranges of shared memory that are pending until the operation completes
@@ -65,13 +65,13 @@ struct SimAsync {
 };
 
 // Starts an operation by one lane of warp w at instruction i, with `data`
-// zeroed bytes at a->data. Returns NULL if memory is exhausted. With BY_MBAR,
-// the operation completes a->bytes at a->mbar; the caller sets both fields
-// after this call. With BY_BULK, the operation completes with its bulk group.
-// The operation's epoch is then `agents.issued` of the agent that executes the
-// warp's bulk copies.
-SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
-                         SimRun *run, size_t data);
+// zeroed bytes at a->data. Returns NULL if memory is exhausted. If threads wait
+// for groups of the operation's agent (agent_groups), the operation completes
+// with its group, and its epoch is `agents.issued` of the agent that executes
+// the warp's bulk copies. Otherwise the operation completes a->bytes at
+// a->mbar; the caller sets both fields after this call.
+SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimRun *run,
+                         size_t data);
 // Declare that the operation reads or writes `bytes` bytes of the cluster's
 // shared memory from address addr on. An invalid access is reported as an
 // access to object m.
@@ -89,8 +89,8 @@ void simasync_wrote_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 // into a new group. simasync_wait completes all groups except the last
 // `pending` groups. With `read`, it only waits until the sources of these
 // groups have been read.
-void simasync_commit(SimWarp *w, SimBy by);
-void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read);
+void simasync_commit(SimWarp *w);
+void simasync_wait(SimWarp *w, uint32_t pending, bool read);
 
 // Returns the operation in flight that will write byte addr of shared memory,
 // or NULL if no operation will.

@@ -244,10 +244,10 @@ static int64_t byte_at(SimWarp *w, const SimIns *i, const SimSide *s, int l,
   return bytes == 16 || simmem_check(&x, 1u << l) ? first : -1;
 }
 
-static SimAsync *start(SimWarp *w, const SimIns *i, int l, SimBy by,
-                       SimRun *run, Copy from) {
+static SimAsync *start(SimWarp *w, const SimIns *i, int l, SimRun *run,
+                       Copy from) {
   size_t n = sizeof from + (size_t)from.m.bytes;
-  SimAsync *a = simasync_start(w, i, l, by, run, n);
+  SimAsync *a = simasync_start(w, i, l, run, n);
   if (a) memcpy(a->data, &from, sizeof from);
   return a;
 }
@@ -371,7 +371,7 @@ static void load_to(SimWarp *w, const SimIns *i, int l, Copy k, int rank,
   const SimBulk *b = k.b;
   uint32_t home = (uint32_t)rank * (uint32_t)w->cluster->prog->smem_bytes;
   k.shared += home - w->home;
-  SimAsync *a = start(w, i, l, BY_MBAR, load, k);
+  SimAsync *a = start(w, i, l, load, k);
   if (!a) return;
   a->mapped = b->place.mem;
   int at = b->flags & BKF_PAIR ? rank & ~1 : rank;
@@ -422,7 +422,7 @@ static void start_store(SimWarp *w, const SimIns *i, int l) {
   if (!find_global(w, i, l, &k, true) || !find_shared(w, i, l, &k, false))
     return;
   see_global(w, i, l, &k, true);
-  SimAsync *a = start(w, i, l, BY_BULK, store, k);
+  SimAsync *a = start(w, i, l, store, k);
   if (!a) return;
   simasync_reads(a, b->shared.mem, k.shared, (uint32_t)k.m.bytes);
   for (int64_t r = 0; r < runs_of(&k) && !(b->flags & BKF_REDUCES); r++) {
@@ -447,7 +447,7 @@ static void start_send(SimWarp *w, const SimIns *i, int l) {
   }
   uint32_t home = (uint32_t)rank * (uint32_t)p->smem_bytes;
   k.to = home + b->plain.mem->base + (uint32_t)to;
-  SimAsync *a = start(w, i, l, BY_MBAR, send, k);
+  SimAsync *a = start(w, i, l, send, k);
   if (!a) return;
   if (!complete_at(a, w, i, l, (int)rank, (uint32_t)(b->bar.mem->base + bar),
                    (uint32_t)b->bytes))
@@ -479,7 +479,7 @@ static void start_cancel(SimWarp *w, const SimIns *i, int l) {
   uint32_t at = k.shared - w->home;
   for (int rank = 0; rank < p->ncta && !w->cluster->stop; rank++) {
     k.shared = (uint32_t)rank * (uint32_t)p->smem_bytes + at;
-    SimAsync *a = start(w, i, l, BY_MBAR, answer, k);
+    SimAsync *a = start(w, i, l, answer, k);
     if (!a) return;
     memcpy(bytes_of(a->data), word, sizeof word);
     if (!complete_at(a, w, i, l, rank, (uint32_t)(b->bar.mem->base + bar),

@@ -226,7 +226,7 @@ static void declare_registers(SimWarp *w, const SimMem *m) {
 
 static void load(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
-  if (s->mem->space == SP_RMEM) {
+  if (sim_in_registers(s->mem)) {
     load_register(w, i, s);
     return;
   }
@@ -249,7 +249,7 @@ static void load(SimWarp *w, const SimIns *i) {
 
 static void store(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
-  if (s->mem->space == SP_RMEM) {
+  if (sim_in_registers(s->mem)) {
     store_register(w, i, s, 1);
     return;
   }
@@ -292,14 +292,14 @@ static void copy(SimWarp *w, const SimIns *i) {
   uint32_t mask = w->active;
   if (c->pred) mask &= mask_of(w, c->pred);
   if (!mask) return;
-  if (c->src.mem->space == SP_RMEM && c->dst.mem->space == SP_RMEM &&
+  if (sim_in_registers(c->src.mem) && sim_in_registers(c->dst.mem) &&
       c->src.mem->unit == c->dst.mem->unit) {
     copy_registers(w, c, mask);
     return;
   }
   int64_t off[LANES];
   SimLaneBuf buf;
-  if (c->src.mem->space == SP_RMEM) {
+  if (sim_in_registers(c->src.mem)) {
     gather(w, i, &c->src, mask, c->bytes, buf);
   } else {
     simmem_offsets(w, &c->src, off);
@@ -307,7 +307,7 @@ static void copy(SimWarp *w, const SimIns *i) {
     for (uint32_t m = mask & ~got; m; m &= m - 1)
       memset(buf[__builtin_ctz(m)], 0, sizeof *buf);
   }
-  if (c->dst.mem->space == SP_RMEM) {
+  if (sim_in_registers(c->dst.mem)) {
     scatter(w, &c->dst, mask, c->bytes, buf);
   } else {
     simmem_offsets(w, &c->dst, off);
@@ -585,7 +585,7 @@ static bool again(SimWarp *w, bool done) {
 static bool polls(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
   if (!i->sem) return false;
-  w->cluster->calm.polls += s->mem->space == SP_GMEM;
+  w->cluster->calm.polls += s->mem->memory == MEMORY_GLOBAL;
   w->split.waits++;
   w->cluster->hooks->polled(w, i);
   return true;
@@ -700,10 +700,10 @@ static bool step(SimWarp *w, const SimIns *i) {
     case OP_MAPPUBLISH:
       tensormap_ops_run(w, i);
       return true;
-    case OP_BULKCOMMIT: simasync_commit(w, BY_BULK); return true;
+    case OP_BULKCOMMIT: simasync_commit(w); return true;
     case OP_BULKWAIT:
       w->cluster->hooks->waits(w, i);
-      simasync_wait(w, BY_BULK, (uint32_t)i->imm, i->flags & BKF_READ);
+      simasync_wait(w, (uint32_t)i->imm, i->flags & BKF_READ);
       return true;
     case OP_SYNCWARP: divergence_groups(w, i, NULL); return true;
     case OP_ATOMIC: atomic(w, i); return false;

@@ -45,6 +45,20 @@ static inline uint32_t simmem_address(const Access *x, int l) {
   return home + x->m->base + (uint32_t)x->at[l];
 }
 
+// Returns the first byte of m, as the lanes of w access it. Lane l of an access
+// x accesses the byte at simmem_first(w, m) + simmem_from(x, l).
+static inline uint8_t *simmem_first(const SimWarp *w, const SimMem *m) {
+  switch (m->memory) {
+    case MEMORY_GLOBAL: return m->p;
+    case MEMORY_SHARED: return w->cluster->smem + w->home + m->base;
+    case MEMORY_REGISTERS: case MEMORY_TENSOR: case MEMORY_NONE: break;
+  }
+  return NULL;
+}
+static inline int64_t simmem_from(const Access *x, int l) {
+  return x->m->rank ? x->at[l] + x->home[l] - x->w->home : x->at[l];
+}
+
 // What a release adds to a SimPast. ALL: everything that happens before the
 // lanes, and their own accesses. AGENTS: epochs of all actors except warps and
 // mbarriers. FENCED: what precedes a fence of the lanes with cluster or wider

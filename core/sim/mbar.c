@@ -935,7 +935,7 @@ SimAsync *simmbar_commit(SimWarp *w, const SimIns *i, int rank, SimRun *run,
   if (!next_group(&v, &g) || !is_next(w, i, &v, &g)) return NULL;
   if (c->steps) c->steps->expect(c, index_of(c, g.b), g.b->phase);
   g.b->fed[0] = true;
-  SimAsync *a = simasync_start(w, i, __builtin_ctz(g.mask), BY_MBAR, run, data);
+  SimAsync *a = simasync_start(w, i, __builtin_ctz(g.mask), run, data);
   if (!a) return NULL;
   a->mbar = g.b;
   a->phase = g.b->phase;
@@ -984,7 +984,7 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
     g.b->fed[0] = true;
     if (!(i->flags & MBF_NOINC))
       g.b->missing += (uint32_t)__builtin_popcount(g.mask);
-    SimAsync *a = simasync_start(w, i, __builtin_ctz(g.mask), BY_MBAR, land,
+    SimAsync *a = simasync_start(w, i, __builtin_ctz(g.mask), land,
                                  sizeof(Landing));
     if (!a) return;
     *(Landing *)a->data = (Landing){w->copies.count, g.mask, g.b};

@@ -180,7 +180,7 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
   int64_t unit = x->unit ? x->unit : x->bytes;
   // In PTX, a tensor may begin at any element of its memory, so check the
   // address, not only the offset.
-  int64_t base = m->space == SP_SMEM ? m->base : (int64_t)(uintptr_t)m->p;
+  int64_t base = m->base + (int64_t)(uintptr_t)m->p;
   uint32_t wrong = 0;
   for (int l = 0; l < LANES; l++) {
     x->at[l] = (int64_t)((uint64_t)x->off[l] * (uint64_t)bits) >> 3;
@@ -312,8 +312,11 @@ static void count(Access *x, uint32_t mask, bool whole) {
   if (!mask) return;
   if (x->i->op == OP_ATOMIC && x->w->cluster->log)
     x->w->cluster->log->same(x->w, x->at, mask);
-  if (x->m->space == SP_SMEM) count_shared(x, mask, 0);
-  else count_global(x, mask);
+  switch (x->m->memory) {
+    case MEMORY_SHARED: count_shared(x, mask, 0); return;
+    case MEMORY_GLOBAL: count_global(x, mask); return;
+    case MEMORY_REGISTERS: case MEMORY_TENSOR: case MEMORY_NONE: return;
+  }
 }
 
 // ---- moving bytes ----
@@ -343,16 +346,25 @@ static inline void copy_lanes(uint8_t *buf, int stride, const uint8_t *p,
 SimPlaces simmem_places(const Access *x, int l) {
   const SimCluster *c = x->w->cluster;
   const SimProg *p = c->prog;
-  bool shared = x->m->space == SP_SMEM;
-  if (!shared && !areas_recorded(x->m)) return (SimPlaces){0};
-  int shift = shared ? p->shift : x->m->area->shift;
-  uint64_t first = shared ? simmem_address(x, l) >> shift
-                          : areas_granule(x->m, x->at[l]);
-  uint64_t where = shared ? c->index * 2 + 1
-                          : (uint64_t)(x->m->area - p->area) * 2 + 2;
+  const SimMem *m = x->m;
+  int shift = 0;
+  uint64_t where = 0, first = 0;
+  switch (m->memory) {
+    case MEMORY_SHARED:
+      shift = p->shift;
+      where = c->index * 2 + 1, first = simmem_address(x, l) >> shift;
+      break;
+    case MEMORY_GLOBAL:
+      if (!areas_recorded(m)) return (SimPlaces){0};
+      shift = m->area->shift;
+      where = (uint64_t)(m->area - p->area) * 2 + 2;
+      first = areas_granule(m, x->at[l]);
+      break;
+    case MEMORY_REGISTERS: case MEMORY_TENSOR: case MEMORY_NONE:
+      return (SimPlaces){0};
+  }
   return (SimPlaces){.key = where << 40 | first, .n = x->bytes >> shift,
-                     .p = shared ? c->smem + simmem_address(x, l)
-                                 : x->m->p + x->at[l],
+                     .p = simmem_first(x->w, m) + simmem_from(x, l),
                      .size = 1 << shift};
 }
 
@@ -362,22 +374,24 @@ static void announce(Access *x, uint32_t mask) {
   x->w->cluster->hooks->access(x, mask);
 }
 
-// Copies the bytes that each lane of mask loads to buf + lane * stride.
-static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
-  const uint8_t *p = x->m->p;
-  announce(x, mask);
-  // one loop for each common width, so that the compiler specializes it
-  if (x->bytes == 4) copy_lanes(buf, stride, p, x->at, mask, 4);
-  else if (x->bytes == 16) copy_lanes(buf, stride, p, x->at, mask, 16);
-  else copy_lanes(buf, stride, p, x->at, mask, x->bytes);
+// Returns for each lane the distance of its bytes from simmem_first, in `far`
+// if the lanes access memory of several CTAs.
+static const int64_t *distances(const Access *x, int64_t far[LANES]) {
+  if (!x->m->rank) return x->at;
+  for (int l = 0; l < LANES; l++) far[l] = simmem_from(x, l);
+  return far;
 }
 
-static void read_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
-  const uint8_t *smem = x->w->cluster->smem;
+// Copies the bytes that each lane of mask loads to buf + lane * stride.
+static void read_lanes(Access *x, uint32_t mask, uint8_t *buf, int stride) {
+  const uint8_t *p = simmem_first(x->w, x->m);
+  int64_t far[LANES];
+  const int64_t *at = distances(x, far);
   announce(x, mask);
-  for (int l = 0; l < LANES; l++)
-    if (mask >> l & 1)
-      copy_bytes(buf[l], smem + simmem_address(x, l), x->bytes);
+  // one loop for each common width, so that the compiler specializes it
+  if (x->bytes == 4) copy_lanes(buf, stride, p, at, mask, 4);
+  else if (x->bytes == 16) copy_lanes(buf, stride, p, at, mask, 16);
+  else copy_lanes(buf, stride, p, at, mask, x->bytes);
 }
 
 uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
@@ -386,47 +400,28 @@ uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
   Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = bytes};
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
-  if (m->space == SP_SMEM) read_shared(&x, mask, buf);
-  else read_global(&x, mask, buf[0], sizeof buf[0]);
+  read_lanes(&x, mask, buf[0], sizeof *buf);
   return mask;
 }
 
-static void write_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
-  SimCluster *c = x->w->cluster;
-  size_t n = (size_t)x->bytes;
+static void write_lanes(Access *x, uint32_t mask, SimLaneBuf buf) {
+  uint8_t *p = simmem_first(x->w, x->m);
+  int64_t far[LANES];
+  const int64_t *at = distances(x, far);
   for (uint32_t m = mask; m; m &= m - 1) {
     int l = __builtin_ctz(m);
-    bool same = memcmp(c->smem + simmem_address(x, l), buf[l], n) == 0;
+    bool same = memcmp(p + at[l], buf[l], (size_t)x->bytes) == 0;
     x->same |= (uint32_t)same << l;
   }
   x->data = buf[0];
-  x->stride = sizeof buf[0];
+  x->stride = sizeof *buf;
   announce(x, mask);
   for (uint32_t m = mask; m; m &= m - 1) {
     int l = __builtin_ctz(m);
-    copy_bytes(c->smem + simmem_address(x, l), buf[l], x->bytes);
+    copy_bytes(p + at[l], buf[l], x->bytes);
   }
-  if (x->i->sem || mask & ~x->same) simmem_moved(c, false);
-}
-
-// Reports whether some lane stores a value that differs from memory.
-static bool changes(const Access *x, uint32_t mask, SimLaneBuf buf) {
-  for (; mask; mask &= mask - 1) {
-    int l = __builtin_ctz(mask);
-    if (memcmp(x->m->p + x->at[l], buf[l], (size_t)x->bytes)) return true;
-  }
-  return false;
-}
-
-static void write_global(Access *x, uint32_t mask, SimLaneBuf buf) {
-  const SimMem *m = x->m;
-  SimCluster *c = x->w->cluster;
-  x->data = buf[0];
-  x->stride = sizeof buf[0];
-  announce(x, mask);
-  if (x->i->sem || changes(x, mask, buf)) simmem_moved(c, true);
-  for (int l = 0; l < LANES; l++)
-    if (mask >> l & 1) copy_bytes(m->p + x->at[l], buf[l], x->bytes);
+  if (x->i->sem || mask & ~x->same)
+    simmem_moved(x->w->cluster, x->m->memory == MEMORY_GLOBAL);
 }
 
 void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
@@ -437,10 +432,9 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
   // the lock keeps atomics of other host threads out during the store
-  bool whole = i->sem && m->space == SP_GMEM;
+  bool whole = i->sem && m->memory == MEMORY_GLOBAL;
   if (whole) pthread_mutex_lock(w->cluster->host.lock);
-  if (m->space == SP_SMEM) write_shared(&x, mask, buf);
-  else write_global(&x, mask, buf);
+  write_lanes(&x, mask, buf);
   if (whole) pthread_mutex_unlock(w->cluster->host.lock);
 }
 
@@ -495,8 +489,7 @@ void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
   for (int part = 0; part < 2 && mask; part++) {
-    if (m->space == SP_SMEM) read_shared(&x, mask, buf);
-    else read_global(&x, mask, buf[0], sizeof buf[0]);
+    read_lanes(&x, mask, buf[0], sizeof *buf);
     for (int l = 0; l < LANES; l++) {
       if (!(mask >> l & 1)) continue;
       int shift = part_shift(&x, l);
@@ -515,14 +508,12 @@ void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
 static void put_bits(Access *x, uint32_t mask, const uint32_t *value,
                      int part) {
   const SimMem *m = x->m;
-  SimCluster *c = x->w->cluster;
   unsigned all = (1u << m->bits) - 1;
   announce(x, mask);
-  if (mask) simmem_moved(c, m->space == SP_GMEM);
+  if (mask) simmem_moved(x->w->cluster, m->memory == MEMORY_GLOBAL);
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask), shift = part_shift(x, l);
-    uint8_t *p = m->space == SP_SMEM ? c->smem + simmem_address(x, l)
-                                     : m->p + x->at[l];
+    uint8_t *p = simmem_first(x->w, m) + simmem_from(x, l);
     unsigned bits = part ? all >> (8 - shift) : all << shift;
     unsigned u = part ? value[l] >> (8 - shift) : value[l] << shift;
     __atomic_fetch_and(p, (uint8_t)~bits, __ATOMIC_RELAXED);
@@ -560,8 +551,8 @@ void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
   s->count++;
   s->bytes += (uint64_t)lane_count(mask) * 16;
   if (mask == rows) count_shared(&a, mask, x->num);
-  if (x->store) write_shared(&a, mask, buf);
-  else read_shared(&a, mask, buf);
+  if (x->store) write_lanes(&a, mask, buf);
+  else read_lanes(&a, mask, buf[0], sizeof *buf);
 }
 
 // ---- atomics ----
@@ -578,7 +569,7 @@ static uint64_t atomic_new(AtomicKind k, const SimSide *s, uint64_t old,
   if (k == AT_INC) return old >= v ? 0 : old + 1;
   if (k == AT_DEC) return old == 0 || old > v ? v : old - 1;
   if (op == OP_ADD && dtype_is_float(t))
-    return s->mem->space == SP_GMEM ? eval_reduce(t, old, v, true)
+    return s->mem->memory == MEMORY_GLOBAL ? eval_reduce(t, old, v, true)
                                     : eval_scalar(op, t, v, old, 0);
   return eval_scalar(op, t, old, v, 0);
 }
@@ -589,8 +580,8 @@ static bool atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
                         uint64_t *old) {
   const SimMem *m = x->m;
   SimCluster *c = x->w->cluster;
-  bool global = m->space == SP_GMEM;
-  uint8_t *p = global ? m->p + x->at[l] : c->smem + simmem_address(x, l);
+  bool global = m->memory == MEMORY_GLOBAL;
+  uint8_t *p = simmem_first(x->w, m) + simmem_from(x, l);
   *old = 0;
   memcpy(old, p, (size_t)x->bytes);
   AtomicKind kind = (AtomicKind)x->i->imm;
@@ -603,7 +594,8 @@ static bool atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
 
 void simmem_atomic(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
-  bool wide = sim_wide((DType)s->type), global = s->mem->space == SP_GMEM;
+  bool wide = sim_wide((DType)s->type);
+  bool global = s->mem->memory == MEMORY_GLOBAL;
   int64_t off[LANES];
   simmem_offsets(w, s, off);
   Access x = {.w = w, .i = i, .m = s->mem, .off = off, .write = true,
@@ -751,7 +743,7 @@ static uint32_t read_sources(Access *s, uint32_t mask, const uint32_t *part,
     s->flying = false;
     same = simmem_check(s, same);
     s->flying = true;
-    read_global(s, same, b->data[0], sizeof b->data[0]);
+    read_lanes(s, same, b->data[0], sizeof b->data[0]);
     read |= same;
   }
   s->bytes = (int)s->unit;

@@ -637,30 +637,28 @@ void sim_free(SimResult *r) {
 static const char *memory_op(const SimProg *p, const Ins *i, int32_t *smem,
                              int32_t *gmem, bool *out) {
   const Fn *fn = p->fn;
-  Ref m[2] = {0, 0};  // memory objects of destination and source
+  const Mem *m[2] = {NULL, NULL};  // destination and source
   *smem = *gmem = -1;
   Operand o;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
     if ((o.kind == OPERAND_MEM || o.kind == OPERAND_RUN ||
          o.kind == OPERAND_MAP) && !m[!o.written])
-      m[!o.written] = o.ref;
+      m[!o.written] = ir_memof(fn, o.ref);
   for (int k = 0; k < 2; k++) {
     if (!m[k]) continue;
-    int32_t at = (int32_t)fn->ins.p[m[k]].imm;
-    Space space = fn->mem.p[at].space;
-    if (space == SP_SMEM || space == SP_DSMEM) *smem = at;
-    if (space == SP_GMEM || space == SP_TMAP) *gmem = at;
+    int32_t at = (int32_t)(m[k] - fn->mem.p);
+    if (mem_is_shared(m[k])) *smem = at;
+    if (mem_is_global(m[k])) *gmem = at;
   }
-  Space to = m[0] ? ir_memof(fn, m[0])->space : SP_RMEM;
-  *out = *smem >= 0 && (to == SP_GMEM || to == SP_TMAP);
+  *out = *smem >= 0 && m[0] && mem_is_global(m[0]);
   if (op_flag_kind((Op)i->op) == FLAGS_BULK) return op_name((Op)i->op);
   if (i->op == OP_CPASYNC) return op_name(OP_CPASYNC);
   if (i->op == OP_MATRIX)
-    return ir_memof(fn, m[0])->space == SP_SMEM ? "stmatrix" : "ldmatrix";
+    return mem_is_shared(m[0]) ? "stmatrix" : "ldmatrix";
   if (i->op == OP_ATOMIC)
     return *smem >= 0 ? "atomic.shared" : "atomic.global";
   if (*smem >= 0 && *gmem >= 0) return "copy";
-  bool store = m[0] && ir_memof(fn, m[0])->space != SP_RMEM;
+  bool store = m[0] && mem_memory(m[0]) != MEMORY_REGISTERS;
   if (*smem >= 0) return store ? "st.shared" : "ld.shared";
   return store ? "st.global" : "ld.global";
 }

@@ -28,7 +28,7 @@ static void write(SimWarp *w, const SimSend *s, int l, uint8_t *out) {
 static void send(SimWarp *w, const SimIns *i, uint32_t mask, const Access *to,
                  SimMbar *b) {
   const SimSend *s = i->x;
-  SimAsync *a = simasync_start(w, i, 0, BY_MBAR, deliver, sizeof(Letter));
+  SimAsync *a = simasync_start(w, i, 0, deliver, sizeof(Letter));
   if (!a) return;
   Letter *d = a->data;
   a->mbar = b;

@@ -109,7 +109,7 @@ struct SimWarp {
   // Agents of the warp. groups: for each lane, number of committed groups.
   // issued: current epoch. teamwork: number of committed groups of warpgroup
   // MMAs.
-  struct { uint32_t groups[BY_COUNT][LANES], issued, teamwork; } agents;
+  struct { uint32_t groups[LANES], issued, teamwork; } agents;
   // cluster barrier: completed rounds; lanes that arrived; lanes that may pass
   struct { uint32_t met, came, passed; } round;
   // n: number of registers of a thread. wanted: number that a waiting

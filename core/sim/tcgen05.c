@@ -68,11 +68,11 @@ typedef struct Job {
 
 // The operations that a warp issued. job[0] is operation number `done` of the
 // agent, counted from 0. closed: number of the operations that a commit
-// follows. issued: for each unit, number of issued operations.
+// follows. issued: for each kind of actor, number of issued operations.
 typedef struct Pipe {
   Job *job;
   uint32_t njob, cap;
-  uint32_t done, closed, commits, issued[TENSOR_UNITS];
+  uint32_t done, closed, commits, issued[ACTOR_COUNT];
 } Pipe;
 
 struct SimTensors {
@@ -453,13 +453,13 @@ static bool check_copy(SimWarp *w, const SimIns *i, uint32_t *address,
   return check_columns(w, i, 0, &all, read);
 }
 
-static void announce(SimWarp *w, const SimIns *i, SimTensorUnit unit,
+static void announce(SimWarp *w, const SimIns *i, SimActor unit,
                      uint32_t address, uint32_t groups) {
   const SimTensorIns *x = i->x;
   int column = (int)(address & 0xffff);
   SimTensorAccess a = {.w = w, .i = i, .m = x->acc.mem, .cta = rank_of(w),
                        .base = holder(tensor_of(w), column, 1)->column,
-                       .write = unit == TENSOR_STORE, .unit = unit,
+                       .write = unit == ACTOR_TCST, .unit = unit,
                        .epoch = ++pipe_of(w)->issued[unit], .groups = groups,
                        .column = column, .n = x->span};
   w->cluster->hooks->tensor(&a);
@@ -489,7 +489,7 @@ void simtcgen05_load(SimWarp *w, const SimIns *i) {
   const SimMem *m = x->rmem;
   uint32_t address, groups;
   if (!check_copy(w, i, &address, &groups)) return;
-  announce(w, i, TENSOR_LOAD, address, groups);
+  announce(w, i, ACTOR_TCLD, address, groups);
   Tensor *t = tensor_of(w);
   bool packed = x->copy->flags & CPF_PACK;
   for (int v = 0; v < x->copy->num; v++)
@@ -508,7 +508,7 @@ void simtcgen05_store(SimWarp *w, const SimIns *i) {
   const SimMem *m = x->rmem;
   uint32_t address, groups;
   if (!check_copy(w, i, &address, &groups)) return;
-  announce(w, i, TENSOR_STORE, address, groups);
+  announce(w, i, ACTOR_TCST, address, groups);
   Tensor *t = tensor_of(w);
   bool packed = x->copy->flags & CPF_PACK;
   define(t, groups, ALL_LANES, (int)(address & 0xffff), x->span);
@@ -527,10 +527,9 @@ void simtcgen05_store(SimWarp *w, const SimIns *i) {
 }
 
 void simtcgen05_wait(SimWarp *w, bool loads) {
-  SimTensorUnit unit = loads ? TENSOR_LOAD : TENSOR_STORE;
-  w->cluster->hooks->learn(w, w->valid,
-                           simtcgen05_actor(w->cluster->prog, w->id, unit),
-                           pipe_of(w)->issued[unit]);
+  SimActor unit = loads ? ACTOR_TCLD : ACTOR_TCST;
+  int actor = actors_own(&w->cluster->prog->actors, unit, w->id);
+  w->cluster->hooks->learn(w, w->valid, actor, pipe_of(w)->issued[unit]);
 }
 
 // ---- MMAs, copies from shared memory, and shifts: issue ----
@@ -663,7 +662,7 @@ static bool lend(SimWarp *w, const SimIns *i, int l, int which, uint64_t desc,
   }
   Lend t = {.x = {.w = w, .i = i, .bytes = PIECE, .agent = true}, .mma = x,
             .lane = l, .epoch = epoch,
-            .actor = simtcgen05_actor(w->cluster->prog, w->id, TENSOR_MMA)};
+            .actor = actors_own(&w->cluster->prog->actors, ACTOR_TCMMA, w->id)};
   for (int k = 0; k < x->ctas; k++) {
     t.home = home_of(w, first_cta(w, x) + k);
     pieces_of(x, which, desc, lend_piece, &t);
@@ -702,7 +701,7 @@ static void announce_all(SimWarp *w, const SimIns *i, int l, Columns x,
   for (int k = 0; k < ins->ctas; k++, x.cta++) {
     SimTensorAccess t = {
       .w = w, .i = i, .m = x.m, .cta = x.cta, .lane = l, .write = write,
-      .unit = TENSOR_MMA, .epoch = epoch, .row = ins->row, .start = start,
+      .unit = ACTOR_TCMMA, .epoch = epoch, .row = ins->row, .start = start,
       .groups = x.groups, .column = column, .n = x.n,
       .base = holder(tensor_at(w, x.cta), column, 1)->column};
     w->cluster->hooks->tensor(&t);
@@ -1087,7 +1086,7 @@ static void land(SimAsync *a, SimStage stage) {
   if (some) memmove(p->job, p->job + some, (p->njob - some) * sizeof *p->job);
   p->njob -= some;
   p->done += some;
-  simmbar_arrived_by(c, a, simtcgen05_actor(c->prog, w->id, TENSOR_MMA),
+  simmbar_arrived_by(c, a, actors_own(&c->prog->actors, ACTOR_TCMMA, w->id),
                      d->upto);
   if (a->mbar->at / (uint32_t)c->prog->smem_bytes != (uint32_t)rank_of(w))
     simmbar_land(a->mbar, w, a->lane, a->i, true);

@@ -30,11 +30,6 @@ uint32_t simtcgen05_open(const SimWarp *w);
 // called when all warps have exited
 void simtcgen05_end(SimCluster *c);
 
-static inline int simtcgen05_actor(const SimProg *p, int warp,
-                                   SimTensorUnit unit) {
-  return actors_first(&p->actors, ACTOR_TCMMA + unit) + warp;
-}
-
 // An access to columns `column` to column + n - 1 of the groups of lanes in
 // `groups` of the CTA of rank `cta`. The access completes as epoch `epoch` of
 // `unit` of the warp. row: for MMAs, the atom; `start` is then the first column
@@ -46,7 +41,7 @@ struct SimTensorAccess {
   const SimMem *m;
   int cta, lane;
   bool write, freed;
-  SimTensorUnit unit;
+  SimActor unit;  // ACTOR_TCMMA, ACTOR_TCLD or ACTOR_TCST
   uint32_t epoch;
   const AtomMma *row;
   uint32_t groups;

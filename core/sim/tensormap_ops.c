@@ -44,7 +44,7 @@ static uint64_t address_of(const SimMem *m, int64_t byte) {
 // access at elements `off` of m. Returns the lanes whose maps are aligned.
 static uint32_t aligned(SimWarp *w, const SimIns *i, const SimMem *m,
                         uint32_t mask, const int64_t *off) {
-  uint64_t base = m->space == SP_SMEM ? m->base : (uintptr_t)m->p;
+  uint64_t base = m->base + (uintptr_t)m->p;
   for (uint32_t left = mask; left; left &= left - 1) {
     int l = __builtin_ctz(left);
     if ((base + (uint64_t)off[l] * 8) % BYTES == 0) continue;
@@ -232,7 +232,7 @@ void tensormap_ops_release(SimWarp *w) {
 // recorded, because copies do not use them.
 static void acquire(SimWarp *w, const SimSide *s) {
   int64_t off[LANES];
-  if (s->mem->space != SP_GMEM) return;
+  if (s->mem->memory != MEMORY_GLOBAL) return;
   simmem_offsets(w, s, off);
   for (uint32_t m = w->active; m; m &= m - 1) {
     int l = __builtin_ctz(m);
@@ -257,7 +257,7 @@ static void publish(SimWarp *w, const SimIns *i, const SimMapOp *o,
   w->cluster->hooks->access(&x, mask);
   store(w, i, &o->dst, one, words);
   w->cluster->hooks->meet(w, w->active);
-  if (!one || o->dst.mem->space != SP_GMEM) return;
+  if (!one || o->dst.mem->memory != MEMORY_GLOBAL) return;
   simmem_offsets(w, &o->dst, off);
   Note *n = note_of(w->cluster, o->dst.mem->p + off[__builtin_ctz(one)] * 8,
                     false);
@@ -323,7 +323,7 @@ static const SimMem *object_at(const SimProg *p, uint64_t address) {
   uint64_t k = address >> WHERE;
   if (k < 1 || k > p->fn->mem.n) return NULL;
   const SimMem *m = p->mem[p->fn->mem.p[k - 1].ref];
-  return m && (m->space == SP_GMEM || m->space == SP_TMAP) ? m : NULL;
+  return m && m->memory == MEMORY_GLOBAL ? m : NULL;
 }
 
 static bool is_inside(const TensorMap *m, const SimMem *of, int64_t at,

@@ -1,13 +1,8 @@
-// How asynchronous operations complete, and records of waits for them
-// (waits.c).
+// Records of waits for asynchronous operations (waits.c).
 #ifndef CUTE_SIMWAITED_H
 #define CUTE_SIMWAITED_H
 
 #include "decode/prog.h"
-
-// How an asynchronous operation completes. BY_MBAR: it completes bytes at an
-// mbarrier. BY_BULK: threads wait for the bulk group that contains it.
-typedef enum SimBy { BY_MBAR, BY_BULK, BY_COUNT } SimBy;
 
 // The last wait of a warp for groups of one kind.
 // - lanes: the waiting lanes.

@@ -45,7 +45,7 @@ static void see_operand(const Works *k, const Operand *o, See *see,
       break;
     case OPERAND_MEM:
       m = k->out.p->mem[o->ref];
-      if (m->space != SP_RMEM) {
+      if (!sim_in_registers(m)) {
         see(ud, o->off, false);
       } else {
         ir_const(k->out.p->fn, o->off, &at);
@@ -96,7 +96,7 @@ static void find_ids(Ctx *cx, Works *k) {
   k->object = arena_zero(cx, &cx->scratch, (fn->mem.n + 1) * 4);
   for (size_t j = 0; j < fn->mem.n; j++) {
     const SimMem *m = k->out.p->mem[fn->mem.p[j].ref];
-    if (!m || m->space != SP_RMEM) continue;
+    if (!m || !sim_in_registers(m)) continue;
     k->object[j] = k->out.nid;
     k->out.nid += (uint32_t)m->count;
   }
@@ -291,13 +291,14 @@ static SimWork memory_cost(const Works *k, const SimIns *d) {
   bool two = d->op == OP_COPY;
   const SimMem *from = two ? c->src.mem : s->mem;
   const SimMem *to = two ? c->dst.mem : s->mem;
-  if (from->space == SP_RMEM && to->space == SP_RMEM) return (SimWork){0};
+  if (sim_in_registers(from) && sim_in_registers(to))
+    return (SimWork){0};
   SimWork out = {.kind = K_SHARED, .slots = 1};
-  if (from->space == SP_GMEM) out.kind = K_LOAD;
-  else if (to->space == SP_GMEM) out.kind = K_STORE;
+  if (from->memory == MEMORY_GLOBAL) out.kind = K_LOAD;
+  else if (to->memory == MEMORY_GLOBAL) out.kind = K_STORE;
   else if (from->rank || to->rank) out.kind = K_PEER;
   else if (d->op == OP_ATOMIC) out.kind = K_ATOMIC;
-  if ((d->op == OP_ST || d->op == OP_ATOMIC) && from->space == SP_GMEM)
+  if ((d->op == OP_ST || d->op == OP_ATOMIC) && from->memory == MEMORY_GLOBAL)
     out.kind = K_STORE;
   if (out.kind == K_ATOMIC)
     out.work = by_swaps(ir_get(k->out.p->fn, d->ref)->imm, (DType)s->type);

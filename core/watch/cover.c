@@ -62,7 +62,7 @@ static uint64_t *bits_of(Ctx *cx, const SimArea *a) {
 static bool is_partial(const Fn *fn, int32_t arg) {
   for (size_t k = 0; k < fn->mem.n; k++) {
     const Mem *m = &fn->mem.p[k];
-    bool own = (m->space == SP_GMEM || m->space == SP_TMAP) && m->arg == arg;
+    bool own = mem_outlives(m) && m->arg == arg;
     if (own && (m->partial_ok || (m->undefined_ok && fn->arg.p[arg].written)))
       return true;
   }
@@ -80,7 +80,7 @@ static void find_reads(const SimProg *p, bool *reads) {
     for (Operands w = operands_of(p->fn, i); operands_next(&w, &o);) {
       if (!o.read || (o.kind != OPERAND_MEM && o.kind != OPERAND_MAP)) continue;
       const Mem *m = ir_memof(p->fn, o.ref);
-      bool global = m->space == SP_GMEM || m->space == SP_TMAP;
+      bool global = mem_outlives(m);
       if (global && m->arg != NO_ARG) reads[m->arg] = true;
     }
   }
@@ -555,7 +555,7 @@ static uint32_t line_of(const SimProg *p, int32_t arg, bool stored) {
       m = ((const SimBulk *)i->x)->global;
     if (!m || m->index < 0) continue;
     const Mem *own = &p->fn->mem.p[m->index];
-    bool global = own->space == SP_GMEM || own->space == SP_TMAP;
+    bool global = mem_outlives(own);
     if (global && own->arg == arg) return i->src;
   }
   return 0;

@@ -184,7 +184,7 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
   const uint8_t *byte = area->p + (g << area->shift);
   for (size_t k = 0; k < p->fn->mem.n; k++) {
     const Mem *m = &p->fn->mem.p[k];
-    if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
+    if (!mem_is_global(m)) continue;
     const SimMem *s = p->mem[m->ref];
     // The report names the argument that contains the byte or, if none does,
     // the raw pointer.

@@ -88,19 +88,16 @@ static SimThere registers(SimWarp *w, const SimMem *m, int64_t e, int lane,
   return there;
 }
 
-// Returns the address of the byte that contains element e, in the cluster's
-// shared memory.
-static uint32_t shared_at(SimWarp *w, const SimMem *m, int64_t e, int lane) {
-  uint32_t home = w->home;
-  if (m->rank)
-    home = u32_at(w, m->rank)[lane] * (uint32_t)w->cluster->prog->smem_bytes;
-  return home + m->base + (uint32_t)(e * m->bits / 8);
+// Returns the start of the memory of the CTA that owns m.
+static uint32_t home_of(SimWarp *w, const SimMem *m, int lane) {
+  if (!m->rank) return w->home;
+  return u32_at(w, m->rank)[lane] * (uint32_t)w->cluster->prog->smem_bytes;
 }
 
 static SimThere shared(SimWarp *w, const SimMem *m, int64_t e, int lane,
                        uint64_t *out) {
   const SimCluster *c = w->cluster;
-  uint32_t at = shared_at(w, m, e, lane);
+  uint32_t at = home_of(w, m, lane) + m->base + (uint32_t)(e * m->bits / 8);
   int64_t all = c->prog->ncta * c->prog->smem_bytes;
   if ((int64_t)at + (m->bits + 7) / 8 > all) return THERE_NOT;
   *out = bits_at(c->smem + at, e * m->bits % 8, m->bits);
@@ -124,9 +121,14 @@ SimThere debugger_element(const SimDebug *d, Ref mem, int64_t e, int k,
   SimWarp *w = &d->c->warp[k];
   *out = 0;
   if (!m || m->bits > 64) return THERE_NOT;
-  if (m->space == SP_RMEM) return registers(w, m, e, lane, out);
-  if (e < 0 || e >= m->count || !m->bits) return THERE_NOT;
-  return m->space == SP_SMEM ? shared(w, m, e, lane, out) : global(m, e, out);
+  bool in = e >= 0 && e < m->count && m->bits;
+  switch (m->memory) {
+    case MEMORY_REGISTERS: return registers(w, m, e, lane, out);
+    case MEMORY_SHARED: return in ? shared(w, m, e, lane, out) : THERE_NOT;
+    case MEMORY_GLOBAL: return in ? global(m, e, out) : THERE_NOT;
+    case MEMORY_TENSOR: case MEMORY_NONE: break;
+  }
+  return THERE_NOT;
 }
 
 // Returns the shadow granule of an element, or NULL if it has none.
@@ -134,11 +136,8 @@ static const SimGran *granule(const SimDebug *d, Ref mem, int64_t e, int k,
                               int lane) {
   const SimMem *m = mem_of(d, mem);
   SimCluster *c = d->c;
-  if (!m || m->space == SP_RMEM || e < 0 || e >= m->count) return NULL;
-  if (m->space == SP_SMEM)
-    return shadow_at(c, shared_at(&c->warp[k], m, e, lane));
-  if (!areas_recorded(m)) return NULL;
-  int64_t g = shadow_granule(c, m->area, areas_granule(m, e * m->bits / 8));
+  if (!m || e < 0 || e >= m->count) return NULL;
+  int64_t g = shadow_find(c, m, home_of(&c->warp[k], m, lane), e * m->bits / 8);
   return g == NO_GRANULE ? NULL : &shadow_of(c)->gran[g];
 }
 
@@ -245,8 +244,8 @@ static bool is_met(const SimDebug *d, const SimPoint *p) {
 // in another cluster.
 static int eye_of(const SimDebug *d, const SimElement *e) {
   const SimMem *m = mem_of(d, e->mem);
-  bool all = m && m->space != SP_RMEM && m->space != SP_SMEM;
-  return all ? 0 : debugger_warp(d, e->cta, e->warp);
+  return m && m->memory == MEMORY_GLOBAL ? 0
+                                         : debugger_warp(d, e->cta, e->warp);
 }
 
 static SimKept look_at(SimDebug *d, const SimElement *e) {

@@ -86,7 +86,7 @@ bool finite_wanted(const Fn *fn) {
   bool output = false;
   for (size_t k = 0; k < fn->mem.n; k++) {
     const Mem *m = &fn->mem.p[k];
-    if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
+    if (!mem_outlives(m)) continue;
     if (m->arg == NO_ARG || m->ptx) return false;
     output |= fn->arg.p[m->arg].written && !m->nonfinite_ok &&
               rule_of(m->type);
@@ -383,7 +383,7 @@ static int specials(const LaunchArg *a, DType t) {
 // Returns the argument that contains object m, or NULL if m is not in global
 // memory.
 static const LaunchArg *arg_of(const SimProg *p, const Mem *m) {
-  bool in = m->space == SP_GMEM || m->space == SP_TMAP;
+  bool in = mem_outlives(m);
   return in && m->arg != NO_ARG ? &p->launch->arg[m->arg] : NULL;
 }
 

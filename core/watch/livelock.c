@@ -106,7 +106,7 @@ bool livelock_all(const SimCluster *c, bool *global) {
     if (w->state != SW_RUN) continue;
     if (!livelock_stuck(w)) return false;
     some = true;
-    *global |= w->poll.m->space == SP_GMEM;
+    *global |= w->poll.m->memory == MEMORY_GLOBAL;
   }
   return some && !c->agents.landing;
 }
@@ -221,20 +221,15 @@ static const uint8_t *asked(const SimWarp *w, const SimPoll *s) {
   const SimProg *p = w->cluster->prog;
   if (s->at < 0 || s->at + dtype_bits(type_of(s)) / 8 > s->m->bytes)
     return NULL;
-  if (s->m->space == SP_GMEM) return s->m->p + s->at;
-  if (s->home >= (uint32_t)(p->ncta * p->smem_bytes)) return NULL;
-  return w->cluster->smem + s->home + s->m->base + s->at;
+  if (s->m->rank && s->home >= (uint32_t)(p->ncta * p->smem_bytes)) return NULL;
+  return simmem_first(w, s->m) + s->at + (int64_t)s->home - w->home;
 }
 
 // Adds to fault f the last write to the polled bytes by this cluster.
 static void find_writer(const SimWarp *w, const SimPoll *s, SimFault *f) {
   SimCluster *c = w->cluster;
   const SimProg *p = c->prog;
-  int64_t g = NO_GRANULE;
-  if (s->m->space == SP_GMEM && areas_recorded(s->m))
-    g = shadow_granule(c, s->m->area, areas_granule(s->m, s->at));
-  else if (s->m->space == SP_SMEM)
-    g = shadow_shared(c, s->home + s->m->base + (uint32_t)s->at);
+  int64_t g = shadow_find(c, s->m, s->home, s->at);
   if (g < 0 || !(shadow_of(c)->gran[g].flags & GF_DEFINED)) return;
   const SimGran *q = &shadow_of(c)->gran[g];
   if (q->warp >= p->nall) return;

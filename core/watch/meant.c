@@ -93,7 +93,7 @@ int32_t meant_shape(Ctx *cx, const SimProg *p, int32_t k, SimShape *s) {
   const Fn *fn = p->fn;
   for (size_t j = 0; j < fn->mem.n; j++) {
     const Mem *m = &fn->mem.p[j];
-    if ((m->space != SP_GMEM && m->space != SP_TMAP) || m->arg != k) continue;
+    if (!mem_outlives(m) || m->arg != k) continue;
     const LaunchArg *a = &p->launch->arg[k];
     memset(s, 0, sizeof *s);
     if (m->ptx || dtype_bits(m->type) < 8) return -1;
@@ -403,7 +403,7 @@ static void see_region(Meant *g, SimMeant *m, Ref r) {
 
 static SimMeant *meant_of(Meant *g, Ref mem) {
   const Mem *m = ir_memof(g->fn, mem);
-  bool global = m->space == SP_GMEM || m->space == SP_TMAP;
+  bool global = mem_outlives(m);
   return global && m->arg != NO_ARG ? &g->all[m->arg] : NULL;
 }
 
@@ -617,7 +617,7 @@ static void see_all(Meant *g) {
 static void find_sizes(Meant *g) {
   for (size_t k = 0; k < g->fn->mem.n; k++) {
     const Mem *m = &g->fn->mem.p[k];
-    if ((m->space != SP_GMEM && m->space != SP_TMAP) || m->arg == NO_ARG)
+    if (!mem_outlives(m) || m->arg == NO_ARG)
       continue;
     size_t arg = (size_t)m->arg;
     for (const char *s = ir_str(g->fn, m->layout); *s; s++)
@@ -670,7 +670,7 @@ static void see_shared(const Meant *g, const Ins *i, uint8_t control,
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
     if (!o.ref || !ir_is_mem(g->fn, o.ref)) continue;
     const Mem *m = ir_memof(g->fn, o.ref);
-    bool shared = m->space == SP_SMEM || m->space == SP_DSMEM;
+    bool shared = mem_is_shared(m);
     uint8_t at = o.kind == OPERAND_MEM ? g->on[o.off] & GIVEN : 0;
     if (shared && (o.read || o.kind == OPERAND_OBJECT) && !o.barrier &&
         (on | at) & (uint8_t)~KNOWN)

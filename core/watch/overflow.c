@@ -115,7 +115,7 @@ static void collect_all(Find *f, const Ins *i, SimWraps *w) {
     return;
   }
   for (Operands at = operands_of(p->fn, i); operands_next(&at, &o);) {
-    if (o.kind == OPERAND_MEM && p->mem[o.ref]->space != SP_RMEM) {
+    if (o.kind == OPERAND_MEM && !sim_in_registers(p->mem[o.ref])) {
       const Ins *m = ir_get(p->fn, o.ref);
       collect(f, o.off, p->mem[o.ref]->index, w);
       if (m->op == OP_PTR)

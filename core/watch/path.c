@@ -23,7 +23,7 @@ typedef struct Lines {
 // ---- accesses ----
 
 static bool is_memory(const SimMem *m, int32_t index) {
-  return m && m->space != SP_RMEM && (index < 0 || m->index == index);
+  return m && !sim_in_registers(m) && (index < 0 || m->index == index);
 }
 
 // Reports whether i reads memory object `mem` or, with `write`, writes it. mem

@@ -193,7 +193,7 @@ int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g) {
 
 // Reports whether x accesses global memory. The tensor of a tensor map is also
 // in global memory.
-static bool is_global(const Access *x) { return x->m->space != SP_SMEM; }
+static bool is_global(const Access *x) { return x->m->memory != MEMORY_SHARED; }
 
 // ---- lists of reads ----
 

@@ -147,6 +147,19 @@ enum { LINE = 32, NO_GRANULE = -1 };
 // Returns the index in Shadow.gran of granule g of an area, or NO_GRANULE
 // if memory is exhausted.
 int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g);
+// Returns the granule of byte `at` of m, or NO_GRANULE if it has none. home:
+// start of the memory of the CTA that owns m.
+static inline int64_t shadow_find(SimCluster *c, const SimMem *m, uint32_t home,
+                                  int64_t at) {
+  switch (m->memory) {
+    case MEMORY_SHARED: return shadow_shared(c, home + m->base + (uint32_t)at);
+    case MEMORY_GLOBAL:
+      if (!areas_recorded(m)) return NO_GRANULE;
+      return shadow_granule(c, m->area, areas_granule(m, at));
+    case MEMORY_REGISTERS: case MEMORY_TENSOR: case MEMORY_NONE: break;
+  }
+  return NO_GRANULE;
+}
 // Check and record a read or a write by lane l of x->bytes bytes at x->at[l] of
 // global memory. data: the written bytes; NULL: unknown. flags: the granules'
 // flags after the write.

@@ -25,7 +25,7 @@
 
 enum { READERS = 4 };  // number of reads of a cell that are recorded
 
-// An access: an operation of a warp, executed by one unit (tcgen05.h) and
+// An access: an operation of a warp, executed by an actor of kind `unit` and
 // issued in epoch clk of the warp.
 typedef struct Past {
   uint32_t epoch, clk;
@@ -45,14 +45,18 @@ typedef struct Cell {
 typedef struct Tensors {
   Cell (*cell)[TMEM_GROUPS][TMEM_COLUMNS];  // cells of each CTA
   // before: for each warp, its last fence::before_thread_sync. after: for each
-  // warp and each unit of tensor memory, the last epoch of the unit that
+  // warp and each actor of tensor memory, the last epoch of the actor that
   // happened before the warp's last fence::after_thread_sync.
   uint32_t *before, *after;
 } Tensors;
 
 static Tensors *tensors_of(const SimCluster *c) { return c->own[OWN_TENSOR]; }
 
-static int units(const SimProg *p) { return TENSOR_UNITS * p->nall; }
+// Returns the number of actors of tensor memory: TCMMA to TCST.
+static int units(const SimProg *p) {
+  return actors_first(&p->actors, ACTOR_TCST + 1) -
+         actors_first(&p->actors, ACTOR_TCMMA);
+}
 
 static size_t after_bytes(const SimProg *p) {
   return (size_t)p->nall * (size_t)units(p) * sizeof(uint32_t);
@@ -112,11 +116,14 @@ static bool before(const SimTensorAccess *x, int actor, uint32_t lanes,
   return x->w->cluster->hooks->before(x->w, x->lane, actor, lanes, clk);
 }
 
+// Returns the actor that made the access p.
+static int actor_of(const SimTensorAccess *x, const Past *p) {
+  return actors_own(&x->w->cluster->prog->actors, p->unit, p->warp);
+}
+
 // Reports whether the access p has completed for the thread that makes x.
 static bool completed(const SimTensorAccess *x, const Past *p) {
-  const SimProg *prog = x->w->cluster->prog;
-  int actor = simtcgen05_actor(prog, p->warp, (SimTensorUnit)p->unit);
-  return before(x, actor, 1, p->epoch);
+  return before(x, actor_of(x, p), 1, p->epoch);
 }
 
 // Reports whether the tensor cores execute the operations of p and x in the
@@ -134,23 +141,17 @@ static bool pipelined(const SimTensorAccess *x, const Past *p) {
 // Reports whether the tensor cores execute p before x because p was issued
 // first.
 static bool in_order(const SimTensorAccess *x, const Past *p) {
-  if (p->unit != TENSOR_MMA || x->freed || !pipelined(x, p)) return false;
+  if (p->unit != ACTOR_TCMMA || x->freed || !pipelined(x, p)) return false;
   return p->warp == x->w->id || before(x, p->warp, 1u << p->lane, p->clk);
 }
 
 static SimTensorLack lack_of(const SimTensorAccess *x, const Past *p) {
-  switch ((SimTensorUnit)p->unit) {
-    case TENSOR_MMA: return TENSOR_LACKS_COMMIT;
-    case TENSOR_LOAD: case TENSOR_STORE: case TENSOR_UNITS: break;
-  }
+  if (p->unit == ACTOR_TCMMA) return TENSOR_LACKS_COMMIT;
   // For its own warp, an access is complete only after the warp's wait.
-  const SimProg *prog = x->w->cluster->prog;
-  const SimWarp *u = &x->w->cluster->warp[p->warp];
-  int actor = simtcgen05_actor(prog, p->warp, (SimTensorUnit)p->unit);
-  if (x->w->cluster->hooks->before((SimWarp *)(uintptr_t)u, 0, actor, 1,
-                                   p->epoch))
+  SimCluster *c = x->w->cluster;
+  if (c->hooks->before(&c->warp[p->warp], 0, actor_of(x, p), 1, p->epoch))
     return TENSOR_LACKS_ORDER;
-  return p->unit == TENSOR_LOAD ? TENSOR_LACKS_LOAD : TENSOR_LACKS_STORE;
+  return p->unit == ACTOR_TCLD ? TENSOR_LACKS_LOAD : TENSOR_LACKS_STORE;
 }
 
 static void fill(SimFault *f, const SimTensorAccess *x, const Past *p,
@@ -175,9 +176,8 @@ static void check_fences(const SimTensorAccess *x, const Past *p, SimClash how,
                          int column) {
   const Tensors *t = tensors_of(x->w->cluster);
   const SimProg *prog = x->w->cluster->prog;
-  int unit = simtcgen05_actor(prog, p->warp, (SimTensorUnit)p->unit) -
-             actors_first(&prog->actors, ACTOR_TCMMA);
-  bool thread = p->unit != TENSOR_MMA;
+  int unit = actor_of(x, p) - actors_first(&prog->actors, ACTOR_TCMMA);
+  bool thread = p->unit != ACTOR_TCMMA;
   if (p->warp == x->w->id && thread) return;
   SimTensorLack lacks = TENSOR_LACKS_NONE;
   if (t->after[x->w->id * units(prog) + unit] < p->epoch)
@@ -207,7 +207,7 @@ static void check(const SimTensorAccess *x, const Past *p, SimClash how,
     return;
   }
   if (x->freed && is_told(x->w, p)) return;
-  bool same = p->unit == TENSOR_MMA && x->unit == TENSOR_MMA && !x->freed &&
+  bool same = p->unit == ACTOR_TCMMA && x->unit == ACTOR_TCMMA && !x->freed &&
               p->warp == x->w->id;
   SimFault *f = (same ? simreport_note : simreport_fault)(
     x->w, SIM_TENSOR, x->lane, x->i->src, p->i->src, object(x), 0);

@@ -236,7 +236,7 @@ void undefined_after(SimWarp *w, const SimIns *i) {
   unsigned effect = op_effect((Op)i->op);
   bool element = i->op == OP_PICK ||
                  (i->op == OP_LD &&
-                  ((const SimSide *)i->x)->mem->space == SP_RMEM);
+                  sim_in_registers(((const SimSide *)i->x)->mem));
   // undefined_load and undefined_pick set the masks of results that are read
   // from registers.
   if (i->uniform || element) return;

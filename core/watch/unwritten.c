@@ -31,7 +31,7 @@ static bool is_free(const SimProg *p, int32_t k) {
   const SimArea *a = areas_area(p, k);
   for (size_t j = 0; j < p->fn->mem.n; j++) {
     const Mem *m = &p->fn->mem.p[j];
-    if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
+    if (!mem_outlives(m)) continue;
     if ((m->undefined_ok || p->fn->arg.p[m->arg].read) &&
         areas_area(p, m->arg) == a)
       return true;
@@ -47,7 +47,7 @@ static bool is_there(const SimLeft *t, const LaunchArg *a) {
 
 static SimLeft *one_of(Ctx *cx, const SimProg *p, int32_t mem, bool idle) {
   const Mem *m = &p->fn->mem.p[mem];
-  if (m->space != SP_GMEM && m->space != SP_TMAP) return NULL;
+  if (!mem_outlives(m)) return NULL;
   const LaunchArg *a = &p->launch->arg[m->arg];
   bool written = (idle && m->space == SP_GMEM) ||
                  p->fn->arg.p[m->arg].written;

@@ -13,8 +13,7 @@
 #include "watch/warp_roles.h"
 
 static const uint32_t *committed(const SimWarp *w, Agent kind) {
-  return kind == AGENT_CPASYNC ? w->copies.committed
-                                : w->agents.groups[BY_BULK];
+  return kind == AGENT_CPASYNC ? w->copies.committed : w->agents.groups;
 }
 
 void waits_note(SimWarp *w, const SimIns *i) {
@@ -120,7 +119,7 @@ static void say_bulk(SimFault *f, const Access *x, int l, int actor,
   const SimCluster *c = x->w->cluster;
   for (size_t k = 0; k < c->agents.n; k++) {
     const SimAsync *a = c->agents.p[k];
-    if (a->by != BY_BULK || a->actor != actor || a->epoch != epoch) continue;
+    if (!a->grouped || a->actor != actor || a->epoch != epoch) continue;
     if (a->fetched) f->r.lack = LACK_BARRIER;
     else if (!a->open)
       judge_group(f, x, l, a->w, AGENT_BULKSTORE, a->lane, a->group);
@@ -153,7 +152,7 @@ void waits_flight(SimFault *f, const Access *x, int l, const SimWarp *u,
   if (f->access.agent != AGENT_BULKLOAD) return;
   for (size_t k = 0; k < c->agents.n; k++) {
     const SimAsync *a = c->agents.p[k];
-    if (a->by != BY_BULK || a->w != u || a->i->src != f->r.src2) continue;
+    if (!a->grouped || a->w != u || a->i->src != f->r.src2) continue;
     if (a->fetched && hb_of(u)->waited[AGENT_BULKSTORE].read)
       f->r.lack = LACK_READ;
     else if (!a->open)

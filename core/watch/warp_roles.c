@@ -165,7 +165,7 @@ bool warp_roles_ahead(const SimWarp *w, SimIs *is, const void *ud) {
   return false;
 }
 
-static bool is_shared(const SimMem *m) { return m->space == SP_SMEM; }
+static bool is_shared(const SimMem *m) { return m->memory == MEMORY_SHARED; }
 
 // Returns 1 if i fills shared memory, -1 if it reads shared memory, and
 // otherwise 0.

@@ -167,19 +167,13 @@ static void meet_others(Access *x, uint32_t mask) {
 
 static bool in_relay(const Access *x) { return x->w->cluster->prog->common; }
 
-// Returns the shadow granule of lane l's bytes in global memory, or NO_GRANULE
-// if the kernel does not write that memory.
-static int64_t global_granule(const Access *x, int l) {
-  const SimMem *m = x->m;
-  if (!areas_recorded(m)) return NO_GRANULE;
-  return shadow_granule(x->w->cluster, m->area,
-                        areas_granule(m, x->at[l]));
-}
-
-// Returns the first shadow granule of lane l's bytes in shared memory.
-static uint32_t shared_granule(const Access *x, int l) {
-  return shadow_run(x->w->cluster, simmem_address(x, l),
-                    (uint32_t)x->bytes).g;
+// Returns the first granule of lane l's bytes, or NO_GRANULE if they have none.
+// Splits granules of shared memory that are wider than the access.
+static int64_t granule(const Access *x, int l) {
+  SimCluster *c = x->w->cluster;
+  if (x->m->memory == MEMORY_SHARED)
+    return shadow_run(c, simmem_address(x, l), (uint32_t)x->bytes).g;
+  return shadow_find(c, x->m, x->w->home, x->at[l]);
 }
 
 // Records in the bits of `map` which bytes of global memory the lanes access
@@ -205,7 +199,7 @@ static void read_global(Access *x, uint32_t mask) {
     check_defined(x, l);
     if (recorded) shadow_read_global(x, l);
     if (!x->i->sem) continue;
-    hb_cluster_read(x->w, x->i, l, global_granule(x, l));
+    hb_cluster_read(x->w, x->i, l, granule(x, l));
     if (in_relay(x)) hb_grid_read(x->w, x->i, l, x->m, x->at[l]);
   }
 }
@@ -214,7 +208,7 @@ static void read_shared(Access *x, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
     shadow_read(x, l, simmem_address(x, l));
-    if (x->i->sem) hb_cluster_read(x->w, x->i, l, shared_granule(x, l));
+    if (x->i->sem) hb_cluster_read(x->w, x->i, l, granule(x, l));
   }
 }
 
@@ -255,7 +249,7 @@ static void write_shared(Access *x, uint32_t mask) {
   for (uint32_t m = mask; m; m &= m - 1) {
     int l = __builtin_ctz(m);
     int64_t g = NO_GRANULE;
-    if (x->i->sem) g = shared_granule(x, l);
+    if (x->i->sem) g = granule(x, l);
     bool keep = g >= 0 && own_release(x->w, l, &shadow_of(c)->gran[g]);
     shadow_write(x, l, simmem_address(x, l), x->data && is_same(x, mask, l),
                  flags);
@@ -269,7 +263,7 @@ static void write_global(Access *x, uint32_t mask) {
   uint8_t flags = flags_of(x);
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
-    int64_t g = x->i->sem ? global_granule(x, l) : NO_GRANULE;
+    int64_t g = x->i->sem ? granule(x, l) : NO_GRANULE;
     bool keep = g >= 0 && own_release(x->w, l, &shadow_of(c)->gran[g]);
     if (areas_recorded(m))
       shadow_write_global(x, l, x->data ? x->data + l * x->stride : NULL,
@@ -313,14 +307,21 @@ static void global_access(Access *x, uint32_t mask) {
   else read_global(x, mask);
 }
 
+static void shared_access(Access *x, uint32_t mask) {
+  if (!x->write) read_shared(x, mask);
+  else if (x->i->op != OP_ATOMIC) write_shared(x, mask);
+}
+
 static void access(Access *x, uint32_t mask) {
   if (x->agent) {
     complete(x, __builtin_ctz(mask));
     return;
   }
-  if (x->m->space != SP_SMEM) global_access(x, mask);
-  else if (!x->write) read_shared(x, mask);
-  else if (x->i->op != OP_ATOMIC) write_shared(x, mask);
+  switch (x->m->memory) {
+    case MEMORY_GLOBAL: global_access(x, mask); break;
+    case MEMORY_SHARED: shared_access(x, mask); break;
+    case MEMORY_REGISTERS: case MEMORY_TENSOR: case MEMORY_NONE: return;
+  }
   // Later accesses are in a new epoch, after the release.
   bool releases = x->write && x->i->sem >= SEM_RELEASE;
   if (releases && x->i->op != OP_ATOMIC) x->w->clk++;
@@ -329,10 +330,10 @@ static void access(Access *x, uint32_t mask) {
 // Records lane l's atomic on granule g. stored: whether it stored a value.
 static void atomic_lane(Access *x, int l, int64_t g, bool stored) {
   SimCluster *c = x->w->cluster;
-  bool relay = x->m->space == SP_GMEM && in_relay(x);
+  bool relay = x->m->memory == MEMORY_GLOBAL && in_relay(x);
   bool keep = shadow_of(c)->gran[g].flags & GF_RELEASED;
   uint8_t flags = shadow_flags(x->i);
-  if (x->m->space == SP_SMEM) {
+  if (x->m->memory == MEMORY_SHARED) {
     uint32_t addr = simmem_address(x, l);
     shadow_defined(x, l, addr);
     hb_cluster_read(x->w, x->i, l, g);
@@ -355,8 +356,7 @@ static void atomic_lane(Access *x, int l, int64_t g, bool stored) {
 static void atomic(Access *x, uint32_t mask, uint32_t stored) {
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
-    int64_t g = x->m->space == SP_SMEM ? (int64_t)shared_granule(x, l)
-                                       : global_granule(x, l);
+    int64_t g = granule(x, l);
     if (g != NO_GRANULE) atomic_lane(x, l, g, stored >> l & 1);
   }
   if (x->i->sem >= SEM_RELEASE) x->w->clk++;
@@ -366,13 +366,13 @@ static void atomic(Access *x, uint32_t mask, uint32_t stored) {
 
 static void agent_reads(Access *x, int l, uint32_t addr, int actor,
                         uint32_t epoch) {
-  if (x->m->space == SP_SMEM) shadow_lend(x, l, addr, actor, epoch);
+  if (x->m->memory == MEMORY_SHARED) shadow_lend(x, l, addr, actor, epoch);
   else if (areas_recorded(x->m)) shadow_lend_global(x, l, actor, epoch);
 }
 
 static void agent_writes(Access *x, int l, uint32_t addr) {
   uint8_t flags = GF_PENDING | (x->agent ? GF_AGENT : 0);
-  if (x->m->space == SP_SMEM) shadow_write(x, l, addr, false, flags);
+  if (x->m->memory == MEMORY_SHARED) shadow_write(x, l, addr, false, flags);
   else if (areas_recorded(x->m)) shadow_write_global(x, l, NULL, flags);
 }
 

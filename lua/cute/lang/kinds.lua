@@ -70,9 +70,8 @@ local function mbarrier(m, at)
     at)
 end
 
-local AGENTS = {["cp.async"] = "a cp.async", ["st.async"] = "an st.async",
-                ["bulk copy"] = "a bulk copy", ["wgmma"] = "wgmma",
-                ["tcgen05.mma"] = "tcgen05.mma", ["tcgen05.cp"] = "tcgen05.cp"}
+-- The names of agents that sentences use with an article.
+local ARTICLES = {["cp.async"] = "a", ["st.async"] = "an", ["bulk copy"] = "a"}
 local CLASHES = {["write after write"] = "write after a write",
                  ["write after read"] = "write after a read",
                  ["read after write"] = "read after a write"}
@@ -104,7 +103,10 @@ local WORDS = {
   coord = function(r) return r.coord end,
   block = function(r) return r.block end,
   verb = function(r) return r.facts.write and "write" or "read" end,
-  by = function(r) return AGENTS[r.facts.agent] end,
+  by = function(r)
+    local agent = r.facts.agent
+    return ARTICLES[agent] and ARTICLES[agent] .. " " .. agent or agent
+  end,
   clash = function(r) return CLASHES[r.facts.how] end,
   late_reason = function(r) return kinds.fill(r, kinds.late(r)) end,
 }

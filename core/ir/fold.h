@@ -5,11 +5,6 @@
 
 #include "ir/ir.h"
 
-// ir_init initializes a zeroed Fn in place. ir_clear frees the memory that an
-// Fn owns but not the Fn, which may be inside a larger block.
-Fn *ir_init(Ctx *cx, Fn *fn, const char *name);
-void ir_clear(Fn *fn);
-
 // ir_append always appends ins. ir_cons returns an equal instruction if one is
 // visible here, and otherwise appends ins.
 Ref ir_append(Ctx *cx, Fn *fn, Ins ins, Fact fact);

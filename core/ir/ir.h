@@ -35,6 +35,11 @@ static inline void ir_back(Ctx *cx) {
   cx->work->aside = NULL;
 }
 
+// ir_init initializes a zeroed Fn in place. ir_clear frees the memory that an
+// Fn owns but not the Fn, which may be inside a larger block.
+Fn *ir_init(Ctx *cx, Fn *fn, const char *name);
+void ir_clear(Fn *fn);
+
 // ---- building (ctx errors: memory, type mismatch) ----
 // Interns a text and returns its index into Fn.text.
 uint32_t ir_text(Ctx *cx, Fn *fn, const char *s, size_t n);

@@ -18,10 +18,6 @@ const SpaceRow space_rows[] = {
 #undef SP
 };
 
-const char *ir_space(Space s) { return space_rows[s].name; }
-
-const char *ir_space_word(Space s) { return space_rows[s].word; }
-
 const char *math_name(MathFn f) {
   static const char *const t[] = {
 #define MF(id, name, n, how) name,

@@ -135,9 +135,10 @@ static inline int32_t ir_threads(const Fn *fn) {
 }
 // Reports whether two objects in a block's shared memory overlap.
 bool ir_overlaps(const Mem *a, const Mem *b);
-const char *ir_space(Space s);       // returns the name, such as "gmem"
-// returns the word for reports, such as "global"
-const char *ir_space_word(Space s);
+// Return a space's name, such as "gmem", and its word for reports, such as
+// "global".
+static inline const char *ir_space(Space s) { return space_rows[s].name; }
+static inline const char *ir_space_word(Space s) { return space_rows[s].word; }
 
 // Sets for each pointer argument whether the function reads its memory, and
 // whether the function writes it.

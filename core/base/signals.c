@@ -6,19 +6,54 @@
 
 volatile sig_atomic_t signals_asked;
 
-void signals_hold(SigHold *h) {
-  sigset_t both;
-  sigemptyset(&both);
-  sigaddset(&both, SIGINT);
-  sigaddset(&both, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &both, &h->mask);
-  sigaction(SIGINT, NULL, &h->interrupt);
-  sigaction(SIGTERM, NULL, &h->terminate);
+// Signal that ends the catcher's thread. Its default action is to do nothing.
+enum { OVER = SIGURG };
+
+static void block(sigset_t *set, sigset_t *old) {
+  sigemptyset(set);
+  sigaddset(set, SIGINT);
+  sigaddset(set, SIGTERM);
+  sigaddset(set, OVER);
+  pthread_sigmask(SIG_BLOCK, set, old);
 }
 
-void signals_release(const SigHold *h) {
+void signals_hold(SigHold *h) {
+  sigset_t set;
+  block(&set, &h->mask);
+  sigaction(SIGINT, NULL, &h->interrupt);
+  sigaction(SIGTERM, NULL, &h->terminate);
+  h->catches = h->interrupted = h->terminated = false;
+}
+
+// Takes signals of the process until signals_release sends OVER.
+static void *catcher(void *p) {
+  SigHold *h = p;
+  sigset_t set;
+  int sig = 0;
+  block(&set, NULL);
+  while (sig != OVER) {
+    sig = sigwaitinfo(&set, NULL);
+    h->interrupted |= sig == SIGINT;
+    h->terminated |= sig == SIGTERM;
+  }
+  return NULL;
+}
+
+void signals_catch(SigHold *h) {
+  signals_hold(h);
+  h->catches = pthread_create(&h->catcher, NULL, catcher, h) == 0;
+}
+
+void signals_release(SigHold *h) {
+  if (h->catches) {
+    pthread_kill(h->catcher, OVER);
+    pthread_join(h->catcher, NULL);
+  }
   sigaction(SIGINT, &h->interrupt, NULL);
   sigaction(SIGTERM, &h->terminate, NULL);
+  // Signals that the catcher took become pending again.
+  if (h->interrupted) raise(SIGINT);
+  if (h->terminated) raise(SIGTERM);
   pthread_sigmask(SIG_SETMASK, &h->mask, NULL);
 }
 // SPDX-License-Identifier: MIT

@@ -7,7 +7,9 @@
 #ifndef CUTE_SIGNALS_H
 #define CUTE_SIGNALS_H
 
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 
 // Number of Ctrl-C presses not handled yet (bind/interrupt.h). Long
 // computations poll it and stop early. Always 0 where the library runs outside
@@ -17,13 +19,19 @@ extern volatile sig_atomic_t signals_asked;
 typedef struct SigHold {
   sigset_t mask;  // the thread's signal mask before signals_hold
   struct sigaction interrupt, terminate;
+  pthread_t catcher;  // of signals_catch, if `catches`
+  bool catches, interrupted, terminated;
 } SigHold;
 
 // Blocks both signals in this thread and in threads that it starts from now on.
 void signals_hold(SigHold *h);
-// Restores the thread's previous signal mask. A pending signal is delivered
-// before this function returns.
-void signals_release(const SigHold *h);
+// As signals_hold, for libraries that may ignore a signal for a moment, which
+// discards a pending one: NVRTC's first compilation ignores SIGINT before it
+// installs its handler. A thread takes the signals as soon as they arrive.
+void signals_catch(SigHold *h);
+// Restores the thread's previous signal mask. A signal that arrived in the
+// meantime is delivered before this function returns.
+void signals_release(SigHold *h);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -255,7 +255,7 @@ static bool compile(const JitJob *job, JitOut *out, Why *w) {
   if (!v) return false;
   SigHold hold;
   Wait wait;
-  signals_hold(&hold);
+  signals_catch(&hold);
   wait_begin(&wait, job);
   bool ok = compile_held(v, job, out, w);
   wait_end(&wait);

@@ -8,9 +8,12 @@
 //   FAKE_MS   milliseconds that a compilation takes
 // A source that contains CRASH ends the process by a signal, one that contains
 // BAD is rejected, one that contains CHATTY makes it write half a line to
-// standard error, one that contains BIG becomes a CUBIN of a MiB.
+// standard error, one that contains BIG becomes a CUBIN of a MiB. While a source
+// that contains CTRL-C is compiled, the process gets SIGINT and then ignores
+// SIGINT for a moment, as NVRTC does in a process's first compilation.
 #define _XOPEN_SOURCE 700
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +80,11 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n, const char *const *o) {
     nanosleep(&(struct timespec){atol(ms) / 1000, atol(ms) % 1000 * 1000000},
               NULL);
   if (strstr(p->source, "CRASH")) abort();
+  if (strstr(p->source, "CTRL-C")) {
+    kill(getpid(), SIGINT);
+    nanosleep(&(struct timespec){0, 100000000}, NULL);
+    signal(SIGINT, signal(SIGINT, SIG_IGN));
+  }
   if (strstr(p->source, "CHATTY")) fputs("words without an end", stderr);
   if (strstr(p->source, "BAD")) {
     snprintf(p->log, sizeof p->log, "k.cu(1): error: BAD\n");

@@ -1,4 +1,5 @@
 -- Tests Ctrl-C in the real program, on a terminal.
+local nvrtcs = require "spec.gpu.nvrtcs"
 local support = require "spec.support"
 
 -- A script that calls coroutines of Lua and of the program in turn, and its
@@ -205,6 +206,18 @@ describe("Ctrl-C", function()
       assert.equal(128 + 15, code)
     end)
   end
+
+  it("is kept while NVRTC ignores it for a moment", function()
+    if not nvrtcs.there then return pending "needs a C compiler" end
+    nvrtcs.make(dir, "13.9")
+    local path = support.write(dir .. "/s.lua", [[
+      require "cute.jit".compile("// CTRL-C", {arch = "sm_80", cache = false})
+      print "compiled"]])
+    local out, err, code = support.run({path}, {env = {CUTELUA_NVRTC = dir}})
+    nvrtcs.remove()
+    assert.truthy(err:find("cutelua: interrupted", 1, true), err)
+    assert.same({"", 130}, {out, code})
+  end)
 
   it("ends the wait for another process's compile #long", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end

@@ -2,7 +2,8 @@
 -- checks that both still answer, that their memory does not grow, and that they
 -- keep no descriptors. Usage: `servers.lua SECONDS [FILE [REQUESTS]]`: FILE
 -- keeps the number of the next batch, with which the next run continues, until
--- REQUESTS requests were sent (1,000,000).
+-- REQUESTS requests were sent (1,000,000). The environment variable CUTELUA
+-- names another program, such as one with sanitizers.
 package.path = "./?.lua;" .. package.path
 local core = require "cute.core"
 local json = require "cutelua.text.json"
@@ -215,8 +216,9 @@ local function newest()
 end
 
 local function start(name)
-  local process = assert(sys.spawn({sys.program(), name, "--seconds", "5",
-                                    "--jobs", "1"}, true))
+  local program = os.getenv "CUTELUA" or sys.program()
+  local process = assert(sys.spawn({program, name, "--seconds", "5", "--jobs",
+                                    "1"}, true))
   return setmetatable({name = name, process = process, id = newest(),
                        got = "", asked = 0}, Server)
 end
@@ -321,7 +323,9 @@ for _, s in ipairs(servers) do
   print(("servers: %s: %d to %d KiB, %d files"):format(s.name, s.least or 0,
     s.size or 0, s.open or 0))
   s.process:finish()
-  assert(s.process:wait() == "exit", s.name .. " crashed")
+  local how, code = s.process:wait()
+  assert(how == "exit" and code == 0, ("%s ended by %s %d"):format(s.name, how,
+    code))
 end
 print(("servers: %d requests, %d of them now"):format(batch * BATCH,
   (batch - first) * BATCH))

@@ -270,6 +270,14 @@ static int sys_limit(lua_State *L) {
   return 1;
 }
 
+// limit_processor(seconds): ends this process by a signal when it has used so
+// many seconds of the processor.
+static int sys_limit_processor(lua_State *L) {
+  rlim_t seconds = (rlim_t)luaL_checkinteger(L, 1);
+  setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
+  return 0;
+}
+
 // p:receive() -> bytes | nil at the end: waits for a first byte and returns all
 // bytes that have arrived.
 static int process_receive(lua_State *L) {
@@ -413,6 +421,7 @@ void proclib_open(lua_State *L) {
     {"leave", sys_leave}, {"listen", sys_listen}, {"poll", sys_poll},
     {"lock", sys_lock}, {"program", sys_program}, {"home", sys_home},
     {"divert", sys_divert}, {"input", sys_input}, {"limit", sys_limit},
+    {"limit_processor", sys_limit_processor},
     {NULL, NULL}};
   luaL_newmetatable(L, MT_PROCESS);
   luaL_setfuncs(L, methods, 0);

@@ -289,6 +289,23 @@ local x =]])))
     assert.matches("check: repairs: %d+ edits? of the script tried in", err)
   end)
 
+  it("limits trials by processor time, not by the time of the clock #long",
+      function()
+    local out = support.run {"-e", [[
+      local core = require "cute.core"
+      local trials = require "cutelua.findings.trials"
+      local t = trials.start(function(request)
+        local began = core.clock()
+        if request.texts.busy then while true do end end
+        os.execute "sleep 1.5"
+        return core.clock() - began < 0.5 and "ok" or "incomplete", {}
+      end)
+      t.sizes, t.modules = {}, {}
+      print((t:try({}, 0.1, 99)), (t:try({busy = ""}, 0.1, 99)))
+      t:close()]]}
+    assert.equal("ok\terror\n", out)
+  end)
+
   it("run in a state without the globals of the script", function()
     support.write(dir .. "/s.lua", "assert(not ran, 'again') ran = true\n"
       .. SUMS:gsub("  acc:fill%(0%)\n", ""))

@@ -375,10 +375,10 @@ function check.launch(program, launch, opts, arguments)
       {reference = opts.reference, tolerance = opts.tolerance,
        arguments = arguments})
     local fault, now = v.fault or wrong_place(v), core.clock()
-    -- Trials of edits take the other half of the time.
     local seconds = opts.surgeon and bounds.seconds
       or math.min(MENDING, bounds.seconds)
-    local limit = opts.surgeon and bounds.limit
+    -- Trials of edits take the other half of the command's time.
+    local limit = (opts.surgeon or not opts.limit) and bounds.limit
       or now + (bounds.limit - now) / 2
     v.mend = fault and (v.fault or judge)
       and repair.mend(run, program.fn, fault, seconds, nil, result.runs, judge,

@@ -15,6 +15,8 @@ Trials.__index = Trials
 
 -- A trial may take this many seconds longer than its command's time limit.
 local GRACE = 1
+-- A trial that waits instead of computing ends after this many seconds.
+local PATIENCE = 300
 
 -- Makes Lua read texts in place of files.
 local function overlay(texts)
@@ -35,6 +37,9 @@ end
 -- Runs one trial in this process, which then ends.
 local function attempt(sys, socket, run, request)
   sys.mute()
+  -- All limits count processor time: other programs may not change a verdict.
+  core.clock = os.clock
+  sys.limit_processor(math.ceil(request.seconds + GRACE))
   overlay(request.texts)
   local ok, verdict, sizes = pcall(run, request)
   for i = 1, ok and math.max(#sizes, #request.sizes) or 0 do
@@ -49,9 +54,10 @@ local function attempt(sys, socket, run, request)
 end
 
 -- Answers requests until the parent ends: each is a line of JSON, {texts = by
--- path, seconds =, sizes =, modules = to load first}. An answer is a line: the
--- verdict of the record, "error", or "late", and the processor time of the
--- trial in seconds.
+-- path, seconds = of the processor, patience = seconds, sizes =, modules = to
+-- load first}. An answer is a line: the verdict of the record, "error", or
+-- "late", and the processor time of the trial in seconds. A late trial counts
+-- the seconds that it took.
 local function serve(sys, socket, run)
   local bytes = ""
   while true do
@@ -68,9 +74,10 @@ local function serve(sys, socket, run)
       if is_copy then attempt(sys, process, run, request) end
       local answer = "error 0"
       if process then
-        local came = sys.poll({process}, request.seconds + GRACE)
-        answer = came and process:receive()
-          or ("%s %g"):format(came and "error" or "late", request.seconds)
+        answer = ("late %g"):format(request.patience)
+        if sys.poll({process}, request.patience + GRACE) then
+          answer = process:receive() or ("error %g"):format(request.seconds)
+        end
         process:close()
       end
       socket:send(answer .. "\n")
@@ -96,18 +103,19 @@ function trials.start(run)
 end
 
 --- Runs the command on changed texts. Returns the verdict of its record:
--- "error" if it has an error or the command crashed, "late" after the time
--- limit, nil if there are no more trials.
+-- "error" if it has an error, crashed or needed more processor time, "late"
+-- after `patience` seconds, nil if there are no more trials.
 ---@param texts table<string, string> by path
----@param seconds number
+---@param seconds number of the processor
+---@param patience number
 ---@return string? verdict
 ---@return number? time of the processor in seconds
-function Trials:try(texts, seconds)
+function Trials:try(texts, seconds, patience)
   local ok = self.process:send(json.encode {texts = texts, seconds = seconds,
-    sizes = self.sizes, modules = self.modules} .. "\n")
+    patience = patience, sizes = self.sizes, modules = self.modules} .. "\n")
   self.modules = {}
   local bytes = ""
-  local till = core.clock() + seconds + 2 * GRACE
+  local till = core.clock() + patience + 2 * GRACE
   while ok and not bytes:find "\n$" do
     if not self.sys.poll({self.process}, till - core.clock()) then break end
     local more = self.process:receive()
@@ -120,8 +128,8 @@ function Trials:try(texts, seconds)
   return verdict, tonumber(time)
 end
 
--- SECONDS: processor time for the trials of all edits. ONE: the most for one
--- trial. MOST: number of successful edits that ends the search.
+-- SECONDS: processor time for the trials of all edits. ONE: the most processor
+-- time for one trial. MOST: number of successful edits that ends the search.
 local SECONDS, ONE, MOST = 30, 10, 3
 
 -- Returns the texts of the files of an edit with its changes, by path. Returns
@@ -176,7 +184,10 @@ function Trials:sift(list, sizes, limit)
     end
     local verdict, time
     local texts = not (sure and edit.unchecked) and changed_texts(edit)
-    if texts then verdict, time = self:try(texts, math.min(ONE, left)) end
+    if texts then
+      verdict, time = self:try(texts, math.min(ONE, left),
+                               math.min(PATIENCE, left))
+    end
     if verdict then n, used = n + 1, used + time end
     if verdict == "ok" then
       sure = sure or not edit.unchecked

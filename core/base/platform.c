@@ -47,6 +47,8 @@ void platform_signal(pthread_t thread, int sig) {
 
 void platform_end_with_parent(void) {}
 
+void platform_adopt(void) {}
+
 void *platform_map(int fd, uint64_t from, size_t n, size_t *all) {
   (void)fd;
   (void)from;
@@ -97,6 +99,8 @@ int platform_cores(void) {
 void platform_signal(pthread_t thread, int sig) { pthread_kill(thread, sig); }
 
 void platform_end_with_parent(void) { prctl(PR_SET_PDEATHSIG, SIGKILL); }
+
+void platform_adopt(void) { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
 void *platform_map(int fd, uint64_t from, size_t n, size_t *all) {
   size_t page = platform_page(), most = SIZE_MAX - 2 * page;

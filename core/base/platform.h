@@ -45,5 +45,8 @@ void platform_signal(pthread_t thread, int sig);
 // Makes this child process end when its parent ends.
 void platform_end_with_parent(void);
 
+// Makes this process the parent of its descendants whose parent ends.
+void platform_adopt(void);
+
 #endif
 // SPDX-License-Identifier: MIT

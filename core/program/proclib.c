@@ -25,6 +25,9 @@
 
 #define MT_PROCESS "cute.process"
 
+// Largest depth of processes that end_child() finds.
+enum { NESTED = 64 };
+
 typedef struct Process {
   // Process id; 0 after the process was waited for, and for a socket without a
   // process.
@@ -69,15 +72,39 @@ static int sys_divert(lua_State *L) {
   return 1;
 }
 
+// Prepares a child process for end_child(), and makes it end with its parent.
+static void begin_tree(void) {
+  platform_end_with_parent();
+  platform_adopt();
+  setpgid(0, 0);
+}
+
+// Kills a process and those that it started. The process is stopped first, so
+// that it starts no more, and stays the parent of those whose parent is killed.
+// Processes nested deeper than `depth` are left out.
+static void end_tree(pid_t pid, int depth) {
+  char path[64], word[16];
+  kill(pid, SIGSTOP);
+  snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
+  FILE *f = depth > 0 ? fopen(path, "re") : NULL;
+  while (f && fscanf(f, "%15s", word) == 1) end_tree(atoi(word), depth - 1);
+  if (f) fclose(f);
+  kill(pid, SIGKILL);
+}
+
+// Kills a child process and those that it started, also in other sessions. The
+// group is for those that a thread started, which end_tree() does not find.
+static void end_child(pid_t pid) {
+  end_tree(pid, NESTED);
+  kill(-pid, SIGKILL);
+}
+
 // Runs the program `words` in place of this child process, which also ends when
 // its parent does. If the system cannot run the program, writes the error's
 // number to the pipe `told`, which a successful start closes.
 static _Noreturn void become(char **words, int fd, bool own_errors,
                              pid_t parent, int told) {
-  platform_end_with_parent();
-  // process_close() ends the group of the child, which contains the processes
-  // that the child starts.
-  setpgid(0, 0);
+  begin_tree();
   if (getppid() == parent && dup2(fd, 0) == 0 && dup2(fd, 1) == 1 &&
       (own_errors || dup2(fd, 2) == 2))
     execvp(words[0], words);
@@ -157,8 +184,7 @@ static int sys_fork(lua_State *L) {
   if (pid < 0) return failed(L, e);
   p->pid = pid;
   if (pid > 0) return 1;
-  platform_end_with_parent();
-  setpgid(0, 0);
+  begin_tree();
   if (getppid() != parent) _exit(1);
   lua_pushboolean(L, 1);
   return 2;
@@ -295,8 +321,7 @@ static int process_receive(lua_State *L) {
 // p:kill(): kills the process and those that it started (SIGKILL).
 static int process_kill(lua_State *L) {
   Process *p = check_process(L, 1);
-  if (p->pid > 0) kill(-p->pid, SIGKILL);
-  if (p->pid > 0) kill(p->pid, SIGKILL);
+  if (p->pid > 0) end_child(p->pid);
   return 0;
 }
 
@@ -320,8 +345,7 @@ static int process_close(lua_State *L) {
   if (p->fd >= 0) close(p->fd);
   p->fd = -1;
   if (p->pid <= 0) return 0;
-  kill(-p->pid, SIGKILL);
-  kill(p->pid, SIGKILL);
+  end_child(p->pid);
   while (waitpid(p->pid, &p->status, 0) < 0 && errno == EINTR) continue;
   p->pid = 0;
   return 0;

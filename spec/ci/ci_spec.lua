@@ -331,7 +331,8 @@ describe("bad input of cutelua ci", function()
 
   it("ends the processes of a script whose time is over", function()
     put("k/waits.lua", "local cute = require 'cute'\n"
-      .. "os.execute '(sleep 4; echo x >left) & sleep 30'\n")
+      .. "os.execute [[(sleep 4; echo x >left) & setsid sh -c '(sleep 4; "
+      .. "echo x >left) & sleep 4; echo x >left' & sleep 30]]\n")
     local _, _, code = ci("k", "--seconds", "0.2")
     assert.equal(1, code)
     support.exec {"sleep", "4"}

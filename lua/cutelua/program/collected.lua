@@ -1,6 +1,7 @@
---- `--format json` and `--format sarif` of commands that run a script: writes
--- the record of cutelua.findings to standard output. All other output,
--- including the script's, goes to standard error.
+--- Calls of the program's commands: reports their errors. `--format json` and
+-- `--format sarif` write the record of cutelua.findings to standard output. All
+-- other output, including the script's, then goes to standard error.
+local errors = require "cutelua.text.errors"
 local exit = require "cutelua.program.exit"
 local report = require "cute.lang.report"
 local sys = require "cute.sys"
@@ -20,9 +21,30 @@ local function write(out, text, code)
   return code ~= 0 and code or 1
 end
 
+--- Calls f and reports an error, which opt.collector gets, too. Returns an exit
+-- code, and the error's message.
+---@param opt table of the program
+---@param f function
+---@param ... any arguments of f
+---@return integer code
+---@return string? message
+function collected.call(opt, f, ...)
+  local ok, failure = sys.call(f, errors.capture, ...)
+  if ok or opt.stop and failure.value == opt.stop then return 0 end
+  local collector = opt.collector
+  if collector then
+    if failure.value == exit.STOP then return collector.exit end
+    collector:failed(failure)
+  end
+  report.tell(errors.format(failure, {prefix = "cutelua: ",
+    traceback = opt.traceback}))
+  return errors.exit_code(failure), type(failure) == "table"
+    and failure.message or nil
+end
+
 --- Calls f, which runs the script words[at] for a command and returns the exit
 -- code. With the formats json and sarif, collects what the command finds while
--- f runs: the collector is opt.collector.
+-- f runs, and its error: the collector is opt.collector.
 ---@param opt table of the program
 ---@param format string? nil: text
 ---@param command string
@@ -44,7 +66,9 @@ function collected.run(opt, format, command, words, at, f)
                          table.move(words, at + 1, #words, 1, {}))
   opt.collector = c
   exit.watch(function(code) c.exit = code end)
-  local code = f()
+  local result
+  local code = collected.call(opt, function() result = f() end)
+  if code == 0 then code = result or 0 end
   exit.unwatch()
   if sink then
     sink(c:record(code))

@@ -36,14 +36,14 @@ end
 
 -- Runs a script. Returns its exit code, its programs by the kernel's name, and
 -- the names in the order of their launches.
-local function programs_of(run, words)
+local function programs_of(opt, run, words)
   local by, names = {}, {}
   history.watcher = function(p)
     local name = p.program.info.name
     if not by[name] then names[#names + 1] = name end
     by[name] = by[name] or p.program
   end
-  local code = run(words)
+  local code = collected.call(opt, run, words)
   history.watcher = nil
   return code, by, names
 end
@@ -70,7 +70,8 @@ local function both(opt, run, words)
   if collector then collector:watch() end
   devices.simulates = true
   local function of(script)
-    return programs_of(run, table.move(words, 3, #words, 2, {script}))
+    return programs_of(opt, run,
+                       table.move(words, 3, #words, 2, {script}))
   end
   local code, before, was = of(words[1])
   local now, names
@@ -94,8 +95,7 @@ end
 
 --- Runs `cutelua diff` with these words; returns its exit code.
 ---@param words string[]
----@param run fun(words: string[]): integer runs the script words[1]; returns
--- its exit code
+---@param run fun(words: string[]) runs the script words[1]
 ---@param opt table of the program
 ---@return integer
 function diffs.main(words, run, opt)

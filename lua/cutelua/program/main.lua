@@ -1,7 +1,7 @@
 --- The command line of the `cutelua` program.
+local collected = require "cutelua.program.collected"
 local core = require "cute.core"
 local files = require "cute.lang.files"
-local errors = require "cutelua.text.errors"
 local kinds = require "cutelua.ptx.kinds"
 local report = require "cute.lang.report"
 local script = require "cutelua.program.script"
@@ -9,6 +9,7 @@ local source = require "cute.lang.source"
 local sys = require "cute.sys"
 
 local program = {}
+local protected = collected.call
 
 local HELP = [==[
 usage: cutelua [options] [script [arguments]]
@@ -74,22 +75,6 @@ function program.options(argv)
   end
   if argv[i] then opt.script = i end
   return opt
-end
-
--- Calls f and prints a failure. Returns an exit code, and the raised error.
-local function protected(opt, f, ...)
-  local ok, failure = sys.call(f, errors.capture, ...)
-  if ok or opt.stop and failure.value == opt.stop then return 0 end
-  local collector = opt.collector
-  if collector then
-    local stop = require "cutelua.program.exit".STOP
-    if failure.value == stop then return collector.exit end
-    collector:failed(failure)
-  end
-  report.tell(errors.format(failure, {prefix = "cutelua: ",
-    traceback = opt.traceback}))
-  return errors.exit_code(failure), type(failure) == "table"
-    and failure.message or nil
 end
 
 local function read_script(name)
@@ -292,29 +277,25 @@ local function run_plain(opt, words)
       or "cutelua: run: which script?")
     return 2
   end
-  return require "cutelua.program.collected".run(opt, format, "run", words, 1,
-    function()
-      if opt.collector then opt.collector:watch() end
-      local code = protected(opt, run_script, opt, words, 1)
-      if code == 0 then
-        note_unlaunched(opt)
-        note_ignored(opt, words, 1)
-      end
-      return code
-    end)
+  return collected.run(opt, format, "run", words, 1, function()
+    if opt.collector then opt.collector:watch() end
+    local code = protected(opt, run_script, opt, words, 1)
+    if code == 0 then
+      note_unlaunched(opt)
+      note_ignored(opt, words, 1)
+    end
+    return code
+  end)
 end
 
 -- Makes a command that starts its script itself, perhaps several times, from a
 -- module whose main(words, run, opt) returns an exit code. run(words) runs the
--- script words[1], and returns its exit code. If `reports` is set, run also
--- returns a code after an error, which it reports; otherwise run raises the
--- error.
-local function starter(module, reports)
+-- script words[1].
+local function starter(module)
   return function(opt, words)
     local result
     local code = protected(opt, function()
       result = require(module).main(words, function(own)
-        if reports then return protected(opt, run_script, opt, own, 1) end
         return run_script(opt, own, 1)
       end, opt)
     end)
@@ -343,8 +324,7 @@ end
 -- Runs a command in a trial of changed texts (cutelua.findings.trials); returns
 -- the verdict of its record, and the sizes of its launches.
 local function run_again(opt, command, words, request)
-  local collected, findings = require "cutelua.program.collected",
-    require "cutelua.findings"
+  local findings = require "cutelua.findings"
   local record
   function collected.sink(found) record = found end
   findings.early, findings.launched = nil, nil
@@ -391,19 +371,18 @@ local function session(command, module)
     own.trial = opt.trial
     local done = main.whole and main.whole(own)
     if done then return done end
-    return require "cutelua.program.collected".run(opt, own.format,
-      command, words, own.script, function()
-        local trials = main.repairs and own.format and not opt.trial
-          and require "cutelua.findings.trials".start(function(request)
-            return run_again(opt, whole, words, request)
-          end)
-        local code = run(opt, own, words)
-        if trials then
-          opt.collector:repair(trials, own.limit)
-          trials:close()
-        end
-        return code
-      end)
+    return collected.run(opt, own.format, command, words, own.script, function()
+      local trials = main.repairs and own.format and not opt.trial
+        and require "cutelua.findings.trials".start(function(request)
+          return run_again(opt, whole, words, request)
+        end)
+      local code = run(opt, own, words)
+      if trials then
+        opt.collector:repair(trials, own.limit)
+        trials:close()
+      end
+      return code
+    end)
   end
   return whole
 end
@@ -496,7 +475,7 @@ program.commands = {
   {"estimate", "[options] script [arguments]", "time and limits on a card",
    run = session("estimate", "cutelua.profile.estimates")},
   {"diff", "BEFORE AFTER [arguments]", "compares two versions",
-   run = starter("cutelua.program.diffs", true)},
+   run = starter "cutelua.program.diffs"},
   {"draw", "[options] LAYOUT", "draws a layout",
    run = plain "cutelua.draw.main"},
   {"explain", "script [arguments] -o FILE", "writes a page of its kernels",

@@ -5,7 +5,6 @@ local collected = require "cutelua.program.collected"
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
-local errors = require "cutelua.text.errors"
 local launch = require "cutelua.ptx.launch"
 local map = require "cutelua.ptx.map"
 local plural = require "cute.lang.report".plural
@@ -185,12 +184,7 @@ function list.main(words, program)
   local path = opt.args[1]
   if opt.format == "text" then return run(path, opt.launch) end
   return collected.run(program, opt.format, "ptx", {path}, 1, function()
-    local ok, result = xpcall(run, errors.capture, path, opt.launch,
-                              program.collector)
-    if ok then return result end
-    program.collector:failed(result)
-    report.tell(errors.format(result, {prefix = "cutelua: "}))
-    return errors.exit_code(result)
+    return run(path, opt.launch, program.collector)
   end)
 end
 

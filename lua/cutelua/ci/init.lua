@@ -264,13 +264,13 @@ local function items_of(opt)
   local named = {}
   for _, path in ipairs {opt.sarif or false, opt.gitlab or false,
                          opt.badge or false} do
-    local ok, why = true, nil
-    if path and named[path] then
+    local ok, why, name = true, nil, path and path:gsub("^%./+(.)", "%1")
+    if name and named[name] then
       return nil, ("two options name the same file, %s"):format(
-        core.visible(path))
+        core.visible(name))
     end
     if path then ok, why = output.writable(path) end
-    named[path] = true
+    named[name] = true
     if not ok then return nil, why end
   end
   local items, why = find.items(opt.args)

@@ -58,28 +58,30 @@ static const char *three_values(Ctx *cx, Tup coord) {
   return "";
 }
 
-static _Noreturn void bad_coord(Ctx *cx, const Check *k, const char *why) {
+static _Noreturn void bad_coord(Ctx *cx, const Check *k, const char *why,
+                                const char *cure) {
   const char *mode = "";
   if (k->mode >= 0)
     mode = arena_printf(cx, &cx->scratch, " in mode %d", k->mode);
   const char *of = k->t ? tensor_show(cx, k->t) : tup_text(cx, k->shape);
-  ctx_fail(cx, ERR_ARG, "coordinate %s of the %s %s%s\n  %s%s%s",
+  ctx_fail(cx, ERR_ARG, "coordinate %s of the %s %s%s\n  %s%s%s%s",
            tup_text(cx, k->coord), k->t ? "tensor" : "vector", why, mode,
-           k->t ? "" : "its shape is ", of, three_values(cx, k->coord));
+           k->t ? "" : "its shape is ", of, three_values(cx, k->coord), cure);
 }
 
 static void check_leaf(Ctx *cx, const Check *k, Tup shape, Dim c) {
-  if (dim_kind(c) == DIM_BASIS) bad_coord(cx, k, "holds a basis");
+  if (dim_kind(c) == DIM_BASIS) bad_coord(cx, k, "holds a basis", "");
   if (!dim_static(c)) return;
   int64_t v = dim_value(c);
-  if (v < 0) bad_coord(cx, k, "is negative");
+  if (v < 0) bad_coord(cx, k, "is negative", "");
   if (v == 0) return;
   if (!tup_static(shape)) return;
   Dim n = tup_size(cx, shape);
   if (v >= dim_value(n))
     bad_coord(cx, k, arena_printf(cx, &cx->scratch,
                                   "is outside of the %" PRId64 " elements",
-                                  dim_value(n)));
+                                  dim_value(n)),
+              v == dim_value(n) ? "\n  coordinates count from 0" : "");
 }
 
 static void check_coord(Ctx *cx, Check *k, Tup shape, Tup coord) {
@@ -91,7 +93,7 @@ static void check_coord(Ctx *cx, Check *k, Tup shape, Tup coord) {
   if (tup_is_leaf(shape) ? n != 1 : n != tup_rank(shape))
     bad_coord(cx, k, arena_printf(
       cx, &cx->scratch, "has %d modes instead of %d", n,
-      tup_is_leaf(shape) ? 1 : tup_rank(shape)));
+      tup_is_leaf(shape) ? 1 : tup_rank(shape)), "");
   Tup s = tup_first(shape), c = tup_first(coord);
   for (int i = 0; i < n; i++, s = tup_next(s), c = tup_next(c)) {
     Check sub = *k;

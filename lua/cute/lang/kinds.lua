@@ -434,12 +434,17 @@ fault {kind = "race",
       .. "wait and this line"},
     issuer = {code = "race/SPACE/wait-by-other-thread", cure = ISSUER},
     turn = {code = "race/SPACE/early-refill",
-      cure = function(_, r)
+      cure = function(f, r)
+        if unfinished(f) and f.agent == "bulk copy" then
+          return "before it is refilled, let the thread that started the copy "
+            .. "wait until it has read: cp_async_bulk_wait_group(n, true)"
+        end
         return "before it is refilled, wait until all threads have read: use "
           .. "an mbarrier that " .. (kinds.case(r).far and "the readers of all "
           .. "these blocks arrive at, with scope = \"cluster\" for both sides "
           .. "(PipelineTmaAsync {scope = \"cluster\"})"
-          or "counts the readers, each of which arrives after its read")
+          or "counts the readers, each of which arrives after its read; if one "
+          .. "lane arrives for its warp, call sync_warp() before it does")
       end}}}
 
 fault {kind = "warp-race",

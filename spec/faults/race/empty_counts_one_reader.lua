@@ -1,11 +1,13 @@
 -- Fault: both halves of a block read a stage, but only one frees it.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
--- expect: spec/faults/race/empty_counts_one_reader.lua:60 in main chunk
--- expect: empty_counts_one_reader.lua:42: write after a read by another warp
+-- expect: spec/faults/race/empty_counts_one_reader.lua:62 in main chunk
+-- expect: empty_counts_one_reader.lua:44: write after a read by another warp
 --   with no barrier in between: element 32 of shared tensor 's' [race]
--- expect: first access: empty_counts_one_reader.lua:48, thread 32
+-- expect: first access: empty_counts_one_reader.lua:50, thread 32
 -- expect: before it is refilled, wait until all threads have read: use an
---   mbarrier that counts the readers, each of which arrives after its read
+--   mbarrier that counts the readers, each of which arrives after its
+--   read; if one lane arrives for its warp, call sync_warp() before it
+--   does
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch = cute.arch

@@ -1,11 +1,13 @@
 -- Fault: the main loop at once refills a stage that the prologue filled.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
--- expect: spec/faults/race/prologue_stage_refilled.lua:54 in main chunk
--- expect: prologue_stage_refilled.lua:41: write after a read by another warp
+-- expect: spec/faults/race/prologue_stage_refilled.lua:56 in main chunk
+-- expect: prologue_stage_refilled.lua:43: write after a read by another warp
 --   with no barrier in between: element 32 of shared tensor 's' [race]
--- expect: first access: prologue_stage_refilled.lua:46, thread 32
+-- expect: first access: prologue_stage_refilled.lua:48, thread 32
 -- expect: before it is refilled, wait until all threads have read: use an
---   mbarrier that counts the readers, each of which arrives after its read
+--   mbarrier that counts the readers, each of which arrives after its
+--   read; if one lane arrives for its warp, call sync_warp() before it
+--   does
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch = cute.arch

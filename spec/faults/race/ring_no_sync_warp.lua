@@ -1,12 +1,14 @@
 -- Loads tiles by TMA through a ring of stages: one warp loads, four warps read.
 -- Fault: no sync_warp() precedes the arrival.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
--- expect: spec/faults/race/ring_no_sync_warp.lua:60 in main chunk
--- expect: ring_no_sync_warp.lua:42: write after a read by another warp with no
---   barrier in between: element 16 of shared tensor 's' [race]
--- expect: first access: ring_no_sync_warp.lua:50, thread 1
+-- expect: spec/faults/race/ring_no_sync_warp.lua:62 in main chunk
+-- expect: ring_no_sync_warp.lua:44: write after a read by another warp with
+--   no barrier in between: element 16 of shared tensor 's' [race]
+-- expect: first access: ring_no_sync_warp.lua:52, thread 1
 -- expect: before it is refilled, wait until all threads have read: use an
---   mbarrier that counts the readers, each of which arrives after its read
+--   mbarrier that counts the readers, each of which arrives after its
+--   read; if one lane arrives for its warp, call sync_warp() before it
+--   does
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

@@ -1,12 +1,14 @@
 -- One warp fills a ring by stores, and another warp reads it. Fault: nothing
 -- waits for an empty stage.
 -- expect: cutelua: simulator: kernel roles: 1 fault [kernel-fault]
--- expect: spec/faults/race/roles_no_ask.lua:44 in main chunk
--- expect: roles_no_ask.lua:31: write after a read by another warp with no
+-- expect: spec/faults/race/roles_no_ask.lua:46 in main chunk
+-- expect: roles_no_ask.lua:33: write after a read by another warp with no
 --   barrier in between: element 0 of shared tensor 's' [race]
--- expect: first access: roles_no_ask.lua:38, thread 63
+-- expect: first access: roles_no_ask.lua:40, thread 63
 -- expect: before it is refilled, wait until all threads have read: use an
---   mbarrier that counts the readers, each of which arrives after its read
+--   mbarrier that counts the readers, each of which arrives after its
+--   read; if one lane arrives for its warp, call sync_warp() before it
+--   does
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 

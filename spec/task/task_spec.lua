@@ -67,6 +67,25 @@ local function with_task()
   teardown(function() support.remove(folder) end)
 end
 
+describe("the digits that the referee and its workers exchange", function()
+  it("are two for each byte, and give the bytes again", function()
+    local hex = require "cutelua.task.hex"
+    local digits, bytes = {}, {}
+    for i = 0, 255 do
+      for j, x in ipairs {i, (i * 7 + 3) % 256, 10} do
+        digits[3 * i + j] = ("%02x"):format(x)
+        bytes[3 * i + j] = string.char(x)
+      end
+    end
+    for n = 765, 768 do  -- with and without a byte after the last pair
+      local text = table.concat(bytes, "", 1, n)
+      assert.equal(table.concat(digits, "", 1, n), hex.encode(text))
+      assert.equal(text, hex.decode(hex.encode(text)))
+    end
+    assert.equal("", hex.decode(hex.encode ""))
+  end)
+end)
+
 describe("cutelua task", function()
   with_task()
 

@@ -12,8 +12,8 @@ local through = require "spec.ptx.through"
 local roundtrip = {}
 
 -- The maximum number of schedules that a check runs for a launch. Most launches
--- have fewer than 30 different schedules; the others have thousands.
-local ORDERS = 100
+-- have at most 10 different schedules; the others have thousands.
+local ORDERS = 30
 
 ---------------------------------------------------------------------------
 -- Comparisons

@@ -15,11 +15,9 @@ stamp="$version $flags"
 sh "$(dirname "$0")/source.sh" "$dir" lua5.4 liblua5.4-dev
 cd "$dir"
 rm -f ./*.o liblua.a
-for file in lua5.4-*/src/*.c; do
-  case $file in */lua.c | */luac.c) ;;
-    *) ${CC:-cc} $flags -std=gnu99 -fPIC -c "$file" ;;
-  esac
-done
+printf '%s\n' lua5.4-*/src/*.c | grep -v '/luac*\.c$' |
+  xargs -n 4 -P "$(getconf _NPROCESSORS_ONLN)" \
+    ${CC:-cc} $flags -std=gnu99 -fPIC -c
 ar rcs liblua.a ./*.o
 echo "$stamp" >stamp
 # SPDX-License-Identifier: MIT

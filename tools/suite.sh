@@ -53,6 +53,14 @@ count() {
   fi
 }
 
+# beside NAME COMMAND...: counts the command in the background, until `wait`.
+beside() {
+  (
+    out=$(mktemp "$work/beside.XXXXXX")
+    count "$@"
+  ) &
+}
+
 # Numbers the spec files as they end; the argument is their total. On a
 # terminal, the line of a passing file is replaced by the next.
 progress() {
@@ -205,11 +213,8 @@ run_memerr() {
 
 # Runs luacheck beside the other rules: each uses one processor.
 run_rules() {
-  (
-    out=$work/luacheck
-    count "luacheck" luacheck -q --cache "$build/luacheck" \
-      core lua kernels scripts spec tools examples
-  ) &
+  beside "luacheck" luacheck -q --cache "$build/luacheck" \
+    core lua kernels scripts spec tools examples
   lua5.4 tools/check.lua >"$work/check"
   grep -v '^counts' "$work/check"
   sed -n 's/^counts //p' "$work/check" >>"$counts"
@@ -218,9 +223,10 @@ run_rules() {
 }
 
 run_check() {
+  beside "names in documents" "$build/cutelua" tools/docs.lua
+  beside "circles of files, exported names" lua5.4 tools/circles.lua "$build"
   run_rules
-  count "names in documents" "$build/cutelua" tools/docs.lua
-  count "circles of files, exported names" lua5.4 tools/circles.lua "$build"
+  beside "luarocks make" env MAKEFLAGS="-j$jobs" sh tools/rock.sh "$work/rock"
   [ -n "$BUILT_WERROR" ] ||  # $build has -Werror already
     count "gcc -Werror" clean_build "$build-gcc" CC=gcc WERROR=1 all
   count "clang -Werror" clean_build "$build-clang" CC=clang WERROR=1 \
@@ -228,7 +234,7 @@ run_check() {
   for fuzz in spec/*/fuzz.c; do
     count "$fuzz" cc -std=c11 -fsyntax-only -Icore -Wall -Wextra -Werror "$fuzz"
   done
-  count "luarocks make" env MAKEFLAGS="-j$jobs" sh tools/rock.sh "$work/rock"
+  wait
 }
 
 for part; do

@@ -47,7 +47,7 @@ ifeq ($(V),)
 .SILENT:
 endif
 
-all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so library
+all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/hardware.so library
 
 # A simulated GEMM spends most of its time in the loops of these files. Their
 # alignment changes that time by up to 5 %.
@@ -155,18 +155,18 @@ library: $(BUILD)/libcutelua.so $(BUILD)/libcutelua.a \
   $(BUILD)/libcutecapture.so
 
 # The functions of core/hardware/, for specs and golden data only.
-UNITS := $(BUILD)/spec/units.o $(filter $(BUILD)/hardware/%,$(OBJ)) \
+UNITS := $(BUILD)/spec/hardware.o $(filter $(BUILD)/hardware/%,$(OBJ)) \
            $(BUILD)/base/dtype.o
-$(BUILD)/spec/units.o: spec/sim/units.c Makefile
+$(BUILD)/spec/hardware.o: spec/hardware/units.c Makefile
 	@mkdir -p $(@D)
 	@echo 'CC $<'
 	$(CC) $(CSTD) $(CFLAGS) $(WARN) -MMD -MP -c $< -o $@
-$(BUILD)/spec/units.so: $(UNITS)
+$(BUILD)/spec/hardware.so: $(UNITS)
 	@echo 'LD $@'
 	$(CC) -shared $(CFLAGS) -o $@ $(UNITS) -lm
 
 -include $(OBJ:.o=.d) $(POBJ:.o=.d) $(LOBJ:.o=.d) $(COBJ:.o=.d) \
-  $(BUILD)/spec/units.d
+  $(BUILD)/spec/hardware.d
 
 # ---- what a user runs ----
 

@@ -11,7 +11,7 @@ local M, N, COLUMNS = 128, 8, 32
 local ROW = 32  -- bytes of a row of A and of B
 local SFA, SFB = 8, 12  -- columns of the scale factors
 
--- Returns the operation for a kind as spec.sim.units.umma_tile takes it.
+-- Returns the operation for a kind as spec.hardware.units.umma_tile takes it.
 local function operation(kind)
   if kind.kind == "mxf8f6f4" then
     return tcgen05.MmaMXF8F6F4Op(kind.a, kind.b, {M, N})
@@ -166,7 +166,8 @@ local function put_row(t, rows, kind, dtype, codes)
 end
 
 --- Returns the f32 word of D = A B^T + C for one row of A and of B.
----@param kind table as for spec.sim.units.umma_tile: kind, a, b, scale, scales
+---@param kind table kind, a, b, scale, scales: as for umma_tile of
+-- spec.hardware.units
 ---@param a integer[] codes of the row of A
 ---@param b integer[]
 ---@param c integer word of C

@@ -4,7 +4,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
-local units = require "spec.sim.units"
+local units = require "spec.hardware.units"
 local warpgroup = cute.nvgpu.warpgroup
 local _ = cute._
 

@@ -182,7 +182,7 @@ run_asan() {
   count "sanitized build" clean_build "$build-asan" STRIP= LUA_LIB="$lua" \
     TILES="$tiles" \
     CFLAGS="$flags,undefined -fno-sanitize-recover=undefined" \
-    "$build-asan/cutelua" "$build-asan/spec/units.so" \
+    "$build-asan/cutelua" "$build-asan/spec/hardware.so" \
     "$build-asan/libcutelua.so"
   ASAN_OPTIONS=detect_leaks=1:exitcode=99:allocator_may_return_null=1
   ASAN_OPTIONS=$ASAN_OPTIONS:malloc_context_size=4:quarantine_size_mb=64

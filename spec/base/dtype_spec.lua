@@ -1,7 +1,7 @@
 local core = require "cute.core"
 
 local to_bits, from_bits = core.to_bits, core.from_bits
-local sim = require "spec.sim.units"
+local sim = require "spec.hardware.units"
 
 -- Fields of a format: bits, the number of bits; m, the bits of the mantissa;
 -- bias, the bias of the exponent; top, the code of the largest finite number;

@@ -1,5 +1,5 @@
--- Faults that spec/sim/mutants_spec.lua plants in scripts and kernels, each at
--- one place of the text.
+-- Faults that spec/watch/mutants_spec.lua plants in scripts and kernels, each
+-- at one place of the text.
 
 -- Pairs of a text and the text that replaces it.
 local NOTHING = "(function() end)("

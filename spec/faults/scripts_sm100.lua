@@ -1,4 +1,4 @@
--- Faults that spec/sim/mutants_spec.lua plants in scripts and kernels for
+-- Faults that spec/watch/mutants_spec.lua plants in scripts and kernels for
 -- Blackwell, each at one place of the text: tensor memory, commits, fences,
 -- pairs of CTAs, cluster launch control, scale factors.
 local cute = require "cute"

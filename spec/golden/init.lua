@@ -24,7 +24,7 @@ local golden = {
 
 -- ---- access.jsonl ----
 
-local sim = require "spec.sim.units"
+local sim = require "spec.hardware.units"
 local access = {}
 golden.ops.access = access
 

@@ -3,7 +3,7 @@
 -- and mma_sparse_*.jsonl, results of a published model.
 local golden = require "spec.golden"
 local kernel = require "spec.umma_kernel"
-local sim = require "spec.sim.units"
+local sim = require "spec.hardware.units"
 
 local DTYPE = {s8 = "i8", u8 = "u8", s32 = "i32", ue4m3 = "e4m3"}
 

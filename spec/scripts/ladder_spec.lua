@@ -223,7 +223,7 @@ local function assert_told(rung, size)
 end
 
 -- These are hundreds of runs, so they are not repeated under the sanitizers;
--- spec/sim/planted_spec.lua is.
+-- spec/watch/planted_spec.lua is.
 describe("the ladder's faults are reported #noasan #long:", function()
   for name, faults in pairs(IN_SCRIPTS) do
     local text = read("scripts/" .. name .. ".lua")

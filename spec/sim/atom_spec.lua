@@ -2,7 +2,7 @@
 -- sum of products of its row of A and its column of B, bit for bit. ldmatrix
 -- and stmatrix are compared with a copy.
 local core = require "cute.core"
-local units = require "spec.sim.units"
+local units = require "spec.hardware.units"
 local cute = require "cute"
 local support = require "spec.support"
 local kernels = require "spec.kernels"

@@ -2,7 +2,7 @@
 -- keep their values, and reconverge. If none of the lanes can end another's
 -- wait, the simulator must report a deadlock.
 local cute = require "cute"
-local order = require "spec.sim.order"
+local order = require "spec.watch.order"
 local support = require "spec.support"
 local arch = cute.arch
 local smem, ACQ, REL = order.smem, order.ACQ, order.REL

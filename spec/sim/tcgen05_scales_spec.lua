@@ -3,7 +3,7 @@
 -- `make golden` compares with a B200. NVRTC must compile each kernel.
 local block = require "spec.tensor_block"
 local cute = require "cute"
-local sim = require "spec.sim.units"
+local sim = require "spec.hardware.units"
 local support = require "spec.support"
 local umma = require "spec.umma_kernel"
 local arch, tcgen05, utils, _ = cute.arch, cute.nvgpu.tcgen05, cute.utils,

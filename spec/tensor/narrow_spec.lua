@@ -2,7 +2,7 @@
 -- simulator's results must equal those of the emitted text compiled for the
 -- host. NVRTC must accept all of the text.
 local core = require "cute.core"
-local units = require "spec.sim.units"
+local units = require "spec.hardware.units"
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

@@ -1,6 +1,6 @@
 // The simulator's matrix arithmetic, access counters, and conversions from and
 // to f32, as Lua functions for specs and golden data. Loaded by
-// spec/sim/units.lua; element types are given by name.
+// spec/hardware/units.lua; element types are given by name.
 #include <lua.h>
 #include <lauxlib.h>
 #include <string.h>

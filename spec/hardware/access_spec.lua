@@ -1,4 +1,4 @@
-local sim = require "spec.sim.units"
+local sim = require "spec.hardware.units"
 
 -- Returns the list of the addresses of 32 lanes; f(lane) is an address.
 local function lanes(f)

@@ -1,6 +1,6 @@
 local core = require "cute.core"
 local golden = require "spec.golden"
-local sim = require "spec.sim.units"
+local sim = require "spec.hardware.units"
 
 -- ---- an oracle in Lua integers, from raw bits ----
 

@@ -2,7 +2,7 @@
 -- cluster. As in shared memory, a missing barrier must be reported whatever the
 -- schedule. With the barrier there must be no report.
 local cute = require "cute"
-local order = require "spec.sim.order"
+local order = require "spec.watch.order"
 local seeds = require "spec.seeds"
 local arch, _ = cute.arch, cute._
 local found, line, warp, lane0 = order.found, order.line, order.warp,

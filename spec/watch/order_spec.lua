@@ -4,7 +4,7 @@
 -- missing, the two lines that race must be named on every schedule.
 local support = require "spec.support"
 local cute = require "cute"
-local order = require "spec.sim.order"
+local order = require "spec.watch.order"
 local ACQ, REL, RLX, BOTH, FENCES, line, smem, zeroed, flags, poll, warp,
   lane0, run, found, whole, broken, one_store, one_poll, all_poll, all_add =
   order.ACQ, order.REL, order.RLX, order.BOTH, order.FENCES, order.line,

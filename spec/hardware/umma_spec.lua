@@ -1,7 +1,7 @@
 -- Compares the arithmetic of tcgen05.mma with an oracle in Lua's integers,
 -- written from the rules in core/hardware/ummamath.h, on random tiles with
 -- special values. `make golden` compares it with results of a B200.
-local sim = require "spec.sim.units"
+local sim = require "spec.hardware.units"
 
 -- ---- the oracle ----
 

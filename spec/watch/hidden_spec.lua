@@ -3,7 +3,7 @@
 -- reported with its lines and a clear message. The corrected kernel must have
 -- no report.
 local cute = require "cute"
-local order = require "spec.sim.order"
+local order = require "spec.watch.order"
 local support = require "spec.support"
 local arch, _ = cute.arch, cute._
 local found, line, smem = order.found, order.line, order.smem

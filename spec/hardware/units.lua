@@ -1,6 +1,6 @@
---- Loads spec/sim/units.c, which runs the simulator's arithmetic and counting
+--- Loads spec/hardware/units.c, which runs the functions of core/hardware/
 -- without a kernel. `make all` builds it in the folder $CUTE_BUILD, by default
 -- build.
-local path = (os.getenv "CUTE_BUILD" or "build") .. "/spec/units.so"
+local path = (os.getenv "CUTE_BUILD" or "build") .. "/spec/hardware.so"
 return assert(package.loadlib(path, "luaopen_units"))()
 -- SPDX-License-Identifier: MIT

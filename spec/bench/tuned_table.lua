@@ -38,7 +38,7 @@ local device = measure.gpu_device(90)
 if not device then return end
 local dev = device.dev
 
-local names = {}  -- the configuration by "M N K"
+local names = {}  -- configurations, with keys "M N K"
 if options.table ~= "" then
   local t = assert(tables.read(options.table))
   for _, r in ipairs(t.gemm[CLASS] or {}) do

@@ -1,5 +1,5 @@
--- Each script of spec/faults/KIND/ gives the report of its head; the repaired
--- script gives none.
+-- Each script of spec/faults/KIND/ must give the report that its head expects;
+-- the repaired script must give no report.
 local faults = require "spec.faults"
 
 -- Defines a test that is pending if the machine lacks a requirement of the

@@ -4,11 +4,11 @@ local SOME = {"whole", "2x1", "1x2", "2x2", "turns", "turns 2x1"}
 local ALL = {"dynamic", "stream", table.unpack(SOME)}
 local CLUSTERS = {"2x1", "1x2", "2x2", "turns 2x1"}
 
--- Parts of lines in the kernel's text, which the faults change.
+-- Texts in lines of the kernel that the faults change.
 local COPY = "cute.copy(X.atom, from[i]"
 local WAIT, GEMM = "pipe:consumer_wait(read)", "cute.gemm(mma, acc"
 local ASK = "pipe:producer_acquire(write)"
--- The text matches the call whatever arguments follow.
+-- Also matches calls with further arguments.
 local ASKED = "pipe:producer_acquire(write"
 local PUT, STORE = "cute.copy(out.r2s", "cute.copy(atom, tma("
 local MEET = "barrier:arrive_and_wait()"

@@ -1,7 +1,7 @@
 -- Faults that spec/watch/mutants_spec.lua plants in scripts and kernels, each
 -- at one place of the text.
 
--- Pairs of a text and the text that replaces it.
+-- Each pair is a text and its replacement.
 local NOTHING = "(function() end)("
 local SYNC = {"cute.arch.sync_threads()", ""}
 local LANES = {"sync_warp()", "lane_idx()"}
@@ -27,7 +27,7 @@ local BARRIER = {"barrier:arrive_and_wait()", ""}
 local BYTES = {"tma_a.tx_bytes + tma_b.tx_bytes", "tma_a.tx_bytes"}
 local STAGE = {"asked, write, read = write", "asked, write, read = read"}
 local HAS = {"walk.has(k)", "true"}
--- Pairs that reduce the number of blocks.
+-- Pairs whose replacement reduces the number of blocks.
 local FEWER = {"(total + block - 1) // block", "total // block - 1"}
 local ROWS = {"return m end", "return m - 1 end"}
 local TILES = {"(m + t.rows - 1) // t.rows", "m // t.rows"}
@@ -39,9 +39,9 @@ local RACE, LANE_RACE, BLOCK_RACE = "race", "warp-race", "block-race"
 local FLIES, UNWRITTEN = "async-in-flight", "uninitialised"
 local OUT, DEAD, LEFT = "out-of-bounds", "deadlock", "unwritten"
 
--- Each row: {script, file = the file to change (the script when absent), faults
--- ...}. A fault is {pair, which occurrence to replace, kind of the first
--- report}; the kind is nil if the result is wrong without a report.
+-- Each row: {script, file = the file to change (by default the script), faults
+-- ...}. A fault is {pair, which occurrence of its text to replace, kind of the
+-- first report}. Without a kind, the result is wrong, but there is no report.
 local FAULTS = {
   {"copy_async", {SYNC, 1, RACE}, {COMMIT, 1, FLIES}, {WAIT, 1, FLIES}},
   {"copy_basic", {SYNC, 1, RACE}},

@@ -12,8 +12,8 @@ local COLUMNS = "local P_AT, O_AT, COLUMNS = 2 * KEYS, 3 * KEYS, 512"
 local ALLOC = "arch.alloc_tmem(PARTS * BN, address)"
 local SEVEN = "consumer_group = Group(Agent.Warp, 7)"
 
--- Kinds of faults that the first report of a run can have; `note`: it has
--- notes only.
+-- Kinds that the first report of a run can have. In the rows below, the kind
+-- "note" means a report that has only notes.
 local TMEM, DEAD, RACE = "tensor-memory", "deadlock", "race"
 local FLIES, BARRIER, LEFT = "async-in-flight", "mbarrier", "exited-block"
 local LOADED = "used before the load from tensor memory in line %d+ has "

@@ -6,7 +6,7 @@ local softmax = require "kernels.softmax"
 
 local function random(...) return cute.randn({...}, cute.bf16) end
 
--- Operations, with a function of the script in one of them.
+-- Calls operations; one of them gets a function of the script.
 local A = cute.full({64, 32}, 0.5, cute.bf16)
 local B = cute.full({48, 32}, 2, cute.bf16)
 assert(ops.gemm(A, B)(63, 47) == 32)
@@ -20,7 +20,7 @@ local D = ops.attention_decode(random(2, 1, 2, 64), random(2, 64, 2, 64),
 assert(D(1, 0, 1, 63) == 3)
 assert(ops.reduce(cute.ones({4, 8}, cute.f32), "sum", {by = "row"})(3) == 8)
 
--- Classes, tables, coroutines and caught errors inside a kernel.
+-- Uses classes, tables, coroutines and caught errors inside a kernel.
 local Sum = {}
 Sum.__index = Sum
 function Sum.new(x) return setmetatable({total = x}, Sum) end

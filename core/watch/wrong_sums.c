@@ -85,7 +85,7 @@ static int64_t terms_of(const Search *s, const Product *q) {
 // Adds all products whose first modes, before mode k of input i, are those of
 // q.
 static void add_products(Search *s, Product *q, int i, int k) {
-  if (i < s->n && k == s->in[i].n) i++, k = 0;
+  while (i < s->n && k == s->in[i].n) i++, k = 0;
   if (i == s->n) {
     if (terms_of(s, q) && s->count < MOST) s->possible[s->count++] = *q;
     return;

@@ -129,6 +129,13 @@ describe("no note tells of", function()
     end, {grid = 1, block = 32}, rand(32, 2), zeros(32))
   end)
 
+  it("a factor that is a tensor of one element", function()
+    quiet(function(x, a, y)
+      local t = arch.thread_idx()
+      y[t] = x[t] * a[0]
+    end, {grid = 1, block = 32}, rand(32), rand(1), zeros(32))
+  end)
+
   it("copies in another order, and transpositions", function()
     quiet(function(x, y)
       local c, r = arch.thread_idx()

@@ -95,7 +95,7 @@ end
 local function walk(p, party, x, w, sums)
   local chunk, step, some = p.unroll, p.warps[2], math.min(p.rows, GROUP)
   local held = cute.make_rmem_tensor({EACH, p.count, chunk}, cute.f32)
-  cute.partial_ok(held)  -- a small K has fewer runs than there are slots
+  cute.partial_ok(held)  -- for a small K, not all of it is used
   local mma = cute.make_tiled_mma(FMA)
   local function fragment(t, count, stride)
     return cute.make_tensor(t.iterator, cute.make_layout({1, count, EACH},

@@ -253,7 +253,7 @@ DO(TCMMA, "tcgen05.mma", "=", MMA, TCGEN05, NONE, ASYNC(TCMMA), LANE, ROW,
 // Copies the rows that a DESC describes from shared to tensor memory.
 DO(TCCP, "tcgen05.cp", "dst:w.t src:v", COPY, TCGEN05, NONE, ASYNC(TCCP),
    LANE, EXACT, TCGEN05, CONTROL, NEVER)
-// Moves 8 columns of 32 lanes down by a lane, from the address on.
+// Moves the 8 columns of 32 lanes that begin at the address down by a lane.
 DO(TCSHIFT, "tcgen05.shift", "address:v", NONE, TCGEN05, NONE, ASYNC(TCMMA),
    LANE, EXACT, TCGEN05, CONTROL, NEVER)
 // Arrives when the thread's earlier MMAs and copies have completed. mask: the

@@ -39,8 +39,8 @@ typedef struct Shared {
 _Noreturn static void refuse(const Shared *o, const char *why) {
   ctx_fail(o->cx, ERR_SHAPE, "%s: %s\n  %s reads %s as %d x %d elements of %d "
            "bits, %s contiguous\n  from %s\n  tile_to_shape of "
-           "cute.nvgpu.warpgroup.make_smem_layout_atom(%s_SW128, ...) is "
-           "canonical", o->maker, why, o->reader, o->what, o->rows,
+           "cute.nvgpu.warpgroup.make_smem_layout_atom(%s_SW128, ...) makes "
+           "a canonical layout", o->maker, why, o->reader, o->what, o->rows,
            o->cols, o->bits, !o->mn ? "K" : *o->what == 'A' ? "M" : "N",
            layout_text(o->cx, o->part), o->mn ? "MN" : "K");
 }

@@ -98,7 +98,7 @@ typedef struct Shadow {        // the shadow memory of a cluster
   // Entries of all lists; entry 0 is unused. The list of granule g starts at
   // far[farat[g]].
   SimFar *far;
-  uint32_t *farat;             // starts of lists in `far`; NULL until needed
+  uint32_t *farat;             // NULL until needed
   uint32_t nfar, maxfar, farfree;
   // for each granule: 1 + number of the location record (hb_cluster.c) for its
   // last strong write, or 0; NULL until needed

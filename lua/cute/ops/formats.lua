@@ -188,7 +188,7 @@ function formats.matrices(p, a, b)
   return out[1], out[2]
 end
 
---- Returns the ns that launches take which copy factors to tiles.
+--- Returns the time in ns of the launches that copy factors to tiles.
 function formats.ns(p)
   local tiled = p.format.tiled
   return (tiled.a and 0 or LAUNCH) + (tiled.b and 0 or LAUNCH)

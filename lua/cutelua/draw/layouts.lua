@@ -337,7 +337,7 @@ end
 -- Threads and values of a tile's elements
 ---------------------------------------------------------------------------
 
--- Most threads and values that are kept for a cell, besides the first.
+-- The most threads and values that a cell lists, besides the first one.
 local HOLDERS = 16
 
 -- Returns begin[t], the first element of thread t, and step[v], the distance of

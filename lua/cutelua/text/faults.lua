@@ -148,12 +148,12 @@ local function uneven(r)
   local filled, released = (r.rounds or {})[full], (r.rounds or {})[empty]
   local alone = r.kind == "deadlock" and r.lack == "nobody"
   local ended = alone and r.facts.ended ~= 0
-  -- after the first phase, the number of arrivals is known to be right
+  -- A barrier that has completed a phase expects the right number of arrivals.
   if alone and not ended and r.ring == full and (filled or 0) > 0
     and r.facts.barrier > 0 then
     return ("filled %d stages, and this waits for one more, which no running "
-      .. "thread fills: do the copies before the loop and in it fill a stage "
-      .. "for each wait?"):format(filled)
+      .. "thread fills: do the copies before and in the loop fill a stage for "
+      .. "each wait?"):format(filled)
   end
   if math.min(filled or 0, released or 0) < 1 then return end
   -- A reader that waits for a full stage holds at most one other stage.

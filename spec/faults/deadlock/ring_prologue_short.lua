@@ -5,7 +5,7 @@
 --   1, 2, 3) at mbarrier 'full'[1] for the end of phase 2 (parity 0), which
 --   lacks 1 of 1 arrival [deadlock]
 -- expect: filled 7 stages, and this waits for one more, which no running thread
---   fills: do the copies before the loop and in it fill a stage for each wait?
+--   fills: do the copies before and in the loop fill a stage for each wait?
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

@@ -8,8 +8,8 @@
 --   elements of 8 bits, K contiguous
 -- expect: from ((((32,2)),(4,4)),1,1,2):((((16,0)),(2,4)),0,0,512)
 -- expect: tile_to_shape of
---   cute.nvgpu.warpgroup.make_smem_layout_atom(K_SW128, ...) is
---   canonical
+--   cute.nvgpu.warpgroup.make_smem_layout_atom(K_SW128, ...) makes
+--   a canonical layout
 local cute = require "cute"
 local arch, tcgen05, utils, _ = cute.arch, cute.nvgpu.tcgen05, cute.utils,
   cute._

@@ -8,8 +8,8 @@
 --   of 8 bits, K contiguous
 -- expect: from (((32),(2,2,4)),2,1,1):(((16),(1,512,4)),2,0,0)
 -- expect: tile_to_shape of
---   cute.nvgpu.warpgroup.make_smem_layout_atom(K_SW128, ...) is
---   canonical
+--   cute.nvgpu.warpgroup.make_smem_layout_atom(K_SW128, ...) makes
+--   a canonical layout
 local cute = require "cute"
 local arch, tcgen05, utils, _ = cute.arch, cute.nvgpu.tcgen05, cute.utils,
   cute._

@@ -38,9 +38,9 @@ function sm90.takes(p)
   return tma.form(sm90, p)
 end
 
--- Number of tiles along K whose products of 8-bit floats the tensor cores sum;
--- then the sum is added in f32, as in cublasLt, because tensor cores keep fewer
--- bits. A larger number would keep more stages occupied at a time.
+-- For products of 8-bit floats: number of tiles along K that the tensor cores
+-- sum before the sum is added in f32, as in cublasLt, because tensor cores keep
+-- fewer bits. A larger number would keep more stages occupied at a time.
 local PROMOTE = 1
 
 -- Returns the number of tiles along K that the tensor cores sum before the sum

@@ -1,6 +1,7 @@
 -- Tests pairs of CTAs (cta_group::2) on the simulator: MMAs of all kinds and
 -- shapes against sums on the host. Values are small integers, so results must
 -- be equal. NVRTC must compile each kernel.
+local block = require "spec.tensor_block"
 local cute = require "cute"
 local oracle = require "cutelua.bench.oracle"
 local support = require "spec.support"
@@ -9,66 +10,6 @@ local helpers = cute.utils.blackwell_helpers
 
 local DEVICE = "sim:sm_100a"
 local PAIR, BOTH = tcgen05.CtaGroup.TWO, 3
-
--- Fills a matrix with small integers, from `least` on.
-local function small(t, step, least)
-  for i = 0, cute.size(t) - 1 do t[i] = (i * step + i // 7) % 5 + least end
-  return t
-end
-
-local function sync_pair()
-  arch.tcgen05_before_thread_sync()
-  arch.cluster_arrive()
-  arch.cluster_wait()
-  arch.tcgen05_after_thread_sync()
-end
-
--- Allocates tensor memory in both blocks, and initializes an mbarrier. Returns
--- a pointer to the memory, and the mbarrier.
-local function begin(columns, dtype)
-  local bar = arch.alloc_smem(cute.i64, 1)
-  local address = arch.alloc_smem(cute.i32, 1)
-  cute.when(arch.warp_idx():eq(0), function()
-    arch.alloc_tmem(columns, address, true)
-    arch.relinquish_tmem_alloc_permit(true)
-    cute.when(arch.elect_one(), function()
-      arch.mbarrier_init(bar, 1)
-      arch.mbarrier_init_fence()
-    end)
-  end)
-  return function()
-    arch.fence_view_async_shared()
-    sync_pair()
-    return arch.retrieve_tmem_ptr(dtype, 16, address), bar
-  end
-end
-
-local function finish(ptr, columns)
-  sync_pair()
-  cute.when(arch.warp_idx():eq(0), function()
-    arch.dealloc_tmem(ptr, columns, true)
-  end)
-end
-
--- Copies this block's part of an operand to shared memory.
-local function copy_in(s, part)
-  local n = cute.size(part)
-  for first = 0, n - 1, 128 do
-    local i = arch.thread_idx() + first
-    cute.when(cute.lt(i, n), function() s[i] = part[i] end)
-  end
-end
-
--- Loads one tile of accumulators and stores it to a part of C.
-local function copy_out(atom, from, to)
-  local load = tcgen05.make_tmem_copy(atom, from)
-  local thr = load:get_slice(arch.thread_idx())
-  local part = thr:partition_D(to)
-  local r = cute.make_rmem_tensor(part.shape, from.element_type)
-  cute.copy(load, thr:partition_S(from), r)
-  arch.fence_view_async_tmem_load()
-  cute.basic_copy(r, part)
-end
 
 -- Returns a kernel that multiplies one tile of m x n x k by a pair.
 local function product(o)
@@ -84,10 +25,10 @@ local function product(o)
       helpers.make_smem_layout_a(mma, tile, dtype, 1), 1024)
     local sB = cute.make_smem_tensor(b_dtype,
       helpers.make_smem_layout_b(mma, tile, b_dtype, 1), 1024)
-    local go = begin(columns, acc)
+    local go = block.begin_pair(columns, acc)
     local thr = mma:get_slice(rank)
-    copy_in(sA, thr:partition_A(A))
-    copy_in(sB, thr:partition_B(B))
+    block.copy_in(sA, thr:partition_A(A))
+    block.copy_in(sB, thr:partition_B(B))
     local ptr, bar = go()
     local a, b = mma:make_fragment_A(sA), mma:make_fragment_B(sB)
     local part = thr:partition_C(C)
@@ -101,22 +42,14 @@ local function product(o)
     arch.tcgen05_after_thread_sync()
     for m = 0, o.m // tm - 1 do
       for n = 0, o.n // tn - 1 do
-        copy_out(load, sums({_, _}, m, n), part({_, _}, m, n))
+        block.copy_out(load, sums({_, _}, m, n), part({_, _}, m, n))
       end
     end
-    finish(ptr, columns)
+    block.finish_pair(ptr, columns)
   end)
 end
 
 local LAUNCH = {grid = 2, block = 128, cluster = 2, device = DEVICE}
-
--- Compiles a call by NVRTC, if it is there.
-local function compile(call, target)
-  if not cute.jit.version() then return end
-  local program = call:compile {arch = target, grid = 2, block = 128,
-                                cluster = 2}
-  assert(cute.jit.compile(program.source, {arch = target}))
-end
 
 -- Returns row i of a matrix as a list.
 local function row(t, i)
@@ -190,10 +123,11 @@ describe("tcgen05.mma of a pair on the simulator", function()
   for _, o in ipairs(CASES) do
     it("is exact: " .. o[1], function()
       local least = o.least or -2
-      local A = small(cute.zeros({o.m, o.k}, o.type), 7, least)
-      local B = small(cute.zeros({o.n, o.k}, o.b_type or o.type), 3, least)
-      compile(compare(product(o), A, B, cute.zeros({o.m, o.n}, o.acc)),
-              "sm_100a")
+      local A = block.small(cute.zeros({o.m, o.k}, o.type), 7, least)
+      local B = block.small(cute.zeros({o.n, o.k}, o.b_type or o.type), 3,
+                            least)
+      block.compile(compare(product(o), A, B, cute.zeros({o.m, o.n}, o.acc)),
+                    "sm_100a", 2)
     end)
   end
 
@@ -209,9 +143,9 @@ describe("tcgen05.mma of a pair on the simulator", function()
       local kernel = cute.kernel("ts", function(A, B, C)
         local rank, tid = arch.block_idx_in_cluster(), arch.thread_idx()
         local sB = cute.make_smem_tensor(cute.bf16, layout, 1024)
-        local go = begin(128, cute.f32)
+        local go = block.begin_pair(128, cute.f32)
         local thr = mma:get_slice(rank)
-        copy_in(sB, thr:partition_B(B))
+        block.copy_in(sB, thr:partition_B(B))
         local ptr, bar = go()
         local part = thr:partition_C(C)
         local sums = cute.make_tensor(ptr, mma:make_fragment_C(part).layout)
@@ -225,7 +159,7 @@ describe("tcgen05.mma of a pair on the simulator", function()
         for k = 0, 15 do r[k] = A[{rank * (m // 2) + tid % (m // 2), k}] end
         cute.copy(put, r, mine:partition_D(to))
         arch.fence_view_async_tmem_store()
-        sync_pair()
+        block.sync_pair()
         cute.when(rank:eq(0) & tid:eq(0), function()
           mma:set(tcgen05.Field.ACCUMULATE, false)
           cute.gemm(mma, sums, a, mma:make_fragment_B(sB)(_, _, _, 0), sums)
@@ -233,11 +167,11 @@ describe("tcgen05.mma of a pair on the simulator", function()
         end)
         arch.mbarrier_wait(bar, 0)
         arch.tcgen05_after_thread_sync()
-        copy_out(load, sums({_, _}, 0, 0), part({_, _}, 0, 0))
-        finish(ptr, 128)
+        block.copy_out(load, sums({_, _}, 0, 0), part({_, _}, 0, 0))
+        block.finish_pair(ptr, 128)
       end)
-      compare(kernel, small(cute.zeros({m, 16}, cute.bf16), 7, -2),
-              small(cute.zeros({64, 16}, cute.bf16), 3, -2),
+      compare(kernel, block.small(cute.zeros({m, 16}, cute.bf16), 7, -2),
+              block.small(cute.zeros({64, 16}, cute.bf16), 3, -2),
               cute.zeros({m, 64}, cute.f32))
     end)
   end
@@ -254,7 +188,7 @@ describe("a kernel with pairs", function()
     if not cute.jit.version() then pending "needs NVRTC" return end
     for _, target in ipairs {"sm_100f", "sm_103a", "sm_103f", "sm_110a",
                              "sm_110f"} do
-      compile(call(), target)
+      block.compile(call(), target, 2)
     end
   end)
 
@@ -320,7 +254,7 @@ local function clustered(blocks, C)
       tx_count = 2 * (tma_a.tx_bytes + tma_b.tx_bytes),
       producer_group = Group("thread"), cta_layout_vmnk = layout,
       consumer_group = Group("thread", m + n - 1), defer_sync = true}
-    local ptr, bar = begin(64, cute.f32)()
+    local ptr, bar = block.begin_pair(64, cute.f32)()
     local thr = mma:get_slice(at[1])
     local gA = thr:partition_A(cute.local_tile(cA, {256, 32}, {bx // 2, _}))
     local gB = thr:partition_B(cute.local_tile(cB, {64, 32}, {by, _}))
@@ -364,8 +298,8 @@ local function clustered(blocks, C)
     arch.sync_warp()
     arch.mbarrier_wait(bar, 0)
     arch.tcgen05_after_thread_sync()
-    copy_out(load, sums({_, _}, 0, 0), gC({_, _}, 0, 0))
-    finish(ptr, 64)
+    block.copy_out(load, sums({_, _}, 0, 0), gC({_, _}, 0, 0))
+    block.finish_pair(ptr, 64)
   end)
   local utils = cute.utils
   local function arguments(A, B)
@@ -387,8 +321,8 @@ describe("pairs in a cluster", function()
     it("share loads: " .. table.concat(blocks, " x ") .. support.long(n),
        function()
       local M, N = 128 * blocks[1], 64 * blocks[2]
-      local A = small(cute.zeros({M, 96}, cute.bf16), 7, -2)
-      local B = small(cute.zeros({N, 96}, cute.bf16), 3, -2)
+      local A = block.small(cute.zeros({M, 96}, cute.bf16), 7, -2)
+      local B = block.small(cute.zeros({N, 96}, cute.bf16), 3, -2)
       local C = cute.zeros({M, N}, cute.f32)
       local kernel, arguments, launch = clustered(blocks, C)
       for seed = 1, 2 do
@@ -424,7 +358,7 @@ describe("tcgen05.cp of a pair", function()
     local kernel = cute.kernel("cp", function(A, C)
       local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
       local s = cute.make_smem_tensor(cute.f32, rows, 1024)
-      local go = begin(32, cute.f32)
+      local go = block.begin_pair(32, cute.f32)
       for k = 0, 3 do s[{tid, k}] = A[{rank * 128 + tid, k}] end
       local ptr, bar = go()
       local t = cute.make_tensor(ptr, cute.make_layout({128, 4}, {1 << 16, 1}))
@@ -437,15 +371,15 @@ describe("tcgen05.cp of a pair", function()
       end)
       arch.mbarrier_wait(bar, 0)
       arch.tcgen05_after_thread_sync()
-      copy_out(load, t, cute.local_tile(C, {128, 4}, {rank, 0}))
-      finish(ptr, 32)
+      block.copy_out(load, t, cute.local_tile(C, {128, 4}, {rank, 0}))
+      block.finish_pair(ptr, 32)
     end)
-    local A = small(cute.zeros({256, 4}, cute.f32), 7, -2)
+    local A = block.small(cute.zeros({256, 4}, cute.f32), 7, -2)
     local C = cute.zeros({256, 4}, cute.f32)
     local call = kernel(A, C)
     assert.same({}, support.report(call:launch(LAUNCH)):notes())
     for k = 0, cute.size(A) - 1 do assert.equal(A[k], C[k], k) end
-    compile(call, "sm_100a")
+    block.compile(call, "sm_100a", 2)
   end)
 end)
 
@@ -475,7 +409,7 @@ local function filled_by_threads()
     tmem:allocate(64)
     tmem:relinquish_alloc_permit()
     tmem:wait_for_alloc()
-    sync_pair()
+    block.sync_pair()
     local thr = mma:get_slice(rank)
     local gA, gB = thr:partition_A(A), thr:partition_B(B)
     local gC, ptr = thr:partition_C(C), tmem:retrieve_ptr()
@@ -484,8 +418,8 @@ local function filled_by_threads()
       local write = pipe:make_producer_state()
       for k = 0, 3 do
         pipe:producer_acquire(write)
-        copy_in(sA(_, 0, 0, write.index), gA(_, 0, k))
-        copy_in(sB(_, 0, 0, write.index), gB(_, 0, k))
+        block.copy_in(sA(_, 0, 0, write.index), gA(_, 0, k))
+        block.copy_in(sB(_, 0, 0, write.index), gB(_, 0, k))
         arch.fence_view_async_shared()
         arch.sync_warp()
         pipe:producer_commit(write)
@@ -513,19 +447,19 @@ local function filled_by_threads()
       local part = acc:make_consumer_state()
       acc:consumer_wait(part)
       arch.tcgen05_after_thread_sync()
-      copy_out(load, sums({_, _}, 0, 0), gC({_, _}, 0, 0))
+      block.copy_out(load, sums({_, _}, 0, 0), gC({_, _}, 0, 0))
       arch.tcgen05_before_thread_sync()
       acc:consumer_release(part)
     end)
-    sync_pair()
+    block.sync_pair()
     tmem:free(ptr)
   end)
 end
 
 describe("pipelines of a pair", function()
   it("are filled by threads", function()
-    local A = small(cute.zeros({256, 64}, cute.bf16), 7, -2)
-    local B = small(cute.zeros({64, 64}, cute.bf16), 3, -2)
+    local A = block.small(cute.zeros({256, 64}, cute.bf16), 7, -2)
+    local B = block.small(cute.zeros({64, 64}, cute.bf16), 3, -2)
     local C = cute.zeros({256, 64}, cute.f32)
     local kernel = filled_by_threads()
     for seed = 1, 4 do

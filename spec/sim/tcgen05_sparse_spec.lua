@@ -8,70 +8,11 @@ local support = require "spec.support"
 local arch, tcgen05, _ = cute.arch, cute.nvgpu.tcgen05, cute._
 local helpers, small = cute.utils.blackwell_helpers, block.small
 
-local LANES = 128
 local DEVICE, M = "sim:sm_100a", 128
 
--- Makes a matrix of small integers, half of which are 0. The pattern of zeros
--- differs among rows and groups. Returns the matrix, its stored values, and its
--- metadata as bytes. A group has 2 or 4 elements, or for e2m1, 4 pairs of
--- elements.
-local function sparse_matrix(o)
-  local size, pairs_ = o.type == "tf32" and 2 or 4, o.type == "e2m1" and 2 or 1
-  local group, keep = size * pairs_, size // 2
-  local A = small(cute.zeros({M, o.k}, o.type), 7, o.least or -2)
-  local values = cute.zeros({M, o.k // 2}, o.type)
-  local E = cute.zeros({M, o.k // group // 2}, cute.u8)
-  for m = 0, M - 1 do
-    for g = 0, o.k // group - 1 do
-      local i = (m + g * 3) % size
-      local j = keep == 2 and (i + 1 + (m // 5 + g) % 3) % 4 or i
-      if i > j then i, j = j, i end
-      for e = 0, group - 1 do
-        local at, from = e // pairs_, {m, g * group + e}
-        local kept = at == i and 0 or at == j and 1
-        if not kept then A[from] = 0 else
-          values[{m, (g * keep + kept) * pairs_ + e % pairs_}] = A[from]
-        end
-      end
-      if size == 2 then i, j = 2 * i, 2 * i + 1 end
-      E[{m, g // 2}] = E[{m, g // 2}] | (i | j << 2) << g % 2 * 4
-    end
-  end
-  return A, values, E
-end
-
--- Copies metadata, bytes of shape (rows,bytes), to shared memory. Its layout
--- there is that of the MMA's tiles, ((rows,bytes),M,K).
-local function metadata_in(s, t)
-  local per = cute.size(s, 0) // M
-  for b = 0, cute.size(t, 1) - 1 do
-    s[{{arch.thread_idx(), b % per}, 0, b // per}] =
-      t[{arch.thread_idx(), b}]
-  end
-end
-
--- Makes a function that copies metadata from shared to tensor memory. A copy
--- has 128 lanes of 16 bytes.
-local function s2t(s, ptr)
-  local list = {}
-  for at = 0, cute.cosize(s) // LANES - 1, 16 do
-    local t = cute.make_tensor(ptr + at, core.layout "(128,16):(262144,1)")
-    local rows = cute.make_tensor(s.iterator + LANES * at,
-                                  cute.make_layout({LANES, 16}, {16, 1}))
-    local copy = tcgen05.make_s2t_copy(cute.make_copy_atom(
-      tcgen05.Cp128x128bOp(1), cute.u8), t)
-    local thr = copy:get_slice(0)
-    local from = tcgen05.get_s2t_smem_desc_tensor(copy, thr:partition_S(rows))
-    list[#list + 1] = {copy, from, thr:partition_D(t)}
-  end
-  return function()
-    for _, copy in ipairs(list) do cute.copy(table.unpack(copy)) end
-  end
-end
-
--- Copies scale factors to shared memory; `make` is "sfa" or "sfb". Returns two
--- functions. One maps a pointer to tensor memory to the tensor of the factors
--- there. The other copies the factors there.
+-- Copies scale factors to shared memory. make: "sfa" or "sfb". Returns a
+-- function of a pointer to tensor memory, which returns the tensor of them
+-- there, and a function that copies them there.
 local function factors(mma, tile, make, sf, t)
   local utils = cute.utils
   local l = utils["make_smem_layout_" .. make](mma, tile, mma.sf_vec_size,
@@ -118,7 +59,7 @@ local function product(o, wrong)
       sA[{{arch.thread_idx(), k % per}, 0, k // per, 0}] =
         A[{arch.thread_idx(), k}]
     end
-    metadata_in(sE, E)
+    block.metadata_in(sE, E)
     block.copy_in(sB, B)
     local sf = o.sf and cute[o.sf]
     local place_a = sf and factors(mma, tile, "sfa", sf, FA)
@@ -132,7 +73,7 @@ local function product(o, wrong)
     local bytes = cute.recast_ptr(ptr + META, nil, cute.u8)
     local tCtE = cute.make_tensor(wrong.iterator and wrong.iterator(ptr)
       or bytes + 4 * (wrong.column or 0), wrong.layout or te)
-    local copies, tFA, tFB = {s2t(sE, bytes)}, nil, nil
+    local copies, tFA, tFB = {block.metadata_s2t(sE, bytes)}, nil, nil
     if wrong.metadata == false then copies = {} end
     if sf then
       tFA, copies[2] = place_a(ptr + FACTORS[1])
@@ -192,7 +133,7 @@ local CASES = {
 
 -- Returns a call of the kernel, and a function that checks C.
 local function prepare(o, wrong)
-  local A, values, E = sparse_matrix(o)
+  local A, values, E = block.sparse_matrix(o, M)
   local B = small(cute.zeros({o.n, o.k}, o.type), 3, o.least or -2)
   local C = cute.zeros({M, o.n}, o.acc)
   local vs = cute.make_tiled_mma(o.op).sf_vec_size
@@ -261,7 +202,7 @@ describe("a sparse tcgen05.mma", function()
       return cute.recast_ptr(ptr + 256, nil, cute.u8)
     end}, "of tensor memory are not allocated")
     -- Nibbles that select an element twice, or in descending order.
-    local A, values, E = sparse_matrix(o)
+    local A, values, E = block.sparse_matrix(o, M)
     for nibble, text in pairs {[5] = "has 0x5 for a group of 4 elements, which "
       .. "selects element 1 twice", [1] = "has 0x1 for a group of 4 elements, "
       .. "whose elements are not in order"} do
@@ -307,7 +248,7 @@ describe("a sparse tcgen05.mma", function()
 
   it("has the metadata that compress returns", function()
     local o = CASES[1]
-    local A, values, E = sparse_matrix(o)
+    local A, values, E = block.sparse_matrix(o, M)
     local v, e = cute.nvgpu.sparse.compress(A)
     local own = cute.recast_tensor(e, cute.u8)
     local C = {cute.zeros({M, o.n}, "f32"), cute.zeros({M, o.n}, "f32")}

@@ -602,6 +602,26 @@ int atom_copy_ptx(const char *text) {
   return -1;
 }
 
+int atom_tmem_find(const char *opcode) {
+  Walk w = {.mma = false};
+  while (walk(&w)) {
+    const char *p = w.c->ptx;
+    if (!p || strncmp(p, "tcgen05.", 8) != 0 ||
+        strncmp(p, opcode, strcspn(p, "[")) != 0)
+      continue;
+    for (int i = 0; i < w.count; i++) {
+      char name[NAME], text[TMEM_TEXT];
+      Pick k;
+      expand(w.name, i, name, &k);
+      Block b = {.used = 0};
+      copy_row(&b, w.c, &k, name);
+      atom_tmem_text(&b.row.copy, text);
+      if (strcmp(text, opcode) == 0) return w.first + i;
+    }
+  }
+  return -1;
+}
+
 int atom_mma_count(void) { return count_all(true); }
 int atom_copy_count(void) { return count_all(false); }
 

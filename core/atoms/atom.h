@@ -180,9 +180,12 @@ int atom_umma_metadata_at(const AtomMma *a, int row, int w);
 // Returns the id of the tcgen05.mma that has the PTX text `text` and an
 // instruction descriptor, with A in shared or in tensor memory, or -1.
 int atom_umma_find(const char *text, bool smem_a, uint32_t descriptor);
-// Returns how many times a copy of tensor memory repeats its shape: 4 for
-// 32x32b.x4.
-int atom_tmem_times(const AtomCopy *r);
+// Writes the PTX opcode of a copy to or from tensor memory, such as
+// "tcgen05.ld.sync.aligned.32x32b.x4.b32", to `text`.
+enum { TMEM_TEXT = 80 };  // bytes of the longest opcode
+void atom_tmem_text(const AtomCopy *r, char text[TMEM_TEXT]);
+// Returns the id of the copy with this opcode, or -1.
+int atom_tmem_find(const char *opcode);
 
 // An atom's id is its position in the list of all names that the families of
 // inside.h expand to. The IR stores ids. The first request for an id expands

@@ -1,7 +1,8 @@
 // Instruction descriptors of tcgen05.mma, which CuTe calls UMMA, the places of
-// metadata, and the number of repetitions of copies of tensor memory.
+// metadata, and the opcodes of copies of tensor memory.
 #include "atoms/atom.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // Returns the code of an element type of A or B.
@@ -36,8 +37,12 @@ int atom_umma_metadata_at(const AtomMma *r, int row, int w) {
   return (row / 16 * 16 + w * 8 + row % 8) * 4 + row / 8 % 2;
 }
 
-int atom_tmem_times(const AtomCopy *r) {
+void atom_tmem_text(const AtomCopy *r, char text[TMEM_TEXT]) {
   int each = strstr(r->ptx, "x256b") ? 4 : strstr(r->ptx, "x128b") ? 2 : 1;
-  return r->num / each;
+  const char *how = !(r->flags & CPF_PACK)    ? ""
+                    : r->op == CO_TMEM_LOAD ? ".pack::16b"
+                                            : ".unpack::16b";
+  if (r->op == CO_TMEM_CP) snprintf(text, TMEM_TEXT, "%s", r->ptx);
+  else snprintf(text, TMEM_TEXT, "%s.x%d%s.b32", r->ptx, r->num / each, how);
 }
 // SPDX-License-Identifier: MIT

@@ -185,9 +185,8 @@ void tcgen05_copy_helper(Emit *e, const AtomUse *u) {
   bool packed = row->flags & CPF_PACK;
   const char *half = strstr(row->ptx, "bx2")
     ? PTX(e, ", %d", packed ? 2 * n : n) : "";
-  const char *how = !packed ? "" : load ? ".pack::16b" : ".unpack::16b";
-  const char *name = PTX(e, "%s.x%d%s.b32", row->ptx, atom_tmem_times(row),
-                         how);
+  char name[TMEM_TEXT];
+  atom_tmem_text(row, name);
   if (load)
     asm_print(&f, PTX(e, "\"%s \"\n      \"%s, [%%%d]%s;\"", name, regs, n,
                       half),

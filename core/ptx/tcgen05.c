@@ -113,32 +113,11 @@ void row_commit(PtxOp *o, int k) {
 
 // ---- copies to and from registers ----
 
-// Returns the atom of a tcgen05.ld or tcgen05.st, whose shape and number of
-// repetitions are modifiers.
-static int find_copy(PtxOp *o, bool load) {
-  static const struct { const char *shape, *name; } shapes[] = {
-    {"32x32b", "32dp32b"}, {"16x64b", "16dp64b"}, {"16x128b", "16dp128b"},
-    {"16x256b", "16dp256b"}, {"16x32bx2", "16dp32b"}};
-  bool packs = op_has(o, load ? "pack::16b" : "unpack::16b");
-  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-    if (!op_has(o, shapes[s].shape)) continue;
-    for (int n = 1; n <= 128; n *= 2) {
-      Ctx *cx = o->b->cx;
-      if (!op_has(o, arena_printf(cx, &cx->scratch, "x%d", n))) continue;
-      int id = atom_copy_find(
-        arena_printf(cx, &cx->scratch, "SM100_TMEM_%s_%s%dx%s",
-                     load ? "LOAD" : "STORE", shapes[s].name, n,
-                     packs ? "_16b" : ""));
-      if (id >= 0) return id;
-    }
-  }
-  op_reject(o, "its shape and number");
-}
-
 void row_tmem_copy(PtxOp *o, int k) {
   PtxBuild *b = o->b;
   bool load = k == OP_TCLD;
-  int id = find_copy(o, load);
+  int id = atom_tmem_find(o->i->op);
+  if (id < 0) op_reject(o, "its shape and number");
   const AtomCopy *row = atom_copy(id);
   bool half = op_has(o, "16x32bx2");
   o->used = UINT32_MAX;
@@ -163,22 +142,11 @@ void row_tmem_copy(PtxOp *o, int k) {
 // Translates tcgen05.cp, from shared to tensor memory.
 void row_tmem_rows(PtxOp *o, int k) {
   (void)k;
-  static const struct { const char *shape, *warps, *name; } shapes[] = {
-    {"128x256b", NULL, "128dp256bit"}, {"128x128b", NULL, "128dp128bit"},
-    {"4x256b", NULL, "4dp256bit"}, {"32x128b", "warpx4", "4x32dp128bit"},
-    {"64x128b", "warpx2::02_13", "2x64dp128bitlw0213"},
-    {"64x128b", "warpx2::01_23", "2x64dp128bitlw0123"}};
   PtxBuild *b = o->b;
   unsigned flags = group_of(o);
+  o->used = UINT32_MAX;  // the row lists the other modifiers
   check_operands(o, 2);
-  int id = -1;
-  for (size_t s = 0; s < sizeof shapes / sizeof *shapes && id < 0; s++) {
-    if (!op_has(o, shapes[s].shape)) continue;
-    if (shapes[s].warps && !op_has(o, shapes[s].warps)) continue;
-    id = atom_copy_find(arena_printf(b->cx, &b->cx->scratch,
-                                     "SM100_UTCCP_%s_%dcta", shapes[s].name,
-                                     flags & TCF_PAIR ? 2 : 1));
-  }
+  int id = atom_tmem_find(o->i->op);
   if (id < 0) op_reject(o, "its shape");
   Ref x[3];
   put_tensor(o, op_arg(o, 0), DT_U32, x);

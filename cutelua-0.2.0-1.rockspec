@@ -104,6 +104,8 @@ build = {
         "kernels/embedding.lua",
       ["kernels.flash"] =
         "kernels/flash.lua",
+      ["kernels.gemm_atom"] =
+        "kernels/gemm_atom.lua",
       ["kernels.gemm_block_scaled"] =
         "kernels/gemm_block_scaled.lua",
       ["kernels.gemm_dot"] =

@@ -100,9 +100,9 @@ end
 ---------------------------------------------------------------------------
 
 --- Makes a matrix of `rows` rows of small integers, half of which are 0. The
--- pattern of zeros differs among rows and groups. Returns the matrix, its stored
--- values, and its metadata as bytes. A group has 2 or 4 elements, or for e2m1, 4
--- pairs of elements.
+-- pattern of zeros differs among rows and groups. Returns the matrix, its
+-- stored values, and its metadata as bytes. A group has 2 or 4 elements, or for
+-- e2m1, 4 pairs of elements.
 ---@param o table {type, k, least}
 function block.sparse_matrix(o, rows)
   local size, each = o.type == "tf32" and 2 or 4, o.type == "e2m1" and 2 or 1

@@ -160,7 +160,7 @@ describe("a script", function()
       ["cute.cli"] = 'it is a field: local cute = require "cute", then '
         .. "cute.cli",
       ["cute.tile"] = "nearest: cute.tiles",
-      ["kernels.gemm"] = "nearest: kernels.gemm_block_scaled kernels.gemm_dot ",
+      ["kernels.gemm"] = "nearest: kernels.gemm_atom kernels.gemm_block_",
       ["kernels.sofmax"] = "nearest: kernels.softmax",
       ["cutlass"] = 'it is a field: local cute = require "cute", then cute',
       ["nvgpu.warp"] = "nearest: cute.arch.warp "

@@ -51,7 +51,7 @@ static int span_of(Shared *o) {
   const Swizzle *s = layout_swizzle(o->part);
   if (!o->part.outer) return 1;
   int shift = o->bits < 8 ? -1 : 0;
-  while (8 << shift < o->bits && o->bits > 8) shift++;
+  while (o->bits > 8 && 8 << shift < o->bits) shift++;
   if (s && s->b == 0) return 1;
   o->by32 = o->umma && o->mn && s && s->b == 2 && s->m + shift == 5 &&
             s->s == 2;

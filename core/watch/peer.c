@@ -24,6 +24,8 @@ bool peer_init(SimCluster *c) {
   return c->own[OWN_PEER];
 }
 
+void peer_free(SimCluster *c) { base_free(reaches_of(c)); }
+
 void peer_reset(SimCluster *c) { memset(reaches_of(c), 0, bytes_of(c)); }
 
 static bool is_gone(const SimCluster *c, int rank) {

@@ -5,6 +5,7 @@
 #include "sim/machine.h"
 
 bool peer_init(SimCluster *c);         // returns false if memory is exhausted
+void peer_free(SimCluster *c);
 void peer_reset(SimCluster *c);
 // Records that lane l accesses shared memory of CTA `rank`. keep: the access
 // must happen before CTA `rank` exits.

@@ -102,7 +102,7 @@ static void end(SimCluster *c) {
 static void release(SimCluster *c) {
   shadow_free(c);
   hb_cluster_free(c);
-  base_free(c->own[OWN_PEER]);
+  peer_free(c);
   tensor_free(c);
 }
 

@@ -24,7 +24,9 @@
 // elements that the thread chooses. LANES, WARPS: made of a partial sum that
 // lanes or warps share. MIXED: made of both. ACC: accumulators of an MMA.
 enum { THREAD = 1, OWN = 2, LANES = 4, WARPS = 8, MIXED = 16, ACC = 32,
-       PART = LANES | WARPS, NEAR = 24, WARP = 32, TERMS = 4, MOST = 64 };
+       PART = LANES | WARPS, NEAR = 24, WARP = 32, TERMS = 4, MOST = 64,
+       // depth of searches that may visit an operand several times
+       SHALLOW = 10 };
 
 typedef struct Search {
   const Fn *fn;
@@ -105,7 +107,7 @@ static bool loads_by(Search *s, Ref r, Ref l, bool index, int depth) {
   const Ins *i = ir_get(fn, r);
   if (r == l) return index;
   if (!r || depth == 0 || r < l) return false;
-  if (is_global_load(fn, i)) return loads_by(s, i->a[1], l, true, NEAR);
+  if (is_global_load(fn, i)) return loads_by(s, i->a[1], l, true, SHALLOW);
   if (!op_pure((Op)i->op)) return false;
   for (int k = 0; k < 3; k++)
     if (loads_by(s, i->a[k], l, index, depth - 1)) return true;
@@ -139,7 +141,7 @@ static void look_at_loop(Search *s, Ref w) {
   bool interleaved = who & LANES && difference(fn, l, 1, NEAR, &next) &&
                      next > 0 && next < step;
   Ref to = i->op == OP_VSET ? updates_root(fn, i->a[0]) : i->a[0];
-  if (!interleaved || s->joined[to] || !loads_by(s, value, l, false, NEAR))
+  if (!interleaved || s->joined[to] || !loads_by(s, value, l, false, SHALLOW))
     return;
   s->part[to] |= who;
   s->at[to] = w;
@@ -154,16 +156,15 @@ static bool is_combined(const Fn *fn, const Ins *i) {
   return intrin_shuffled(fn, i, &value) != 0;
 }
 
-static void add_chain(const Fn *fn, Ref r, Op op, Chain *c) {
-  const Ins *i = ir_get(fn, r);
-  if ((Op)i->op == op && !is_combined(fn, i)) {
-    add_chain(fn, i->a[0], op, c);
-    add_chain(fn, i->a[1], op, c);
-  } else if (i->op == OP_FMA && op == OP_ADD) {
-    if (c->n < MOST) c->term[c->n++] = i->a[0];
-    add_chain(fn, i->a[2], op, c);
-  } else if (c->n < MOST) {
-    c->term[c->n++] = r;
+static void add_chain(const Fn *fn, Ref r, Op op, Chain *c, int depth) {
+  while (c->n < MOST && depth > 0) {
+    const Ins *i = ir_get(fn, r);
+    bool sum = (Op)i->op == op && !is_combined(fn, i);
+    bool product = i->op == OP_FMA && op == OP_ADD;
+    if (sum) add_chain(fn, i->a[1], op, c, depth - 1);
+    else c->term[c->n++] = product ? i->a[0] : r;
+    if (!sum && !product) return;
+    r = i->a[product ? 2 : 0];
   }
 }
 
@@ -220,7 +221,7 @@ static uint8_t of_loads(Search *s, const Chain *c) {
   int64_t least = INT64_MAX, most = INT64_MIN, part = 0, d;
   int n = 0;
   for (int k = 0; k < c->n; k++) {
-    Ref r = load_in(fn, c->term[k], NEAR);
+    Ref r = load_in(fn, c->term[k], SHALLOW);
     if (!r) continue;
     const Ins *i = ir_get(fn, r);
     int64_t at;
@@ -255,7 +256,7 @@ static uint8_t of_accumulators(Search *s, const Chain *c) {
   Ref mem = 0;
   int n = 0;
   for (int k = 0; k < c->n; k++) {
-    Ref r = load_in(fn, c->term[k], NEAR);
+    Ref r = load_in(fn, c->term[k], SHALLOW);
     const Ins *i = ir_get(fn, r);
     if (!r || !(s->of[i->a[0]] & ACC) || (n && i->a[0] != mem)) continue;
     mem = i->a[0];
@@ -273,7 +274,7 @@ static void look_at_chain(Search *s, Ref r, const bool *inner) {
       is_combined(fn, i) || !dtype_is_float((DType)i->type))
     return;
   Chain c = {.n = 0};
-  add_chain(fn, r, extreme ? (Op)i->op : OP_ADD, &c);
+  add_chain(fn, r, extreme ? (Op)i->op : OP_ADD, &c, NEAR);
   if (c.n < 2) return;
   uint8_t who = of_loads(s, &c);
   if (!who) who = of_accumulators(s, &c);

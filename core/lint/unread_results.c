@@ -16,7 +16,7 @@
 #include "ir/rows.h"
 #include "lint/updates.h"
 
-enum { MOST = 1 << 16, DEPTH = 64, NEAR = 24 };
+enum { MOST = 1 << 16, DEPTH = 64, NEAR = 10 };
 
 // An open region of the pass: the registers that are needed after it, and at
 // the beginning of its ELSE.

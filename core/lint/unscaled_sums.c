@@ -197,7 +197,7 @@ static bool is_shared(const Fn *fn, Ref r, int depth) {
 // Reports whether each lane has a maximum `top` of its own: nothing that sets
 // it depends on other threads.
 static bool is_own(const Search *s, Ref top) {
-  enum { NEAR = 16 };
+  enum { NEAR = 10 };
   const Fn *fn = s->fn;
   for (Ref w = top + 1; w < fn->ins.n; w++) {
     const Ins *i = ir_get(fn, w);

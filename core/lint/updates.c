@@ -5,7 +5,7 @@
 #include "ir/operands.h"
 #include "ir/rows.h"
 
-enum { NEAR = 24 };
+enum { NEAR = 16 };
 
 Writers updates_writers(Ctx *cx, const Fn *fn) {
   Writers by;

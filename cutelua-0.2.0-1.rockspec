@@ -924,6 +924,8 @@ build = {
         "lua/cutelua/text/npz.lua",
       ["cutelua.text.output"] =
         "lua/cutelua/text/output.lua",
+      ["cutelua.text.outside"] =
+        "lua/cutelua/text/outside.lua",
       ["cutelua.text.relaunched"] =
         "lua/cutelua/text/relaunched.lua",
       ["cutelua.text.safetensors"] =

@@ -14,6 +14,7 @@
 #include "ir/operands.h"
 #include "layout/composed.h"
 #include "layout/notation.h"
+#include "lint/reach.h"
 #include "timing/cost_model.h"
 #include "sim/sim.h"
 #include "explore/interleave.h"
@@ -612,6 +613,55 @@ void simlib_push_report(lua_State *L, Ctx *cx, const Fn *fn,
   if (r->ready) face_set_bool(L, "ready", true);
 }
 
+// Sets t[key] = {largest coordinate of each mode...}, -1 if unknown.
+static void set_most(lua_State *L, const char *key, const Reach *r) {
+  lua_createtable(L, r->modes, 0);
+  for (int k = 0; k < r->modes; k++) {
+    lua_pushinteger(L, r->most[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+  lua_setfield(L, -2, key);
+}
+
+static void exchange(int32_t axis[3]) {
+  int32_t x = axis[0];
+  axis[0] = axis[1];
+  axis[1] = x;
+}
+
+// Sets t.reach of an access outside of an object: how far the coordinates of
+// its line reach, also if the axes x and y of the grid, or of the block, had
+// each other's size. cute.lang.simreport describes the fields.
+static void set_reach(lua_State *L, Ctx *cx, const Fn *fn, const int32_t *grid,
+                      const SimReport *r) {
+  Reach reach, other;
+  if (r->kind != SIM_OOB || !reach_of(cx, fn, grid, r->mem, r->src, &reach))
+    return;
+  lua_createtable(L, 0, 8);
+  set_most(L, "most", &reach);
+  lua_createtable(L, reach.modes, 0);
+  for (int k = 0; k < reach.modes; k++) {
+    lua_createtable(L, 0, 2);
+    face_set_int(L, "block", reach.block[k]);
+    face_set_int(L, "thread", reach.thread[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+  lua_setfield(L, -2, "modes");
+  set_triple(L, "grid", grid);
+  set_triple(L, "block", fn->block);
+  int32_t turned[3] = {grid[0], grid[1], grid[2]};
+  exchange(turned);
+  if (reach_of(cx, fn, turned, r->mem, r->src, &other))
+    set_most(L, "other_grid", &other);
+  Fn twin = *fn;  // the same kernel, launched with other blocks
+  exchange(twin.block);
+  if (reach_of(cx, &twin, grid, r->mem, r->src, &other))
+    set_most(L, "other_block", &other);
+  if (reach.atomic)
+    face_set_place(L, fn, "file", "line", ir_get(fn, reach.atomic)->src);
+  lua_setfield(L, -2, "reach");
+}
+
 static void push_line(lua_State *L, const Fn *fn, const SimLine *s) {
   const SimStat *n = &s->sum;
   lua_createtable(L, 0, 12);
@@ -810,12 +860,13 @@ static void push_orders(lua_State *L, const Fn *fn, const SimOrders *o) {
 }
 
 static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
-                        const SimResult *r) {
+                        const int32_t *grid, const SimResult *r) {
   lua_createtable(L, 0, 12);
   face_set_bool(L, "ok", r->nreport == 0 && !r->stopped);
   lua_createtable(L, (int)r->nreport, 0);
   for (size_t k = 0; k < r->nreport; k++) {
     simlib_push_report(L, cx, fn, &r->report[k]);
+    set_reach(L, cx, fn, grid, &r->report[k]);
     lua_rawseti(L, -2, (lua_Integer)k + 1);
   }
   lua_setfield(L, -2, "reports");
@@ -1030,7 +1081,7 @@ static int l_sim_run(lua_State *L) {
   if (b->failed) return lua_error(L);
   settle(all, ntrack);
   set_front(L, fn, 2, b->result);
-  push_result(L, &b->cx, fn, b->result);
+  push_result(L, &b->cx, fn, l.grid, b->result);
   if (l.executed) {
     fidelitylib_push(L, &b->cx, fn, l.sm, l.executed);
     lua_setfield(L, -2, "fidelity");

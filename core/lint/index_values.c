@@ -19,8 +19,25 @@ void index_values_forget(IndexValues *v) {
   memset(v->met, 0, v->fn->ins.n);
 }
 
+// Computes the counter of loop r in each thread's last iteration.
+static bool last_counter(IndexValues *v, Ref r, int64_t *out) {
+  const Ins *i = ir_get(v->fn, r);
+  const int64_t *first = index_values(v, i->a[0]);
+  const int64_t *limit = index_values(v, i->a[1]);
+  int64_t step = 0;
+  if (!first || !limit || !ir_const(v->fn, i->a[2], &step) || !step)
+    return false;
+  for (int32_t t = 0; t < v->n; t++) {
+    int64_t left = limit[t] - first[t];
+    bool runs = step > 0 ? left > 0 : left < 0;
+    out[t] = first[t] + (runs ? (left + (step > 0 ? -1 : 1)) / step * step : 0);
+  }
+  return true;
+}
+
 // Computes the counter of loop r.
 static bool counter(IndexValues *v, Ref r, int64_t *out) {
+  if (v->last && r != v->loop) return last_counter(v, r, out);
   const Ins *i = ir_get(v->fn, r);
   const int64_t *first = index_values(v, i->a[0]);
   int64_t step = 0;

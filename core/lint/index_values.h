@@ -5,7 +5,7 @@
 #include "ir/ir.h"
 
 // A point of the program's execution, and the values at this point. All loops
-// but `loop` are in their first iteration.
+// but `loop` are in their first iteration, or with `last` in their last one.
 typedef struct IndexValues {
   Ctx *cx;
   const Fn *fn;
@@ -13,6 +13,7 @@ typedef struct IndexValues {
   int32_t block[3];    // index of the block
   Ref loop;            // loop (a FOR) in iteration k; 0: none
   int64_t k;           // iteration of `loop`, from 0 on
+  bool last;
   int64_t **value;     // for each instruction: values, or NULL
   uint8_t *met;        // for each instruction: whether computed
   int budget;          // number of values that may still be computed

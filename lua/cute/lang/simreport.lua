@@ -22,7 +22,14 @@
 --   nothing was committed since the wait before), refill= (true if a cp.async
 --   fills a stage that was just read), counter=, counter_at=, counter_value=
 --   (of a race of blocks: a tensor of counters, and its first element that is
---   not 0 when the launch begins, with its value)}.
+--   not 0 when the launch begins, with its value), reach= (of an access outside
+--   of a tensor: how far the coordinates of its line reach in the launch,
+--   without regard to conditions: {most= (the largest coordinate of each mode,
+--   -1 if unknown), modes= {{block=, thread=}, ...} (masks of the axes of the
+--   indices on which each mode depends, 1 is x), grid=, block= (their sizes),
+--   other_grid=, other_block= (as most=, if the axes x and y of the grid, or of
+--   the block, were exchanged), file=, line= (of an atomic on whose result a
+--   coordinate depends)})}.
 -- lines: memory traffic by source line, each {file=, line=, op=, shared=,
 --   global=, out= (from shared memory to global), count=, wavefronts=,
 --   conflicts=, requests=, sectors=, least_sectors=, bytes=}.

@@ -1,6 +1,7 @@
 --- The text of faults that the simulator found, with advice.
 local core = require "cute.core"
 local kinds = require "cute.lang.kinds"
+local outside = require "cutelua.text.outside"
 local source = require "cute.lang.source"
 local words = require "cute.lang.report"
 local simreport = require "cute.lang.simreport"
@@ -248,7 +249,10 @@ function faults.advice(r)
       r.counter, r.counter_value, row.cure), second
   end
   if r.way then return or_stage(r, on_the_way(r)), second end
-  if r.kind == "out-of-bounds" and is_in_where(r) then return IN_WHERE end
+  if r.kind == "out-of-bounds" then
+    local why = is_in_where(r) and IN_WHERE or outside.advice(r)
+    if why then return why end
+  end
   local cure, other = kinds.cure(r)
   if cure then return cure, other end
   if row.barrier and kinds.one_line(r) then
@@ -705,7 +709,7 @@ function faults.notes(report)
     list[i], codes[i] = faults.reliance(r), kinds.NOTES.relies[1]
   end
   if report.empty then add("empty", report) end
-  local outside = stores_outside(report.lines, add)
+  local no_store = stores_outside(report.lines, add)
   simreport.find_losses(program)
   add_losses(report, add)
   repeated_sums(report, add)
@@ -714,7 +718,7 @@ function faults.notes(report)
   add_operation(n and (n.op == "cvt" and "rounded_index" or n.sum
     and "stuck_sum" or "wrapped"), n, add)
   for _, gap in ipairs(report.gaps or {}) do
-    if gap.modes[1] or not outside then
+    if gap.modes[1] or not no_store then
       add("left_out", gap, missing_part(gap, report.gaps))
     end
   end

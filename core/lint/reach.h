@@ -1,0 +1,30 @@
+// Finds how far the coordinates of an access reach, and what they depend on
+// (reach.c).
+#ifndef CUTE_REACH_H
+#define CUTE_REACH_H
+
+#include "ir/ir.h"
+
+enum { REACH_MODES = 8 };
+
+// The coordinates that the accesses of a line to an object can have. Without an
+// assertion about coordinates, the offset of the element is the only mode.
+// - most: for each mode, the largest coordinate, or -1 if it depends on data.
+// - block, thread: for each mode, mask of the axes (bit 0: x) of the indices on
+//   which the coordinate depends.
+// - atomic: an atomic operation on whose result a coordinate depends, or 0.
+typedef struct Reach {
+  int modes;
+  int64_t most[REACH_MODES];
+  uint32_t block[REACH_MODES], thread[REACH_MODES];
+  Ref atomic;
+} Reach;
+
+// Finds the coordinates that line `src` accesses in object `mem` (index in
+// Fn.mem). Conditions around the access are ignored. Returns false if the
+// accesses are unknown.
+bool reach_of(Ctx *cx, const Fn *fn, const int32_t grid[3], int32_t mem,
+              uint32_t src, Reach *r);
+
+#endif
+// SPDX-License-Identifier: MIT

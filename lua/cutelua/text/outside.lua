@@ -1,0 +1,103 @@
+--- Advice on an access outside of a tensor: whether two coordinates, or two
+-- axes of the grid or of the blocks, are exchanged, and where a wrong index
+-- comes from. The simulator reports how far the coordinates of the access's line
+-- reach (field `reach`, see cute.lang.simreport).
+local simreport = require "cute.lang.simreport"
+
+local outside = {}
+
+-- Returns the coordinate of a fault as a list of numbers.
+local function coordinate(r)
+  if not r.facts.extent then return {r.offset} end
+  local list = {}
+  for n in r.coord:gmatch "%-?%d+" do list[#list + 1] = math.tointeger(n) end
+  return list
+end
+
+-- Reports whether all coordinates of a list are known, and inside the extents.
+local function fits(list, extents)
+  for k, n in ipairs(extents) do
+    if not list or not list[k] or list[k] < 0 or list[k] >= n then
+      return false
+    end
+  end
+  return true
+end
+
+-- Reports whether coordinates depend on both axis x and axis y of an index.
+local function has_both(modes, index)
+  local mask = 0
+  for _, m in ipairs(modes) do mask = mask | m[index] end
+  return mask & 3 == 3
+end
+
+-- Returns the axes x and y of the grid or block, if their exchange would move
+-- all coordinates inside the tensor: "the axes of the grid, 3 x 4".
+local function exchanged_axes(t, extents)
+  local function text(what, size)
+    return ("the axes x and y of the %s, %d x %d"):format(what, size[1],
+      size[2])
+  end
+  if has_both(t.modes, "thread") and t.block[1] ~= t.block[2]
+    and fits(t.other_block, extents) then
+    return text("block", t.block)
+  end
+  if has_both(t.modes, "block") and t.grid[1] ~= t.grid[2]
+    and fits(t.other_grid, extents) then
+    return text("grid", t.grid)
+  end
+end
+
+-- Reports whether the two coordinates of a line look exchanged: one reaches
+-- exactly the end of the other mode. at: the fault's coordinate.
+local function exchanged_modes(most, extents, at)
+  if #extents ~= 2 or extents[1] == extents[2] then return false end
+  for k = 1, 2 do
+    local other = 3 - k
+    if most[k] + 1 == extents[other] and most[k] >= extents[k]
+      and at[other] < extents[k] and most[other] + 1 ~= extents[other] then
+      return true
+    end
+  end
+  return false
+end
+
+-- Returns extents as text: "48 x 64".
+local function size(list) return table.concat(list, " x ") end
+
+--- Returns advice on an access outside of a tensor, nil if nothing special is
+-- known.
+---@param r table an element of report.reports
+---@return string?
+function outside.advice(r)
+  local t, at = r.reach, coordinate(r)
+  local extents = r.facts.extent or {r.facts.count}
+  for k, n in ipairs(at) do
+    if n < 0 and r.facts.extent then
+      return ("coordinate %d of mode %d is below 0: predicate the access with "
+        .. "i:ge(0), too"):format(n, k - 1)
+    end
+  end
+  if not t or #extents ~= #t.most or #at ~= #extents then return end
+  local axes = exchanged_axes(t, extents)
+  if exchanged_modes(t.most, extents, at) then
+    local ends = {}
+    for k = 1, 2 do ends[k] = math.max(t.most[k], at[k]) + 1 end
+    return ("the coordinates of this line reach %s, but '%s' is %s: are the "
+      .. "two coordinates exchanged%s, or is the tensor passed transposed?")
+      :format(size(ends), r.tensor or "?", size(extents),
+      axes and ", or " .. axes or "")
+  elseif axes then
+    return ("the coordinates would all be inside if %s, were exchanged: are "
+      .. "the results of %s() in the order x, y, z?"):format(axes,
+      axes:find "block" and "thread_idx" or "block_idx")
+  elseif t.line then
+    return ("the index comes from the atomic in %s, whose result grows each "
+      .. "time that a thread executes it: does one thread reserve the elements "
+      .. "of all, and should it alone execute the atomic?"):format(
+      simreport.at(t.file, t.line))
+  end
+end
+
+return outside
+-- SPDX-License-Identifier: MIT

@@ -585,6 +585,7 @@ void simlib_push_report(lua_State *L, Ctx *cx, const Fn *fn,
     face_set_int(L, "counter_value", r->counter.value);
   }
   if (r->refill) face_set_bool(L, "refill", true);
+  if (r->before) face_set_bool(L, "before", true);
   if (r->lack == LACK_BYTES && multicasts(fn))
     face_set_bool(L, "multicast", true);
   if (r->mem < 0) return;

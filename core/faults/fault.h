@@ -57,6 +57,9 @@ typedef struct SimReport {
   // LACK_PARITY, LACK_STAY, LACK_LANES: line of the wait that succeeded too
   // early, or 0. LACK_STAGE: line of the last wait.
   uint32_t waited;
+  // LACK_WAIT: whether the thread waited for the preceding phase of the
+  // mbarrier, or, for a read of an unwritten element, at any mbarrier
+  bool before;
   // number of modes of coord; 0: coord is that of the element
   int modes;
   // coordinate of the access, outside the tensor's shape

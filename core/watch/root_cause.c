@@ -140,7 +140,10 @@ static void conclude(SimFault *all, uint32_t n) {
     SimFault *f = &all[k];
     const SimFault *later = filled_later(f, all, n);
     bool early = f->r.kind == SIM_INFLIGHT || is_race(f, CLASH_RAW);
-    if (early && f->r.lack == LACK_TURN && !later) f->r.lack = LACK_WAIT;
+    if (early && f->r.lack == LACK_TURN && !later) {
+      f->r.lack = LACK_WAIT;
+      f->r.before = true;
+    }
     if (f->r.kind != SIM_UNINIT || f->r.lack != LACK_WAIT || !later ||
         later->r.lack != LACK_PARITY)
       continue;

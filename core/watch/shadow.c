@@ -722,6 +722,7 @@ static void say_undefined(Access *x, int l, uint32_t g) {
   SimFault *f = fault_at(x, SIM_UNINIT, l, src2, g);
   if (!f) return;
   f->r.lack = lack;
+  f->r.before = lack == LACK_WAIT && x->w->mbar >= 0;
   if (!same) f->r.filled = filled_of(x);
   waits_look(f, x, l, g);
 }

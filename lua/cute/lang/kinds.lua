@@ -214,8 +214,14 @@ fault {kind = "uninitialised", about = "read of memory that was never written",
   end},
   lacks = {
     wait = {other = "the copy",
-      cure = "a copy writes it: wait at its mbarrier before the read, for its "
-        .. "stage and parity"},
+      cure = function(_, r)
+        return r.before and "the copy has not written this element: wait at "
+          .. "its mbarrier, for its stage and parity; if that wait is there, "
+          .. "do the copy's source, destination and rank (tma_partition) leave "
+          .. "out a part of the tile?"
+          or "a copy writes it: wait at its mbarrier before the read, for its "
+          .. "stage and parity"
+      end},
     parity = {other = "the copy", cure = PARITY},
     roles = {other = "the write",
       cure = "other threads write it: let them arrive at an mbarrier after the "
@@ -262,7 +268,12 @@ fault {kind = "async-in-flight",
       cure = "put sync_threads() after the reads of a stage, before the copy "
         .. "that fills it again; or fill one stage less before the loop"},
     wait = {late = "wait missing: {late_mbar}",
-      cure = "wait for its mbarrier before the read"},
+      cure = function(_, r)
+        return "wait for its mbarrier before the read" .. (r.before and "; if "
+          .. "that wait is there, the copy begins before all threads have read "
+          .. "the old data: put sync_threads() between the reads and the copy"
+          or "")
+      end},
     parity = {code = "async/SPACE/wrong-parity", cure = PARITY,
       late = "the wait at {late_mbar} passed before the end of phase "
         .. "{late_phase}: wrong parity"},
@@ -421,7 +432,12 @@ fault {kind = "race",
     stage = {cure = STAGE}, stay = {cure = STAY}, lanes = {cure = LANES},
     pending = {code = "race/SPACE/missing-wait"},
     wait = {code = "race/SPACE/missing-wait",
-      cure = "before the read, wait at the mbarrier of the copy"},
+      cure = function(_, r)
+        return "before the read, wait at the mbarrier of the copy"
+          .. (r.before and "; if that wait is there, does the mbarrier expect "
+          .. "the bytes of all copies, so that the wait does not pass early?"
+          or "")
+      end},
     parity = {code = "race/SPACE/wrong-parity",
       cure = "the wait at the mbarrier of the copy passed too early: wait for "
         .. "the parity of this phase"},

@@ -19,10 +19,13 @@
 --   for that stage), strays= "released" (if the thread that read had released
 --   the stage before), same= (true if the group that is pending also copies to
 --   this stage), open= (true if that copy is in no group), idle= (true if
---   nothing was committed since the wait before), refill= (true if a cp.async
+--   nothing was committed since the wait before), before= (if lack is "wait":
+--   whether the thread waited for the preceding phase, or, if nothing wrote the
+--   element, at any mbarrier), refill= (true if a cp.async
 --   fills a stage that was just read), counter=, counter_at=, counter_value=
 --   (of a race of blocks: a tensor of counters, and its first element that is
---   not 0 when the launch begins, with its value), reach= (of an access outside
+--   not 0 when the launch begins, with its value), shared= (names of two
+--   arguments, if a race of blocks is on memory that both have), reach= (of an access outside
 --   of a tensor: how far the coordinates of its line reach in the launch,
 --   without regard to conditions: {most= (the largest coordinate of each mode,
 --   -1 if unknown), modes= {{block=, thread=}, ...} (masks of the axes of the
@@ -178,6 +181,23 @@ function simreport.sentence(r)
   return require "cute.lang.kinds".sentence(r)
 end
 
+-- Sets the field `shared` of each race of blocks on an argument whose memory
+-- another argument also has: the names of both.
+local function find_shared(report, values)
+  local args = report.program.info.args
+  for _, r in ipairs(report.reports) do
+    for i, a in ipairs(r.kind == "block-race" and args or {}) do
+      for j, b in ipairs(args) do
+        local one, two = values[i] and values[i][1], values[j] and values[j][1]
+        if i ~= j and a.name == r.tensor and one ~= nil and rawequal(one, two)
+          and core.typename(one) == "buffer" then
+          r.shared = {a.name, b.name}
+        end
+      end
+    end
+  end
+end
+
 -- Finds whether maxima, minima and products that start at 0 combine elements
 -- below 0, or above 0. Sets report.signs.
 local function find_signs(report, values)
@@ -207,6 +227,7 @@ function simreport.attach(report, program, values)
   report.kernel = report.kernel or (program and program.info.name)
   report.program = program
   if report.ok and program and values then find_signs(report, values) end
+  if program and values then find_shared(report, values) end
   if report.fidelity then
     report.fidelity.kernel = report.kernel
     setmetatable(report.fidelity, Fidelity)

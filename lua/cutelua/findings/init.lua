@@ -160,7 +160,7 @@ end
 ---@param launch table as core.sim_run takes it
 ---@param found table of core.sim_run
 function Collector:launched(program, launch, found)
-  local r = simreport.attach(found, program)
+  local r = simreport.attach(found, program, launch.args)
   r.kernel = program.info.name
   local from = #self.list + 1
   self.nth = self.nth + 1

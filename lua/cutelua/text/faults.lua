@@ -248,6 +248,11 @@ function faults.advice(r)
       .. "the kernel count from 0? Otherwise %s"):format(r.counter_at,
       r.counter, r.counter_value, row.cure), second
   end
+  if r.shared then
+    return ("parameters '%s' and '%s' get the same memory: should one of them "
+      .. "be another tensor, so that no block writes what another block reads?")
+      :format(r.shared[1], r.shared[2]), second
+  end
   if r.way then return or_stage(r, on_the_way(r)), second end
   if r.kind == "out-of-bounds" then
     local why = is_in_where(r) and IN_WHERE or outside.advice(r)

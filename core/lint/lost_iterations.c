@@ -229,6 +229,8 @@ static bool is_open(const Fn *fn, Ref first, Ref end) {
     if (i->op == OP_NOP) continue;
     if (op_effect((Op)i->op) & (EF_VISIBLE | EF_LEAVES) || i->op == OP_ATOMIC)
       return false;
+    // between named barriers, warps outside of the loop may read what it writes
+    if (op_rows[i->op].imm == IMM_BARRIER && i->imm) return false;
     for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
       if (o.ref && (o.barrier || o.kind == OPERAND_MAP)) return false;
       loads |= operand_is_global(fn, &o) && o.read;

@@ -466,6 +466,50 @@ end
   end)
 end)
 
+describe("the edits of a finding", function()
+  -- Returns the edits of cutelua check of a script.
+  local function edits_of(text)
+    local dir = support.folder()
+    support.write(dir .. "/s.lua", text)
+    local found = check(dir .. "/s.lua")
+    support.remove(dir)
+    return found.findings[1].edits or {}
+  end
+
+  it("come last, and unchecked, if they cause a note #long", function()
+    -- a grid whose axes are exchanged: a predicate ends the fault, but columns
+    -- are never stored
+    local list = edits_of(support.read
+      "spec/faults/out-of-bounds/axes_of_grid.lua")
+    assert.matches("^swap ", list[1].description)
+    assert.is_nil(list[1].unchecked)
+    assert.matches("^only where ", list[#list].description)
+    assert.is_true(list[#list].unchecked)
+  end)
+
+  it("add a lower bound, and the size of a cluster", function()
+    local list = edits_of(support.read
+      "spec/faults/out-of-bounds/below_zero.lua")
+    assert.equal("require at >= 0", list[1].description)
+    list = edits_of [[
+      local cute = require "cute"
+      local k = cute.kernel("k", function(y)
+        local s = cute.make_smem_tensor(cute.f32, 32)
+        s[cute.arch.thread_idx()] = 1
+        cute.arch.cluster_arrive()
+        cute.arch.cluster_wait()
+        local rank = cute.arch.block_idx_in_cluster()
+        local other = cute.arch.map_dsmem_ptr(s.iterator, rank ~ 1)
+        y[cute.arch.block_idx()] = cute.arch.load(other)
+        cute.arch.cluster_arrive()
+        cute.arch.cluster_wait()
+      end)
+      local y = cute.zeros({2}, cute.f32)
+      k(y):launch {grid = 2, block = 32}]]
+    assert.equal("launch with cluster = {2, 1, 1}", list[1].description)
+  end)
+end)
+
 describe("the record of cutelua check", function()
   it("has notes with the lines of the script", function()
     local dir = support.folder()
@@ -484,6 +528,26 @@ describe("the record of cutelua check", function()
       {f.code, f.severity, f.places[1].line, f.places[1].file})
     assert.same({"needs", "k"}, {found.results[1].kind,
                                  found.results[1].kernel})
+    support.remove(dir)
+  end)
+
+  it("has notes on the script, with its line", function()
+    local dir = support.folder()
+    support.write(dir .. "/s.lua", [[
+      local cute = require "cute"
+      local k = cute.kernel("k", function(x, y)
+        y[cute.arch.thread_idx()] = 2
+      end)
+      local x, y = cute.zeros({32}, cute.f32), cute.zeros({32}, cute.f32)
+      k(x, y):launch {grid = 1, block = 32}]])
+    for _, command in ipairs {"check", "run"} do
+      local found, code = run(command, "json", dir .. "/s.lua")
+      assert.same({"ok", 0, 1}, {found.verdict, code, #found.findings})
+      local f = found.findings[1]
+      assert.same({"note/script/unlikely", "note", "k", 2, dir .. "/s.lua"},
+        {f.code, f.severity, f.kernel, f.places[1].line, f.places[1].file})
+      assert.matches("does not use argument 'x'", f.message)
+    end
     support.remove(dir)
   end)
 

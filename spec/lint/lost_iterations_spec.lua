@@ -141,6 +141,34 @@ describe("a note tells of a loop of which the last iteration counts", function()
   end)
 end)
 
+it("no note tells of a loop whose tiles another warp reads between barriers",
+   function()
+  local X, Y = cute.ones({256}, cute.f32), cute.zeros({32}, cute.f32)
+  local k = cute.kernel("handed_over", function(x, y)
+    local t = arch.thread_idx()
+    local s = cute.make_smem_tensor(cute.f32, 32)
+    cute.when(t:lt(32), function()
+      for i in cute.range(8) do
+        cute.when(cute.gt(i, 0), function() arch.barrier(2, 64) end)
+        s[t] = x[i * 32 + t]
+        arch.barrier_arrive(1, 64)
+      end
+    end, function()
+      local all = 0.0
+      for i in cute.range(8) do
+        arch.barrier(1, 64)
+        all = all + s[t - 32]
+        cute.when(cute.lt(i, 7), function() arch.barrier_arrive(2, 64) end)
+      end
+      y[t - 32] = all
+    end)
+  end)
+  assert.same({}, support.told(function()
+    k(X, Y):launch {grid = 1, block = 64, device = "sim"}
+  end))
+  assert.equal(8, Y[31])
+end)
+
 it("a note tells of an unrolled loop that overwrites what it loads", function()
   local function unrolled(first, last, next)
     return said(function(x, y, t)

@@ -915,9 +915,10 @@ describe("a note tells of an argument that the kernel does not use", function()
 
   it("whether a tensor or a number, unless a part of it is meant", function()
     local function text(names, n)
-      return {("kernel k does not use argument%s %s; does it use another "
-        .. "one in %s place?"):format(n and "s" or "", names,
-        n and "their" or "its")}
+      return {("kernel k does not use argument%s %s; is a line missing, or "
+        .. "does one name another argument by mistake? Leave out what is not "
+        .. "needed, or call cute.partial_ok(tensor)"):format(n and "s" or "",
+        names)}
     end
     assert.same({}, unused(function(x, y, f)
       local t = arch.thread_idx()

@@ -155,10 +155,20 @@ describe("a note tells of blocks that repeat iterations", function()
   local function repeats(first, step)
     return ("blocks repeat each other's iterations of this loop: each begins "
       .. "%d after the block before it, and all continue in steps of %d; "
-      .. "multiply the step by the number of blocks, grid_dim"):format(first,
-      step)
+      .. "multiply the step by the number of blocks, grid_dim. If this is "
+      .. "intended, let the loop count from 0 and add the beginning to its "
+      .. "index"):format(first, step)
   end
   local launch = {grid = 4, block = 32}
+
+  it("not if the loop counts from 0, as its advice says", function()
+    quiet(function(x, y)
+      local first = arch.block_idx() * 32 + arch.thread_idx()
+      local s = 0.0
+      for i in cute.range(0, 128 - first, 32) do s = s + x[first + i] end
+      y[first] = s
+    end, launch, ones(128), zeros(128))
+  end)
 
   local function map(step)
     return function(x, y)

@@ -40,6 +40,8 @@ end
 local function max(m, x, t, i) return cute.max(m, x[{t, i}]) end
 local function min(m, x, t, i) return cute.min(m, x[{t, i}]) end
 
+local MEANT = ". If 0 is intended, combine the result with 0 after the loop"
+
 local function expect(text, ...)
   local said = told(...)
   assert.equal(1, #said)
@@ -50,7 +52,7 @@ end
 describe("a note tells of", function()
   it("a maximum or minimum that starts at 0", function()
     local most = "this maximum starts at 0, so it is 0 if all elements are "
-      .. "below 0; start it at %-math.huge, or at the first element"
+      .. "below 0; start it at %-math.huge, or at the first element" .. MEANT
     expect(most, loop(0.0, max))
     expect(most, loop(0.0, function(m, x, t, i)
       cute.when(i:ge(2), function() m = cute.max(m, x[{t, i}] * 2) end)
@@ -70,7 +72,8 @@ describe("a note tells of", function()
       return m[1]
     end)
     expect("this minimum starts at 0, so it is 0 if all elements are above 0; "
-      .. "start it at math.huge, or at the first element", loop(0.0, min), 1)
+      .. "start it at math.huge, or at the first element" .. MEANT,
+      loop(0.0, min), 1)
   end)
 
   it("a product that starts at 0", function()

@@ -1223,6 +1223,8 @@ local PARTIAL = " cute.partial_ok says that this is intended"
 -- sentence}. In a sentence, {name} is a field of what the note is about. A row
 -- without a sentence belongs to a function of cutelua.text.faults.
 kinds.NOTES = {
+  script = {"note/script/unlikely",
+    "the script or the kernel's text does something that is rarely intended"},
   relies = {"note/run/unguaranteed",
     "the run relies on behaviour that PTX does not guarantee"},
   empty = {"note/run/unlikely", UNLIKELY,
@@ -1270,10 +1272,13 @@ kinds.NOTES = {
   block_step = {"note/run/unlikely", UNLIKELY,
     "blocks repeat each other's iterations of this loop: each begins {first} "
       .. "after the block before it, and all continue in steps of {step}; "
-      .. "multiply the step by the number of blocks, grid_dim"},
+      .. "multiply the step by the number of blocks, grid_dim. If this is "
+      .. "intended, let the loop count from 0 and add the beginning to its "
+      .. "index"},
   zero_start = {"note/run/unlikely", UNLIKELY,
     "this {what} starts at 0, so it is 0 if all elements are {sign} 0; start "
-      .. "it at {start}, or at the first element"},
+      .. "it at {start}, or at the first element. If 0 is intended, combine "
+      .. "the result with 0 after the loop"},
   zero_mask = {"note/run/unlikely", UNLIKELY,
     "this {what} takes 0 in place of elements that a condition excludes, so "
       .. "it is 0 if all others are {sign} 0; use {start} in their place"},

@@ -54,11 +54,17 @@ function report.new_note(text)
   return "cutelua: note: " .. text
 end
 
+--- If set, called with the text of each note that report.note writes.
+---@type fun(text: string)?
+report.noted = nil
+
 --- Writes a note to standard error, once.
 ---@param text string
 function report.note(text)
   local line = report.new_note(text)
-  if line then report.tell(line) end
+  if not line then return end
+  report.tell(line)
+  if report.noted then report.noted(text) end
 end
 
 --- Splits the text of an error into its parts: file, line, sentence, kind and

@@ -21,15 +21,16 @@
 --   this stage), open= (true if that copy is in no group), idle= (true if
 --   nothing was committed since the wait before), before= (if lack is "wait":
 --   whether the thread waited for the preceding phase, or, if nothing wrote the
---   element, at any mbarrier), refill= (true if a cp.async
---   fills a stage that was just read), counter=, counter_at=, counter_value=
+--   element, at any mbarrier), refill= (true if a cp.async fills a stage that
+--   was just read), counter=, counter_at=, counter_value=
 --   (of a race of blocks: a tensor of counters, and its first element that is
 --   not 0 when the launch begins, with its value), shared= (names of two
---   arguments, if a race of blocks is on memory that both have), reach= (of an access outside
---   of a tensor: how far the coordinates of its line reach in the launch,
---   without regard to conditions: {most= (the largest coordinate of each mode,
---   -1 if unknown), modes= {{block=, thread=}, ...} (masks of the axes of the
---   indices on which each mode depends, 1 is x), grid=, block= (their sizes),
+--   arguments, if a race of blocks is on memory that both have), reach= (of an
+--   access outside of a tensor: how far the coordinates of its line reach in
+--   the launch, without regard to conditions: {most= (the largest coordinate of
+--   each mode, -1 if unknown), modes= {{block=, thread=}, ...} (masks of the
+--   axes of the indices on which each mode depends, 1 is x), grid=, block=
+--   (their sizes),
 --   other_grid=, other_block= (as most=, if the axes x and y of the grid, or of
 --   the block, were exchanged), file=, line= (of an atomic on whose result a
 --   coordinate depends)})}.
@@ -140,7 +141,8 @@ end
 --- Writes the notes of a run to standard error, each once.
 function Report:tell_notes()
   for _, text in ipairs(notes_of(self)) do
-    words.note(("kernel %s: %s"):format(self.kernel, text))
+    local line = words.new_note(("kernel %s: %s"):format(self.kernel, text))
+    if line then words.tell(line) end
   end
 end
 

@@ -276,6 +276,14 @@ function Collector:add_error(told)
   self:lead(f, edits_of)
 end
 
+--- Adds a note on the script, as cute.lang.report.note writes it.
+---@param text string
+function Collector:noted(text)
+  local from = #self.list + 1
+  self.list[from] = record.script_note(text, self.name)
+  trim(self, from)
+end
+
 --- Adds the error that ended the script.
 ---@param failure table of cutelua.text.errors.capture
 function Collector:failed(failure)
@@ -407,7 +415,11 @@ function Collector:repair(trials, limit)
   local list = first.edits_of()
   if trials and first.finding.code ~= "error/script/interrupted" then
     local result
-    list, result = trials:sift(list, self.sizes, limit)
+    local notes = {}
+    for _, f in ipairs(self.list) do
+      if f.severity == "note" then notes[f.message] = true end
+    end
+    list, result = trials:sift(list, self.sizes, notes, limit)
     self:measure(result)
     report.tell(trials.told(result))
   else

@@ -96,11 +96,21 @@ local function add_commit(add, chunk, n, line, lines)
   end
 end
 
+-- Adds the size of the cluster that an error's advice names to a launch.
+local function add_cluster(add, chunk, n, line, _, r)
+  local option = (r.details or ""):match "(cluster = %b{})"
+  local from = line:match ":launch%s*{()"
+  if option and from and not line:find "cluster%s*=" then
+    add(chunk, n, "launch with " .. option,
+        changes.replacement(chunk, n, line, from, from - 1, option .. ", "), 0)
+  end
+end
+
 -- For each kind of fault or error, functions that add edits. Functions in ANY
 -- edit every line of the chunks. Functions in EXECUTED edit only lines that the
 -- kernel executes; for an error, only the error's line.
 local ANY = {["async-in-flight"] = {add_bytes}, deadlock = {add_bytes},
-             ["in-flight"] = {add_commit}}
+             ["in-flight"] = {add_commit}, ["bad-argument"] = {add_cluster}}
 local EXECUTED = {deadlock = {add_slots}, race = {add_slots},
                   mbarrier = {add_slots}, uninitialised = {add_slots},
                   ["async-in-flight"] = {add_slots},
@@ -108,14 +118,17 @@ local EXECUTED = {deadlock = {add_slots}, race = {add_slots},
 
 -- For each kind of fault or error, a number added to the distance of edits that
 -- cutelua.findings.variants and cutelua.findings.rewrites make, by the name of
--- the change: below 0 for likely ones. Uncleared registers only make results
--- wrong or undefined.
+-- the change: below 0 for likely ones, false for changes that are not tried.
+-- Uncleared registers only make results wrong or undefined. Other numbers and
+-- operators end an overflow, but compute something else.
 local WEIGHTS = {
   ["out-of-bounds"] = {terms = -4, operators = -4, guards = 0, crossed = 0,
-                       indices = 2},
+                       indices = 2, lower_bounds = -6},
   ["wrong-results"] = {fills = -4, crossed = 4, indices = 4},
   uninitialised = {fills = -4, zeros = -10, cleared = -10, crossed = 0,
                    indices = 0, doubles = -4},
+  ["signed-overflow"] = {numbers = false, operators = false, terms = false,
+                         arguments = false, swaps = false, exchanges = false},
   unwritten = {terms = -4, round_ups = -4, operators = -4, crossed = 0,
                indices = 0, doubles = 0},
   ["shape-mismatch"] = {swaps = -4, arguments = -2},
@@ -296,7 +309,10 @@ local function add_variants(add, chunk, executed, r)
       end)
   end
   for name, f in pairs(variants.ALL) do
-    if weights[name] or name ~= "fills" then add_all(f, weights[name] or 0) end
+    local weight = weights[name]
+    if weight or weight == nil and name ~= "fills" then
+      add_all(f, weight or 0)
+    end
   end
   for name, f in pairs(rewrites) do
     if weights[name] then add_all(f, weights[name]) end

@@ -132,6 +132,21 @@ local function note(text, code, kernel, chunk)
                                     math.tointeger(line))}}
 end
 
+--- Returns the finding of a note that has the form "kernel K: FILE:LINE:
+-- SENTENCE", "FILE:LINE: SENTENCE" or "SENTENCE".
+---@param text string
+---@param script string the script's name
+---@return table
+function record.script_note(text, script)
+  local kernel, rest = text:match "^kernel ([%w_.]+): (.*)$"
+  local f = note(rest or text, kinds.NOTES.script[1], kernel, function(name)
+    local is_script = name == source.short("@" .. script)
+    return "@" .. (is_script and script or name)
+  end)
+  f.kernel = kernel or f.message:match "^kernel ([%w_.]+) "
+  return f
+end
+
 -- Returns a function that maps the short names of a program's files to chunks.
 local function chunks_of(program)
   local known
@@ -338,7 +353,7 @@ end
 function record.failure(told)
   local message = shortened(told.message, MESSAGE)
   local place = {kind = told.kind, file = told.chunk, line = told.line,
-                 frames = told.frames, message = message}
+                 frames = told.frames, message = message, details = told.text}
   return {code = codes.of_error(told.kind), kind = told.kind or "interrupted",
     severity = "error", message = message, advice = told.hint,
     details = shortened(told.text, DETAILS),

@@ -156,6 +156,23 @@ function rewrites.guards(c, near, add)
   end
 end
 
+-- Adds a lower bound to conditions with an upper bound, i:lt(n) or
+-- cute.lt(i, n).
+function rewrites.lower_bounds(c, near, add)
+  for _, call in ipairs(c.calls) do
+    local compares = (call.name == "lt" or call.name == "le")
+      and near(call.statement)
+    local index = compares and call.chain:match "^([%a_][%w_]*):%l+$"
+    local a = compares and call.chain:find "^cute%.%l+$" and call.arguments[1]
+    index = index or a and c:text_of(a[1], a[2])
+    if index and #index <= 40 then
+      local first = call.first - 3
+      add(first, call.last, ("(cute.ge(%s, 0) & %s)"):format(index,
+        c:text_of(first, call.last)), 0, ("require %s >= 0"):format(index))
+    end
+  end
+end
+
 -- Exchanges the last arguments of two calls of one function in a statement,
 -- such as the bounds of lt(i, m) & lt(j, n).
 function rewrites.crossed(c, near, add)

@@ -54,10 +54,10 @@ local function attempt(sys, socket, run, request)
 end
 
 -- Answers requests until the parent ends: each is a line of JSON, {texts = by
--- path, seconds = of the processor, patience = seconds, sizes =, modules = to
--- load first}. An answer is a line: the verdict of the record, "error", or
--- "late", and the processor time of the trial in seconds. A late trial counts
--- the seconds that it took.
+-- path, seconds = of the processor, patience = seconds, sizes =, notes =,
+-- modules = to load first}. An answer is a line: the verdict of the record,
+-- "noted", "error", or "late", and the processor time of the trial in seconds.
+-- A late trial counts the seconds that it took.
 local function serve(sys, socket, run)
   local bytes = ""
   while true do
@@ -103,8 +103,9 @@ function trials.start(run)
 end
 
 --- Runs the command on changed texts. Returns the verdict of its record:
--- "error" if it has an error, crashed or needed more processor time, "late"
--- after `patience` seconds, nil if there are no more trials.
+-- "noted" if it is ok but has a note that the script as it is lacks, "error" if
+-- it has an error, crashed or needed more processor time, "late" after
+-- `patience` seconds, nil if there are no more trials.
 ---@param texts table<string, string> by path
 ---@param seconds number of the processor
 ---@param patience number
@@ -112,7 +113,8 @@ end
 ---@return number? time of the processor in seconds
 function Trials:try(texts, seconds, patience)
   local ok = self.process:send(json.encode {texts = texts, seconds = seconds,
-    patience = patience, sizes = self.sizes, modules = self.modules} .. "\n")
+    patience = patience, sizes = self.sizes, notes = self.notes,
+    modules = self.modules} .. "\n")
   self.modules = {}
   local bytes = ""
   local till = core.clock() + patience + 2 * GRACE
@@ -161,21 +163,23 @@ end
 
 --- Tries edits in their order, and returns the edits after which the command
 -- finds nothing wrong. An edit gets `unchecked`, and comes after the others, if
--- the command could not check everything. If no edit succeeds, returns edits
+-- the command has a note that the script as it is lacks, or could not check
+-- everything. If no edit succeeds, returns edits
 -- that were not tried, with `unchecked`. The search for further edits takes at
 -- most as long as the search for the first. Edits given without `unchecked` are
 -- the surgeon's: if one of them succeeds, other edits are left out.
 ---@param list table[]
 ---@param sizes string[] of the launches up to the finding; after an edit they
 -- are the same
+---@param notes table<string, boolean> messages of the script's notes
 ---@param limit? number of core.clock: the trials end then
 ---@return table[] edits
 ---@return table result for the record
-function Trials:sift(list, sizes, limit)
+function Trials:sift(list, sizes, notes, limit)
   local began, used, most = core.clock(), 0, SECONDS
-  local clean, partly, rest, n, sure = {}, {}, {}, 0, false
+  local clean, noted, partly, rest, n, sure = {}, {}, {}, {}, 0, false
   limit, self.modules = limit or math.huge, loaded()
-  self.sizes = sizes
+  self.sizes, self.notes = sizes, notes
   for i, edit in ipairs(list) do
     local left = limit - core.clock()
     if clean[MOST] or used >= most or left <= 0 or self.over then
@@ -194,13 +198,16 @@ function Trials:sift(list, sizes, limit)
       edit.unchecked = nil
       clean[#clean + 1] = edit
       most = math.min(most, 2 * used)
+    elseif verdict == "noted" then
+      noted[#noted + 1] = edit
     elseif verdict == "incomplete" then
       partly[#partly + 1] = edit
     end
   end
   local result = {kind = "repairs", tried = n, clean = #clean, left = #rest,
                   seconds = core.clock() - began}
-  local edits = table.move(partly, 1, #partly, #clean + 1, clean)
+  local edits = table.move(noted, 1, #noted, #clean + 1, clean)
+  table.move(partly, 1, #partly, #edits + 1, edits)
   if not edits[1] then edits = table.move(rest, 1, MOST, 1, {}) end
   for i = result.clean + 1, #edits do edits[i].unchecked = true end
   return edits, result

@@ -338,7 +338,10 @@ local function add_operators(c, near, add)
     elseif text == "/" then
       text = ""
     end
-    for _, new in ipairs(near(t.statement) and CONFUSED[text] or {}) do
+    -- without clusters, all blocks have the index 0 in their cluster
+    local alone = text == "block_idx" and not c.text:find "cluster%s*="
+    for _, new in ipairs(near(t.statement) and not alone and CONFUSED[text]
+                         or {}) do
       add(first, i, new, LIKELY[text] or 13, ("%s in place of %s"):format(new,
                                                                           text))
     end
@@ -485,8 +488,23 @@ local REGISTERS = {make_fragment_C = true, make_rmem_tensor = true,
   make_fragment_like = true, partition_fragment_C = true,
   make_fragment = true}
 
+-- Returns the loop in which the registers that statement s declares are first
+-- used, if it is not within another loop; else nil.
+local function first_loop(c, s, name)
+  local indent, loop = changes.indent(c.lines[s.line]), nil
+  for _, other in ipairs(c.statements) do
+    if other.line > s.last_line then
+      if changes.indent(c.lines[other.line]) == indent then loop = other end
+      if c:text_of(other.first, other.last):find("%f[%w_]" .. name
+        .. "%f[^%w_]") then
+        return loop and c.tokens[loop.first].text == "for" and loop or nil
+      end
+    end
+  end
+end
+
 -- Clears registers that nothing clears: adds a statement that fills them with 0
--- after their declaration, and before the loops that use them.
+-- after their declaration, and before the first loop that uses them.
 local function add_fills(c, near, add)
   local function insert(s, text, weight)
     local indent = changes.indent(c.lines[s.line])
@@ -498,12 +516,8 @@ local function add_fills(c, near, add)
     if s and REGISTERS[call.name] then
       for name in pairs(s.defines) do
         local fill = name .. ":fill(0)"
-        for _, other in ipairs(c.statements) do
-          local loops = other.line > s.line and c.tokens[other.first].text
-            == "for" and c:text_of(other.first, other.last):find("%f[%w_]"
-              .. name .. "%f[^%w_]")
-          if loops then insert(other, fill, near(s) and 0 or 10) end
-        end
+        local loop = first_loop(c, s, name)
+        if loop then insert(loop, fill, near(s) and 0 or 10) end
         for k, other in ipairs(c.statements) do
           local after = c.statements[k + 1]
           if other == s and after and after.line > s.last_line then

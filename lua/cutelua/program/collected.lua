@@ -66,9 +66,11 @@ function collected.run(opt, format, command, words, at, f)
                          table.move(words, at + 1, #words, 1, {}))
   opt.collector = c
   exit.watch(function(code) c.exit = code end)
+  report.noted = function(text) c:noted(text) end
   local result
   local code = collected.call(opt, function() result = f() end)
   if code == 0 then code = result or 0 end
+  report.noted = nil
   exit.unwatch()
   if sink then
     sink(c:record(code))

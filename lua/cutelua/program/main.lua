@@ -321,6 +321,15 @@ local function note_behind(help, words, at)
   end
 end
 
+-- Returns the verdict of a record, or "noted" if it is ok and has a note that
+-- is not in the set `known` of messages.
+local function verdict_of(record, known)
+  for _, f in ipairs(record.verdict == "ok" and record.findings or {}) do
+    if not known[f.message] then return "noted" end
+  end
+  return record.verdict
+end
+
 -- Runs a command in a trial of changed texts (cutelua.findings.trials); returns
 -- the verdict of its record, and the sizes of its launches.
 local function run_again(opt, command, words, request)
@@ -331,7 +340,7 @@ local function run_again(opt, command, words, request)
   local own = {steps = {}, guard = opt.guard, trial = request.seconds,
     texts = setmetatable(request.texts, {__index = opt.texts})}
   command(own, words)
-  return record.verdict, own.collector.sizes
+  return verdict_of(record, request.notes), own.collector.sizes
 end
 
 -- Makes the command of that name that runs a script in a session, from a module

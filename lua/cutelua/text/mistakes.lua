@@ -215,8 +215,9 @@ function mistakes.note_traced(k, program)
   end
   local names, n = unused_parameters(k, program.info)
   if n > 0 and not program.info.idle then
-    note("does not use %s %s; does it use another one in %s place?",
-      n == 1 and "argument" or "arguments", names, n == 1 and "its" or "their")
+    note("does not use %s %s; is a line missing, or does one name another "
+      .. "argument by mistake? Leave out what is not needed, or call "
+      .. "cute.partial_ok(tensor)", n == 1 and "argument" or "arguments", names)
   end
 end
 

@@ -1,7 +1,7 @@
 --- Advice on an access outside of a tensor: whether two coordinates, or two
 -- axes of the grid or of the blocks, are exchanged, and where a wrong index
--- comes from. The simulator reports how far the coordinates of the access's line
--- reach (field `reach`, see cute.lang.simreport).
+-- comes from. The simulator reports how far the coordinates of the access's
+-- line reach (field `reach`, see cute.lang.simreport).
 local simreport = require "cute.lang.simreport"
 
 local outside = {}

@@ -5,7 +5,7 @@
 -- expect: coordinate -1 of mode 1 is below 0: predicate the access with
 --   i:ge(0), too
 local cute = require "cute"
-local X, Y = cute.zeros({2, 32}, cute.f32), cute.zeros({2, 32}, cute.f32)
+local X, Y = cute.zeros({2, 32}, cute.f32), cute.zeros({2, 33}, cute.f32)
 local k = cute.kernel("k", function(X, Y)
   local row, at = cute.arch.block_idx(), cute.arch.thread_idx() - 1
   local inside = at:lt(32)  -- wrong
@@ -13,4 +13,4 @@ local k = cute.kernel("k", function(X, Y)
   Y[{row, at + 1}] = cute.when(inside, function() return X[{row, at}] end,
                                function() return 0.0 end)
 end)
-k(X, Y):launch {grid = 2, block = 32, device = "sim", seed = 1}
+k(X, Y):launch {grid = 2, block = 33, device = "sim", seed = 1}

@@ -608,7 +608,7 @@ static int no_operator(lua_State *L) {
   if (k >= BINARY)
     face_error(L, ERR_ARG, "operator '%s' does not apply to %s%s", signs[k][1],
                face_show(L, 1), *signs[k][1] != '#' ? ""
-               : "\n  write cute.size(x) for its elements");
+               : "\n  write cute.size(x) for the number of its elements");
   const char *a = face_show(L, 1), *b = face_show(L, 2);
   face_error(L, ERR_ARG, "operator '%s' does not apply to %s and %s",
              signs[k][1], a, b);

@@ -1,5 +1,5 @@
---- Element types and layouts of sparse operands of tcgen05.mma, functions of
--- cute.utils.blackwell_helpers (sm_100a and its family).
+--- Functions of cute.utils.blackwell_helpers for the element types and layouts
+-- of sparse operands of tcgen05.mma (sm_100a and its family).
 --
 -- Of each 4 elements of A along K, 2 are stored; of tf32, 1 of 2. All layouts
 -- count the elements of the dense A, so `sparsity` neighbouring offsets along K

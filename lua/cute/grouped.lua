@@ -34,7 +34,7 @@ local function trace() return require "cute.lang.trace" end
 
 local function ceil_div(a, b) return (a + (b - 1)) // b end
 
--- Checks that t is a list of n integers of 1 or more, plain or traced.
+-- Returns the list t of n plain integers. Raises an error if one is below 1.
 local function extents(what, t, n)
   for i = 1, n do
     if math.type(t[i]) ~= "integer" or t[i] < 1 then

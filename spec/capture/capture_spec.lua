@@ -154,7 +154,7 @@ describe("libcutecapture", function()
         CUTELUA_CAPTURE_AFTER = "1"}, 2)
       assert.equal("", err)
       assert.equal("1 11 20.8\n", out, way)
-      -- 0.1 x[i] + y[i], which the fake driver computed
+      -- The expected output is 0.1 x[i] + y[i], as the fake driver computed it.
       out, err = support.run {"run", to}
       assert.equal("m0: as expected\n", out, way .. err)
       local l = json.decode(support.read(to .. "/LAUNCH.json"))

@@ -15,8 +15,8 @@ local function vector(t, dtype)
   return x
 end
 
--- {form of a sum with a product, the function of a and c, its result for a = A
--- and c = C if product and sum are one FMA}
+-- {form of a sum with a product, a function that computes it from a and c, its
+-- result for a = A and c = C if the product and the sum are fused into one FMA}
 local FORMS = {
   {"a * b + c", function(a, c) return a * a + -c end, T * T},
   {"c + a * b", function(a, c) return -c + a * a end, T * T},

@@ -91,8 +91,8 @@ function devices.device(name, arch)
   if ordinal and type(devices.simulates) == "string" then
     return nil, devices.simulates .. " [no-gpu]"
   elseif ordinal and devices.simulates then
-    core.fail("bad-launch", ("device %s: only the simulator supports this")
-      :format(name))
+    core.fail("bad-launch", ("device %s: this command runs kernels on the "
+      .. "simulator only"):format(name))
   end
   if ordinal then return gpu_device(math.tointeger(ordinal)) end
   if name == "auto" then

@@ -9,8 +9,8 @@ local cute = require "cute"
 
 local modes = {}
 
--- Returns two lists for the leaves of one mode, in colexicographic order: the
--- extents, and the strides.
+-- Returns the extents and the strides of the leaves of one mode, in
+-- colexicographic order. Leaves of extent 1 in a nested mode are left out.
 local function leaves(extent, stride)
   if math.type(extent) then return {extent}, {stride} end
   local n, d = cute.flatten_to_tuple(extent), cute.flatten_to_tuple(stride)

@@ -679,8 +679,8 @@ function Session:watch(name, f, config, size)
   self.any:finish(size)
 end
 
--- Records the launches of a function for any size: traces its kernels for
--- extents that each launch provides. Returns the variant.
+-- Records the launches of a function for any size: traces its kernels with
+-- extents that are arguments of each launch. Returns the recorded variant.
 function Session:any_variant(name, f, config, from, step)
   local sizes = any.sizes(from, step)
   self.any = any.new(name, from, step)

@@ -586,12 +586,12 @@ local function lines_of(self, k, chunks)
   return list
 end
 
---- Returns the kernels of the page for programs that read them, without
--- pictures and listings: {kernel =, facts = text by name, lines = {{file =,
--- line =, text =, issued =, waits =, passes =, conflicts =, sectors =,
--- registers =, cuda = first lines, cuda_lines = their number}, ...}, tensors =
--- {{name =, kind =, space =, layout =, file =, line = of its variable}, ...},
--- estimate = text}.
+--- Returns a list with one entry for each kernel of the page, without pictures
+-- and listings, for programs: {kernel =, facts = text by name, lines = {{file
+-- =, line =, text =, issued =, waits =, passes =, conflicts =, sectors =,
+-- registers =, cuda = the first lines of its CUDA C, cuda_lines = the number of
+-- all its lines}, ...}, tensors = {{name =, kind =, space =, layout =, file =,
+-- line = of its variable}, ...}, estimate = text}.
 ---@return table[]
 function Page:explained()
   local chunks, list = {}, {}

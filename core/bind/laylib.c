@@ -190,6 +190,12 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
 // Appends the tuple at idx to b. If `layouts`, its leaves may be layouts.
 static void build(Ctx *cx, lua_State *L, int idx, TupB *b, bool layouts);
 
+// Reports whether the key of the entry on the stack is this word.
+static bool is_word(lua_State *L, const char *word) {
+  return lua_type(L, -2) == LUA_TSTRING &&
+         strcmp(lua_tostring(L, -2), word) == 0;
+}
+
 // Returns the length of the list at idx. Raises an error if the table has other
 // keys, as in {8, [3] = 4}, except for the `n` of table.pack.
 static lua_Integer list_length(lua_State *L, int idx, const char *what) {
@@ -200,11 +206,13 @@ static lua_Integer list_length(lua_State *L, int idx, const char *what) {
   while (lua_next(L, idx)) {
     lua_Integer k = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
     bool ours = k >= 1 && k <= n;  // lua_next returns keys 1 to n in any order
-    bool pack = n && lua_type(L, -2) == LUA_TSTRING &&
-                strcmp(lua_tostring(L, -2), "n") == 0;
+    bool pack = n && is_word(L, "n");
+    const char *more = is_word(L, "stride")
+      ? "\n  write make_layout(shape, stride)" : "";
     if (!ours && !pack)
       face_error(L, ERR_ARG, "a %s is a list such as {8, {8, 8}}, but this "
-                 "table has the key %s", what, luaL_tolstring(L, -2, NULL));
+                 "table has the key %s%s", what, luaL_tolstring(L, -2, NULL),
+                 more);
     lua_pop(L, 1);
   }
   return n;

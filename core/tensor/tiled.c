@@ -356,9 +356,10 @@ Layout tiled_mma_make_fragment(Ctx *cx, const MmaAtom *a, char which,
   Dim have = layout_size(cx, layout_mode(cx, layout_inner(part), 0));
   if (layout_rank(part) < 3 || !dim_eq(want, have))
     ctx_fail(cx, ERR_SHAPE, "make_fragment_%c: %s is not a partition "
-             "(V,%s) with V = %" PRId64 " values of %s", which,
-             layout_text(cx, part), which == 'C' ? "M,N" : which == 'B'
-             ? "N,K" : "M,K", dim_value(want), a->row->name);
+             "(V,%s) with V = %" PRId64 " values of %s\n  use partition_%c of "
+             "a slice of the same TiledMMA", which, layout_text(cx, part),
+             which == 'C' ? "M,N" : which == 'B' ? "N,K" : "M,K",
+             dim_value(want), a->row->name, which);
   return which == 'C' || which == 'E' ? layout_compact(cx, part.shape)
                       : layout_fragment_like(cx, part);
 }

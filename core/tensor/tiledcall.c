@@ -330,7 +330,7 @@ static void copy_modes(Copy *k, Layout s, Dim so, Layout d, Dim dof, int top) {
 
 // ---- an atom's requirements on its operands ----
 
-static void check_space(const Copy *k, bool dst, Space want) {
+static void check_space(const Copy *k, bool dst, Space want, const char *more) {
   const Tensor *t = dst ? k->dst : k->src;
   if (t->space == want) return;
   const char *fit =
@@ -343,9 +343,18 @@ static void check_space(const Copy *k, bool dst, Space want) {
     : k->src->space == SP_RMEM && k->dst->space == SP_SMEM
       ? "SM90_U32x4_STSM_N or UniversalCopy" : "UniversalCopy";
   ctx_fail(k->cx, ERR_TYPE, "copy: the %s of %s must be in %s, not in %s%s"
-           "\n  from %s to %s: %s", dst ? "destination" : "source",
+           "\n  from %s to %s: %s%s", dst ? "destination" : "source",
            k->a->row->name, spaces[want], spaces[t->space], pair_text(k),
-           spaces[k->src->space], spaces[k->dst->space], fit);
+           spaces[k->src->space], spaces[k->dst->space], fit, more);
+}
+
+// Checks that the source and the destination are where the atom needs them.
+static void check_spaces(const Copy *k, Space src, Space dst) {
+  bool exchanged = src != dst && k->src->space == dst && k->dst->space == src;
+  const char *more = !exchanged ? "" : "\n  are the source and the destination "
+    "exchanged? copy(atom, source, destination)";
+  check_space(k, false, src, more);
+  check_space(k, true, dst, more);
 }
 
 // Reports whether values of type a can be copied as type b. An f32 can be
@@ -387,24 +396,19 @@ static void check_operands(Copy *k) {
              pair_text(k));
   switch (k->a->row->op) {
     case CO_CPASYNC:
-      check_space(k, false, SP_GMEM);
-      check_space(k, true, SP_SMEM);
+      check_spaces(k, SP_GMEM, SP_SMEM);
       break;
     case CO_LDSM:
-      check_space(k, false, SP_SMEM);
-      check_space(k, true, SP_RMEM);
+      check_spaces(k, SP_SMEM, SP_RMEM);
       break;
     case CO_STSM:
-      check_space(k, false, SP_RMEM);
-      check_space(k, true, SP_SMEM);
+      check_spaces(k, SP_RMEM, SP_SMEM);
       break;
     case CO_TMEM_LOAD:
-      check_space(k, false, SP_TMEM);
-      check_space(k, true, SP_RMEM);
+      check_spaces(k, SP_TMEM, SP_RMEM);
       break;
     case CO_TMEM_STORE:
-      check_space(k, false, SP_RMEM);
-      check_space(k, true, SP_TMEM);
+      check_spaces(k, SP_RMEM, SP_TMEM);
       break;
     case CO_TMEM_CP:
       if (k->src->space == SP_SMEM)
@@ -412,13 +416,11 @@ static void check_operands(Copy *k) {
                  "descriptors%s\n  cute.nvgpu.tcgen05.get_s2t_smem_desc_tensor "
                  "makes them from the source's partition", k->a->row->name,
                  pair_text(k));
-      check_space(k, false, SP_DESC);
-      check_space(k, true, SP_TMEM);
+      check_spaces(k, SP_DESC, SP_TMEM);
       k->nsrc = 1;
       break;
     case CO_SHUFFLE: case CO_MOVM:
-      check_space(k, false, SP_RMEM);
-      check_space(k, true, SP_RMEM);
+      check_spaces(k, SP_RMEM, SP_RMEM);
       if (k->pred) no_pred(k);
       break;
     case CO_BULK: case CO_TABLE:
@@ -428,12 +430,10 @@ static void check_operands(Copy *k) {
                ? "bulk copies do not execute yet"
                : "Blackwell's own matrix copies do not execute yet");
     case CO_LOAD:
-      check_space(k, false, SP_GMEM);
-      check_space(k, true, SP_RMEM);
+      check_spaces(k, SP_GMEM, SP_RMEM);
       break;
     case CO_STORE:
-      check_space(k, true, SP_GMEM);
-      check_space(k, false, SP_RMEM);
+      check_spaces(k, SP_RMEM, SP_GMEM);
       break;
     case CO_UNIVERSAL: case CO_AUTOVEC: break;
   }

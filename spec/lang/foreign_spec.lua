@@ -286,4 +286,28 @@ describe("a habit of another language in a call", function()
     assert.equal("grid", core.nearest("grid_dim", {"block", "grid"}))
   end)
 end)
+
+describe("a habit of another language in an operand", function()
+  it("is the order of arguments, a key or a start of a loop", function()
+    for _, row in ipairs {
+      {"cute.make_layout({8, 4}, {stride = {4, 1}})", "cute.make_layout: a "
+        .. "tuple is a list such as {8, {8, 8}}, but this table has the key "
+        .. "stride", "write make_layout(shape, stride)"},
+      {kernel "for i = t, 63 do y[i] = 1.0 end", "bad 'for' initial value",
+        "a traced start needs `for k in cute.range(lo, hi, step) do`"},
+      {kernel([[cute.copy(cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS",
+        cute.f32), cute.make_smem_tensor(cute.f32, 64), y)]]),
+        "cute.copy: the source of SM80_CP_ASYNC_CACHEALWAYS<uint128_t> must "
+        .. "be in global memory, not in shared memory",
+        "are the source and the destination exchanged?"},
+      {kernel([[cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
+        :get_slice(t):make_fragment_C(y)]], "grid = 1, block = 32"),
+        "slice:make_fragment_C: (64):(1) is not a partition (V,M,N) with V = 4 "
+        .. "values of SM80_16x8x16_F32BF16BF16F32_TN",
+        "use partition_C of a slice of the same TiledMMA"},
+    } do
+      check(table.unpack(row))
+    end
+  end)
+end)
 -- SPDX-License-Identifier: MIT

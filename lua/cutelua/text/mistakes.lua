@@ -228,7 +228,8 @@ end
 -- Patterns of Lua's own messages about traced values, with the advice to print
 -- for each.
 local HINTS = {
-  {"'for' initial", "a traced limit needs `for k in cute.range(lo, hi) do`"},
+  {"'for' initial", "a traced start needs `for k in cute.range(lo, hi, step) "
+    .. "do`"},
   {"'for' limit", "a traced limit needs `for k in cute.range(n) do`"},
   {"'for' step", "a traced step needs `for k in cute.range(lo, hi, step) do`"},
   {"bad argument .- to 'format' .-got cute.value", "the value exists only on "

@@ -324,20 +324,26 @@ static void look_at_scan(Lanes *g, Ref r, LostLanes *l) {
                      .scan = true};
 }
 
-// Checks an addition r to a variable in a loop.
-static void look_at_loop(const Lanes *g, Ref r, LostLanes *l) {
-  const Fn *fn = g->fn;
-  const Ins *i = ir_get(fn, r), *sum = ir_get(fn, i->a[1]);
-  uint32_t need = g->need[i->a[0]], none = g->active[r] & ~need;
+// Reports whether instruction i adds an element to a variable, whose lanes have
+// different elements.
+static bool adds_input(const Fn *fn, const Ins *i) {
+  const Ins *sum = i->op == OP_VSET ? ir_get(fn, i->a[1]) : i;
   bool ok = true, adds = false;
-  if (g->active[r] != ALL || !need || need & (need - 1) || sum->op != OP_ADD)
-    return;
-  for (int k = 0; k < 2; k++) {
+  for (int k = 0; k < 2 && i->op == OP_VSET && sum->op == OP_ADD; k++) {
     const Ins *old = ir_get(fn, sum->a[k]);
     adds |= old->op == OP_VGET && old->a[0] == i->a[0] &&
             is_input(fn, sum->a[1 - k], &ok, NEAR);
   }
-  if (adds && ok) *l = (LostLanes){.at = r, .lanes = none};
+  return adds && ok;
+}
+
+// Checks an addition r to a variable in a loop.
+static void look_at_loop(const Lanes *g, Ref r, LostLanes *l) {
+  const Ins *i = ir_get(g->fn, r);
+  uint32_t need = g->need[i->a[0]];
+  if (g->active[r] == ALL && need && !(need & (need - 1)) &&
+      adds_input(g->fn, i))
+    *l = (LostLanes){.at = r, .lanes = ~need};
 }
 
 static void look_at(const Lanes *g, Ref r, LostLanes *l) {
@@ -451,14 +457,15 @@ static void find_needs(Ctx *cx, Lanes *g) {
 
 void lost_lanes(Ctx *cx, const Fn *fn,
                 void (*found)(void *ud, const LostLanes *l), void *ud) {
-  bool any = false, shuffles = false;
-  for (Ref r = 1; r < fn->ins.n && !shuffles; r++) {
-    shuffles = intrin_shuffles(ir_get(fn, r));
-    any |= shuffles || ir_get(fn, r)->op == OP_VSET;
+  Ref of;
+  bool any = false, combines = false;
+  for (Ref r = 1; r < fn->ins.n && !combines; r++) {
+    combines = combined(fn, ir_get(fn, r), &of) != 0;
+    any |= combines || adds_input(fn, ir_get(fn, r));
   }
   if (!any || fn->block[0] < WARP) return;
   Lanes g = {.fn = fn};
-  if (shuffles) look_at_gaps(cx, fn, found, ud);
+  if (combines) look_at_gaps(cx, fn, found, ud);
   find_needs(cx, &g);
   any = false;
   const bool *inner = inner_values(cx, fn);
@@ -478,7 +485,7 @@ void lost_lanes(Ctx *cx, const Fn *fn,
     any |= l.at != 0;
   }
   int32_t threads = ir_threads(fn);
-  if (any || !shuffles || threads <= WARP || threads % WARP ||
+  if (any || !combines || threads <= WARP || threads % WARP ||
       threads > WARP * WARP)
     return;
   g = (Lanes){.fn = fn, .warps = true};

@@ -29,7 +29,9 @@ typedef struct Loop {
   IndexValues *v;
   bool *on;        // for each instruction: whether it depends on the counter
   bool *filled;    // for each object of Fn.mem: whether the loop writes it
-  const uint8_t *same;  // same_values() of the function; NULL: unknown
+  // same_values() of the function, computed when it is needed; NULL: unknown
+  const uint8_t *same;
+  bool analysed;
   int left;        // number of values that is_plain may still visit
 } Loop;
 
@@ -249,10 +251,13 @@ static bool is_barred(const Fn *fn, Ref r) {
 }
 
 // Reports whether all threads have the same value r in all iterations.
-static bool is_uniform(const Loop *g, Ref r) {
+static bool is_uniform(Loop *g, Ref r) {
   enum { THREADS = SAME_LANES | SAME_WARPS };
   if (ir_get(g->fn, r)->op == OP_CONST) return true;
-  return g->same && (g->same[r] & THREADS) == THREADS && !g->on[r];
+  if (g->on[r]) return false;
+  if (!g->analysed) g->same = same_values(g->cx, g->fn);
+  g->analysed = true;
+  return g->same && (g->same[r] & THREADS) == THREADS;
 }
 
 // Reports whether r is computed only from uniform values and from elements that
@@ -350,7 +355,6 @@ static bool sums(Loop *g) {
     staged |= i->op == OP_LD && is_space(fn, i->a[0], SP_SMEM) &&
               g->filled[ir_get(fn, i->a[0])->imm];
   }
-  if (!found && !g->same) g->same = same_values(g->cx, fn);
   for (Ref r = g->first + 1; r < g->end && !found; r++) {
     const Ins *i = ir_get(fn, r);
     if (i->op != OP_VSET || i->a[0] > g->first ||

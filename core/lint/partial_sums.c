@@ -129,14 +129,15 @@ static void look_at_loop(Search *s, Ref w) {
   const Ins *i = ir_get(fn, w);
   if (i->op != OP_VSET && i->op != OP_ST) return;
   if (i->op == OP_ST && ir_get(fn, i->a[0])->op != OP_RMEM) return;
-  Ref value = operand_ref(fn, i, ROLE_VALUE), l = ir_loop_around(fn, w);
-  int64_t step;
+  Ref value = operand_ref(fn, i, ROLE_VALUE);
+  if (!dtype_is_float(ir_type(fn, value)) ||
+      (!updates_adds(fn, i) && !is_extreme(fn, i)))
+    return;
+  Ref l = ir_loop_around(fn, w);
+  int64_t step, next;
   if (!l || ir_get(fn, l)->op != OP_FOR ||
-      !dtype_is_float(ir_type(fn, value)) ||
-      (!updates_adds(fn, i) && !is_extreme(fn, i)) ||
       !ir_const(fn, ir_get(fn, l)->a[2], &step))
     return;
-  int64_t next;
   uint8_t who = sharers(fn, ir_get(fn, l)->a[0]);
   bool interleaved = who & LANES && difference(fn, l, 1, NEAR, &next) &&
                      next > 0 && next < step;

@@ -41,8 +41,8 @@ function compiled.notes(program)
   if seen[program] then return seen[program] end
   seen[program] = {}
   local sm = tonumber(program.arch and program.arch:match "^sm_(%d+)")
-  local version = core.nvrtc_version()
-  if not sm or sm < 100 or not version or tonumber(version) >= MENDED
+  local version = sm and sm >= 100 and core.nvrtc_version()
+  if not version or tonumber(version) >= MENDED
       or not kernel.has_cuda(program, program.arch)
       or not asm.disassembler() then
     return seen[program]

@@ -39,7 +39,9 @@ local plain = require "cutelua.analyses.report".plain
 local faults = require "cutelua.text.faults"
 local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
-local repair = require "cutelua.check.repair"
+
+-- Verdicts without a bug need no repair, so its modules are loaded late.
+local function repair() return require "cutelua.check.repair" end
 
 local check = {}
 
@@ -136,10 +138,10 @@ function Verdict:__tostring()
       break
     end
   end
-  for _, line in ipairs(self.needs and repair.told(self.needs) or {}) do
+  for _, line in ipairs(self.needs and repair().told(self.needs) or {}) do
     add(line)
   end
-  if self.mend then add(repair.advice(self.mend)) end
+  if self.mend then add(repair().advice(self.mend)) end
   if self.sums then
     add(("the last bits depend on the order of additions: %s")
       :format(place(self.sums.file, self.sums.line)))
@@ -189,18 +191,18 @@ function Verdict:json()
                     fault = s.of and s.of.fault
                       and plain(s.of.fault)}
   end
-  out.needs = self.needs and repair.plain(self.needs)
+  out.needs = self.needs and repair().plain(self.needs)
   if self.needs and self.needs.together then
-    out.together = repair.plain(self.needs.together)
+    out.together = repair().plain(self.needs.together)
     out.gain = self.needs.gain
   end
   out.mend = self.mend and {words = self.mend.words,
                             together = self.mend.together,
                             open = self.mend.open,
-                            places = repair.plain(self.mend.places)}
+                            places = repair().plain(self.mend.places)}
   for i, m in ipairs(self.mend and self.mend.others or {}) do
     out.mend.others = out.mend.others or {}
-    out.mend.others[i] = {words = m.words, places = repair.plain(m.places)}
+    out.mend.others[i] = {words = m.words, places = repair().plain(m.places)}
   end
   return json.encode(out)
 end
@@ -366,9 +368,9 @@ function check.launch(program, launch, opts, arguments)
   if opts.surgeon and v.verdict == "ok" and not kernel.empty(launch.grid) then
     -- An operation counts as needed if the launch, without this operation,
     -- relies on behaviour that PTX does not guarantee.
-    v.needs = repair.needs(notes[1] and run or strictly(run), program.fn,
-                            bounds.limit)
-    repair.gains(v.needs, run, program, launch, opts.gpu, bounds.limit)
+    v.needs = repair().needs(notes[1] and run or strictly(run), program.fn,
+                             bounds.limit)
+    repair().gains(v.needs, run, program, launch, opts.gpu, bounds.limit)
   elseif (opts.surgeon or opts.mend) and v.verdict == "bug" then
     if opts.early then opts.early(v) end
     local judge = opts.reference and compare.judge(program, launch,
@@ -381,8 +383,8 @@ function check.launch(program, launch, opts, arguments)
     local limit = (opts.surgeon or not opts.limit) and bounds.limit
       or now + (bounds.limit - now) / 2
     v.mend = fault and (v.fault or judge)
-      and repair.mend(run, program.fn, fault, seconds, nil, result.runs, judge,
-                       limit)
+      and repair().mend(run, program.fn, fault, seconds, nil, result.runs,
+                        judge, limit)
   end
   if not opts.trial then
     for _, note in ipairs(compiled.notes(program)) do

@@ -1,11 +1,13 @@
 --- The text of faults that the simulator found, with advice.
 local core = require "cute.core"
-local kinds = require "cute.lang.kinds"
 local outside = require "cutelua.text.outside"
 local source = require "cute.lang.source"
 local words = require "cute.lang.report"
 local simreport = require "cute.lang.simreport"
 local at = simreport.at
+
+-- Reports without a fault need none of these texts, so they are loaded late.
+local function kinds() return require "cute.lang.kinds" end
 
 local faults = {}
 
@@ -32,8 +34,8 @@ end
 -- Returns advice on a race if the path through the program from one access to
 -- the other is known.
 local function on_the_way(r)
-  local same = kinds.one_line(r)
-  local barrier, case = kinds.FAULTS[r.kind].barrier, kinds.case(r)
+  local same = kinds().one_line(r)
+  local barrier, case = kinds().FAULTS[r.kind].barrier, kinds().case(r)
   local loop = r.loop
     and "at the end of the loop of " .. at(r.loop_file, r.loop)
   local where = place_on(r, same, loop)
@@ -46,7 +48,7 @@ local function on_the_way(r)
   if same and r.way == "straight" and not reads then
     where = ("read, %s, then write"):format(barrier)
   elseif case.far then
-    where = kinds.FAR:format(where)
+    where = kinds().FAR:format(where)
   else
     where = ("put %s %s"):format(barrier, where)
   end
@@ -109,7 +111,7 @@ local function other_stage(r)
   elseif r.ready and r.lack == "barrier" then
     return ("%s; or does the read use another stage than the wait, which "
       .. "completed the copy to coordinate %s?"):format(
-      kinds.FAULTS["async-in-flight"].lacks.barrier.cure, r.elsewhere)
+      kinds().FAULTS["async-in-flight"].lacks.barrier.cure, r.elsewhere)
   elseif r.same then
     return ("its group also copies to coordinate %s, in another stage: call "
       .. "cp_async_commit_group() after the copies of each stage")
@@ -170,7 +172,7 @@ local function is_refill(r)
   local f = r.facts
   return f.how == "write after write" and not f.proxy
     and (f.agent == "cp.async" or f.agent == "bulk copy")
-    and kinds.one_line(r) and r.other == r.thread[1]
+    and kinds().one_line(r) and r.other == r.thread[1]
     and r.thread[2] == 0 and r.thread[3] == 0
 end
 
@@ -214,7 +216,7 @@ end
 -- Returns the advice for a fault, and the label of its other source line,
 -- r.line2; nil for the usual label.
 function faults.advice(r)
-  local f, missing, second = r.facts, kinds.lack(r)
+  local f, missing, second = r.facts, kinds().lack(r)
   if r.twins and OVERLAPS[r.kind] then
     return ("layout %s maps %s and %s to one element: is a stride too small?")
       :format(r.layout, r.twins[1], r.twins[2]), second
@@ -233,7 +235,7 @@ function faults.advice(r)
       or REFILL, second
   end
   if r.refill and f.how == "write after write" and not f.proxy
-      and not kinds.case(r).writers then
+      and not kinds().case(r).writers then
     return "the stage is filled again before its data was read: do the copies "
       .. "before the loop and the loop's first copy use different stages, and "
       .. "does the loop begin with the first tile?", second
@@ -242,7 +244,7 @@ function faults.advice(r)
     return absent_arrivals(f.barrier)
   end
   if missing then return missing, second end
-  local row = kinds.FAULTS[r.kind]
+  local row = kinds().FAULTS[r.kind]
   if r.counter and not f.draws then
     return ("element %d of the counter '%s' is %d when the launch begins: does "
       .. "the kernel count from 0? Otherwise %s"):format(r.counter_at,
@@ -258,9 +260,9 @@ function faults.advice(r)
     local why = is_in_where(r) and IN_WHERE or outside.advice(r)
     if why then return why end
   end
-  local cure, other = kinds.cure(r)
+  local cure, other = kinds().cure(r)
   if cure then return cure, other end
-  if row.barrier and kinds.one_line(r) then
+  if row.barrier and kinds().one_line(r) then
     return ("%sread, %s, then write"):format(ATOMIC, row.barrier), second
   end
   return r.kind == "async-in-flight" and or_stage(r, row.cure) or row.cure,
@@ -275,7 +277,7 @@ end
 -- the fault's other source line.
 local function add_places(text, r, second)
   local other = at(r.file2, r.line2)
-  local own, thread = other and kinds.FAULTS[r.kind].own,
+  local own, thread = other and kinds().FAULTS[r.kind].own,
     r.other and ("thread %d"):format(r.other)
   local where = ("block %s, thread %s%s"):format(triple(r.block),
     triple(r.thread), r.count > 1 and (", %d times"):format(r.count) or "")
@@ -703,15 +705,15 @@ end
 function faults.notes(report)
   local list, codes = {}, {}
   local function add(what, o, text)
-    text = text or kinds.note(what, o)
+    text = text or kinds().note(what, o)
     list[#list + 1] = core.visible(("%s: %s"):format(at(o.file, o.line) or "?",
                                                      text))
-    codes[#list] = kinds.NOTES[what][1]
+    codes[#list] = kinds().NOTES[what][1]
   end
   local program = report.program
   if not report.ok or report.stopped or not program then return list, codes end
   for i, r in ipairs(report.relies or {}) do
-    list[i], codes[i] = faults.reliance(r), kinds.NOTES.relies[1]
+    list[i], codes[i] = faults.reliance(r), kinds().NOTES.relies[1]
   end
   if report.empty then add("empty", report) end
   local no_store = stores_outside(report.lines, add)

@@ -8,7 +8,8 @@
 // A function is rejected if its sums may lack terms on purpose: an address or a
 // condition depends on data, a condition compares two values that both depend
 // on indices (such as a triangle's `k <= row`), or the limit of a loop depends
-// on an index.
+// on an index. Sums over diagonals are meant, too: an address of global memory
+// that depends on (i + k) % n or on i ^ k.
 #include "lint/plain_sums.h"
 
 #include "ir/intrin.h"
@@ -18,8 +19,9 @@
 // What a value is made of. FIRST, SECOND: elements of the inputs. PRODUCT:
 // products of both. SUM: a sum of them. SCALED: a scaled sum. OTHER: anything
 // else that depends on elements. INDEX: the index of a thread, block or loop.
+// CYCLIC: an index that wraps around.
 enum { FIRST = 1, SECOND = 2, PRODUCT = 4, SUM = 8, SCALED = 16, OTHER = 32,
-       INDEX = 64, ELEMENTS = FIRST | SECOND | PRODUCT,
+       INDEX = 64, CYCLIC = 128, ELEMENTS = FIRST | SECOND | PRODUCT,
        DATA = ELEMENTS | SUM | SCALED | OTHER };
 
 typedef struct Made {
@@ -161,6 +163,28 @@ static uint8_t of_result(const Made *g, const Ins *i) {
   return OTHER;
 }
 
+// Reports whether another instruction divides the dividend of remainder r, so
+// that the two are coordinates of one number.
+static bool is_coordinate(const Fn *fn, Ref r) {
+  Ref v = ir_get(fn, r)->a[0];
+  for (Ref k = 1; k < fn->ins.n; k++) {
+    const Ins *i = ir_get(fn, k);
+    if ((i->op == OP_DIV || i->op == OP_SHR) && i->a[0] == v) return true;
+  }
+  return false;
+}
+
+// Reports whether integer r is an index that wraps around: the remainder of a
+// sum, difference or product, or an exclusive or.
+static bool wraps(const Made *g, Ref r) {
+  const Ins *i = ir_get(g->fn, r);
+  if (!((g->of[i->a[0]] | g->of[i->a[1]]) & INDEX)) return false;
+  if (i->op == OP_XOR) return true;
+  OpClass of = op_class((Op)ir_get(g->fn, i->a[0])->op);
+  return (i->op == OP_MOD || i->op == OP_AND) &&
+         (of == CLASS_SUM || of == CLASS_PRODUCT) && !is_coordinate(g->fn, r);
+}
+
 static void add(Made *g, Ref r, uint8_t of) {
   g->changed |= (g->of[r] | of) != g->of[r];
   g->of[r] |= of;
@@ -171,6 +195,7 @@ static void pass_on(Made *g, Ref r) {
   if (op_pure((Op)i->op) || op_effect((Op)i->op) & EF_FIXED) {
     uint8_t in = g->of[i->a[0]] | g->of[i->a[1]] | g->of[i->a[2]];
     if (i->op == OP_SREG) in = INDEX;
+    if (!(in & DATA) && wraps(g, r)) in |= CYCLIC;
     bool data = in & DATA && op_pure((Op)i->op);
     add(g, r, data ? of_arithmetic(g, i) : in);
     return;
@@ -207,8 +232,10 @@ static bool selects(const Made *g, const Ins *i) {
   if (i->op == OP_ATOMIC || op_effect((Op)i->op) & EF_VISIBLE) return true;
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
     bool place = o.kind == OPERAND_PRED || o.role == ROLE_AT;
-    if (place && o.ref && g->of[o.ref] & DATA) return true;
-    if (o.kind == OPERAND_MEM && o.off && g->of[o.off] & DATA) return true;
+    if (place && o.ref && g->of[o.ref] & (DATA | CYCLIC)) return true;
+    if (o.kind != OPERAND_MEM || !o.off) continue;
+    uint8_t meant = is_global(g->fn, o.ref) ? DATA | CYCLIC : DATA;
+    if (g->of[o.off] & meant) return true;
   }
   return false;
 }

@@ -254,13 +254,20 @@ static bool is_near(double got, double want, double size) {
   return fabs(got - want) <= 0.01 * (fabs(want) + fabs(size));
 }
 
-// Reports whether all samples exceed their sums by the same number.
+// Reports whether all samples exceed their sums by the same number. The samples
+// must have several different sums, or any output would do.
 static bool is_shifted(const Sample *list, int n) {
+  enum { LEAST = 3 };
   double shift = list[0].got - list[0].want.sum;
-  for (int k = 1; k < n; k++)
+  int different = 0;
+  for (int k = 0; k < n; k++) {
     if (fabs(list[k].got - list[k].want.sum - shift) > 1e-2 * fabs(shift))
       return false;
-  return true;
+    int j = 0;
+    while (j < k && list[j].want.sum != list[k].want.sum) j++;
+    different += j == k;
+  }
+  return different >= LEAST;
 }
 
 // Reports whether all samples hold the sums of the elements at which the tiles
@@ -299,7 +306,8 @@ static SimWrongSum describe(const SimProg *p, const Search *s,
                    .n = s->n,
                    .got = x->got, .want = x->want.sum,
                    .copies = s->sums.copies, .scaled = s->sums.scaled,
-                   .shifted = !s->sums.scaled && is_shifted(list, n)};
+                   .shifted = !s->sums.scaled && !s->sums.copies &&
+                              is_shifted(list, n)};
   memcpy(w.at, x->at, sizeof x->at);
   for (int i = 0; i < s->n; i++) {
     w.in[i] = s->sums.in[i];

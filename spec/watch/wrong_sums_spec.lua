@@ -57,7 +57,7 @@ describe("a note tells of", function()
   it("a product of elements of different steps, if K equals N", function()
     expect("'c' is not the product of 'a' and 'b': element %(%d+,%d+%) is %S+, "
       .. "but a%(%d+,_%) times b", product(16, function(a, b, m, n, k)
-        return a[{m, k}] * b[{(k + n) % 16, n}]
+        return a[{m, k}] * b[{k // 4 * 4 + n % 4, n // 4 * 4 + k % 4}]
       end), launch(16, 16), rand(16, 16), rand(16, 16), zeros(16, 16))
   end)
 
@@ -68,7 +68,7 @@ describe("a note tells of", function()
       .. "a%(%d+,_%) is %d+; does each step of each loop", function(a, b)
         local t, sum = arch.thread_idx(), cute.var(0, cute.i32)
         for k in cute.range(8) do
-          sum.value = sum.value + a[{(t + k) % 32, k}]
+          sum.value = sum.value + a[{k * 4 + t // 8, t % 8}]
         end
         b[t] = sum.value
       end, {grid = 1, block = 32}, x, cute.zeros({32}, cute.i32))
@@ -149,6 +149,33 @@ describe("no note tells of", function()
       local c, r = arch.thread_idx()
       y[{r, c}] = x[{(r + 3) % 16, (c + 5) % 16}]
     end, {grid = 1, block = {16, 16}}, rand(16, 16), zeros(16, 16))
+  end)
+
+  it("a copy whose only element comes from outside of the input", function()
+    quiet(function(x, y, n)
+      local t = arch.thread_idx()
+      local j = t ~ 33
+      local v = cute.var(0, cute.i32)
+      cute.when(j:lt(n), function() v.value = x[j] end)
+      cute.when(t:lt(n), function() y[t] = v.value end)
+    end, {grid = 1, block = 64}, cute.full({1}, -37, cute.i32),
+      cute.zeros({1}, cute.i32), 1)
+  end)
+
+  it("sums over diagonals, and rows in another order", function()
+    quiet(product(16, function(a, b, m, n, k)
+      return a[{m, k}] * b[{(k + n) % 16, n}]
+    end), launch(16, 16), rand(16, 16), rand(16, 16), zeros(16, 16))
+    quiet(product(8, function(a, b, m, n, k)
+      return a[{(m * 5) % 16, k}] * b[{n, k}]
+    end), launch(16, 16), rand(16, 8), rand(16, 8), zeros(16, 16))
+    quiet(function(h, x, y)
+      local t, sum = arch.thread_idx(), cute.var(0.0, cute.f32)
+      for k in cute.range(32) do
+        sum.value = sum.value + h[{t ~ k, k}] * x[k]
+      end
+      y[t] = sum.value
+    end, {grid = 1, block = 32}, rand(32, 32), rand(32), zeros(32))
   end)
 
   it("an output that cute.partial_ok names", function()

@@ -47,10 +47,12 @@ static const struct { const char *prefix, *name, *module, *whole; } names[] = {
   {"workshop.", "notes", "cutelua.text.faults", NULL}};
 enum { NAMES = sizeof names / sizeof *names };
 
+// Reports whether a module of the workshop has one of these names, or is needed
+// by one that has.
 static bool of_workshop(const char *module) {
   for (int k = 0; k < NAMES; k++)
     if (strcmp(names[k].module, module) == 0) return true;
-  return false;
+  return strcmp(module, "cutelua.text.outside") == 0;
 }
 
 // Sets package.loaded.cutelua to a table of these names.

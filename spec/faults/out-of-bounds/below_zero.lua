@@ -1,6 +1,6 @@
 -- Shifts the columns of a matrix by one. Fault: the load has no lower bound.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
--- expect: below_zero.lua:13: read outside global tensor 'X': coordinate (0,-1)
+-- expect: below_zero.lua:14: read outside global tensor 'X': coordinate (0,-1)
 --   of (2,32) [out-of-bounds]
 -- expect: coordinate -1 of mode 1 is below 0: predicate the access with
 --   i:ge(0), too
@@ -10,7 +10,8 @@ local k = cute.kernel("k", function(X, Y)
   local row, at = cute.arch.block_idx(), cute.arch.thread_idx() - 1
   local inside = at:lt(32)  -- wrong
   -- mend: local inside = at:ge(0)
-  Y[{row, at + 1}] = cute.when(inside, function() return X[{row, at}] end,
-                               function() return 0.0 end)
+  local x = cute.var(0.0, cute.f32)
+  cute.when(inside, function() x.value = X[{row, at}] end)
+  Y[{row, at + 1}] = x.value
 end)
 k(X, Y):launch {grid = 2, block = 33, device = "sim", seed = 1}

@@ -1,6 +1,7 @@
 // Blocks Ctrl-C and termination signals during calls into libraries.
 #define _POSIX_C_SOURCE 200809L
 #include "base/signals.h"
+#include "base/platform.h"
 
 #include <stddef.h>
 
@@ -46,7 +47,7 @@ void signals_catch(SigHold *h) {
 
 void signals_release(SigHold *h) {
   if (h->catches) {
-    pthread_kill(h->catcher, OVER);
+    platform_signal(h->catcher, OVER);
     pthread_join(h->catcher, NULL);
   }
   sigaction(SIGINT, &h->interrupt, NULL);

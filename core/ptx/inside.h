@@ -160,7 +160,7 @@ const PtxRow *ptxrow_find(const char *op);
 // Returns the row of an instruction of the function that is translated, or NULL
 // if no row has the instruction's opcode.
 static inline const PtxRow *ptx_row(const PtxBuild *b, const PtxIns *i) {
-  return b->row[i - b->m->ins.p - b->f->ins];
+  return b->row[(size_t)(i - b->m->ins.p) - b->f->ins];
 }
 // Rejects the instruction if it has modifiers that the row does not allow.
 void ptxrow_check(PtxOp *o, const PtxRow *row);

@@ -324,25 +324,28 @@ static void look_at_scan(Lanes *g, Ref r, LostLanes *l) {
                      .scan = true};
 }
 
-// Reports whether instruction i adds an element to a variable, whose lanes have
-// different elements.
-static bool adds_input(const Fn *fn, const Ins *i) {
-  const Ins *sum = i->op == OP_VSET ? ir_get(fn, i->a[1]) : i;
-  bool ok = true, adds = false;
-  for (int k = 0; k < 2 && i->op == OP_VSET && sum->op == OP_ADD; k++) {
+// Returns the value that instruction i adds to a variable, or 0 if it does not
+// add, or adds a constant.
+static Ref added(const Fn *fn, const Ins *i) {
+  if (i->op != OP_VSET || ir_get(fn, i->a[1])->op != OP_ADD) return 0;
+  const Ins *sum = ir_get(fn, i->a[1]);
+  for (int k = 0; k < 2; k++) {
     const Ins *old = ir_get(fn, sum->a[k]);
-    adds |= old->op == OP_VGET && old->a[0] == i->a[0] &&
-            is_input(fn, sum->a[1 - k], &ok, NEAR);
+    if (old->op == OP_VGET && old->a[0] == i->a[0] &&
+        ir_get(fn, sum->a[1 - k])->op != OP_CONST)
+      return sum->a[1 - k];
   }
-  return adds && ok;
+  return 0;
 }
 
 // Checks an addition r to a variable in a loop.
 static void look_at_loop(const Lanes *g, Ref r, LostLanes *l) {
   const Ins *i = ir_get(g->fn, r);
   uint32_t need = g->need[i->a[0]];
-  if (g->active[r] == ALL && need && !(need & (need - 1)) &&
-      adds_input(g->fn, i))
+  Ref value = added(g->fn, i);
+  bool ok = true;
+  if (value && g->active[r] == ALL && need && !(need & (need - 1)) &&
+      is_input(g->fn, value, &ok, NEAR) && ok)
     *l = (LostLanes){.at = r, .lanes = ~need};
 }
 
@@ -461,7 +464,7 @@ void lost_lanes(Ctx *cx, const Fn *fn,
   bool any = false, combines = false;
   for (Ref r = 1; r < fn->ins.n && !combines; r++) {
     combines = combined(fn, ir_get(fn, r), &of) != 0;
-    any |= combines || adds_input(fn, ir_get(fn, r));
+    any |= combines || added(fn, ir_get(fn, r)) != 0;
   }
   if (!any || fn->block[0] < WARP) return;
   Lanes g = {.fn = fn};

@@ -207,12 +207,13 @@ static lua_Integer list_length(lua_State *L, int idx, const char *what) {
     lua_Integer k = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
     bool ours = k >= 1 && k <= n;  // lua_next returns keys 1 to n in any order
     bool pack = n && is_word(L, "n");
-    const char *more = is_word(L, "stride")
-      ? "\n  write make_layout(shape, stride)" : "";
-    if (!ours && !pack)
+    if (!ours && !pack) {
+      const char *more = is_word(L, "stride")
+        ? "\n  write make_layout(shape, stride)" : "";
       face_error(L, ERR_ARG, "a %s is a list such as {8, {8, 8}}, but this "
                  "table has the key %s%s", what, luaL_tolstring(L, -2, NULL),
                  more);
+    }
     lua_pop(L, 1);
   }
   return n;

@@ -129,6 +129,10 @@ bool ir_is_aside(const Ins *i);  // reports whether i serves only assertions
 static inline const Mem *ir_memof(const Fn *fn, Ref r) {
   return &fn->mem.p[fn->ins.p[r].imm];
 }
+// Reports whether r is an object in global memory.
+static inline bool ir_is_global(const Fn *fn, Ref r) {
+  return ir_is_mem(fn, r) && mem_is_global(ir_memof(fn, r));
+}
 // Returns the number of threads of a block, or 0 if it is not known yet.
 static inline int32_t ir_threads(const Fn *fn) {
   return fn->block[0] * fn->block[1] * fn->block[2];

@@ -353,6 +353,6 @@ Ref operands_emit(Ctx *cx, Fn *fn, Ins ins, const Ref *ref, uint32_t nref,
 
 bool operand_is_global(const Fn *fn, const Operand *o) {
   return o->ref && (o->kind == OPERAND_MEM || o->kind == OPERAND_MAP) &&
-         ir_is_mem(fn, o->ref) && mem_is_global(ir_memof(fn, o->ref));
+         ir_is_global(fn, o->ref);
 }
 // SPDX-License-Identifier: MIT

@@ -24,15 +24,11 @@ typedef struct Made {
   bool changed;
 } Made;
 
-static bool is_global(const Fn *fn, Ref r) {
-  return ir_is_mem(fn, r) && mem_is_global(ir_memof(fn, r));
-}
-
 static bool reads_global(const Fn *fn, const Ins *i) {
   Operand o;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
     if (o.ref && o.read && (o.kind == OPERAND_MEM || o.kind == OPERAND_MAP) &&
-        is_global(fn, o.ref))
+        ir_is_global(fn, o.ref))
       return true;
   return false;
 }
@@ -53,7 +49,7 @@ static uint8_t of_operand(const Made *g, const Operand *o) {
   if (k == OPERAND_MEM || k == OPERAND_MAP) {
     if (!o->read) return 0;
     uint8_t at = k == OPERAND_MEM ? g->of[o->off] : 0;
-    if (!is_global(g->fn, o->ref)) return g->of[o->ref] | (at & BLOCK);
+    if (!ir_is_global(g->fn, o->ref)) return g->of[o->ref] | (at & BLOCK);
     return at & DATA ? DATA | BLOCK : DATA;
   }
   if ((k == OPERAND_VAR || k == OPERAND_RUN) && !o->read) return 0;
@@ -79,7 +75,7 @@ static bool is_sum(const Fn *fn, const Ins *i) {
   if (op_class((Op)i->op) == CLASS_MMA || intrin_shuffles(i)) return true;
   if (i->op == OP_ASK && intrin_id(i->imm) == IN_REDADD) return true;
   if (i->op == OP_VSET) return adds_to(fn, i->a[1], i->a[0], &n);
-  return i->op == OP_ST && !is_global(fn, i->a[0]) &&
+  return i->op == OP_ST && !ir_is_global(fn, i->a[0]) &&
          adds_to(fn, i->a[2], i->a[0], &n);
 }
 
@@ -111,7 +107,7 @@ static void pass_on(Made *g, Ref r, uint8_t control) {
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
     bool target = o.kind == OPERAND_VAR || o.kind == OPERAND_RUN ||
                   (o.kind == OPERAND_MEM && !o.barrier);
-    if (!target || !o.ref || !o.written || is_global(g->fn, o.ref)) continue;
+    if (!target || !o.ref || !o.written || ir_is_global(g->fn, o.ref)) continue;
     add(g, o.ref, of | control);
     if (ir_get(g->fn, o.ref)->op == OP_DSMEM)
       add(g, ir_get(g->fn, o.ref)->a[0], of | control);
@@ -169,7 +165,7 @@ static bool stores_sum(const Made *g, const Ins *i) {
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
     bool memory = o.kind == OPERAND_MEM || o.kind == OPERAND_MAP;
     if (!o.ref || o.barrier) continue;
-    if (memory && o.written && is_global(g->fn, o.ref)) {
+    if (memory && o.written && ir_is_global(g->fn, o.ref)) {
       out = true;
       if (o.kind == OPERAND_MEM) at |= g->of[o.off];
     } else if (o.kind == OPERAND_VALUE && o.role == ROLE_AT) {
@@ -205,7 +201,7 @@ Ref block_sums(Ctx *cx, const Fn *fn) {
 static bool adds_data(const Made *g, const Ins *i) {
   if (i->op != OP_ATOMIC || i->imm != AT_ADD) return false;
   Operand o = operand_of(g->fn, i, ROLE_DST);
-  return ir_memof(g->fn, o.ref)->arg != NO_ARG && is_global(g->fn, o.ref) &&
+  return ir_memof(g->fn, o.ref)->arg != NO_ARG && ir_is_global(g->fn, o.ref) &&
          g->of[operand_ref(g->fn, i, ROLE_VALUE)] & DATA;
 }
 

@@ -39,19 +39,6 @@ typedef struct Lanes {
 
 // ---- conditions that depend on the thread's index alone ----
 
-// Computes value r in thread t. Returns false if r depends on anything other
-// than the thread's index.
-static bool value_in(const Fn *fn, Ref r, int32_t t, int depth,
-                     uint64_t *value) {
-  const Ins *i = ir_get(fn, r);
-  bool leaf = i->op == OP_CONST || i->op == OP_SREG;
-  if (!thread_value_has(fn, i) || (depth == 0 && !leaf)) return false;
-  uint64_t v[3] = {0};
-  for (int k = 0; k < 3; k++)
-    if (i->a[k] && !value_in(fn, i->a[k], t, depth - 1, &v[k])) return false;
-  return thread_value(fn, i, t, v, value);
-}
-
 // Returns the lanes in which condition p may have the value `yes`.
 static uint32_t lanes_where(Lanes *g, Ref p, bool yes);
 
@@ -78,7 +65,8 @@ static uint32_t find_where(Lanes *g, Ref p, bool yes) {
   uint32_t lanes = 0;
   for (int32_t t = 0; t < threads && lanes != ALL; t++) {
     uint64_t is;
-    if (!value_in(fn, p, t, NEAR, &is)) return is_bound((Op)i->op) ? ALL : 0;
+    if (!thread_value_of(fn, p, t, NEAR, &is))
+      return is_bound((Op)i->op) ? ALL : 0;
     if ((is & 1) == yes) lanes |= 1u << (g->warps ? t / WARP : t % WARP);
   }
   return threads ? lanes : ALL;

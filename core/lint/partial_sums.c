@@ -43,26 +43,14 @@ typedef struct Search {
 
 // ---- differences between threads ----
 
-static bool value_in(const Fn *fn, Ref r, int32_t t, int depth, int64_t *v) {
-  const Ins *i = ir_get(fn, r);
-  uint64_t of[3] = {0}, value;
-  if (!thread_value_has(fn, i) || depth == 0) return false;
-  for (int k = 0; k < 3; k++) {
-    int64_t u = 0;
-    if (i->a[k] && !value_in(fn, i->a[k], t, depth - 1, &u)) return false;
-    of[k] = (uint64_t)u;
-  }
-  if (!thread_value(fn, i, t, of, &value)) return false;
-  *v = (int64_t)value;
-  return true;
-}
-
 // Returns by how much integer r differs between threads 0 and t, in *d.
 static bool difference(const Fn *fn, Ref r, int32_t t, int depth, int64_t *d) {
   const Ins *i = ir_get(fn, r);
   int64_t a, b, c;
-  if (value_in(fn, r, 0, NEAR, &a) && value_in(fn, r, t, NEAR, &b)) {
-    *d = b - a;
+  uint64_t first, other;
+  if (thread_value_of(fn, r, 0, NEAR - 1, &first) &&
+      thread_value_of(fn, r, t, NEAR - 1, &other)) {
+    *d = (int64_t)other - (int64_t)first;
     return true;
   }
   *d = 0;

@@ -32,12 +32,6 @@ typedef struct Made {
   uint8_t out;   // what is stored to the output
 } Made;
 
-static bool is_global(const Fn *fn, Ref r) {
-  if (!ir_is_mem(fn, r)) return false;
-  Space s = ir_memof(fn, r)->space;
-  return s == SP_GMEM || s == SP_TMAP;
-}
-
 static uint8_t of_argument(const Made *g, Ref mem) {
   int32_t arg = ir_memof(g->fn, mem)->arg;
   for (int k = 0; k < g->s->n; k++)
@@ -51,7 +45,7 @@ static uint8_t of_operand(const Made *g, const Operand *o) {
   bool memory = o->kind == OPERAND_MEM || o->kind == OPERAND_MAP;
   bool place = memory || o->kind == OPERAND_RUN || o->kind == OPERAND_VAR;
   if (place && !o->read) return 0;
-  uint8_t of = memory && is_global(g->fn, o->ref) ? of_argument(g, o->ref)
+  uint8_t of = memory && ir_is_global(g->fn, o->ref) ? of_argument(g, o->ref)
                                                   : g->of[o->ref];
   bool gathers = o->kind == OPERAND_MEM && g->of[o->off] & DATA;
   return gathers ? of | OTHER : of;
@@ -208,7 +202,7 @@ static void pass_on(Made *g, Ref r) {
                   ((o.kind == OPERAND_MEM || o.kind == OPERAND_MAP) &&
                    !o.barrier);
     if (!target || !o.ref || !o.written) continue;
-    if (is_global(g->fn, o.ref)) {
+    if (ir_is_global(g->fn, o.ref)) {
       g->out |= of;
       if (!g->s->store) g->s->store = r;
     } else {
@@ -234,7 +228,7 @@ static bool selects(const Made *g, const Ins *i) {
     bool place = o.kind == OPERAND_PRED || o.role == ROLE_AT;
     if (place && o.ref && g->of[o.ref] & (DATA | CYCLIC)) return true;
     if (o.kind != OPERAND_MEM || !o.off) continue;
-    uint8_t meant = is_global(g->fn, o.ref) ? DATA | CYCLIC : DATA;
+    uint8_t meant = ir_is_global(g->fn, o.ref) ? DATA | CYCLIC : DATA;
     if (g->of[o.off] & meant) return true;
   }
   return false;

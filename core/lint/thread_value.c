@@ -53,4 +53,16 @@ bool thread_value(const Fn *fn, const Ins *i, int32_t t, const uint64_t v[3],
   else *value = eval_scalar(op, type, u[0], u[1], u[2]);
   return true;
 }
+
+bool thread_value_of(const Fn *fn, Ref r, int32_t t, int depth,
+                     uint64_t *value) {
+  const Ins *i = ir_get(fn, r);
+  bool leaf = i->op == OP_CONST || i->op == OP_SREG;
+  if (!thread_value_has(fn, i) || (depth == 0 && !leaf)) return false;
+  uint64_t v[3] = {0};
+  for (int k = 0; k < 3; k++)
+    if (i->a[k] && !thread_value_of(fn, i->a[k], t, depth - 1, &v[k]))
+      return false;
+  return thread_value(fn, i, t, v, value);
+}
 // SPDX-License-Identifier: MIT

@@ -12,6 +12,10 @@ bool thread_value_has(const Fn *fn, const Ins *i);
 // register that depends on more than the thread's index.
 bool thread_value(const Fn *fn, const Ins *i, int32_t t, const uint64_t v[3],
                   uint64_t *value);
+// Computes value r in thread t, through at most `depth` operations. Returns
+// false if r depends on anything other than the thread's index.
+bool thread_value_of(const Fn *fn, Ref r, int32_t t, int depth,
+                     uint64_t *value);
 
 #endif
 // SPDX-License-Identifier: MIT

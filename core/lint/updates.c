@@ -66,5 +66,4 @@ bool updates_adds(const Fn *fn, const Ins *i) {
   if (op_class((Op)i->op) == CLASS_MMA) return operands_accumulate(fn, i);
   return value && adds_to(fn, value, i, NEAR);
 }
-
 // SPDX-License-Identifier: MIT

@@ -1,21 +1,10 @@
 -- Tests notes on sums and maxima that lack a reduction over lanes or warps.
 local cute = require "cute"
-local support = require "spec.support"
+local notes = require "spec.notes"
 local arch = cute.arch
 local f32 = cute.f32
 
-local count = 0
-
-local function told(body, launch, ...)
-  count = count + 1  -- A note is written once for each name of a kernel.
-  local k = cute.kernel("k" .. count, body)
-  launch.device, launch.faults = "sim", "return"
-  local said, r = support.told(function(...)
-    return support.report(k(...):launch(launch))
-  end, ...)
-  assert.is_true(r.ok, tostring(r))
-  return said
-end
+local told, quiet = notes.told, notes.quiet
 
 local function expect(text, ...)
   local said = told(...)
@@ -23,8 +12,6 @@ local function expect(text, ...)
   assert.matches("^cutelua: note: kernel k%d+: partial_sums_spec.lua:%d+: "
     .. text, said[1])
 end
-
-local function quiet(...) assert.same({}, told(...)) end
 
 local function rand(...) return cute.rand({...}, f32) end
 local function zeros(...) return cute.zeros({...}, f32) end

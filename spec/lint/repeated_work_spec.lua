@@ -1,22 +1,10 @@
 -- Tests notes on loops that repeat work: their tiles overlap, or blocks repeat
 -- each other's iterations.
 local cute = require "cute"
-local support = require "spec.support"
+local notes = require "spec.notes"
 local arch = cute.arch
 
-local count = 0
-
--- Runs a kernel whose function is `body`. Returns the messages.
-local function told(body, launch, ...)
-  count = count + 1  -- A note is written once for each name of a kernel.
-  local k = cute.kernel("k" .. count, body)
-  launch.device, launch.faults = "sim", "return"
-  local said, r = support.told(function(...)
-    return support.report(k(...):launch(launch))
-  end, ...)
-  assert.is_true(r.ok, tostring(r))
-  return said
-end
+local told, quiet = notes.told, notes.quiet
 
 local function expect(text, ...)
   local said = told(...)
@@ -24,8 +12,6 @@ local function expect(text, ...)
   assert.matches("^cutelua: note: kernel k%d+: repeated_work_spec.lua:%d+: "
     .. text .. "$", said[1])
 end
-
-local function quiet(...) assert.same({}, told(...)) end
 
 local function ones(...) return cute.ones({...}, cute.f32) end
 local function zeros(...) return cute.zeros({...}, cute.f32) end

@@ -1,24 +1,11 @@
 -- Tests notes on online softmaxes: right ones must give none. The notes
 -- themselves are in spec/faults/notes/.
 local cute = require "cute"
-local support = require "spec.support"
+local notes = require "spec.notes"
 local arch = cute.arch
 local f32 = cute.f32
 
-local count = 0
-
-local function told(body, launch, ...)
-  count = count + 1  -- A note is written once for each name of a kernel.
-  local k = cute.kernel("k" .. count, body)
-  launch.device, launch.faults = "sim", "return"
-  local said, r = support.told(function(...)
-    return support.report(k(...):launch(launch))
-  end, ...)
-  assert.is_true(r.ok, tostring(r))
-  return said
-end
-
-local function quiet(...) assert.same({}, told(...)) end
+local told, quiet = notes.told, notes.quiet
 
 local function rand(...) return cute.rand({...}, f32) end
 local function zeros(...) return cute.zeros({...}, f32) end
@@ -37,7 +24,7 @@ describe("a note tells of", function()
       for d = 0, 1 do o[{t, d}] = acc[d] end
     end, {grid = 1, block = 32}, rand(32, 16), rand(16, 2), zeros(32, 2))
     assert.equal(1, #said)
-    assert.matches("unscaled_sums_spec.lua:35: this line adds exponentials",
+    assert.matches("unscaled_sums_spec.lua:22: this line adds exponentials",
                    said[1])
   end)
 

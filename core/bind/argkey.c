@@ -57,7 +57,8 @@ static Leaf *add_leaf(Walk *w, DType type) {
   return l;
 }
 
-// Pops an object and keeps it alive, since a word of the key is its address.
+// Pops an object. Keeps the object alive, because a word of the key is the
+// object's address.
 static void hold(Walk *w) {
   if (!w->hold) lua_pop(w->L, 1);
   else
@@ -161,8 +162,9 @@ static void add_extents(Walk *w, Layout l, const TensorMarks *m, bool wide) {
         ->free = dim_is(leaf[i], 1);
 }
 
-// Returns the dynamic marks of the object at idx. Returns NULL for a cached
-// call (plan_cache.c), whose words include the values of all extents.
+// Returns the marks of the object at idx, which list the extents and strides
+// that may differ between launches. Returns NULL for a cached call
+// (plan_cache.c), whose key contains the values of all extents.
 static const TensorMarks *marks_of(const Walk *w, int idx) {
   return w->calls ? NULL : tensor_marks(w->L, idx);
 }
@@ -283,7 +285,7 @@ static void walk_tensor(Walk *w, int idx, const TensorBox *b) {
 // Appends a TMA atom. The atom is part of the program, but each launch passes
 // the address, extents and strides of its tensor.
 static void walk_tma(Walk *w, int idx, const TmaBox *b) {
-  if (b->a.runs) {  // a bulk copy: the word is the atom's address
+  if (b->a.runs) {  // The word of a bulk copy is the atom's address.
     put(w, ARG_HEAD(ARG_OBJECT, 0));
     put_object(w, idx);
     return;
@@ -490,7 +492,7 @@ static void walk_table(Walk *w, int idx) {
   put(w, ARG_HEAD(ARG_TABLE, n));
   put_metatable(w, idx);
   if (w->see) {
-    // Gives the copy room for a list of the same length.
+    // Allocates as many list entries as the original table has.
     lua_createtable(L, (int)lua_rawlen(L, idx), 0);
     copy = lua_gettop(L);
     lua_pushvalue(L, copy);
@@ -737,8 +739,8 @@ typedef struct Span {
   size_t leaf;
 } Span;
 
-// Computes the span of a leaf. Returns false for a number, an empty tensor, or
-// memory that was closed.
+// Computes the memory that a leaf may access. Returns false for a number, an
+// empty tensor, or a tensor that was closed.
 static bool span_of(const Leaf *l, Span *s) {
   if (!l->pointer) return false;
   // All leaves of a symbolic tensor share memory, so they get the same span.

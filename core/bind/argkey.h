@@ -59,8 +59,8 @@ enum ArgFlags { ARG_COORD = 1 << 8, ARG_WIDE = 1 << 9,
 typedef struct Leaf {
   DType type;
   bool pointer;
-  // whether the value is the stride of a mode with one element, which may have
-  // any value
+  // true for the stride of a mode with one element; such a stride may be any
+  // number
   bool free;
   int argument;            // number of the argument that contains the value
   size_t place;            // number of this leaf, from 1 on
@@ -109,8 +109,9 @@ typedef struct Walk {
   const void **table;      // addresses of the tables that occurred
   size_t ntable, tablecap;
   int call;  // stack index of the table {arguments, kernel =} of the call, or 0
-  int argument;            // number of the argument over which the walk goes
-  int depth;               // number of nested tables in which the walk is
+  int argument;            // number of the argument that the walk is reading
+  int depth;               // number of nested tables that contain the current
+                           // value
   struct { const void *table; int key; } open[ARG_DEPTH];
   // Stack index of a list that keeps alive the objects whose addresses are
   // words, or 0.
@@ -202,7 +203,7 @@ Dim argmatch_dim(uint64_t word);
 size_t argmatch_words(const uint64_t *at);
 // Reports whether s can follow a dot in Lua, as in t.name.
 bool argkey_is_name(const char *s, size_t n);
-// Returns a text that names the argument at which the walk is: "kernel k:
+// Returns a text that names the argument that the walk is reading: "kernel k:
 // argument 2.scale[3]".
 const char *argkey_path(const Walk *w);
 

@@ -53,7 +53,7 @@ size_t argmatch_words(const uint64_t *at) {
 }
 
 // Prints a string up to its first 0 byte. The text of a composed layout has ids
-// of Lua functions after that byte, which messages do not show.
+// of Lua functions after the 0 byte, and messages do not show these ids.
 static void print_string(Fit *f, const uint64_t *at, Buf *b) {
   int n = (int)ARG_MORE(*at);
   buf_printf(f->cx, b, "%.*s", n < 120 ? n : 120, (const char *)(at + 1));

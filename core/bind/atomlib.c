@@ -159,8 +159,8 @@ static int l_make_mma_atom(lua_State *L) {
 // atom for elements of this type
 static int l_make_copy_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
-  // An operation is a table. It names its atom or, without a name, is a bulk
-  // copy.
+  // The operation may be a table whose field `atom` is the name of an atom. A
+  // table without this field describes a bulk copy.
   if (lua_istable(L, 1)) {
     if (lua_getfield(L, 1, "atom") == LUA_TNIL) {
       lua_pop(L, 1);

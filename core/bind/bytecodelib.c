@@ -73,7 +73,8 @@ static int l_vm_made(lua_State *L) {
 #define TRIAL_MAX 64
 
 typedef struct Trial {
-  uintptr_t at[TRIAL_MAX];  // address that the hook found at each instruction
+  uintptr_t at[TRIAL_MAX];  // addresses of the instructions that trial_hook
+                            // recorded
   int n;
 } Trial;
 

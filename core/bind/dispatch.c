@@ -179,7 +179,7 @@ static int push(lua_State *L, const FnRow *row, char letter, const Slot *x,
 
 static void apply(Ctx *cx, const FnRow *row, const Slot *a, Slot *x) {
   switch (row->shape) {
-  // call() handles these two shapes
+  // call() calls functions of these two types itself
   case SHAPE_FACE: case SHAPE_NUMBERED: break;
 #define APPLY(name, type, field, takes, from) \
   case SHAPE_##name: x->field = ((Fn_##name *)row->f) from; break;
@@ -188,8 +188,8 @@ static void apply(Ctx *cx, const FnRow *row, const Slot *a, Slot *x) {
   }
 }
 
-// An operation on the layout of a tensor (argument a[0]) that also applies to
-// the layout of the tensor's coordinates.
+// A layout operation to apply to the coordinates that a tensor keeps for its
+// elements. a[0] receives the layout of these coordinates.
 typedef struct Applied {
   const FnRow *row;
   Slot *a;
@@ -236,8 +236,8 @@ static int call(lua_State *L, const FnRow *row, int n) {
 
 // ---- check of the rows ----
 
-// The names of shapes (row.h) use one letter for each C type. Returns this
-// letter for a letter of a row's types.
+// `letter` is the type of an argument in a row (row.h). Returns the letter for
+// the argument's C type, as in the names SHAPE_...
 static char in_c(char letter) {
   switch (letter) {
   case 'l': case 'V': case 'K': case 'W': return 'L';

@@ -257,7 +257,8 @@ static int l_put_in_place(lua_State *L) {
   return 1;
 }
 
-// Milliseconds between two looks at Ctrl-C while a pipe is waited for.
+// While the program waits for a pipe, it tests for Ctrl-C at this interval, in
+// milliseconds.
 enum { LOOK = 20 };
 
 // Reports whether less time than allowed has passed since `since`, and no
@@ -278,7 +279,7 @@ static int pipe_open(const char *path, double seconds) {
 }
 
 // Writes n bytes to a pipe. Returns false and sets errno on failure; errno is
-// ETIMEDOUT if the reader took nothing for so many seconds.
+// ETIMEDOUT if the reader read nothing for that many seconds.
 static bool pipe_put(int fd, const char *s, size_t n, double seconds) {
   uint64_t since = base_nanotime();
   while (n > 0) {
@@ -300,8 +301,8 @@ static bool pipe_put(int fd, const char *s, size_t n, double seconds) {
 }
 
 // write_pipe(path, seconds, text...) -> true | nil, reason. Writes to a named
-// pipe. Fails if the pipe has no reader for so many seconds, or if its reader
-// takes nothing for as long, or closes the pipe.
+// pipe. Fails if the pipe has no reader, or the reader reads nothing, for that
+// many seconds, or if the reader closes the pipe.
 static int l_write_pipe(lua_State *L) {
   const char *path = face_checkstr(L, 1);
   double seconds = luaL_checknumber(L, 2);

@@ -8,7 +8,8 @@
 
 #include "gpu/dl.h"
 
-// The first kind of error, in the order of base/errors.h, that is not misuse.
+// In base/errors.h, the kinds before this one are mistakes of the script. The
+// kinds from this one on are failures of the environment.
 #define FIRST_WORLD ERR_IO
 
 int gpulib_failed(lua_State *L, const Why *w) {

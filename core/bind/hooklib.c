@@ -1,8 +1,9 @@
 // The debug hook of a trace. At each line and return, the hook names traced
-// values after the local variables that hold them. It keeps what it found out
-// about a function for the next line. At each bytecode instruction, the hook
-// detects `==`, `~=` and `t[k]` with traced values, for which Lua calls no
-// metamethod. It examines only operands, not names or source text.
+// values after the local variables that hold them. The hook stores its results
+// about a function for the function's next line. At each bytecode instruction,
+// the hook detects `==`, `~=` and `t[k]` with traced values, for which Lua
+// calls no metamethod. At an instruction, the hook examines only operands, not
+// names or source text.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +26,11 @@ typedef struct Hook {
   bool notes;        // whether to record writes to tables
   bool records;  // whether to call TRACE_STATE.record before each source line
   bool undefined;    // whether TRACE_STATE.undefined has entries
-  int born;          // register of the table being created
+  int born;          // register that receives the table being created
   // Addresses after two bytecode instructions: Lua's last test of a traced
   // value, and the instruction that created that value.
   const void *tested, *made;
-  // the last result of TRACE_STATE.truth: whether Lua may test the traced value
+  // whether Lua may test the traced value: the last result of TRACE_STATE.truth
   bool sound;
   Writers writers;
   Readers readers;
@@ -138,7 +139,7 @@ static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
   const char *s;
   int found = 0;
   for (int n = 1; (s = lua_getlocal(L, ar, n)); n++) {
-    // of locals with equal names, the last one is the innermost local
+    // If several locals have this name, the last one is the innermost local.
     if (strcmp(s, name) == 0) found = n;
     lua_pop(L, 1);
   }
@@ -335,9 +336,9 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
 }
 
 // Calls TRACE_STATE.truth to find out whether Lua may test the traced value on
-// top. If not, returns false with the message on top. Calls TRACE_STATE.truth
-// once for each pair of a test and an instruction that created the value, not
-// in every pass of a loop.
+// top. If not, returns false with the message on top. The result is kept for
+// each pair of a test and an instruction that created a value, because a loop
+// repeats the pair.
 static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
                      const Value *v) {
   if (h->tested == bytecode_place(ar) && h->made == v->made) return h->sound;

@@ -187,8 +187,8 @@ static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
   if (!p.gpu) {
     HostBuf *b = push_host(cx, L, type, l, p.pinned, p.sim);
     if (!bits) return 1;
-    // A new buffer already has zeros. If a graph reuses memory, each launch of
-    // the graph must fill it.
+    // A new buffer already has zeros. A buffer in reused memory needs the fill,
+    // which each launch of the graph repeats.
     if (*bits && b->raw) bulk_fill(type, b->p, 0, b->count, *bits);
     b->defined = true;
     if (p.named && recordlib_recording(L)) {
@@ -466,7 +466,7 @@ static Leaves leaves_of(const Tensor *t) {
   tup_collect(t->l.shape, leaf);
   for (int i = 0; i < v.n; i++) {
     v.shape[i] = dim_value(leaf[i]);
-    // Coordinate tensors have no integer strides: their strides are bases.
+    // The strides of a coordinate tensor are bases instead of integers.
     Dim d = t->l.stride[i];
     v.stride[i] = dim_static(d) && t->space != SP_COORD ? dim_value(d) : 0;
   }

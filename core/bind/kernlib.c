@@ -66,8 +66,8 @@ static bool same_upvalues(lua_State *L, int read) {
   return true;
 }
 
-// Replaces the key on top and the table below it by the field's value, which is
-// in the table or in tables along __index.
+// Replaces the key on top and the table below the key by the field's value.
+// Searches the table, then the tables of its __index chain.
 static void get_field(lua_State *L) {
   for (int level = 0; level < 8; level++) {  // stack: table key
     lua_pushvalue(L, -1);

@@ -24,7 +24,7 @@ enum { FILLED = 1, USED = 2 };
 
 // Marks in how[] (by index in Fn.mem) which shared objects instruction i fills,
 // and which ones it uses in another way. Returns the index of the object that i
-// fills, or -1.
+// fills, or -1 if i fills none.
 static int64_t note_shared(const Fn *fn, const Ins *i, uint8_t *how) {
   int64_t filled = -1;
   Operand o;
@@ -75,7 +75,8 @@ static int l_lint_unread(lua_State *L) {
 }
 
 // lint_lost_sums(fn) -> {{file =, line =, reset =}, ...}: lines that overwrite
-// sums that nothing reads; reset: whether a loop resets the sum
+// a sum before any instruction reads the sum; reset: whether a loop resets the
+// sum
 static int l_lint_lost_sums(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -96,7 +97,8 @@ static int l_lint_lost_sums(lua_State *L) {
 }
 
 // lint_lost_iterations(fn) -> {{file =, line =}, ...}: lines of loops that
-// overwrite what the preceding iteration computed from its loads
+// overwrite a result of the preceding iteration, which was computed from loaded
+// elements
 static int l_lint_lost_iterations(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -266,10 +268,10 @@ static void add_result(void *ud, const UnreadResult *u) {
 }
 
 // lint_unread_results(fn) -> {{name =, file =, line =, load =, some =, variable
-// =}, ...}: lines whose results in registers nothing reads: sums of an MMA
-// (`some`: earlier sums in the same registers are read), if `load` is true,
-// elements that are loaded and overwritten or, if `variable` is true, a
-// variable that a loop updates
+// =}, ...}: lines with a result in registers that no instruction reads. If
+// `load` is true, the results are loaded elements; if `variable` is true, a
+// variable that a loop updates; otherwise sums of an MMA. `some`: earlier sums
+// in the same registers are read.
 static int l_lint_unread_results(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -293,10 +295,10 @@ static void add_start(void *ud, const ZeroStart *z) {
 }
 
 // lint_zero_starts(fn) -> {{op =, masked =, args =, name =, start =, file =,
-// line =}, ...}: maxima, minima and products that start at 0, that have 0 in
-// place of elements which a condition excludes (masked), or that include
-// registers `name` which keep the infinity with which they start; sums that
-// start at `start`. Bit n of args: whether the operation combines elements of
+// line =}, ...}: reductions with a wrong start. A maximum, minimum or product
+// starts at 0, has 0 in place of elements that a condition excludes (masked),
+// or includes registers `name` that still contain their initial infinity; a sum
+// starts at `start`. Bit n of args: whether the operation combines elements of
 // argument n
 static int l_lint_zero_starts(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -319,8 +321,8 @@ static void add_unscaled(void *ud, const UnscaledSum *u) {
 }
 
 // lint_unscaled_sums(fn) -> {{kind =, file =, line =}, ...}: lines that add to
-// sums of an online softmax without a step that it needs; kind: the key of the
-// note (kinds.NOTES)
+// the sums of an online softmax, but omit a step such as the rescaling; kind:
+// the key of the note (kinds.NOTES)
 static int l_lint_unscaled_sums(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);

@@ -253,8 +253,8 @@ static int l_sim_numbers(lua_State *L) {
   return 1;
 }
 
-// Follows first operands from value r back to a load from a register array, and
-// returns this load. Returns NULL if there is no such load.
+// Goes from value r to its first operand, and so on, until a load from a
+// register array. Returns this load. Returns NULL if there is no such load.
 static const Ins *read_of(const Fn *fn, Ref r) {
   for (;;) {
     const Ins *i = ir_get(fn, r);
@@ -287,8 +287,8 @@ static int l_sim_value(lua_State *L) {
   return 3;
 }
 
-// Float functions whose results have the same bits on every GPU. (Some other
-// functions have that property only for f32.)
+// Float functions whose results have the same bits on every GPU. Some other
+// functions have the same bits only for f32.
 static const MathFn exact[] = {MF_SQRT, MF_RCP, MF_FLOOR, MF_CEIL, MF_TRUNC,
                                MF_ROUND, MF_RINT, MF_COPYSIGN, MF_FMOD};
 
@@ -501,8 +501,8 @@ size_t patchlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
   return n;
 }
 
-// Returns instruction `was` after the patch; NOP: the patch drops the
-// instruction. Raises an error if the patch inserts an instruction.
+// Returns the instruction that the patch makes of `was`, or NOP if the patch
+// drops the instruction. Raises an error if the patch inserts an instruction.
 static Ins edited(lua_State *L, const Ins *was, const SimPatch *e) {
   Ins i = *was;
   unsigned shift = hint_field(HINT_SEM)->shift;

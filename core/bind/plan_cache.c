@@ -34,7 +34,7 @@ enum { ENTRY_PLAN = 1, ENTRY_HOLD, ENTRY_RUNS, ENTRY_VALUES = ENTRY_RUNS };
 
 // ---- functions ----
 
-// Number of functions whose forms (push_form) are kept.
+// Maximum number of functions whose forms (see push_form) stay in memory.
 enum { SEEN = 64 };
 
 static uint64_t mixed(uint64_t h, const unsigned char *p, size_t n) {
@@ -281,9 +281,10 @@ typedef struct Run {
   Made *made;
   DevBuf **kept;     // device memory that the kernels use in every call
   size_t nstep, nmade, nkept;
-  size_t work;       // bytes of workspace that the launches share
+  size_t work;       // bytes of temporary memory (workspace) that the launches
+                     // share
   bool reads;        // whether the kernels' traces read values (uservalue 3)
-  bool alone;        // whether the launches cannot be captured in a graph
+  bool alone;        // true if the launches cannot be captured in a graph
 } Run;
 enum { RUN_HOLD = 1, RUN_GPU, RUN_READ, RUN_VALUES = RUN_READ };
 
@@ -408,7 +409,8 @@ static void make_step(Make *m, Step *s) {
   s->n = (size_t)lua_rawlen(L, values);
   s->slot = held(L, m->hold, s->n * sizeof *s->slot);
   for (size_t i = 0; i < s->n; i++) {
-    lua_rawgeti(L, values, (lua_Integer)i + 1);  // to index step + 4
+    // pushes the entry at stack index step + 4
+    lua_rawgeti(L, values, (lua_Integer)i + 1);
     lua_rawgeti(L, step + 4, 1);
     DevBuf *b = face_test(L, step + 5, MT_DEVBUF);
     if (b) {

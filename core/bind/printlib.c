@@ -47,7 +47,7 @@ static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
     *v = ir_cvt(cx, fn, t = DT_I32, *v);
   bool f = strchr("eEfFgGaA", c) != NULL;
   if (t == DT_BOOL) {
-    // keep the conversion %s, by which a boolean is printed as a word
+    // Keep %s, which prints a boolean as a word.
   } else if (dtype_is_float(t)) {
     if (!f) c = 'g';
   } else if (f) {

@@ -48,8 +48,7 @@ typedef struct Public {
   int level;
   const char *prefix, *sig;
   char name[96];
-  // whether the signature belongs to a method, and so does not list the
-  // receiver
+  // whether the signature is a method's, which does not list the receiver
   bool own;
   bool method;      // whether it is called as x:f(...), so that argument 1 is x
   bool colon;       // whether it is called as cute:f(...), which is a mistake
@@ -72,7 +71,7 @@ int public_argument(lua_State *L, const Public *p, int idx);
 typedef struct Setting {
   void *cx;
   const char *prefix;
-  Entry *next;  // next free Entry of an array that the registry keeps alive
+  Entry *next;  // next free Entry of an array, which the registry keeps alive
 } Setting;
 
 Setting arglib_setting(lua_State *L, size_t n);

@@ -5,7 +5,7 @@
 
 // Key in the registry of the list of calls, while a graph is recorded. The
 // list's field `closed` lists the buffers that were closed during the
-// recording. Its field `spare` lists those closed buffers whose memory no open
+// recording. Its field `spare` lists the closed buffers whose memory no open
 // buffer uses.
 #define RECORDING "cute.recording"
 

@@ -1,5 +1,6 @@
-// Lua functions as rows: the user's name, the types of arguments and result,
-// and the function of core/ that computes it (dispatch.c converts).
+// Describes Lua functions by rows of a table: the user's name, the types of
+// arguments and result, and the C function that computes the result. dispatch.c
+// converts arguments and results.
 //
 //   {"logical_divide(layout, tiler)", "LT>L", FN(layout_logical_divide)}
 //

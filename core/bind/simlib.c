@@ -255,7 +255,7 @@ static LaunchArg *get_args(lua_State *L, SimBox *b, const Fn *fn, int t,
   return a;
 }
 
-// Marks the buffers as defined to which the run wrote.
+// Marks buffers as defined if the run wrote to them.
 static void settle(const Track *all, size_t n) {
   for (size_t k = 0; k < n; k++)
     for (size_t i = 0; i <= all[k].buf->bytes / 8; i++)
@@ -310,8 +310,8 @@ static int l_sum(lua_State *L) {
   return 1;
 }
 
-// buffer_signs(buffer, offset, bytes) -> whether a float of these bytes is
-// below 0, and whether one is above 0
+// buffer_signs(buffer, offset, bytes) -> two booleans: whether a float in these
+// bytes is below 0, and whether a float is above 0
 static int l_signs(lua_State *L) {
   const HostBuf *b = buflib_check(L, 1);
   bool below = false, above = false;
@@ -399,8 +399,8 @@ static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
 }
 
 // Finds up to two coordinates of the element at offset idx in a plain layout,
-// by trying all of at most 2^18 coordinates. Returns their number. Without
-// `zeros`, only the first coordinate of modes of stride 0 counts.
+// by trying all of at most 2^18 coordinates. Returns their number. If `zeros`
+// is false, ignores coordinates other than 0 in modes of stride 0.
 static int coords_at(Ctx *cx, Layout l, int64_t idx, bool zeros,
                      Tup found[2]) {
   enum { MOST = 1 << 18 };
@@ -630,9 +630,10 @@ static void exchange(int32_t axis[3]) {
   axis[1] = x;
 }
 
-// Sets t.reach of an access outside of an object: how far the coordinates of
-// its line reach, also if the axes x and y of the grid, or of the block, had
-// each other's size. cute.lang.simreport describes the fields.
+// Sets t.reach for an access outside of an object: the largest coordinates that
+// the line of the access computes. Also computes them for the launch with the
+// sizes x and y of the grid, or of the block, exchanged. cute.lang.simreport
+// describes the fields.
 static void set_reach(lua_State *L, Ctx *cx, const Fn *fn, const int32_t *grid,
                       const SimReport *r) {
   Reach reach, other;
@@ -768,7 +769,7 @@ static void push_unread(lua_State *L, const Fn *fn, const SimUnread *u) {
   face_set_int(L, "first", u->first);
 }
 
-// Sets field `twins` of a report, if there are blocks that store equal sums.
+// Sets field `twins` of a report if several blocks store equal sums.
 static void push_twins(lua_State *L, const Fn *fn, const SimTwins *t) {
   if (!t->src) return;
   lua_createtable(L, 0, 4);
@@ -922,8 +923,7 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
 
 // ---- cost model ----
 
-// The field `machine` of the options has a field for each of these rates of
-// SimMachine.
+// Rates of SimMachine that the option `machine` contains as fields.
 static const struct { const char *name; size_t at; } RATES[] = {
 #define RATE(name) {#name, offsetof(SimMachine, name)}
 #define FENCE(name, field) {"fence" name, offsetof(SimMachine, fence.field)}

@@ -14,7 +14,7 @@
 
 #include <lualib.h>
 
-// maximum number of tables that are followed along __newindex; Lua allows more
+// maximum length of a __newindex chain that is followed; Lua allows longer ones
 #define MAX_CHAIN 100
 
 // Stores a copy of the table on top, which is about to be written, in the table

@@ -12,7 +12,7 @@
 typedef struct TmaBox {
   TmaAtom a;
 } TmaBox;
-TmaBox *tmalib_box(lua_State *L, int idx);  // NULL if it is not a TMA atom
+TmaBox *tmalib_box(lua_State *L, int idx);  // NULL: no TMA atom
 // Pushes the traced atom that replaces the argument b in a kernel. m is the
 // memory object of its tensor map.
 void tmalib_push_traced(lua_State *L, const TmaBox *b, const Mem *m);

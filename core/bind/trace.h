@@ -17,10 +17,10 @@ typedef struct Value {
   const void *made;
   uint32_t tested;   // for a boolean: line where Lua tested it, or 0
   bool consumed;  // for a boolean: whether a kernel operation used it
-  // for a boolean: whether it may stay unused, unless Lua's `if` tests it
+  // for a boolean: whether it is no error that no operation uses the boolean
   bool lazy;
   // Whether the value replaces a Lua boolean that changes in a loop or branch.
-  // Then Lua must not test it.
+  // Lua must not test such a value.
   bool truth;
   // Whether the value selects between two plain numbers, which are the
   // uservalues.

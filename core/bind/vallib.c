@@ -58,8 +58,9 @@ void face_push_value(lua_State *L, Ref r) {
   trace_push(L, face_state(L), r);
 }
 
-// Raises the error of an undefined value. If v replaces a computed value that
-// cannot be used here, raises the error of that value instead.
+// Raises the error for a use of the undefined value v. If v replaces a traced
+// value that cannot be used here for another reason, raises the error about
+// that value.
 static void use_undefined(Ctx *cx, const Value *v) {
   const Fn *fn = ir_fn(cx);
   if (v->r && v->r < fn->ins.n && ir_get(fn, v->r)->birth == v->birth)
@@ -338,8 +339,8 @@ static int v_newindex(lua_State *L) {
   element_indexed(L, "a traced value");
 }
 
-// Reports whether code of lua/cute reads the field. That code also tests for
-// fields that may be absent.
+// Reports whether code of lua/cute reads the field. Code of lua/cute may test
+// for a field that is absent.
 static bool ours(lua_State *L) {
   lua_Debug ar;
   if (!lua_getstack(L, 1, &ar)) return true;

@@ -13,7 +13,7 @@ static int64_t address_of(const SimWarp *w, const SimAddressed *m, int l) {
                    (uint64_t)off * (uint64_t)(m->bits / 8));
 }
 
-// Reports whether lane l accesses memory, because its predicate is true or
+// Reports whether lane l accesses memory: whether its predicate is true or
 // absent.
 static bool acts(const SimWarp *w, const SimAddressed *m, int l) {
   return !m->pred || ((const uint32_t *)(const void *)(w->v + m->pred))[l];
@@ -27,7 +27,7 @@ static bool is_known(const SimAddressed *m, int64_t address) {
 }
 
 // Reports whether an address that is computed from address `base` may be in
-// object k. It may if `base` is in object k or in no memory object.
+// object k. This is the case if `base` is in object k or in no memory object.
 static bool leads_to(const SimAddressed *m, int k, int64_t base) {
   return raw_pointer_in(m->piece[k], (uint64_t)base) || !is_known(m, base);
 }
@@ -38,7 +38,8 @@ uint32_t addressed_lanes(SimWarp *w, const SimAddressed *m, int k,
   uint32_t in = 0;
   for (uint32_t rest = left; rest; rest &= rest - 1) {
     int l = __builtin_ctz(rest);
-    // copy n of the instruction is for lanes that access no memory
+    // The last copy of the instruction (number n) is for lanes that access no
+    // memory.
     if (k == m->n) {
       at[l] = 0;
       in |= (uint32_t)!acts(w, m, l) << l;

@@ -177,8 +177,8 @@ static inline float result(float x) {
   return x == x ? x : bits_float(0x7fffffff);
 }
 
-// Returns b if b, the second operand of an operation, is a NaN, and otherwise
-// the result x: of two NaN operands, the hardware returns the second.
+// Returns the result x of an operation, or its second operand b if b is a NaN.
+// If both operands are NaNs, the hardware returns the second one.
 static inline double second(double x, double b) { return b == b ? x : b + b; }
 
 #define KEY(op, cls) ((op) * 8 + (cls))

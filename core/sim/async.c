@@ -79,8 +79,8 @@ static Access access_of(const SimAsync *a, const SimMem *m, uint32_t bytes) {
                   .agent = !a->generic};
 }
 
-// Return the actor that reads the sources, and the epoch that threads acquire
-// from the completed operation.
+// actor_of returns the actor that reads the sources, and the next function the
+// epoch that threads acquire from the completed operation.
 static int actor_of(const SimAsync *a) {
   return a->mbar ? simmbar_actor(a->w->cluster, a->mbar) : a->actor;
 }
@@ -260,8 +260,8 @@ void simasync_wait(SimWarp *w, uint32_t pending, bool read) {
     }
     a->run(a, ASYNC_DELIVER);
     settle(a, w->id, w->clk);
-    // k stays, because drop() moves another operation to index k. The order of
-    // operations in a group does not matter.
+    // k is not incremented, because drop() moves another operation to index k.
+    // The order of operations in a group does not matter.
     drop(c, k);
   }
 }

@@ -10,11 +10,10 @@
 //
 // run(a, ASYNC_FETCH) then reads the sources into a->data, and run(a,
 // ASYNC_DELIVER) writes the bytes to the destination. Both calls happen once,
-// as late as the program allows. run(a, ASYNC_DRAIN) may be called before these
-// two calls, for an operation through a tensor map in memory (a->mapped) that
-// ends at an mbarrier. It tests whether the map has changed when the
-// operation's thread waits for a later bulk group. In PTX, such a wait does not
-// cover the operation.
+// as late as the program allows. run(a, ASYNC_DRAIN) tests whether a tensor map
+// in memory (a->mapped) has changed. It may be called before the other two
+// calls for an operation that ends at an mbarrier, when the operation's thread
+// waits for a later bulk group. In PTX, this wait does not cover the operation.
 #ifndef CUTE_SIMASYNC_H
 #define CUTE_SIMASYNC_H
 
@@ -27,7 +26,8 @@ struct SimAsync {
   SimWarp *w;
   const SimIns *i;
   int lane;                // lane that started the operation
-  bool grouped;  // whether it completes with its group, not at an mbarrier
+  bool grouped;  // whether the operation completes with its group, not at an
+                 // mbarrier
   bool open;               // whether the operation is in no group yet
   bool fetched;            // whether the sources have been read
   // whether the operation uses the generic proxy; set before its accesses are

@@ -230,9 +230,9 @@ static bool is_same(const SimWarp *w, const SimIns *last, const SimIns *i) {
          last->flags == i->flags;
 }
 
-// Checks the warps of w's warpgroup before setmaxnreg i: all must execute i,
-// after all executed the previous setmaxnreg. Reports misuse, and then returns
-// false.
+// Checks the warps of w's warpgroup before setmaxnreg i: all warps must execute
+// i, after all of them executed the previous setmaxnreg. Otherwise reports
+// misuse and returns false.
 static bool comes_along(SimWarp *w, const SimIns *i) {
   SimWarp *first = w - w->in % 4;
   w->regs.allot.n++;
@@ -265,7 +265,8 @@ bool simbarrier_registers(SimWarp *w, const SimIns *i) {
   // synchronization: Triton executes the same setmaxnreg.dec twice in a row.
   if (n == w->regs.n) return true;
   if (!w->regs.wanted && !comes_along(w, i)) return true;
-  // Without .maxnreg, ptxas may choose fewer registers at the start than fit.
+  // If PTX has no .maxnreg, a kernel may start with fewer registers than fit,
+  // because ptxas chooses their number.
   bool chosen = w->cluster->prog->fn->registers < 0;
   if (more ? n < w->regs.n && !chosen : n > w->regs.n) {
     misallot(w, i, 0, ALLOT_COUNT, NULL);

@@ -336,7 +336,7 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
   for (int64_t r = 0; r < runs_of(k); r++) {
     Run run = run_of(k, r);
     if (!run.n) continue;
-    if (!bytes) {  // report only the first invalid run of a copy
+    if (!bytes) {  // Report only the first invalid run of the copy.
       simmem_depends(w, i, l, m, run.global * 8 / m->own, write);
       if (k->b->boxes && k->at[0] * element_bytes(k) % 16)
         tell_unaligned(w, i, l, k, run.global, write);

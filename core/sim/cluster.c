@@ -201,7 +201,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   c->refused = false;
   c->sleep.hopeless = false;
   c->moved = c->changed = c->calm.still = c->calm.since = c->calm.quiet = 0;
-  c->sleep.since = UINT64_MAX;  // since: this cluster does not wait for others
+  c->sleep.since = UINT64_MAX;  // this cluster does not wait for other clusters
   for (int k = 0; k < p->ncta; k++) init_cta(c, k, index);
   for (int k = 0; k < p->nall; k++) init_warp(c, k);
   c->hooks->forget(c, &c->round.open);

@@ -751,8 +751,8 @@ bool simexec_is_turn(const SimIns *i) {
     case POINT_NEVER: break;
     case POINT_ALWAYS: return true;
     case POINT_ORDERED: return i->sem;
-    // a try_wait that is linked to a wait (try_wait.h) is not a scheduling
-    // step; the wait is one
+    // If a try_wait is linked to a wait (try_wait.h), only the wait is a
+    // scheduling step.
     case POINT_UNLINKED: return !i->jump;
   }
   return false;

@@ -24,7 +24,7 @@ typedef struct Access {
   // alignment in bytes that the access requires; 0: `bytes`
   int64_t unit;
   bool write;
-  bool agent;             // whether the access is made through the async proxy
+  bool agent;             // whether the access uses the async proxy
   // whether the access belongs to a cp.async, and may happen later
   bool flying;
   // whether the access is an operation on an mbarrier that waiting threads
@@ -59,10 +59,10 @@ static inline int64_t simmem_from(const Access *x, int l) {
   return x->m->rank ? x->at[l] + x->home[l] - x->w->home : x->at[l];
 }
 
-// What a release adds to a SimPast. ALL: everything that happens before the
-// lanes, and their own accesses. AGENTS: epochs of all actors except warps and
-// mbarriers. FENCED: what precedes a fence of the lanes with cluster or wider
-// scope.
+// What a release adds to a SimPast. ALL: all accesses that happen before the
+// lanes, and the accesses of the lanes. AGENTS: epochs of all actors except
+// warps and mbarriers. FENCED: accesses before a fence of the lanes with
+// cluster or wider scope.
 typedef enum SimGive { GIVE_ALL, GIVE_AGENTS, GIVE_FENCED } SimGive;
 
 // A product d (m,n) = a (m,k) * b (n,k) + c of tensor cores.
@@ -102,9 +102,10 @@ typedef struct SimValueHooks {
   // The lanes of mask read unit number `unit` of a register object.
   void (*registers)(SimWarp *w, const SimIns *i, const SimMem *m, int64_t unit,
                     uint32_t mask);
-  // loaded: i loaded a register. picked: i selected registers by an index; the
-  // registers of the lanes in `lack` are undefined; at: an undefined unit of
-  // the lowest such lane. shuffled: lane l got the value of lane from[l].
+  // loaded: i loaded a register. picked: i selected registers by an index. The
+  // registers of the lanes in `lack` are undefined; `at` is an undefined unit
+  // of the lowest of these lanes. shuffled: lane l got the value of lane
+  // from[l].
   void (*loaded)(SimWarp *w, const SimIns *i, const SimSide *s);
   void (*picked)(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
                  uint32_t lack);
@@ -201,8 +202,8 @@ typedef struct SimHooks {
   // The lanes of mask release only the epochs of turn actors (mbar.h).
   void (*give_turns)(SimWarp *w, uint32_t mask, uint32_t *to);
   void (*forget)(const SimCluster *c, SimPast *p);
-  // The lanes of mask acquire what an actor that is not a warp did up to an
-  // epoch.
+  // The lanes of mask acquire the accesses up to an epoch of an actor that is
+  // not a warp.
   void (*learn)(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
   void (*fence)(SimWarp *w, FenceKind kind);
   // w waits for groups of an agent's operations at instruction i.
@@ -210,10 +211,10 @@ typedef struct SimHooks {
 
   // ---- questions of the machine's own checks ----
   // before: whether accesses by `lanes` of actor u in epoch clk happen before
-  // lane l of w. before_some: whether they happen before some lane of w. runs:
-  // whether lane l runs after the start of some thread of CTA `rank`. knows: as
-  // before, for a thread of cluster `unit`. holds: whether `past` covers epoch
-  // clk of an actor that is not a warp.
+  // lane l of w. before_some: whether these accesses happen before some lane of
+  // w. runs: whether lane l runs after the start of some thread of CTA `rank`.
+  // knows: like the hook `before`, for a thread of cluster `unit`. holds:
+  // whether `past` covers epoch clk of an actor that is not a warp.
   bool (*before)(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
   bool (*before_some)(SimWarp *w, int u, uint32_t lanes, uint32_t clk);
   bool (*runs)(SimWarp *w, int l, int rank);

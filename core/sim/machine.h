@@ -93,9 +93,9 @@ static inline void simmem_moved(SimCluster *c, bool global) {
 static inline uint64_t simmem_stamp(const SimCluster *c) {
   return c->moved + (c->prog->common ? c->prog->common->changes : 0);
 }
-// The accesses that a load or an atomic would make: the bits that the active
-// lanes would find in memory, and the keys (for conflicts_access) of the
-// granules that a lane would access.
+// The accesses that a load or an atomic would make if it were executed now: the
+// bits that the active lanes would find in memory, and the keys (for
+// conflicts_access) of the granules that a lane would access.
 typedef struct SimAsk {
   // found: the bits that each lane would find. The granules have n successive
   // keys, beginning with `key`.

@@ -447,7 +447,8 @@ static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
 
 // Returns the lanes whose metadata the instruction reads.
 static uint32_t metadata_lanes(const AtomMma *r) {
-  // if a row has two words of metadata, half of a quad's lanes hold them
+  // If a row has two words of metadata, two of a quad's four lanes hold the
+  // words.
   bool alike = atom_mma_words(r) == 2;
   return alike ? 0x33333333u << 2 * r->selector : FULL;
 }

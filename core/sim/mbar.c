@@ -159,13 +159,13 @@ static SimFault *fault(SimWarp *w, const SimIns *i, int l, uint32_t src2,
   SimFault *f = simreport_fault(w, SIM_MBARRIER, l, i->src, src2, m->index,
                                 simprog_bit(m, off) / m->own);
   if (f) f->mbar.how = how;
-  // after this fault, further results would be meaningless
+  // Results after this fault would be meaningless.
   w->cluster->stop = true;
   return f;
 }
 
-// Fills in the fault that n arrivals at once exceed the arrivals that b's phase
-// still expects.
+// Fills in a fault: one operation makes n arrivals, more than b's phase still
+// expects.
 static void over(SimFault *f, const SimMbar *b, int64_t n) {
   f->mbar.how = MBAR_OVER;
   f->mbar.n = b->expected;
@@ -197,8 +197,8 @@ static void next_came(SimCluster *c, SimMbar *b) {
 }
 
 // Finds a wait for the previous phase that does not happen before the end of
-// the current phase, and records this wait. In a schedule in which the current
-// phase ends before the wait, the wait is for a later phase.
+// the current phase, and records this wait. If the current phase ended before
+// the wait, as in another schedule, the wait would be for a later phase.
 static void note_missed(SimCluster *c, SimMbar *b) {
   const SimProg *p = c->prog;
   b->missed = NULL;
@@ -638,7 +638,8 @@ void simmbar_expect(SimWarp *w, const SimIns *i) {
   w->ring += i->put > 0;
 }
 
-// Reports whether the phase that g names by parity or token is complete.
+// Reports whether the phase is complete for which group g waits, by its parity
+// or token.
 static bool is_over(const Visit *v, const Group *g) {
   if (v->x.i->wide) return g->b->phase > phase_of(g->amount);
   return (g->b->phase & 1) != (g->amount & 1);
@@ -806,8 +807,8 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-// Executes a try_wait whose result only decides whether a wait follows: it
-// returns false in all lanes, so that the wait is executed.
+// Executes a try_wait whose result only decides whether a wait follows. The
+// result is false in all lanes, so that the wait is executed.
 static void put_off(Visit *v) {
   SimWarp *w = v->x.w;
   const SimIns *i = v->x.i;
@@ -848,9 +849,9 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   if (w->polling) c->calm.vain++;
 }
 
-// Reports the recorded wait at b that may come late. In a schedule in which the
-// next phase ends before the wait, the wait is for a phase that never
-// completes.
+// Reports the recorded wait at b that may come late. If the next phase ended
+// before the wait, as in another schedule, the wait would be for a phase that
+// never completes.
 static void tell_missed(SimCluster *c, const SimMbar *b) {
   const struct SimPassed *d = b->missed;
   if (!d || d->phase + 1 != b->phase) return;
@@ -990,7 +991,7 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
     *(Landing *)a->data = (Landing){w->copies.count, g.mask, g.b};
     a->mbar = g.b;
     a->phase = g.b->phase;
-    // completes after the warp's earlier cp.async arrivals
+    // The arrival completes after the warp's earlier cp.async arrivals.
     a->turn = w->copies.count + 1;
     a->generic = true;
   }

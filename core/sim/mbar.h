@@ -22,8 +22,7 @@ struct SimMbar {
   int64_t bytes;           // expected bytes minus completed bytes
   // number of completed phases: now, and when the mbarrier was initialized
   uint32_t phase, born;
-  // warp: the warp that initialized the mbarrier; lanes, clk, src: lanes, epoch
-  // and line of the initialization
+  // the initialization of the mbarrier: warp, lanes, epoch (clk) and line (src)
   int warp;
   uint32_t lanes, clk, src;
   // line of the instruction that invalidated the mbarrier; 0: no instruction
@@ -32,10 +31,10 @@ struct SimMbar {
   bool fenced;             // whether a fence followed the initialization
   // round of the cluster barrier that followed the fence; 0: none yet
   uint32_t shared;
-  // The last completion by an agent or arrival from another CTA. landed: the
-  // mbarrier's epoch. land: the instruction. lander, lane: the thread's warp
-  // and lane. left: the warp's epoch. moved: whether an agent copied or
-  // arrived.
+  // The last event of two kinds: an agent completed bytes, or a thread of
+  // another CTA arrived. landed: the mbarrier's epoch. land: the instruction.
+  // lander, lane: the thread's warp and lane. left: the warp's epoch. moved:
+  // whether an agent copied or arrived.
   uint32_t landed;
   const SimIns *land;
   int lander, lane;
@@ -59,7 +58,8 @@ struct SimMbar {
   bool begun, early;
   // completed bytes: in the current phase (sum), in the previous phase (had)
   int64_t sum, had;
-  SimPast past[PASTS];  // what the phases release, indexed by OPEN to FAR_DONE
+  SimPast past[PASTS];  // accesses that the phases release, indexed by OPEN to
+                        // FAR_DONE
 };
 
 // Execute mbarrier instructions of w's active lanes. simmbar_wait returns false
@@ -98,10 +98,10 @@ int simmbar_actor(const SimCluster *c, const SimMbar *b);
 // simmbar_actor sees what a phase releases. An epoch of simmbar_twin, a turn
 // actor, only means that a phase is complete. (For other actors, simmbar_twin
 // returns the actor itself.) A thread acquires an epoch of a turn actor even
-// without memory order, if it arrives, or observes that a copy is complete,
-// after a thread that had the epoch. There is also a turn actor for the
-// arrivals of each warp. simmbar_turns returns the part of a vector clock for
-// the turn actors, warps first.
+// without memory order: it does so when it arrives at an mbarrier, or observes
+// that a copy is complete, after another thread that had the epoch. There is
+// also a turn actor for the arrivals of each warp. simmbar_turns returns the
+// part of a vector clock for the turn actors, warps first.
 static inline uint32_t *simmbar_turns(const SimProg *p, uint32_t *vc) {
   return vc + actors_first(&p->actors, ACTOR_TURN);
 }

@@ -178,8 +178,8 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
   if (m->before) check_before(x, mask);
   int64_t bits = m->bits, last = m->bytes - x->bytes;
   int64_t unit = x->unit ? x->unit : x->bytes;
-  // In PTX, a tensor may begin at any element of its memory, so check the
-  // address, not only the offset.
+  // In PTX, a tensor may begin at any element of its memory. Check the address,
+  // because a check of the offset is not sufficient.
   int64_t base = m->base + (int64_t)(uintptr_t)m->p;
   uint32_t wrong = 0;
   for (int l = 0; l < LANES; l++) {
@@ -431,7 +431,7 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
               .write = true};
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
-  // the lock keeps atomics of other host threads out during the store
+  // While this thread holds the lock, other host threads execute no atomics.
   bool whole = i->sem && m->memory == MEMORY_GLOBAL;
   if (whole) pthread_mutex_lock(w->cluster->host.lock);
   write_lanes(&x, mask, buf);
@@ -453,7 +453,7 @@ void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
   Access x = {.w = w, .i = &as, .m = m, .bytes = n, .write = true,
               .agent = true, .data = data};
   x.at[lane] = at;
-  // a reduction combines the new bytes with memory, as an atomic does
+  // A reduction combines its bytes with memory, as an atomic does.
   if (!data) {
     as.op = OP_ATOMIC;
     as.imm = AT_ADD;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// two steps that another schedule can execute in the opposite order
+// two scheduling steps that another schedule can execute in the opposite order
 typedef struct SimSwap {
   // source line of the step that was executed first, and source line of the
   // other step
@@ -15,7 +15,8 @@ typedef struct SimSwap {
   uint64_t *turn;
   size_t nturn;
 } SimSwap;
-enum { SIM_FULL = 1,       // some results were dropped to limit memory
+// some results were dropped because they need too much memory
+enum { SIM_FULL = 1,
        // lanes of one instruction conflict with each other at line `src`
        SIM_LANES = 2,
        // SimOpts.turn requires steps that could not all be executed
@@ -30,8 +31,8 @@ enum { SIM_FULL = 1,       // some results were dropped to limit memory
        SIM_SUMS = 64,
        // no scheduling step was possible, so the run ended
        SIM_APART = 128,
-       // a wait was for another phase than the try_wait whose result decides
-       // whether to wait (Launch.tries)
+       // the kernel executes a wait only if a try_wait fails, but the wait was
+       // for another phase than the try_wait (Launch.tries)
        SIM_TRIES = 256 };
 // Results of the systematic schedule of one cluster, or of all clusters if they
 // communicate.

@@ -1,6 +1,6 @@
 // Recorded accesses: the distinct requests of a run to shared memory, with the
-// lanes, the bytes in the memory object, and a count. From them, the bank
-// conflicts of the same accesses can be computed for another layout of the
+// lanes, the bytes in the memory object, and a count. These requests are enough
+// to compute the bank conflicts of the accesses for another layout of the
 // object.
 #ifndef CUTE_SIM_RECORD_H
 #define CUTE_SIM_RECORD_H

@@ -26,8 +26,8 @@
 #include "sim/wgmma.h"
 
 enum { MAX_THREADS = 256, AHEAD = 1024, TILE_ALIGN = 64,
-       // instructions that are subtracted from the guard's budget for each
-       // started cluster
+       // number of instructions that each started cluster costs in the guard's
+       // budget
        CLUSTER_COST = 256 };
 
 typedef struct Run {
@@ -45,7 +45,7 @@ typedef struct Run {
   uint64_t told;
   double part;
   int nasleep;  // number of clusters that wait for others (Worker.asleep)
-  Guard *guard;           // limits of the call that started the run, or NULL
+  Guard *guard;           // limits on the run's instructions and time, or NULL
   // results of finished clusters that cannot be merged before earlier clusters
   // finish
   SimOut *done;
@@ -213,8 +213,8 @@ static bool goes_on(void *run) {
 
 // The function SimCluster.host.cancel. Results do not depend on time, because
 // clusters run on one thread if the kernel cancels clusters. One request in
-// four is refused at random. All later requests of the cluster are then also
-// refused, because PTX does not allow requests after a refusal.
+// four is refused at random. All later requests of the cluster are also
+// refused, because PTX does not allow a request after a refused one.
 static bool cancel(void *run, SimCluster *c, uint64_t *cluster) {
   Run *r = run;
   if (c->refused || r->begun == r->total || base_random(&c->rng) % 4 == 0) {
@@ -663,7 +663,7 @@ static const char *memory_op(const SimProg *p, const Ins *i, int32_t *smem,
   return store ? "st.global" : "ld.global";
 }
 
-// Adds statistics record k to the line to which it belongs. Returns the line's
+// Adds statistics record k to the result of its source line. Returns the line's
 // index, or -1 if the record was not used.
 static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   const SimStat *a = &r->stat[k];

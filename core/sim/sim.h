@@ -31,9 +31,12 @@ typedef struct SimGap {
   bool stored;         // whether the elements are never stored
   bool map;            // whether the modes are those of a tensor map
   bool all;
-  bool few;            // whether more blocks might reach the elements
-  bool blocks;  // whether an address depends on the block along all modes `of`
-  bool alone;          // whether all other tensors are accessed completely
+  bool few;            // whether a launch with more blocks might access the
+                       // elements
+  bool blocks;  // whether the address of an access depends on the block index
+                // along all modes in `of`
+  bool alone;          // whether the launch accesses all elements of all other
+                       // tensors
   int rank, n;         // rank of the tensor; number of ranges
   SimRanges of[2];
   int64_t none, size;  // number of the omitted elements, and of all elements
@@ -44,7 +47,8 @@ typedef struct SimUnread {
   int32_t mem;         // an index into Fn.mem
   uint32_t src;        // source line of a store to the first of the elements
   bool whole;          // whether nothing read any element of the tensor
-  bool stale;  // whether the n elements were read, but not since the last copy
+  bool stale;  // whether the n elements were read, but not after the last copy
+               // wrote them
   // n, count: as above. first: index of the first of the n elements.
   int64_t n, count, first;
 } SimUnread;
@@ -64,11 +68,13 @@ typedef struct SimWrongSum {
   uint32_t src;
   int32_t out, in[2];      // arguments, as indices into Fn.arg
   int n;                   // number of inputs
-  int modes, inmodes[2];   // numbers of modes with several coordinates
-  int64_t at[3], inat[2][3];  // coordinates of the terms; -1: all of the mode
+  int modes, inmodes[2];   // numbers of modes with more than one coordinate
+  int64_t at[3], inat[2][3];  // coordinates of the elements of the sum; -1: all
+                              // coordinates of the mode
   double got, want;
-  bool copies;             // whether the sums are single elements
-  bool scaled;             // whether a number scales the sums
+  bool copies;             // whether each sum has only one term: `out` is a
+                           // copy
+  bool scaled;             // whether the sums are multiplied by a number
   bool shifted;  // whether all elements exceed their sums by got - want
   int64_t tile;  // size of the tiles whose coordinates are swapped, or 0
 } SimWrongSum;
@@ -86,8 +92,10 @@ typedef struct SimNonfinite {
   bool nan;
   uint32_t src;            // source line
   int32_t block[3], thread[3];
-  uint64_t count;  // number of such results that this line computed
-  // whether the operation adds to a sum in a loop, which no longer grows
+  uint64_t count;  // number of NaNs and infinities that this line computed from
+                   // finite operands
+  // whether the operation adds to a sum in a loop, but the sum no longer
+  // changes
   bool sum;
 } SimNonfinite;
 
@@ -170,8 +178,8 @@ typedef struct SimResult {
   // numbers of scheduling steps, of instructions, and of tensor-core
   // instructions that warps executed
   uint64_t turns, instructions, mmas;
-  // numbers of CTAs that completed, and of those that let the next launch start
-  // before they waited for the preceding one
+  // ctas: number of CTAs that completed. early: number of CTAs that let the
+  // next launch start before they waited for the preceding launch.
   uint64_t ctas, early;
   // largest number of granules whose accesses one cluster tracked
   uint64_t granules;

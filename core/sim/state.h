@@ -28,8 +28,7 @@ typedef struct SimPrepared {
   uint64_t filled;
 } SimPrepared;
 
-// Types that are defined below, and in regs.h, mem.c, cluster.c, shadow.h,
-// mbar.h, async.h ...
+// Types that are defined below or in other files.
 typedef struct SimCta SimCta;
 typedef struct SimCluster SimCluster;
 typedef struct SimBatch SimBatch;
@@ -93,9 +92,9 @@ struct SimWarp {
   // Number of the barrier, or mbarrier, of the warp's current or last wait.
   // mbar is -1 before the first wait.
   int bar, mbar;
-  // polling: the last try_wait failed. refused: it failed because the simulator
-  // lets some polls fail at random. vain: the current step only repeats a
-  // failed poll (core/explore/), so that checks ignore its accesses.
+  // polling: the last try_wait failed. refused: it failed only because the
+  // simulator makes some polls fail at random. vain: the current step only
+  // repeats a failed poll (core/explore/), so that checks ignore its accesses.
   bool polling, refused, vain;
   // cp.asyncs, of which those with indices `first` to `end` - 1 are in flight.
   // committed: for each lane, number of committed groups. count: number of
@@ -179,7 +178,8 @@ struct SimCluster {
   // due: value of `serial` at which simexec_tick is called next. spent: value
   // of `serial` up to which the guard's budget was charged (base/guard.h).
   struct { uint64_t due, spent; } beat;
-  // numbers of memory changes: changed: with arrivals; moved: without arrivals
+  // changed: number of changes of memory and of arrivals at barriers. moved:
+  // number of changes of memory only.
   uint64_t changed, moved;
   // Counters to detect livelocks (quiet_for in exec.c). polls: number of reads
   // of unchanged global memory in this time slice. vain: number of failed
@@ -207,8 +207,8 @@ struct SimCluster {
   uint8_t *smem;
   // state of listeners (hooks.h), by their numbers
   void *own[SIM_OWNERS];
-  // The n mbarriers p (mbar.c), or NULL until needed. at: for each 8 bytes of
-  // shared memory, index + 1 of the mbarrier there.
+  // p: the n mbarriers (mbar.c); NULL: the cluster has created none yet. at:
+  // for each 8 bytes of shared memory, index + 1 of the mbarrier there.
   struct {
     SimMbar *p;
     uint16_t *at;
@@ -246,7 +246,7 @@ struct SimCluster {
   // of SIM_ROOM bytes, at a multiple of 64. kept: prepared operands A and B.
   struct { char *rooms, *tile; SimPrepared kept[2]; } mma;
   // Data of the run. lock: pthread_mutex_t that atomics on global memory lock.
-  // quit: flag by which other threads end the run. tick: function that is
+  // quit: flag that other threads set to end the run. tick: function that is
   // called from time to time; NULL: none. strict: notes are faults. budget,
   // patience: numbers of instructions after which a warp, or a cluster in which
   // memory does not change, is reported as endless. cancel: takes the next

@@ -59,8 +59,9 @@ typedef struct Tensor {
 typedef struct Job {
   const SimIns *i;
   uint64_t desc[2];      // descriptors of A (0: it is in tensor memory) and B
-  // addresses of D or of what a shift moves, of A, of its metadata, and of the
-  // scale factors of A and B, which start at a byte of a column
+  // Addresses: d: of D, or of the columns that a shift moves. a: of A. meta: of
+  // A's metadata. sf: of the scale factors of A and B, which start at a byte of
+  // a column.
   uint32_t d, a, meta, sf[2];
   uint8_t byte[2];
   bool add;
@@ -156,7 +157,7 @@ static bool stop(SimWarp *w) {
 }
 
 // Reads an operand that must be equal in all active lanes. Returns false and
-// reports a fault if it is not.
+// reports a fault if the operand differs.
 static bool one_value(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t *u) {
   int first = __builtin_ctz(w->active);
   *u = u32_at(w, slot)[first];
@@ -208,8 +209,8 @@ int simtcgen05_left(const SimWarp *w) {
   return n;
 }
 
-// Returns the first of n columns that are free in t and u, or -1. The GPU may
-// return any such column.
+// Returns the first of n adjacent columns that are free in t and u, or -1. The
+// GPU may choose any free columns.
 static int find_free(SimCluster *c, const Tensor *t, const Tensor *u, int n) {
   int found = -1;
   uint64_t seen = 0;
@@ -377,7 +378,8 @@ static uint32_t address_of(SimWarp *w, const SimTensorPlace *p, int l) {
 
 // Columns of tensor memory of CTA `cta` that an operation accesses: n columns
 // from an address on, of the groups of lanes in `groups`, for object m.
-// what: what they hold in reports, or NULL for an operand of the operation.
+// what: a name for the contents of the columns in reports, or NULL for an
+// operand of the operation.
 typedef struct Columns {
   const SimMem *m;
   int cta;
@@ -545,12 +547,13 @@ static uint32_t groups_of(const AtomMma *r, uint32_t address) {
   return in_windows(r) ? 0x55u << (address >> 16) / TMEM_GROUP : ALL_GROUPS;
 }
 
-// Returns the lane of row m of A or D, relative to the address.
+// Returns the lane that holds row m of A or D, counted from the lane of the
+// operand's address.
 static int lane_of(const AtomMma *r, int m) {
   return in_windows(r) ? m % 16 + m / 16 * 32 : m;
 }
 
-// Reports an operand that cannot start at a lane.
+// Reports a fault if an operand starts at a lane at which it must not start.
 static bool misplaced(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                       uint32_t lane) {
   SimFault *f = misuse(w, i, l, 0, m, TENSOR_LANE);
@@ -627,7 +630,8 @@ static int depth_of(const AtomMma *r, int which) {
   return which ? r->k : atom_mma_depth(r);
 }
 
-// Returns how many units of bytes_of bytes the elements of a row have.
+// Returns the length of a row of A (0) or B (1) in units of bytes_of(r, which)
+// bytes.
 static int units_of(const AtomMma *r, int which) {
   return depth_of(r, which) / (is_packed(r) ? 2 : 1);
 }
@@ -731,8 +735,9 @@ static bool find_scales(SimWarp *w, const SimIns *i, int l, int which, Job *j,
   return stop(w);
 }
 
-// Sets the place of the metadata of j, which lane l issues, and its columns.
-// Returns false and reports a fault if it cannot be there.
+// Sets the address of the metadata of j, which lane l issues, and the columns
+// that contain the metadata. Returns false and reports a fault if this address
+// is not allowed.
 static bool find_metadata(SimWarp *w, const SimIns *i, int l, Job *j,
                           Columns *all) {
   const SimTensorIns *x = i->x;
@@ -954,7 +959,8 @@ static void load_scales(SimWarp *w, const Job *j, const Part *p, int which,
 }
 
 static bool group_known(const AtomMma *r, unsigned nibble) {
-  enum { TF32 = 0x4010, OTHERS = 0x7350 };  // bit n: nibble n selects elements
+  // bit n: the value n of four metadata bits is valid
+  enum { TF32 = 0x4010, OTHERS = 0x7350 };
   return (r->group == 2 ? TF32 : OTHERS) >> nibble & 1;
 }
 
@@ -1041,8 +1047,8 @@ static void run_part(SimWarp *w, const Job *j, const Part *p) {
   move_d(w, j, p, true);
 }
 
-// Moves the columns of a shift in CTA `cta`: lane r to lane r + 1. The last
-// lane's columns go nowhere.
+// Executes a shift in CTA `cta`: copies the columns of lane r to lane r + 1.
+// The columns of the last lane are not copied.
 static void run_shift(SimWarp *w, const Job *j, int cta) {
   Tensor *t = tensor_at(w, cta);
   uint32_t column = j->d & 0xffff, first = j->d >> 16;

@@ -32,9 +32,9 @@ void simtcgen05_end(SimCluster *c);
 
 // An access to columns `column` to column + n - 1 of the groups of lanes in
 // `groups` of the CTA of rank `cta`. The access completes as epoch `epoch` of
-// `unit` of the warp. row: for MMAs, the atom; `start` is then the first column
-// of its accumulators. base: first column of the allocation. freed: the columns
-// are deallocated, which is treated as a write by the warp.
+// `unit` of the warp. row: the atom of an MMA; for an MMA, `start` is the first
+// column of the accumulators. base: first column of the allocation. freed: the
+// columns are deallocated, which is treated as a write by the warp.
 struct SimTensorAccess {
   SimWarp *w;
   const SimIns *i;

@@ -16,7 +16,8 @@
 
 #include <string.h>
 
-enum { WHERE = 40 };       // number of key bits that hold the byte offset
+// number of bits of an encoded address that hold the byte offset
+enum { WHERE = 40 };
 enum { BYTES = 128, KEPT = 8 };
 
 // An operation (fence or write) that `lanes` of a warp executed in epoch clk.
@@ -124,8 +125,8 @@ static bool grow(SimCluster *c, SimMaps *t) {
   return true;
 }
 
-// Returns the entry of the map at address p. If there is none, creates it if
-// `make` is set, and otherwise returns NULL.
+// Returns the entry of the map at address p. If there is no entry, creates one
+// if `make` is set, and otherwise returns NULL.
 static Note *note_of(SimCluster *c, const uint8_t *p, bool make) {
   SimMaps *t = maps_of(c);
   uintptr_t at = (uintptr_t)p & ~(uintptr_t)(BYTES - 1);
@@ -242,8 +243,8 @@ static void acquire(SimWarp *w, const SimSide *s) {
   }
 }
 
-// Copies a map from shared memory to global memory by all lanes together, and
-// releases it.
+// Copies a map from shared memory to global memory and releases the map. All
+// lanes execute the copy together.
 static void publish(SimWarp *w, const SimIns *i, const SimMapOp *o,
                     Words *words) {
   uint32_t one = w->active & ~(w->active - 1);
@@ -337,8 +338,8 @@ static bool is_inside(const TensorMap *m, const SimMem *of, int64_t at,
   return last <= of->bytes;
 }
 
-// Decodes t->words into t, as a map with the same box as t->map. Returns false
-// if the words encode no such map.
+// Decodes t->words into t. Returns false if the words do not encode a map with
+// the same box as t->map.
 static bool decode_like(const SimProg *p, SimMapped *t) {
   uint64_t want[TENSORMAP_WORDS];
   TensorMap like = t->map;
@@ -353,8 +354,8 @@ static bool decode_like(const SimProg *p, SimMapped *t) {
   return memcmp(want, t->words, sizeof want) == 0 && t->tensor;
 }
 
-// Decodes t->words into t, as a map for b with any box, and a tensor at a raw
-// address. Returns false if the words encode no such map.
+// Decodes t->words into t, for a tensor at a raw address. Returns false if the
+// words do not encode a map that copy b can use. The map may have any box.
 static bool decode_any(const SimProg *p, SimMapped *t, const SimBulk *b) {
   bool rows = b->flags & BKF_ROWS;
   int modes = rows ? 2 : b->modes;

@@ -5,7 +5,8 @@
 #include "sim/bulk.h"
 
 struct SimAsync;
-// The tensor map that a copy uses. `at` is its host address if it is in memory.
+// The tensor map that a copy uses. `at` is the map's host address if the map is
+// in memory.
 typedef struct SimMapped {
   TensorMap map;
   // object with the tensor, which starts at byte `first`
@@ -21,9 +22,9 @@ void tensormap_ops_release(SimWarp *w);      // for fence.proxy.tensormap
 void tensormap_ops_wrote(const Access *x, uint32_t mask);
 void tensormap_ops_reset(SimCluster *c);
 void tensormap_ops_free(struct SimMaps *t);
-// Loads the tensor map at operand s for lane l into t. If the copy has a map
-// that states its box (SimBulk.map), t->map must be a copy of it. Returns false
-// and reports a fault if the map is not valid.
+// Loads the tensor map at operand s for lane l into t. If the program knows a
+// map with the copy's box (SimBulk.map), t->map must be a copy of that map.
+// Returns false and reports a fault if the map is not valid.
 bool tensormap_ops_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
                         SimMapped *t);
 // Checks that a tensor map is unchanged since copy `a` loaded it. Reports a

@@ -36,7 +36,7 @@ typedef struct SimMachine {
   // and special function occupy its quarter of the SM
   double f64, integer, special;
   double l2, bulk;     // rates of loads from L2 by threads, and by TMA
-  // rates of stores to L2, and of TMA's writes to shared memory
+  // rates of stores to L2, and of writes to shared memory by TMA
   double store, fill;
   // cost of an atomic in global memory, as a multiple of a store's
   double atomic;
@@ -82,7 +82,8 @@ typedef struct SimEvent {
 
 // Units of an SM whose busy cycles are counted.
 typedef enum SimPipe {
-  // the next six units exist in each quarter of an SM, the others once per SM
+  // Each quarter of an SM has the next six units. The other units exist once
+  // per SM.
   PIPE_ISSUE, PIPE_FMA, PIPE_ALU, PIPE_XU, PIPE_F64, PIPE_TENSOR,
   PIPE_SHARED, PIPE_L1, PIPE_MEMORY, PIPE_FILL, PIPE_PEER, PIPES
 } SimPipe;

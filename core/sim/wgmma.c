@@ -241,7 +241,7 @@ static void multiply_sparse(SimWarp *w, const SimMmaIns *x, const char *a,
   }
 }
 
-// Reports whether mma_multiply computes an MMA.
+// Reports whether mma_multiply can compute MMA x.
 static bool is_dense(const SimMmaIns *x) {
   return !(x->row->flags & AMF_SPARSE) && !dtype_is_int(x->row->d_type);
 }
@@ -347,7 +347,7 @@ static void misuse(SimWarp *w, const SimIns *i, uint32_t src2, SimTeamwork how,
 }
 
 // Reads an operand that must be equal in all lanes. Returns false and reports a
-// fault if it is not.
+// fault if the operand differs.
 static bool one_value(SimWarp *w, const SimIns *i, uint32_t slot, bool wide,
                       uint64_t *u) {
   *u = lane_bits(w, slot, wide, 0);
@@ -434,7 +434,7 @@ static void keep_wait(SimWarp *w, SimTeam *t, uint32_t n) {
     p->at = at;
     p->cap = cap;
   }
-  // The wait gets a separate epoch, which no thread has acquired yet.
+  // The wait gets a new epoch of its warp, which no thread has acquired yet.
   p->at[p->n++] = (Passed){n, ++w->clk};
 }
 

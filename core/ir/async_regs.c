@@ -24,18 +24,20 @@ enum { OLDEST = 255 };
 
 typedef struct Region {
   Ref head;
-  Cell *leave;     // merged states at all breaks that leave this region
+  Cell *leave;     // merged states of all paths that leave this region by a
+                   // break
   bool left;
 } Region;
 
 typedef struct Walk {
   Ctx *cx;
   const Fn *fn;
-  uint32_t *first;  // first cell of each memory object
+  uint32_t *first;  // index of the first cell of each memory object
   size_t n;
   Cell *cell;       // state of each cell at the current instruction
   bool gone;        // whether no path reaches the current instruction
-  Ref *end;         // END of each region, indexed by its head
+  Ref *end;         // the END of each region, by the index of the instruction
+                    // that opens the region
   Region *open;     // enclosing regions, innermost last
   size_t nopen;
   Flight bad;
@@ -271,8 +273,8 @@ static void leave(Walk *w, const Ins *i) {
 
 static Ref region(Walk *w, Ref head);
 
-// Walks from r to the END or ELSE of its region and returns the position of
-// that instruction.
+// Visits the instructions from r to the END or ELSE of r's region. Returns the
+// index of that END or ELSE.
 static Ref body(Walk *w, Ref r) {
   for (; r < w->fn->ins.n; r++) {
     const Ins *i = ir_get(w->fn, r);
@@ -319,7 +321,7 @@ static void loop(Walk *w, Ref head) {
   if (endless(i)) w->gone = true;
 }
 
-// Walks the region that `head` begins, and returns its END.
+// Visits the region that instruction `head` opens. Returns the region's END.
 static Ref region(Walk *w, Ref head) {
   w->open[w->nopen++] = (Region){.head = head};
   if (ir_get(w->fn, head)->op == OP_IF) branch(w, head);

@@ -1,15 +1,15 @@
 // Checks registers in flight. A warpgroup's MMA reads and writes its registers
 // asynchronously, from its issue to the wait_group that completes it. Until
-// then no other instruction may use these registers. A wgmma.fence must
-// separate an earlier use of them from the MMA. A load from tensor memory
-// writes its registers asynchronously until tcgen05.wait::ld.
+// then no other instruction may use these registers. A wgmma.fence must be
+// between an earlier use of these registers and the MMA. A load from tensor
+// memory writes its registers asynchronously until tcgen05.wait::ld.
 #ifndef CUTE_ASYNC_REGS_H
 #define CUTE_ASYNC_REGS_H
 
 #include "ir/ir.h"
 
-// Callback for each wait and each MMA or load that the wait may complete. A
-// pair may be reported more than once.
+// Callback for each wait and each MMA or load that the wait may complete. The
+// same wait and MMA may be reported more than once.
 typedef void FlightDone(void *ud, Ref wait, Ref of);
 
 // Walks all paths of fn. Returns the first use of registers that an MMA in

@@ -13,7 +13,8 @@ typedef struct Chain {
   Ctx *cx;
   Fn *fn;
   Ref x;
-  Ref *known;       // derivative of each Ref below `end`; 0: derivative is zero
+  Ref *known;       // known derivative of each Ref below `end`; 0: the
+                    // derivative is zero
   uint8_t *is_known;
   uint32_t end;
   int depth;
@@ -170,7 +171,8 @@ static Ref of_steps(Chain *c, Ref a, Ref y) {
 
 typedef Ref Slope(Chain *c, Ref a, Ref y);
 
-// Functions whose derivative at a is another function of a, or its negative.
+// Functions f whose derivative f'(a) is slope(a) or, if `minus` is set,
+// -slope(a).
 static const struct { MathFn f, slope; bool minus; } FUNCTIONS[] = {
   {MF_SIN, MF_COS, false}, {MF_COS, MF_SIN, true}, {MF_SINH, MF_COSH, false},
   {MF_COSH, MF_SINH, false}, {MF_SINAPPROX, MF_COSAPPROX, false},
@@ -260,8 +262,8 @@ static Ref of_mul(Chain *c, Ref r, const Ins *i) {
 }
 
 // With fmad, a product and a sum became one FMA. The product may have been x or
-// -x. Then x is not an operand of the FMA, so this function computes the
-// product again and compares it with x.
+// -x. In that case x is not an operand of the FMA. Therefore this function
+// computes the product again and compares the product with x.
 static Ref of_fma(Chain *c, Ref r, const Ins *i) {
   Ref d = derive(c, i->a[2]), a = i->a[0];
   Ins first = *ir_get(c->fn, a);
@@ -328,7 +330,7 @@ static Ref (*const rules[OP_COUNT])(Chain *c, Ref r, const Ins *i) = {
 
 static Ref derive(Chain *c, Ref r) {
   if (r == c->x) return number(c, ir_type(c->fn, r), 1);
-  // A value that precedes x does not depend on it.
+  // A value that was computed before x does not depend on x.
   if (r < c->x || r >= c->end || !dtype_is_float(ir_type(c->fn, r))) return 0;
   if (c->is_known[r - c->x]) return c->known[r - c->x];
   if (c->op) return 0;

@@ -149,7 +149,7 @@ static void put_imm(Dump *d, const Ins *i) {
       if (i->imm) PUT(d, " unroll %" PRId64, i->imm);
       break;
     case IMM_BARRIER:
-      // the number of the barrier is traced, so an operand shows it
+      // The barrier's number is a traced value, which an operand shows.
       if (i->a[1]) break;
       PUT(d, " #%" PRId64, i->imm);
       break;

@@ -68,7 +68,7 @@ static uint64_t int_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
 #define OP(id, ...) case OP_##id:
 #define SCALAR(...)
 #include "ir/ops.h"
-      break;  // no other operation is scalar
+      break;  // Other operations are not scalar.
   }
   return 0;
 }
@@ -133,7 +133,7 @@ uint64_t eval_quiet(uint64_t u) { return is_nan64(u) ? quiet64(u) : u; }
 // Returns a * b + c for types narrower than f32, computed in double and rounded
 // to odd. The caller's rounding to the narrow type is then correct.
 static double fma_odd(double a, double b, double c) {
-  double p = a * b;  // exact: the product has at most 22 bits
+  double p = a * b;  // This product is exact, because it has at most 22 bits.
   double s = p + c;
   if (!isfinite(s)) return s;
   double bb = s - p;

@@ -1,9 +1,9 @@
 // Fidelity of executed instructions (fidelity.h). A value may differ on a GPU
 // if an instruction of a bounded class computes the value, or if the value
-// depends on one that may differ. The analysis follows dependences through
-// values, variables, registers and memory, regardless of order. A memory object
-// is treated as one unit. An access at an address outside of arguments may be
-// to any global memory.
+// depends on another value that may differ. The analysis follows dependences
+// through values, variables, registers and memory, regardless of order. A
+// memory object is treated as one unit. An access at an address outside of
+// arguments may be to any global memory.
 #include "ir/fidelity.h"
 
 #include <string.h>
@@ -130,21 +130,22 @@ typedef struct Search {
   // for each instruction, and for each object of Fn.mem: the instruction that
   // makes its value inexact; 0: the value is exact
   Ref *from, *object;
-  // for each instruction: whether it is a product that the GPU may contract
+  // for each instruction: whether the GPU may contract the product and a sum to
+  // one FMA
   uint8_t *product;
   bool changed;
 } Search;
 
-// Reports whether r is a product that a sum may contract. A variable to which
-// such a product is assigned is treated as such a product.
+// Reports whether r is a product that the GPU may contract to an FMA with a
+// sum, or a variable that was set to such a product.
 static bool is_product(const Search *s, Ref r) {
   r = computed(s->fn, r);
   const Ins *i = ir_get(s->fn, r);
   return s->product[i->op == OP_VGET ? i->a[0] : r];
 }
 
-// Marks each sum that lacks .rn and that has a term which is a product without
-// .rn.
+// Marks each sum that the GPU may contract: neither the sum nor its term, a
+// product, has the suffix .rn.
 static void find_contractions(Search *s) {
   const Fn *fn = s->fn;
   for (size_t k = 0; k < fn->loose.n; k++) {

@@ -6,9 +6,10 @@
 
 #include "ir/ir.h"
 
-// How a value on a GPU compares with the simulator's value: the same bits; the
-// same bits as measured on an H100 and H200; a value within a bound; the same
-// value, but the simulator orders memory more weakly.
+// How a value on a GPU compares with the simulator's value, in the order of the
+// constants: equal bits; equal bits in measurements on an H100 and H200; a
+// difference within a bound; an equal value, but the simulator orders memory
+// more weakly.
 typedef enum Agreement {
   AGREE_EXACT, AGREE_SM90, AGREE_BOUND, AGREE_TIMING, AGREE_COUNT
 } Agreement;

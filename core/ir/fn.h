@@ -49,7 +49,8 @@ typedef enum Lifetime {
 
 // ME(ID, "granule"): the memories that contain objects, and the unit in which
 // the simulator records accesses. NONE: objects of the host. Code that finds
-// the byte or the granule of an address is a switch with a case for each.
+// the byte or the granule of an address is a switch with a case for each
+// memory.
 #define MEMORIES(ME) \
   ME(NONE, "") ME(GLOBAL, "the kernel's narrowest access to the argument") \
   ME(SHARED, "the kernel's narrowest access to shared memory") \
@@ -139,7 +140,7 @@ static inline bool mem_outlives(const Mem *m) {
   return space_rows[m->space].lifetime == LIFETIME_LAUNCH;
 }
 
-// Mem.arg of memory that an address specifies, not an argument
+// Mem.arg of memory that no argument contains: the kernel computes its address
 enum { NO_ARG = -1 };
 
 // Operations PICK and PUT use select instructions for up to this many
@@ -257,7 +258,7 @@ typedef struct Fn {
   // setmaxnreg instructions with equal numbers
   bool setmaxnreg_alike;
   int64_t smem_bytes;     // bytes of dynamic shared memory that objects use
-  // whether instructions that are appended now serve only assertions
+  // whether the instructions that are being appended serve only assertions
   bool aside;
   // whether an argument has over 2^31 elements, so that index arithmetic that
   // may not fit in i32 uses i64

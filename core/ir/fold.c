@@ -171,7 +171,8 @@ bool ir_unrolled(const Fn *fn, Ref r) {
   if (i->op != OP_FOR || !i->imm || !ir_const(fn, i->a[0], &lo) ||
       !ir_const(fn, i->a[1], &hi) || !ir_const(fn, i->a[2], &step))
     return false;
-  // The next line tests whether the loop's counter cannot wrap.
+  // Reports whether the loop is fully unrolled: it has at most i->imm
+  // iterations, and its counter cannot overflow.
   return step > 0 && hi <= INT32_MAX && lo >= 0 && hi - lo <= i->imm * step;
 }
 
@@ -239,8 +240,8 @@ static bool defined(Op op, DType t, int64_t x, int64_t y) {
   return true;
 }
 
-// Evaluates a float operation on constants. Returns false unless every target
-// rounds the operation exactly once.
+// Evaluates a float operation on constants. Returns false if some target does
+// not compute the operation with exactly one rounding.
 static bool fold_float2(Op op, DType t, double x, double y, double *v) {
   bool rounds = is_linear(op) || op == OP_DIV;
   if (!rounds || (t != DT_F32 && t != DT_F64)) return false;
@@ -458,8 +459,9 @@ static Ref fold_sum(Ctx *cx, Fn *fn, Ref a, Ref b) {
   return 0;
 }
 
-// Returns the difference a - b of i32 in the normal form x + constant, so that
-// differences of indices share x, the terms that are not constant.
+// Returns the difference a - b of i32 in the normal form x + constant, where x
+// is the sum of the terms that are not constant. Differences of indices can
+// then share x.
 static Ref fold_difference(Ctx *cx, Fn *fn, Ref a, Ref b) {
   Ins x = *ir_get(fn, a), y = *ir_get(fn, b);
   int64_t k;
@@ -509,8 +511,8 @@ static void want_same(Ctx *cx, const Fn *fn, Op op, Ref a, Ref b) {
              dtype_name(u));
 }
 
-// Returns the type in which operations on type t compute: types narrower than a
-// byte have no arithmetic.
+// Returns the type in which operations on type t are computed. Types narrower
+// than a byte have no arithmetic.
 static DType worker(DType t) {
   return t == DT_UE8M0 ? DT_F32
          : dtype_is_int(t) && dtype_bits(t) < 8 ? DT_I32 : t;
@@ -697,7 +699,8 @@ Ref ir_cvt(Ctx *cx, Fn *fn, DType t, Ref a) {
   if (!dtype_is_float(s) && !dtype_is_float(t)) {
     Fact g = ir_fact(fn, a);
     if (g.lo >= f.lo && g.hi <= f.hi) f = g;
-    // A power of two divides the result even if it wraps.
+    // A power of two that divides the operand divides the result, even if the
+    // result wraps.
     else if (g.div & -g.div) f.div = g.div & -g.div;
     if (t == DT_BOOL) f = fold_full(t);
   }

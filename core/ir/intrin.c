@@ -65,8 +65,8 @@ bool intrin_fits(IntrinId id, const DType *t, int n, bool exact) {
   for (int k = 0; k < n; k++) {
     DType want = intrin_operand(id, k);
     if (t[k] == DT_NONE || t[k] == want) continue;
-    // Only the first operand must have the type that the row specifies, because
-    // positions, masks and lanes are converted.
+    // Only the first operand must have the type that the row specifies. The
+    // other operands, such as positions, masks and lanes, are converted.
     if (k > 0 && want == DT_U32 && dtype_is_int(t[k])) continue;
     if (exact || !same_register(t[k], want)) return false;
   }
@@ -349,7 +349,8 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
 #define NOT_M NOT_K
     INTRINS(IN)
 #undef IN
-      break;  // intrinsics whose results depend on more than their operands
+      break;  // The results of the other intrinsics depend on more than their
+              // operands.
   }
   return 0;
 }
@@ -375,7 +376,7 @@ static Fact fact_of(const Fn *fn, IntrinId id, const Ref *a) {
       return (Fact){0, INT32_MAX, 1};
     case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFUP: case IN_SHUFUPI:
     case IN_SHUFDOWN: case IN_SHUFDOWNI: case IN_SHUFBFLY: case IN_SHUFBFLYI:
-      // All lanes have the same fact about the operand.
+      // What is known about the operand of one lane is known about all lanes.
       return ir_fact(fn, a[0]);
     default: break;
   }

@@ -413,7 +413,8 @@ void ir_claim(Ctx *cx, Fn *fn, Claim c) {
   vec_push(cx, fn->claim, c);
 }
 
-// Undoes all narrowed facts except the first n, for instructions below `end`.
+// Restores the facts of instructions below `end` that were narrowed, except for
+// the first n entries of `assumed`.
 static void take_back(Fn *fn, size_t n, Ref end) {
   while (fn->assumed.n > n) {
     const Assumed *a = &fn->assumed.p[--fn->assumed.n];
@@ -458,8 +459,8 @@ IrMark ir_mark(const Fn *fn) {
 }
 
 // Reports whether fn still contains everything that it contained at mark m.
-// Births and scopes are unique numbers, so equal last births and scopes imply
-// that everything before them is equal.
+// Births and scopes are unique numbers, so if the last births and scopes are
+// equal, all earlier instructions are equal, too.
 static bool comes_from(const Fn *fn, const IrMark *m) {
   return fn->serial == m->serial && fn->ins.n >= m->ins &&
          ir_get(fn, m->ins - 1)->birth == m->birth &&

@@ -111,15 +111,16 @@ IrMark ir_mark(const Fn *fn);
 // nothing, if fn no longer contains the mark's position.
 bool ir_rollback(Fn *fn, IrMark m);
 // Returns a hash of the instructions appended since mark m, without names and
-// lines. Two traces of a loop body from the same mark are equivalent if their
-// hashes are equal.
+// lines. If two traces of a loop body from the same mark have equal hashes,
+// they are treated as equal.
 uint64_t ir_digest(const Fn *fn, IrMark m);
 
 // ---- looking ----
 static inline const Ins *ir_get(const Fn *fn, Ref r) { return &fn->ins.p[r]; }
 static inline DType ir_type(const Fn *fn, Ref r) { return fn->ins.p[r].type; }
 static inline Fact ir_fact(const Fn *fn, Ref r) { return fn->fact.p[r]; }
-// Reports whether r is an integer or boolean constant, and sets *v.
+// Reports whether r is an integer or boolean constant, and sets *v to its
+// value.
 bool ir_const(const Fn *fn, Ref r, int64_t *v);
 // Reports whether r is constant, or constant in each iteration of fully
 // unrolled loops.

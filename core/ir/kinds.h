@@ -55,7 +55,7 @@ CONSECUTIVE(3, SR_CLUSTERID_X, SR_CLUSTERID_Z);
 CONSECUTIVE(3, SR_NCLUSTERID_X, SR_NCLUSTERID_Z);
 CONSECUTIVE(3, SR_CLUSTER_CTAID_X, SR_CLUSTER_CTAID_Z);
 CONSECUTIVE(3, SR_CLUSTER_NCTAID_X, SR_CLUSTER_NCTAID_Z);
-// registers of lanes and blocks come first, registers of clusters last
+// The rows of lanes and blocks come first, the rows of clusters last.
 CONSECUTIVE(13, 0, SR_LANE);
 CONSECUTIVE(14, SR_CLUSTERID_X, SR_COUNT - 1);
 typedef struct SRegRow {
@@ -67,8 +67,8 @@ const SRegRow *sreg_row(SReg r);
 bool sreg_is_block(SReg r);
 
 // AT(ID, "name in PTX", "CUDA", op, fidelity): atomic operations. op combines
-// the old value with the operand. op is NOP if the new value does not depend on
-// both. fidelity: a row of base/fidelity.h.
+// the old value with the operand. op is NOP if the new value depends on only
+// one of the two. fidelity: a row of base/fidelity.h.
 #define ATOMICS(AT) \
   AT(ADD, "add", "atomicAdd", ADD, ORDER) \
   AT(MIN, "min", "atomicMin", MIN, EXACT) \
@@ -87,7 +87,7 @@ typedef enum AtomicKind {
   AT_COUNT
 } AtomicKind;
 CONSECUTIVE(3, AT_AND, AT_XOR);
-// exchanges and counters, which allow other types, come last
+// The rows of exchanges and counters, which allow other types, come last.
 CONSECUTIVE(4, AT_EXCH, AT_COUNT - 1);
 typedef struct AtomicRow {
   const char *name, *cuda;
@@ -119,7 +119,8 @@ typedef enum FenceKind {
 #undef FE
   FE_COUNT
 } FenceKind;
-// fences that order threads come first, by increasing scope
+// The rows of fences that order memory among threads come first, by increasing
+// scope.
 CONSECUTIVE(2, FE_CTA, FE_CLUSTER);
 CONSECUTIVE(4, 0, FE_SYS);
 typedef struct FenceRow {

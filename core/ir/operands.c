@@ -67,7 +67,7 @@ static RowShape row_shape(const Ins *i) {
     case CO_TMEM_STORE: return TMEM_STORE;
     case CO_UNIVERSAL: case CO_AUTOVEC: case CO_CPASYNC: case CO_SHUFFLE:
     case CO_LOAD: case CO_STORE: case CO_TMEM_CP: case CO_BULK: case CO_TABLE:
-      break;  // other operations are not matrix instructions
+      break;  // Other operations are not matrix instructions.
   }
   return NOTHING;
 }
@@ -105,7 +105,7 @@ static int64_t moved(const Fn *fn, const Ins *i, Ref mem) {
 
 // ---- shapes: the operands of each row, read once ----
 
-// One word of a row's operands. list: whether the word stands for any number of
+// One word of a row's operands. list: whether the word describes any number of
 // operands.
 typedef struct Form {
   uint8_t kind, space, role;

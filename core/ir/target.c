@@ -44,8 +44,9 @@ Feature target_find(const char *name) {
   return (Feature)k;
 }
 
-// Returns the requirement of instruction i: the requirement of its table row if
-// the row has one, else of its operands or flags, else of its operation.
+// Returns the feature that instruction i needs. The feature comes from the
+// instruction's row in another table, else from its operands or flags, else
+// from its operation.
 Need target_need(const Fn *fn, const Ins *i) {
   if (op_rows[i->op].imm == IMM_MMA) {
     const AtomMma *r = atom_mma((int)i->imm);

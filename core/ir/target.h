@@ -24,8 +24,8 @@ const Target *target_row(int i);
 int64_t target_smem(int sm);
 
 // FT(ID, "name", first sm, last sm or 0, chip- or family-specific, "what to
-// write for targets without it" or NULL): features other than atoms, intrinsics
-// and fences, whose tables state the targets that support them.
+// write for targets without it" or NULL): features of targets. The tables of
+// atoms, intrinsics and fences also state which targets support a row.
 #define FEATURES(FT) \
   FT(LDMATRIX, "ldmatrix", 75, 0, false, NULL) \
   FT(CPASYNC, "cp.async", 80, 0, false, NULL) \
@@ -78,10 +78,10 @@ typedef struct Need {
   // sm_120f
   bool specific;
   const char *instead;  // what to write for other targets, or NULL
-  // an sm between the first and the last that does not meet it, or 0
+  // an sm between the first and the last that lacks the feature, or 0
   int lacks;
-  // whether only chip-specific targets meet it, not family-specific targets
-  // such as sm_100f
+  // whether only chip-specific targets have the feature, and family-specific
+  // targets such as sm_100f lack it
   bool chip;
 } Need;
 Need target_need(const Fn *fn, const Ins *i);
@@ -90,8 +90,8 @@ Need target_feature(Feature f);
 // t.
 bool target_atomic(AtomicKind k, DType t);
 
-// Returns why sm_<sm> does not meet a requirement, as the rest of a sentence,
-// or NULL. arch: as for target_check.
+// Returns the reason why sm_<sm> does not meet a requirement, as the end of a
+// sentence, or NULL. arch: as for target_check.
 const char *target_lacks(Ctx *cx, const Need *n, int sm, const char *arch);
 
 // Fails with ERR_ARCH if fn uses a feature that sm_<sm> lacks. arch, such as

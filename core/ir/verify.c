@@ -165,8 +165,8 @@ static void check_mbarrier(Check *c, const Ins *i, const Types *t) {
   if (i->op == OP_MBARTOKEN) same(c, (DType)i->type, DT_U64);
 }
 
-// Checks the values that an operation moves: they have one type, and their bits
-// add up to imm.
+// Checks that the values that an operation moves have one type, and that the
+// sum of their bits is imm.
 static void check_moved(Check *c, const Ins *i) {
   Ref v[OPERANDS];
   int n = operand_refs(c->fn, i, ROLE_VALUE, v);

@@ -2,12 +2,12 @@
 // index that grows with the index of the block, and its step lacks the factor
 // "number of blocks".
 //
-// Only the loop's counter may depend on the block, so that two blocks do the
-// same in an iteration with the same counter. A loop over a triangle, in which
-// block b reads row b from the diagonal on, is therefore not reported. The loop
-// must store to global memory, or its results must reach elements that all
-// blocks share. Results that each block stores to its own elements are reported
-// only if the loop begins at the index of the thread in the grid.
+// Only the loop's counter may depend on the block, so that two blocks compute
+// the same results in iterations with the same counter. A loop over a triangle,
+// in which block b reads row b from the diagonal on, is therefore not reported.
+// The loop must store to global memory, or its results must reach elements that
+// all blocks share. Results that each block stores to its own elements are
+// reported only if the loop begins at the index of the thread in the grid.
 #include "lint/block_steps.h"
 
 #include "ir/operands.h"
@@ -118,8 +118,8 @@ static bool matters(const Fn *fn, Ref loop, Ref end, const bool *on,
 // ---- loops ----
 
 // Returns the difference between the loop's first values in this block and in
-// the preceding block, if the difference is the same in all threads and the
-// loop reaches the value. Sets *flat if the first value is the index of the
+// the preceding block, if the difference is the same in all threads and is
+// below the loop's limit. Sets *flat if the first value is the index of the
 // thread in the grid.
 static int64_t lead_of(IndexValues *v, Ref loop, int64_t step, bool *flat) {
   const Ins *i = ir_get(v->fn, loop);

@@ -5,7 +5,8 @@
 #include "ir/ir.h"
 
 // A point of the program's execution, and the values at this point. All loops
-// but `loop` are in their first iteration, or with `last` in their last one.
+// except `loop` are in their first iteration or, if `last` is set, in their
+// last iteration.
 typedef struct IndexValues {
   Ctx *cx;
   const Fn *fn;
@@ -17,7 +18,7 @@ typedef struct IndexValues {
   int64_t **value;     // for each instruction: values, or NULL
   uint8_t *met;        // for each instruction: whether computed
   int budget;          // number of values that may still be computed
-  int depth;           // number of values that wait for an operand
+  int depth;           // number of nested computations of values
 } IndexValues;
 
 IndexValues index_values_at(Ctx *cx, const Fn *fn, int budget);

@@ -2,13 +2,13 @@
 // each iteration loads other elements: `sum = x[i]` instead of `sum = sum +
 // x[i]`, a sum that the loop resets, or repeated stores to the same element.
 //
-// An iteration counts if it passes data to the next iteration, or has an effect
-// that the next iteration does not overwrite. It passes data if it reads a
-// variable, a register or a shared tensor which it writes only later in the
-// loop, or under a condition that differs between iterations. Effects are
-// stores to addresses that differ between iterations, atomics, printed text,
-// and operations on mbarriers and named barriers, after which other warps may
-// read what the iteration stored.
+// An iteration affects the result if it passes data to the next iteration, or
+// has an effect that the next iteration does not overwrite. A loop passes data
+// to the next iteration if it reads a variable, a register or a shared tensor,
+// and writes it only later in the loop body, or under a condition that differs
+// between iterations. Effects are stores to addresses that differ between
+// iterations, atomics, printed text, and operations on mbarriers and named
+// barriers, after which other warps may read what the iteration stored.
 #include "lint/lost_iterations.h"
 
 #include "ir/operands.h"
@@ -29,8 +29,9 @@ typedef struct Loop {
   // for each variable and object: whether an instruction after the loop reads
   // it
   bool *later;
-  // what every iteration writes: variables and shared tensors (set, by
-  // instruction) and registers (element, for each object and element)
+  // Writes that every iteration executes. set: for each instruction, whether
+  // the variable or shared tensor is written. element: for each object and
+  // element, whether the register is written.
   bool *set;
   uint8_t **element;
   bool changed;
@@ -120,8 +121,8 @@ static bool overlaps(const Fn *fn, Ref r) {
   return false;
 }
 
-// Reports whether instruction r makes every iteration count. always: whether
-// each iteration executes r.
+// Reports whether every iteration affects the result because of instruction r.
+// always: whether each iteration executes r.
 static bool counts(Loop *g, Ref r, bool always) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -188,7 +189,7 @@ static bool matters(const Loop *g, Ref r) {
 }
 
 // Returns the instruction that overwrites data of the preceding iteration, or 0
-// if every iteration counts.
+// if every iteration affects the result.
 static Ref overwrites(Loop *g) {
   const Fn *fn = g->fn;
   bool varies[DEPTH] = {false}, loads = false;
@@ -219,8 +220,8 @@ static Ref overwrites(Loop *g) {
   return loads ? found : 0;
 }
 
-// Reports whether instructions of a loop load from global memory, and none has
-// an effect that makes every iteration count.
+// Reports whether instructions of a loop load from global memory, and no
+// instruction has an effect by which every iteration affects the result.
 static bool is_open(const Fn *fn, Ref first, Ref end) {
   bool loads = false;
   Operand o;
@@ -229,7 +230,8 @@ static bool is_open(const Fn *fn, Ref first, Ref end) {
     if (i->op == OP_NOP) continue;
     if (op_effect((Op)i->op) & (EF_VISIBLE | EF_LEAVES) || i->op == OP_ATOMIC)
       return false;
-    // between named barriers, warps outside of the loop may read what it writes
+    // Between named barriers, warps outside of the loop may read data that the
+    // loop writes.
     if (op_rows[i->op].imm == IMM_BARRIER && i->imm) return false;
     for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
       if (o.ref && (o.barrier || o.kind == OPERAND_MAP)) return false;

@@ -4,9 +4,10 @@
 
 #include "ir/ir.h"
 
-// Finds the first such loop after instruction `after`. Returns the instruction
-// that overwrites, in each iteration, what the preceding iteration computed
-// from its loads. Returns 0 if there is no such loop.
+// Finds, after instruction `after`, the first loop in which only the last
+// iteration affects the result. Returns the instruction that overwrites, in
+// each iteration, a result of the preceding iteration, which was computed from
+// loaded elements. Returns 0 if there is no such loop.
 Ref lost_iterations(Ctx *cx, const Fn *fn, Ref after);
 
 #endif

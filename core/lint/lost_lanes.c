@@ -10,8 +10,8 @@
 // A backward pass finds, for each value, the lanes whose value an effect needs.
 // A store by lane 0 needs lane 0 of its operand, and a shuffle down by 16 needs
 // lane 16 of its operand. The pass evaluates conditions that depend only on the
-// thread's index. It takes a bounds check as both true and false, and omits
-// effects under all other conditions.
+// thread's index. For a bounds check, the pass considers both results. It
+// ignores effects under any other condition.
 #include "lint/lost_lanes.h"
 
 #include "ir/intrin.h"
@@ -103,8 +103,8 @@ static void find_active(Lanes *g) {
 // ---- shuffles ----
 
 // Returns the lane from which lane l gets its value in shuffle i, or -1 if the
-// lane is unknown. Sets *own if lane l gets its own value because no such lane
-// exists.
+// lane is unknown. Sets *own if lane l gets its own value because the shuffle
+// has no source lane for it.
 static int source_of(const Fn *fn, const Ins *i, int l, bool *own) {
   int64_t d;
   int from;
@@ -407,8 +407,8 @@ static void look_at_extreme(Lanes *g, Ref r, const bool *inner,
                      .extreme = true};
 }
 
-// Returns, for each instruction, whether another one combines it with a
-// shuffle.
+// Returns, for each instruction, whether another instruction combines its
+// result with a shuffle.
 static bool *inner_values(Ctx *cx, const Fn *fn) {
   bool *inner = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *inner);
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -468,7 +468,8 @@ void lost_lanes(Ctx *cx, const Fn *fn,
     if (l.at) found(ud, &l);
     any |= l.at != 0;
   }
-  // if shuffles are wrong, they explain why nothing uses the sums of some lanes
+  // Search for missing reductions only if no shuffle is wrong, because a wrong
+  // shuffle also leaves the sums of some lanes unused.
   for (Ref r = 1; r < fn->ins.n && !any; r++) {
     LostLanes l = {0};
     if (ir_get(fn, r)->op == OP_VSET) look_at_loop(&g, r, &l);

@@ -14,7 +14,8 @@ typedef struct LostLanes {
   // of the shuffle; false: no sum contains the values of `lanes`
   bool twice;
   uint32_t lanes;
-  bool warps;  // whether `lanes` are warps, whose sums nothing uses
+  bool warps;  // whether `lanes` are numbers of warps, and no instruction uses
+               // the sums of these warps
   // whether `at` is a step of a scan, in which the last lane lacks the values
   // of `lanes`
   bool scan;

@@ -3,9 +3,10 @@
 // elements that the preceding iteration loaded, because the step is smaller
 // than the tile.
 //
-// Tiles of a convolution also overlap. But other operands of its loop do not,
-// or each thread has a separate sum. So the analysis reports a loop only if all
-// its tiles overlap by half or more. Tiles with a halo overlap by less.
+// The tiles of a convolution also overlap, which is correct. In its loop, other
+// operands do not overlap, or each thread has a separate sum. Therefore the
+// analysis reports a loop only if all its tiles overlap by half or more. Tiles
+// with a halo overlap by less than half.
 #include "lint/overlapping_steps.h"
 
 #include <stdlib.h>
@@ -67,7 +68,8 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Sorts numbers and removes the repeated ones. Returns how many remain.
+// Sorts numbers and removes the repeated ones. Returns the number of distinct
+// numbers.
 static size_t unique(int64_t *x, size_t n) {
   size_t kept = 0;
   qsort(x, n, sizeof *x, compare);
@@ -212,7 +214,8 @@ static Ref described(const Fn *fn, Ref r, int depth) {
 }
 
 // Reports whether instruction r uses the counter for something other than
-// addresses of the loop's loads and bounds: to choose weights, or as a number.
+// addresses of the loop's loads and bounds: to choose weights, or as a term of
+// a result.
 static bool weighs(const Loop *g, Ref r) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);

@@ -36,14 +36,16 @@ typedef struct Search {
   uint8_t *part;
   bool *joined;     // variables and objects that hold shuffled values
   bool changed;
-  Ref *at;          // for each such value or variable: what adds to it
-  Ref only;         // the only partial sum that counts
+  Ref *at;          // for each partial sum: the instruction that adds to the
+                    // sum
+  Ref only;         // the partial sum to consider; all others are ignored
   uint32_t *met, search;
 } Search;
 
 // ---- differences between threads ----
 
-// Returns by how much integer r differs between threads 0 and t, in *d.
+// Stores in *d the difference of integer r between threads 0 and t. Returns
+// false if the difference is unknown.
 static bool difference(const Fn *fn, Ref r, int32_t t, int depth, int64_t *d) {
   const Ins *i = ir_get(fn, r);
   int64_t a, b, c;
@@ -254,7 +256,8 @@ static uint8_t of_accumulators(Search *s, const Chain *c) {
   return n >= TERMS ? LANES : 0;
 }
 
-// Marks sums and maxima of several terms that no other one continues.
+// Marks chains of several sums or maxima. r is the last one of its chain: no
+// other sum or maximum continues it.
 static void look_at_chain(Search *s, Ref r, const bool *inner) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
@@ -271,7 +274,8 @@ static void look_at_chain(Search *s, Ref r, const bool *inner) {
   s->at[r] = r;
 }
 
-// Returns, for each instruction, whether a chain continues it.
+// Returns, for each instruction, whether its result is a term of a later sum or
+// maximum.
 static bool *inner_terms(Ctx *cx, const Fn *fn) {
   bool *inner = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *inner);
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -355,7 +359,7 @@ static uint8_t of_result(const Search *s, Ref r) {
            (id >= SR_TID_X && id <= SR_TID_Z) ? THREAD : 0;
   }
   if (i->op == OP_ASK) {
-    // shuffles keep what the warps have not combined
+    // A shuffle combines the values of lanes but not of warps.
     uint8_t x = i->a[0] ? s->of[i->a[0]] : 0;
     return x & (WARPS | THREAD);
   }
@@ -414,8 +418,8 @@ static uint8_t of_stored(const Search *s, const Ins *i) {
   return out ? of : 0;
 }
 
-// Returns the bits of the values that are stored, if they are mixed and only
-// the partial sum r counts.
+// Returns the bits of the stored values, considering only the partial sum r, if
+// these values are MIXED.
 static uint8_t of_mixed(Search *s, Ref r) {
   const Fn *fn = s->fn;
   uint8_t own = s->part[r], of = 0;

@@ -13,7 +13,7 @@ typedef struct PartialSum {
   bool extreme;     // whether it is a maximum or minimum
 } PartialSum;
 
-// Calls `found` for each such sum.
+// Calls `found` for each sum that lacks a reduction.
 void partial_sums(Ctx *cx, const Fn *fn,
                   void (*found)(void *ud, const PartialSum *s), void *ud);
 

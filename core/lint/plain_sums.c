@@ -8,8 +8,8 @@
 // A function is rejected if its sums may lack terms on purpose: an address or a
 // condition depends on data, a condition compares two values that both depend
 // on indices (such as a triangle's `k <= row`), or the limit of a loop depends
-// on an index. Sums over diagonals are meant, too: an address of global memory
-// that depends on (i + k) % n or on i ^ k.
+// on an index. Sums over diagonals also lack terms on purpose: an address of
+// global memory depends on (i + k) % n or on i ^ k.
 #include "lint/plain_sums.h"
 
 #include "ir/intrin.h"
@@ -29,7 +29,7 @@ typedef struct Made {
   PlainSums *s;
   uint8_t *of;   // for each instruction: its value, variable or object
   bool changed, other;
-  uint8_t out;   // what is stored to the output
+  uint8_t out;   // origin of the values that are stored to the output
 } Made;
 
 static uint8_t of_argument(const Made *g, Ref mem) {
@@ -95,7 +95,8 @@ static uint8_t of_arithmetic(const Made *g, const Ins *i) {
   Ref a = i->a[0], b = i->a[1], c = i->a[2];
   uint8_t x = of[a] & DATA, y = of[b] & DATA;
   if (i->op == OP_ADD) {
-    // addresses of shared memory that has elements
+    // The sum of 64-bit integers may be an address in shared memory that
+    // contains elements.
     bool address = dtype_is_int((DType)i->type) &&
                    dtype_bits((DType)i->type) == 64;
     return address ? x | y : of_sum(g, x, a, y, b);
@@ -158,7 +159,7 @@ static uint8_t of_result(const Made *g, const Ins *i) {
 }
 
 // Reports whether another instruction divides the dividend of remainder r, so
-// that the two are coordinates of one number.
+// that the quotient and the remainder are coordinates of one index.
 static bool is_coordinate(const Fn *fn, Ref r) {
   Ref v = ir_get(fn, r)->a[0];
   for (Ref k = 1; k < fn->ins.n; k++) {

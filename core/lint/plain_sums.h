@@ -19,10 +19,10 @@ typedef struct PlainSums {
   DType narrowest, rounded;
 } PlainSums;
 
-// Sets the inputs and the output in *s. Returns false if fn has other numbers
-// of them.
+// Sets the inputs and the output in *s. Returns false if fn does not have one
+// output and one or two inputs.
 bool plain_sums_arguments(const Fn *fn, PlainSums *s);
-// Returns whether fn is such a function, and describes it in *s.
+// Reports whether fn only multiplies and adds elements, and describes fn in *s.
 bool plain_sums(Ctx *cx, const Fn *fn, PlainSums *s);
 
 #endif

@@ -31,7 +31,8 @@ static void add_sources(Search *s, int mode, Ref v) {
   if (i->op == OP_SREG && axis >= SR_TID_X && axis <= SR_TID_Z)
     to->thread[mode] |= 1u << (axis - SR_TID_X);
   if (i->op == OP_ATOMIC) to->atomic = v;
-  if (i->op == OP_FOR) add_sources(s, mode, i->a[0]);  // the counter's start
+  // the first value of the loop counter
+  if (i->op == OP_FOR) add_sources(s, mode, i->a[0]);
   if (!op_pure((Op)i->op)) return;
   Operand o;
   for (Operands w = operands_of(s->fn, i); operands_next(&w, &o);)

@@ -22,9 +22,10 @@ enum { DATA = 1, REDUCED = 2 };
 
 typedef struct Sums {
   const Fn *fn;
-  // same: a mask SAME_*. It applies to the result of an instruction, to the
-  // elements of an object, to the value of a VAR or, for the head of a region,
-  // to the conditions that leave the region. of: a mask of DATA and REDUCED.
+  // same: a mask SAME_*. The mask applies to the result of an instruction, to
+  // the elements of an object, to the value of a VAR or, for the head of a
+  // region, to the conditions that leave the region. of: a mask of DATA and
+  // REDUCED.
   uint8_t *same, *of;
   // For each shared tensor that a single instruction stores: a mask SAME_* of
   // the threads of a block that store the same value.
@@ -162,7 +163,7 @@ static uint8_t of_operand(const Sums *g, const Operand *o, uint8_t *of) {
     return g->same[o->ref];
   }
   if (k == OPERAND_MEM && !o->read)
-    // the operand is only written, so consider its address
+    // The operand is only written, so only its address matters.
     return o->off && !o->barrier ? g->same[o->off] : ALL;
   return o->read || k == OPERAND_OBJECT ? of_memory(g, o, of) : ALL;
 }

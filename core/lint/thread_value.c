@@ -30,7 +30,7 @@ static DType type_of(const Fn *fn, const Ins *i) {
 
 bool thread_value_has(const Fn *fn, const Ins *i) {
   Op op = (Op)i->op;
-  // scalar arguments and addresses are known only at a launch
+  // Scalar arguments and addresses are known only at a launch.
   if (op_effect(op) & EF_FIXED && op != OP_CONST && op != OP_SREG) return false;
   bool scalar = op_class(op) != CLASS_FUNCTION &&
                 op_class(op) != CLASS_INTRIN && op != OP_BITCAST;

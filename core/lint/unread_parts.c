@@ -1,6 +1,6 @@
-// Finds parts of register fragments that a kernel loads and never reads, such
-// as a fragment of which every step of K multiplies the same part, or a
-// fragment that is not passed to the MMA because another one is. A fragment
+// Finds parts of register fragments that a kernel loads and never reads. For
+// example, every step of K multiplies the same part of a fragment, or the
+// script passes one fragment twice to the MMA and another one never. A fragment
 // here is an array of registers that an MMA reads, or that was made for operand
 // A or B. All accesses must have constant offsets.
 #include "lint/unread_parts.h"

@@ -4,10 +4,10 @@
 // an MMA multiplies.
 //
 // A backward pass finds at each instruction the registers and variables whose
-// values a later effect needs, such as a store. If an instruction has no effect
-// and nothing needs its result, it does not need its operands. Therefore an
-// accumulator is not needed merely because MMAs add to it. The pass is repeated
-// until the registers at the beginning of each loop stay the same.
+// values a later effect needs, such as a store. An instruction without an
+// effect needs its operands only if its result is needed. Therefore an
+// accumulator to which MMAs add is not needed for that reason alone. The pass
+// is repeated until the registers at the beginning of each loop stay the same.
 #include "lint/unread_results.h"
 
 #include <string.h>
@@ -227,7 +227,7 @@ static bool is_load(const Fn *fn, const Ins *i) {
 // overwrites an element that r writes.
 static bool is_overwritten(const Live *g, Ref r, const Operand *o) {
   const Fn *fn = g->fn;
-  uint64_t *own = g->now;  // the pass no longer needs this set
+  uint64_t *own = g->now;  // The pass has finished, so this set can be reused.
   memset(own, 0, bytes_of(g));
   for (int k = 0; k < runs_of(o); k++) {
     bool known;

@@ -3,9 +3,10 @@
 // multiply the earlier sums by exp(old m - new m). A sum is reported if the
 // loop carries both m and the sum, and only adds to the sum.
 //
-// Two related mistakes: lanes that keep maxima of their own add their sums
-// without rescaling them to a common maximum; scores, which are sums of an MMA,
-// are not cleared before the next iteration.
+// Also finds two related mistakes. In one, each lane has its own maximum, but
+// the sums of the lanes are added without rescaling them to a common maximum.
+// In the other, the accumulators of scores are not cleared before the next
+// iteration.
 //
 // For each running maximum, a forward pass finds the values that depend on it,
 // and of these the values that are made of an exponential. The pass is repeated
@@ -18,9 +19,9 @@
 #include "lint/updates.h"
 
 // Bits of a value. ON: depends on the running maximum. MAX: depends on it
-// through a maximum. POWER: made of an exponential whose exponent depends on
-// it. RAW, RAW_POWER: the same as ON and POWER, but only if no shuffle is
-// between.
+// through a maximum. POWER: computed from an exponential whose exponent depends
+// on the running maximum. RAW, RAW_POWER: like ON and POWER, but without a
+// shuffle between the maximum and the value.
 enum { ON = 1, MAX = 2, POWER = 4, RAW = 8, RAW_POWER = 16 };
 
 typedef struct Search {
@@ -194,8 +195,8 @@ static bool is_shared(const Fn *fn, Ref r, int depth) {
   return false;
 }
 
-// Reports whether each lane has a maximum `top` of its own: nothing that sets
-// it depends on other threads.
+// Reports whether each lane has its own maximum in `top`: no value that is
+// stored in `top` depends on other threads.
 static bool is_own(const Search *s, Ref top) {
   enum { NEAR = 10 };
   const Fn *fn = s->fn;

@@ -1,4 +1,4 @@
-// Finds sums of exponentials that miss a change of their maximum
+// Finds sums of exponentials that are not rescaled when their maximum changes
 // (unscaled_sums.c).
 #ifndef CUTE_UNSCALED_SUMS_H
 #define CUTE_UNSCALED_SUMS_H
@@ -18,7 +18,7 @@ typedef struct UnscaledSum {
   Ref at;           // the instruction that adds
 } UnscaledSum;
 
-// Calls `found` for each such instruction.
+// Calls `found` for each of these instructions.
 void unscaled_sums(Ctx *cx, const Fn *fn,
                    void (*found)(void *ud, const UnscaledSum *u), void *ud);
 

@@ -8,9 +8,10 @@
 // nothing else sets the register: the loop lacks the store of the new maximum.
 //
 // Also finds sums of loaded elements that start at a constant other than 0.
-// Such a start is right in three cases, which are not reported: it is small, to
-// keep a divisor from 0; the loop begins with the second element; or the sum of
-// exponentials begins with that of the first maximum, a loaded element.
+// Three cases are correct, and are not reported: the constant is small, to keep
+// a divisor from 0; the loop begins with the second element; or a sum of
+// exponentials starts with the exponential of the first maximum, which is a
+// loaded element.
 #include "lint/zero_starts.h"
 
 #include <math.h>
@@ -59,7 +60,8 @@ static bool may_write(Search *s, Ref r, bool below, int depth) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
   if (op_class((Op)i->op) == CLASS_MMA) {
-    s->args = UINT64_MAX;  // its operands may be in any memory
+    // The operands of the instruction may be in any memory.
+    s->args = UINT64_MAX;
     return true;
   }
   Ref value = operand_ref(fn, i, ROLE_VALUE);
@@ -161,7 +163,7 @@ static Ref update_of(const Fn *fn, const Ins *set, Ref *element) {
       *element = i->a[1 - k];
       if (updates_reads_back(fn, i->a[k], set)) return first;
     }
-    // in a chain of operations, the first operation has the old value
+    // In a chain of operations, the first operation reads the old value.
     *element = i->a[1];
     r = i->a[0];
   }
@@ -322,7 +324,8 @@ static void look_at_kept(const Search *s, Ref r, ZeroStart *z) {
 
 // ---- sums ----
 
-enum { LOADS = 4 };           // fewest elements that an unrolled sum adds
+// minimum number of elements that an unrolled sum adds
+enum { LOADS = 4 };
 static const double SMALL = 1e-2;
 
 static bool is_start(const Fn *fn, Ref r, double *start) {
@@ -333,10 +336,10 @@ static bool is_start(const Fn *fn, Ref r, double *start) {
   return number;
 }
 
-// What the terms of a sum are computed from. loads: number of loads; only
-// those after instruction `after` count. product: whether two loaded elements
-// are multiplied. power: whether a term is an exponential; known: whether a
-// maximum in it begins with a loaded element.
+// Origin of the terms of a sum. loads: number of loads; only loads after
+// instruction `after` are counted. product: whether two loaded elements are
+// multiplied. power: whether a term is an exponential; known: whether a maximum
+// in it begins with a loaded element.
 typedef struct Terms {
   Ref after;
   const Ins *set;
@@ -439,7 +442,7 @@ static void look_at_chain(Search *s, Ref r, const bool *inner, ZeroStart *z) {
   const Fn *fn = s->fn;
   double start = 0;
   Ref first = r;
-  int terms = 0;  // terms that load elements of their own
+  int terms = 0;  // number of terms that load an element
   if (inner[r] || !dtype_is_float(ir_type(fn, r))) return;
   s->search++;
   for (;; terms++) {

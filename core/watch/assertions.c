@@ -95,9 +95,9 @@ static const Dim *words_at(Ctx *cx, SimWarp *w, const SimAssertion *c, int l) {
   return word;
 }
 
-// Writes to `text`, which has n bytes, how the layout in assertion c differs
-// from the correct layout. Returns false if the layout is correct, or if that
-// is unknown.
+// Describes in `text`, which has n bytes, how the layout in assertion c differs
+// from the correct layout. Returns false if the layout is correct, or if the
+// correct layout is unknown.
 static bool wrong_layout(SimWarp *w, const SimAssertion *c, int l, char *text,
                          size_t n) {
   Try t = {.text = text, .n = n};

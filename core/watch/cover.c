@@ -70,7 +70,7 @@ static bool is_partial(const Fn *fn, int32_t arg) {
 }
 
 // Marks the arguments that the kernel reads. An atomic whose result is unused
-// does not read.
+// is not a read.
 static void find_reads(const SimProg *p, bool *reads) {
   Operand o;
   for (uint32_t k = 0; k < p->nins; k++) {
@@ -198,7 +198,8 @@ static void ranges_of(const Cover *c, int mode, bool boxed, SimRanges *r) {
     if (in && from < 0) from = k;
     if (in || from < 0) continue;
     if (r->n == 1) r->period = from - last;
-    // the last range may be shorter or longer, because the tensor ends there
+    // The last range may be shorter or longer than the others, because the
+    // tensor ends there.
     int64_t length = r->to[0] - r->from[0] + 1;
     if (r->n)
       even &= from - last == r->period && (k == n || k - from == length);
@@ -269,7 +270,8 @@ static bool lacks_end(Ctx *cx, const SimProg *p, int32_t k, int64_t n) {
 // Reports whether a bounds check seems to be too small by 1: the last
 // coordinate of a mode is omitted in this argument, and in each other argument
 // with a mode of this extent. If another argument is accessed at this
-// coordinate, as in x[i + 1] - x[i], the check is intended.
+// coordinate, as in x[i + 1] - x[i], the script omits the coordinate on
+// purpose.
 static bool is_one_less(Ctx *cx, const SimProg *p, int32_t arg,
                         const SimRanges *r) {
   bool other = false;
@@ -354,7 +356,7 @@ static bool values_of(const SimProg *p, const SimMeant *m, uint32_t k,
 }
 
 // Reports whether a loop around the accesses omits only the first tiles of a
-// mode: it begins after tile 0, and its last tile is the mode's last.
+// mode: it begins after tile 0, and its last tile is the last tile of the mode.
 static bool is_late(const SimProg *p, const SimMeant *m, const SimRanges *r) {
   int64_t gap = r->to[0] + 1, first, last;
   if (r->n != 1 || r->from[0] || gap < 2) return false;
@@ -482,7 +484,8 @@ static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
     SimShape s;
     if ((int32_t)k == arg || !p->fn->arg.p[k].pointer || !a) continue;
     if (meant_shape(cx, p, (int32_t)k, &s) < 0) return false;
-    // several inputs may lack the same elements, such as weights and biases
+    // Several vectors may lack the same last element, such as weights and
+    // biases.
     if (a->read && s.rank == 1 && lacks_end(cx, p, (int32_t)k, n)) continue;
     if ((a->read || a->stored) && !cover_complete(p, (int32_t)k)) return false;
     int j = 0;
@@ -492,7 +495,7 @@ static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
   return same > 1;
 }
 
-// Reports whether the omitted ranges of a mode may be a mistake.
+// Reports whether the kernel may omit the ranges of a mode by mistake.
 static bool is_odd(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                    const SimGap *g, const SimRanges *r) {
   const SimMeant *m = &meant_of(p)[arg];

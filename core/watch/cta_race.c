@@ -10,9 +10,10 @@
 // scope or wider. Two accesses race if different CTAs perform them, at least
 // one of them writes, and at most one is strong. Stores of elements narrower
 // than a byte, which are atomics on a GPU, are not checked. Stores of the same
-// value do not race here, because memory holds that value, whichever store is
-// last. The check assumes that nothing orders two CTAs; programs with such
-// ordering use hb_grid.c instead. Races inside a cluster are found by shadow.c.
+// value do not race in this check, because memory has that value after any
+// order of the stores. The check assumes that nothing orders two CTAs; programs
+// with such ordering use hb_grid.c instead. Races inside a cluster are found by
+// shadow.c.
 #include "ir/intrin.h"
 #include "watch/cta_race.h"
 #include "watch/waits.h"
@@ -97,7 +98,7 @@ static uint64_t merge(uint64_t x, uint64_t y, bool higher) {
 }
 
 // Merges access x into the record at *at. If the record and x belong to
-// different CTAs, returns the one that was not kept, otherwise 0.
+// different CTAs, returns the access that was dropped, otherwise 0.
 static inline uint64_t put(uint64_t *at, uint64_t x, bool higher) {
   uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED), new;
   do {

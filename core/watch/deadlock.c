@@ -35,7 +35,7 @@ typedef struct Stops {
 
 // ---- stops ----
 
-// Reports whether warps w and u wait for the same thing.
+// Reports whether warps w and u wait at the same barrier, phase or flag.
 static bool same_place(const SimWarp *w, const SimWarp *u) {
   if (u->cta != w->cta) return false;
   if (livelock_stuck(w)) return livelock_same(w, u);
@@ -108,7 +108,7 @@ typedef struct Bring {
   bool own;
 } Bring;
 
-// Reports whether the mbarrier at d->at may be in memory object m.
+// Reports whether the mbarrier at address d->at may be in memory object m.
 static bool is_there(const Bring *d, const SimMem *m) {
   return (m->rank || d->own) && d->at >= m->base &&
          d->at < (int64_t)m->base + m->bytes;
@@ -125,7 +125,8 @@ static bool brings_bytes(const SimIns *i, const Bring *d) {
   // a multicast may complete bytes at mbarriers in any CTA of the cluster
   if (i->op == OP_TMALOAD && !d->own) return true;
   SimMem m = *d->p->mem[bar];
-  if (operand_ref(fn, own, ROLE_RANK)) m.rank = 1;  // another CTA's memory
+  // The operand is in another CTA's memory.
+  if (operand_ref(fn, own, ROLE_RANK)) m.rank = 1;
   return is_there(d, &m);
 }
 
@@ -194,7 +195,6 @@ static void judge_mbarrier(Stop *s, bool nobody) {
   int64_t ahead = simmbar_ahead(s->w, b);
   // A producer waits for an empty stage, and the readers have exited. The
   // producer's waits are one phase ahead, because the first wait did not block.
-  // are one phase ahead, because the first wait did not block.
   bool last = nobody && b->early && !some && ahead == 1;
   if (simmbar_stays(s->w, false)) {
     s->lack = LACK_STAY;

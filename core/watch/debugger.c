@@ -13,8 +13,8 @@
 #include "watch/shadow.h"
 
 // The state of a watched element after the last executed instruction. clk and
-// src are the epoch and the line of the last write to the element. With them, a
-// store of an equal value is also recognized as a change.
+// src are the epoch and the line of the last write to the element. The epoch
+// and the line show a store even if it stored an equal value.
 typedef struct SimKept {
   SimThere there;
   // `bits` is the element's value. `cluster` is the cluster whose shadow memory

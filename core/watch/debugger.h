@@ -30,8 +30,8 @@ typedef struct SimElement {
 
 // The reason why a run stops. STEP: the next instruction has step number
 // `until`. POINT: a breakpoint was met. CHANGE: a watched element changed, or a
-// store wrote its value again. FAULT: a new fault was found. END: a fault was
-// found at the end of a cluster.
+// store wrote an equal value to the element. FAULT: a new fault was found. END:
+// a fault was found at the end of a cluster.
 typedef enum SimWhy {
   WHY_STEP, WHY_POINT, WHY_CHANGE, WHY_FAULT, WHY_END
 } SimWhy;

@@ -143,7 +143,7 @@ static void note_lane(SimWarp *w, const SimIns *i, int l) {
   if (exact_is_sum(i)) {
     v[1] = dtype_to_double(t, lane_bits(w, i->b, sim_wide(t), l));
     result = dtype_to_double(t, d);
-    // a sum is recorded if the addend did not change it
+    // Record a sum if its addend did not change the sum.
     exact = result == v[0] && v[1] != 0 ? v[0] + v[1] : result;
   } else if (i->watch == WATCH_NARROW) {
     v[1] = (double)dtype_int(t, lane_bits(w, i->b, sim_wide(t), l));

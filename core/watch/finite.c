@@ -20,8 +20,8 @@
 
 // ---- rules ----
 
-// A test for NaNs and infinities: their bits u, and no others, satisfy (u &
-// mask) + add >= bit.
+// A test for NaNs and infinities of a type. A number is one of these if its
+// bits u satisfy (u & mask) + add >= bit.
 typedef struct Pattern {
   DType type;
   uint32_t mask, add, bit;
@@ -439,8 +439,8 @@ const SimOrigin *finite_first(const SimProg *p, const SimInputs *t,
       continue;
     found |= specials(a, m->type);
   }
-  // Assumes that an infinity keeps its sign. A NaN in an output may come from
-  // any origin.
+  // An infinity in an output may come only from an infinity of the same sign. A
+  // NaN may come from any origin.
   for (int k = 0; k < all->n; k++)
     if (found & (HAS_NAN | kind_of(all->at[k].result))) return &all->at[k];
   return NULL;

@@ -6,22 +6,23 @@
 // threads also count epochs. They are numbered after the warps. HbWarp.vc is
 // the vector clock of a warp: for each actor, the epoch up to which everything
 // happens before all lanes of the warp. Barriers and synchronization of whole
-// warps need no other clocks. What happens before single lanes in addition is
-// stored in rows: vector clocks with an epoch for every thread and every other
-// actor. Rows are allocated when a kernel first releases, fences, or
-// synchronizes a part of a warp. A lane has up to four rows:
+// warps need no other clocks. Some accesses happen before single lanes only.
+// They are stored in rows: vector clocks with an epoch for every thread and
+// every other actor. Rows are allocated when a kernel first releases, fences,
+// or synchronizes a part of a warp. A lane has up to four rows:
 //
-//   seen     what happens before the lane, beyond HbWarp.vc (HbWarp.level: lane
-//            0's row holds for all lanes)
-//   pending  what relaxed reads observed; it becomes seen at a fence
-//   distant  what relaxed reads observed from other CTAs; it becomes seen at a
-//            fence for the cluster or wider
-//   fenced   what happened before the lane's last fence; a later strong write
-//            releases it
+//   seen     accesses that happen before the lane, in addition to HbWarp.vc
+//            (HbWarp.level: lane 0's row is the row of all lanes)
+//   pending  accesses whose release a relaxed read observed; a fence adds them
+//            to `seen`
+//   distant  accesses of other CTAs whose release a relaxed read observed; a
+//            fence with cluster scope or wider adds them to `seen`
+//   fenced   accesses before the lane's last fence; a later strong write
+//            releases them
 //
-// Each barrier has a row of what was released to it (SimPast). Each location
-// that holds a released value has two rows: one for all releases, and one for
-// the releases with cluster scope or wider.
+// Each barrier has a row of the accesses that arriving threads released
+// (SimPast). Each location that holds a released value has two rows: one for
+// all releases, and one for the releases with cluster scope or wider.
 //
 // hb_grid.c handles accesses of other clusters.
 #include "ir/intrin.h"
@@ -147,8 +148,8 @@ static void view(SimWarp *w, int l, uint32_t *out) {
   out[w->id * LANES + l] = w->clk;
 }
 
-// If lane 0's row holds for all lanes, copies it to the other lanes, so that
-// lanes can differ.
+// If lane 0's row is the row of all lanes, copies it to the rows of the other
+// lanes, so that these rows can change separately.
 static void expand(SimWarp *w) {
   HbWarp *h = hb_of(w);
   if (h->seen && h->level)
@@ -263,7 +264,7 @@ bool hb_cluster_holds(const SimProg *p, const SimPast *past, int actor,
          (past->rows && past->row[word(p, actor)] >= clk);
 }
 
-// Adds to `to` the own accesses of the lanes of mask, up to the current epoch.
+// Adds to `to` the accesses of the lanes of mask, up to the current epoch.
 static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
   SimCluster *c = w->cluster;
   if (!make_past(c, to)) return;
@@ -273,7 +274,8 @@ static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
     to->row[w->id * LANES + __builtin_ctz(mask)] = w->clk;
 }
 
-// Records in vector clock vc that w arrived. This orders no memory.
+// Records in vector clock vc that w arrived. Such a record orders no memory
+// accesses.
 static void give_turn(SimWarp *w, uint32_t *vc) {
   const SimProg *p = w->cluster->prog;
   if (actors_of(&p->actors, ACTOR_TURN)) simmbar_turns(p, vc)[w->id] = w->clk;
@@ -397,8 +399,8 @@ uint32_t hb_cluster_epoch(SimWarp *w, int l, int u) {
 
 // ---- release and acquire ----
 
-// Returns the first row of granule g's location record. If there is none,
-// creates it if `make` is set, and otherwise returns NULL.
+// Returns the first row of granule g's location record. If there is no record,
+// creates one if `make` is set, and otherwise returns NULL.
 static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   Order *o = order_of(c);
   Shadow *s = shadow_of(c);
@@ -423,8 +425,8 @@ static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   return s->place[g] ? o->location + (s->place[g] - 1) * n : NULL;
 }
 
-// Makes the lanes of mask acquire what their earlier relaxed reads observed.
-// Ignores reads of values from other CTAs unless `wide` is set.
+// Makes the lanes of mask acquire the releases that their earlier relaxed reads
+// observed. Ignores reads of values from other CTAs unless `wide` is set.
 static void see(SimWarp *w, uint32_t mask, bool wide) {
   HbWarp *h = hb_of(w);
   for (uint32_t m = mask & h->pending; m; m &= m - 1)
@@ -484,7 +486,8 @@ void hb_cluster_write(SimWarp *w, const SimIns *i, int l, int64_t g,
 }
 
 // Executes a fence between the proxies of threads and agents. The fence covers
-// what happens before the active lanes, including their own accesses.
+// the accesses that happen before the active lanes, and the accesses of these
+// lanes.
 static void fence_proxy(SimWarp *w, FenceKind kind) {
   HbWarp *h = hb_of(w);
   int n = actors_clocked(&w->cluster->prog->actors);
@@ -530,8 +533,8 @@ bool hb_cluster_some(SimWarp *w, int u, uint32_t lanes, uint32_t clk) {
 }
 
 // A CTA is known to run if w synchronized with a thread of the CTA, directly or
-// through other threads. The CTA is also known to run if w acquired what such a
-// thread released.
+// through other threads. The CTA is also known to run if w acquired a release
+// of one of its threads.
 bool hb_cluster_runs(SimWarp *w, int l, int rank) {
   const SimProg *p = w->cluster->prog;
   HbWarp *h = hb_of(w);

@@ -52,10 +52,10 @@ bool hb_cluster_holds(const SimProg *p, const SimPast *past, int actor,
 // - hb_cluster_give_agents releases the epochs of all actors except warps and
 //   mbarriers.
 // - hb_cluster_give_turns releases only the epochs of turn actors (mbar.h).
-// - hb_cluster_give_fenced releases what precedes a fence of the lanes with
+// - hb_cluster_give_fenced releases accesses before a fence of the lanes with
 //   cluster or wider scope.
-// - hb_cluster_learn makes the lanes of mask acquire what an actor that is not
-//   a warp did up to an epoch.
+// - hb_cluster_learn makes the lanes of mask acquire the accesses up to an
+//   epoch of an actor that is not a warp.
 void hb_cluster_give_agents(SimWarp *w, uint32_t mask, SimPast *to);
 void hb_cluster_give_turns(SimWarp *w, uint32_t mask, uint32_t *turns);
 void hb_cluster_give_fenced(SimWarp *w, uint32_t mask, SimPast *to);
@@ -78,10 +78,11 @@ bool hb_cluster_runs(SimWarp *w, int l, int rank);
 // still acquire the older releases.
 void hb_cluster_read(SimWarp *w, const SimIns *i, int l, int64_t g);
 void hb_cluster_write(SimWarp *w, const SimIns *i, int l, int64_t g, bool keep);
-// hb_cluster_view returns the vector clock of what happens before lane l, and
-// hb_cluster_released the vector clock that a strong write of lane l releases.
-// Both clocks have an epoch for each thread of the cluster, warp by warp. Both
-// functions return NULL if the clock is empty or memory is exhausted.
+// hb_cluster_view returns the vector clock of the accesses that happen before
+// lane l, and hb_cluster_released the vector clock that a strong write of lane
+// l releases. Both clocks have an epoch for each thread of the cluster, warp by
+// warp. Both functions return NULL if the clock is empty or memory is
+// exhausted.
 const uint32_t *hb_cluster_view(SimWarp *w, int l);
 const uint32_t *hb_cluster_released(SimWarp *w, const SimIns *i, int l);
 void hb_cluster_fence(SimWarp *w, FenceKind kind);

@@ -1,12 +1,13 @@
 // Happens-before between clusters that communicate through global memory
 // (SimProg.common), by PTX's causality order, and races between such clusters.
 //
-// A release stores a snapshot (Message) at its address: a vector clock of what
-// happens before the releasing thread, with an epoch for each thread of its
-// cluster (hb_cluster.c). The snapshot is linked to the older snapshots at the
-// address that the thread has read. An acquire from that address adds an edge
-// (Hint) from the thread to the snapshot. The edge holds from the thread's
-// current epoch on, for all threads that know that epoch.
+// A release stores a snapshot (Message) at its address: a vector clock of the
+// accesses that happen before the releasing thread, with an epoch for each
+// thread of its cluster (hb_cluster.c). The snapshot is linked to the older
+// snapshots at the address that the thread has read. An acquire from that
+// address adds an edge (Hint) from the thread to the snapshot. The edge is
+// valid from the thread's current epoch on, and for all threads that have
+// acquired that epoch.
 //
 // An access of another cluster happens before a thread if the thread reaches a
 // snapshot that covers the epoch of the access. A thread reaches the snapshots
@@ -31,7 +32,7 @@ enum { PAGE = 1024 };
 
 typedef struct Hint { uint32_t message, clk; uint16_t warp, lane; } Hint;
 // A proxy fence for global memory, which `lanes` of a warp executed together.
-// The snapshot `message` covers all that happens before the fence.
+// The snapshot `message` covers all accesses that happen before the fence.
 typedef struct Proxy {
   uint32_t clk, lanes, message;
   uint16_t warp, lane;     // number of the warp; lowest lane of `lanes`
@@ -72,7 +73,7 @@ typedef struct Touch {     // an access by lanes of a warp
   bool strong : 1, agent : 1, narrow : 1;
   bool wrote : 1, atomic : 1;
   // draws: whether the access is an atomic addition whose result is used. puts:
-  // whether it stores a value that does not depend on the old value.
+  // whether the access stores a value that does not depend on the old value.
   bool draws : 1, puts : 1;
 } Touch;
 
@@ -211,7 +212,8 @@ static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
 }
 
 // Adds snapshot m to the n snapshots that the current query must still visit,
-// unless the query visited it already. Returns their new number.
+// unless the query visited it already. Returns the new number of these
+// snapshots.
 static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
   SimRelay *r = relay_of(c->prog);
   if (!m || r->message[m].asked == r->question) return n;
@@ -358,8 +360,9 @@ static int kind_of(const Touch *t) {
   return (t->wrote ? WRITE : READ) + (t->strong ? STRONG : 0);
 }
 
-// Reports whether a report names access a before access b: a read before a
-// write, and the write of the later block before the other write.
+// Reports whether the report of a race names access a before access b. A read
+// comes before a write, and the write of the later block before the write of
+// the other block.
 static bool comes_first(const Touch *a, int how, const Touch *b, int other) {
   bool write = how & WRITE, its = other & WRITE;
   return write != its ? !write : a->unit > b->unit;
@@ -459,7 +462,8 @@ static bool observed(SimWarp *w, int l, const SimPlace *p, const Touch *me,
 }
 
 // Reports whether access a draws a number from a counter and access b resets
-// this counter. If the two are unordered, numbers may be drawn twice or lost.
+// this counter. If the accesses are unordered, the counter may return a number
+// twice, or skip one.
 static bool draws(const Touch *a, const Touch *b) {
   return a->strong && b->strong && a->draws && b->puts;
 }
@@ -574,8 +578,8 @@ static void hint_later(SimWarp *w, int l, uint32_t message) {
   u->soon[u->nsoon++] = (Hint){message, 0, (uint16_t)w->id, (uint16_t)l};
 }
 
-// Executes a fence for the active lanes: they acquire what their relaxed reads
-// observed.
+// Executes a fence for the active lanes: the lanes acquire the releases that
+// their relaxed reads observed.
 static void fence(SimWarp *w) {
   Unit *u = unit_of(w->cluster);
   uint32_t n = 0;

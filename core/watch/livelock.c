@@ -1,8 +1,8 @@
 // Detects livelock: warps that poll memory in vain. If a warp returns to an
 // earlier state (including its registers) while memory is unchanged, it will
-// return to this state forever. If all runnable warps do so, they are
-// deadlocked on flags. A loop that counts, or that reads a clock, never returns
-// to an earlier state.
+// return to this state forever. If all runnable warps return to earlier states,
+// they are deadlocked: each waits for a flag that no warp will set. A loop that
+// counts, or that reads a clock, never returns to an earlier state.
 #include "watch/livelock.h"
 
 #include "ir/rows.h"
@@ -39,7 +39,7 @@ static void clear(SimWarp *w, const SimIns *i) {
   if (i->op == OP_VSET || i->op == OP_VAR || from->type == DT_NONE || !i->d)
     return;
   bool one = i->uniform && !i->spread;
-  // i->wide may describe an operand, so use the type
+  // Use the type of the value, because i->wide may describe an operand.
   bool wide = sim_wide((DType)from->type);
   memset(w->v + i->d, 0, one ? 8 : (wide ? 8 : 4) * LANES);
 }

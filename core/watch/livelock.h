@@ -4,7 +4,8 @@
 
 #include "sim/machine.h"
 
-// Records that w polled memory at instruction i, and that nothing had changed.
+// Records that w polled memory at instruction i, and that memory had not
+// changed.
 void livelock_ask(SimWarp *w, const SimIns *i);
 // Returns a hash of the state of w before an instruction of a loop, ignoring
 // values that the loop recomputes. Returns 0 if w is in no loop.

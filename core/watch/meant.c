@@ -5,7 +5,7 @@
 // accesses, depends on
 // - data: values in global memory, clocks, inline PTX;
 // - a scalar argument of the kernel, unless a condition compares with it;
-// - the block, in a comparison with a number that is not a bound of an
+// - the block index, in a comparison with a number that is not a bound of an
 //   argument; a bound is an extent, or a number that divides an extent (a
 //   number of tiles).
 //
@@ -66,7 +66,7 @@ static bool put_shape(Ctx *cx, SimShape *s, Layout l) {
       if (d < 0 || extent < 1) return false;
       s->of[s->n] = k;
       s->step[s->n] = s->size[k];
-      // a mode of stride 0 has a single element
+      // A mode of stride 0 repeats a single element.
       s->extent[s->n] = d ? extent : 1;
       s->stride[s->n] = d;
       s->size[k] *= s->extent[s->n];
@@ -340,8 +340,8 @@ static void see(Meant *g, SimMeant *m, Ref r, bool limits) {
   }
 }
 
-// Reports whether condition or region r was searched for argument m, and marks
-// it as searched.
+// Reports whether condition or region r was searched for argument m. Marks r as
+// searched.
 static bool is_done(Meant *g, const SimMeant *m, Ref r) {
   uint64_t bit = (uint64_t)1 << ((m - g->all) & 63);
   bool done = g->done[r] & bit && g->fn->arg.n <= 64;
@@ -381,8 +381,7 @@ static void see_bounds(Meant *g, SimMeant *m, Ref r) {
     m->end[m->ends++] = end->imm;
   }
   g->search++;
-  // A loop that begins at a block's index compares this index with the loop's
-  // end.
+  // If a loop begins at a block's index, its end limits this index.
   bool far = g->on[i->a[0]] & ON_BLOCK;
   if (far && !add_terms(g, m, i->a[1], LIMIT_FAR, 0) && !ends_early(g, r))
     m->free = true;
@@ -440,7 +439,8 @@ static void see_blocks(Meant *g, SimMeant *m, const SimShape *s, Ref r,
 static void see_offset(Meant *g, SimMeant *m, const Mem *mem, Ref r) {
   const SimShape *s = &g->shape[mem->arg];
   see_value(g, m, r);
-  // dynamic strides of a layout do not divide parts of the offset
+  // This search needs static strides, which `?` in the text of the layout
+  // excludes.
   if (!strchr(ir_str(g->fn, mem->layout), '?')) see_blocks(g, m, s, r, 0);
   else if (g->on[r] & ON_BLOCK) m->blocks = UINT32_MAX;
   const Ins *i = ir_get(g->fn, r);
@@ -460,8 +460,8 @@ static void see_offset(Meant *g, SimMeant *m, const Mem *mem, Ref r) {
 static int box_at(const Meant *g, const Ins *i, Ref at[COVER_MODES]) {
   Operand q;
   int mode = 0;
-  // a load has a mask and a policy before the coordinates, a store has a policy
-  // of a store
+  // A load has a mask and a policy before its coordinates. A store has only a
+  // policy.
   int skip = i->op == OP_TMALOAD ? 2 : 1;
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &q);)
     if (q.kind == OPERAND_VALUE && skip-- <= 0 && q.ref && mode < COVER_MODES)
@@ -475,7 +475,7 @@ static void see_box(Meant *g, SimMeant *m, const Ins *i) {
   int n = box_at(g, i, at);
   for (int k = 0; k < n; k++) {
     see_value(g, m, at[k]);
-    // the coordinates of gathered rows belong to mode 1
+    // The coordinates of gathered rows are coordinates of mode 1.
     int mode = k > 1 && i->flags & BKF_ROWS ? 1 : k;
     if (g->on[at[k]] & ON_BLOCK) m->blocks |= 1u << mode;
     if (ir_get(g->fn, at[k])->op != OP_CONST) m->mode |= 1u << mode;
@@ -520,9 +520,9 @@ static void see_loops(Meant *g, SimMeant *m, const Ins *i, const Operand *o,
   }
 }
 
-// Finds out whether data or scalar arguments decide if instruction i is
-// executed, through the conditions of the regions around i and through its
-// predicate.
+// Finds out whether the execution of instruction i depends on data or scalar
+// arguments: through the conditions of the regions around i, or through the
+// predicate of i.
 static void see_given(const Meant *g, SimMeant *m, const Ins *i,
                       const Ref *open, int depth, Ref exits) {
   uint8_t on = 0;
@@ -586,8 +586,8 @@ static void link_all(Meant *g) {
     Operand o;
     bool linked = false;
     for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
-      // if an instruction writes several variables or objects, only the list of
-      // the first one contains it
+      // An instruction that writes several variables or objects is only in the
+      // list of the first one.
       if (!is_target(g, &o) || linked) continue;
       g->next[r] = g->writer[o.ref];
       g->writer[o.ref] = r;
@@ -692,7 +692,7 @@ bool *meant_shared(Ctx *cx, const SimProg *p) {
     const Ins *i = ir_get(g.fn, r);
     if (op_opens((Op)i->op) && depth < DEPTH) {
       uint8_t on = g.on[r];
-      // a loop is complete if its number of iterations is known
+      // A loop reads all elements if its number of iterations is known.
       if (i->op != OP_IF) on &= (uint8_t)~ON_LOOP;
       else if (on & ON_LOOP) on |= ON_DATA;
       for (Ref b = g.leaver[r]; b; b = g.after[b]) on |= g.on[b] | ON_DATA;
@@ -738,7 +738,7 @@ bool meant_ends(const SimMeant *m, int mode, int64_t end) {
     if (!counts(m, k) || (far && !(m->blocks >> mode & 1))) continue;
     if (n < 0 && n != INT64_MIN) n = -n;
     if (n == end || n == end - 1) return true;
-    // threads may access elements as vectors, or in tiles of a block
+    // A limit may count vectors or tiles instead of elements.
     if (!far || n < 2 || !end || end % n) continue;
     int64_t q = end / n;
     if ((q & (q - 1)) == 0) return true;

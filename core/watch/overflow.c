@@ -14,8 +14,8 @@
 // ---- results to check ----
 
 // Reports whether op is linear in its operands, so that an overflow of an
-// operand reaches the result. Remainders and bitwise operations are not linear,
-// because their operands may overflow on purpose.
+// operand reaches the result. Remainders and bitwise operations are excluded,
+// because scripts let their operands overflow on purpose.
 static bool is_linear(Op op) {
   OpClass c = op_class(op);
   return c == CLASS_SUM || c == CLASS_PRODUCT || c == CLASS_CONVERT ||

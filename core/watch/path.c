@@ -26,8 +26,8 @@ static bool is_memory(const SimMem *m, int32_t index) {
   return m && !sim_in_registers(m) && (index < 0 || m->index == index);
 }
 
-// Reports whether i reads memory object `mem` or, with `write`, writes it. mem
-// = -1: any object.
+// Reports whether i reads memory object `mem` or, if `write` is set, writes to
+// `mem`. mem = -1: any object.
 static bool does(const SimIns *i, bool write, int32_t mem) {
   const SimSide *s = i->x;
   const SimCopy *c = i->x;
@@ -88,7 +88,7 @@ static Way straight(const SimProg *p, uint32_t from, uint32_t to,
   Way way = CLEAR;
   for (uint32_t k = from + 1; k < to; k++) {
     const SimIns *i = &p->ins[k];
-    // skip the ELSE branch, which other threads execute
+    // Skip the ELSE branch, which other threads execute.
     if (i->op == OP_ELSE) {
       if (to < i->jump) return APART;
       k = i->jump;
@@ -188,8 +188,8 @@ static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   return false;
 }
 
-// Records in f the path between the two accesses of the race. turned: exchange
-// the accesses first.
+// Records in f the path between the two accesses of the race. If `turned` is
+// set, exchanges the accesses first.
 static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
                    const SimIns *loop) {
   if (turned) turn(p, f);
@@ -226,8 +226,8 @@ void path_turn(const SimProg *p, SimFault *f) {
   f->r.outside = is_outside(p, mine.at[0], its.at[0]);
   bool war = f->race.how == CLASH_WAR, one_line = f->r.src == f->r.src2;
   const Lines *a = war ? &mine : &its, *b = war ? &its : &mine;
-  // If paths lead in both directions, prefer the path from a write to a later
-  // read.
+  // If there are paths in both directions, prefer the path from a write to a
+  // later read.
   if (goes_on(p, f, a, b, war) ||
       (one_line && !waw && comes_back(p, f, a, b, war)) ||
       goes_on(p, f, b, a, !war))

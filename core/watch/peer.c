@@ -37,7 +37,8 @@ static bool is_gone(const SimCluster *c, int rank) {
 
 // Reports that a CTA may have exited before an access to its memory. If
 // `landed` is NULL, a thread made the access. Otherwise a copy or a commit made
-// the access, and no thread waits at its mbarrier `landed`.
+// the access, and no thread waits at mbarrier `landed`, at which the copy or
+// commit completes.
 static void tell_gone(SimWarp *w, uint32_t src, int lane, int rank,
                       const SimMbar *landed) {
   SimFault *f = simreport_fault(w, SIM_EXIT, lane, src, 0, -1, 0);

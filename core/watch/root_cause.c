@@ -230,8 +230,9 @@ static bool yields(const Fn *fn, const SimFault *f, const SimFault *wild) {
          fn->mem.p[f->r.mem].space == SP_RMEM;
 }
 
-// Reports whether the faults of group `of` come last in the report. They do if
-// all of them may be consequences of one access outside of a tensor.
+// Reports whether the faults of group `of` come last in the report. This is the
+// case if all of these faults may be consequences of one access outside of a
+// tensor.
 static bool is_late(const Fn *fn, const SimFault *f, uint32_t n,
                     const uint32_t *of, uint32_t group) {
   for (uint32_t w = 0; w < n; w++) {
@@ -268,7 +269,7 @@ uint32_t root_cause_arrange(const SimProg *p, SimFault *f, uint32_t n) {
   uint32_t *of = base_realloc(NULL, n * sizeof *of);
   Seat *seat = base_realloc(NULL, n * sizeof *seat);
   SimFault *all = base_realloc(NULL, n * sizeof *all);
-  // without memory for sorting, faults keep their order
+  // If there is no memory for sorting, the faults keep their order.
   bool room = of && seat && all;
   if (room) {
     group(fn, f, n, of);

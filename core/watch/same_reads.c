@@ -1,12 +1,12 @@
 // Finds launches in which several clusters compute the same sums, and store
-// them to different elements: B is tiled by the block's row instead of its
-// column, so that no load depends on the column. The sums of two clusters are
-// equal if they depend on the block only through loads (lint/block_sums.c), and
-// each warp loads the same elements in both clusters. Such clusters are twins.
-// A launch is reported only if most clusters that load anything have a twin:
-// some blocks at the end of a tensor may repeat loads of other blocks on
-// purpose, or have fewer loads. Clusters with different z indices are not
-// twins: z usually counts the products of a batch, which may all share one
+// them to different elements: for example, the tiles of B are selected by the
+// block's row instead of its column, so that no load depends on the column. The
+// sums of two clusters are equal if they depend on the block only through loads
+// (lint/block_sums.c), and each warp loads the same elements in both clusters.
+// Such clusters are twins. A launch is reported only if most clusters that load
+// anything have a twin: blocks at the end of a tensor may repeat loads of other
+// blocks on purpose, or have fewer loads. Clusters with different z indices are
+// not twins: z usually counts the products of a batch, which may all share one
 // operand matrix.
 //
 // The loads of a cluster are recorded as a sum of hashes, which does not depend

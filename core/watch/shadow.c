@@ -455,8 +455,9 @@ static const SimMbar *mbarrier_of(const SimCluster *c, int actor) {
   return k >= 0 && k < c->mbars.n ? &c->mbars.p[k] : NULL;
 }
 
-// Returns the agent of an operation at line src that completes as operations of
-// `like` do, and uses the async proxy or not. If there is none, returns `like`.
+// Returns the agent of an operation at line src that completes like operations
+// of `like`. The flag states whether the agent uses the async proxy. If there
+// is no such operation, returns `like`.
 static Agent agent_at(const SimProg *p, uint32_t src, Agent like, bool proxy) {
   for (uint32_t k = 0; k < p->nins; k++) {
     Agent agent = op_agent((Op)p->ins[k].op);
@@ -477,7 +478,8 @@ static Agent agent_of(const SimCluster *c, int actor, uint32_t src,
                  !(q->flags & GF_AGENT);
   Agent found = agent_at(c->prog, src, agent,
                          agent_rows[agent].proxy && !generic);
-  // Otherwise an arrival of cp.asyncs completed at the mbarrier.
+  // If the proxy is generic and no other agent was found, cp.asyncs of the line
+  // arrived at the mbarrier.
   return generic && found == agent ? AGENT_CPASYNC : found;
 }
 
@@ -642,9 +644,9 @@ static bool strong_for(const Access *x, int actor, const SimRead *d) {
   return x->i->sem && d->strong && (!narrow || actor / n == x->w->id / n);
 }
 
-// Reports whether the kept write d is strong for all actors. Then d is kept
-// only because atomics without a result came after it, and these may execute in
-// any order.
+// Reports whether the kept write d is strong for all actors. Such a write is
+// kept only because atomics without a result followed it, and such atomics may
+// execute in any order.
 static bool is_loose(const SimCluster *c, const SimRead *d) {
   return d->kind == READ_WROTE && d->strong &&
          !(d->narrow && c->prog->ncta > 1);
@@ -1010,7 +1012,7 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
 }
 
 // Reports whether access d by `actor` must still be checked after a strong
-// write. It need not be checked if it is strong or happens before all warps.
+// write. No check is needed if access d is strong or happens before all warps.
 static bool stays(const SimCluster *c, int actor, SimRead *d) {
   // A strong read that precedes the strong write does not observe it.
   if (d->kind != READ_WROTE) d->strong = 0;
@@ -1018,7 +1020,7 @@ static bool stays(const SimCluster *c, int actor, SimRead *d) {
          !is_known(c, actor, d->clk);
 }
 
-// Removes, after a strong write of granule g, the entries of its list that need
+// Removes, after a strong write of granule g, the entries of g's list that need
 // no more checks. loosely: the write is an atomic without a result, so that
 // loose entries (is_loose) remain. Even old loose entries remain, because each
 // actor has at most one loose entry.

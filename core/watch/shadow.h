@@ -1,11 +1,11 @@
 // Shadow of shared memory, and of the global memory that a kernel writes. Each
 // granule records this cluster's last write, the reads since then, and the
 // proxies of these accesses. The last write must happen before every access.
-// The reads since then must happen before a write. There are two exceptions:
-// both accesses are strong (atomics, and ordered loads and stores), or both are
-// writes of the same value. Strong writes are unordered among each other.
-// Therefore a weaker access before a strong write stays recorded until it
-// happens before all warps.
+// The reads since the last write must happen before the next write. There are
+// two exceptions: both accesses are strong (atomics, and ordered loads and
+// stores), or both are writes of the same value. Strong writes are unordered
+// among each other. Therefore a weaker access before a strong write stays
+// recorded until it happens before all warps.
 //
 // Shared memory has pages. The granules of a page have 1 << WIDEST bytes at
 // first. A narrower access splits these granules. All granules of one width
@@ -30,8 +30,8 @@
 // - FAR: it has a list of reads.
 // - AGENT: it was written through the async proxy.
 // - NARROW: it is STRONG, with CTA scope.
-// - KEPT: its list has writes that came before a strong write: weaker writes,
-//   and strong writes of other actors if atomics without a result followed.
+// - KEPT: its list has writes before the last strong write: weaker writes, and
+//   strong writes of other actors if atomics without a result followed.
 enum { GF_DEFINED = 1, GF_PENDING = 2, GF_STRONG = 4, GF_RELEASED = 8,
        GF_FAR = 16, GF_AGENT = 32, GF_NARROW = 64, GF_KEPT = 128 };
 // Returns the flags of a granule after instruction i writes it.
@@ -98,7 +98,7 @@ typedef struct Shadow {        // the shadow memory of a cluster
   // Entries of all lists; entry 0 is unused. The list of granule g starts at
   // far[farat[g]].
   SimFar *far;
-  uint32_t *farat;             // NULL until needed
+  uint32_t *farat;             // NULL: no list exists yet
   uint32_t nfar, maxfar, farfree;
   // for each granule: 1 + number of the location record (hb_cluster.c) for its
   // last strong write, or 0; NULL until needed

@@ -4,17 +4,18 @@
 // An MMA is complete for threads that wait at an mbarrier at which a later
 // commit arrived. A load or store of a warp is complete after its tcgen05.wait.
 // Each operation has an epoch of its actor (tcgen05.h), and is complete for a
-// thread that has acquired the epoch. A thread's wait for loads or stores does
-// not release them to other threads: the threads must also synchronize, which
-// passes on the epoch.
+// thread that has acquired the epoch. A thread's wait for loads or stores is
+// not enough for other threads: these must also synchronize with the thread,
+// and so acquire the epoch.
 //
 // Two MMAs with the same accumulators and shape execute in the order in which
-// they were issued. So do a copy from shared memory or a shift and an MMA after
-// it, an MMA and a shift after it, and a shift and a copy of 4 lanes after it.
-// Only their issues must be ordered. PTX orders no other operations of the
-// tensor cores without a commit. GPUs may order them, so such findings are
-// notes. PTX also requires a tcgen05.fence on both sides of the synchronization
-// of threads, except before a commit. A missing fence is also a note.
+// they were issued. The same is true of an MMA after a copy from shared memory
+// or a shift, of a shift after an MMA, and of a copy of 4 lanes after a shift.
+// For these pairs, only the issue of the second operation must be ordered after
+// the first. PTX orders no other operations of the tensor cores without a
+// commit. GPUs may order them, so such findings are notes. PTX also requires a
+// tcgen05.fence on both sides of the synchronization of threads, except before
+// a commit. A missing fence is also a note.
 #include "watch/tensor.h"
 
 #include "sim/mbar.h"
@@ -147,7 +148,7 @@ static bool in_order(const SimTensorAccess *x, const Past *p) {
 
 static SimTensorLack lack_of(const SimTensorAccess *x, const Past *p) {
   if (p->unit == ACTOR_TCMMA) return TENSOR_LACKS_COMMIT;
-  // For its own warp, an access is complete only after the warp's wait.
+  // An access of the same warp is complete only after the warp's wait.
   SimCluster *c = x->w->cluster;
   if (c->hooks->before(&c->warp[p->warp], 0, actor_of(x, p), 1, p->epoch))
     return TENSOR_LACKS_ORDER;
@@ -190,7 +191,7 @@ static void check_fences(const SimTensorAccess *x, const Past *p, SimClash how,
   fill(f, x, p, TENSOR_FENCE, how, lacks, column);
 }
 
-// Reports whether a fault of tensor memory has p as its first access.
+// Reports whether a reported fault of tensor memory has p as its first access.
 static bool is_told(const SimWarp *w, const Past *p) {
   const SimOut *o = w->cluster->out;
   for (uint32_t k = 0; k < o->nfault; k++)

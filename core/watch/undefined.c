@@ -31,7 +31,7 @@ static void use(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t mask) {
   SimTaint *t = taint_at(w, slot);
   uint32_t hit = t->mask & mask;
   if (!hit) return;
-  // clear the mark, so that each undefined value is reported once
+  // Clear the mask, so that each undefined value is reported once.
   t->mask &= ~hit;
   fault(w, i, hit, t);
 }
@@ -219,8 +219,9 @@ void undefined_shuffle(SimWarp *w, const SimIns *i, const int *from) {
 
 // ---- around an instruction ----
 
-// Reports undefined values that i uses. (Arithmetic does not use them but makes
-// its result undefined. MMAs check the registers that they read.)
+// Reports undefined values that i uses. Arithmetic is not reported: undefined
+// operands only make its result undefined. MMAs check the registers that they
+// read.
 void undefined_before(SimWarp *w, const SimIns *i) {
   const SimUses *u = i->uses;
   for (int k = 0; u && k < u->n; k++) use(w, i, u->slot[k], w->active);

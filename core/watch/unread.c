@@ -3,11 +3,10 @@
 // warps' partial sums. A tensor is reported only if all of these hold:
 // - The kernel decides which elements it reads: neither data nor scalar
 //   arguments nor the block do (meant.c).
-// - Threads do not keep values that they store for other threads: the threads
-//   that read the tensor are not all among the threads whose stores nothing
-//   reads.
-// - The accesses are not a scan, in which no thread reads its own element or
-//   those of the following threads.
+// - Some reading thread is not among the threads whose stores are never read.
+//   (Otherwise, the threads keep their own values in registers.)
+// - The accesses are not a scan, in which each thread reads only elements of
+//   earlier threads.
 // - cute.partial_ok does not name the tensor.
 // - Some of the elements are not 0. Copies fill elements outside of a tensor
 //   with zeros.
@@ -37,12 +36,13 @@ typedef struct SimUnit {
 // Threads of a block: a mask of lanes for each warp.
 typedef struct Threads { uint32_t lanes[MAX_WARPS]; } Threads;
 
-// What the launch did to shared memory. A unit has the bytes of the narrowest
-// access.
+// The accesses of the launch to shared memory. A unit has the bytes of the
+// narrowest access.
 typedef struct SimShared {
   // Sets of units. stored: stored units. used: units that were read. lost:
-  // units with a number other than 0 that nothing read. stale: units whose last
-  // such number nothing read. fresh: units that were read since the last store.
+  // units with a number other than 0 that was never read. stale: units whose
+  // last number other than 0 was never read. fresh: units that were read since
+  // the last store.
   uint64_t *stored, *used, *lost, *stale, *fresh;
   SimUnit *unit;
   bool begun;                // whether a block has set `unit`
@@ -203,9 +203,8 @@ static void add_unit(Sides *s, const SimUnit *u, bool used) {
   s->down &= known && u->reader[1] < u->writer[0];
 }
 
-// Reports whether all reading threads are among the threads whose stores
-// nothing reads, and none of these threads stored anything that is read. Such
-// threads keep their values in registers.
+// Reports whether every reading thread stored to the tensor, but no thread ever
+// reads these stores. Such threads keep their own values in registers.
 static bool is_kept(const Sides *s) {
   bool some = false;
   for (int k = 0; k < MAX_WARPS; k++) {

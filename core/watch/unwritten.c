@@ -7,8 +7,8 @@
 // tensor, only that part is an output. cute.undefined_ok allows unwritten
 // elements.
 //
-// A kernel may leave a part of an output as it was before the launch, if that
-// part was written before. cover.c finds parts that a mistake seems to omit.
+// A kernel may leave a part of an output unchanged if that part was written
+// before the launch. cover.c finds parts that a mistake seems to omit.
 #include "decode/footprint.h"
 #include "sim/bulk.h"
 #include "watch/unwritten.h"
@@ -63,7 +63,7 @@ static SimLeft *one_of(Ctx *cx, const SimProg *p, int32_t mem, bool idle) {
 
 SimLeft *unwritten_make(Ctx *cx, const SimProg *p) {
   SimLeft *all = NULL;
-  // A raw pointer may address any output, so that no output can be checked.
+  // A raw pointer may point to any output, so no output can be checked.
   if (ir_has_addresses(p->fn)) return NULL;
   bool idle = ir_is_idle(p->fn);
   for (size_t k = 0; k < p->fn->mem.n; k++) {
@@ -80,7 +80,7 @@ static bool is_written(const SimLeft *t, int64_t element) {
   return t->arg->defined[at / 8] >> (at & 7) & 1;
 }
 
-// Returns the first line that writes to an argument's memory, or writes to it
+// Returns the first line that writes to an argument's memory, directly or
 // through another memory object, such as the bytes that PTX accesses.
 static uint32_t line_of(const SimProg *p, int32_t mem) {
   int32_t arg = p->fn->mem.p[mem].arg;

@@ -1,10 +1,10 @@
-// Explains why waits for groups (cp.async, wgmma, bulk stores) did not suffice,
-// so that the message of a fault does not advise to add a wait that is already
-// there. There are four reasons: the wait left the group pending, the waiting
-// threads had started no group, the wait was for reads only, or a barrier is
-// missing after the wait. Also explains accesses to a stage of a ring (ring.h):
-// the stage is probably wrong if the data of another stage is complete and
-// waited for, but nothing has read it.
+// Explains why waits for groups (cp.async, wgmma, bulk stores) did not suffice.
+// Without this explanation, a fault's message would advise to add a wait that
+// the kernel already has. There are four reasons: the wait left the group
+// pending, the waiting threads had started no group, the wait was for reads
+// only, or a barrier is missing after the wait. Also explains accesses to a
+// stage of a ring (ring.h): the stage is probably wrong if the data of another
+// stage is complete and waited for, but nothing has read it.
 #include "watch/waits.h"
 
 #include "sim/async.h"
@@ -255,7 +255,7 @@ void waits_look(SimFault *f, const Access *x, int l, uint32_t g) {
     uint32_t other = shadow_shared(c, (uint32_t)(first + to));
     const SimGran *q = &shadow_of(c)->gran[other];
     bool ready = is_ready(x, l, q);
-    // the wait left u's copy to granule g pending, and u also fills `other`
+    // The wait left u's copy to granule g pending, and u also fills `other`.
     const SimWarp *u =
       f->r.lack == LACK_PENDING ? filler_of(c, g, other) : NULL;
     bool same = u && share_group(u, g, other);

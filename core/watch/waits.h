@@ -15,16 +15,17 @@ void waits_reader(SimFault *f, const Access *x, int l, int actor,
 // later iteration than the current one of lane l of x: warp u committed more
 // groups before this cp.async than lane l has committed so far.
 bool waits_ahead(const Access *x, int l, const SimWarp *u, uint32_t g);
-// Fills in the same reason for a pending write to granule g, by a cp.async of
-// warp u or by a bulk copy.
+// Fills in why lane l of x->w does not wait for a pending write to granule g,
+// by a cp.async of warp u or by a bulk copy.
 void waits_flight(SimFault *f, const Access *x, int l, const SimWarp *u,
                   uint32_t g);
 // Fills in the reason of a race between two blocks if the wait for a bulk store
 // used .read.
 void waits_store(SimFault *f, const SimProg *p);
-// Sets, for a race f of two warp roles about granule g, whether x came after a
-// wait for another stage. For a write after a read, u is the warp that read in
-// epoch clk; sets whether u had released the stage before.
+// For a race f between two warp roles at granule g: sets in f whether x came
+// after a wait for another stage. If x writes after a read, u is the warp that
+// read in epoch clk; sets in f whether u had released the stage before this
+// read.
 void waits_stray(SimFault *f, const Access *x, uint32_t g, const SimWarp *u,
                  uint32_t clk);
 // Fills in the state of the other stages at the same place, for a read by lane

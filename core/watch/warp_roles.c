@@ -156,7 +156,8 @@ bool warp_roles_ahead(const SimWarp *w, SimIs *is, const void *ud) {
     for (k = head; k < p->ins[head].jump; k++)
       if (is(&p->ins[k], ud)) return true;
   }
-  // other lanes of a diverged warp may be anywhere, so search all instructions
+  // Other lanes of a diverged warp may be at any instruction, so search all
+  // instructions.
   if (w->split.part) k = 0;
   for (; k < p->nins; k++) {
     if (p->ins[k].op == OP_ELSE && leaves(w, k)) k = p->ins[k].jump;

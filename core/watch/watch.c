@@ -167,8 +167,9 @@ static void meet_others(Access *x, uint32_t mask) {
 
 static bool in_relay(const Access *x) { return x->w->cluster->prog->common; }
 
-// Returns the first granule of lane l's bytes, or NO_GRANULE if they have none.
-// Splits granules of shared memory that are wider than the access.
+// Returns the first granule of lane l's bytes, or NO_GRANULE if these bytes
+// have no granules. Splits granules of shared memory that are wider than the
+// access.
 static int64_t granule(const Access *x, int l) {
   SimCluster *c = x->w->cluster;
   if (x->m->memory == MEMORY_SHARED)
@@ -177,8 +178,8 @@ static int64_t granule(const Access *x, int l) {
 }
 
 // Records in the bits of `map` which bytes of global memory the lanes access
-// (cover.h). The machine has already determined whether the bytes are adjacent,
-// except for a cp.async, which is recorded later.
+// (cover.h). Uses the machine's result whether the bytes are adjacent, except
+// for a cp.async, which is recorded later.
 static void cover(const Access *x, uint32_t mask, uint64_t *map) {
   const SimPattern *q = x->w->cluster->pattern;
   bool counted = x->i->op != OP_CPASYNC && x->i->stat >= 0;
@@ -217,9 +218,9 @@ static bool own_release(const SimWarp *w, int l, const SimGran *g) {
   return g->flags & GF_RELEASED && g->warp == w->id && g->lanes == 1u << l;
 }
 
-// Reports whether lane l stores the bytes that its address already holds after
-// the stores of the lower lanes of mask. All lanes store equally many aligned
-// bytes, so a lower lane stores either all of these bytes or none of them.
+// Reports whether lane l's store leaves memory unchanged, after the stores of
+// the lower lanes of mask. All lanes store equally many aligned bytes, so a
+// lower lane stores either all of these bytes or none of them.
 static bool is_same(const Access *x, uint32_t mask, int l) {
   const SimCluster *c = x->w->cluster;
   uint32_t addr = simmem_address(x, l);

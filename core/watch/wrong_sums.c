@@ -6,16 +6,16 @@
 //
 // An index is assigned to each mode: to each mode of the output its own index,
 // and SUMMED to modes that are summed over. Modes of inputs have the index of a
-// mode of the output with the same extent, or SUMMED. Each assignment of which
-// all indices of the output occur in an input, is a possible product. SUMMED
-// must occur in each input once if there are two of them.
+// mode of the output with the same extent, or SUMMED. An assignment is a
+// possible product if each index of the output occurs in an input. With two
+// inputs, SUMMED must occur once in each input.
 //
-// Outputs that hold the right sums in another order, such as from the last to
-// the first, are right. Only tiles of a square output whose coordinates are
-// swapped are reported, as are those of copies.
+// An output that contains the right sums in another order, such as from the
+// last to the first, is not reported. Only swapped coordinates of tiles are
+// reported, in a square output or in a copy.
 //
 // The launch must have read all elements of the inputs and stored all elements
-// of the output: parts that are missing have notes of their own (cover.c).
+// of the output: missing parts have other notes (cover.c).
 #include "lint/plain_sums.h"
 #include "watch/cover.h"
 #include "watch/meant.h"
@@ -236,7 +236,8 @@ static int compare(Search *s, const Product *q, Sample *list, int n) {
   double sums = epsilon(s->sums.narrowest), each = epsilon(s->sums.rounded);
   bool exact = !dtype_is_float(s->out.type) && !s->sums.scaled;
   int64_t terms = terms_of(s, q);
-  // sums in less than f32 may lose all terms that are small beside them
+  // A sum of a type narrower than f32 may lose all terms that are small
+  // compared with the sum.
   double all = epsilon(s->out.type) +
                sums * (sums > 1e-6 ? (double)terms : sqrt((double)terms));
   int wrong = n;
@@ -354,7 +355,7 @@ static bool is_permuted(const Search *s, const Product *q, const Sample *list,
 
 // Finds the possible sums, or the possible copies, and chooses samples. Returns
 // the number of samples, 0 if there is no possible sum, or -1 if all samples
-// have the values of one.
+// agree with one possible sum.
 static int find_products(Search *s, bool copies, Sample *list) {
   Product q = {0};
   s->sums.copies = copies;
@@ -377,7 +378,8 @@ void wrong_sums_find(Ctx *cx, SimProg *p, SimWrongSum *out) {
   if (!find_tensor(cx, p, s->sums.out, &s->out)) return;
   for (int i = 0; i < s->n; i++)
     if (!find_tensor(cx, p, s->sums.in[i], &s->in[i])) return;
-  // most outputs are right, so that the function need not be analysed
+  // Compare before the analysis of the function, because most outputs are
+  // right.
   s->sums.narrowest = s->sums.rounded = DT_F64;
   int n = find_products(s, false, list);
   if (n < 0) return;

@@ -4,8 +4,9 @@
 
 #include "emit/inside.h"
 
-// Line breaks in the head of a function: none, before the parameters if the
-// head is longer than 80 columns, or always before the parameters.
+// Line breaks in the first line of a function. WHOLE: none. FITS: one before
+// the parameters if the line is longer than 80 columns. SPLIT: always one
+// before the parameters.
 typedef enum AsmLines { ASM_WHOLE, ASM_FITS, ASM_SPLIT } AsmLines;
 
 // A function that is being built. Its PTX refers to operands as %0, %1 ...:
@@ -15,7 +16,7 @@ typedef struct AsmFn {
   Emit *e;
   const char *result;  // C type of the result
   const char *name;
-  const char *over;  // text before the function, such as the head of a template
+  const char *over;  // text before the function, such as `template<...>`
   // C type of an output variable called r, which the function declares
   const char *r;
   const char *before;  // C code before and after the asm statement

@@ -109,9 +109,9 @@ static void print_plain(AsmFn *f, const AtomUse *u, bool separate) {
                 "\n      : $o\n      : $i");
 }
 
-// Writes one of the four real products of a complex product: p += a.q * b.r. p
-// is the array x or y. q and r are x for the real part, y for the imaginary
-// part. `c` is the initial value of p (NULL: p itself).
+// Writes p += a.q * b.r, one of the four real products of a complex product. p
+// is the array x or y. q and r select the real part (x) or the imaginary part
+// (y). `c` is the initial value of p (NULL: p itself).
 static void print_part(AsmFn *f, const AtomUse *u, const char *c, char p,
                        char q, char r, bool minus) {
   Emit *e = f->e;
@@ -196,7 +196,7 @@ static void print_mma(Emit *e, const AtomUse *u, bool separate) {
       if (row->a_type == DT_C64) print_complex(&f, u, separate);
       else print_plain(&f, u, separate);
       break;
-    // other functions write these atoms
+    // Other functions write these atoms.
     case MK_FMA: case MK_WGMMA: case MK_TCGEN05: break;
   }
   text_puts(e, "}\n");

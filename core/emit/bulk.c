@@ -133,7 +133,7 @@ static const char *print_tma_load(AsmFn *a, const struct BulkCall *m) {
   const char *c = list_of(a, m->coordinates, 'c');
   const char *w = list_of(a, m->offsets, 'w'), *t = tail_of(a, m);
   bool pair = m->flags & BKF_PAIR;
-  // Only some targets gather rows to .shared::cluster.
+  // Some targets cannot gather rows to .shared::cluster.
   bool own = m->flags & BKF_ROWS && !pair && !m->mask;
   // If bit 24 is cleared, the address refers to the mbarrier in the even CTA of
   // the pair.
@@ -308,8 +308,9 @@ static void put_argument(Emit *e, const Operand *o) {
   else expr_pointer(e, o->ref, o->off, PR_ANY);
 }
 
-// Writes the call. The arguments are in the order of the parameters that
-// print_one writes: the order of ops.h, but with the mask and the policy last.
+// Writes the call. The arguments have the order of the parameters that
+// print_one writes: the order of the operands in ops.h, but with the mask and
+// the policy last.
 void bulk_call(Emit *e, const Ins *i) {
   struct BulkCall m = form_of(e, i);
   Operand o[OPERANDS];

@@ -35,12 +35,13 @@ static const char *temp_name(const Emit *e, Ref r) {
 static void give_name(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const char *own = ir_str(e->fn, i->name);
-  if (own[strspn(own, "_")]) {  // replaces a name that consists of underscores
+  // Do not use a name that consists of underscores.
+  if (own[strspn(own, "_")]) {
     e->use[r].name = names_new(e, own);
     return;
   }
   const char *want = temp_name(e, r);
-  // Appends a number to a name of a single letter.
+  // A name of a single letter gets a number.
   if (!want[1])
     want = arena_printf(e->cx, &e->cx->scratch, "%s%u", want,
                         e->temp[want[0] - 'a']++);
@@ -190,7 +191,7 @@ static void put_bar_operand(Emit *e, Ref r, int64_t plain, int *n) {
 
 static void put_barrier(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  // PTX takes the barrier's number before the number of threads
+  // In PTX, the barrier's number precedes the number of threads.
   const Ref x[2] = {i->a[1], i->a[0]};
   int n = 0;
   int64_t k;
@@ -336,7 +337,7 @@ static Ref put_loop(Emit *e, Ref r) {
   return test ? test : r;
 }
 
-// Writes the BREAKIF or EXITIF at r as `if (p) break;`, `if (p) goto done;` or
+// Writes the BREAKIF or EXITIF at r: `if (p) break;`, `if (p) goto done;` or
 // `if (p) return;`.
 static void put_leave(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
@@ -362,8 +363,8 @@ static void put_end(Emit *e) {
   text_newline(e);
 }
 
-// Reports whether value r contains a read of the variable that `set` sets,
-// inlined in the same expression.
+// Reports whether the expression of r contains a read of the variable that
+// `set` sets.
 static bool reads_itself(const Emit *e, Ref r, const Ins *set) {
   const Ins *i = ir_get(e->fn, r);
   return i->op == OP_VGET && i->a[0] == set->a[0] &&
@@ -438,7 +439,7 @@ static void put_scalars_decl(Emit *e, Ref r, const char *want) {
 static void put_regs_decl(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
-  // the object is a view of an array that is declared earlier
+  // The object is a view of an array that was declared before.
   if (m->ref != r) {
     e->use[r].name = e->use[m->ref].name;
     return;

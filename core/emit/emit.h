@@ -5,8 +5,8 @@
 #include "ir/ir.h"
 
 // The result of emitting fn for target sm (80, 90, ...): CUDA C text. lines[i]
-// is the Fn.src index of line i+1 of the text (0: none). It maps compiler
-// messages to lines of the script.
+// is the Fn.src index of line i+1 of the text (0: none). `lines` serves to name
+// lines of the script in compiler messages.
 //
 // The text must be compiled with `options`: --fmad=false, and the options that
 // ptxas.c selects. Products and sums that are separate in the IR are then
@@ -16,8 +16,8 @@
 typedef struct EmitOut {
   Buf text;
   VEC(uint32_t) lines;
-  // The function's name in the text, which is not a reserved word. The string
-  // is in cx->scratch.
+  // The function's name in the text, in cx->scratch. The name is not a reserved
+  // word of C++ or CUDA.
   const char *name;
   const char *options;  // compiler options, separated by blanks
 } EmitOut;

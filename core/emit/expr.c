@@ -117,7 +117,7 @@ static Prec prefixed(Emit *e, const char *op, Ref r) {
   text_puts(e, op);
   size_t at = e->out->text.n;
   expr_val(e, r, PR_UNARY);
-  // write -(-x), because --x is a decrement
+  // Write -(-x), because --x is a decrement.
   if (e->out->text.p[at] == op[0]) text_parens(e, at);
   return PR_UNARY;
 }
@@ -199,7 +199,7 @@ static Prec lin_terms(Emit *e, const Lin *l) {
 
 static Prec lin_put(Emit *e, const Lin *l, DType t) {
   if (l->n == 0) return const_int(e, t, l->k);
-  if (l->minus[0] && l->k > 0) {  // write 2 - x rather than -x + 2
+  if (l->minus[0] && l->k > 0) {  // Write 2 - x instead of -x + 2.
     const_int(e, t, l->k);
     for (int k = 0; k < l->n; k++) {
       text_puts(e, " - ");
@@ -347,8 +347,8 @@ void expr_at_run_time(Emit *e, Ref r) {
   text_puts(e, ")");
 }
 
-// Reports whether the result of i may differ from the GPU's if the compiler
-// folds i.
+// Reports whether i may have another result if the compiler folds i than if the
+// GPU computes i.
 static bool folds(const Ins *i) {
   if (i->op != OP_MATH || i->type == DT_F64) return false;
   switch ((int)i->imm) {
@@ -362,7 +362,7 @@ static bool folds(const Ins *i) {
 
 static Prec float_call(Emit *e, const Ins *i, const char *f, int n) {
   bool hide = folds(i) && known_is(e, i, n);
-  // The compiler also folds parts of a power that depend on the base alone.
+  // The compiler also folds the part of a power that depends only on the base.
   bool base = folds(i) && i->imm == MF_POW && known_is(e, i, 1);
   text_printf(e, "%s(", f);
   for (int k = 0; k < n; k++) {
@@ -483,7 +483,7 @@ static Prec compare(Emit *e, const Ins *i, bool negate) {
     [OP_NE] = {"!=", "=="}};
   Prec p = i->op == OP_EQ || i->op == OP_NE ? PR_EQ : PR_REL;
   Ins j = *i;
-  // write v > 0 instead of 0 < v
+  // Write v > 0 instead of 0 < v.
   bool turn = ir_get(e->fn, i->a[0])->op == OP_CONST;
   if (turn) j.a[0] = i->a[1], j.a[1] = i->a[0];
   return infix(e, &j, (turn ? turned : text)[i->op][negate], p, PR_SHIFT,

@@ -12,8 +12,8 @@ typedef enum Prec {
 } Prec;
 
 // ---- expr.c ----
-// Writes value r as an expression, in parentheses if it binds looser than
-// `min`. Returns its precedence.
+// Writes value r as an expression, in parentheses if its precedence is lower
+// than `min`. Returns its precedence.
 Prec expr_val(Emit *e, Ref r, Prec min);
 // Writes the operation that defines r as an expression, even if r has a name.
 // Returns its precedence.
@@ -56,11 +56,12 @@ void expr_word(Emit *e, Ref mem, int64_t bit);
 // register.
 void expr_regs(Emit *e, bool refs, const Operand *o, const char *type);
 // Write an assignment `tCrA[3] = value`: expr_reg_open writes the text before
-// the value, expr_reg_close the text after it. The value must bind as a unary
-// expression. fresh: this is the first write to the word.
+// the value, expr_reg_close the text after the value. The value must have the
+// precedence of a unary expression or a higher one. fresh: this is the first
+// write to the word.
 void expr_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh);
 void expr_reg_close(Emit *e, Ref mem, int64_t off, DType t);
-// Writes value r in the form that a register word of type t has.
+// Writes value r as the word in which a register of type t stores the value.
 void expr_as_word(Emit *e, Ref r, DType t);
 // writes a call: mbar_wait(bar_addr, phase)
 void expr_mbar(Emit *e, const Ins *i);

@@ -85,7 +85,8 @@ void helper_reserve(Emit *e) {
 
 void helper_print(Emit *e) {
   const char *text[H_COUNT] = {0};
-  // visit callers before the helpers that they call, which are written first
+  // Visit a helper before the helpers that it calls, because the text lists
+  // called helpers first.
   for (int h = H_COUNT; h-- > 0;) {
     if (!e->helper[h]) continue;
     text[h] = text_for(e, blocks[h].text);

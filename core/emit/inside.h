@@ -8,16 +8,18 @@
 
 // How an instruction appears in the CUDA text.
 typedef enum How {
-  HOW_DEAD,    // not in the text: no live instruction needs it
+  HOW_DEAD,    // not in the text, because no live instruction needs the value
   HOW_INLINE,  // inside the expressions that use its value
-  HOW_NAME     // as a statement of its own; for a value: `const int i0 = ...;`
+  HOW_NAME     // as a separate statement, for example `const int i0 = ...;`
 } How;
 
 typedef struct Use {
-  uint32_t uses;     // how many times its expression or name occurs in the text
+  uint32_t uses;     // number of times that the value's expression or name
+                     // occurs in the text
   Ref last;          // last statement of the text that needs the value
   Ref root;  // the statement that contains the expression, if it is inlined
-  // for a store: the store to the other half of the word that is merged with it
+  // for a store to half of a word: the store to the other half, if one
+  // assignment executes both
   Ref pair;
   uint16_t weight;   // for a statement: number of expressions inlined in it
   uint8_t how;       // a How

@@ -83,9 +83,9 @@ static void see(Known *k, Ref r) {
     if (o.ref && o.written) write(k, &o, known);
 }
 
-// Walks the instructions from r to end in program order. It walks a loop's body
-// twice, because an iteration may read what the previous iteration wrote to a
-// register.
+// Walks the instructions from r to end in program order. Walks a loop's body
+// twice, because an iteration may read a register that the previous iteration
+// wrote.
 static void walk(Known *k, Ref r, Ref end) {
   for (; r < end; r++) {
     const Ins *i = ir_get(k->fn, r);

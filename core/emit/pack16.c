@@ -6,16 +6,18 @@
 // 0x7fff), which was verified on an H200 for all pairs.
 //
 // Pairs start at loads: two loaded halves of a word form a word. The results of
-// one operation on such pairs also form a word. So do two constants, and one
-// value that is used for both halves. An instruction that uses only one half
-// extracts it from the word. uses.c removes instructions that became unused.
+// one operation on such pairs also form a word. Two constants also form a word,
+// and one value that is used for both halves. An instruction that uses only one
+// half extracts it from the word. uses.c removes instructions that became
+// unused.
 #include <string.h>
 
 #include "emit/inside.h"
 #include "ir/fold.h"
 #include "ir/intrin.h"
 
-enum { OPEN = 32 };  // maximum number of operations that wait for a partner
+// maximum number of operations in the list of those without a partner
+enum { OPEN = 32 };
 
 // The last load or store of one half of a word. `version` counts accesses to
 // the memory object up to this one: writes for a load, reads and writes for a
@@ -29,7 +31,7 @@ typedef struct Pairs {
   Ctx *cx;
   const Fn *from;
   Fn *to;
-  size_t cap;          // capacity of to->ins and to->fact
+  size_t cap;          // allocated length of to->ins and to->fact
   Ref *at;             // for each Ref of `from`: the same value's Ref in `to`
   Ref *lower;  // for a value that is an upper half: its lower half, or 0
   Ref *word;  // for a value that is an upper half: the word, a Ref in `to`
@@ -224,7 +226,8 @@ static bool halves_of_one(const Pairs *p, const Ins *lo, const Ins *hi) {
 }
 
 // Merges operation r with the same operation on the other half of the word, if
-// that operation waits for a partner. Otherwise r waits for a partner.
+// the list of operations without a partner contains that operation. Otherwise
+// adds r to this list.
 static void pair_operation(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r);
   for (uint32_t k = 0; k < OPEN; k++) {

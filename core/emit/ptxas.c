@@ -2,14 +2,14 @@
 //
 // At -O3 for sm_90, ptxas of CUDA 13.0 has a bug in loops of f64 MMAs. The
 // first MMA of an iteration may read accumulators that the last MMA of the
-// previous iteration has not written yet. The first MMA waits for its
-// fragments, but not for the scoreboard of the accumulators. On a card, a
-// product of 8 x 8 x 40 lost 8 of 40 products (spec/gpu/compiler_spec.lua). In
-// a test with 400 random loops, 47 had the bug. In each of the 47, the first
-// and the last MMA use the same accumulators. At -O2 no loop had the bug. ptxas
-// also drops accumulators that are never read, so a loop with many accumulators
-// may become a loop with one accumulator. -O2 costs up to a fifth of the speed,
-// so only kernels with such a loop use it.
+// previous iteration has not written yet. The first MMA waits for the loads of
+// its fragments, but not for the accumulators. On a card, a product of 8 x 8 x
+// 40 lost 8 of 40 products (spec/gpu/compiler_spec.lua). In a test with 400
+// random loops, 47 had the bug. In each of the 47, the first and the last MMA
+// use the same accumulators. At -O2 no loop had the bug. ptxas also drops
+// accumulators that are never read, so a loop with many accumulators may become
+// a loop with one accumulator. -O2 costs up to a fifth of the speed, so only
+// kernels with such a loop use it.
 #include <string.h>
 
 #include "atoms/atom.h"

@@ -55,8 +55,8 @@ void retire_note(Emit *e) {
   async_regs_run(e->cx, e->fn, note_done, e);
 }
 
-// Returns the name of the helper whose asm statement names the registers of an
-// operation, such as "wgmma_retire_f32x64".
+// Returns the name of the helper with the empty asm statement for the registers
+// of an operation, such as "wgmma_retire_f32x64".
 static const char *name_of(Emit *e, Ref of) {
   Written w = written_by(e, of);
   bool load = ir_get(e->fn, of)->op == OP_TCLD;

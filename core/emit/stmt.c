@@ -121,7 +121,8 @@ Ref stmt_store(Emit *e, Ref r) {
   }
   if (t == (DType)m->type) {
     expr_element(e, i->a[0], i->a[1]);
-  } else {  // the types differ, but have the same width: reinterpret the bits
+  } else {
+    // The types differ but have the same width, so the bits are reinterpreted.
     text_printf(e, "*(%s *)", dtype_cuda(t));
     expr_pointer(e, i->a[0], i->a[1], PR_UNARY);
   }
@@ -363,7 +364,8 @@ static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
   for (int k = 0; k < 2; k++)
     w[k] = both[k]->regs ? both[k]->g->wbits
                          : dtype_bits(ir_type(e->fn, both[k]->mem));
-  // a register of `bits` bits keeps its type, so that its address is not taken
+  // A register of `bits` bits keeps its type, because a conversion by a pointer
+  // would take its address.
   if (d->regs && w[0] == bits) type = own[0];
   else if (s->regs && w[1] == bits) type = own[1];
   else if (w[0] == bits && w[1] == bits && !strcmp(own[0], own[1]))

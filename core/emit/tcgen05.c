@@ -15,7 +15,9 @@
 void tcgen05_object(Emit *e, Ref r, const char *name) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
-  if (m->ref != r) {  // an address has no element type
+  // A view has the address of its object, because addresses have no element
+  // type.
+  if (m->ref != r) {
     e->use[r].name = e->use[m->ref].name;
     return;
   }
@@ -181,7 +183,8 @@ void tcgen05_copy_helper(Emit *e, const AtomUse *u) {
   if (load) asm_param(&f, "unsigned", "tmem");
   const char *regs = asm_braces(e, n, &at);
   const char *list = asm_constraints(e, u->refs, load ? "=" : "", 'r', "r", n);
-  // .16x32bx2: lanes 16 to 31 access columns that follow those of lanes 0 to 15
+  // In the form .16x32bx2, lanes 16 to 31 access the columns after the columns
+  // of lanes 0 to 15.
   bool packed = row->flags & CPF_PACK;
   const char *half = strstr(row->ptx, "bx2")
     ? PTX(e, ", %d", packed ? 2 * n : n) : "";

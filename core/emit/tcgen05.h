@@ -8,7 +8,8 @@
 void tcgen05_object(Emit *e, Ref r, const char *name);
 void tcgen05_mma(Emit *e, Ref r);   // writes the MMA as a statement
 void tcgen05_copy(Emit *e, Ref r);  // writes TCLD, TCST, TCCP as a statement
-void tcgen05_call(Emit *e, const Ins *i);  // the same for other operations
+// writes another tcgen05 operation as a statement
+void tcgen05_call(Emit *e, const Ins *i);
 // Write the helpers of an MMA, of a TCLD or TCST, and of a TCCP.
 void tcgen05_mma_helper(Emit *e, const AtomUse *u);
 void tcgen05_copy_helper(Emit *e, const AtomUse *u);

@@ -10,7 +10,8 @@
 enum {
   // maximum number of expressions that are inlined in a statement
   MAX_WEIGHT = 14,
-  // above this number of accesses to register elements, arrays become scalars
+  // if there are more accesses to register elements than this, arrays become
+  // scalars
   MANY = 1024,
   // maximum number of 8- or 16-bit elements of an array that may stay unpacked
   FEW = 32,
@@ -35,7 +36,8 @@ typedef struct Flow {
   // for each word of each register array: whether it was written so far
   bool **wrote;
   bool *read;       // for each VAR: whether a live instruction reads it
-  Ref memory;  // next instruction in program order that orders or writes memory
+  Ref memory;  // for the backward walk: the next instruction that orders or
+               // writes memory
 } Flow;
 
 int64_t uses_int(const Emit *e, Ref r) {
@@ -172,8 +174,8 @@ static bool has_steps(const Ins *i) {
   return i->op == OP_FILL || i->op == OP_COPY;
 }
 
-// Reports whether instruction `by` writes after the last statement that needs
-// value u has read its operands.
+// Reports whether instruction `by` writes only after the last statement that
+// needs value u has read its operands.
 static bool writes_behind(const Flow *f, Ref by, const Use *u) {
   return by > u->last || (by == u->last && !has_steps(ir_get(f->fn, by)));
 }
@@ -239,7 +241,7 @@ static void spread(Flow *f, Ref r) {
   bool in = u->how == HOW_INLINE;
   Ref root = in && u->root ? u->root : r;
   if (in && i->op != OP_CONST) f->e->use[root].weight++;
-  // a use of a recast view is also a use of the object
+  // A use of a recast view is also a use of the viewed object.
   if (ir_is_mem(f->fn, r) && ir_memof(f->fn, r)->ref != r)
     use(f, ir_memof(f->fn, r)->ref, r, 1, false, r);
   uint32_t n = in ? u->uses : 1;

@@ -36,7 +36,7 @@ void wgmma_mma(Emit *e, Ref r) {
 void wgmma_descriptor(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const char *own = ir_str(e->fn, i->name), *of = e->use[i->a[0]].name;
-  // an equal descriptor exists earlier, but in another region
+  // An equal descriptor was traced before, but in another region.
   for (Ref k = 1; k < r; k++) {
     const Ins *j = ir_get(e->fn, k);
     if (j->op != OP_DESC || !e->use[k].name || j->a[0] != i->a[0] ||

@@ -8,7 +8,7 @@ static AtomicKind atomic_kind(PtxOp *o) {
   op_reject(o, "an operation such as .add is missing");
 }
 
-// Rejects element types that do not exist for atomic operations of kind `kind`.
+// Rejects element types for which PTX has no atomic operation `kind`.
 static void atomic_type(PtxOp *o, AtomicKind kind, int n) {
   DType e = o->elem[0];
   bool number = dtype_is_float(e), small = number && dtype_bits(e) == 16;

@@ -73,8 +73,8 @@ void row_bfind(PtxOp *o, int k) {
                              : (sign ? IN_BFINDS : IN_BFIND);
   Ref at = as(o, DT_U32, op_intrin(o, id, 0, op_operand(o, 1, op_dtype(t)),
                                    0, 0));
-  // .shiftamt returns the number of bits above the bit found. -1 (no bit found)
-  // stays -1.
+  // .shiftamt returns the number of bits above the bit found. If no bit was
+  // found, the result stays -1.
   if (op_has(o, "shiftamt")) {
     Ref none = op2(o, OP_EQ, at, number(o, DT_U32, UINT32_MAX));
     Ref above = op2(o, OP_SUB, number(o, DT_U32, t.bits - 1), at);
@@ -84,9 +84,9 @@ void row_bfind(PtxOp *o, int k) {
 }
 
 // Returns operand k of a 64-bit bfi, limited to `most`. The instruction reads
-// whole registers, but IN_BFI64 packs eight bits of each operand. If the
-// position is beyond the end of the word, bfi inserts nothing. A field that
-// would extend beyond the end of the word ends there.
+// whole registers, but IN_BFI64 uses only eight bits of each of these operands.
+// If the position is beyond the end of the word, bfi inserts nothing. A field
+// that would extend beyond the end of the word ends there.
 static Ref bounded(PtxOp *o, uint32_t k, int64_t most) {
   return op2(o, OP_MIN, op_operand(o, k, DT_U32), number(o, DT_U32, most));
 }

@@ -69,7 +69,8 @@ static PtxArg label_arg(const PtxCopy *x, uint32_t label) {
                   .name = x->m->labels.p[label].name};
 }
 
-// Returns the position in a function, given where its call was inlined.
+// Returns the source position `loc` of a function, extended by the position
+// `call` of the call that was inlined.
 static uint32_t position(PtxCopy *x, uint32_t loc, uint32_t call) {
   if (!loc || !call) return loc ? loc : call;
   PtxLoc l = x->m->locs.p[loc - 1];
@@ -118,8 +119,8 @@ static PtxArg *args_in(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
   return a;
 }
 
-// Gives the newest instruction of the copy the guard of instruction i of the
-// body.
+// Copies the guard of instruction i of the body to the newest instruction of
+// the copy.
 static void copy_guard(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
   PtxIns *newest = &x->m->ins.p[x->m->ins.n - 1];
   newest->guard = i->guard < 0 ? -1 : i->guard + (int32_t)y->reg;
@@ -177,7 +178,7 @@ static PtxBody open_body(PtxCopy *x, const PtxFunc *f, const PtxBody *outer) {
     bool local = !outer && x->computes && v.space == PTX_PARAM &&
                  takes_address(m, f, y.first + k);
     if (local) v.space = PTX_LOCAL;
-    // A call sets the parameters of the function later.
+    // Parameters are set when the call's operands are copied.
     if (v.space == PTX_REG || (y.first + k < f->var && !local)) continue;
     int32_t *shared = &x->shared[y.first + k];
     y.var[k] = *shared ? *shared : (int32_t)m->vars.n;
@@ -192,7 +193,7 @@ static void copy_body(PtxCopy *x, const PtxBody *y);
 
 // ---- parameters of a call ----
 
-// Returns the type of a parameter, as a register's type: b32 and the like.
+// Returns the type of a register that can hold a parameter, such as b32.
 static PtxType register_type(const PtxVar *v) {
   return (PtxType){v->type.kind == PTX_F ? PTX_F : PTX_B, 1, v->type.bits};
 }
@@ -204,9 +205,9 @@ static void move(PtxCopy *x, const char *how, PtxType t, PtxArg to,
             a, 2);
 }
 
-// Finds the .param memory of parameter v of function body y, or of its result:
-// the variable that the call names, or a new variable if the call names a
-// register or a number. Returns true for a new variable.
+// Finds the .param variable for parameter v, or for the result, of function
+// body y. This is the variable that the call names. If the call names a
+// register or a number, it is a new variable, and the function returns true.
 static bool place_param(PtxCopy *x, PtxBody *y, uint32_t v, PtxArg a) {
   PtxVar own = x->m->vars.p[v];
   if (own.space == PTX_REG) return false;
@@ -408,7 +409,7 @@ static void find_taken(PtxCopy *x) {
   }
 }
 
-// Reports whether operand a of a call may be passed as parameter v.
+// Reports whether operand a of a call has the type of parameter v.
 static bool suits_param(const PtxCopy *x, const PtxVar *v, const PtxArg *a) {
   long long needs = ptx_size(v);
   if (a->kind == PTX_A_VAR) {
@@ -502,7 +503,8 @@ static void call(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
 
 // ---- indirect branches ----
 
-// Returns the targets that a .branchtargets of the function lists.
+// Returns the .branchtargets of the function with the label `name`: a list of
+// labels.
 static const PtxIns *targets(PtxCopy *x, const PtxFunc *f, const char *name) {
   for (uint32_t k = f->ins; name && k < f->ins + f->n_ins; k++) {
     const PtxIns *i = &x->m->ins.p[k];
@@ -634,8 +636,8 @@ static bool is_replaced(const PtxIns *i) {
   return ptx_is(i->op, "call") || ptx_is(i->op, "brx") || ptx_is(i->op, "wmma");
 }
 
-// Emits the replacement of an instruction, for the threads that its guard
-// admits.
+// Emits the replacement of an instruction. If the instruction has a guard, only
+// the threads for which the guard is true execute the replacement.
 static void copy_guarded(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
   uint32_t behind = 0;
   if (i->guard >= 0) {
@@ -654,7 +656,8 @@ static void copy_guarded(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
   if (i->guard >= 0) set_label(x, behind);
 }
 
-// Copies the structures that the entry reads at computed addresses.
+// Emits copies to local memory of the parameters that the entry reads at
+// computed addresses.
 static void fetch_params(PtxCopy *x, const PtxBody *y) {
   for (uint32_t k = y->f->param; k < y->f->param + y->f->params; k++) {
     if (y->var[k - y->first] == (int32_t)k) continue;

@@ -14,7 +14,7 @@ enum { SEVERAL = UINT32_MAX };
 // that states whether the launch is cooperative.
 enum { GRID_BYTES = 64, GRID_FLAG = 60 };
 
-// One function's text within the copy.
+// The text of one function in the copy.
 typedef struct PtxBody {
   const PtxFunc *f;
   const struct PtxBody *outer;  // the body with the call; NULL for the entry
@@ -37,7 +37,7 @@ typedef struct PtxText {
 } PtxText;
 
 typedef struct PtxCopy {
-  PtxBuild b;        // for messages: the module, the function and the line
+  PtxBuild b;        // module, function and line, for messages
   PtxModule *m;
   PtxFunc out;
   // for each shared variable of a function, its index in the copy (all calls

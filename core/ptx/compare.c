@@ -84,8 +84,8 @@ static Ref compared(PtxOp *o, int k, int half) {
   return op_compare(o, f, comparable(o, a, e), comparable(o, b, e));
 }
 
-// If the instruction has an operand 3, combines it with the predicate p by the
-// modifier .and, .or or .xor.
+// If the instruction has an operand 3, combines this operand with the predicate
+// p by the modifier .and, .or or .xor.
 static Ref combine(PtxOp *o, Ref p) {
   if (o->i->args < 4) return p;
   Ref c = op_pred(o, op_arg(o, 3));

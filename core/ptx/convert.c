@@ -87,7 +87,8 @@ void row_cvt(PtxOp *o, int k) {
   (void)k;
   if (o->types != 2) op_reject(o, "two types are needed, .dtype.atype");
   PtxType d = op_type(o, 0), from = op_type(o, 1);
-  // the instruction widens the address of a kernel parameter
+  // The operand is the address of a kernel parameter, which the instruction
+  // widens.
   if (op_root(o, op_arg(o, 0)) >= 0) {
     op_set(o, op_arg(o, 0), op_offset(o, op_arg(o, 1)));
     return;

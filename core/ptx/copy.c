@@ -4,9 +4,9 @@
 #include "atoms/atom.h"
 #include "ptx/inside.h"
 
-// The source bytes that a cp.async reads. pred: predicate, whether it reads any
-// bytes; 0: it always reads. bytes: number of bytes that it reads; 0: all
-// bytes.
+// The source bytes that a cp.async reads. pred: predicate that states whether
+// the cp.async reads any bytes; 0: it always reads. bytes: number of bytes to
+// read; 0: all bytes.
 typedef struct Source {
   Ref pred, bytes;
 } Source;
@@ -54,7 +54,7 @@ void row_copy(PtxOp *o, int k) {
   Place d = op_place(o, op_arg(o, 0), IN_SHARED);
   Place s = op_place(o, op_arg(o, 1), IN_GLOBAL);
   bool hint = op_has(o, "L2::cache_hint");
-  op_hints(o);  // accepts cache hints, but OP_CPASYNC has no flags for them
+  op_hints(o);  // Mark cache hints as used. OP_CPASYNC has no flags for them.
   int64_t bytes = op_constant(o, 2);
   if (bytes != 4 && bytes != 8 && bytes != 16) {
     op_reject(o, "its size is not 4, 8 or 16 bytes");

@@ -84,7 +84,8 @@ static void barrier_wait(PtxOp *o, bool test) {
 
 void row_mapa(PtxOp *o, int k) {
   (void)k;
-  // .shared::cluster may be absent: the address is then generic
+  // Mark .shared::cluster as used. Without this modifier, the address is
+  // generic.
   op_has(o, "shared::cluster");
   DType t = unsigned_of(op_type(o, 0).bits);
   Ref at = op2(o, OP_AND, op_operand(o, 1, t),
@@ -136,7 +137,8 @@ static void barrier_arrive(PtxOp *o) {
     emit(o, (Ins){.op = OP_MBARTX, .flags = flags | MBF_ARRIVE}, x, count);
     return;
   }
-  if (tx) {  // expects the bytes, then arrives once and returns the state
+  // With bytes: expect_tx, then one arrival, whose state is the result.
+  if (tx) {
     emit(o, (Ins){.op = OP_MBARTX, .flags = flags}, x, count);
     x[2] = number(o, DT_I32, 1);
   }
@@ -434,7 +436,8 @@ static void bulk_prefetch(PtxOp *o) {
   bool hint = op_has(o, "L2::cache_hint"), unfolds = op_has(o, "im2col");
   op_has(o, "L2");
   dimension(o);
-  if (!strstr(o->i->op, ".tensor")) return;  // a prefetch of bytes does nothing
+  // A prefetch of bytes has no effect here.
+  if (!strstr(o->i->op, ".tensor")) return;
   unsigned flags = (unfolds ? BKF_IM2COL : 0) | rows_of(o, "tile::gather4");
   Ref x[2 + 2 * TENSORMAP_RANK], offsets[TENSORMAP_RANK];
   const TensorMap *map;

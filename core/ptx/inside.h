@@ -22,13 +22,13 @@ typedef struct PtxSlot {
   int32_t root;   // index into PtxBuild.bound of the parameter that the
                   // register points into, or PLAIN or MIXED; for a pointer,
                   // the value counts bytes from the parameter's memory
-  // whether the register may point after the start of a tensor map that is a
-  // parameter
+  // whether the register may point into a tensor map that is a parameter, but
+  // not to its start
   bool inside;
   uint32_t defs;
   uint8_t pool;  // index into PtxBuild.pool of the pool that holds the register
-  // number of the register in the pool if mma or ldmatrix takes it without a
-  // conversion, else -1
+  // number of the register in the pool if mma or ldmatrix uses the register
+  // without a conversion, else -1
   int32_t home;
   bool variable;
   bool read;  // whether a PTX instruction reads the register
@@ -79,7 +79,8 @@ typedef struct PtxBuild {
   const PtxBound *bound;
   size_t nbound;
   PtxSlot *slot;          // one entry for each register
-  Ref *object;            // for each bound pointer, its memory as bytes
+  Ref *object;            // for each pointer that the launch passes: its memory
+                          // as bytes
   PtxPool pool[POOLS];
   int pools;
   const PtxRow **row;     // the opcode's row for each instruction, or NULL
@@ -119,7 +120,7 @@ typedef struct PtxOp {
   PtxBuild *b;
   const PtxIns *i;
   const PtxArg *arg;      // the operands of the instruction
-  char text[160];         // the opcode, with NULs in place of its points
+  char text[160];         // the opcode, with a NUL instead of each point
   const char *mod[PTX_MODS];
   int n;
   uint32_t used;          // bit k: the translation has examined mod[k]
@@ -138,22 +139,21 @@ static inline bool ptx_is(const char *op, const char *name) {
 // A row of the table of opcodes.
 struct PtxRow {
   const char *name;   // first words of the opcode: "ld", "cp.async.bulk"
-  // how the instruction's result compares with a GPU's (a Fidelity). FI_ROW:
+  // a Fidelity: how exactly the simulator computes the GPU's result. FI_ROW:
   // see the operations of the IR that compute the result. FI_CONTRACTED applies
   // only to floats whose text allows contraction, and FI_WEAKER only to
   // accesses with .sc or .volatile.
   uint8_t fidelity;
   uint8_t dsts;       // number of leading operands that the instruction writes
-  // whether the instruction may take its registers from a PtxPool without a
-  // conversion
+  // whether the instruction may use registers in a PtxPool without a conversion
   bool homes;
   void (*emit)(PtxOp *o, int k);  // the translation; NULL: the opcode is
                                   // rejected
   // argument of `emit`, which distinguishes rows with the same `emit`
   int k;
   const char *takes;  // modifiers that may follow the name, types among them
-  const char *note;   // "" if exact, otherwise the error bound or the reason
-                      // for rejection
+  const char *note;   // "" if the result is exact; otherwise the error bound,
+                      // or the reason why the opcode is rejected
 };
 // Returns the row with the longest name that the opcode begins with, or NULL.
 const PtxRow *ptxrow_find(const char *op);
@@ -271,16 +271,16 @@ const PtxArg *op_base(PtxOp *o, const PtxArg *a);
 // names in state space `space`.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
 
-// Counts a place's offset in elements of type t instead of bytes. A constant
-// address that is not a multiple of `bytes` is rejected. For any other address,
-// a report at run time is emitted.
+// Changes the unit of p's offset from bytes to elements of type t. The address
+// must be a multiple of `bytes`. Rejects a constant address that is not. For
+// any other address, emits a check that the kernel executes.
 void op_count_in(PtxOp *o, Place *p, DType t, int bytes, const char *what);
 
 // Emits a report for threads where `good` is false.
 void op_require(PtxOp *o, Ref good, const char *text);
 // Returns the place of the mbarrier at [a], counted in 64-bit elements. Stores
-// in *rank the rank of the CTA that has the mbarrier, or 0 if it must be this
-// CTA.
+// in *rank the rank of the CTA that has the mbarrier, or 0 if the mbarrier must
+// be in this CTA.
 Place op_barrier(PtxOp *o, const PtxArg *a, Ref *rank);
 
 // Returns the cache, order and scope modifiers as Ins.flags.
@@ -290,15 +290,16 @@ int op_vector(PtxOp *o);
 
 // ---- local.c: memory of a thread, generic addresses ----
 
-void local_memory(PtxBuild *b);  // lays out local variables
+// assigns offsets in local memory to the local variables
+void local_memory(PtxBuild *b);
 // Loads from local memory. off counts bytes and need not be known.
 Ref local_load(PtxOp *o, DType t, Ref off);
 void local_store(PtxOp *o, Ref off, Ref v);
 
 // A generic address. shared, local: whether the address is in shared or local
-// memory; its offset there is in_shared or in_local. If neither holds, it is
-// the global address `at`. cluster: whether mapa returned the address, as an
-// address in shared memory; then in_shared is the cluster address.
+// memory; its offset there is in_shared or in_local. If neither is true, the
+// address is the global address `at`. cluster: whether mapa returned the
+// address; in_shared is then an address in the cluster's shared memory.
 typedef struct Spaces {
   Ref at, cluster, shared, local, in_shared, in_local;
 } Spaces;
@@ -344,7 +345,7 @@ _Noreturn void op_reject(PtxOp *o, const char *what);
 
 // ---- soft.h's operations ----
 
-// Returns the modifiers as SOFT_* flags (base/soft.h).
+// Returns the modifiers of the instruction as SOFT_* flags (base/soft.h).
 uint8_t op_flags(PtxOp *o);
 // Returns the rounding that the modifiers name, or .rn if they name no
 // rounding.

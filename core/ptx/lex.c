@@ -55,7 +55,8 @@ static void skip_comment(PtxLex *x) {
   lex_fail(x, "a comment `/*` that never ends");
 }
 
-// NVVM marks the text of an asm statement by a comment before and one after.
+// NVVM writes one comment before the text of an asm statement and one comment
+// after the text.
 static void note_asm(PtxLex *x, const char *s, size_t n) {
   static const char begin[] = "// begin inline asm";
   static const char end[] = "// end inline asm";

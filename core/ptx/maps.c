@@ -190,8 +190,8 @@ static void set_at(PtxOp *o, Place p, const Ref *v) {
   if (has_modes(f)) {
     mode = op_constant_in(o, 1, 0, TENSORMAP_RANK - 1 - (f == TMF_STRIDE));
   }
-  // In the IR, the stride of mode i has the number i, like its extent. PTX
-  // gives the number 0 to the stride of mode 1.
+  // The IR numbers the stride of mode i by i. PTX numbers strides from mode 1
+  // on, so its stride 0 belongs to mode 1.
   if (f == TMF_STRIDE) mode++;
   Ref x[3] = {p.mem, p.off, v[0]};
   emit(o, (Ins){.op = OP_MAPSET, .flags = (uint16_t)f, .imm = mode}, x, 3);

@@ -4,7 +4,8 @@
 #include "atoms/atom.h"
 #include "ptx/inside.h"
 
-// Caches atoms by the address of op: equal opcodes are interned at one address.
+// Caches atoms by the address of op. This is correct because equal opcodes have
+// the same address.
 const PtxMma *ptx_mma(PtxBuild *b, const char *op) {
   PtxMma *m = &b->mma[((uintptr_t)op >> 4) % MMAS];
   if (m->text == op) return m;

@@ -151,10 +151,10 @@ static void load_param(PtxOp *o) {
   set_vector(o, d, t, words, n);
 }
 
-// Returns registers through which n elements are accessed at once. All accesses
-// share these registers. This is correct because each access first sets all of
-// them. Without sharing, the simulator would need registers for every access in
-// the text.
+// Returns an array of registers for vector accesses of n elements. All vector
+// accesses of the text share this array, which saves memory in the simulator.
+// Sharing is correct because each access sets all of the registers before it
+// reads them.
 static Ref through(PtxOp *o, DType t, int n) {
   PtxBuild *b = o->b;
   for (int k = 0; k < 8 && b->vector[k]; k++) {

@@ -15,7 +15,7 @@ typedef enum PtxSpace {
   PTX_LOCAL
 } PtxSpace;
 
-// Fundamental types, by kind and width in bits.
+// Kinds of fundamental types: .b, .u, .s, .f, .pred, and opaque types.
 typedef enum PtxKind { PTX_B, PTX_U, PTX_S, PTX_F, PTX_P, PTX_OTHER } PtxKind;
 
 typedef struct PtxType {
@@ -80,7 +80,7 @@ typedef enum PtxArgKind {
   PTX_A_LABEL,    // label; value is an index into PtxModule.labels
   PTX_A_FUNC,     // a function's name
   PTX_A_SPECIAL,  // a special register: name "%tid.x"
-  PTX_A_SINK,     // the operand _, which discards
+  PTX_A_SINK,     // the operand _, which discards a result
   PTX_A_ADDRESS,  // [base + value]: the first part is the base; an operand such
                   // as [map, {c0, c1}] has more parts
   PTX_A_VECTOR,   // {a, b}
@@ -153,7 +153,8 @@ typedef struct PtxFunc {
   uint32_t reg, regs;         // in PtxModule.regs
   uint32_t var, vars;         // variables of the body, in PtxModule.vars
   uint32_t reqntid[3], maxntid[3], reqnctapercluster[3];  // 0: no directive
-  // number that the directive gives; 0: the entry has no such directive
+  // operands of the directives with these names; 0: the entry has no such
+  // directive
   uint32_t maxnreg, minnctapersm, maxclusterrank;
   bool explicitcluster;
   uint32_t whole;             // index + 1 into PtxModule.funcs of an entry's
@@ -167,7 +168,7 @@ typedef struct PtxHidden {
   int32_t outer;  // index into PtxModule.vars of the hidden declaration, or -1
 } PtxHidden;
 
-// An operand whose name may turn out to be a label or a function.
+// An operand with a name that may be declared later, as a label or a function.
 typedef struct PtxPending {
   uint32_t block, line;
 } PtxPending;

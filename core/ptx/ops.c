@@ -76,7 +76,7 @@ Ref op_as(PtxOp *o, DType t, Ref a) {
   int64_t v;
   if (ir_type(b->fn, a) == t) return a;
   const Ins *i = ir_get(b->fn, a);
-  if (i->op == OP_BITCAST) {  // reinterpret the bitcast's operand instead
+  if (i->op == OP_BITCAST) {  // Two bitcasts in a row become one.
     a = i->a[0];
     if (ir_type(b->fn, a) == t) return a;
   }
@@ -423,7 +423,8 @@ int32_t op_root(PtxOp *o, const PtxArg *a) { return ptx_root(o->b, a); }
 Ref op_offset(PtxOp *o, const PtxArg *a) {
   if (a->kind == PTX_A_VAR && (op_root(o, a) >= 0 ||
       o->b->m->vars.p[a->value].space == PTX_PARAM)) {
-    return ir_int(o->b->cx, o->b->fn, DT_I64, 0);  // first byte of the variable
+    // The offset 0 is the first byte of the variable.
+    return ir_int(o->b->cx, o->b->fn, DT_I64, 0);
   }
   int32_t root = op_root(o, a);
   if (root >= 0 && o->b->bound[root].map && !o->b->slot[a->value].inside) {

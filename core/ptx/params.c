@@ -34,7 +34,7 @@ Ref op_param(PtxOp *o, uint32_t at, int bits) {
     v = op2(o, OP_SHR, v, number(o, DT_U32, 8 * (int64_t)(at - p->offset)));
     return to(o, want, v);
   }
-  uint32_t inside = at % 8;  // pointers are aligned to 8 bytes
+  uint32_t inside = at % 8;  // Pointers are aligned to 8 bytes.
   int32_t pointer = ptx_bound_pointer(b, at - inside);
   if (pointer >= 0 && b->object[pointer] && inside + (uint32_t)bytes <= 8) {
     Ref v = ir_emit(b->cx, b->fn, (Ins){.op = OP_ADDRESS, .type = DT_I64,
@@ -42,7 +42,7 @@ Ref op_param(PtxOp *o, uint32_t at, int bits) {
     v = op2(o, OP_SHR, as(o, DT_U64, v), number(o, DT_U32, 8 * inside));
     return to(o, want, v);
   }
-  // The bytes may span two fields: read and combine two halves.
+  // The bytes may be in two fields, so read two halves and combine them.
   if (bytes >= 2) {
     int half = bits / 2;
     bool here = covering(b, at, 1) && covering(b, at + (uint32_t)half / 8, 1);

@@ -488,7 +488,7 @@ static void extents(Parse *p, PtxVar *v) {
 static void registers(Parse *p, PtxVar *v) {
   if (take(p, "<")) {
     v->range = true;
-    v->count = primary(p);  // an expression would read '>' as an operator
+    v->count = primary(p);  // An expression would treat '>' as an operator.
     if (v->count < 0 || v->count > MOST_REGS) {
       lex_fail(&p->x, "%lld registers; there may be 0 to %d",
                (long long)v->count, MOST_REGS);
@@ -578,7 +578,8 @@ static void file_directive(Parse *p) {
   if (p->x.kind != TOK_STRING) lex_fail(&p->x, "a file's name is expected");
   f.name = ptx_name(p->cx, p->m, p->x.at, p->x.n);
   lex_next(&p->x);
-  while (take(p, ",")) expression(p, 0);  // skip the file's time and size
+  // Skip the time and the size of the file.
+  while (take(p, ",")) expression(p, 0);
   vec_push(p->cx, p->m->files, f);
 }
 
@@ -592,7 +593,8 @@ static PtxLoc position(Parse *p) {
 
 // Reads .loc 1 20 3, function_name $L__info0, inlined_at 1 40 5 and the like.
 static void loc_directive(Parse *p) {
-  bool in_asm = p->x.in_asm;  // the token after .loc may be in an asm block
+  // Save this flag now, because the token after .loc may be in an asm block.
+  bool in_asm = p->x.in_asm;
   PtxLoc l = position(p);
   while (take(p, ",")) {
     if (take(p, "function_name")) {
@@ -600,7 +602,8 @@ static void loc_directive(Parse *p) {
       if (take(p, "+")) expression(p, 0);
     } else if (take(p, "inlined_at")) {
       PtxLoc at = position(p);
-      // the parent's .loc states where that call was itself inlined
+      // Find the .loc of the function that contains the call. If that function
+      // was also inlined, its .loc names the next call.
       for (size_t i = p->m->locs.n; i-- > 0; ) {
         const PtxLoc *o = &p->m->locs.p[i];
         if (o->file == at.file && o->line == at.line &&
@@ -615,8 +618,8 @@ static void loc_directive(Parse *p) {
       lex_fail(&p->x, "function_name or inlined_at is expected");
     }
   }
-  // Line 0 means "as before". Inside an inline asm block, producers count the
-  // lines of the asm's text.
+  // Line 0 means that the line is unchanged. Inside an inline asm block,
+  // compilers count the lines of the asm's text instead.
   if (l.line == 0 || in_asm) return;
   vec_push(p->cx, p->m->locs, l);
   p->loc = (uint32_t)p->m->locs.n;
@@ -997,7 +1000,8 @@ static void top(Parse *p) {
 void ptx_parse(Ctx *cx, PtxModule *m, const char *text, size_t n) {
   Parse p = {.cx = cx, .m = m};
   lex_start(&p.x, cx, text, n);
-  vec_reserve(cx, m->args, 1);  // args.p is valid even without operands
+  // Allocate args.p even if there are no operands.
+  vec_reserve(cx, m->args, 1);
   vec_reserve(cx, m->ins, 1);
   header(&p);
   while (p.x.kind != TOK_END) top(&p);

@@ -167,7 +167,8 @@ static PtxArg text_arg(PtxCopy *x, const char *text) {
 
 // ---- printf ----
 
-// A text that is written from a format, and the values that it prints.
+// A printf that is being translated: the text for .print, and the printed
+// values.
 typedef struct Print {
   PtxCopy *x;
   PtxArg buffer;      // address of the values
@@ -176,8 +177,8 @@ typedef struct Print {
   size_t n;
   PtxArg value[MOST_VALUES + 1];  // the text, then the values
   uint32_t values;
-  // chosen: whether a text depends on a predicate. by: the predicate's
-  // register. otherwise: whether the text is the one for a false predicate.
+  // chosen: whether a text depends on a predicate, whose register is `by`.
+  // otherwise: whether the current text is for a false predicate.
   bool chosen, otherwise;
   int64_t by;
 } Print;

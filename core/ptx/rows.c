@@ -344,7 +344,8 @@ static const struct { const char *mod, *row; } later[] = {
   {"e3m2x2", NULL}, {"ue8m0x2", NULL}, {"e4m3x4", NULL}, {"e5m2x4", NULL},
   {"e2m1x4", NULL}, {"e2m3x4", NULL}, {"e3m2x4", NULL}, {"f32", "redux"}};
 
-// Returns why the row does not take a modifier, or NULL if it does.
+// Returns the reason why the row does not allow a modifier, or NULL if the row
+// allows it.
 static const char *unlisted(Ctx *cx, const PtxRow *row, const char *mod) {
   bool all = strcmp(row->takes, EVERYTHING) == 0;
   if (all || lists(row->takes, mod)) return NULL;

@@ -20,14 +20,15 @@ typedef struct Node {
   uint32_t loop;     // header of the innermost loop around it, or SHAPE_NONE
   // for the header of a loop: the header of the next outer loop
   uint32_t outer;
-  // list of blocks emitted inside this block: head, link; sorted by `order`
+  // list of blocks emitted inside this block, sorted by `order`: first: the
+  // first one; next: the block's successor in its list
   uint32_t first, next;
-  uint32_t after, next_after;  // in a header, list of blocks emitted after its
-                               // loop: head, link; sorted by `order`
+  uint32_t after, next_after;  // for a header: list of blocks emitted after the
+                               // loop, sorted by `order`; linked by next_after
   bool header;
 } Node;
 
-// An open region as branches see it. IFs are not in this list.
+// An open region that a branch can leave. The list contains no IFs.
 typedef struct Open {
   uint32_t target;   // block that follows the region; for the inner ONCE of a
                      // loop, the loop's header
@@ -66,8 +67,8 @@ static void order(Build *b) {
       n--;
       continue;
     }
-    // the second successor first, so that the branch not taken precedes the
-    // taken one in the text
+    // Visit the second successor first. In the resulting order, the block of
+    // the branch not taken precedes the block of the taken branch.
     uint32_t y = succ(b, x, 2 - seen[x]++);
     if (y != SHAPE_NONE && !seen[y]) {
       seen[y] = 1;
@@ -148,7 +149,7 @@ static bool loops(Build *b) {
     b->out->loops++;
     while (n) {
       uint32_t x = stack[--n];
-      // go outward to the outermost known loop around x
+      // Find the outermost known loop around x.
       uint32_t l = b->node[x].header ? x : b->node[x].loop;
       while (l != SHAPE_NONE && l != h && b->node[l].outer != SHAPE_NONE) {
         l = b->node[l].outer;
@@ -242,7 +243,7 @@ static void branch(Build *b, uint32_t x) {
     jump(b, yes);
   } else if (levels(b, yes) == 1 && levels(b, no) > 1) {
     item(b, SHAPE_BREAK, SHAPE_FALSE, x)->levels = levels(b, no);
-    // control reaches `yes` by falling through the end of the region
+    // `yes` follows the region, so that control reaches it without a jump.
     jump(b, yes);
   } else if (levels(b, yes)) {
     item(b, SHAPE_BREAK, SHAPE_TRUE, x)->levels = levels(b, yes);
@@ -320,7 +321,8 @@ typedef struct Region {
   // leave this region but no region around it.
   uint32_t at, breaks;
   bool counted;         // whether the region is a ONCE or a LOOP
-  bool leads;           // whether it is a ONCE whose first item is its BREAK
+  bool leads;           // whether the region is a ONCE whose first item is the
+                        // BREAK that leaves it
 } Region;
 
 // Fates of an item: it is KEPT or REMOVED, or it is a ONCE that is MADE_IF.
@@ -373,7 +375,8 @@ static void find_superfluous(const Shape *s, Fates *t) {
   }
 }
 
-// Subtracts the ONCEs that are removed or become IFs from the levels of BREAKs.
+// Reduces the levels of BREAKs by the number of ONCEs that are removed or
+// become IFs.
 static void recount_levels(Shape *s, const Fates *t) {
   size_t depth = 0;
   for (size_t i = 0; i < s->n; i++) {

@@ -10,13 +10,13 @@ enum { SHAPE_NONE = UINT32_MAX };
 // successors branches to `to[0]` if its condition is true, and otherwise to
 // `to[1]`.
 typedef struct ShapeBlock {
-  uint32_t to[2];  // SHAPE_NONE where there is no successor
+  uint32_t to[2];  // successors, or SHAPE_NONE
 } ShapeBlock;
 
 typedef enum ShapeKind {
   SHAPE_BLOCK,  // the instructions of block `b`, without its branch
   SHAPE_ONCE,   // opens a region that BREAK leaves
-  SHAPE_LOOP,   // opens a region that runs again and again until a BREAK
+  SHAPE_LOOP,   // opens a region that repeats until a BREAK
   SHAPE_IF,     // opens a region for lanes where the condition of block `b`
                 // holds
   SHAPE_ELSE,

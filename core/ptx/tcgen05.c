@@ -53,7 +53,7 @@ void row_tmem_alloc(PtxOp *o, int k) {
   (void)k;
   PtxBuild *b = o->b;
   unsigned flags = group_of(o);
-  o->used = UINT32_MAX;  // the row lists the other modifiers
+  o->used = UINT32_MAX;  // The row lists the other allowed modifiers.
   check_operands(o, 2);
   Place p = op_place(o, op_arg(o, 0), IN_SHARED);
   op_count_in(o, &p, DT_U32, 4, "the address of tensor memory");
@@ -105,7 +105,8 @@ void row_commit(PtxOp *o, int k) {
   Ref rank;
   Place p = op_barrier(o, op_arg(o, 0), &rank);
   Ref x[3] = {p.mem, p.off, 0};
-  // A multicast arrives at the address's offset in each CTA of the mask.
+  // A multicast arrives at the same offset in the shared memory of each CTA of
+  // the mask.
   if (many) x[2] = to(o, DT_I32, op_operand(o, 1, DT_U16));
   else if (rank) x[2] = op2(o, OP_SHL, number(o, DT_I32, 1), rank);
   emit(o, OP_TCCOMMIT, flags, x, x[2] ? 3 : 2);
@@ -144,7 +145,7 @@ void row_tmem_rows(PtxOp *o, int k) {
   (void)k;
   PtxBuild *b = o->b;
   unsigned flags = group_of(o);
-  o->used = UINT32_MAX;  // the row lists the other modifiers
+  o->used = UINT32_MAX;  // The row lists the other allowed modifiers.
   check_operands(o, 2);
   int id = atom_tmem_find(o->i->op);
   if (id < 0) op_reject(o, "its shape");
@@ -196,7 +197,7 @@ static void add_value(Descriptors *d, uint32_t v) {
   if (k == d->n && k < DESCRIPTORS) d->v[d->n++] = v;
 }
 
-// Returns the bits that may be 1 in a u32.
+// Returns a mask of the bits that may be 1 in the u32 r.
 static uint32_t bits_of(PtxOp *o, Ref r, int depth) {
   const Ins i = *ir_get(o->b->fn, r);
   int64_t v;
@@ -208,8 +209,9 @@ static uint32_t bits_of(PtxOp *o, Ref r, int depth) {
   return both ? x & y : x | y;
 }
 
-// Returns the values of r, which is computed from constants that conditions
-// select, and from other bits of `ids`.
+// Returns the possible values of r without the bits `ids`. r must be computed
+// from constants, which conditions may select, and from values that have only
+// bits of `ids`.
 static Descriptors values_of(PtxOp *o, Ref r, uint32_t ids, int depth) {
   Descriptors d = {.ids = ids};
   Fn *fn = o->b->fn;
@@ -360,14 +362,16 @@ void row_umma(PtxOp *o, int k) {
   u.scaled = op_has(o, "block_scale");
   u.sparse = op_has(o, "sp");
   u.rest = u.sparse ? 5 : 4;
-  o->used = UINT32_MAX;  // .collector is a hint
+  // .collector is only a hint, so mark all modifiers as used.
+  o->used = UINT32_MAX;
   bool smem_a = op_arg(o, 1)->kind != PTX_A_ADDRESS;
   check_rest(o, &u);
   u.desc = op_operand(o, u.rest - 1, DT_U32);
   uint32_t ids = (u.scaled ? scale_ids : 0) | (u.sparse ? UMMA_SELECTOR : 0);
   Descriptors all = values_of(o, u.desc, ids, 8);
   if (!all.n) op_reject(o, "its instruction descriptor is not a constant");
-  // Emits an MMA for each value that is modelled, and a report for the others.
+  // Emits an MMA for each value that the simulator models, and a report for
+  // other values.
   Ref known = 0;
   for (int q = 0; q < all.n; q++) {
     int id = find_umma(o, text, smem_a, all.v[q]);

@@ -36,7 +36,7 @@ static void reduce(PtxOp *o, bool aligned) {
   clear.flags = (uint16_t)(SEM_RELAXED << hint_field(HINT_SEM)->shift |
                            SCOPE_CTA << hint_field(HINT_SCOPE)->shift);
   ir_emit(b->cx, b->fn, meet);
-  ir_emit(b->cx, b->fn, clear);  // all threads store the same word
+  ir_emit(b->cx, b->fn, clear);  // All threads store the same word.
   ir_emit(b->cx, b->fn, meet);
   operands_emit(b->cx, b->fn, atomic, x, 3, NULL, 0);
   ir_emit(b->cx, b->fn, meet);
@@ -127,7 +127,8 @@ void row_shuffle(PtxOp *o, int k) {
   }
   Ref c = op_operand(o, 3, DT_I32), by = op_operand(o, 2, DT_I32), inside = 0;
   Ref mask = op_operand(o, 4, DT_U32), v = op_operand(o, 1, DT_U32), from = 0;
-  // In sync.h, tiles of several warps synchronize by this instruction.
+  // In the toolkit's sync.h, tiles of several warps synchronize by this
+  // instruction.
   if (ptx_through(o->b->m, o->i->loc, "/cooperative_groups/details/sync.h")) {
     order_lanes(o, mask);
   }
@@ -136,7 +137,9 @@ void row_shuffle(PtxOp *o, int k) {
   if (p || !is_fixed) from = source_lane(o, id, by, c, &inside);
   if (is_fixed) {
     v = op_intrin(o, id, fixed & SHUFFLE_BITS, v, by, mask);
-  } else {  // the segment is known only at run time, so compute the source lane
+  } else {
+    // The segment is known only at run time, so the kernel computes the source
+    // lane.
     Ref lane = ir_sreg(o->b->cx, o->b->fn, SR_LANE);
     from = op3(o, OP_SEL, inside, from, lane);
     v = op_intrin(o, IN_SHUFIDX, 31, v, from, mask);

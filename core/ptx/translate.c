@@ -1,5 +1,6 @@
-// translate.c: the main part of a translation: which registers become values
-// and which become variables, where pointers come from, regions and lines.
+// translate.c: the main part of a translation. Decides which registers become
+// values and which become variables, finds the parameter that each pointer
+// points into, and emits regions and lines.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +120,8 @@ static void waits(Frame *fr) {
     const PtxArg *d = &b->m->args.p[i->arg];
     if (!i->args || d->kind != PTX_A_REG || d->value != x->cond) continue;
     uint32_t done = g->to[x->cond_not], again = g->to[!x->cond_not];
-    if (again != k) {  // the branch back may lead through an empty block
+    // The branch back to the try_wait may pass through an empty block.
+    if (again != k) {
       const ShapeBlock *e = &fr->graph[again];
       if (fr->block[again].n || fr->block[again].cond >= 0 || e->to[0] != k) {
         continue;
@@ -236,7 +238,8 @@ static int pool_of(PtxBuild *b, DType t, int bits) {
   return b->pools++;
 }
 
-// Assigns elements of type t of a pool to the registers of an operand.
+// Assigns elements of a pool with elements of type t to the registers of an
+// operand.
 static void give_home(PtxBuild *b, const PtxArg *a, DType t) {
   for (uint32_t k = 0; k < a->parts && a->kind == PTX_A_VECTOR; k++) {
     give_home(b, &b->m->args.p[a->part + k], t);
@@ -352,8 +355,8 @@ static void mark_early(const PtxBuild *b, const RegSet *s, const PtxArg *a) {
   b->slot[a->value].early = true;
 }
 
-// Adds the registers that a block defines to s. With `mark`, marks registers
-// that the block reads while they are not in s.
+// Adds the registers that a block defines to s. If `mark` is set, marks
+// registers that the block reads and that are not in s at that point.
 static void pass_block(Frame *fr, const Block *x, RegSet *s, bool mark) {
   const PtxBuild *b = fr->b;
   for (uint32_t i = x->first; i < x->first + x->n; i++) {
@@ -657,7 +660,8 @@ static void objects(PtxBuild *b) {
     if (mem.count >= 0) mem.count = mem.count * dtype_bits(mem.type) / 8;
     mem.type = DT_U8;
     mem.ptx = true;
-    // the layout counts elements of the argument's type, not bytes
+    // Drop the layout's text, because the layout counts elements and the object
+    // consists of bytes.
     mem.layout = 0;
     b->object[k] = ir_mem(b->cx, b->fn, mem);
   }
@@ -674,7 +678,7 @@ static Ref no_value(PtxBuild *b, DType t, const PtxReg *r) {
   const char *name = r->number < 0 ? r->name
     : arena_printf(b->cx, &b->cx->scratch, "%s%d", r->name, (int)r->number);
   uint32_t at = b->fn->at;
-  b->fn->at = 0;  // the load of the undefined value gets no source line
+  b->fn->at = 0;  // The load of the undefined value has no source line.
   Mem m = {.space = SP_RMEM, .type = t, .align = 16, .count = 1, .ptx = true};
   m.name = ir_text(b->cx, b->fn, name, strlen(name));
   Ref mem = ir_mem(b->cx, b->fn, m);
@@ -861,7 +865,8 @@ static void open_region(Frame *fr, const ShapeItem *it, Ref next) {
     i.a[0] = ir_op2(cx, fn, OP_EQ, now, ir_int(cx, fn, DT_I32, it->b));
   }
   ir_open(cx, fn, i);
-  // in a loop, a wait may precede a load of the next iteration
+  // Forget the last wait: in a loop, a load of the next iteration may follow
+  // it.
   if (it->kind == SHAPE_LOOP) fr->b->waited = 0;
 }
 
@@ -1016,7 +1021,7 @@ int64_t ptx_function(const PtxModule *m, const char *name) {
   return 0;
 }
 
-// Adds the variables whose addresses variable v holds.
+// Adds the variables whose addresses are in the initial value of variable v.
 static void follow_addresses(Ctx *cx, const PtxModule *m, const PtxVar *v,
                              bool *seen, PtxVars *used) {
   for (uint32_t q = 0; q < v->inits; q++) {
@@ -1050,11 +1055,13 @@ void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
   }
 }
 
-// Returns how well `name` fits the name of entry f. 3: the names are equal. 2:
-// `name` is the demangled name. 1: `name` is a suffix. 0: `name` does not fit.
+// Returns how `name` matches the name of entry f. 3: the names are equal. 2:
+// `name` is the demangled name. 1: `name` is a suffix. 0: `name` does not
+// match.
 static int fits(Ctx *cx, const PtxFunc *f, const char *name) {
   if (strcmp(f->name, name) == 0) return 3;
-  // A mangled name has the length before each part: at::rsum is _ZN2at4rsumE...
+  // In a mangled name, the length of each part precedes the part: at::rsum is
+  // _ZN2at4rsumE...
   Buf mangled = {0};
   for (const char *at = name; *at;) {
     const char *end = strstr(at, "::");

@@ -45,8 +45,8 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
                    const char *file, unsigned flags);
 
 // Returns the reason why an opcode is rejected because of its name or a
-// modifier. Returns NULL if it is not. A translation may still reject the
-// instruction because of its operands.
+// modifier. Returns NULL if the opcode is accepted. A translation may still
+// reject the instruction because of its operands.
 const char *ptx_rejects(Ctx *cx, const char *op);
 // Returns f with the text of all functions that it calls: f itself, or a copy
 // that is made once. Errors: ERR_PTX for calls that cannot be replaced.

@@ -40,7 +40,8 @@ void row_video(PtxOp *o, int k) {
   VideoOp v = (VideoOp)(k & ~VIDEO_BYTES);
   int lanes = k & VIDEO_BYTES ? 4 : 2, bits = 32 / lanes;
   bool sum = op_has(o, "add"), sat = op_has(o, "sat");
-  // the first modifier is the type of the result; vset has no such modifier
+  // The first modifier is the type of the result, except for vset, which has no
+  // modifier for its result.
   int first = v == VIDEO_SET ? 0 : 1;
   bool sign = first && op_type(o, 0).kind == PTX_S;
   bool sign_a = op_type(o, first).kind == PTX_S;

@@ -33,11 +33,12 @@ typedef struct Extents {
 // instruction: rows of A or C, columns of B.
 typedef struct Fragment {
   PtxCopy *x;
-  char part;            // 'a', 'b', 'c' or 'd' of the mma instruction
+  char part;            // operand of the mma instruction: 'a', 'b', 'c' or 'd'
   Extents shape;
   int bits, regs;
   int each;             // elements in a register
-  int copies;           // how many times the fragment contains each register
+  int copies;           // number of times that the fragment contains each
+                        // register
   bool along;           // whether the elements of a row are contiguous
   PtxArg base, place;   // base: register with the address of the lane's first
                         // element; place: the address operand
@@ -141,7 +142,8 @@ static int place_of(const Fragment *f, int r, int *column) {
   return (f->shape.columns > 1 ? 0 : 16 * tile) + 8 * (at / own);
 }
 
-// Returns the address `by` bytes after address `at`. `by` has 32 bits.
+// Returns the address at + by. `by` is a 32-bit register with a number of
+// bytes.
 static PtxArg behind(PtxCopy *x, PtxArg at, PtxArg by) {
   PtxType own = x->m->regs.p[x->out.reg + (uint32_t)at.value].type;
   if (own.bits < 64) return compute(x, "add.s32", b32, at, by);

@@ -68,8 +68,8 @@ static void note(Cache *c, const char *what) {
                       : "kernels are not cached", what, c->dir, strerror(e));
 }
 
-// Creates the folder and its parents with permissions `mode`, whatever the
-// umask is.
+// Creates the folder and its parents with permissions `mode`, independently of
+// the umask.
 static bool make_folders(char *dir, mode_t mode) {
   for (char *s = dir + 1; ; s++) {
     if (*s != '/' && *s) continue;
@@ -89,8 +89,8 @@ static bool is_owned(const Cache *c, const struct stat *st) {
   return st->st_uid == geteuid() || (c->fixed && st->st_uid == 0);
 }
 
-// Reports whether only the owner, whom is_owned accepts, can have written a
-// file or folder.
+// Reports whether a file or folder has an owner that is_owned accepts, and only
+// this owner can have written it.
 static bool is_ours(const Cache *c, const struct stat *st) {
   return is_owned(c, st) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
@@ -570,8 +570,8 @@ static bool wait_lock(int fd) {
   return true;
 }
 
-// Opens or creates a lock file that belongs to this user. Removes anything else
-// that has the file's name.
+// Opens or creates a lock file that belongs to this user. Removes any other
+// object that has the file's name.
 static int open_lock(const Cache *c, const char *name) {
   for (int i = 0; i < 8; i++) {
     int fd = openat(c->fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
@@ -603,9 +603,9 @@ int cache_lock(Cache *c, const CacheKey *key) {
       close(fd);
       return -1;
     }
-    // The previous holder may have removed the file in the meantime. Then this
-    // lock has no effect, because another process can create and lock a new
-    // file of the same name.
+    // The previous holder may have removed the file in the meantime. In this
+    // case the lock has no effect, because another process can create and lock
+    // a new file of the same name.
     struct stat a, b;
     if (fstat(fd, &a) == 0 &&
         fstatat(c->fd, name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&

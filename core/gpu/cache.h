@@ -30,7 +30,7 @@ typedef struct Cache {
   bool on;
   // whether it is an image's cache, whose keys do not contain the compiler
   bool image;
-  bool fixed;      // whether the cache is never written
+  bool fixed;      // whether the cache is read-only
   int fd;          // descriptor of the folder; valid if `on`
   char dir[900];
   char note[480];  // reason why the cache does not work, or ""
@@ -93,9 +93,9 @@ typedef enum CacheState {
   CACHE_GONE,     // the file does not exist any more
 } CacheState;
 
-// Examines the head of an entry's file or, with `verify`, all bytes of the
-// file. If the file is good, stores the compiler's version, and the key text,
-// which points into *mem (the caller frees it with base_free).
+// Examines the header of an entry's file or, if `verify` is set, all bytes of
+// the file. If the file is good, stores the compiler's version, and the key
+// text, which points into *mem (the caller frees it with base_free).
 CacheState cache_look(Cache *c, const char *name, bool verify, CachePart *text,
                       int *major, int *minor, void **mem);
 

@@ -113,11 +113,11 @@ static bool fill_in(BlasGemm *g, Gpu *gpu, const BlasSpec *s, Why *w) {
   return true;
 }
 
-// The operands in cuBLAS's terms. cuBLAS is column-major: an operand whose
-// contiguous mode is K is a K x M or K x N matrix for cuBLAS. A left operand is
-// transposed if K is contiguous, and a right operand if K is not contiguous. If
-// N is contiguous in D, cuBLAS computes D's transpose, so A and B are
-// exchanged.
+// The operands as cuBLAS expects them. cuBLAS uses column-major matrices: an
+// operand in which K is contiguous is a K x M or K x N matrix for cuBLAS. A
+// left operand is transposed if K is contiguous, and a right operand if K is
+// not contiguous. If N is contiguous in D, cuBLAS computes D's transpose, so A
+// and B are exchanged.
 typedef struct Operands {
   const DevBuf *a, *b, *scale_a, *scale_b;
   DType ta, tb;
@@ -331,7 +331,8 @@ bool blas_gemm_run(BlasGemm *g, const GpuStream *s, int n, Why *w) {
   }
   cublasStatus_t r = CUBLAS_STATUS_SUCCESS;
   gpu_runs(gpu, "cuBLAS", NULL, n);
-  SigHold hold;  // cuBLAS's first call loads kernels and may start threads
+  SigHold hold;  // The first call of cuBLAS loads kernels and may start
+                 // threads.
   signals_hold(&hold);
   for (int i = 0; i < n && r == CUBLAS_STATUS_SUCCESS; i++)
     r = g->lt ? run_lt(g, stream) : run_gemm(g, stream);

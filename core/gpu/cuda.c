@@ -164,7 +164,8 @@ static bool init_held(Gpu *g, int ordinal, Why *w) {
 }
 
 bool gpu_init(Gpu *g, int ordinal, Why *w) {
-  SigHold hold;  // the driver starts threads, which must not receive signals
+  SigHold hold;  // Block signals, because the threads that the driver starts
+                 // must not receive them.
   signals_hold(&hold);
   bool ok = init_held(g, ordinal, w);
   signals_release(&hold);
@@ -300,8 +301,9 @@ void gpustream_close(GpuStream *s) {
 
 void gpustream_end(GpuStream *s) {
   Gpu *g = s->own.gpu;
-  // A new stream may get the number of s, so the work of s must have ended. The
-  // owner of a foreign stream may have destroyed it.
+  // A new stream may get the number of s, so the work of s must end first.
+  // Waits for the whole context, because the owner of a foreign stream may have
+  // destroyed the stream.
   if (s->foreign) g->api->cuCtxSynchronize();
   else if (g->api->cuStreamQuery(s->s) != CUDA_SUCCESS)
     g->api->cuStreamSynchronize(s->s);
@@ -562,7 +564,7 @@ bool gpulaunch_clusters(const GpuLaunch *l, int *n, Why *w) {
   return CU(cuOccupancyMaxActiveClusters, (n, f->fn, &c));
 }
 
-// Describes in w why the driver did not start a launch. Returns false.
+// Stores in w the reason why the driver did not start a launch. Returns false.
 static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
   const GpuFn *f = l->fn;
   Why plain;
@@ -578,7 +580,8 @@ static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
                volume(l->grid), volume(l->block),
                l->smem + (unsigned)f->smem_static, f->own.gpu->name);
   // The message begins with this kernel's name, except after a sticky error:
-  // gpu_check's message then names all kernels that may have caused it.
+  // After a sticky error, the message of gpu_check names all kernels that may
+  // have caused the error.
   bool one = !sticky(r);
   gpu_check(f->own.gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
   return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",

@@ -31,9 +31,8 @@ typedef struct Gpu {
   CUdevice dev;
   CUcontext ctx;  // the context; NULL: the next gpu_use creates one
   unsigned epoch;
-  // Kernels that were launched since the host last waited for the whole GPU. An
-  // error that the driver reports was caused by one of these kernels. `lost`
-  // describes the error that ended the previous context.
+  // Kernels that were launched since the host last waited for the whole GPU. If
+  // the driver reports an error, one of these kernels caused it.
   struct {
     // `at` is the script line of the first launch, or "" if the line is
     // unknown.
@@ -59,9 +58,10 @@ typedef struct Gpu {
   // Event by which one stream waits for another; NULL: it is created at the
   // next use.
   CUevent fence;
-  unsigned syncs;                // how often the host waited for the whole GPU
+  unsigned syncs;                // number of times that the host waited for the
+                                 // whole GPU
   // Handles of cuBLAS and cublasLt; NULL: they are created at the next use.
-  // They end with the context.
+  // They are destroyed with the context.
   cublasHandle_t blas;
   cublasLtHandle_t lt;
 } Gpu;
@@ -88,8 +88,9 @@ typedef struct GpuOwned {
 static inline bool gpu_owns(const GpuOwned *o) {
   return !o->closed && o->epoch == o->gpu->epoch;
 }
-// Reports whether the object is usable (gpu_owns). If not, stores in w why the
-// object, which `what` names ("stream"), is closed.
+// Reports whether the object is usable (gpu_owns). If not, stores in w the
+// reason why the object is closed. The reason names the object by `what`, such
+// as "stream".
 bool gpu_usable(const GpuOwned *o, const char *what, Why *w);
 
 // A stream. A NULL parameter of this type stands for the current stream,
@@ -104,8 +105,8 @@ typedef struct GpuStream {
   bool foreign;  // whether another library owns the driver's stream
 } GpuStream;
 bool gpustream_new(GpuStream *s, Gpu *g, unsigned flags, Why *w);
-// Makes s stand for the stream `h` of another library, which must keep it open
-// until s is closed.
+// Makes s an object for the stream `h` of another library, which must not
+// destroy the stream before s is closed.
 bool gpustream_foreign(GpuStream *s, Gpu *g, CUstream h, Why *w);
 // Waits for the stream's work. If a graph is capturing the stream, the stream
 // is destroyed when the capture ends.

@@ -183,7 +183,8 @@ static void *get(Dl *lib, Why *w) {
     return NULL;
   }
   if (lib->state == 0) {
-    SigHold hold;  // the library's constructors run now, and may start threads
+    SigHold hold;  // Block signals, because constructors of the library may
+                   // start threads.
     signals_hold(&hold);
     lib->state = load(lib) ? 1 : -1;
     signals_release(&hold);

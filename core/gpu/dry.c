@@ -172,8 +172,8 @@ static CUresult wait_event(CUstream s, CUevent e, unsigned flags) {
   return (void)s, (void)e, (void)flags, CUDA_SUCCESS;
 }
 
-// The time of an event is the number of earlier launches, of 10 milliseconds
-// each, so that loops which wait for some GPU time end soon.
+// Time advances by 10 milliseconds with each launch. Therefore loops that wait
+// until some GPU time has passed end soon.
 static CUresult new_event(CUevent *e, unsigned flags) {
   (void)flags;
   *e = calloc(1, sizeof(long));

@@ -93,7 +93,7 @@ static bool finish(GpuGraph *x, CUgraph *out, Why *w) {
   Gpu *g = x->own.gpu;
   g->capture = NULL;
   g->now = x->before;
-  x->spare = NULL;  // the spare blocks are also in x->block
+  x->spare = NULL;  // The blocks of `spare` remain in x->block.
   for (size_t i = 0; i < x->nblock; i++) x->block[i]->of = NULL;
   bool ok = CU(cuStreamEndCapture, (x->on->s, out));
   if (g->ctx && x->on == &x->stream) gpustream_close(&x->stream);

@@ -15,7 +15,7 @@ typedef struct GpuGraph {
   size_t nblock, cap;
   const GpuStream *on;  // stream being captured; NULL after the capture
   const GpuStream *before;  // g->now before the capture, restored after it
-  GpuStream stream;     // the captured stream if the user names none
+  GpuStream stream;     // stream to capture if the user names no stream
   // List of blocks in `block` that were freed during the capture.
   GpuBlock *spare;
 } GpuGraph;

@@ -189,7 +189,7 @@ static bool compile_held(const Nvrtc *v, const JitJob *job, JitOut *out,
   api->nvrtcDestroyProgram(&p);
   if (r == NVRTC_ERROR_INVALID_OPTION && out->log &&
       strstr(out->log, "gpu-architecture")) {
-    // drop the log, because the message of unknown_arch says the same
+    // Drop the log, because the message of unknown_arch replaces it.
     out->log_n = 0;
     return unknown_arch(v, job, w);
   }
@@ -285,13 +285,13 @@ static bool store(Cache *c, const CacheKey *key, const JitOut *out) {
   return cache_put(c, key, &e);
 }
 
-// Takes the key's lock and compiles, unless another process has stored the
-// entry in the meantime.
+// Locks the key and compiles, unless another process stored the entry while
+// this process waited for the lock.
 static bool compile_once(Cache *c, const CacheKey *key, const NvrtcId *id,
                          const JitJob *job, JitOut *out, Why *w) {
   int lock = cache_lock(c, key);
   bool ok = lookup(c, key, out);
-  // after this return, Lua raises the interrupt
+  // Lua raises the error for Ctrl-C after this function returns.
   if (!ok && signals_asked) {
     why(w, ERR_COMPILE, "interrupted");
   } else if (!ok && (ok = compile(job, out, w))) {

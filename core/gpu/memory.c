@@ -68,7 +68,7 @@ static GpuBlock *pop(GpuPool *p) {
 }
 
 static void hand_out(GpuPool *p, GpuBlock *b) {
-  // a spare block of a capture is already counted in p->used
+  // The bytes of a spare block of a capture are already in p->used.
   if (b->refs++) return;
   p->used += b->bytes;
   if (p->used > p->peak) p->peak = p->used;
@@ -78,7 +78,7 @@ void block_keep(GpuBlock *b) { b->refs++; }
 
 void block_drop(GpuBlock *b) {
   Gpu *g = b->gpu;
-  // if the context was lost, the driver has freed the block
+  // If the context was lost, the driver has freed the block.
   bool lost = b->epoch != g->epoch;
   bool captured = g->capture && b->of == g->capture;
   bool spare = --b->refs == 1 && !lost && !b->shared && captured;
@@ -211,8 +211,8 @@ void pool_close(Gpu *g) {
   g->pool = NULL;
 }
 
-// cuMemFree needs no wait before it, because it waits for work that uses a
-// block.
+// No wait is needed before cuMemFree, because cuMemFree itself waits for work
+// that uses the block.
 bool pool_trim(Gpu *g, size_t *bytes, Why *w) {
   *bytes = 0;
   if (!g->pool || !g->ctx) return true;
@@ -230,8 +230,8 @@ bool pool_trim(Gpu *g, size_t *bytes, Why *w) {
 
 bool block_use(GpuBlock *b, const GpuStream *s, Why *w) {
   Gpu *g = b->gpu;
-  // The driver makes the default stream (NULL) wait for all other streams. The
-  // user orders work on memory of another library.
+  // The driver makes the default stream (NULL) wait for all other streams. For
+  // memory of another library, the user must order the work.
   if (!s || b->shared) return true;
   uint64_t bit = (uint64_t)1 << s->number;
   if (b->used & bit) return true;
@@ -405,7 +405,8 @@ bool devbuf_download(const DevBuf *b, size_t at, void *p, size_t n, Why *w) {
   if (!usable(b, "a copy to the host", w)) return false;
   if (n == 0) return true;
   if (!CU(cuMemcpyDtoH_v2, (p, b->ptr + at, n))) return false;
-  g->nran = 0;  // the copy on the default stream waited for all other streams
+  // The copy on the default stream has waited for all other streams.
+  g->nran = 0;
   g->syncs++;
   return true;
 }

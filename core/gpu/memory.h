@@ -15,7 +15,8 @@ typedef struct GpuBlock {
   Gpu *gpu;
   unsigned epoch;  // epoch of the GPU when the block was allocated
   int refs;        // number of references, from a buffer and from graphs
-  struct GpuGraph *of;  // the graph being captured that uses the block, or NULL
+  struct GpuGraph *of;  // the graph that uses the block and is being captured,
+                        // or NULL
   // Two sets of streams, with a bit for each stream's number. Streams in `used`
   // have used the block since it was last taken from the pool; streams in
   // `before` used it before that. If g->syncs differs from `syncs`, the host
@@ -52,7 +53,8 @@ typedef struct DevBuf {
   size_t count, bytes;
   uint64_t ptr;     // CUdeviceptr; 0 when closed
   GpuBlock *block;
-  bool readonly;    // whether another library shares it for reading only
+  bool readonly;    // whether the buffer belongs to another library, which
+                    // allows only reads
 } DevBuf;
 // Allocate a buffer of count elements. devbuf_reuse only takes free blocks of
 // the pool, and returns false if none fits.

@@ -60,7 +60,7 @@ static bool version_of_name(const char *path, const char *stem, int *major,
 // contains the version.
 static bool guess_version(Nvrtc *v) {
   char pattern[1100], *real = realpath(v->path, NULL);
-  // The name that CUDA 11.2 to 11.8 share is not a version.
+  // CUDA 11.2 to 11.8 share one file name, which does not show the version.
   bool ok = real && version_of_name(real, "libnvrtc.so.", &v->major,
                                     &v->minor) && v->major > 11;
   const char *end = real ? strrchr(real, '/') : NULL;
@@ -271,8 +271,8 @@ static Nvrtc *choose(const char *arch) {
     if (!stranger) stranger = v;
   }
   if (stranger) return stranger;
-  // The driver may be unable to load the code of this library, the oldest, but
-  // other uses, such as `--emit ptx`, need no driver.
+  // Use the oldest library, although the driver may be unable to load its code.
+  // Other uses, such as `--emit ptx`, need no driver.
   return last && open_it(last) ? last : NULL;
 }
 
@@ -296,7 +296,8 @@ static bool none(Why *w) {
 }
 
 const Nvrtc *nvrtc_pick(const char *arch, Why *w) {
-  SigHold hold;  // constructors of the libraries run, and may start threads
+  SigHold hold;  // Block signals, because constructors of the libraries may
+                 // start threads.
   signals_hold(&hold);
   pthread_mutex_lock(&lock);
   search();

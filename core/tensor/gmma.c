@@ -11,8 +11,9 @@
 //   MN contiguous  ((W,n),(8,k)):((1,LBO),(W,SBO))     W > 1
 //                  ((1,n),(8,k)):((_,SBO),(1,LBO))     W = 1
 // The swizzle applies to byte addresses: Sw<log2 W,4,3>. If MN is contiguous,
-// tcgen05 has another one of 128 bytes, which moves 32 bytes at a time:
-// Sw<2,5,2>. Its groups of K have 4 elements instead of 8, and W is 8.
+// tcgen05 also has another swizzle of 128 bytes, which moves 32 bytes at a
+// time: Sw<2,5,2>. With this swizzle, groups of K have 4 elements instead of 8,
+// and W is 8.
 #include <inttypes.h>
 
 #include "ir/fold.h"
@@ -25,13 +26,13 @@ typedef struct Shared {
   // for errors: the function that makes descriptors (maker), the instruction
   // that uses them (reader), and its operand (what)
   const char *maker, *reader, *what;
-  bool umma;            // whether it is a tcgen05 operation
+  bool umma;            // whether the operand belongs to a tcgen05 operation
   Layout part;          // the thread's partition (V,Rest...)
   // bits: bits of an element. unit: number of elements in 16 bytes.
   int bits, unit;
   int w;                // width of the swizzle, in units of 16 bytes
   bool by32;            // whether the swizzle moves 32 bytes at a time
-  bool mn;              // whether MN is contiguous, not K
+  bool mn;              // true if MN is contiguous, false if K is contiguous
   int rows, cols;       // extents of MN and of K
   Layout row, col;      // layouts of MN and of K
 } Shared;
@@ -125,7 +126,8 @@ static uint64_t kind_bits(const Shared *o) {
 }
 
 static uint64_t describe(const Shared *o) {
-  int span = o->w * o->unit;  // elements in one row of the swizzle pattern
+  // number of elements in one row of the swizzle pattern
+  int span = o->w * o->unit;
   int64_t lead, stride;
   if (!o->mn) {
     int group = o->rows < 8 ? o->rows : 8;
@@ -158,9 +160,9 @@ static Shared operand_of_mma(Ctx *cx, const MmaAtom *a, char which) {
                   .cols = k ? r->k : atom_mma_depth(r)};
 }
 
-// Sets the rest of o from a partition (V,Rest...), where V is (MN,K). Returns
-// the layout of the descriptors for the parts of the operand, and sets *desc to
-// a descriptor with address 0.
+// Sets the other fields of o from a partition (V,Rest...), where V is (MN,K)
+// and Rest counts instructions. Returns the layout of the descriptors, one for
+// each instruction, and sets *desc to a descriptor with address 0.
 static Layout describe_part(Shared *o, Layout part, uint64_t *desc) {
   Ctx *cx = o->cx;
   o->part = part;
@@ -196,7 +198,7 @@ static int64_t pattern(Layout l) {
   return s && s->b ? 128 << s->b : 16;
 }
 
-// Makes the tensor of descriptors of o, which describes tensor t.
+// Makes the tensor of descriptors for operand o, which is in tensor t.
 static Tensor descriptors(Shared *o, Tensor t) {
   Ctx *cx = o->cx;
   Fn *fn = ir_fn(cx);

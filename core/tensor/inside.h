@@ -1,5 +1,5 @@
-// Functions that copy() and gemm() share, which count the values of a layout
-// and compute the offsets of these values.
+// Functions for copy() and gemm(): they count the values of a layout, and
+// compute the offsets of these values.
 #ifndef CUTE_TENSORINSIDE_H
 #define CUTE_TENSORINSIDE_H
 

@@ -26,8 +26,8 @@ static void end(Ctx *cx, const Try *t) {
 }
 
 // Handles a view operation that fails when it is applied to coordinates. The
-// script did not cause this failure, so attempt() returns false. Only exhausted
-// memory is reported.
+// script did not cause this failure, so attempt() returns false instead of
+// reporting it. Only exhausted memory is reported.
 _Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
   Try *t = cx->ud;
   if (kind != ERR_MEMORY) longjmp(t->env, 1);
@@ -100,7 +100,8 @@ const TensorPlace *place_copy(void *mem, const TensorPlace *p) {
 
 // ---- assertions ----
 
-// Reports whether both c and c - more are known to be in the range [0, n).
+// Reports whether the known facts imply that c and c - more are in the range
+// [0, n).
 static bool within(Ctx *cx, Dim c, int64_t more, Dim n) {
   if (!dim_static(n)) return false;
   Fact f = {0};
@@ -161,9 +162,10 @@ static Tensor element(Ctx *cx, Tensor t, const void *coord) {
   return t;
 }
 
-// Reports whether `coord` is one traced number that indexes several modes. Then
-// nothing is asserted: splitting the number would need divisions, and an index
-// beyond the end of one mode continues in the next mode.
+// Reports whether `coord` is one traced number that indexes several modes. No
+// assertion is made for such a number: splitting the number would need
+// divisions, and an index beyond the end of one mode continues in the next
+// mode.
 static bool is_folded(Tup shape, Tup coord) {
   int modes = 0;
   for (size_t i = 0; i < tup_words(shape); i++)

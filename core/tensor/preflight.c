@@ -52,8 +52,8 @@ void preflight_smem(Ctx *cx, const Fn *fn, int sm) {
 
 // ---- registers ----
 
-// Returns an instruction by which a traced index selects one of more than
-// PICK_SELECTS registers of m. Returns 0 if there is none.
+// Returns an instruction that selects a register of m by a traced index, among
+// more than PICK_SELECTS registers. Returns 0 if there is none.
 static Ref chooses(const Fn *fn, const Mem *m) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);

@@ -12,8 +12,8 @@ void preflight_smem(Ctx *cx, const Fn *fn, int sm);
 // Returns a sentence if m is a fragment too large for a thread's registers, or
 // NULL.
 const char *preflight_fragment(Ctx *cx, const Fn *fn, const Mem *m);
-// If a traced index selects among so many registers of fragment m that the
-// compiler places m in local memory, returns a sentence that says so. Otherwise
+// If the compiler will place fragment m in local memory, because a traced index
+// selects among many of m's registers, returns a sentence about this. Otherwise
 // returns NULL.
 const char *preflight_indexed(Ctx *cx, const Fn *fn, const Mem *m);
 

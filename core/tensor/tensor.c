@@ -1,7 +1,8 @@
 // Views of tensors. Every operation changes the plain (inner) layout and moves
 // the iterator. If the tensor is swizzled, the operation changes the offset
-// inside the swizzle instead of the iterator. Thus a slice of a swizzled tensor
-// is correct, whichever address bits its traced coordinates change.
+// inside the swizzle instead of the iterator. Therefore a slice of a swizzled
+// tensor is correct even if traced coordinates change address bits that the
+// swizzle reads.
 #include "tensor/place.h"
 
 #include <inttypes.h>
@@ -31,7 +32,7 @@ typedef struct Check {
   const Tensor *t;  // the tensor; NULL: the shape is a vector's
   Tup shape;
   Tup coord;
-  int mode;  // number of the top-level mode to check; -1: all modes
+  int mode;  // top-level mode to check; -1: all modes
 } Check;
 
 // Returns a hint if coord contains all three values of a call such as
@@ -116,8 +117,8 @@ static bool within(Ctx *cx, Dim c, Dim n) {
   return f.lo >= 0 && f.hi < dim_value(n);
 }
 
-// Returns the extent of a mode, or -1 if the extent would have to be computed
-// at run time.
+// Returns the extent of a mode, or -1 if the kernel would have to compute the
+// extent.
 static Dim extent_of(Ctx *cx, Tup shape) {
   if (tup_static(shape)) return tup_size(cx, shape);
   return tup_is_leaf(shape) ? *shape : (Dim){-1};
@@ -202,8 +203,8 @@ static Tensor advance(Ctx *cx, Tensor t, Dim o) {
 }
 
 // Returns t's origin after a slice. x is the offset of the slice's coordinate
-// in layout l. o is the offset by which the iterator moves, apart from the
-// remaining layout. A swizzle repeats at multiples of its period.
+// in layout l. o is the offset by which the iterator moves. If t is swizzled, a
+// part of x may remain in the layout of the slice.
 static Origin moved(Ctx *cx, Tensor t, Layout l, Tup x, Dim o) {
   Origin p = t.origin;
   const Swizzle *sw = layout_swizzle(l);
@@ -587,7 +588,8 @@ Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
     t.l = layout_recast(cx, t.l, from, to);
     if (!dim_is(t.off, 0)) {
       int64_t div = dim_div(cx, t.off);
-      int each = 1;  // number of elements whose size is a multiple of `to` bits
+      // least number of elements whose size is a multiple of `to` bits
+      int each = 1;
       while (each * from % to != 0) each++;
       if ((div * from) % to != 0)
         ctx_fail(cx, ERR_ALIGN,
@@ -596,7 +598,8 @@ Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
                  tensor_show(cx, &t), each);
       t.off = dim_quo(cx, dim_mul(cx, t.off, was), is);
     }
-    if (t.mem) {  // declare another name of the memory, with the new type
+    // Declare another memory object for the same memory, with the new type.
+    if (t.mem) {
       Ins m = *ir_get(ir_fn(cx), t.mem);
       m.type = (uint8_t)type;
       m.src = 0;

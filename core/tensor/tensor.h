@@ -12,7 +12,8 @@
 // its offset is outside the swizzle.
 typedef struct Origin {
   // ORIGIN_LAYOUT: the slice's layout determines the position. ORIGIN_SWIZZLED:
-  // sw, at and off determine it. ORIGIN_LOST: the position is unknown.
+  // sw, at and off determine the position. ORIGIN_LOST: the position is
+  // unknown.
   enum { ORIGIN_LAYOUT, ORIGIN_SWIZZLED, ORIGIN_LOST } kind;
   Swizzle sw;
   int64_t at;
@@ -98,7 +99,7 @@ Tensor tensor_make_like(Ctx *cx, DType t, Layout l);
 // Returns the offset in t's memory object of the element with linear index i:
 // off + layout(i).
 Dim tensor_at(Ctx *cx, Tensor t, Dim i);
-// Returns t with a mark by which the simulator accepts reads of unwritten
+// Returns t with a mark that makes the simulator accept reads of unwritten
 // elements.
 Tensor tensor_undefined_ok(Ctx *cx, Tensor t);
 Tensor tensor_nonfinite_ok(Ctx *cx, Tensor t);

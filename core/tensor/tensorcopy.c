@@ -23,7 +23,8 @@ typedef struct Loop {
 // false if the layouts have no common loops, as with extents 2x3 and 3x2.
 typedef struct Walk {
   Loop loop[MAX_WALK];
-  Loop run[MAX_WALK];  // the loops that were merged into loop[0], in its order
+  Loop run[MAX_WALK];  // the loops that were merged into loop[0], the fastest
+                       // first
   int n, runs, sides;
   bool ok;
   bool promised;  // whether traced offsets and strides are treated as aligned
@@ -109,7 +110,9 @@ static int64_t gather_run(Walk *w, int *rest) {
       memmove(&w->loop[at], &w->loop[at + 1], (size_t)(w->n - at) * sizeof l);
     }
     run *= l.n;
-    at = 0;  // loop 0 covers the run so far: search for a loop that extends it
+    // Loop 0 covers the run found so far. Search for a loop that extends the
+    // run.
+    at = 0;
   }
   return run;
 }

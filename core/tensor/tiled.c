@@ -156,7 +156,7 @@ TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
                "is %" PRId64 " wide, not a multiple of the %" PRId64 " of %s",
                layout_text(cx, l), "MNK"[i], n, atom, a.row->name);
     int64_t all = dim_value(core_of(cx, &m, i));
-    // Unlike CuTe, reject a tile that only some atoms cover.
+    // Unlike CuTe, reject a tile of which some atoms cover no part.
     if (n % all && all % n)
       ctx_fail(cx, ERR_SHAPE, "make_tiled_mma: the permutation %s of mode %c "
                "is %" PRId64 " wide, not a multiple of the %" PRId64 " that %"
@@ -265,7 +265,7 @@ static void check_divides(Ctx *cx, const TiledMma *m, char which, Layout l) {
 }
 
 // Returns the linear coordinate of thread thr in layout l, computed from l's
-// strides. Modes with stride 0 have coordinate 0.
+// strides. In modes with stride 0, the coordinate is 0.
 static Dim mode_coord(Ctx *cx, Layout l, Dim thr) {
   Layout flat = layout_flatten(cx, l);
   Dim c = dim_int(cx, 0), scale = dim_int(cx, 1);

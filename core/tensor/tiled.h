@@ -45,8 +45,8 @@ typedef struct TiledCopy {
   CopyAtom atom;
   Layout tv;  // TiledLayout_TV of CuTe: (thread,value) -> element of the tile
   Layout tiler[TILED_MODES];  // Tiler_MN of CuTe: a tile for each mode
-  // for each mode: whether the tile is an integer n, which prints as n and not
-  // as n:1
+  // for each mode: whether the tile is an integer n, which prints as n instead
+  // of n:1
   bool tiler_int[TILED_MODES];
   int ntiler;
   // 'A' or 'B': the operand of a tiled MMA for which the copy was made, if the

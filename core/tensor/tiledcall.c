@@ -484,7 +484,8 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
     return;
   }
   CopyHow how = {.max_bits = a->bits > 128 ? 128 : a->bits, .hints = a->hints,
-    // DefaultCopy does not guarantee that traced offsets are aligned.
+    // An atom without CPF_PROMISED, such as DefaultCopy, does not guarantee
+    // that traced offsets are aligned.
     .promised = a->row->flags & CPF_PROMISED};
   if (!pred) {
     tensor_copy(cx, src, dst, NULL, how);

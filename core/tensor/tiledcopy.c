@@ -135,7 +135,7 @@ static TiledCopy on_touched(Ctx *cx, CopyAtom a, Tup shape, Layout tv) {
 TiledCopy tiled_copy_cotiled(Ctx *cx, CopyAtom a, Layout tv, Layout data) {
   need_static(cx, tv, "the (thread,value) layout");
   need_static(cx, data, "the data layout");
-  // The appended mode 1:0 maps indices beyond the data to 0.
+  // The appended mode 1:0 maps indices beyond the size of the data to 0.
   Layout none = layout_unit(cx);
   Layout inv = concat2(cx, layout_left_inverse(cx, data), none);
   Layout coord = layout_compose(cx, inv, tv);
@@ -238,8 +238,8 @@ static Tensor part(Ctx *cx, Tensor t, const void *x) {
   int rank = layout_rank(t.l);
   Tensor all = tensor_with_layout(t, tiled_copy_tidfrg(cx, c, which, t.l));
   if (dim_static(thr) && dim_value(thr) >= tiled_copy_size(cx, c)) {
-    // As in every layout, a thread index beyond the last thread continues in
-    // the last mode.
+    // A thread index beyond the last thread continues in the last mode, as in
+    // every layout.
     Layout tid = layout_mode(cx, layout_inner(all.l), 0);
     all = tensor_offset(cx, all, layout_eval(cx, tid, tup_leaf(cx, thr)));
     thr = dim_int(cx, 0);
@@ -276,7 +276,7 @@ static Layout retiled(Ctx *cx, const TiledCopy *c, int64_t v, Tup *by) {
     for (int i = 0; i < c->ntiler; i++) mode[i] = c->tiler[i].shape;
     Tup shape = tup_pack(cx, mode, c->ntiler);
     Layout inv = layout_with_shape(cx, layout_right_inverse(cx, c->tv), shape);
-    // maps (m,n) to the index of a group of v values
+    // layout from (m,n) to the index of a group of v values
     Layout mn = layout_upcast(cx, inv, tiled_copy_size(cx, c) * v);
     all = layout_logical_product(
       cx, values, tiler_layout(layout_right_inverse(cx, mn)));

@@ -210,8 +210,8 @@ static void put_tensor(const Gemm *g, const Part *o, int64_t i, int64_t j,
     dim_add(cx, at(cx, o->mode[0], i), at(cx, o->mode[1], j))));
 }
 
-// Appends a WGMMA or TCMMA. `put` appends an operand in registers or in tensor
-// memory.
+// Appends a WGMMA or TCMMA. The function `put` appends an operand that is in
+// registers or in tensor memory.
 static void emit_async(const Gemm *g, Op op, int64_t m, int64_t n, int64_t k,
                        void (*put)(const Gemm *g, const Part *o, int64_t i,
                                    int64_t j, Parts *p)) {
@@ -258,12 +258,12 @@ static void outer(const Gemm *g, int64_t k) {
   const AtomMma *r = g->a->row;
   int64_t bytes[2] = {count(g->cx, g->x.v, "gemm") * r->bits[1] / 8,
                       count(g->cx, g->y.v, "gemm") * r->bits[2] / 8};
-  // row by row, in alternating directions
+  // Row by row, in alternating directions.
   if (bytes[0] == 8 && bytes[1] == 8) {
     for (int64_t m = 0; m < M; m++)
       for (int64_t n = 0; n < N; n++)
         emit_mma(g, m, m & 1 ? N - 1 - n : n, k);
-  // two rows at a time, in alternating directions
+  // Two rows at a time, in alternating directions.
   } else if (bytes[0] == 4 && bytes[1] == 4) {
     for (int64_t m = 0; m < M; m += 2)
       for (int64_t n = 0; n < N; n++) {
@@ -271,7 +271,7 @@ static void outer(const Gemm *g, int64_t k) {
         emit_mma(g, m, s, k);
         if (m + 1 < M) emit_mma(g, m + 1, s, k);
       }
-  } else {  // column by column, in alternating directions
+  } else {  // Column by column, in alternating directions.
     for (int64_t n = 0; n < N; n++)
       for (int64_t m = 0; m < M; m++)
         emit_mma(g, n & 1 ? M - 1 - m : m, n, k);
@@ -317,7 +317,7 @@ static void asynchronous_gemm(Gemm *g) {
       for (int64_t m = 0; m < g->c.n[0]; m++)
         if (tensor) emit_async(g, OP_TCMMA, m, n, k, put_tensor);
         else emit_async(g, OP_WGMMA, m, n, k, put_operand);
-    // the products of later k blocks are always added
+    // The products of later blocks of K are always added.
     g->accumulate = 0;
   }
 }
@@ -535,7 +535,7 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
   for (int i = 0; i < 4; i++) set_regs(&g, o[i], i);
   for (int64_t k = 0; k < g.x.n[1]; k++) {
     outer(&g, k);
-    g.c = g.d;  // the products of later k are added to D, not to C
+    g.c = g.d;  // The products of later k are added to D instead of C.
   }
 }
 // SPDX-License-Identifier: MIT

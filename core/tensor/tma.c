@@ -19,7 +19,7 @@ TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
     int k = a->leaf[i];
     m.extent[i] = k < 0 ? 1 : dim_value(shape[k]);
     if (i == 0) continue;
-    // A mode with one element may have any stride: encode 0, which every tensor
+    // A mode with one element may have any stride. Encode 0, which every tensor
     // map accepts.
     int64_t stride = k < 0 || m.extent[i] == 1 ? 0 : dim_value(t->l.stride[k]);
     m.stride[i - 1] = stride * dtype_bits(a->type) / 8;
@@ -443,8 +443,8 @@ static void check_send(Ctx *cx, const TmaAtom *a, const Tensor *t[2],
              : "mbar_ptr, the mbarrier there that counts their bytes");
 }
 
-// Returns how many of the values i to n - 1 one instruction can store: the
-// values from i on that are contiguous and aligned.
+// Returns how many values one instruction can store from value i on: the first
+// values of i to n - 1 that are contiguous and aligned.
 static int together(Ctx *cx, const Tensor *t, int64_t i, int64_t n) {
   int bits = dtype_bits(t->type);
   for (int w = 128 / bits; w > 1; w /= 2) {

@@ -53,8 +53,8 @@ Layout umma_fragment(Ctx *cx, const MmaAtom *a, char which, Layout part) {
     ctx_fail(cx, ERR_SHAPE, "make_fragment_%c: %s is not a partition (V,%s) "
              "for %s, whose V is (%" PRId64 ",%" PRId64 ")", which,
              layout_text(cx, part), sums ? "M,N" : "M,K", r->name, m, cols);
-  // A CTA of a pair, and .ws, use all lanes. The lanes behind the rows have
-  // other parts of D's columns, and in a pair a copy of A.
+  // A CTA of a pair, and an MMA with .ws, use all lanes. The lanes after the
+  // rows contain other columns of D and, in a pair, a copy of A.
   bool windows = m == 64 && !pair && !(r->flags & AMF_WS);
   int parts = sums ? atom_umma_parts(r) : 1;
   Layout mode[8], both[2] = {

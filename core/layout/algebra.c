@@ -232,8 +232,8 @@ static Dim gaps(Ctx *cx, Note *nt, Layout l, Flat f, Flat *out) {
 // are integers.
 static Layout complement_flat(Ctx *cx, Note *nt, Layout l, Flat f,
                               Tup cotarget) {
-  // Treat a negative stride as positive. Both reach the same offsets except for
-  // a shift, which does not matter for the offsets that remain free.
+  // Treat a negative stride as positive. This only shifts the set of offsets,
+  // so the gaps between the offsets stay the same.
   for (int i = 0; i < f.n; i++) {
     nt->trust |= !traced_positive(cx, f.d[i]);
     f.d[i] = dim_abs(cx, f.d[i]);
@@ -365,8 +365,8 @@ static Layout common_mode(Ctx *cx, Layout a, Layout inv) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// Returns the length of the runs of offsets that l's outer functions keep
-// contiguous, ignoring the offset of l itself.
+// Returns the length of the runs of consecutive offsets that l's outer
+// functions map to consecutive offsets. Ignores the offset of l itself.
 static int64_t run_of(Ctx *cx, Layout l) {
   l.offset = (Dim){0};
   l.at = NULL;
@@ -388,8 +388,8 @@ Layout layout_max_common_layout(Ctx *cx, Layout a, Layout b) {
     return layout_compose(cx, r, layout_leaf(cx, dim_int(cx, base), (Dim){1}));
   }
   if (b.outer && !a.outer) return layout_max_common_layout(cx, b, a);
-  // Equal swizzles move equal offsets to equal offsets, so corresponding
-  // elements stay together.
+  // Equal swizzles map equal offsets to equal offsets, so it suffices to
+  // compare the layouts without their swizzles.
   if (b.outer) {
     Layout r = layout_max_common_layout(cx, layout_inner(a), layout_inner(b));
     int64_t base = least(run_of(cx, a), run_of(cx, b));

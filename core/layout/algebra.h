@@ -59,8 +59,8 @@ Layout layout_tv(Ctx *cx, Layout thr, Layout val, Tup *tiler);
 // ---- layouts whose extents are known only at launch (traced.c) ----
 typedef enum TracedRule {
   TRACED_NONE, TRACED_COMPOSE, TRACED_DIVIDE, TRACED_PRODUCT,
-  TRACED_COMPLEMENT,          // b: a layout whose shape is the codomain
-  TRACED_UPCAST  // b: a layout with n elements, where n is the factor
+  TRACED_COMPLEMENT,          // b is a layout whose shape is the codomain
+  TRACED_UPCAST  // b is a layout with n elements, where n is the factor
 } TracedRule;
 // Reads an assertion, which is stored as words (Claim in ir/fn.h), as the
 // layouts a, b and r. Traced values must have been replaced by numbers.

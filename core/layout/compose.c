@@ -31,7 +31,7 @@ static const char *counter(Ctx *cx, Flat f, Mode r) {
 
 // Returns a static integer, or an integer that stands for a static basis. This
 // integer is a hash of the basis, linear in coordinates and injective in
-// practice, so that sums of bases can be compared as integers.
+// practice, so that code can compare sums of bases as integers.
 static int64_t weight(Dim d) {
   if (dim_static(d)) return d.w;
   int path[DIM_LEVELS], n = dim_basis_path(d, path);
@@ -87,9 +87,9 @@ static bool follows(Flat f, Mode r, Flat out) {
 }
 
 // Finds by evaluation a layout `out` with out(i) equal to f(i * r.d) for i <
-// r.s. Each mode extends as far as the steps are equal. Returns false if no
-// such layout exists or there are too many elements. The result has at most as
-// many modes as int64_t has bits.
+// r.s. Each mode extends until the difference between adjacent values changes.
+// Returns false if no such layout exists or there are too many elements. The
+// result has at most as many modes as int64_t has bits.
 static bool fit(Ctx *cx, Flat f, Mode r, Flat *out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t unit = 1, at, last;
@@ -202,7 +202,8 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   if (!note_elements(cx, nt, flat_layout(cx, f).shape) ||
       !note_elements(cx, nt, &r.s))
     return l;
-  bool weak = false;  // CuTe's condition holds, but the result may be wrong
+  // whether CuTe's condition holds although the result may be wrong
+  bool weak = false;
   if (dim_dynamic(r.d) && !traced_positive(cx, r.d)) nt->trust = true;
   for (int i = 0; i + 1 < f.n; i++) {
     Dim cs = f.s[i], step = dim_abs(cx, rest_d);
@@ -210,7 +211,7 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
     if (known && step.w >= cs.w && step.w % cs.w != 0)
       return bad_leaf(cx, nt, f, r, "stride", step, cs, g);
     if (dim_is(rest_s, 1) && dim_dynamic(cs)) {
-      // With extent 1 the coordinate is 0, so only the stride is needed.
+      // With extent 1, the coordinate is 0. Only the stride is needed.
       if (!known) continue;
     }
     Dim next_s = dim_ceil_div(cx, cs, step);
@@ -472,7 +473,8 @@ static bool rounds_up(Ctx *cx, Compose *c, int i) {
     int64_t before = m ? unit[m - 1] : 1;
     elements /= s;
     if (extent[m] < s) extent[m] = s;
-    // A traced stride may merge left modes. Then nothing is rounded up.
+    // A traced stride may merge left modes. In this case, no extent is rounded
+    // up.
     if (extent[m] > s && m + 1 < left.n && !flat_static(left))
       c->nt->trust = true;
     unit[m] = before;

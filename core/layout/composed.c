@@ -183,7 +183,7 @@ static int64_t bound_of(Ctx *cx, Layout l, int64_t m) {
     }
     if (__builtin_mul_overflow(top, dim_abs(cx, f.d[i]).w, &x) ||
         __builtin_add_overflow(sum, x, &sum) || sum > INT64_MAX / 2)
-      // half of the range, which leaves room to add an offset
+      // Half of the range, so that an offset can be added without overflow.
       return INT64_MAX / 2;
   }
   return sum;
@@ -286,7 +286,7 @@ int64_t layout_grain(Ctx *cx, Layout l) {
     if (l.at) return 1;
     if (f->kind == OUTER_LAYOUT && layout_has_basis(f->l)) {
       g = least(g, coord_grain(cx, f->l));
-      l = f->l;  // continue with the outer functions of f->l
+      l = f->l;  // Continue with the outer functions of f->l.
       if (!l.outer) return 1;
     } else if (f->kind == OUTER_LAYOUT) {
       g = least(g, plain_grain(cx, layout_inner(f->l)));

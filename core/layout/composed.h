@@ -37,7 +37,7 @@ Layout layout_composed(Ctx *cx, Layout a, Dim offset, Layout l);
 // an integer, or coordinates if l's values are coordinates.
 Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l);
 Layout layout_with_offset(Layout l, Tup offset);
-// whether an outer function of l is a user's
+// whether an outer function of l is a Lua function
 bool layout_has_fn(Layout l);
 // Returns a layout that maps each linear index as l does, and passes integers
 // to outer functions even where l passes coordinates.

@@ -175,7 +175,8 @@ static Dim emit2(Ctx *cx, Op op, Dim a, Dim b) {
 }
 
 static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b) {
-  Buf out = {0};  // arena_printf copies the text, which is short
+  // arena_printf copies the text, so that `out` can be freed before the error.
+  Buf out = {0};
   buf_printf(cx, &out, "operator '%s' is not defined for ", op);
   dim_print(cx, a, &out);
   buf_printf(cx, &out, " and ");
@@ -217,7 +218,7 @@ static Dim mul_xor(Ctx *cx, Dim n, Dim d) {
 
 Dim dim_add(Ctx *cx, Dim a, Dim b) {
   if (dim_static(a) && dim_static(b)) {
-    // both operands are below 2^60, so the sum fits in 64 bits
+    // Both operands are below 2^60, so the sum fits in 64 bits.
     Dim d = {a.w + b.w};
     if (!dim_static(d)) overflow(cx, "+", a, b);
     return d;

@@ -30,12 +30,13 @@ typedef enum DimKind {
   DIM_INT,    // static integer
   DIM_DYN,    // a value of the traced function; its Fact has its known divisor
   DIM_ANY,    // `_`
-  // the basis v@j@i: v in mode j of mode i. v is a static integer of 32 bits or
-  // a Ref. A basis has at most 4 levels and modes below 64.
+  // The basis v@j@i: a coordinate that is v in mode j of mode i, and 0 in all
+  // other modes. v is a static integer of 32 bits or a Ref. A basis has at most
+  // 4 levels, and mode numbers below 64.
   DIM_BASIS,
   DIM_TUP,    // a tuple node of an IntTuple (tuple.h)
-  // An XORed stride: F9 is the stride 9. Its multiples are carry-less products,
-  // and sums with it are XORs.
+  // An XORed stride, such as F9 for the stride 9. A multiple of this stride is
+  // a carry-less product, and a sum with this stride is an XOR.
   DIM_XOR,
   // a layout as a leaf of a tiler, which only the functions that edit modes
   // accept
@@ -63,8 +64,7 @@ Dim dim_basis(Ctx *cx, Dim value, const int *path, int n);
 Dim dim_layout(const Layout *l);
 // Returns NULL if d is not a DIM_LAYOUT.
 const Layout *dim_getlayout(Dim d);
-// Returns an XORed stride v >= 0. Its multiples are carry-less products, and
-// sums with it are XORs. For 0, returns the integer 0.
+// Returns the XORed stride v >= 0 (see DIM_XOR). For 0, returns the integer 0.
 Dim dim_xor(Ctx *cx, int64_t v);
 // d must be a DIM_XOR or a static integer.
 int64_t dim_xor_value(Dim d);

@@ -75,8 +75,9 @@ static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
 }
 
 // If the tile covers all of l and l's values are coordinates, restores the
-// stride of the rest mode. Without it, tile 1 would start where tile 0 does
-// when a new tensor map makes the tensor longer. made: the modes (tile,rest).
+// stride of the rest mode. Without this stride, tile 1 would start where tile 0
+// does if a new tensor map makes the tensor longer. made: the modes
+// (tile,rest).
 static Layout keep_step(Ctx *cx, Layout l, Layout t, Layout made) {
   Flat f = flat_of(cx, l);
   Dim step = layout_size(cx, t);
@@ -106,7 +107,7 @@ static void check_lost(Ctx *cx, Note *nt, Layout l, Layout both) {
     note_fail(cx, nt, "the tiles do not cover all elements", NULL);
     return;
   }
-  // n distinct values without gaps include 0 .. size - 1
+  // n distinct values without gaps include all values from 0 to size - 1.
   if (!nt->gaps && n.w >= size.w) return;
   nt->many = n.w > LOOK_MAX || size.w > LOOK_MAX;
   if (nt->many) {
@@ -157,7 +158,7 @@ static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
   if (explain_on(cx))
     explain_say(cx, "divide: tile %s, rest %s", layout_text(cx, t),
                 layout_text(cx, pair[1]));
-  Note up = *nt;  // first, try with extents that are rounded up, as in CuTe
+  Note up = *nt;  // First, try extents that are rounded up, as in CuTe.
   up.quiet = up.weak = true;
   Layout made = compose_in(cx, &up, l, both);
   if (up.bad) {
@@ -211,7 +212,7 @@ bool layout_evenly_divides(Ctx *cx, Tup shape, Tiler t) {
     return !nt.bad && dim_eq(size, dim_mul(cx, layout_size(cx, l),
                                            layout_size(cx, rest)));
   }
-  int n = tup_rank(shape);  // an integer shape has one mode
+  int n = tup_rank(shape);  // An integer shape has one mode.
   if (t.n > n) return false;
   Tup at = tup_first(shape);
   for (int i = 0; i < t.n; i++, at = tup_next(at))
@@ -250,7 +251,7 @@ static bool splits(Tup t, Tup guide) {
 // also the tile if `tile` is true.
 static Layout open_modes(Ctx *cx, Layout l, bool tile) {
   Tup t = tup_first(l.shape), r = tup_next(t), both[2];
-  // tup_cat removes the parentheses of a 1-tuple, so a leaf remains a leaf
+  // tup_cat removes the parentheses of a 1-tuple, so a leaf remains a leaf.
   both[0] = tile && tup_rank(t) != 1 ? t : tup_pack(cx, &t, 1);
   both[1] = tup_rank(r) != 1 ? r : tup_pack(cx, &r, 1);
   l.shape = tup_cat(cx, both, 2);
@@ -308,7 +309,7 @@ static Layout rank_product(Ctx *cx, const char *op, Layout l, Layout t,
   Layout m[2] = {layout_inner(layout_mode(cx, p, raked)),
                  layout_inner(layout_mode(cx, p, !raked))};
   if (tup_is_leaf(m[1].shape) && !tup_is_leaf(m[0].shape))
-    // m[0] is a tuple, so make m[1] a tuple of one mode
+    // m[0] is a tuple, so m[1] must also be a tuple, of one mode.
     m[1] = layout_concat(cx, &m[1], 1);
   Layout z = layout_zip_of(cx, m, 2);
   if (p.outer) return layout_outer(z, p);

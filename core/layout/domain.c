@@ -37,8 +37,9 @@ static Digits digits(Ctx *cx, const char *op, Tup shape) {
   return d;
 }
 
-// Returns how many steps both leaf i of a and leaf j of b make with equal
-// sizes, starting at index *at. Returns 1 if there are no such steps.
+// Returns the common factor of leaf i of a and leaf j of b: how many indices
+// both enumerate with the same step, starting at index *at. Returns 1 if the
+// leaves have no common factor.
 static int64_t shared(Ctx *cx, Digits a, size_t i, Digits b, size_t j,
                       Dim *at) {
   int64_t p = a.from[i].w, q = b.from[j].w;

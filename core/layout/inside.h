@@ -26,8 +26,8 @@ typedef struct Note {
   // NULL.
   Tup bs;
   int mode;  // for by-mode operations: index of the current mode; otherwise -1
-  // whether the user wrote the modes of the right layout, so that messages may
-  // refer to them
+  // whether messages may name modes of the right layout, because the user wrote
+  // these modes
   bool modes;
   bool quiet, bad;
   // whether extents that a tile does not divide are rounded up in each mode of
@@ -69,7 +69,7 @@ Layout compose_plain(Ctx *cx, Note *nt, Layout a, Layout b);  // compose.c
 // Returns the value of static modes at index i. Replaces strides that are bases
 // by integer weights (compose.c), so that sums can be compared.
 int64_t flat_at(Flat f, int64_t i);
-// traced_divides reports whether n is known to be a multiple of by.
+// traced_divides reports whether n is known to be a multiple of `by`.
 // traced_positive reports whether d is known to be positive (true for a static
 // d). (traced.c)
 bool traced_divides(Ctx *cx, Dim by, Dim n);

@@ -64,10 +64,10 @@ Layout inverse_offsets(Ctx *cx, Layout l) {
   return flat_layout(cx, right_modes(cx, NULL, f, flat_prefix(cx, f), NULL));
 }
 
-// A function that inverts the modes f, whose index strides are `pre`. For a
-// layout whose values are coordinates, by_path inverts the modes of each basis
-// path separately, and concatenates the results in the profile of the
-// coordinates.
+// A function that inverts the modes f. `pre` contains the stride of each mode
+// in the linear index. If the values of a layout are coordinates, by_path
+// inverts the modes of each basis path separately, and concatenates the results
+// in the profile of the coordinates.
 typedef Flat Inverse(Ctx *cx, Note *nt, Flat f, const Dim *pre, bool *sure);
 
 typedef struct Paths {
@@ -110,7 +110,7 @@ static void by_path(Ctx *cx, Paths *w, int *path, int depth) {
   Flat here = {NEW(cx, Dim, cap), NEW(cx, Dim, cap), 0};
   Dim *pre = NEW(cx, Dim, cap);
   int last = -1, p[DIM_LEVELS];
-  // find the last mode below this path
+  // Find the last mode whose path starts with this path.
   for (size_t i = 0; i < tup_leaves(w->l.shape); i++)
     if (under(w->l.stride[i], path, depth, p) > depth && p[depth] > last)
       last = p[depth];

@@ -229,7 +229,7 @@ bool layout_equals(Ctx *cx, Layout a, Layout b) {
   Layout y = layout_outer(layout_coalesce(cx, layout_inner(b)), b);
   if (layout_eq(x, y)) return true;
   bool sums = !layout_has_xor(a) && !layout_has_xor(b);
-  // coalesced plain layouts are equal only if their modes are equal
+  // Coalesced plain layouts are equal only if their modes are equal.
   if (!a.outer && !b.outer && sums) return false;
   int64_t n = dim_value(layout_size(cx, a));
   if (n > (int64_t)1 << 24)
@@ -399,7 +399,8 @@ Layout layout_zip_of(Ctx *cx, const Layout *l, int n) {
 Flat flat_of(Ctx *cx, Layout l) {
   int n = (int)tup_leaves(l.shape);
   Dim *w = NEW(cx, Dim, 2 * (size_t)n + 2);
-  Dim *d = w + n + 1;  // one entry more, since an empty layout becomes one mode
+  // The array has one more entry, because an empty layout becomes one mode.
+  Dim *d = w + n + 1;
   tup_collect(l.shape, w);
   if (n) memcpy(d, l.stride, (size_t)n * sizeof *w);
   return (Flat){w, d, n};
@@ -415,7 +416,7 @@ Layout flat_layout(Ctx *cx, Flat f) {
 // instructions.
 static bool meets(Dim s, Dim d, Dim next) {
   int64_t v;
-  // an XORed stride needs an extent that is a power of two
+  // An XORed stride requires an extent that is a power of two.
   if (dim_kind(d) == DIM_XOR)
     return dim_kind(next) == DIM_XOR && dim_static(s) &&
            (s.w & (s.w - 1)) == 0 &&
@@ -446,7 +447,7 @@ Flat flat_coalesce(Ctx *cx, Flat f, bool x) {
   if (x && dim_is(f.s[top], 1)) f.s[top] = (Dim){2};
   for (int i = f.n - 2; i >= 0; i--) {
     if (dim_is(f.s[i], 1)) continue;
-    // after coalescing, only the last mode can have extent 1
+    // After coalescing, only the last mode can have extent 1.
     if (dim_is(f.s[top], 1)) {
       f.s[top] = f.s[i];
       f.d[top] = f.d[i];
@@ -579,8 +580,8 @@ static Tup before(Ctx *cx, Layout l, Tup x) {
   if (f->kind == OUTER_LAYOUT)
     x = tup_leaf(cx, layout_1d_coord(cx, layout_inner(f->l), x));
   else if (tup_is_leaf(x))
-    x = tup_leaf(cx, swizzle_apply(cx, f->sw, *x));  // a swizzle is its own
-                                                     // inverse
+    // A swizzle is its own inverse.
+    x = tup_leaf(cx, swizzle_apply(cx, f->sw, *x));
   if (dim_is(l.offset, 0)) return x;
   return tup_add(cx, x, tup_leaf(cx, dim_neg(cx, l.offset)));
 }

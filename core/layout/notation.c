@@ -226,7 +226,7 @@ static Dim leaf(Parser *p) {
     fail_at(p, ERR_PARSE, p->at,
             "a traced extent (`?`) cannot be read from text");
   const char *start = p->at;
-  // CuTe writes a static 8 as `_8`
+  // CuTe writes a static 8 as `_8`.
   if (take(p, '_') && !digit(p)) return dim_any();
   if (begins(p, "F") && p->at + 1 < p->end && p->at[1] >= '0' &&
       p->at[1] <= '9') {
@@ -245,7 +245,7 @@ static Dim leaf(Parser *p) {
   }
   if (n && v != (int32_t)v)
     fail_at(p, ERR_OVERFLOW, start, "a basis value beyond 32 bits");
-  for (int i = 0; i < n / 2; i++) {  // the text names the innermost mode first
+  for (int i = 0; i < n / 2; i++) {  // The text names the innermost mode first.
     int m = path[i];
     path[i] = path[n - 1 - i];
     path[n - 1 - i] = m;

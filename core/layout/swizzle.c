@@ -172,7 +172,8 @@ static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
   int64_t con_in = ts.con & (unit - 1), con_out = ts.con - con_in;
   int64_t con_xor = 0;
   if (seen < 0) {
-    // Although terms overlap, facts about the sum may bound its bits.
+    // Two terms may set the same bit, but facts about the sum may bound the
+    // bits of the sum.
     seen = possible_bits(ir_fact(fn, dim_asref(cx, sum_of(cx, in, nin))));
   }
   if (seen >= 0 && !(seen & con_in)) {
@@ -279,7 +280,7 @@ Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
                by >= 0 && l.offset.w >= 0 && !(bits & l.offset.w);
   int64_t act = bits < 0 ? zy : bits & zy;
   int64_t yy = act & swizzle_yyy(w);
-  // whether the slice changes both bits that an XOR combines
+  // true if the slice changes both bits that an XOR combines
   bool both = (swizzle_bits(w, yy) ^ yy) & act;
   if (!both) {
     Note nt = {.op = "slice", .mode = -1, .quiet = true};

@@ -54,7 +54,8 @@ Dim tup_min(Ctx *cx, Tup t) { return fold(cx, "min", t, dim_min); }
 Dim tup_max(Ctx *cx, Tup t) { return fold(cx, "max", t, dim_max); }
 
 static _Noreturn void no_integer(Ctx *cx, const char *op, Dim d) {
-  Buf out = {0};  // arena_printf copies the text, which is short
+  // arena_printf copies the text, so that `out` can be freed before the error.
+  Buf out = {0};
   dim_print(cx, d, &out);
   const char *s = arena_printf(cx, &cx->scratch, "%s", out.p);
   buf_free(&out);
@@ -168,7 +169,7 @@ static bool undivided(Ctx *cx, Tup x, Tup y, Dim bad[2]) {
   }
   bool each = !tup_is_leaf(y);
   int n = tup_rank(x);
-  // the division itself reports this error
+  // The division itself reports this error.
   if (each && tup_rank(y) != n) return false;
   Dim by = *y;
   x = tup_first(x);
@@ -503,7 +504,7 @@ static _Noreturn void mixed(Ctx *cx, Dim d) {
 }
 
 static void walk_leaf(Ctx *cx, Walk *w, Dim c, Dim d) {
-  // coordinate `_` selects all of the mode, and adds no offset
+  // The coordinate `_` selects the whole mode, and adds no offset.
   if (dim_kind(c) == DIM_ANY) return;
   if (dim_kind(d) == DIM_BASIS) {
     if (!w->term) w->term = NEW(cx, Dim, w->leaves + 1);

@@ -105,7 +105,7 @@ Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left) {
   Basis b = basis_of(cx, nt, l);
   int64_t col[BITS] = {0};
   int n = 0;
-  if (!left) {  // stop before the first bit that l does not reach
+  if (!left) {  // Stop before the first bit that l does not reach.
     for (; n < BITS; n++) {
       int64_t c = 0;
       if (reduced(&b, (int64_t)1 << n, &c)) break;
@@ -113,8 +113,9 @@ Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left) {
     }
     return of_columns(cx, col, n);
   }
-  // c[k] is the index of v[k]. To get the index of bit k alone, XOR the columns
-  // of the lower bits of v[k] into c[k]. Columns of unreachable bits are 0.
+  // c[k] is the index of v[k]. To compute the index whose value is bit k alone,
+  // XOR the columns of the lower bits of v[k] into c[k]. Columns of unreachable
+  // bits are 0.
   for (int k = 0; k < BITS; k++) {
     if (!b.v[k]) continue;
     col[k] = b.c[k];

@@ -113,8 +113,8 @@ static uint32_t unit_sqrt(uint32_t a) {
 }
 
 // Computes ex2 of f32 bits. Converts the argument to a fixed-point number with
-// 23 fractional bits, truncated toward zero. A negative argument uses the
-// complement of its fraction.
+// 23 fractional bits, truncated toward zero. For a negative argument, the
+// complement of the fraction is used.
 static uint32_t unit_ex2(uint32_t a) {
   if (is_nan(a)) return NAN_BITS;
   int e = exponent(a), shift = BIAS - e;
@@ -309,7 +309,7 @@ uint64_t approx_rsqrt_f64(uint64_t x, bool ftz) {
     a *= 0x1p54;
     scale = 0x1p27;
   }
-  // one Newton step makes the hardware's 1 / sqrt(a) exact to 53 bits
+  // One Newton step improves the hardware's 1 / sqrt(a) to 53 bits.
   uint32_t high = high_rsqrt((uint32_t)(double_bits(a) >> 32));
   double y = bits_double((uint64_t)high << 32), square = y * y;
   double rest = fma(a, -square, 1);

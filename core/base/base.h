@@ -53,8 +53,8 @@ typedef struct Ctx Ctx;
 struct Ctx {
   void (*fail)(Ctx *cx, ErrKind kind, const char *msg);  // never returns
   void *ud;  // data of the context's owner: a lua_State in the Lua bindings
-  // Memory for the results of one call from outside, such as from Lua. The
-  // arena is reset when the next such call starts.
+  // Memory for the results of one call from Lua or from another program. The
+  // arena is reset when the next call starts.
   Arena scratch;
   struct Work *work;  // trace in progress (defined in ir/ir.h), or NULL
 };

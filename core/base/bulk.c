@@ -256,7 +256,7 @@ static uint64_t of_int(DType t, int64_t x) {
 void bulk_ints(DType t, void *p, size_t n, uint64_t seed, int64_t lo,
                int64_t hi) {
   uint64_t first = (uint64_t)lo, table[1024];
-  uint64_t span = (uint64_t)hi - first + 1;  // 0 means 2^64
+  uint64_t span = (uint64_t)hi - first + 1;  // The value 0 stands for 2^64.
   bool small = span - 1 < 1024, few = span - 1 < (uint64_t)1 << 53;
   for (uint64_t i = 0; small && i < span; i++)
     table[i] = of_int(t, (int64_t)(first + i));

@@ -24,7 +24,8 @@ struct HostBuf {
   // undefined elements.
   bool defined;
   uint64_t serial;  // number of the buffer, in the order of creation
-  bool readonly;  // whether another library shares the memory for reading only
+  bool readonly;  // whether the memory belongs to another library, which allows
+                  // only reads
   // Counts the owners of the memory at `raw`; NULL: only this buffer owns it.
   struct Shared *shared;
   void (*unpin)(HostBuf *b);  // unpins pinned memory before it is freed

@@ -176,7 +176,7 @@ float cudafn_asinh(float x) {
 WITH_FMA
 float cudafn_acosh(float x) {
   float t = x - 1, b = fmaf(x, x, -1);
-  bool large = float_bits(t) > 0x4b000000;  // true also for x < 1 and NaNs
+  bool large = float_bits(t) > 0x4b000000;  // also true for x < 1 and NaNs
   float r = bits_float(approx_rsqrt(float_bits(b), true));
   float root = b * r;
   root = fmaf(fmaf(-root, root, b), r * 0.5f, root);

@@ -12,8 +12,8 @@ static const uint32_t two_over_pi[6] = {0x3c439041, 0xdb629599, 0xf534ddc0,
 
 // Subtracts the nearest multiple k * pi / 2 from x, whose magnitude is 105615
 // or more. Returns the difference, and k modulo 4 in *quarter. Uses the method
-// of Payne and Hanek (1983): of the product of x's fraction and 2 / pi, only
-// the bits around the binary point matter.
+// of Payne and Hanek (1983): only the bits around the binary point of x's
+// fraction times 2 / pi affect the result.
 static float reduce_large(float x, int32_t *quarter) {
   uint32_t u = float_bits(x), e = (u >> 23 & 255) - 128, shift = e & 31;
   uint32_t fraction = u << 8 | 0x80000000u, product[7];
@@ -29,7 +29,7 @@ static float reduce_large(float x, int32_t *quarter) {
   uint64_t bits = (uint64_t)w[0] << 32 | w[-1];
   if (shift) bits = bits << shift | w[-2] >> (32 - shift);
   bool negative = u >> 31;
-  bool up = bits >> 61 & 1;  // the fraction is one half or more
+  bool up = bits >> 61 & 1;  // whether the fraction is at least one half
   int32_t q = (int32_t)(bits >> 62) + up;
   bits <<= 2;
   *quarter = negative ? -q : q;
@@ -44,7 +44,7 @@ static inline float reduce(float x, int32_t *quarter) {
   if (x != x || isinf(x)) return x * 0;
   if (fabsf(x) >= 105615) return reduce_large(x, quarter);
   *quarter = (int32_t)rintf(x * 0x1.45f306p-1f);
-  float n = (float)*quarter;  // +0 even if x is -0
+  float n = (float)*quarter;  // The result is +0 even if x is -0.
   float r = fmaf(n, -0x1.4442dp-24f, fmaf(n, -0x1.921fb4p0f, x));
   return fmaf(n, -0x1.84698ap-48f, r);
 }

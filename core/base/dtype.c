@@ -190,8 +190,10 @@ static inline float f16_float(uint32_t u) {
 static inline uint32_t float_f16(float x) {
   uint32_t u = float_bits(x), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
   if (a > 0x7f800000) return 0x7fff;
-  if (a >= 0x47800000) return sign | 0x7c00;  // from 65536 on: infinity
-  if (a < 0x38800000)  // subnormal: adding 0.5 rounds to a multiple of 2^-24
+  // Numbers from 65536 on become infinity.
+  if (a >= 0x47800000) return sign | 0x7c00;
+  // The result is subnormal: adding 0.5 rounds x to a multiple of 2^-24.
+  if (a < 0x38800000)
     return sign | (float_bits(bits_float(a) + 0.5f) - 0x3f000000);
   return sign | ((a + 0xfff + (a >> 13 & 1) - 0x38000000) >> 13);
 }
@@ -313,7 +315,8 @@ float dtype_to_float(DType t, uint64_t u) {
     case DT_F32: return bits_float((uint32_t)u);
     case DT_BF16: return bits_float((uint32_t)u << 16);
     case DT_F16: return f16_float((uint32_t)u & 0xffff);
-    case DT_TF32:  // truncated, as a tensor core reads an f32
+    // Truncate the number, as a tensor core does when it reads an f32.
+    case DT_TF32:
       return bits_float((uint32_t)u & 0xffffe000);
     // The conversions below round, if f32 cannot represent the value.
     case DT_I64: return (float)(int64_t)u;

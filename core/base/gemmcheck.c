@@ -61,7 +61,8 @@ static double measure(const Rules *r, double got, double want, double norms,
   if (isnan(want)) return isnan(got) ? 0 : INFINITY;
   if (isinf(want)) return got == want ? 0 : INFINITY;
   if (isnan(got) || isinf(got)) {
-    // a partial sum may have overflowed, so that inf or NaN is correct
+    // A partial sum may have overflowed. In this case, an infinity or NaN is
+    // correct.
     if (size + e > r->sum.most) return 0;
     bool over = fabs(want) + *bound > r->out.most;
     return over && isinf(got) && (got > 0) == (want > 0) ? 0 : INFINITY;
@@ -161,7 +162,7 @@ static void norms_of(const BulkMat *x, size_t rows, size_t k, double *out,
       for (size_t i = at; i < at + n; i++) out[i] = sqrt(dot(x, i, x, i, k));
       continue;
     }
-    BulkMat t = *x;  // x is column-major: read its transpose
+    BulkMat t = *x;  // x is column-major, so read its transpose.
     t.stride[0] = x->stride[1], t.stride[1] = x->stride[0];
     double sum[PIECE] = {0}, v[PIECE];
     for (size_t c = 0; c < k; c++) {

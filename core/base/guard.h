@@ -1,7 +1,7 @@
 // Limits of a call into a Lua state that an application embeds: a budget of
 // instructions, a deadline, and requests from other threads to end the call.
-// Interpreters and long loops count their instructions, and end when the budget
-// is exhausted.
+// The Lua interpreter, the simulator and other long loops count their
+// instructions, and end when the budget is exhausted.
 #ifndef CUTE_GUARD_H
 #define CUTE_GUARD_H
 
@@ -27,7 +27,7 @@ typedef struct Guard {
   _Atomic size_t used, peak;
   // Number of Lua instructions between two checks; 0: Lua runs without checks.
   int step;
-  bool untrusted;  // whether the call may not open libraries of CUDA
+  bool untrusted;  // whether the call is forbidden to open CUDA libraries
   // The hook that the tracer installed, which the budget's hook calls
   // (bind/limit.c).
   void (*hook)(void);

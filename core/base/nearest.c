@@ -1,6 +1,6 @@
 // Computes edit distances between names, and finds the nearest name of a list.
-// The nearest name to one of another language (synonyms.h) is cutelua's name
-// for the same thing.
+// If a name belongs to another language (synonyms.h), the nearest name is
+// cutelua's name for the same object.
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>

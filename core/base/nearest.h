@@ -23,8 +23,9 @@ Nearest nearest_of(const char *name);
 // the text. A candidate is near if at most a third of the letters of the
 // unknown name differ, or if the unknown name is its prefix. A name of one
 // letter is near only to the same letter in the other case. If the unknown name
-// is one of another language (synonyms.h), cutelua's name for it wins. Of
-// equally near candidates, the alphabetically first wins.
+// is a name of another language (synonyms.h), the best candidate is cutelua's
+// name for the same object. Of equally near candidates, the alphabetically
+// first one is the best.
 void nearest_offer(Nearest *to, const char *s, size_t n);
 // Offers each word of a space-separated list.
 void nearest_offer_words(Nearest *to, const char *list);

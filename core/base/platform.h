@@ -20,7 +20,8 @@ void *platform_symbol(void *lib, const char *name);
 // Writes the path of an open library, or "" if it is unknown.
 void platform_path(void *lib, char *out, size_t size);
 
-// Returns the reason why this system cannot open libraries, or NULL if it can.
+// Returns the reason why this system cannot open libraries, or NULL if it can
+// open them.
 const char *platform_no_libraries(void);
 
 // Returns the flags that make glob() match only folders, if the system supports
@@ -45,7 +46,8 @@ void platform_signal(pthread_t thread, int sig);
 // Makes this child process end when its parent ends.
 void platform_end_with_parent(void);
 
-// Makes this process the parent of its descendants whose parent ends.
+// If the parent of a descendant process ends, this process becomes the new
+// parent.
 void platform_adopt(void);
 
 #endif

@@ -7,7 +7,8 @@
 
 volatile sig_atomic_t signals_asked;
 
-// Signal that ends the catcher's thread. Its default action is to do nothing.
+// Signal that ends the catcher thread. SIGURG is suitable, because its default
+// action has no effect.
 enum { OVER = SIGURG };
 
 static void block(sigset_t *set, sigset_t *old) {
@@ -26,7 +27,8 @@ void signals_hold(SigHold *h) {
   h->catches = h->interrupted = h->terminated = false;
 }
 
-// Takes signals of the process until signals_release sends OVER.
+// The function of the catcher thread: receives signals of the process until
+// signals_release sends OVER.
 static void *catcher(void *p) {
   SigHold *h = p;
   sigset_t set;
@@ -52,7 +54,7 @@ void signals_release(SigHold *h) {
   }
   sigaction(SIGINT, &h->interrupt, NULL);
   sigaction(SIGTERM, &h->terminate, NULL);
-  // Signals that the catcher took become pending again.
+  // Raise the signals again that the catcher thread received.
   if (h->interrupted) raise(SIGINT);
   if (h->terminated) raise(SIGTERM);
   pthread_sigmask(SIG_SETMASK, &h->mask, NULL);

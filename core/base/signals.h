@@ -12,22 +12,23 @@
 #include <stdbool.h>
 
 // Number of Ctrl-C presses not handled yet (bind/interrupt.h). Long
-// computations poll it and stop early. Always 0 where the library runs outside
-// of the cutelua program.
+// computations poll it and stop early. Always 0 in programs that use cutelua as
+// a library.
 extern volatile sig_atomic_t signals_asked;
 
 typedef struct SigHold {
   sigset_t mask;  // the thread's signal mask before signals_hold
   struct sigaction interrupt, terminate;
-  pthread_t catcher;  // of signals_catch, if `catches`
+  pthread_t catcher;  // thread of signals_catch; valid if `catches` is set
   bool catches, interrupted, terminated;
 } SigHold;
 
 // Blocks both signals in this thread and in threads that it starts from now on.
 void signals_hold(SigHold *h);
-// As signals_hold, for libraries that may ignore a signal for a moment, which
-// discards a pending one: NVRTC's first compilation ignores SIGINT before it
-// installs its handler. A thread takes the signals as soon as they arrive.
+// Blocks signals like signals_hold, for libraries that ignore a signal for a
+// moment. This would discard a pending signal: NVRTC's first compilation
+// ignores SIGINT before it installs its handler. Therefore a separate thread
+// receives the signals as soon as they arrive.
 void signals_catch(SigHold *h);
 // Restores the thread's previous signal mask. A signal that arrived in the
 // meantime is delivered before this function returns.

@@ -358,7 +358,8 @@ static uint64_t to_float(Soft s, uint64_t u) {
   DType t = (DType)s.type, from = (DType)s.from;
   int other = t == DT_F16 || from == DT_F16;
   if (t == DT_TF32 && s.mode == SOFT_RNA) return tf32_away(s, u);
-  if (other) s.flags &= (uint8_t)~SOFT_FTZ;  // f16 conversions ignore .ftz
+  // Conversions from and to f16 ignore .ftz.
+  if (other) s.flags &= (uint8_t)~SOFT_FTZ;
   if (t == from && !s.flags) return t == DT_F16 || t == DT_BF16
     ? is_nan(t, u) ? format_of(t).nan : u : u;
   if (t == DT_F32 && from == DT_BF16 && !s.flags) return u << 16;
@@ -484,9 +485,9 @@ static float host_operand(uint64_t u, bool ftz) {
   return bits_float((uint32_t)(zero ? u & 0x80000000u : u));
 }
 
-// Computes s by the host's f32 arithmetic. Returns true if the result is PTX's,
-// which holds only for rounding to nearest, and with .ftz only for results
-// above the subnormal numbers.
+// Computes s by the host's f32 arithmetic. Returns true if the result equals
+// the result of PTX: only for rounding to nearest and, with .ftz, only for
+// results above the subnormal numbers.
 static bool by_host(Soft s, const uint64_t x[3], uint64_t *r) {
   bool ftz = s.flags & SOFT_FTZ;
   if (s.type != DT_F32 || s.mode != SOFT_RN || s.flags & ~SOFT_FTZ) {
@@ -525,7 +526,7 @@ uint64_t soft_float(Soft s, const uint64_t x[3]) {
   case SOFT_CVT: case SOFT_PACK: case SOFT_DP4A: case SOFT_DP2A:
   case SOFT_BMSK: case SOFT_SZEXT: case SOFT_FNS: case SOFT_PRMT:
   case SOFT_MADHI_SAT: case SOFT_MAD24HI_SAT: case SOFT_COUNT:
-    // other functions compute these operations: soft_convert and soft_integer
+    // soft_convert and soft_integer compute the other operations.
     break;
   }
   return 0;

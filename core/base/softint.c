@@ -19,8 +19,8 @@ static int64_t within(int64_t v, int bits, bool sign) {
   return v < least ? least : v > most ? most : v;
 }
 
-// Computes cvt.pack: saturates a and b to n bits and puts a above b. If room is
-// left in the 32 bits, c's low bits come above a.
+// Computes cvt.pack: saturates a and b to n bits. In the result, a follows b,
+// counted from the low bits. The remaining upper bits are the low bits of c.
 static uint64_t packed(Soft s, const uint64_t x[3]) {
   DType t = (DType)s.type;
   int n = s.mode;

@@ -1,8 +1,8 @@
 // Names of options, fields and methods in CUDA C, Triton, PyTorch, NumPy and
 // the Python DSL, and the names that cutelua has for them.
 //
-// SYN("foreign names", "own name"): nearest.c suggests the own name (cutelua's)
-// for each foreign name, wherever the own name exists.
+// SYN("foreign names", "own name"): nearest.c suggests cutelua's own name for
+// each foreign name, if the list of candidates contains the own name.
 #ifndef BASE_SYNONYMS_H
 #define BASE_SYNONYMS_H
 

@@ -153,9 +153,9 @@ static bool check_corner(const TensorMap *m, const char *which, int i,
              which, i, v, corners(m), half, half - 1);
 }
 
-// Checks the corners of an im2col map by the driver's rules. With an
-// interleave, the driver takes mode 0 as the first spatial mode. The driver
-// computes the extent between the corners in 32 bits.
+// Checks the corners of an im2col map by the driver's rules. For an interleaved
+// map, the driver treats mode 0 as the first spatial mode. The driver computes
+// the extent between the corners with 32-bit numbers.
 static bool check_im2col(const TensorMap *m, Why *w) {
   if (m->channels < 1 || m->channels > 256)
     return why(w, ERR_LIMIT, "tensor map: %" PRId64 " channels: a copy takes "

@@ -12,7 +12,7 @@
 // floats, and 'T' for floats that loads round to tf32. The FTZ types load like
 // the other types, but their reductions flush subnormal numbers. The reductions
 // listed are those that H100 and H200 execute. Any other reduction is an
-// illegal instruction there.
+// illegal instruction on these GPUs.
 #define TENSORMAP_TYPES(TT) \
   TT(U8, U8, 1, 0, 'I', "") TT(U16, U16, 2, 1, 'I', "") \
   TT(U32, U32, 4, 2, 'I', "add min max and or xor") \
@@ -99,8 +99,8 @@ CONSECUTIVE(2, 0, TMF_STRIDE);
 CONSECUTIVE(4, TMF_TYPE, TMF_COUNT - 1);
 const char *tensormap_field(TensorMapField f);  // returns the field's name
 // Sets a field of an encoded tiled map, which need not be valid, to v. v has
-// the form that tensormap.replace takes: the rank minus 1, a stride in bytes,
-// ...
+// the units of tensormap.replace: for example, the rank minus 1, or a stride in
+// bytes.
 void tensormap_replace(uint64_t words[TENSORMAP_WORDS], TensorMapField f,
                        int mode, int64_t v);
 // Returns the number of elements of mode i of a tiled map that one copy moves.

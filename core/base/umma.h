@@ -7,8 +7,8 @@
 
 // UM(ID, "name of .kind in PTX", k, chunk). A dense instruction covers k
 // elements along K, a sparse one 2 k. In a sparse A, half of each chunk of
-// `chunk` elements along K is stored, so that k elements of a row are stored
-// either way.
+// `chunk` elements along K is stored. Therefore both forms store k elements of
+// a row of A.
 #define UMMA_KINDS(UM) \
   UM(TF32, "tf32", 8, 2) \
   UM(F16, "f16", 16, 4) \

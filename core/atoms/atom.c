@@ -124,7 +124,7 @@ static bool match(const char *p, const char *s, Pick *k, int at) {
   return false;
 }
 
-// Returns the number of names that a pattern stands for.
+// Returns the number of names that a pattern describes.
 static int pattern_count(const char *p) {
   int n = 1;
   for (; (p = strchr(p, '{')) != NULL; p++) {
@@ -439,8 +439,9 @@ static const AtomCopyFam *const copy_tables[] = {
   atom_copies, atom_copies_sm100};
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
-// counts[mma][i]: the number of names of family i, or 0 before the first walk.
-// Counting a pattern takes longer than matching a name with it.
+// counts[mma][i]: the number of names of family i, or 0 if they have not been
+// counted yet. Counting the names of a pattern takes longer than matching one
+// name with the pattern.
 static _Atomic int counts[2][FAMILIES];
 
 // Iterates over the families in order of their ids.
@@ -455,7 +456,8 @@ typedef struct Walk {
   int first, count;
 } Walk;
 
-// Returns the number of names of the current family, and moves on.
+// Returns the number of names of the current family, and goes to the next
+// family.
 static int family_count(Walk *w) {
   int i = w->family++;
   if (i >= FAMILIES) return pattern_count(w->name);
@@ -635,9 +637,9 @@ typedef struct Speller {
 } Speller;
 
 // Writes n characters of text to name[at] and the following positions. Returns
-// the new length, or 0 if this name is finished: because it lacks the prefix,
-// or because text contains a "_" beyond the prefix. Such a name is cut after
-// the "_" and passed to `each`.
+// the new length, or 0 if no more text must be added to the name: the name does
+// not start with the prefix, or it contains a "_" after the prefix. In the
+// second case, cuts the name after the "_" and passes it to `each`.
 static size_t spell_text(Speller *s, size_t at, const char *text, int n) {
   for (int i = 0; i < n && at < NAME - 1; i++) {
     if (at < s->known && text[i] != s->prefix[at]) return 0;

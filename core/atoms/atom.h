@@ -8,8 +8,8 @@
 enum {
   // Flags of cp.async. GLOBAL: .cg instead of .ca. ZFILL: fills with zeros.
   CPF_GLOBAL = 1, CPF_ZFILL = 2,
-  // The alignment that the atom's name requires is known to hold, because the
-  // generated address code guarantees it.
+  // The atom guarantees that all addresses have the alignment that its name
+  // states, so the alignment is not checked.
   CPF_PROMISED = 4,
   // tcgen05.ld, .st: a register holds two 16-bit values, which are in the lower
   // halves of two columns.
@@ -27,7 +27,7 @@ typedef enum MmaKind {
   MK_WGMMA,         // wgmma.mma_async of a warpgroup
   MK_TCGEN05        // tcgen05.mma, with accumulators in tensor memory
 } MmaKind;
-// the kinds that one lane executes alone come first
+// The kinds that one lane executes alone come first.
 CONSECUTIVE(4, 0, MK_FMA2);
 
 // One MMA instruction. Its TV layouts, in CuTe notation, map (thread,value) to
@@ -80,8 +80,8 @@ enum {
   // A and B take a byte for each element: a 6-bit element is at bit 0 of the
   // byte, and a 4-bit element at bit 2.
   AMF_BYTE = 128,
-  // tcgen05.mma.ws (weight-stationary): D takes all lanes. With 32 or 64 rows,
-  // the lanes behind them have other parts of D's columns.
+  // tcgen05.mma.ws (weight-stationary): D occupies all lanes. If D has 32 or 64
+  // rows, the other lanes contain other columns of D.
   AMF_WS = 256
 };
 // Reports whether each thread executes the MMA alone, not with its warp.
@@ -93,8 +93,8 @@ static inline bool atom_mma_alone(const AtomMma *a) {
 static inline int atom_mma_ctas(const AtomMma *a) {
   return a->kind == MK_TCGEN05 && a->thr[0] == '2' ? 2 : 1;
 }
-// tcgen05.mma: returns how many parts the columns of D have in a CTA. Part k is
-// in the lanes behind those of part k - 1.
+// tcgen05.mma: returns the number of parts into which the columns of D are
+// divided in a CTA. Part k is in the lanes after the lanes of part k - 1.
 static inline int atom_umma_parts(const AtomMma *a) {
   bool pair = atom_mma_ctas(a) == 2;
   return a->flags & AMF_WS ? 128 / a->m : pair && a->m == 128 ? 2 : 1;
@@ -167,15 +167,14 @@ enum { UMMA_SFA_BIT = 29, UMMA_SFB_BIT = 4 };
 // scale factors are 0.
 uint32_t atom_umma_descriptor(const AtomMma *r);
 // tcgen05.mma with a sparse A: returns the number of columns of tensor memory
-// that have the metadata of a CTA's rows. If there is one, it belongs to a pair
-// of columns, of which the lowest bits of the instruction descriptor select one
-// (UMMA_SELECTOR).
+// that have the metadata of a CTA's rows. If the number is 1, the lowest bits
+// of the instruction descriptor select one column of a pair (UMMA_SELECTOR).
 static inline int atom_umma_metadata(const AtomMma *a) {
   return atom_mma_words(a) / 2;
 }
 enum { UMMA_SELECTOR = 3 };
-// Returns the place of 16-bit value w of a row's metadata: its lane * 4, plus
-// the number of 16-bit values before it in the lane.
+// Returns the position of 16-bit value w of a row's metadata: 4 times its lane,
+// plus the number of 16-bit values before it in the lane.
 int atom_umma_metadata_at(const AtomMma *a, int row, int w);
 // Returns the id of the tcgen05.mma that has the PTX text `text` and an
 // instruction descriptor, with A in shared or in tensor memory, or -1.

@@ -88,8 +88,9 @@ const AtomCopyFam atom_copies[] = {
   {.name = n, .op = CO_TABLE, .thr = ops, .src = s, .dst = d, .ref = r, \
    .bits = b, .sm_min = 100}
 #define WARP(n, s, d, r, b) TABLE(n, "32:1", s, d, r, b)
-// Copies between tensor memory and registers. A load gives each thread its part
-// of the matrix. A store takes a part from each thread.
+// Copies between tensor memory and registers. A load writes a part of the
+// matrix to the registers of each thread. A store reads a part from each
+// thread.
 #define TMEM_ROW(n, do, s, d, r, b, text, how) \
   {.name = n, .op = do, .thr = "32:1", .src = s, .dst = d, .ref = r, \
    .bits = b, .sm_min = 100, .ptx = text, .flags = how}
@@ -141,7 +142,7 @@ const AtomCopyFam atom_copies_sm100[] = {
        "((16,2),[32R]):(([64R],[32R]),1)", "[32R]", "16x32bx2"),
   TMEM("32dp32b" P2 "|64|128|1}x", "[1024R]", "(32,[32R]):([32R],1)",
        "[32R]", "32x32b"),
-  // loads that also return the maximum of each thread's values
+  // Loads that also return the maximum of each thread's values.
   {.name = "SM100_TMEM_LOAD_STAT_32dp32b{R=32|128}x", .op = CO_TABLE,
    .thr = "32:1", .src = "(32,[1024R]):(0,1)", .dst = "(32,[32R]):([32R],1)",
    .ref = "(32,[1024R]):(0,1)", .bits = "[32R]", .sm_min = 103},

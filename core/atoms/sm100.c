@@ -31,8 +31,8 @@
 #define SPARSE2(n, kind_, types_, k, depth, group_, ...) \
   UMMA2("SM100_MMA_" n, ".sp", kind_, types_, k, AMF_SPARSE | __VA_ARGS__, \
         .stored = "(2,([M/2]," #depth ")):([M/2],(1,[M]))", .group = group_)
-// The places of metadata are known for 128 rows of a CTA. MMAs with 64 rows of
-// a CTA are only described.
+// The positions of metadata in tensor memory are known only for 128 rows of a
+// CTA. Therefore MMAs with 64 rows of a CTA are neither emitted nor simulated.
 #define SPARSE(n, names, kind_, types_, k, depth, group_, flags_) \
   SPARSE1(n "_SS_SPARSE<" names "{M=128}," N1SM "," MM, kind_, types_, k, \
           depth, group_, flags_), \

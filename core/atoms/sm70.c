@@ -23,7 +23,8 @@ const AtomMmaFam atom_sm61[] = {
 
 // The threads of a quad pair q: lanes 4q to 4q+3, and 16+4q to 16+4q+3.
 #define QP "(4,2):(1,16)"
-#define ROW "(8,4):(1,8)"  // each thread holds the 4 elements of K of one row
+// Each thread holds all 4 elements along K of one row.
+#define ROW "(8,4):(1,8)"
 // Each thread holds 4 adjacent elements along M or N.
 #define COL "((4,2),4):((8,4),1)"
 #define C16 "(8,8):(1,8)"

@@ -32,8 +32,8 @@ uint32_t atom_umma_descriptor(const AtomMma *r) {
 
 int atom_umma_metadata_at(const AtomMma *r, int row, int w) {
   if (atom_umma_metadata(r) > 1) return row * 4 + w;
-  // A column has a value of rows r and r + 8. Lanes l and l + 8 have the two
-  // values of a row.
+  // A column contains one metadata value of row r and one of row r + 8. Lanes l
+  // and l + 8 contain the two values of a row.
   return (row / 16 * 16 + w * 8 + row % 8) * 4 + row / 8 % 2;
 }
 

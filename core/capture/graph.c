@@ -1,6 +1,6 @@
 // Launches of graphs. A graph with a selected kernel runs node by node in an
-// order that its edges permit. Each kernel then becomes a separate launch, and
-// the memory before the launch can be recorded.
+// order that its edges permit. Therefore each kernel becomes a separate launch,
+// and the library can record the memory before the launch.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

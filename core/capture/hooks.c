@@ -229,8 +229,8 @@ static void *real_of(const char *name) {
   return h->real;
 }
 
-// Declares `real`, a pointer to the driver's function; returns CUDA's error for
-// a missing function if there is none.
+// Declares `real`, a pointer to the driver's function; if the driver lacks the
+// function, returns CUDA's error for this case.
 #define REAL(name, params) \
   CUresult (*real) params; \
   *(void **)(void *)&real = real_of(#name); \

@@ -1,8 +1,8 @@
 // libcutecapture.so: a library for LD_PRELOAD that records kernel launches of a
 // program as folders for `cutelua check`. docs/ptx.md describes its use.
 //
-// The library never makes a call of the program fail. After an error of its
-// own, it prints a warning once, and the call continues.
+// The library never makes a call of the program fail. If the library itself
+// fails, it prints a warning once, and the call continues.
 #ifndef CUTE_CAPTURE_INSIDE_H
 #define CUTE_CAPTURE_INSIDE_H
 
@@ -24,8 +24,8 @@ typedef struct Image {
 Image *image_new(const void *data);
 // Reads an image from a file. Returns NULL if that fails.
 Image *image_file(const char *path);
-// Returns the PTX text of an image that has the entry `name`, in memory of its
-// own; or NULL, with the reason in `why`.
+// Returns the PTX text of an image that has the entry `name`, in newly
+// allocated memory; or NULL, with the reason in `why`.
 char *image_ptx(const Image *image, const char *name, char *why, size_t size);
 
 // ---- entries of PTX (entry.c) ----
@@ -42,7 +42,7 @@ typedef struct Param {
 // NULL if the text has no such entry.
 const char *entry_find(const char *ptx, const char *name);
 // Writes the parameters of an entry to `out`; returns their number, or -1 if
-// the text is not understood.
+// this parser does not support the text.
 int entry_params(const char *ptx, const char *name, Param out[PARAMS]);
 // Calls `use` for the name of each .global and .const variable of a module.
 void entry_variables(const char *ptx, void (*use)(const char *name, void *data),

@@ -43,7 +43,8 @@ typedef struct Record {
   int regions;
   Pointer *pointer;
   size_t pointers, room;
-  uint64_t missed[MISSES];  // addresses / 256 that are in no allocation
+  uint64_t missed[MISSES];  // numbers of 256-byte blocks that are in no
+                            // allocation
 } Record;
 
 // The kernel of a launch and the bytes of its parameters.
@@ -586,7 +587,7 @@ static int begin(Passed *p, void **params, void **extra) {
 int launch_before(const Kernel *k, CUfunction f, const CUlaunchConfig *c,
                   void **params, void **extra) {
   if (!c || !launch_selects(k->name)) return 0;
-  // only launches of the captured graph are recorded
+  // The launch is recorded later, when the program launches the captured graph.
   if (launch_capturing(c->hStream)) return 0;
   Passed *p = calloc(1, sizeof *p);
   if (!p) return 0;

@@ -1,4 +1,5 @@
-// Actors: everything that has an epoch in the vector clocks of a cluster.
+// Actors: warps, agents and mbarriers. Each actor has an epoch in the vector
+// clocks of a cluster.
 #ifndef CUTE_DECODE_ACTORS_H
 #define CUTE_DECODE_ACTORS_H
 

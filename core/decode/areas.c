@@ -32,7 +32,7 @@ void areas_find(Ctx *cx, SimProg *p) {
       }
     p->area[p->narea++] = new;
   }
-  uint64_t end = ALIGN;  // address 0 is never used
+  uint64_t end = ALIGN;  // No object has address 0.
   for (int k = 0; k < p->narea; k++) {
     SimArea *a = &p->area[k];
     a->start = end + (uintptr_t)a->p % ALIGN;

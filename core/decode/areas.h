@@ -13,7 +13,8 @@ typedef struct SimPlace SimPlace;
 struct SimArea {
   uint8_t *p;
   size_t bytes;
-  // address on the simulated device, where each area follows the previous one
+  // Address on the simulated device. In this address space, each area follows
+  // the previous one.
   uint64_t start;
   int shift;               // log2 of the bytes of a granule
   // `written`: whether the kernel writes this memory. `watched`: whether
@@ -44,7 +45,7 @@ void areas_note(const SimMem *m, int bytes, bool write);
 static inline bool areas_recorded(const SimMem *m) {
   return m->area && m->area->written;
 }
-// Returns which granule of its area contains byte `at` of m.
+// Returns the index of the granule of m's area that contains byte `at` of m.
 static inline size_t areas_granule(const SimMem *m, int64_t at) {
   return (size_t)(m->p - m->area->p + at) >> m->area->shift;
 }

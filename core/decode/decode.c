@@ -51,7 +51,7 @@ SimClass sim_class(DType t) {
   }
 }
 
-// Reports whether i is executed only if its value is needed.
+// Reports whether i may be omitted if its value is not needed.
 static bool is_pure(const Ins *i) {
   return op_pure((Op)i->op) || i->op == OP_VGET;
 }
@@ -136,7 +136,8 @@ static bool uniform_pass(Prog *g, uint32_t *open) {
     if (i->op == OP_BREAKIF && parts_lanes(g, i, open, n))
       changed |= spoil(g, open[n - (uint32_t)i->imm]);
     if (opens && !closes) {
-      // A VAR or region that some lanes leave while others stay is divergent.
+      // A VAR or region is divergent if some lanes leave its region while
+      // others stay.
       if (g->bad[r]) g->uni[r] = false;
       if (!g->uni[r]) g->home[r] = 1;
       div += !g->uni[r];
@@ -189,7 +190,7 @@ static void want_operands(Prog *g, Ref r) {
         if (!sim_in_registers(mem_at(g, o.ref))) want(g, o.off, true);
         break;
       case OPERAND_VAR: case OPERAND_MAP: case OPERAND_RUN: case OPERAND_OBJECT:
-        break;  // operands of other kinds are not values, and have no slot
+        break;  // Operands of other kinds are not values, and have no slot.
     }
 }
 
@@ -332,7 +333,7 @@ static void place_registers(Prog *g, Ref r, SimMem *s, int unit) {
   s->unit = unit;
   s->size = (unit + 7) / 8;
   s->per = s->bits / unit;
-  // from here on, count units instead of elements
+  // Convert the counts from elements to units.
   s->count = m->count * s->own / unit;
   bool view = m->ref != r;
   s->base = view ? g->p->mem[m->ref]->base
@@ -357,7 +358,8 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
       ring_find(g->cx, g->fn, m, s);
       break;
     case MEMORY_GLOBAL: place_argument(g, m, s); break;
-    // an address names the elements, which are checked when it is used
+    // The kernel computes the address of the elements. The address is checked
+    // when it is used.
     case MEMORY_TENSOR: s->count = 0; break;
     case MEMORY_NONE: return;
   }
@@ -531,7 +533,7 @@ static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   if (rank) s->mem = peer_of(g, s->mem, rank);
   d->x = s;
   Ref phase = operand_ref(g->fn, i, ROLE_PARITY);
-  // whether a token names the phase, not a parity
+  // true if the phase is given by a token, false if by a parity
   d->wide = phase && ir_type(g->fn, phase) == DT_U64;
   d->jump = g->l->tries ? 0 : g->token[d->ref];
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
@@ -638,7 +640,7 @@ static void decode_matrix(Prog *g, const Ins *i, SimIns *d) {
 static void decode_tcgen05(Prog *g, const Ins *i, SimIns *d) {
   if (i->op == OP_TCCOMMIT) {
     decode_mbarrier(g, i, d);
-    d->b = d->c;  // operand b is the mask of CTAs
+    d->b = d->c;  // The mask of CTAs becomes operand b.
     d->c = 0;
   } else if (i->op == OP_TCALLOC) {
     SimTensorIns *x = arena_zero(g->cx, &g->cx->scratch, sizeof *x);
@@ -827,13 +829,13 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_TCRELINQUISH: case OP_TCWAITLD: case OP_TCWAITST: case OP_TCFENCE:
     case OP_TMAPREFETCH: case OP_BULKCOMMIT: case OP_BULKWAIT:
     case OP_TRAP: case OP_BREAKIF: case OP_EXITIF:
-      break;  // operations that need only slots, Ins.imm and flags
+      break;  // The other operations need only slots, Ins.imm and flags.
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
     case OP_NOP: case OP_DSMEM: case OP_TMAPAT: case OP_PTR: case OP_TMEM:
     case OP_COUNT:
-      break;  // operations that do not occur in a program
+      break;  // These operations do not occur in a program.
   }
 }
 
@@ -1050,7 +1052,7 @@ SimProg *decode_make(Ctx *cx, const Launch *l) {
   p->nall = p->ncta * p->nwarp;
   count_actors(p, l);
   p->nunit = clusters(l);
-  // slot 0 is never used, because 0 means that there is no slot
+  // Reserve slot 0, because 0 stands for the absence of a slot.
   take(&g, 64, 64);
   p->rows = NEW(cx, SimRows, 2 * n);
   areas_find(cx, p);

@@ -19,14 +19,15 @@ static const char *layout_of(Ctx *cx, const Launch *l, const char *text,
     int64_t n = wide ? (int64_t)l->arg[k].bits : (int32_t)l->arg[k].bits;
     s = arena_printf(cx, &cx->scratch, "%s%.*s%lld", s, (int)(q - text), text,
                      (long long)n);
-    if (q[1] == '{') q = strchr(q, '}');  // skip the divisibility in braces
+    // Skip the divisibility, which is in braces.
+    if (q[1] == '{') q = strchr(q, '}');
   }
   return arena_printf(cx, &cx->scratch, "%s%s", s, text);
 }
 
 static bool put_mode(SimFootprint *t, int64_t extent, int64_t stride) {
   if (t->n == FOOTPRINT_MODES || stride < 0 || extent < 1) return false;
-  // a mode of stride 0 reaches a single element
+  // A mode with stride 0 repeats a single element.
   t->extent[t->n] = stride ? extent : 1;
   t->stride[t->n++] = stride;
   return true;
@@ -79,11 +80,11 @@ const SimFootprint *footprint_gaps(Ctx *cx, const Launch *l, const Mem *m) {
   int64_t below = INT64_MAX;
   for (int k; (k = next_mode(&t, below)) >= 0; below = t.stride[k]) {
     int j = next_mode(&t, t.stride[k]);
-    // two modes have the same stride, so they overlap
+    // Two modes have the same stride, so they overlap.
     for (int i = 0; i < t.n; i++)
       if (i != k && t.extent[i] > 1 && t.stride[i] == t.stride[k]) return NULL;
     int64_t inner = j < 0 ? 1 : t.extent[j] * t.stride[j];
-    // the modes overlap, so gaps are unknown
+    // The modes overlap, so the gaps are unknown.
     if (inner > t.stride[k]) return NULL;
     gaps |= inner < t.stride[k];
   }

@@ -146,7 +146,7 @@ static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
       row->n * row->k > 4096 || row->m * row->n > 4096)
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
   find_lanes(cx, mi);
-  // matrix.c computes these atoms without mma.h
+  // matrix.c computes these atoms itself, without mma.h.
   bool own = atom_mma_alone(row) || row->flags & (AMF_SPARSE | AMF_SCALE) ||
              row->a_type == DT_C64;
   if (!own && !mma_known(&mi->m))

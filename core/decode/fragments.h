@@ -113,7 +113,8 @@ typedef struct SimTensorIns {
   int rows, bytes, pieces;
   const uint8_t *piece;
   uint32_t groups, lanes;
-  SimSide to;          // allocation: where the address is stored
+  SimSide to;          // allocation: operand in shared memory that receives the
+                       // address
   uint32_t columns;    // slot of the number of columns
 } SimTensorIns;
 

@@ -14,8 +14,8 @@ typedef struct LaunchArg {
   const TensorMap *map;  // tensor-map argument: the map
   uint64_t bits;     // scalar argument: its raw bits
   // How earlier launches use this memory. SIM_READ, SIM_WRITTEN: the preceding
-  // launch reads or writes it. The same bits shifted by SIM_FAR: an even
-  // earlier launch, which may still run, reads or writes it.
+  // launch reads or writes it. The same bits shifted by SIM_FAR: a launch
+  // before the preceding launch, which may still run, reads or writes it.
   uint8_t before;
 } LaunchArg;
 typedef struct Launch {

@@ -24,7 +24,7 @@ typedef enum SimPatchKind {
 // The value from which the computation of a new operand starts. The result is
 // converted to the operand's type.
 typedef enum SimFrom {
-  FROM_SELF,     // the operand that the instruction had
+  FROM_SELF,     // the old operand of the instruction
   FROM_NUMBER,   // the constant imm
   FROM_RANK,     // the rank of the CTA in its cluster
   FROM_LANE,     // the lane number
@@ -53,9 +53,9 @@ typedef struct SimPatch {
   // a fence), or `mem` determines them:
   // - MBARWAIT, MBARARRIVE, MBARTX and MBARCPASYNC on a ring of mbarriers:
   //   execution n uses mbarrier base + n % count of mem. MBARWAIT waits for
-  //   phase n / count + imm; of these operations, only MBARWAIT may be used
-  //   with PATCH_AS. If imm is 1, only one lane executes MBARARRIVE. In MBARTX,
-  //   one lane expects imm bytes.
+  //   phase n / count + imm. Only MBARWAIT may also be used with PATCH_AS. If
+  //   imm is 1, only one lane executes MBARARRIVE. In MBARTX, one lane expects
+  //   imm bytes.
   // - MAPACQUIRE: acquires the tensor map in memory that a TMAPAT names.
   uint8_t op;
   // PATCH_SEM: the new memory order and scope. An inserted MBARWAIT also has

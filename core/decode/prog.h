@@ -23,10 +23,10 @@ typedef enum SimClass {
 SimClass sim_class(DType t);
 static inline bool sim_wide(DType t) { return dtype_bits(t) > 32; }
 
-// A memory object, seen through one of its names. A recast name has elements of
-// another size. Registers are stored in units. A unit is as wide as the
-// narrowest element among all names of the object. Unit u of lane l is at base
-// + (u * 32 + l) * size.
+// A memory object under one of its names in the IR. A kernel that recasts an
+// object creates another name, whose elements may have another size. Registers
+// are stored in units. A unit is as wide as the narrowest element among all
+// names of the object. Unit u of lane l is at base + (u * 32 + l) * size.
 typedef struct SimMem {
   Memory memory;       // that contains the object
   DType type;
@@ -38,8 +38,8 @@ typedef struct SimMem {
   // `count` is the number of accessible elements. `bytes` is the size of the
   // object.
   int64_t count, bytes;
-  // Indices into Fn.mem of the object and of its name in the script. They
-  // differ only for raw addresses.
+  // index: the object's index into Fn.mem. named: index into Fn.mem of the
+  // object that the script names. The two differ only for raw addresses.
   int32_t index, named;
   // shared memory: slot of the rank of the owning CTA; 0: this CTA
   uint32_t rank;
@@ -217,10 +217,10 @@ typedef struct SimProg {
   SimCounter counter;
   bool polls;          // whether the kernel accesses memory with a memory order
   bool watched;        // whether results are checked for NaNs (finite.h)
-  SimActors actors;    // whatever has epochs in vector clocks (hb_cluster.c)
+  SimActors actors;    // the actors: warps, agents and mbarriers (actors.h)
   uint64_t nunit;      // number of clusters of the grid
   int64_t smem_bytes;  // bytes of shared memory of each CTA
-  // log2 of the bytes of the narrowest access to shared memory
+  // log2 of the number of bytes of the narrowest access to shared memory
   int shift;
   SimArea *area;
   int narea;

@@ -152,8 +152,8 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
                 .who = d->who, .sem = d->sem, .x = m, .uses = u};
 }
 
-// Fails if d has an operand that is a raw pointer, although the simulator does
-// not support raw pointers for this operation.
+// Fails if an operand of d is a raw pointer, because the simulator supports raw
+// pointers only in some operations.
 static void refuse(Ctx *cx, const Fn *fn, const SimIns *d) {
   const Ins *i = ir_get(fn, d->ref);
   Operand o;

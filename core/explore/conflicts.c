@@ -1,7 +1,8 @@
 // Finds the pairs of scheduling steps that another schedule could execute in
 // the opposite order (dynamic partial-order reduction). Two steps are such a
 // pair if they conflict and happens-before does not order them. Two steps
-// conflict if their order changes what one of them does, or whether it can run.
+// conflict if their order changes the effect of one of them, or whether it can
+// run.
 //
 // Steps are ordered by the program order of a thread, by barriers, by waits for
 // a phase of an mbarrier, and by the conflicts themselves. Memory order
@@ -18,9 +19,9 @@
 //   arrivals in phase n - 1 that do not happen before it. Another schedule
 //   could count it in phase n - 1.
 // - A wait that passes in phase n is paired with the arrivals in phase n - 2
-//   that do not happen before it. In phase n - 2, the same parity could have
-//   passed. A test of the phase (try_wait) is paired with the arrivals in
-//   phase n - 1.
+//   that do not happen before it. In phase n - 2, a wait for the same parity
+//   could also have passed. A test of the phase (try_wait) is paired with the
+//   arrivals in phase n - 1.
 // - A wait, a test, or expected bytes in phase n is paired with the step that
 //   completes the phase, if no arrival in phase n happens after it.
 //
@@ -232,7 +233,7 @@ static void pair(SimCauses *s, uint32_t first) {
   s->pair[s->npair++] = (SimPair){first, s->now.turn};
 }
 
-// Joins the vector clock of step number `turn` into vector clock r.
+// Merges the vector clock of step number `turn` into vector clock r.
 static void learn(const SimCauses *s, uint32_t *r, uint32_t turn) {
   uint32_t k = turn < s->nof ? s->of[turn] : NONE;
   if (k != NONE) join(s, r, row(s, k));
@@ -291,9 +292,9 @@ static bool known(const SimCauses *s, const SimCause *c, int k,
   return s->row[word_of(s, k)] >= phase;
 }
 
-// Adds pairs of the current step and those arrivals in `came` that do not
-// happen before it. Adds none if the step happens after the end of phase `over`
-// - 1.
+// Adds a pair for each arrival in `came` that does not happen before the
+// current step. Adds none if the step happens after the end of phase `over` -
+// 1.
 static void behind(SimCauses *s, int k, const Guests *came, uint32_t over) {
   if (s->row[word_of(s, k)] >= over) return;
   for (uint32_t j = 0; j < came->n; j++)
@@ -463,8 +464,8 @@ static uint64_t low(uint64_t u, int size) {
 }
 
 // Reports whether all changes of a granule since its last write (CAUSE_WRITE)
-// are atomic additions of the same number. Then the granule had, in this run,
-// the value that any subset of these additions gives.
+// are atomic additions of the same number. If so, the granule had each possible
+// intermediate value at some time in this run.
 static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
                        int size, uint64_t now) {
   bool some = false;

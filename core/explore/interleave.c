@@ -24,7 +24,7 @@ typedef struct Turn {
   // actor: the number of a warp among all warps, or the agent_id of an agent
   uint64_t who;
   // src: line of the step. row: index of the step's vector clock in SimCauses;
-  // NONE: the turn is not a step, or its clock was not kept.
+  // NONE: this entry is not a step, or its clock was dropped.
   uint32_t src, row;
   int warp;  // number of the warp among all warps; -1: the step is an agent's
   uint32_t seq;
@@ -39,7 +39,7 @@ typedef struct Turn {
   uint64_t hash, stamp;
 } Turn;
 
-typedef struct Actor {     // a warp as the scheduler sees it
+typedef struct Actor {     // the scheduler's data about a warp
   // number of memory changes when the warp began to sleep; 0: it is awake
   uint64_t asleep;
   uint32_t started;        // number of agents that the warp started
@@ -121,8 +121,8 @@ static bool alike_warps(const SimProg *p) {
   return true;
 }
 
-// Returns flags (SIM_CLOCK ...) for reasons why results may depend on more than
-// the schedule.
+// Returns flags such as SIM_CLOCK: reasons why the results may depend on more
+// than the schedule.
 static uint32_t undecided(const SimProg *p, uint32_t *src) {
   uint32_t flags = 0;
   for (uint32_t k = 0; k < p->ninit; k++) {

@@ -134,7 +134,7 @@ static const Field fields[] = {
   FACT(K(TRAP), "div", assumed.div)};
 enum {
   FIELDS = sizeof fields / sizeof *fields,
-  MOST_FACTS = 32          // more than the number of facts of any report
+  MOST_FACTS = 32          // larger than the number of facts of any report
 };
 
 // The facts of a report that is being built.

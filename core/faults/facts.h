@@ -11,8 +11,8 @@ const char *facts_lack_name(SimLack k);
 // Returns the n facts of a fault, allocated by base_realloc. Returns NULL if
 // memory is exhausted.
 SimFact *facts_of(const SimProg *p, const SimFault *f, int *n);
-// Sets f->r.mbar, f->r.arrivals and f->r.bytes: how the counts of the
-// mbarrier's phase should change.
+// Sets f->r.mbar, f->r.arrivals and f->r.bytes: the changes that would correct
+// the counts of the mbarrier's phase.
 void facts_amounts(SimFault *f);
 
 #endif

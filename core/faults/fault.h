@@ -18,9 +18,9 @@ enum { SIM_MODES = 8, SIM_ROUNDS = 8 };
 // began.
 typedef struct SimRound { int32_t mem; int64_t phases; } SimRound;
 
-// How an access of a warp role misses the stage for which the warp waited.
-// WRITE, READ: this access came after a wait for another stage. RELEASED: the
-// reading thread had released the stage before.
+// The mistake of a warp role that accesses a stage of a ring too early. WRITE,
+// READ: this access came after a wait for another stage. RELEASED: the reading
+// thread had already released the stage.
 typedef enum SimStray {
   STRAY_NONE, STRAY_WRITE, STRAY_READ, STRAY_RELEASED
 } SimStray;
@@ -71,8 +71,8 @@ typedef struct SimReport {
   SimLack lack;
   // races: path of synchronization from the first access to the second
   SimWay way;
-  // line of a loop whose back edge has no barrier: for WAY_LOOP, and for the
-  // way back of WAY_STRAIGHT
+  // line of a loop without a barrier at its back edge: the loop of WAY_LOOP or,
+  // for WAY_STRAIGHT, the loop through which another path leads back
   uint32_t loop;
   bool outside;        // whether the missing barrier must be outside a branch
   // races: whether a cp.async writes a stage of a ring after a read of the
@@ -120,12 +120,12 @@ typedef struct SimFault {
     // OOB, ALIGN and INFLIGHT faults. `size` is the number of elements or bytes
     // that are accessed. `which` and `most` are an index and the number of
     // elements that it indexes (unused if `most` is 0). `rank` and `ranks` are
-    // the rank of a CTA and the number of CTAs (unused if `ranks` is 0). `wild`
-    // says that r.offset is a raw address in no memory, or in a tensor other
-    // than that of the address `which`, from which r.offset was computed.
-    // INFLIGHT only: `agent` is the asynchronous agent that accesses the
-    // element, `open` says that the agent's operation is in no group, and `far`
-    // says that another CTA started the operation.
+    // the rank of a CTA and the number of CTAs (unused if `ranks` is 0).
+    // `wild`: r.offset is a raw address. It is in no memory, or in another
+    // tensor than the address `which` from which it was computed. INFLIGHT
+    // only: `agent` is the asynchronous agent that accesses the element, `open`
+    // says that the agent's operation is in no group, and `far` says that
+    // another CTA started the operation.
     struct {
       bool write, open, far, wild;
       Agent agent;
@@ -136,7 +136,7 @@ typedef struct SimFault {
     // agent: the agent of the other access, for which no thread on this side
     // waited. proxy: a proxy fence is missing between the accesses of a thread
     // and of an agent. far: the threads are of two blocks. copy: a bulk copy
-    // writes. alone: 1 + number of a warp that did not itself wait for the
+    // writes. alone: 1 + number of a warp that did not execute a wait for the
     // reading wgmma. cta: the CTA of a thread on the other side.
     struct {
       SimClash how;
@@ -156,8 +156,9 @@ typedef struct SimFault {
     // `mask` says that `named` is an operand of the instruction.
     struct { uint32_t here, named, gone, there; bool mask; } lanes;
     // BARRIER: id: number of the barrier. n: the thread count of this warp.
-    // others: the thread count of other warps. LANES: n is the barrier of
-    // another lane. LANES_COUNT: n and others are the counts of two lanes.
+    // others: the thread count of other warps. LANES: the lanes of a warp name
+    // two barriers, id and n. LANES_COUNT: the lanes of a warp name two thread
+    // counts, n and others.
     struct { SimMisuse how; int64_t id, n, others; } barrier;
     // DEADLOCK: waiting, ended: masks of warps of the CTA. The other numbers
     // describe what the warps wait for: threads at a barrier, arrivals and
@@ -176,8 +177,9 @@ typedef struct SimFault {
     // is the number of a phase.
     struct { SimWrong how; int64_t n, bytes, came, missing; } mbar;
     // EXIT and START faults. `cta` is the CTA that may have ended (EXIT) or may
-    // not have started (START). `landed` says that an agent's copy in flight
-    // accesses the memory of this CTA, or a commit its mbarrier (`commit`).
+    // not have started (START). `landed`: an agent's copy in flight accesses
+    // the memory of this CTA. `commit`: a commit in flight accesses an mbarrier
+    // of this CTA.
     struct { int32_t cta[3]; bool landed, commit; } gone;
     // MAP: drained: the map changed during a load whose thread waited for a
     // later group.

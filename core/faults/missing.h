@@ -1,5 +1,5 @@
-// Names of the synchronization that is missing where a fault occurs, for faults
-// whose cause is known in detail.
+// Kinds of missing synchronization. A report names one of them if the cause of
+// the fault is known in detail.
 #ifndef CUTE_FAULTS_MISSING_H
 #define CUTE_FAULTS_MISSING_H
 
@@ -9,7 +9,7 @@
   SL(WAIT, "wait")         /* no wait at the agent's mbarrier */ \
   SL(STAGE, "stage")       /* the last wait was at another mbarrier */ \
   SL(BARRIER, "barrier")   /* no barrier after another thread's wait */ \
-  SL(PENDING, "pending")   /* the wait left the access's group pending */ \
+  SL(PENDING, "pending")   /* the wait left the group of the access pending */ \
   SL(AHEAD, "ahead")       /* a later iteration started a cp.async */ \
   SL(ISSUER, "issuer")     /* the waiting thread started no group */ \
   SL(READ, "read")         /* the wait covers reads only, not writes */ \
@@ -17,7 +17,7 @@
   SL(STAY, "stay")         /* all waits are at one mbarrier of a ring */  \
   SL(LANES, "lanes")       /* only other lanes of the warp waited */ \
   SL(BYTES, "bytes")       /* a phase expects a wrong byte count */ \
-  SL(TURN, "turn")         /* a stage is refilled before others read it */ \
+  SL(TURN, "turn")         /* a stage is overwritten before its reads */ \
   SL(ROLES, "roles")       /* the race is between warp roles */ \
   SL(FIRST, "first")       /* first wait of a producer: use parity 1 */ \
   SL(COUNT, "count")       /* a phase expects too many arrivals */ \

@@ -23,7 +23,7 @@ typedef enum SimClash { SIM_CLASHES(SIM_ID) } SimClash;
   /* cluster barrier: a second arrival, a wait without an arrival */ \
   X(BAR_TWICE_CLUSTER, "cluster twice") \
   X(BAR_UNCAME_CLUSTER, "cluster wait") \
-  /* only n of the threads had arrived when the block ended */ \
+  /* only a part of the threads had arrived when the block ended */ \
   X(BAR_LEFT, "left") \
   X(BAR_EARLY, "early")      /* the previous round may count the arrival */
 typedef enum SimMisuse { SIM_MISUSES(SIM_ID) } SimMisuse;
@@ -54,10 +54,10 @@ typedef enum SimWrong { SIM_WRONGS(SIM_ID) } SimWrong;
   X(MAP_BEYOND, "beyond")         /* the map describes more than the tensor */ \
   X(MAP_UNRELEASED, "unreleased")  /* a change was not released to TMA */ \
   X(MAP_UNACQUIRED, "unacquired")  /* the copy's CTA acquired no change */ \
-  X(MAP_OTHER, "other")           /* the simulator lacks such maps */ \
+  X(MAP_OTHER, "other")           /* the simulator does not support the map */ \
   X(MAP_CHANGED, "changed")       /* the map changes while a copy uses it */
 typedef enum SimMapWrong { SIM_MAP_WRONGS(SIM_ID) } SimMapWrong;
-// The things for which a stuck warp waits.
+// Events for which a stuck warp waits.
 #define SIM_STUCKS(X) \
   X(STUCK_BARRIER, "barrier") X(STUCK_MBAR, "mbarrier") \
   X(STUCK_CLUSTER, "cluster") X(STUCK_REGISTERS, "registers") \
@@ -104,11 +104,11 @@ typedef enum SimTensorWrong { SIM_TENSOR_WRONGS(SIM_ID) } SimTensorWrong;
   X(TENSOR_LACKS_ORDER, "order") X(TENSOR_LACKS_BEFORE, "before") \
   X(TENSOR_LACKS_AFTER, "after")
 typedef enum SimTensorLack { SIM_TENSOR_LACKS(SIM_ID) } SimTensorLack;
-// Kinds of misuse of setmaxnreg.
+// Kinds of misuse of the instruction setmaxnreg, which reallocates registers.
 #define SIM_ALLOTMENTS(X) \
   X(ALLOT_COUNT, "count")      /* the number of registers is invalid */ \
   X(ALLOT_DIFFERS, "differs")  /* warps execute different instructions */ \
-  X(ALLOT_APART, "apart")      /* another warp may execute the last one */    \
+  X(ALLOT_APART, "apart")      /* no barrier is between two of them */ \
   X(ALLOT_LACKS, "lacks")      /* some warps execute no setmaxnreg */
 typedef enum SimAllotment { SIM_ALLOTMENTS(SIM_ID) } SimAllotment;
 

@@ -44,9 +44,9 @@ static inline int banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
   return k->count[bank] - 1;
 }
 
-// Returns `so`, the passes of earlier groups, plus the passes of the lanes in
-// `mask`, which form one group. An access of 1 << shift bytes is aligned, and
-// is treated as one word in a bank of that width.
+// Returns the sum of `so`, the passes of earlier groups, and the passes of the
+// lanes in `mask`, which form one group. An access of 1 << shift bytes is
+// aligned, and is treated as one word in a bank of that width.
 static inline int group_passes(int shift, const uint32_t *addr, uint32_t mask,
                                SimPasses so, SimTurns *turns) {
   Banks k;

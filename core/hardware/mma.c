@@ -36,7 +36,8 @@ SimRule mma_rule(const SimMma *m) {
   }
   if (m->arch == 90 && !m->wgmma && fp8) {
     r.emulated = true;
-    // fp8 operands are converted to f16, so f16's smallest exponent applies
+    // The hardware converts fp8 operands to f16, so the smallest exponent is
+    // that of f16.
     r.emin_a = r.emin_b = -14;
   }
   return r;
@@ -116,7 +117,8 @@ static int32_t clamp_or_wrap(int64_t s, bool sat) {
 
 static int32_t dot_int(const SimMma *m, const int16_t *a, const int16_t *b,
                        int32_t c) {
-  int32_t s = 0;  // at most 256 * 255 * 255: the sum fits in an int32_t
+  // The sum is at most 256 * 255 * 255, which fits in an int32_t.
+  int32_t s = 0;
   for (int i = 0; i < m->k; i++) s += a[i] * b[i];
   return clamp_or_wrap((int64_t)c + s, m->sat);
 }
@@ -168,7 +170,8 @@ float mma_scaled(const SimScaled *q, const float *a, const float *b,
     if (isnan(sa) || isnan(sb)) return bits_float(SIM_NAN_BITS);
     for (int k = i; k < i + group; k++) p += (double)a[k] * (double)b[k];
     exp[terms] = ea + eb;
-    if (!small) {  // 8-bit operands: also add the operands' exponents
+    // For 8-bit operands, also add the exponents of the operands.
+    if (!small) {
       int own = mma_exponent(a[i], r.emin_a) +
                 mma_exponent(b[i], r.emin_b);
       p = ldexp(p, -own);

@@ -16,7 +16,7 @@ static Part part_of(float x, int emin) {
   int e = (int)(u >> 23 & 0xff);
   Part p = {u & 0x7fffff, (e ? e : 1) - 127, u >> 31};
   if (e) p.sig |= 0x800000;
-  if (p.sig && p.exp < emin) {  // the value is subnormal in its format
+  if (p.sig && p.exp < emin) {  // The value is subnormal in its format.
     p.sig >>= emin - p.exp;
     p.exp = emin;
   }

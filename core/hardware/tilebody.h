@@ -6,7 +6,7 @@
 // - MAX_SHORTS(a, b): the larger of the 16-bit integers of two VI;
 // - ANY_NEGATIVE(v): whether a lane of a VI is negative;
 // - TRUNCATED(v), if the processor has it: a VI as VF, rounded toward zero.
-// Names here have no prefix.
+// Names in this header have no prefix.
 //
 // A vector has LANES / 4 rows of D and, in each row, four columns: 0 2 4 6 of a
 // block of eight columns, or 1 3 5 7. Thus a warp's accumulators need no
@@ -18,8 +18,9 @@
 // lane holds the exponents of two products. Lanes whose e is outside [E_LOW,
 // E_HIGH] are computed again by mma_sum. Either f32 cannot represent their
 // products or results, or they have NaNs or infinities, whose exponent is at
-// least E_SPECIAL - E_ZERO. Products that underflow although e is in this range
-// are truncated to zero anyway, because 2^(e-F) is at least 2^-125.
+// least E_SPECIAL - E_ZERO. Products may underflow although e is in this range.
+// This is harmless, because they would be truncated to zero: 2^(e-F) is at
+// least 2^-125.
 
 #include <string.h>
 
@@ -58,8 +59,8 @@ typedef union Halves {
 #define GROUPS (MMA_ROWS / QUADS)  // vectors that hold a column of the tile
 #define CHUNK 8  // products whose sum, with an accumulator, fits in 32 bits
 // Number of vectors that are computed together, so that their latencies
-// overlap. The number is 1 with four lanes, where registers are few, as in
-// WebAssembly.
+// overlap. With four lanes, the number is 1, because such targets, for example
+// WebAssembly, have few registers.
 #define TOGETHER (LANES == 4 ? 1 : 4)
 
 // Unrolls the following loop, so that gcc keeps arrays of vectors in registers.
@@ -179,10 +180,11 @@ INLINE void columns_body(const SimRule *r, int n, int K, const float *B,
 
 // ---- sums ----
 
-// TOGETHER vectors of D. a, ea: the rows of these vectors in the prepared A,
-// from the current product on. b, eb: their columns in the prepared B. K: the
-// extent of K, which separates groups in a and ea. row, column: the first row
-// and column, which select scale factors.
+// TOGETHER vectors of D. a, ea: elements and exponents of these vectors' rows
+// in the prepared A, from the current product on. b, eb: the same for these
+// vectors' columns in the prepared B. K: the extent of K, which separates
+// groups in a and ea. row, column: the first row and column, which select scale
+// factors.
 typedef struct Part {
   const MF *a;
   const MI *ea;
@@ -249,8 +251,9 @@ INLINE void round_wide(const SimRule *r, const VI *s, int n, const VF *down,
   *d = h.f * *down;
 }
 
-// Does the same as round_wide, but faster. Up to two chunks, whose sum hardly
-// ever needs more than 32 bits, are converted at once if the processor can.
+// Computes the same result as round_wide, but faster. If the processor supports
+// the conversion, converts up to two chunks at once, because their sum rarely
+// needs more than 32 bits.
 INLINE void round_sums(const SimRule *r, const VI *s, int n, const VF *down,
                        VF *d) {
 #if defined(TRUNCATED)
@@ -276,7 +279,8 @@ INLINE void classify(const VF *c, VI *e, const VI *products, VI *odd) {
   *e = (*e & ~none) | (none & E_LOW);
 }
 
-// Computes d from the accumulators c again, in the odd lanes of vector i.
+// Computes d again from the accumulators c, in the lanes of vector i that are
+// set in `odd`.
 TARGET static bool mend(const SimRule *r, const Part *p, int i, int n,
                         const VF *c, VF *d, const VI *odd) {
   bool special = false;

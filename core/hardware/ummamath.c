@@ -141,12 +141,12 @@ static int64_t cut(Term t, int q) {
 // The terms of an element: 4 groups with their scale factors, and C.
 typedef struct Element {
   Term group[GROUPS], quad[QUADS];
-  // exponents of the group's scale factors and of its largest product, NEVER
-  // if its products are 0
+  // scale: exponent of the group's scale factors. top: exponent of the group's
+  // largest product, or NEVER if all its products are 0.
   int scale[GROUPS], top[GROUPS];
   Term c;
   int e;  // exponent of C, NEVER if it is 0
-  int r, s;  // largest top and scale
+  int r, s;  // r: largest `top`. s: largest `scale`.
 } Element;
 
 static Term term_of_c(float c, int *e) {
@@ -212,7 +212,7 @@ static float scaled_element(const SimUmma *u, const Sums *sums, int l,
     bad |= !scale_of(u->scale, sfa[g / per], &a);
     bad |= !scale_of(u->scale, sfb[g / per], &b);
     int64_t sig = a.sig * b.sig, sum = 0;
-    // ue4m3: each significand has 3 fraction bits
+    // Each significand of a ue4m3 has 3 fraction bits.
     int exp = a.exp + b.exp, unit = exp - 2 - (u->scale == DT_UE8M0 ? 0 : 6);
     for (int k = 4 * g; k < 4 * g + 4; k++) {
       x.quad[k] = (Term){sums->quad[k][l] * sig, unit};
@@ -272,7 +272,7 @@ void ummamath_positions(UmmaKind kind, const uint32_t *meta, uint8_t *at) {
   for (int k = 0; k < umma_kind(kind)->k; k++) {
     int c = k / per, in = k % per;
     int nibble = (int)(meta[c / 8] >> (c % 8 * 4) & 15);
-    // One of two elements, or two of four elements or pairs of elements
+    // Select one of two elements, or two of four elements or pairs.
     if (chunk == 2) in = nibble >> 1 & 1;
     else if (chunk == 4) in = nibble >> (2 * in) & 3;
     else in = (nibble >> (in / 2 * 2) & 3) * 2 + in % 2;

@@ -15,12 +15,14 @@
 // of a nonzero product, and E the exponent of C. The groups and C are truncated
 // toward zero to multiples of 2^q, and added exactly; the sum is truncated to
 // f32.
-// - If E >= R, q is E - 35, and with ue4m3, groups also have 16 products.
+// - If E >= R, q is E - 35. In this case, groups have 16 products with ue4m3,
+// too.
 // - Else q is S - 35. (R is at most S + 4.) With ue8m0, a group whose products
 //   all have exponents of at most E is truncated to a multiple of 2^(E-35) if
-//   that is larger.
-// - If a result with ue8m0 is subnormal, the sum is taken again without the
-//   groups with smaller scale factors than S and a value below 2^max(q,-174).
+//   this is larger than 2^q.
+// - If a result with ue8m0 is subnormal, the sum is computed again. It then
+//   omits groups whose scale factors are smaller than S and whose value is
+//   below 2^max(q,-174).
 #ifndef CUTE_HARDWARE_UMMAMATH_H
 #define CUTE_HARDWARE_UMMAMATH_H
 

@@ -1,10 +1,11 @@
 // Cost model: estimates the time that SMs need for an event log. Each warp
 // issues its instructions in order. An instruction issues when its inputs are
-// ready, its quarter of the SM is free, and its pipe accepts work. Among
-// several warps, the one that can issue earliest goes first. A result is ready
-// after the pipe's work and a latency. Asynchronous agents fill shared memory
-// through a separate pipe. A gate, which is one round of a barrier or one phase
-// of an mbarrier, opens when its last arrival or completion comes.
+// ready, its quarter of the SM (one warp scheduler) is free, and its pipe
+// accepts work. The model always advances the warp that can issue earliest. A
+// result is ready after the pipe's work and a latency. Asynchronous agents fill
+// shared memory through a separate pipe. A gate, which is one round of a
+// barrier or one phase of an mbarrier, opens when its last arrival or
+// completion comes.
 //
 // Arithmetic does not delay later instructions, because the compiler moves
 // independent instructions before instructions that wait. A warp waits for its
@@ -59,7 +60,7 @@ typedef struct Player {   // a warp of a running cluster
   // operands are ready, and its index.
   struct { double t; uint32_t at; } ahead[AHEAD];
   uint32_t nahead;
-  double turn;            // start time of the current loop iteration
+  double turn;            // time at which the current loop iteration started
   uint32_t passes;        // number of completed loop iterations
   double given;           // earliest time of the warp's next arrival at a gate
   // asked: issue time of the last bulk load. agents: time at which the data of
@@ -282,7 +283,8 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
       if (c->alu > 0) t = most(t, sm->alu[q]);
       if (c->xu > 0) t = most(t, sm->xu[q]);
       return c->f64 > 0 ? most(t, sm->f64[q]) : t;
-    // In an unrolled loop, a warp waits only after the last copy of the body.
+    // In an unrolled loop, a warp waits for its arithmetic only after the last
+    // copy of the body.
     case K_TURN:
       return (p->passes + 1) % (uint32_t)c->work ? t : most(t, p->last_end);
     case K_BRANCH: case K_MEET: case K_FENCE:
@@ -382,7 +384,7 @@ static double combine(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
 // ready.
 static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
                       const SimStep *s, Sm *sm, int q, double t) {
-  // busy cycles are counted for the SM of the first CTA only
+  // Count busy cycles only for the SM of the first CTA.
   bool one = p->warp < k->p->nwarp;
   const SimMachine *m = k->m;
   double bytes, work;
@@ -420,8 +422,8 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
              (i->op == OP_ATOMIC ? m->atomic : 1), one);
       return t + (i->op == OP_ATOMIC ? m->global : 0);
     case K_CPASYNC:
-      // cp.async writes data as it arrives, so its bank conflicts delay no
-      // other work
+      // A cp.async writes data when the data arrives. Therefore its bank
+      // conflicts delay no other work.
       take(k, &sm->shared, PIPE_SHARED, t,
            s->sectors * (double)SECTOR / LINE, one);
       work = most(s->sectors * (double)SECTOR / LINE, m->copy);
@@ -452,7 +454,7 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
       group_close(k, p, &p->sums, i, "tcgen05");
       p->agents = group_end(&p->sums, 0);
       return t;
-    case K_TCMOVE:  // work: one cycle for a register of all lanes
+    case K_TCMOVE:  // The work is one cycle for each register of a warp.
       sm->tmem[q] = most(sm->tmem[q], t) + c->work;
       p->moved = most(p->moved, sm->tmem[q] + m->shared);
       return p->moved;

@@ -10,7 +10,8 @@
 struct SimPrices {
   const Fn *fn;
   uint32_t *uses;   // for each value: number of its uses
-  bool *plain;  // for each value: whether it is used for more than addresses
+  bool *plain;  // for each value: whether an instruction uses the value for
+                // more than an address
   // for each value: in_pairs()
   bool *paired;
   // for each value: whether its computation costs nothing, because the compiler
@@ -125,7 +126,9 @@ static bool by_constant(Op op, DType t, bool power, bool plain,
   bool rest = op == OP_MOD, sign = dtype_class(t) == 'I';
   if (is_sum(op)) {
     if (plain) return false;
-    *out = (SimPrice){0};  // free: the constant becomes a part of the address
+    // The operation is free, because the constant becomes a part of the
+    // address.
+    *out = (SimPrice){0};
   } else if (op == OP_SHL || (op == OP_MUL && power)) {
     *out = of(wide, 0.6 * wide, 0.6 * wide, 0);
   } else if (op != OP_DIV && !rest) {
@@ -189,7 +192,7 @@ static SimPrice integer(const SimPrices *p, Ref r, DType t, bool fixed) {
                   (i->a[1] && ir_const(p->fn, i->a[1], &v));
   bool power = constant && v > 0 && !(v & (v - 1));
   SimPrice c;
-  // booleans cost nothing, because comparisons set predicates
+  // Operations on booleans cost nothing, because comparisons set predicates.
   if (t == DT_BOOL) return (SimPrice){0};
   if (constant && by_constant(op, t, power, p->plain[r], &c)) return c;
   if (op == OP_DIV || op == OP_MOD) return division(op, t, fixed);
@@ -270,7 +273,7 @@ static SimPrice math_price(const Fn *fn, const Ins *i) {
   // A pow whose exponent is a constant needs no code for special cases.
   bool fixed = i->imm == MF_POW && ir_get(fn, i->a[1])->op == OP_CONST;
   if (fixed) p = of(31, 15, 16, 1);
-  if (bits == 16) {  // 16-bit functions are computed in f32
+  if (bits == 16) {  // Functions of 16-bit floats are computed in f32.
     p.issue += 2;
     p.fma += 1;
     p.alu += 1;
@@ -364,7 +367,7 @@ static SimPrice intrinsic(IntrinId id) {
     case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFIDXF: case IN_SHUFUP:
     case IN_SHUFUPI: case IN_SHUFUPF: case IN_SHUFDOWN: case IN_SHUFDOWNI:
     case IN_SHUFDOWNF: case IN_SHUFBFLY: case IN_SHUFBFLYI: case IN_SHUFBFLYF:
-      // shuffles use the pipe of shared memory, whose cost is added elsewhere
+      // Shuffles use the pipe of shared memory. work.c adds this cost.
       return (SimPrice){0};
     default: return of(1, 0, 1, 0);
   }

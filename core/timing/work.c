@@ -67,7 +67,7 @@ static void see_operand(const Works *k, const Operand *o, See *see,
 static void see_all(const Works *k, const SimIns *d, See *see, void *ud) {
   const Ins *i = ir_get(k->out.p->fn, d->ref);
   Operand o;
-  // d may be an assertion that is checked at i.
+  // d is not decoded from i, but from an assertion that is checked at i.
   if (d->op != i->op) return;
   for (Operands w = operands_of(k->out.p->fn, i); operands_next(&w, &o);)
     see_operand(k, &o, see, ud);
@@ -241,7 +241,7 @@ static SimWork tensor_cost(const Works *k, const SimIns *d, SimWorkKind kind) {
   if (dtype_is_int(r->d_type)) c.work = (float)(n / (4 * m->tcgen05_i8));
   else if (is_packed_f4(r)) c.work = (float)(n / (4 * m->tcgen05_f4));
   else c.work = (float)(each * 16 / (4 * m->tcgen05));
-  // A row has 32 bytes, and one of B twice as many if A is sparse.
+  // A row has 32 bytes. If A is sparse, a row of B has 64 bytes.
   double rows = r->n / sms * longer + (r->flags & AMF_SMEM_A ? r->m / sms : 0);
   c.shared = (float)(rows * 32 / LINE);
   return c;
@@ -255,7 +255,7 @@ static SimWork mma_cost(const Works *k, const SimIns *d) {
   bool team = d->op == OP_WGMMA;
   SimWork c = {.kind = team ? K_WGMMA : K_MMA, .slots = 1,
             .flops = (float)(2.0 * r->m * r->n * r->k / (team ? 4 : 1))};
-  if (atom_mma_alone(r)) {  // each lane computes its own result
+  if (atom_mma_alone(r)) {  // Each lane computes its own result.
     bool wide = bits == 64;
     SimPrice p = {.issue = 1, .fma = wide ? 0 : r->kind == MK_FMA2 ? 2 : 1,
                   .f64 = wide};

@@ -1,7 +1,7 @@
-// Lua files and documents embedded in the program, by name. As plain text they
-// would be two thirds of the program. So each file is compressed with gzip, and
-// is unpacked when a script requires it or a message quotes it. Modules that
-// nearly every script requires are also embedded as bytecode.
+// Lua files and documents embedded in the program, by name. Each file is
+// compressed with gzip, because plain text would be two thirds of the program's
+// size. A file is unpacked when a script requires it or a message quotes it.
+// Modules that nearly every script requires are also embedded as bytecode.
 #include <string.h>
 
 #include <zlib.h>
@@ -27,7 +27,8 @@ static void unpack(lua_State *L, const char *name, const char *packed,
     .next_in = (z_const Bytef *)packed, .avail_in = (uInt)packed_size,
     .next_out = (Bytef *)luaL_buffinitsize(L, &b, n), .avail_out = (uInt)n,
     .zalloc = embedded_alloc, .zfree = embedded_free};
-  int rc = inflateInit2(&z, 16 + MAX_WBITS);  // 16: the data has a gzip header
+  // Adding 16 makes zlib expect a gzip header.
+  int rc = inflateInit2(&z, 16 + MAX_WBITS);
   if (rc == Z_OK) {
     rc = inflate(&z, Z_FINISH);
     inflateEnd(&z);

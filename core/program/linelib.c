@@ -101,7 +101,8 @@ static int rows_above(Editor *e, const char *s, size_t n) {
     int width = wcwidth(c);
     if (c == L'\t') width = 8 - at % 8;
     if (c == L'\n') at = columns;
-    else at += width < 0 ? 2 : width;  // control characters are shown as ^A
+    else at += width < 0 ? 2 : width;  // The terminal shows a control character
+                                       // as two characters, such as ^A.
     if (at < columns) continue;
     at = c == L'\n' ? 0 : at - columns;
     row++;
@@ -307,7 +308,8 @@ static int sys_editor(lua_State *L) {
   el_set(e->el, EL_HIST, history, e->hist);
   el_set(e->el, EL_GETCFN, editor_getc);
   el_set(e->el, EL_SIGNAL, 0);
-  // wide strings, because libedit converts narrow strings and leaks the result
+  // Pass wide strings, because libedit converts narrow strings and leaks the
+  // result.
   el_wset(e->el, EL_ADDFN, L"complete", L"completes a name", editor_complete);
   el_wset(e->el, EL_ADDFN, L"complete-back", L"goes back", editor_back);
   el_set(e->el, EL_BIND, "^I", "complete", NULL);

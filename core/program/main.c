@@ -89,8 +89,8 @@ static void keep_numbers(void) {
       return;
 }
 
-// Reports once that a write reached the limit on the size of files. The write
-// then fails with EFBIG, and its caller raises an error.
+// Reports once that a write reached the limit on the size of files. After this
+// handler, the write fails with EFBIG, and its caller raises an error.
 static void on_size_limit(int sig) {
   static volatile sig_atomic_t told;
   static const char text[] = "cutelua: note: a file reached the limit of its "

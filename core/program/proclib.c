@@ -25,7 +25,7 @@
 
 #define MT_PROCESS "cute.process"
 
-// Largest depth of processes that end_child() finds.
+// Maximum nesting of child processes that end_child() kills.
 enum { NESTED = 64 };
 
 typedef struct Process {
@@ -79,9 +79,9 @@ static void begin_tree(void) {
   setpgid(0, 0);
 }
 
-// Kills a process and those that it started. The process is stopped first, so
-// that it starts no more, and stays the parent of those whose parent is killed.
-// Processes nested deeper than `depth` are left out.
+// Kills a process and the processes that it started. Stops the process first,
+// so that it starts no other process, and becomes the parent of processes whose
+// parent is killed. Ignores processes that are nested deeper than `depth`.
 static void end_tree(pid_t pid, int depth) {
   char path[64], word[16];
   kill(pid, SIGSTOP);
@@ -92,8 +92,9 @@ static void end_tree(pid_t pid, int depth) {
   kill(pid, SIGKILL);
 }
 
-// Kills a child process and those that it started, also in other sessions. The
-// group is for those that a thread started, which end_tree() does not find.
+// Kills a child process and the processes that it started, also in other
+// sessions. Also kills the process group, because end_tree() does not find
+// processes that a thread started.
 static void end_child(pid_t pid) {
   end_tree(pid, NESTED);
   kill(-pid, SIGKILL);
@@ -170,7 +171,7 @@ static int sys_spawn(lua_State *L) {
 
 // fork() -> process | nil, reason: starts a copy of this process. In the copy,
 // fork() returns a socket that is connected to the parent, and true. The copy
-// ends when its parent ends. Otherwise it must end by leave().
+// ends when its parent ends. The copy must end by calling leave().
 static int sys_fork(lua_State *L) {
   Process *p = new_process(L);
   int fd[2];
@@ -190,8 +191,8 @@ static int sys_fork(lua_State *L) {
   return 2;
 }
 
-// mute(): discards all that this process prints from now on. Closes the streams
-// first, as the process may have reached its limit on open files.
+// mute(): discards the output of this process from now on. Closes the streams
+// first, because the process may have reached its limit on open files.
 static int sys_mute(lua_State *L) {
   (void)L;
   fflush(NULL);
@@ -250,7 +251,7 @@ static int process_offer(lua_State *L) {
   return 1;
 }
 
-// p:finish(): closes the socket for sending, so that the other side reads an
+// p:finish(): closes the socket for sending, so that the other process reads an
 // end of file.
 static int process_finish(lua_State *L) {
   shutdown(check_process(L, 1)->fd, SHUT_WR);
@@ -283,8 +284,8 @@ static int sys_input(lua_State *L) {
 }
 
 // limit(bytes, files) -> true | nil, reason: limits the memory of this process.
-// If `files` is false, the process can no longer open files, sockets or pipes,
-// but those that are open stay open.
+// If `files` is false, the process can no longer open files, sockets or pipes.
+// Open ones stay open.
 static int sys_limit(lua_State *L) {
   rlim_t bytes = (rlim_t)luaL_checkinteger(L, 1);
   struct rlimit memory = {bytes, bytes}, none = {0, 0}, open = {3, 3};
@@ -296,8 +297,8 @@ static int sys_limit(lua_State *L) {
   return 1;
 }
 
-// limit_processor(seconds): ends this process by a signal when it has used so
-// many seconds of the processor.
+// limit_processor(seconds): ends this process by a signal when it has used this
+// many seconds of processor time.
 static int sys_limit_processor(lua_State *L) {
   rlim_t seconds = (rlim_t)luaL_checkinteger(L, 1);
   setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
@@ -318,7 +319,7 @@ static int process_receive(lua_State *L) {
   return 1;
 }
 
-// p:kill(): kills the process and those that it started (SIGKILL).
+// p:kill(): kills the process and the processes that it started (SIGKILL).
 static int process_kill(lua_State *L) {
   Process *p = check_process(L, 1);
   if (p->pid > 0) end_child(p->pid);

@@ -168,8 +168,8 @@ static int l_embedded(lua_State *L) {
   return 0;
 }
 
-// heard(): ends this program if the reader of its standard output has exited,
-// as a write would.
+// heard(): ends this program if the reader of its standard output has exited.
+// (A write would also end it.)
 static int l_heard(lua_State *L) {
   (void)L;
   struct pollfd out = {STDOUT_FILENO, 0, 0};

@@ -416,8 +416,8 @@ static void check_counts(lua_State *L, Call *c) {
           (int)t->results[k].type);
 }
 
-// Reads all tensors, and copies those of the host to buffers. A compilation
-// does not need their elements.
+// Reads all tensors, and copies those of the host to buffers. For a
+// compilation, copies no elements.
 static void prepare(lua_State *L, Call *c) {
   const Task *t = c->task;
   for (size_t i = 0; i < t->nargs; i++)
@@ -447,8 +447,8 @@ static void run_launch(lua_State *L, Call *c) {
   push_place(L, c);
   int n = push_args(L, c);
   lua_call(L, n + 3, 0);
-  // raises the error of an exhausted budget again, which the script may have
-  // caught
+  // If the budget is exhausted, raise the error again, because the script may
+  // have caught the first one.
   limit_spend(L, 0);
   if (!t->compile) finish(c);
 }

@@ -34,7 +34,8 @@ void foreign_tensor(lua_State *L, const cutelua_tensor *t, DType type,
   memcpy(m->extents + n, stride, n * sizeof *stride);
   lua_pushlightuserdata(L, m);
   if (lua_pcall(L, 1, 1, 0) == LUA_OK) return;
-  release(&m->m);  // the tensor was not created, so it did not take over m
+  // No tensor was created, so m still belongs to this function.
+  release(&m->m);
   lua_error(L);
 }
 // SPDX-License-Identifier: MIT

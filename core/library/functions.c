@@ -27,8 +27,8 @@ static int load_text(lua_State *L) {
   lua_pushlstring(L, l->text, l->size);
   lua_pushstring(L, l->chunk);
   lua_call(L, 2, 1);
-  // if the budget is exhausted, raises that error again, which the script may
-  // have caught
+  // If the budget is exhausted, raise the error again, because the script may
+  // have caught the first one.
   limit_spend(L, 0);
   *l->out = state_ref(l->state, L);
   return 0;

@@ -11,7 +11,8 @@
 
 enum { CAPTURES = 32,   // maximum number of captures of a pattern
        DEPTH = 180,     // maximum nesting of match() on the C stack
-       STEPS = 1024 };  // number of steps between two payments to the budget
+       STEPS = 1024 };  // number of steps after which they are subtracted from
+                        // the budget
 
 // values of a capture's length: an unfinished capture, a position capture
 enum { OPEN = -1, POSITION = -2 };
@@ -26,15 +27,15 @@ typedef struct Match {
   const char *text, *text_end, *pattern_end;
   int depth;       // remaining depth of recursion
   int count;       // number of captures that were begun
-  uint64_t steps;  // steps since the last payment
+  uint64_t steps;  // steps that were not yet subtracted from the budget
   Capture capture[CAPTURES];
 } Match;
 
 static const char *match(Match *m, const char *s, const char *p);
 
-// Charges n steps to the budget, in amounts of at least STEPS. A short search
-// costs nothing, so that message handlers can search after the budget is
-// exhausted.
+// Adds n steps to *steps. Subtracts them from the budget as soon as there are
+// at least STEPS. A short search costs nothing, so that message handlers can
+// search after the budget is exhausted.
 static void pay(lua_State *L, uint64_t *steps, uint64_t n) {
   if ((*steps += n) < STEPS) return;
   n = *steps;
@@ -56,7 +57,7 @@ static const char *class_end(Match *m, const char *p) {
   if (*p != '[') return p + 1;
   p++;
   if (p < m->pattern_end && *p == '^') p++;
-  do {  // a ']' at the start is an ordinary character
+  do {  // A ']' at the start of a set is an ordinary character.
     if (p == m->pattern_end)
       luaL_error(m->L, "malformed pattern (missing ']')");
     if (*p++ == '%' && p < m->pattern_end) p++;

@@ -219,8 +219,8 @@ typedef struct PyCall {
   PyObject *like;  // first tensor that has no exchange interface, or NULL
   // whether an argument is a tensor on the host (host), or on a GPU (gpu)
   bool host, gpu;
-  // recycles: whether this call may use recycle_push; recycled: whether it did
-  // (recycled)
+  // recycles: whether this call may use recycle_push. recycled: whether the
+  // call used it.
   bool recycles, recycled;
   bool refs;                // whether some result is a reference
   int device;               // number of the GPU
@@ -442,7 +442,8 @@ static bool read_value(PyCall *c, PyObject *x, int depth) {
   if (depth > MOST_DEPTH) return fail("an argument is nested too deep");
   if (x == py.none) return step(c, STEP_NIL) || fail("out of memory");
   PyObject *type = py.PyObject_Type(x);
-  py.Py_DecRef(type);  // x keeps its type alive
+  // x keeps its type alive, so release the reference to the type
+  py.Py_DecRef(type);
   if (type == py.int_type || type == py.float_type || type == py.bool_type)
     return read_number(c, x, type);
   if (type == py.str_type) return read_text(c, x, STEP_TEXT);
@@ -501,7 +502,7 @@ static void run_step(lua_State *L, PyCall *c, Step *s, int opened) {
         return;
       }
       dlpacklib_import(L, s->as.managed, s->size != 0);
-      s->as.managed = NULL;  // the Lua tensor owns the managed tensor now
+      s->as.managed = NULL;  // The Lua tensor now owns the managed tensor.
       lua_getiuservalue(L, -1, 1);
       lua_rawseti(L, opened, (lua_Integer)lua_rawlen(L, opened) + 1);
       return;
@@ -512,7 +513,7 @@ static void run_step(lua_State *L, PyCall *c, Step *s, int opened) {
 // `gpu`; nil for the default stream. Keeps these objects, since closing a
 // stream makes the host wait.
 static void push_stream(lua_State *L, int gpu, void *handle) {
-  // the driver's handles 0 and 1 both mean the default stream
+  // The driver's handles 0 and 1 both denote the default stream.
   if ((uintptr_t)handle <= 1) {
     lua_pushnil(L);
     return;
@@ -656,8 +657,8 @@ static void write_value(lua_State *L, PyCall *c, int idx, int depth) {
   lua_settop(L, top);
 }
 
-// Closes the buffers of results and arguments, and empties their list. From
-// here on, Python owns the results, and the caller owns the arguments.
+// Closes the buffers of results and arguments, and empties their list. After
+// this call, Python owns the results, and the caller owns the arguments.
 static void close_all(lua_State *L, int opened) {
   for (lua_Integer i = (lua_Integer)lua_rawlen(L, opened); i > 0; i--) {
     lua_rawgeti(L, opened, i);

@@ -17,8 +17,8 @@
 // tensor after recycle_end.
 bool recycle_push(lua_State *L, DLManagedTensorVersioned *m);
 // Closes the tensors that recycle_push pushed since the last recycle_end. keep:
-// whether later calls may use them; then no object that outlives the call may
-// refer to them.
+// whether later calls may use these tensors. If so, no object that outlives the
+// call may refer to them.
 void recycle_end(lua_State *L, bool keep);
 
 #endif

@@ -36,10 +36,10 @@ static int l_spend(lua_State *L) {
   return 0;
 }
 
-// Names of the workshop that untrusted states have, as rows of the table
-// lua/cutelua/init.lua, because kernels and the texts of errors need them.
-// `whole` is the name of a module that is itself the value; NULL: the value is
-// a field of the module.
+// Fields of the table lua/cutelua/init.lua that untrusted states have, because
+// kernels and the texts of errors need them. If `whole` is not NULL, the
+// field's value is the module `whole`. Otherwise the value is a field of the
+// module.
 static const struct { const char *prefix, *name, *module, *whole; } names[] = {
   {"cute.", "testing", "cutelua.bench.testing", "cute.testing"},
   {"workshop.", "explained", "cutelua.text.choice", NULL},
@@ -47,15 +47,15 @@ static const struct { const char *prefix, *name, *module, *whole; } names[] = {
   {"workshop.", "notes", "cutelua.text.faults", NULL}};
 enum { NAMES = sizeof names / sizeof *names };
 
-// Reports whether a module of the workshop has one of these names, or is needed
-// by one that has.
+// Reports whether untrusted states need a module of the workshop: the module
+// provides one of these fields, or such a module requires it.
 static bool of_workshop(const char *module) {
   for (int k = 0; k < NAMES; k++)
     if (strcmp(names[k].module, module) == 0) return true;
   return strcmp(module, "cutelua.text.outside") == 0;
 }
 
-// Sets package.loaded.cutelua to a table of these names.
+// Sets package.loaded.cutelua to a table of these fields.
 static void add_workshop(lua_State *L) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_newtable(L);
@@ -72,8 +72,8 @@ static void add_workshop(lua_State *L) {
 }
 
 // require(module) for the modules of cutelua. It finds only modules that the
-// library contains, few of which belong to the workshop. It is a C function
-// because the tracer follows what Lua functions write to tables.
+// library contains, few of which belong to the workshop. This is a C function,
+// because the tracer would record the tables that a Lua function writes.
 static int l_require(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   lua_settop(L, 1);

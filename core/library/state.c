@@ -82,7 +82,7 @@ static void set_message(LastError *e, const char *s, size_t n,
   if (!e->kind[0] || strspn(e->kind, "abcdefghijklmnopqrstuvwxyz-") !=
                      strlen(e->kind))
     copy_part(e->kind, sizeof e->kind, kind, strlen(kind));
-  // In a report of kernel faults, the following lines have the positions.
+  // In a report of kernel faults, the positions are in the following lines.
   if (!e->line && end) {
     const char *next = end + 1, *stop = memchr(next, '\n', n - first - 1);
     read_position(e, next, stop ? (size_t)(stop - next) : n - first - 1);
@@ -378,7 +378,7 @@ void cutelua_close(cutelua_state *s) {
   atomic_store(&s->closing, true);
   atomic_store(&s->account.guard.end, GUARD_ASKED);
   jobs_end(s);
-  pthread_mutex_lock(&s->lock);  // wait for the end of another thread's call
+  pthread_mutex_lock(&s->lock);  // Wait for the end of another thread's call.
   Guard *before = guard_now;
   guard_now = &s->account.guard;
   s->account.guard.step = 0;

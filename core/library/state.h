@@ -68,7 +68,7 @@ cutelua_status state_check(cutelua_state *s);
 // returns a status other than CUTELUA_OK, and the caller must return it.
 cutelua_status state_enter(cutelua_state *s);
 // Decides, for a state without limits, whether cutelua_interrupt can end Lua
-// code of this call. If so, Lua code takes three times as long.
+// code of this call. Checking for interrupts makes Lua code three times slower.
 void state_watch(cutelua_state *s, bool on);
 // Ends a call and returns `status`.
 cutelua_status state_leave(cutelua_state *s, cutelua_status status);

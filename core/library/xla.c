@@ -1,7 +1,8 @@
 // Calls from programs of XLA, such as those that jax.jit compiles: a handler of
 // XLA's foreign function interface, which passes buffers to a Lua function. The
-// interface is one of structures in C, and XLA passes its functions with each
-// call, so this file needs neither a header nor a library of XLA.
+// interface consists of C structures, and XLA passes the addresses of its
+// functions with each call. Therefore this file needs neither a header nor a
+// library of XLA.
 #include "library/xla.h"
 
 #include <limits.h>

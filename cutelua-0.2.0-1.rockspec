@@ -536,6 +536,8 @@ build = {
         "lua/cutelua/bench/measure.lua",
       ["cutelua.bench.oracle"] =
         "lua/cutelua/bench/oracle.lua",
+      ["cutelua.bench.pattern"] =
+        "lua/cutelua/bench/pattern.lua",
       ["cutelua.bench.reference"] =
         "lua/cutelua/bench/reference.lua",
       ["cutelua.bench.replay"] =

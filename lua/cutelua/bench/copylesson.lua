@@ -51,12 +51,16 @@ end
 local function compared(transpose)
   return function(p)
     local c, cols = compare.begin("reference", "B", 0), transpose and p.m or p.n
+    local function want(at)
+      return p.A[transpose and at % cols * p.n + at // cols or at]
+    end
     c.buffer = p.B
     for at = 0, #p.B - 1 do
-      local i, j = at // cols, at % cols
-      compare.note(c, at, function() return {i, j} end, p.B[at],
-                   p.A[transpose and j * p.n + i or at], 1)
+      compare.note(c, at, function() return {at // cols, at % cols} end,
+                   p.B[at], want(at), 1)
     end
+    compare.describe(c, {#p.B // cols, cols}, function(at) return p.B[at] end,
+                     want, 1)
     return {c}
   end
 end

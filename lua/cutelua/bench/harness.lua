@@ -61,6 +61,7 @@ local compare = require "cutelua.check.compare"
 local crossed = require "cutelua.text.crossed"
 local lib = require "cutelua.bench.lessonlib"
 local measure = require "cutelua.bench.measure"
+local pattern = require "cutelua.bench.pattern"
 local report = require "cute.lang.report"
 local sign = require "cute.lang.signature"
 local stop, must, say = lib.stop, lib.must, lib.say
@@ -248,7 +249,7 @@ end
 
 local function place(o, at)
   return ("%s(%s)"):format(o.name,
-    table.concat(compare.row_major(o.shape, at), ","))
+    table.concat(pattern.coordinate(o.shape, at), ","))
 end
 
 --- Reports whether the results of a problem agree with the reference.
@@ -281,18 +282,26 @@ end
 -- reference. Each has the result's buffer as `buffer`.
 ---@return table[]
 function harness.compared(p)
-  local list, by = {}, {}
+  local list, by, wants, scales = {}, {}, {}, {}
   local own = p.spec.compared
   if p.spec.verify then return own and own(p) or {} end
-  look(p, function(o, at, want, scale, most)
+  local _, all = look(p, function(o, at, want, scale, most)
     local c = by[o]
     if not c then
       c = compare.begin("reference", o.name, most)
       by[o], c.buffer, list[#list + 1] = c, p[o.name], c
+      wants[o], scales[o] = {}, scale
     end
-    compare.note(c, at, function() return compare.row_major(o.shape, at) end,
+    wants[o][at] = want
+    compare.note(c, at, function() return pattern.coordinate(o.shape, at) end,
                  p[o.name][at], want, scale)
   end)
+  for o, c in pairs(all and by or {}) do
+    if c.of == count(o.shape) then
+      compare.describe(c, o.shape, function(at) return p[o.name][at] end,
+                       function(at) return wants[o][at] end, scales[o])
+    end
+  end
   return list
 end
 

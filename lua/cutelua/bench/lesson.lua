@@ -413,6 +413,8 @@ local function compared(rung, p)
     compare.note(c, i, function() return {i // p.n, i % p.n} end, p.c[i],
                  want(i), scale)
   end
+  compare.describe(c, {#ref // p.n, p.n}, function(i) return p.c[i] end, want,
+                   scale)
   return {c}
 end
 

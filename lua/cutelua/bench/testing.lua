@@ -4,6 +4,9 @@ local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
+local check_compare = require "cutelua.check.compare"
+local lib = require "cutelua.bench.lessonlib"
+local pattern = require "cutelua.bench.pattern"
 local report = require "cute.lang.report"
 
 local testing = {}
@@ -200,6 +203,43 @@ local function compare(got, want, shape, o)
   return r
 end
 
+-- Returns a function from an element's number, with the last mode fastest, to
+-- the element.
+local function by_rows(t, shape)
+  return function(at)
+    local c, i = pattern.coordinate(shape, at), 0
+    for k = #shape, 1, -1 do i = i * shape[k] + c[k] end
+    return t[i]
+  end
+end
+
+-- Returns sentences on the places and values of the differing elements.
+local function pattern_of(got, want, shape, o)
+  local function differs(a, b) return not agree(a, b, o) end
+  return pattern.told {shape = shape, got = by_rows(got, shape),
+    want = by_rows(want, shape), differs = differs,
+    close = function(a, b) return not differs(a, b) end,
+    names = {got = "got", want = "want"}}
+end
+
+-- Passes a difference to the session of `cutelua check`, if one runs the
+-- script. The session finds the store that wrote the first wrong element.
+local function tell_check(got, want, shape, o, message, lines)
+  if not lib.session then return end
+  local c = check_compare.begin("reference", "got", math.huge)
+  local buffer, offset = table.unpack(core.launch_values({got, n = 1})[1])
+  local a, b = by_rows(got, shape), by_rows(want, shape)
+  for at = 0, cute.size(got) - 1 do
+    local coord = pattern.coordinate(shape, at)
+    local index = offset * 8 // got.dtype.bits
+      + cute.crd2idx(coord, cute.flatten(got.layout))
+    check_compare.note(c, index, function() return coord end, a(at), b(at), 1,
+                       not agree(a(at), b(at), o))
+  end
+  c.most, c.buffer, c.pattern = o.rtol, buffer, lines
+  lib.session:verified {ok = false, wrong = message, compared = {c}}
+end
+
 local function number(x)
   return math.type(x) == "float" and ("%.9g"):format(x) or tostring(x)
 end
@@ -226,10 +266,12 @@ end
 
 --- Raises an error unless |got - want| <= atol + rtol |want| for each element
 -- of two tensors of the same shape and type. The error has the number of
--- differing elements, the first of them with its coordinate, and the largest
--- absolute and relative difference. NaN differs from everything, also from NaN
--- unless equal_nan is true; infinities must be equal. The tensors may be on any
--- device.
+-- differing elements, the first of them with its coordinate, the largest
+-- absolute and relative difference, and a pattern of the differences where
+-- there is one, such as "all elements of column 3 differ, and no others". NaN
+-- differs from everything, also from NaN unless equal_nan is true; infinities
+-- must be equal. The tensors may be on any device. `cutelua check` also names
+-- the line that stored the first differing element, and tries repairs.
 --
 --     local x = cute.tensor({1, 2, 3}, cute.f32)
 --     cute.testing.assert_close(x, cute.tensor({1, 2, 3 + 1e-6}, cute.f32))
@@ -253,9 +295,13 @@ function testing.assert_close(got, want, opts)
   local o = {rtol = tolerance("rtol", 1, got, want, opts),
              atol = tolerance("atol", 2, got, want, opts),
              equal_nan = opts.equal_nan}
-  local r = compare(got:to "host", want:to "host", shape, o)
+  got, want = got:to "host", want:to "host"
+  local r = compare(got, want, shape, o)
   if r.count > 0 then
-    core.fail("lua", "testing.assert_close: " .. differences(r, o))
+    local message = "testing.assert_close: " .. differences(r, o)
+    local lines = pattern_of(got, want, shape, o)
+    tell_check(got, want, shape, o, message:match "[^\n]+", lines)
+    core.fail("lua", table.concat({message, table.unpack(lines)}, "\n  "))
   end
 end
 

@@ -11,11 +11,14 @@
 -- first: the first wrong element: coord, got, want; and if its writer is known:
 --   file, line, block, threads, and the name and value of the registers that
 --   were stored.
+-- pattern: sentences on the places and values of wrong elements
+--   (cutelua.bench.pattern).
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
 local kernel = require "cute.lang.kernel"
 local memory = require "cutelua.program.memory"
+local pattern = require "cutelua.bench.pattern"
 local source = require "cute.lang.source"
 
 local compare = {}
@@ -88,14 +91,22 @@ function compare.note(c, at, coord, got, want, scale, bits)
   c.first = c.first or {at = at, coord = where, got = got, want = want}
 end
 
---- Returns the coordinate of an element of a row-major shape.
+local EXACT = 1e-6  -- tolerance of a pattern of values that must be equal
+
+--- Adds to a finished comparison of all elements how the wrong ones differ.
+---@param c table
 ---@param shape integer[]
----@param at integer
----@return integer[]
-function compare.row_major(shape, at)
-  local c = {}
-  for i = #shape, 1, -1 do c[i], at = at % shape[i], at // shape[i] end
-  return c
+---@param got fun(at: integer): number the element with a row-major number
+---@param want fun(at: integer): number
+---@param scale number as in compare.note
+function compare.describe(c, shape, got, want, scale)
+  if c.count == 0 then return end
+  c.pattern = pattern.told {shape = shape, got = got, want = want,
+    differs = function(a, b) return compare.distance(a, b, scale) > c.most end,
+    close = function(a, b)
+      return compare.distance(a, b, scale) <= math.max(c.most, EXACT)
+    end,
+    names = {got = "result", want = c.with}}
 end
 
 local function flat(t, out)
@@ -122,6 +133,16 @@ local function buffers(with, r, got, want, most)
     compare.note(c, at, function() return r.coord(i) end, got[at], want[at],
                  scale, exact and got:bytes(at, 1) ~= want:bytes(at, 1))
   end
+  local function element(buffer)
+    return function(at)
+      local i, before = 0, 1
+      for k, x in ipairs(pattern.coordinate(r.shape, at)) do
+        i, before = i + x * before, before * r.shape[k]
+      end
+      return buffer[r.at(i)]
+    end
+  end
+  compare.describe(c, r.shape, element(got), element(want), scale)
   return c
 end
 
@@ -175,19 +196,21 @@ end
 -- A launch
 ---------------------------------------------------------------------------
 
--- Returns three values for a layout that begins at byte `offset` of a buffer:
+-- Returns four values for a layout that begins at byte `offset` of a buffer:
 -- the number of elements, a function from an element's number to its index in
--- the buffer, and a function from the number to the coordinate. If the layout
--- is unknown, the elements are all those of the buffer.
+-- the buffer, a function from the number to the coordinate, and the extents of
+-- the coordinate. If the layout is unknown, the elements are all those of the
+-- buffer.
 local function elements(layout, buffer, offset)
   local first = offset * 8 // buffer.dtype.bits
   local ok, n = pcall(function() return layout and cute.size(layout) end)
   if not (ok and math.type(n) == "integer") then
     return #buffer - first, function(i) return first + i end,
-           function(i) return {i} end
+           function(i) return {i} end, {#buffer - first}
   end
   return n, function(i) return first + layout(i) end,
-         function(i) return flat(cute.idx2crd(i, layout.shape), {}) end
+         function(i) return flat(cute.idx2crd(i, layout.shape), {}) end,
+         flat(layout.shape, {})
 end
 
 -- Returns the layout of the tensor that is argument i of a launch; nil if the
@@ -204,7 +227,7 @@ end
 
 -- Returns a list of the tensors that a launch writes: {name =, buffer =, i =
 -- index of the argument, written =, and the results of elements(): n =, at =,
--- coord =}. With `all`, the list also has the other tensors, because a
+-- coord =, shape =}. With `all`, the list also has the other tensors, because a
 -- reference may change them. The driver has memory of its own for the hidden
 -- tensors in program.card.hidden.
 local function results_of(program, launch, all)
@@ -214,7 +237,8 @@ local function results_of(program, launch, all)
     local written = kernel.may_write(program.info, i)
     if a.pointer and (written or all) and not hidden[a.name] then
       local r = {name = a.name, buffer = v[1], i = i, written = written}
-      r.n, r.at, r.coord = elements(layout_of(program, v, i), v[1], v[2])
+      r.n, r.at, r.coord, r.shape = elements(layout_of(program, v, i), v[1],
+                                             v[2])
       list[#list + 1] = r
     end
   end
@@ -419,6 +443,7 @@ function compare.told(c)
     tuple(f.coord), number(f.got), number(f.want), c.with)
   local who = by_whom(f)
   if who then text[3] = "  " .. who end
+  for _, line in ipairs(c.pattern or {}) do text[#text + 1] = "  " .. line end
   return text
 end
 

@@ -188,6 +188,7 @@ local function wrong_result(c, kernel, nth)
     kind = "wrong-results", severity = "error", kernel = kernel, launch = nth,
     message = ("%d of %d elements of %s differ from the %s"):format(c.count,
       c.of, c.tensor, c.with),
+    advice = c.pattern and c.pattern[1] and table.concat(c.pattern, "; "),
     places = {record.place("store", f.file, f.line)},
     operands = {tensor = c.tensor},
     counterexample = {coordinate = "(" .. table.concat(f.coord, ",") .. ")",

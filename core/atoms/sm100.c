@@ -22,26 +22,30 @@
 #define DENSE2(n, ...) UMMA2("SM100_MMA_" n, "", __VA_ARGS__)
 // Weight-stationary MMAs of one CTA
 #define WS(n, names, kind_, types_, k, flags_) \
-  UMMA1("SM100_MMA_" n "_WS_SS<" names "{M=32|64|128},{N=64|128|256}," MM, \
+  UMMA1("SM100_MMA_" n "<" names "{M=32|64|128}," NWS "," MM, \
         ".ws", kind_, types_, k, AMF_WS | flags_)
 // Sparse MMAs, whose K is the K of B. A stores `depth` elements of a row.
 #define SPARSE1(n, kind_, types_, k, depth, group_, ...) \
-  UMMA1("SM100_MMA_" n, ".sp", kind_, types_, k, AMF_SPARSE | __VA_ARGS__, \
+  STORED(n, ".sp", kind_, types_, k, depth, group_, __VA_ARGS__)
+#define STORED(n, op, kind_, types_, k, depth, group_, ...) \
+  UMMA1("SM100_MMA_" n, op, kind_, types_, k, AMF_SPARSE | __VA_ARGS__, \
         .stored = "(1,([M]," #depth ")):(0,(1,[M]))", .group = group_)
 #define SPARSE2(n, kind_, types_, k, depth, group_, ...) \
   UMMA2("SM100_MMA_" n, ".sp", kind_, types_, k, AMF_SPARSE | __VA_ARGS__, \
         .stored = "(2,([M/2]," #depth ")):([M/2],(1,[M]))", .group = group_)
 // The positions of metadata in tensor memory are known only for 128 rows of a
 // CTA. Therefore MMAs with 64 rows of a CTA are neither emitted nor simulated.
-#define SPARSE(n, names, kind_, types_, k, depth, group_, flags_) \
-  SPARSE1(n "_SS_SPARSE<" names "{M=128}," N1SM "," MM, kind_, types_, k, \
+#define SPARSE(n, src, names, kind_, types_, k, depth, group_, flags_) \
+  SPARSE1(n "_" src "_SPARSE<" names "{M=128}," N1SM "," MM, kind_, types_, k, \
           depth, group_, flags_), \
-  SPARSE2(n "_2x1SM_SS_SPARSE<" names "{M=256}," N2SP "," MM, kind_, types_, \
-          k, depth, group_, flags_), \
-  SPARSE1(n "_SS_SPARSE<" names "{M=64}," N1SM "," MM, kind_, types_, k, \
+  SPARSE2(n "_2x1SM_" src "_SPARSE<" names "{M=256}," N2SP "," MM, kind_, \
+          types_, k, depth, group_, flags_), \
+  SPARSE1(n "_" src "_SPARSE<" names "{M=64}," N1SM "," MM, kind_, types_, k, \
           depth, group_, AMF_TABLE | flags_), \
-  SPARSE2(n "_2x1SM_SS_SPARSE<" names "{M=128}," N2SP "," MM, kind_, types_, \
-          k, depth, group_, AMF_TABLE | flags_)
+  SPARSE2(n "_2x1SM_" src "_SPARSE<" names "{M=128}," N2SP "," MM, kind_, \
+          types_, k, depth, group_, AMF_TABLE | flags_), \
+  STORED(n "_WS_" src "_SPARSE<" names "{M=128}," NWS "," MM, ".ws.sp", kind_, \
+         types_, k, depth, group_, AMF_WS | flags_)
 // MMAs with scale factors of type `sf`, one for each vs_ elements of a row that
 // are stored. Family-specific targets (sm_100f) do not have .scale_vec::4X, but
 // they have .block16.
@@ -49,8 +53,8 @@
   umma(n, kind_ ".block_scale.block" #vs_, types_, k, AMF_SCALE | flags_, \
        .vs = vs_, .sf_type = sf)
 #define MX4(umma, pair, kind_, mn, vs_, name, sf) \
-  SCALED(umma, "MXF4_" pair "SS<float_e2m1_t,float_e2m1_t,float," name "," mn \
-         ",{|VS}" #vs_ ",K,K>", kind_, "F32E2M1E2M1", 64, vs_, sf, 0)
+  SCALED(umma, "MXF4_" pair "{SS|TS}<" MX4_NAME(name) mn ",{|VS}" #vs_ \
+         ",K,K>", kind_, "F32E2M1E2M1", 64, vs_, sf, 0)
 #define SCALED_SPARSE(n, names1, names2, kind_, types_, k, depth, group_, \
                       vs_, block, sf, flags_) \
   SPARSE1(n "_SS_SPARSE<" names1, kind_ ".block_scale.block" #block, types_, \
@@ -72,6 +76,7 @@
 #define MX4_NAME(name) "float_e2m1_t,float_e2m1_t,float," name ","
 #define N1SM "{N=8..256+8}"
 #define N2SM "{N=32..256+16}"
+#define NWS "{N=64|128|256}"
 #define N2SP "{N=16..256+16}"
 #define MM "{K|MN},{K|MN}>"
 #define MN1 "{M=64|128}," N1SM ","
@@ -81,12 +86,16 @@
 #define U8 "{float_e4m3_t|float_e5m2_t|float_e3m2_t|float_e2m3_t|" \
   "float_e2m1_t}"
 #define UU8 U8 "," U8 ",{float|half_t},"
+#define FP8_A "{float_e4m3_t|float_e5m2_t}"
+#define SMALL_A "{float_e3m2_t|float_e2m3_t|float_e2m1_t}"
+#define TSU8 FP8_A "," U8 ",{float|half_t},"
 #define US8 "{int8_t|uint8_t},{int8_t|uint8_t},int32_t,"
 #define UTF "tfloat32_t,tfloat32_t,float,"
 #define UE8 "float_ue8m0_t"
 #define UE4 "float_ue4m3_t"
 #define MNS1 "{M=128}," N1SM
 #define MNS2 "{M=128|256},{N=16..256+16}"
+#define TMX FP8_A "," U8 ",float," UE8 ","
 #define UMX U8 "," U8 ",float," UE8 ","
 
 const AtomMmaFam atom_sm100[] = {
@@ -106,18 +115,28 @@ const AtomMmaFam atom_sm100[] = {
   DENSE2("S8_2x1SM_{SS|TS}<" US8 MN2 MM, "i8", "S32 $1 $2", 32, 0),
   DENSE1("F8F6F4_SS<" UU8 MN1 MM, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
   DENSE2("F8F6F4_2x1SM_SS<" UU8 MN2 MM, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
-  WS("F16BF16", U16, "f16", "~$0", 16, 0),
-  WS("TF32", UTF, "tf32", "F32TF32TF32", 8, 0),
-  WS("S8", US8, "i8", "S32 $0 $1", 32, 0),
-  WS("F8F6F4", UU8, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
-  // MMAs of 8-bit types with A in tensor memory are only described.
-  DENSE1("F8F6F4_TS<" UU8 MN1 MM, "f8f6f4", "$2 $0 $1", 32,
-         AMF_TABLE | AMF_BYTE),
-  DENSE2("F8F6F4_2x1SM_TS<" UU8 "{M=128|256}," N2SP "," MM, "f8f6f4",
+  WS("F16BF16_WS_{SS|TS}", U16, "f16", "~$1", 16, 0),
+  WS("TF32_WS_{SS|TS}", UTF, "tf32", "F32TF32TF32", 8, 0),
+  WS("S8_WS_{SS|TS}", US8, "i8", "S32 $1 $2", 32, 0),
+  WS("F8F6F4_WS_SS", UU8, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
+  WS("F8F6F4_WS_TS", TSU8, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
+  DENSE1("F8F6F4_TS<" TSU8 MN1 MM, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
+  DENSE2("F8F6F4_2x1SM_TS<" TSU8 "{M=128|256}," N2SP "," MM, "f8f6f4",
+         "$2 $0 $1", 32, AMF_BYTE),
+  // PTX shows the bits of 6- and 4-bit elements of A in a byte of tensor memory
+  // only in a picture. Therefore MMAs of them are neither emitted nor
+  // simulated.
+  DENSE1("F8F6F4_TS<" SMALL_A "," U8 ",{float|half_t}," MN1 MM, "f8f6f4",
          "$2 $0 $1", 32, AMF_TABLE | AMF_BYTE),
+  DENSE2("F8F6F4_2x1SM_TS<" SMALL_A "," U8 ",{float|half_t},{M=128|256}," N2SP
+         "," MM, "f8f6f4", "$2 $0 $1", 32, AMF_TABLE | AMF_BYTE),
   SCALED(DENSE1, "MXF8F6F4_SS<" UMX MNS1 "," MM, "mxf8f6f4", "F32 $0 $1", 32,
          32, DT_UE8M0, AMF_BYTE),
   SCALED(DENSE2, "MXF8F6F4_2x1SM_SS<" UMX MNS2 "," MM, "mxf8f6f4",
+         "F32 $0 $1", 32, 32, DT_UE8M0, AMF_BYTE),
+  SCALED(DENSE1, "MXF8F6F4_TS<" TMX MNS1 "," MM, "mxf8f6f4", "F32 $0 $1", 32,
+         32, DT_UE8M0, AMF_BYTE),
+  SCALED(DENSE2, "MXF8F6F4_2x1SM_TS<" TMX MNS2 "," MM, "mxf8f6f4",
          "F32 $0 $1", 32, 32, DT_UE8M0, AMF_BYTE),
   MX4(DENSE1, "", "mxf4", MNS1, 32, UE8, DT_UE8M0),
   MX4(DENSE2, "2x1SM_", "mxf4", MNS2, 32, UE8, DT_UE8M0),
@@ -125,14 +144,15 @@ const AtomMmaFam atom_sm100[] = {
   MX4(DENSE2, "2x1SM_", "mxf4nvf4", MNS2, 16, UE8, DT_UE8M0),
   MX4(DENSE1, "", "mxf4nvf4", MNS1, 16, UE4, DT_E4M3),
   MX4(DENSE2, "2x1SM_", "mxf4nvf4", MNS2, 16, UE4, DT_E4M3),
-  // Blackwell Ultra's MMAs with K = 96 are only described.
+  // Blackwell Ultra's MMAs with K = 96 are neither emitted nor simulated.
   ULTRA("mxf4", 32, UE8, DT_UE8M0),
   ULTRA("mxf4nvf4", 16, UE8, DT_UE8M0),
   ULTRA("mxf4nvf4", 16, UE4, DT_E4M3),
-  SPARSE("TF32", UTF, "tf32", "F32TF32TF32", 16, 8, 2, 0),
-  SPARSE("F16BF16", U16, "f16", "~$0", 32, 16, 4, 0),
-  SPARSE("S8", US8, "i8", "S32 $0 $1", 64, 32, 4, 0),
-  SPARSE("F8F6F4", UU8, "f8f6f4", "$2 $0 $1", 64, 32, 4, AMF_BYTE),
+  SPARSE("TF32", "{SS|TS}", UTF, "tf32", "F32TF32TF32", 16, 8, 2, 0),
+  SPARSE("F16BF16", "{SS|TS}", U16, "f16", "~$1", 32, 16, 4, 0),
+  SPARSE("S8", "{SS|TS}", US8, "i8", "S32 $1 $2", 64, 32, 4, 0),
+  SPARSE("F8F6F4", "SS", UU8, "f8f6f4", "$2 $0 $1", 64, 32, 4, AMF_BYTE),
+  SPARSE("F8F6F4", "TS", TSU8, "f8f6f4", "$2 $0 $1", 64, 32, 4, AMF_BYTE),
   SCALED_SPARSE("MXF8F6F4", UMX MNS1 "," MM, UMX "{M=256}," N2SP "," MM,
                 "mxf8f6f4", "F32 $0 $1", 64, 32, 4, 64, 32, DT_UE8M0,
                 AMF_BYTE),

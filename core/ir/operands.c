@@ -16,8 +16,11 @@ typedef enum RowShape {
   EACH1, EACH2, EACH3, MASK1, MASK2, MASK3,    // values, a mask of lanes
   // MMAs, by their number of operands
   MMA1, MMA2, MMA3, MMA4, MMA5, MMA6, MMA7,
-  WG, WG_SMEM_A, WG_SPARSE, WG_SPARSE_SMEM_A, TC, TC_SMEM_A, TC_SCALED,
-  TC_SPARSE, TC_SCALED_SPARSE,
+  WG, WG_SMEM_A, WG_SPARSE, WG_SPARSE_SMEM_A,
+  // tcgen05.mma: TC + 1 if A is in shared memory + 2 with scale factors + 4 if
+  // A is sparse
+  TC, TC_SMEM_A, TC_SCALED, TC_SCALED_SMEM_A, TC_SPARSE, TC_SPARSE_SMEM_A,
+  TC_SCALED_SPARSE, TC_SCALED_SPARSE_SMEM_A,
   LDSM, STSM, MOVM, TMEM_LOAD, TMEM_STORE, NOTHING, ROW_SHAPES
 } RowShape;
 static const char *const row_operands[ROW_SHAPES] = {
@@ -30,9 +33,12 @@ static const char *const row_operands[ROW_SHAPES] = {
   [WG_SPARSE] = "acc:W a:R b:v add:p meta:R",
   [WG_SPARSE_SMEM_A] = "acc:W a:v b:v add:p meta:R",
   [TC] = "acc:a.t a:r.t b:v add:p", [TC_SMEM_A] = "acc:a.t a:v b:v add:p",
-  [TC_SCALED] = "acc:a.t a:v b:v add:p sfa:r.t sfb:r.t",
-  [TC_SPARSE] = "acc:a.t a:v b:v add:p meta:r.t",
-  [TC_SCALED_SPARSE] = "acc:a.t a:v b:v add:p sfa:r.t sfb:r.t meta:r.t",
+  [TC_SCALED] = "acc:a.t a:r.t b:v add:p sfa:r.t sfb:r.t",
+  [TC_SCALED_SMEM_A] = "acc:a.t a:v b:v add:p sfa:r.t sfb:r.t",
+  [TC_SPARSE] = "acc:a.t a:r.t b:v add:p meta:r.t",
+  [TC_SPARSE_SMEM_A] = "acc:a.t a:v b:v add:p meta:r.t",
+  [TC_SCALED_SPARSE] = "acc:a.t a:r.t b:v add:p sfa:r.t sfb:r.t meta:r.t",
+  [TC_SCALED_SPARSE_SMEM_A] = "acc:a.t a:v b:v add:p sfa:r.t sfb:r.t meta:r.t",
   [TMEM_LOAD] = "dst:W src:r.t", [TMEM_STORE] = "dst:w.t src:R",
   [LDSM] = "dst:W src:r.s", [STSM] = "dst:w.s src:R", [MOVM] = "dst:W src:R",
   [NOTHING] = "",
@@ -53,9 +59,8 @@ static RowShape row_shape(const Ins *i) {
     if (i->op == OP_MMA) return (RowShape)((int)MMA1 + row->nop - 1);
     bool smem = row->flags & AMF_SMEM_A, sparse = row->flags & AMF_SPARSE;
     bool scale = row->flags & AMF_SCALE;
-    if (i->op == OP_TCMMA && sparse)
-      return scale ? TC_SCALED_SPARSE : TC_SPARSE;
-    if (i->op == OP_TCMMA) return scale ? TC_SCALED : smem ? TC_SMEM_A : TC;
+    if (i->op == OP_TCMMA)
+      return (RowShape)((int)TC + smem + 2 * scale + 4 * sparse);
     if (sparse) return smem ? WG_SPARSE_SMEM_A : WG_SPARSE;
     return smem ? WG_SMEM_A : WG;
   }

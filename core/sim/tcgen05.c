@@ -569,9 +569,9 @@ static bool check_lane(SimWarp *w, const SimIns *i, int l, const SimMem *m,
   return misplaced(w, i, l, m, lane);
 }
 
-// Returns how many columns the rows of A occupy.
+// Returns how many columns the stored elements of A occupy.
 static int columns_of_a(const AtomMma *r) {
-  return r->k * dtype_bits(r->a_type) / 32;
+  return atom_mma_depth(r) * dtype_bits(r->a_type) / 32;
 }
 
 // Returns how many columns of tensor memory the rows of D occupy.

@@ -205,9 +205,10 @@ static Tensor descriptors(Shared *o, Tensor t) {
   Ins d = {.op = OP_DESC, .type = DT_U64};
   uint64_t bits = 0;
   Layout l = describe_part(o, t.l, &bits);
-  if (o->umma && o->mn && o->bits == 32 && o->w == 8 && !o->by32)
-    refuse(o, "tcgen05 has no swizzle of 128 bytes in units of 16 for 32-bit "
-              "elements whose M or N is contiguous; use MN_SW128_32B");
+  if (o->umma && o->mn && (o->bits == 32) != o->by32)
+    refuse(o, o->by32 ? "tcgen05 has MN_SW128_32B only for 32-bit elements"
+                      : "tcgen05 has 32-bit elements whose M or N is "
+                        "contiguous only in the layout MN_SW128_32B");
   const Mem *m = ir_memof(fn, t.mem);
   int64_t each = o->bits, whole = pattern(t.l);
   if (m->align < whole || dim_div(cx, t.off) * each % (whole * 8))

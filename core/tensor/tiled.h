@@ -123,8 +123,8 @@ Ref gmma_beyond(Ctx *cx, Ref desc, Dim units);
 
 // ---- umma.c ----
 // Returns the number of rows of a CTA's fragment of A or C in tensor memory. A
-// CTA of a pair has 128 rows of A: if M gives it 64 rows, each row is stored
-// twice.
+// CTA of a pair, and .ws, have 128 rows of A: if M gives the CTA 64 or 32 rows,
+// each row is stored two or four times.
 int umma_rows(const AtomMma *r, char which);
 // Returns the layout in tensor memory of a fragment of A or C of a tcgen05.mma,
 // for a partition (V,Rest...). Offsets are in elements: a column is 32 bits,

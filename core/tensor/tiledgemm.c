@@ -102,7 +102,8 @@ static void check_sizes(const Gemm *g) {
     if (o[i]->t->space == SP_DESC) continue;
     int64_t want = count(g->cx, layout_mode(g->cx, tv[i], 1), "gemm");
     if (i == 1 && o[i]->t->space == SP_TMEM)
-      want = (int64_t)umma_rows(g->a->row, 'A') * g->a->row->k;
+      want = (int64_t)umma_rows(g->a->row, 'A') *
+             atom_mma_depth(g->a->row);
     int64_t have = count(g->cx, o[i]->v, "gemm");
     if (want != have)
       ctx_fail(g->cx, ERR_SHAPE, "gemm: %s takes %" PRId64 " values of %c "
@@ -367,8 +368,8 @@ static void check_executable(Ctx *cx, const AtomMma *r) {
                       ? "the places of metadata are known for 128 rows of A in "
                         "each CTA"
                     : tensor && r->flags & AMF_TABLE
-                      ? "8-bit operands in tensor memory, and K of 96, are not "
-                        "supported"
+                      ? "6- and 4-bit elements of A in tensor memory, and K of "
+                        "96, are not supported"
                     : r->flags & AMF_TABLE
                       ? "its accumulator of three doubles has no element type"
                       : NULL;

@@ -36,8 +36,8 @@ static Layout two(Ctx *cx, int64_t n0, int64_t n1, int64_t d0, int64_t d1) {
 }
 
 int umma_rows(const AtomMma *r, char which) {
-  bool pair = atom_mma_ctas(r) == 2;
-  return pair && which == 'A' ? 128 : r->m / atom_mma_ctas(r);
+  bool all = atom_mma_ctas(r) == 2 || r->flags & AMF_WS;
+  return all && which == 'A' ? 128 : r->m / atom_mma_ctas(r);
 }
 
 Layout umma_fragment(Ctx *cx, const MmaAtom *a, char which, Layout part) {
@@ -46,7 +46,7 @@ Layout umma_fragment(Ctx *cx, const MmaAtom *a, char which, Layout part) {
   int bits = dtype_bits(sums ? r->d_type : r->a_type);
   // Elements of A are packed in columns. Each element of D has a column.
   int64_t step = sums ? 32 / bits : 1, m = r->m / atom_mma_ctas(r);
-  int64_t lane = LANE * (32 / bits), cols = sums ? r->n : r->k;
+  int64_t lane = LANE * (32 / bits), cols = sums ? r->n : atom_mma_depth(r);
   Layout v = layout_rank(part) < 2 ? part : layout_mode(cx, part, 0);
   if (layout_rank(part) < 2 || layout_rank(part) > 8 ||
       count(cx, v, "make_fragment") != m * cols)

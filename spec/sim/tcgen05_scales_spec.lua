@@ -190,7 +190,8 @@ describe("tcgen05.mma with scale factors", function()
            tcgen05.MmaMXF8Op, "bf16", {128, 64, 32})
     raises("the scale factors' type is f32; it may be e4m3, ue8m0",
            tcgen05.MmaMXF4NVF4Op, "f32", {128, 64, 64})
-    raises("A must come from SMEM", tcgen05.MmaMXF4Op, {128, 64, 64}, 1, "TMEM")
+    raises("A must come from SMEM or TMEM", tcgen05.MmaMXF4Op, {128, 64, 64}, 1,
+           "RMEM")
     raises("has a scale factor of e4m3 for 32 elements",
            utils.make_blockscaled_trivial_tiled_mma, "e4m3", "e4m3", "K", "K",
            "e4m3", 32, 1, {128, 64})

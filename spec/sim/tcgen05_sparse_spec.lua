@@ -115,6 +115,9 @@ local CASES = {
    load = Ld},
   {"e4m3", type = "e4m3", acc = "f32", n = 32, k = 128, swizzle = "SW128",
    op = tcgen05.MmaFP8SparseOp("e4m3", "f32", {128, 32, 64}), load = Ld},
+  {"f16, weight-stationary", type = "f16", acc = "f32", n = 64, k = 128,
+   swizzle = "SW128", load = Ld,
+   op = named "F16BF16_WS_SS_SPARSE<half_t,half_t,float,128,64,K,K>"},
   {"i8", type = "i8", acc = "i32", n = 32, k = 128, swizzle = "SW64",
    op = named "S8_SS_SPARSE<int8_t,int8_t,int32_t,128,32,K,K>", load = Ld,
    targets = {"sm_100a", "sm_110a"}},
@@ -230,8 +233,8 @@ describe("a sparse tcgen05.mma", function()
            tcgen05.MmaF16BF16SparseOp, "f16", "f32", {64, 64, 32})
     raises("M must be 256, N a multiple of 16", tcgen05.MmaFP8SparseOp, "e4m3",
            "f32", {128, 64, 64}, 2)
-    raises("A must come from SMEM", tcgen05.MmaFP8SparseOp, "e4m3", "f32",
-           {128, 64, 64}, 1, "TMEM")
+    raises("A must come from SMEM or TMEM", tcgen05.MmaFP8SparseOp, "e4m3",
+           "f32", {128, 64, 64}, 1, "RMEM")
     raises("the metadata must have the format TID", tcgen05.MmaFP8SparseOp,
            "e4m3", "f32", {128, 64, 64}, 1, "SMEM", "K", "K", "REGULAR")
     raises("the operands' type is i8", tcgen05.MmaFP8SparseOp, "i8", "f32",

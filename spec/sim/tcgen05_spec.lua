@@ -382,17 +382,24 @@ describe("a kernel with tensor memory", function()
 end)
 
 describe("an operand of tcgen05.mma", function()
-  it("is rejected if it is tf32 with M contiguous in 128 bytes", function()
-    local o = {type = "tf32", acc = "f32", m = 128, n = 32, k = 32, a = "MN",
-      swizzle = "SW128", load = Ld,
-      op = TF32({128, 32, 8}, 1, "SMEM", "MN", "K")}
-    support.raises("tcgen05 has no swizzle of 128 bytes in units of 16 for "
-      .. "32-bit elements whose M or N is contiguous; use MN_SW128_32B",
-      function()
-      product(o)(cute.zeros({128, 32}, cute.tf32),
-        cute.zeros({32, 32}, cute.tf32), cute.zeros({128, 32}, cute.f32))
-        :trace {block = 128}
+  -- Checks that a product with M contiguous and this swizzle is rejected.
+  local function rejected(why, dtype, swizzle, op)
+    local o = {type = dtype, acc = "f32", m = 128, n = 64, k = 32, a = "MN",
+               b = "MN", swizzle = swizzle, load = Ld, op = op}
+    support.raises(why, function()
+      product(o)(cute.zeros({128, 32}, dtype), cute.zeros({64, 32}, dtype),
+        cute.zeros({128, 64}, cute.f32)):trace {block = 128}
     end)
+  end
+
+  it("with M contiguous is MN_SW128_32B exactly if it is tf32", function()
+    for _, swizzle in ipairs {"INTER", "SW32", "SW64", "SW128"} do
+      rejected("tcgen05 has 32-bit elements whose M or N is contiguous only in "
+        .. "the layout MN_SW128_32B", "tf32", swizzle,
+        TF32({128, 64, 8}, 1, "SMEM", "MN", "MN"))
+    end
+    rejected("tcgen05 has MN_SW128_32B only for 32-bit elements", "bf16",
+      "SW128_32B", F16("bf16", "f32", {128, 64, 16}, 1, "SMEM", "MN", "MN"))
   end)
 end)
 

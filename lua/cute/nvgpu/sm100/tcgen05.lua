@@ -162,6 +162,14 @@ local function check_source(op, cta_group, a_src)
   end
 end
 
+-- Rejects A of 6 or 4 bits in tensor memory, where no text of PTX says which
+-- bits of a byte an element has.
+local function check_bytes(op, a_src, a)
+  if a_src == "TMEM" and a ~= CUTE.e4m3 and a ~= CUTE.e5m2 then
+    refuse(op, "A of %s must come from SMEM", a)
+  end
+end
+
 -- Makes the MMA atom of a family of names, such as "F16BF16". extents_: the
 -- function that checks an instruction's shape; vs: a number in the name, such
 -- as "16,"; form: "_SPARSE", or "" when absent.
@@ -229,7 +237,6 @@ function tcgen05.MmaFP8Op(ab_dtype, acc_dtype, instruction_shape, cta_group,
   local op = "MmaFP8Op"
   local ab = one_of(op, "the operands' type", ab_dtype, "e4m3 e5m2")
   local acc = one_of(op, "the accumulators' type", acc_dtype, "f32 f16")
-  if a_src == "TMEM" then refuse(op, "A must come from SMEM") end
   return atom(op, "F8F6F4", ("%s,%s,%s"):format(ab, ab, acc), 32,
               instruction_shape, cta_group, a_src, a_major_mode, b_major_mode)
 end
@@ -243,7 +250,7 @@ function tcgen05.MmaF8F6F4Op(a_dtype, b_dtype, acc_dtype, instruction_shape,
   local a = one_of(op, "A's type", a_dtype, all)
   local b = one_of(op, "B's type", b_dtype, all)
   local acc = one_of(op, "the accumulators' type", acc_dtype, "f32 f16")
-  if a_src == "TMEM" then refuse(op, "A must come from SMEM") end
+  check_bytes(op, a_src, a)
   return atom(op, "F8F6F4", ("%s,%s,%s"):format(a, b, acc), 32,
               instruction_shape, cta_group, a_src, a_major_mode, b_major_mode)
 end
@@ -281,7 +288,6 @@ end
 -- Makes an MMA with a sparse A, of which form TID of the metadata exists.
 local function sparse(op, family, types, k, shape, cta_group, a_src, a_major,
                       b_major, metadata)
-  if a_src == "TMEM" then refuse(op, "A must come from SMEM") end
   if metadata and metadata ~= "TID" then
     refuse(op, "the metadata must have the format TID, not %s",
            core.show(metadata))
@@ -298,7 +304,7 @@ end
 ---@param acc_dtype cute.DType f32, or f16 for operands of f16
 ---@param instruction_shape integer[] {128, N, 32}; {256, N, 32} for a pair
 ---@param cta_group? integer from CtaGroup, ONE when absent
----@param a_src? string from OperandSource: SMEM
+---@param a_src? string from OperandSource, SMEM when absent
 ---@param a_major_mode? string from OperandMajorMode, K when absent
 ---@param b_major_mode? string
 ---@param sparse_metadata_format? string from SparseMetadataFormat: TID
@@ -334,7 +340,6 @@ end
 -- Makes an MMA with scale factors of type sf. vs: as in `atom`.
 local function scaled(op, family, types, sf, k, shape, cta_group, a_src,
                       a_major, b_major, vs)
-  if a_src == "TMEM" then refuse(op, "A must come from SMEM") end
   return atom(op, family, ("%s,float,float_%s_t"):format(types, sf), k, shape,
               cta_group, a_src, a_major, b_major, scaled_extents, vs)
 end
@@ -347,7 +352,7 @@ end
 ---@param ab_dtype cute.DType
 ---@param instruction_shape integer[] {128, N, 32}
 ---@param cta_group? integer from CtaGroup, ONE when absent
----@param a_src? string from OperandSource: SMEM
+---@param a_src? string from OperandSource, SMEM when absent
 ---@param a_major_mode? string from OperandMajorMode, K when absent
 ---@param b_major_mode? string
 ---@return cute.MmaAtom
@@ -367,6 +372,7 @@ function tcgen05.MmaMXF8F6F4Op(a_dtype, b_dtype, instruction_shape, cta_group,
   local op, all = "MmaMXF8F6F4Op", "e4m3 e5m2 e3m2 e2m3 e2m1"
   local a = one_of(op, "A's type", a_dtype, all)
   local b = one_of(op, "B's type", b_dtype, all)
+  check_bytes(op, a_src, a)
   return scaled(op, "MXF8F6F4", a .. "," .. b, "ue8m0", 32, instruction_shape,
                 cta_group, a_src, a_major_mode, b_major_mode)
 end
@@ -377,7 +383,7 @@ local E2M1 = CUTE.e2m1 .. "," .. CUTE.e2m1
 -- a row share a scale factor of ue8m0. Operands are K-major.
 ---@param instruction_shape integer[] {128, N, 64}
 ---@param cta_group? integer from CtaGroup, ONE when absent
----@param a_src? string from OperandSource: SMEM
+---@param a_src? string from OperandSource, SMEM when absent
 ---@return cute.MmaAtom
 function tcgen05.MmaMXF4Op(instruction_shape, cta_group, a_src)
   return scaled("MmaMXF4Op", "MXF4", E2M1, "ue8m0", 64, instruction_shape,
@@ -389,7 +395,7 @@ end
 ---@param sf_dtype cute.DType e4m3 or ue8m0
 ---@param instruction_shape integer[] {128, N, 64}
 ---@param cta_group? integer from CtaGroup, ONE when absent
----@param a_src? string from OperandSource: SMEM
+---@param a_src? string from OperandSource, SMEM when absent
 ---@return cute.MmaAtom
 function tcgen05.MmaMXF4NVF4Op(sf_dtype, instruction_shape, cta_group, a_src)
   local op = "MmaMXF4NVF4Op"

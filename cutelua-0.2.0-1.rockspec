@@ -404,6 +404,8 @@ build = {
         "lua/cute/ops/family/moved.lua",
       ["cute.ops.family.moved_sm100"] =
         "lua/cute/ops/family/moved_sm100.lua",
+      ["cute.ops.family.moved_sm80"] =
+        "lua/cute/ops/family/moved_sm80.lua",
       ["cute.ops.family.prepared"] =
         "lua/cute/ops/family/prepared.lua",
       ["cute.ops.family.repack"] =

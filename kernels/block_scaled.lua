@@ -49,18 +49,25 @@ block_scaled.FORMATS = {
   mxfp4 = {dtype = cute.e2m1, emax = 2},
   nvfp4 = {dtype = cute.e2m1, factor = cute.e4m3, size = 16},
 }
-for _, f in pairs(block_scaled.FORMATS) do
+local names = {}
+for name, f in pairs(block_scaled.FORMATS) do
   f.factor, f.size = f.factor or cute.ue8m0, f.size or 32
+  names[#names + 1] = name
 end
+table.sort(names)
+--- The names of the formats, for messages.
+block_scaled.NAMES = table.concat(names, ", ")
 
 --- Returns the name of the format whose elements and factors have these types;
 -- nil if there is none.
 ---@param dtype cute.DType
 ---@param factor cute.DType
+---@param size? integer elements of a block, if known
 ---@return string?
-function block_scaled.of(dtype, factor)
+function block_scaled.of(dtype, factor, size)
   for name, f in pairs(block_scaled.FORMATS) do
-    if f.dtype == dtype and f.factor == factor then return name end
+    if f.dtype == dtype and f.factor == factor and (size or f.size) == f.size
+      then return name end
   end
 end
 
@@ -119,8 +126,8 @@ local function new(what, o)
   rules.options(what, o, "format n rows tiled scale")
   rules.given(what, o, "n")
   local f = block_scaled.FORMATS[o.format]
-  rules.need(f, what, "no format %s; formats are mxfp8_e4m3, mxfp8_e5m2, "
-    .. "mxfp6_e3m2, mxfp6_e2m3, mxfp4, nvfp4", core.show(o.format))
+  rules.need(f, what, "no format %s; formats are %s", core.show(o.format),
+             block_scaled.NAMES)
   rules.need(not o.scale or o.format == "nvfp4", what, "scale = true with %s; "
     .. "only nvfp4 has a global scale", o.format)
   rules.need(o.n % f.size == 0, what, "rows of %d elements; a multiple of %d "
@@ -214,6 +221,29 @@ function block_scaled.dequantize(o)
         local out = cute.make_rmem_tensor({f.size}, Y.element_type)
         out:store(y:to(Y.element_type))
         cute.autovec_copy(out, block_of(Y, f, row, b))
+      end)
+    end)
+  return self
+end
+
+--- The types of 8 bits that have all numbers of a narrower type, by its name.
+block_scaled.WIDER = {e3m2 = cute.e5m2, e2m3 = cute.e4m3, e2m1 = cute.e4m3}
+
+--- Makes the conversion of elements Q (M,N) of 6 or 4 bits to elements Y (M,N)
+-- of 8 bits with the same values: {kernel, block, grid(m)}. N has whole blocks.
+---@param o table {format = string, n = integer}
+---@return table
+function block_scaled.widen(o)
+  local self, f, of_thread = new("block_scaled.widen", o)
+  local wide = block_scaled.WIDER[f.dtype.name]
+  self.kernel = cute.kernel("widen_" .. o.format, {block = BLOCK},
+    function(Q, Y)
+      of_thread(cute.size(Q, 0), function(row, b)
+        local q = cute.make_rmem_tensor({f.size}, f.dtype)
+        cute.autovec_copy(block_of(Q, f, row, b), q)
+        local y = cute.make_rmem_tensor({f.size}, wide)
+        y:store(q:load():to(wide))
+        cute.autovec_copy(y, block_of(Y, f, row, b))
       end)
     end)
   return self

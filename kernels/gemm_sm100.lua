@@ -23,8 +23,8 @@
 -- stores them through a buffer in shared memory by TMA.
 --
 -- scales = {type, n}: A and B are rows of a format in which n elements share a
--- scale factor: e4m3 or e5m2 with {ue8m0, 32}; e2m1 with {ue8m0, 32}, {ue8m0,
--- 16} or {e4m3, 16}. Their factors, in tiles of 128 rows x 4 blocks (see
+-- scale factor: e4m3 or e5m2 with {ue8m0, 32}; e2m1 with {ue8m0, 32} or {e4m3,
+-- 16}. Their factors, in tiles of 128 rows x 4 blocks (see
 -- kernels.block_scaled.layout), are the first arguments after beta:
 -- gemm.arguments(A, B, D, alpha, beta, FA, FB, ...). FA and FB are (count), or
 -- (count,L) for batches. gemm.prepare takes them as the option factors = {FA,

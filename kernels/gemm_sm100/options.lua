@@ -1,5 +1,6 @@
 --- The options of kernels/gemm_sm100 with their defaults, their checks, and
 -- derived values.
+local block_scaled = require "kernels.block_scaled"
 local rules = require "kernels.operand_rules"
 local core = require "cute.core"
 local cute = require "cute"
@@ -24,24 +25,14 @@ local NAMES = "tile epi epilogue name a_dtype b_dtype d_dtype a_hint b_hint "
   .. "d_hint l2_promotion gated batches groups scales"
 for name in pairs(DEFAULTS) do NAMES = NAMES .. " " .. name end
 
--- Types of operands and factors, and the elements that share a factor.
-local FORMATS = {
-  {"e4m3 e5m2", "ue8m0", 32}, {"e2m1", "ue8m0", 32}, {"e2m1", "ue8m0", 16},
-  {"e2m1", "e4m3", 16},
-}
-
 local function check_scales(o)
   local sf, vs = table.unpack(o.scales)
-  local a, b = tostring(o.a_dtype or o.dtype), tostring(o.b_dtype or o.dtype)
-  local known = false
-  for _, f in ipairs(FORMATS) do
-    known = known or f[1]:find(a, 1, true) and f[1]:find(b, 1, true)
-      and f[2] == tostring(sf) and f[3] == vs
-  end
-  rules.need(known, o.kernel, "no format has elements of %s by %s with scales "
-    .. "= {%s, %s}; formats are 8-bit floats with {ue8m0, 32}, and e2m1 with "
-    .. "{ue8m0, 32}, {ue8m0, 16} or {e4m3, 16}", a, b, tostring(sf),
-    tostring(vs))
+  local a, b = o.a_dtype or o.dtype, o.b_dtype or o.dtype
+  local known = block_scaled.of(a, sf, vs) and block_scaled.of(b, sf, vs)
+  rules.need(known and a.bits == b.bits and a.bits ~= 6, o.kernel, "no two "
+    .. "formats have elements of %s by %s with scales = {%s, %s}; formats are "
+    .. "8-bit floats with {ue8m0, 32}, and e2m1 with {ue8m0, 32} or {e4m3, 16}",
+    tostring(a), tostring(b), tostring(sf), tostring(vs))
   rules.need(o.tile[2] % options.ROWS == 0
     and o.tile[3] % (4 * vs) == 0, o.kernel, "tile = {%d, %d, %d} with scales; "
     .. "a multiple of %d columns and of %d elements of K, whole chunks of "
@@ -51,8 +42,7 @@ local function check_scales(o)
     rules.need(o[name] == "k", o.kernel, "%s = %s with scales; rows of A and "
       .. "B must be contiguous", name, core.show(o[name]))
   end
-  rules.need(not (o.gated or o.groups), o.kernel,
-             "scales cannot be combined with gated = true and groups")
+  rules.need(not o.groups, o.kernel, "scales cannot be combined with groups")
 end
 
 local function check_tile(o)

@@ -15,15 +15,19 @@ local cpasync, utils = cute.nvgpu.cpasync, cute.utils
 
 local host = {}
 
--- Returns B (2N,K[,L]) with alternating groups of 8 rows from both halves. A
--- thread's wgmma accumulators are 8 columns apart, so it then holds the same
--- columns of both halves.
+--- Returns B (2N,K[,L]), or its scale factors, with alternating groups of 8
+-- rows from both halves. A thread's wgmma accumulators are 8 columns apart, so
+-- it then holds the same columns of both halves.
+---@param B any
+---@return any
 local function in_turn(B)
   local shape, stride = B.shape, B.stride
   local n, d = shape[1] // 2, stride[1]
   shape[1], stride[1] = {8, 2, n // 8}, {d, n * d, 8 * d}
   return cute.make_tensor(B.iterator, cute.make_layout(shape, stride))
 end
+
+host.in_turn = in_turn
 
 -- Returns the number of clusters of `size` blocks that run at once on `sms`
 -- multiprocessors: as the driver reports if the operands are on a GPU, else
@@ -156,8 +160,8 @@ function host.new(o, made)
       local at = 11 + 2 * i + (o.blocks and 2 or 0)
       local X = select(i, ...)
       if o.scales then
-        local shape = (i == 1 and A or B).shape
-        X = scale_factors.words(X, shape[1], shape[2], o.vs)
+        local of = i == 1 and A or B
+        X = scale_factors.words(X, cute.size(of, 0), of.shape[2], o.vs)
       end
       out[at] = core.tma_rebind(list[at], X)
     end

@@ -13,7 +13,9 @@ local gemm, convert = cute.ops.gemm, cute.ops.convert
 local CHIPS = {"sm_100a", "sm_120a"}
 local FORMATS = {nvfp4 = {"e2m1", "e4m3", 16}, mxfp4 = {"e2m1", "ue8m0", 32},
                  mxfp8_e4m3 = {"e4m3", "ue8m0", 32},
-                 mxfp8_e5m2 = {"e5m2", "ue8m0", 32}}
+                 mxfp8_e5m2 = {"e5m2", "ue8m0", 32},
+                 mxfp6_e3m2 = {"e3m2", "ue8m0", 32},
+                 mxfp6_e2m3 = {"e2m3", "ue8m0", 32}}
 
 -- Returns a tensor of this shape, row-major; with a seed, of small whole
 -- numbers.
@@ -101,6 +103,14 @@ local CASES = {
   {"mxfp8_e4m3", 130, 131, 64, "f32", batches = 2, tiled = true},
   {"mxfp8_e5m2", 77, 143, 224, "f32"}, {"mxfp8_e5m2", 257, 34, 32, "f16"},
   {"mxfp8_e4m3", 100, 100, 160, "f32", b = "mxfp8_e5m2"},
+  -- converted to 8 bits first
+  {"mxfp6_e3m2", 77, 40, 96, "f32"},
+  {"mxfp6_e2m3", 130, 33, 160, "bf16", tiled = true},
+  {"mxfp6_e3m2", 33, 70, 64, "f32", b = "mxfp6_e2m3", batches = 2},
+  {"mxfp6_e2m3", 40, 70, 96, "f32", batches = 3, one = true},
+  {"mxfp6_e2m3", 65, 29, 192, "f32", b = "mxfp4"},
+  {"mxfp4", 40, 150, 128, "f32", b = "mxfp8_e5m2", tiled = true},
+  {"mxfp8_e4m3", 31, 64, 32, "f32", b = "mxfp6_e3m2"},
 }
 
 describe("ops.gemm of formats with scale factors", function()
@@ -127,7 +137,8 @@ describe("ops.gemm of formats with scale factors", function()
     end)
   end
 
-  for nth, name in ipairs {"nvfp4", "mxfp4", "mxfp8_e4m3", "mxfp8_e5m2"} do
+  for nth, name in ipairs {"nvfp4", "mxfp4", "mxfp8_e4m3", "mxfp8_e5m2",
+                           "mxfp6_e3m2", "mxfp6_e2m3"} do
     it("takes what ops.convert returns: " .. name .. support.long(nth),
        function()
       local X, Y = cute.randn({40, 96}, cute.f32, {seed = 1}),
@@ -147,6 +158,27 @@ describe("ops.gemm of formats with scale factors", function()
     end)
   end
 
+  for nth, c in ipairs {{"nvfp4", 140, 72, 96}, {"mxfp8_e4m3", 33, 200, 160},
+                        {"mxfp6_e2m3", 70, 40, 64, tiled = true}} do
+    it("has gates: " .. c[1] .. support.long(nth), function()
+      local name, M, N, K = table.unpack(c)
+      local A, SA, X = operand({M, K}, name, 1, c.tiled)
+      local B, SB, Y = operand({2 * N, K}, name, 2)
+      local D = gemm(A, B, {scale_a = SA, scale_b = SB, dtype = cute.f32,
+        gated = true, device = "sim:sm_100a",
+        epilogue = function(gate, up) return gate * 2.0 + up end})
+      local function half(first)
+        return cute.make_tensor(Y.iterator + first * K,
+                                cute.make_layout({N, K}, {K, 1}))
+      end
+      local up = {}
+      ops.each(X, half(N), D, function(_, i, j, sum) up[i * N + j] = sum end)
+      assert.is_nil(ops.differs(X, half(0), D, function(_, i, j, sum)
+        return 2 * sum + up[i * N + j]
+      end))
+    end)
+  end
+
   it("is 0 if K is empty", function()
     for _, name in ipairs {"nvfp4", "mxfp8_e4m3"} do
       local A, S = operand({3, 0}, name, 1)
@@ -157,7 +189,8 @@ describe("ops.gemm of formats with scale factors", function()
   end)
 
   it("compiles without spills for each chip #long", function()
-    for _, name in ipairs {"nvfp4", "mxfp4", "mxfp8_e4m3", "mxfp8_e5m2"} do
+    for _, name in ipairs {"nvfp4", "mxfp4", "mxfp8_e4m3", "mxfp8_e5m2",
+                           "mxfp6_e3m2"} do
       local A, SA = operand({512, 512}, name, 1, true)
       for _, chip in ipairs {"sm_100a", "sm_103a", "sm_110a", "sm_120a"} do
         for _, f in ipairs {false, function(x) return cute.ops.gelu(x) end} do
@@ -218,6 +251,13 @@ describe("ops.gemm rejects formats with", function()
       X, nv_factors, X, nv_factors)
   end)
 
+  it("gates and factors in tiles", function()
+    local B, tiles = operand({64, 64}, "nvfp4", 1, true)
+    raises("scale_b is (1,1,32,4,4):(0,0,16,4,1); with gated = true it must "
+      .. "be (2N,K/16), not tiles", "sm_100a", nv, nv_factors, B, tiles,
+      {gated = true, epilogue = function(x, y) return x * y end})
+  end)
+
   it("targets and formats that no kernel multiplies", function()
     raises("no kernel multiplies nvfp4 by nvfp4 on sm_90a", "sm_90a", nv,
       nv_factors, nv, nv_factors)
@@ -228,8 +268,8 @@ describe("ops.gemm rejects formats with", function()
     raises("mma.sync with scale factors needs sm_120a or its family, but the "
       .. "device is sm_120", "sm_120", nv, nv_factors, nv, nv_factors)
     local X, S = tensor({64, 64}, "e2m3"), tensor({64, 2}, "ue8m0")
-    raises("tcgen05.mma of sm_100a does not multiply mxfp6_e2m3 by mxfp6_e2m3",
-      "sm_100a", X, S, X, S)
+    raises("no kernel multiplies mxfp6_e2m3 by mxfp6_e2m3 on sm_90a", "sm_90a",
+           X, S, X, S)
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -25,8 +25,8 @@
 -- any: whether the extents can be arguments of the kernel, and the blocks share
 --   no memory (cutelua.bundle.any).
 local families = {}
-for i, name in ipairs {"sm90", "sm100", "moved", "moved_sm100", "skinny",
-                      "dot", "sm80", "simt", "int4"} do
+for i, name in ipairs {"sm90", "sm100", "moved", "moved_sm100", "moved_sm80",
+                      "skinny", "dot", "sm80", "simt", "int4"} do
   families[i] = require("cute.ops.family." .. name)
 end
 

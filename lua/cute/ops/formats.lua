@@ -8,6 +8,7 @@
 local block_scaled = require "kernels.block_scaled"
 local core = require "cute.core"
 local cute = require "cute"
+local host = require "kernels.gemm_sm90.host"
 local operand = require "cute.ops.operand"
 
 local formats = {}
@@ -73,6 +74,13 @@ local function format_of(dtype, x)
     and block_scaled.of(dtype, x.element_type) or nil
 end
 
+--- Reports whether both operands of a call with options o have the factors of
+-- formats.
+function formats.are(A, B, o)
+  return format_of(A.element_type, o.scale_a) ~= nil
+    and format_of(B.element_type, o.scale_b) ~= nil
+end
+
 --- Sets p.format if the factors of a call are those of formats: {a, b = the
 -- names of the formats, size = the elements of a block, factor = the type of
 -- factors, tiled = {a, b = whether the factors are tiles}, batched = {a, b =
@@ -102,6 +110,11 @@ function formats.look(p, o)
     local side, name = x[1], "scale_" .. x[1]
     p.format.tiled[side], p.format.batched[side] = check(p, name, o[name], x[2],
                                                          p.format[side])
+  end
+  if p.gated and p.format.tiled.b then
+    fail("scale_b is %s; with gated = true it must be (2N,K/%d), not tiles, "
+      .. "because the kernel takes groups of 8 rows of both halves in turn",
+      o.scale_b.layout, f.size)
   end
   return p.format
 end
@@ -143,7 +156,9 @@ local function mover(p, side, rows, at)
     return cute.make_tensor(cute.recast_tensor(part, f.factor).iterator, layout)
   end
   function self.step(x, work)
-    return {step, {operand.matrix(x, L > 1 and p.batch or {}), memory(work,
+    local S = operand.matrix(x, L > 1 and p.batch or {})
+    if p.gated and side == "b" then S = host.in_turn(S) end
+    return {step, {S, memory(work,
       cute.make_layout(block_scaled.tiled(L, rows, p.k // f.size),
                        cute.LayoutRight)), n = 2}}
   end
@@ -152,6 +167,24 @@ local function mover(p, side, rows, at)
       {1, L > 1 and n or 0}) or cute.make_layout(n))
   end
   return self
+end
+
+-- Returns tensor (M,K,...) as a matrix of rows ((M,...),K).
+local function rows_of(t)
+  local shape, stride = t.shape, t.stride
+  local k, step = table.remove(shape, 2), table.remove(stride, 2)
+  return cute.make_tensor(t.iterator, cute.make_layout({shape, k},
+                                                       {stride, step}))
+end
+
+--- Makes the step that converts elements `from` of 6 or 4 bits to elements `to`
+-- of 8 bits, both (M,K,...), and its arguments.
+function formats.widening(from, to)
+  local format = block_scaled.of(from.element_type, cute.ue8m0)
+  from, to = rows_of(from), rows_of(to)
+  local k = block_scaled.widen {format = format, n = cute.size(from, 1)}
+  return {kernel = k.kernel, block = k.block, ready = {},
+          grid = k.grid(cute.size(from, 0))}, {from, to, n = 2}
 end
 
 --- Makes the object that moves the factors of problem p to tiles: {floats =

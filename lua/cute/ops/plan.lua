@@ -16,6 +16,7 @@ local choose = require "cute.ops.choose"
 local elementwise = require "cute.ops.elementwise"
 local epilogue = require "cute.ops.epilogue_function"
 local families = require "cute.ops.families"
+local formats = require "cute.ops.formats"
 local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
 local prepared = require "cute.ops.family.prepared"
@@ -216,11 +217,16 @@ local function each_once(t, moved)
 end
 
 -- Returns the step that repacks a matrix between its place and the work memory,
--- and the step's arguments. Elements of 4 bits are moved as bytes.
+-- and the step's arguments. Elements of 4 bits are moved as bytes, if they do
+-- not become elements of 8 bits.
 local function moving(plan, name, from, to)
   local m = plan.moved[name]
   from, to = each_once(from, m), each_once(to, m)
-  if m.dtype.bits < 8 then
+  if from.element_type.bits < 8 and m.dtype.bits == 8 then
+    local step, arguments = formats.widening(from, to)
+    m.step = m.step or step
+    return {m.step, arguments}
+  elseif m.dtype.bits < 8 then
     from = cute.recast_tensor(from, cute.u8)
     to = cute.recast_tensor(to, cute.u8)
   end

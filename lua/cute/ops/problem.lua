@@ -3,6 +3,7 @@
 -- problem.
 local cute = require "cute"
 local epilogue = require "cute.ops.epilogue_function"
+local formats = require "cute.ops.formats"
 local int4 = require "cute.ops.int4"
 local operand = require "cute.ops.operand"
 local scales = require "cute.ops.scales"
@@ -27,8 +28,9 @@ function problem.gates(p, call, B)
     fail "gated = true needs an epilogue function of (gate, up, at)"
   end
   local other = call.C and (o.accumulate and "accumulate" or "C")
-    or call.alpha and "alpha" or o.scale_a and "scale_a"
-    or o.scale_b and not int4.is(call.B) and "scale_b"
+    or call.alpha and "alpha"
+    or not formats.are(call.A, call.B, o) and (o.scale_a and "scale_a"
+      or o.scale_b and not int4.is(call.B) and "scale_b")
   if other then
     fail("gated = true cannot be combined with the option %s: apply it in the "
       .. "epilogue", other)

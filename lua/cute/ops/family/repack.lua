@@ -2,8 +2,10 @@
 -- kernels/gemm_sm100) would support except for the layouts of the matrices or
 -- for 8-bit weights. Launches before it repack A and B into memory of the pool,
 -- in layouts for TMA. A launch after it copies D to its destination. Elements
--- of 8 bits are converted to 16 bits exactly. Factors, C and matrices that
+-- of 8 bits are converted to 16 bits, and of formats with scale factors to 8
+-- bits, exactly. Factors, C and matrices that
 -- epilogues read stay in place.
+local block_scaled = require "kernels.block_scaled"
 local blocks = require "cute.ops.blocks"
 local cute = require "cute"
 local operand = require "cute.ops.operand"
@@ -47,9 +49,16 @@ local function count(t)
   return n
 end
 
--- Reports whether repacking converts B from 8 bits to the type of A.
-local function widens(p)
-  return p.b.bits == 8 and (p.a == cute.bf16 or p.a == cute.f16)
+-- Returns the type to which repacking converts matrix `name`, or nil.
+local function wider(p, name)
+  local t = p[name].element_type
+  if name == "B" and t.bits == 8 and (p.a == cute.bf16 or p.a == cute.f16) then
+    return p.a
+  end
+  if name == "D" or not p.format then return nil end
+  local other = name == "A" and p.b or p.a
+  return (t.bits == 6 or t.bits < other.bits) and block_scaled.WIDER[t.name]
+    or nil
 end
 
 -- Returns the matrices of problem p to repack, with their new layouts: {A =, B
@@ -60,7 +69,7 @@ local function places(family, p)
   local to, words, ns = {}, {}, 0
   for _, name in ipairs {"A", "B", "D"} do
     local t = p[name]
-    local as = name == "B" and widens(p) and p.a
+    local as = wider(p, name)
     if as or family.refuses(p, name) then
       -- Repacking moves whole bytes.
       if t.element_type.bits < 8 and t.stride[2] ~= 1 then return nil end
@@ -81,6 +90,7 @@ end
 local function behind(p, to)
   local q = setmetatable({}, {__index = p})
   q.A, q.B, q.D = to.A, to.B, to.D
+  if to.A then q.a = to.A.element_type end
   if to.B then
     -- The launch that repacks B precedes the product, so B is not constant.
     q.b, q.constant = to.B.element_type, false

@@ -39,9 +39,6 @@ function sm100.takes(p)
       f and f.a or p.a, f and f.b or p.b, types.same(p, "f32")
       and " (tf32 = true rounds them to tf32)" or "")
   end
-  if p.format and p.gated then
-    return "gemm_sm100 does not support gated = true with formats"
-  end
   if p.group then
     return "gemm_sm100 does not support scale factors for blocks of K"
   end
@@ -76,8 +73,8 @@ end
 
 --- Returns the accumulation order. Blackwell's tensor cores add as many
 -- products at once as Hopper's, but keep other bits.
-function sm100.order(p)
-  return ("%d products at once on Blackwell"):format(256 // p.a.bits)
+function sm100.order(_, o)
+  return ("%d products at once on Blackwell"):format(256 // o.a_dtype.bits)
 end
 
 --- Returns the number of columns of a row that an epilogue adds in one order.

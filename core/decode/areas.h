@@ -5,10 +5,8 @@
 #include "decode/prog.h"
 
 // Host memory of one argument, or of several arguments that overlap. Accesses
-// of CTAs to this memory are recorded in pages of granules (cta_race.c;
-// hb_grid.c if clusters communicate), which are created on first use. A granule
-// has the size of the narrowest access.
-enum { SIM_PLANES = 4 };
+// of CTAs to this memory are recorded for each granule. A granule has the size
+// of the narrowest access.
 typedef struct SimPlace SimPlace;
 struct SimArea {
   uint8_t *p;
@@ -17,12 +15,12 @@ struct SimArea {
   // the previous one.
   uint64_t start;
   int shift;               // log2 of the bytes of a granule
-  // `written`: whether the kernel writes this memory. `watched`: whether
-  // threads' accesses can race in this memory.
-  bool written, watched;
+  bool written;            // whether the kernel writes this memory
   // whether the memory contains tensor maps that copies use
   bool maps;
-  uint64_t **first[SIM_PLANES], **last[SIM_PLANES];
+  // `races`: records of accesses by CTAs (race_records.c). `place`: records of
+  // accesses by clusters that communicate (hb_grid.c). NULL: not recorded.
+  struct RaceRecords *races;
   SimPlace **place;
   // for each granule, a bit: read: whether the launch read it; stored: whether
   // the launch stored to it; NULL: not recorded (cover.h)

@@ -4,8 +4,7 @@
 
 #include "sim/machine.h"
 
-// Allocates the records of accesses for each area of global memory, in
-// cx->scratch.
+// Starts to record accesses, if several clusters run and do not communicate.
 void cta_race_start(Ctx *cx, SimProg *p);
 // Records an access by the lanes of mask, each to `bytes` bytes from byte
 // at[lane] of m on. For a store, the bytes are at data + lane * stride. For an
@@ -15,7 +14,6 @@ void cta_race_access(SimWarp *w, const SimIns *i, const SimMem *m,
                      const uint8_t *data, int stride);
 // Calls `found` for each race, in the order of the races' addresses.
 void cta_race_find(const SimProg *p, SimFound *found, void *ud);
-void cta_race_free(SimProg *p);
 
 #endif
 // SPDX-License-Identifier: MIT

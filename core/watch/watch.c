@@ -17,6 +17,7 @@
 #include "watch/meant.h"
 #include "watch/overflow.h"
 #include "watch/peer.h"
+#include "watch/race_records.h"
 #include "watch/root_cause.h"
 #include "watch/same_reads.h"
 #include "watch/shadow.h"
@@ -77,7 +78,7 @@ static void parts(Ctx *cx, SimProg *p, SimParts *out) {
 }
 
 static void stop(SimProg *p) {
-  cta_race_free(p);
+  race_records_free(p);
   hb_grid_free(p);
 }
 
@@ -97,6 +98,7 @@ static void end(SimCluster *c) {
   c->out->granules = shadow_of(c)->maxgran;
   if (c->prog->launch->debug) debugger_end(c);
   unread_add(c);
+  race_records_fold(c);
 }
 
 static void release(SimCluster *c) {
@@ -104,6 +106,7 @@ static void release(SimCluster *c) {
   hb_cluster_free(c);
   peer_free(c);
   tensor_free(c);
+  race_records_release(c);
 }
 
 // ---- bytes of global memory that were never written ----
@@ -161,7 +164,7 @@ static void meet_others(Access *x, uint32_t mask) {
   const SimMem *m = x->m;
   if (m->area && m->area->place)
     hb_grid_access(x, mask, x->data, x->stride);
-  else if (m->area && m->area->watched)
+  else if (m->area && m->area->races)
     cta_race_access(x->w, x->i, m, mask, x->at, x->bytes, x->data, x->stride);
 }
 

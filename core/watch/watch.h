@@ -5,6 +5,7 @@
 //   hb_cluster.c  happens-before inside a cluster
 //   hb_grid.c     happens-before and races between communicating clusters
 //   cta_race.c    races between CTAs in global memory
+//   race_records.c  the records of accesses that cta_race.c compares
 //   waits.c       waits for groups that did not suffice
 //   warp_roles.c  warp roles, and instructions that a warp can still reach
 //   peer.c        accesses to shared memory of other CTAs

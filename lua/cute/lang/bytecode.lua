@@ -34,11 +34,12 @@ local function byte(r)
 end
 
 local function size(r)
-  local n = 0
-  repeat
-    local b = byte(r)
+  local b = byte(r)
+  local n = b & 0x7f
+  while b < 0x80 do
+    b = byte(r)
     n = n << 7 | b & 0x7f
-  until b >= 0x80
+  end
   return n
 end
 
@@ -98,24 +99,34 @@ local function prototype(r)
   return p
 end
 
+-- Returns the prototype in a dump, or nil if it cannot be read.
+local function parsed(dump)
+  if dump:sub(1, #HEADER) ~= HEADER then return nil end
+  local ok, p = pcall(prototype, {dump, at = #HEADER + 2})
+  return ok and p or nil
+end
+
 -- Returns the prototype of a Lua function, or nil if it cannot be read or has
 -- more than `most` bytes. with_lines: whether it has lines.
 local function read(f, most, with_lines)
   if most and core.dumps_more(f, most) then return nil end
   local ok, dump = pcall(string.dump, f, not with_lines)
-  if not ok or dump:sub(1, #HEADER) ~= HEADER then return nil end
-  local p
-  ok, p = pcall(prototype, {dump, at = #HEADER + 2})
-  return ok and p or nil
+  return ok and parsed(dump) or nil
 end
 
--- Iterates over the instructions of a prototype. Each step gives op, a, b, c.
-local function instructions(p)
-  local at = 1
+-- Iterates over the instructions of a prototype whose first byte matches the
+-- pattern `first`, or over all. Each step gives op, a, b, c.
+local function instructions(p, first)
+  local at, code = 1, p.code
   return function()
-    if at > #p.code then return nil end
+    while first and at do
+      at = code:find(first, at)
+      if not at or at % 4 == 1 then break end
+      at = at + 1
+    end
+    if not at or at > #code then return nil end
     local w
-    w, at = string.unpack("=I4", p.code, at)
+    w, at = string.unpack("=I4", code, at)
     return w & 0x7f, w >> 7 & 0xff, w >> 16 & 0xff, w >> 24
   end
 end
@@ -145,6 +156,14 @@ function bytecode.idle(f)
   return n > 1 and "return" or "empty"
 end
 
+-- The first byte of the instructions that use an upvalue. Its highest bit is
+-- the lowest bit of operand A.
+local USES_UPVALUE = "["
+for _, name in ipairs {"GETUPVAL", "SETUPVAL", "GETTABUP", "SETTABUP"} do
+  USES_UPVALUE = USES_UPVALUE .. string.char(OP[name], OP[name] | 0x80)
+end
+USES_UPVALUE = USES_UPVALUE .. "]"
+
 -- Adds to `out` how p and its inner functions use each upvalue, in the form
 -- that bytecode.upvalues returns.
 local function uses(p, out)
@@ -152,7 +171,7 @@ local function uses(p, out)
     out[i] = out[i] or {keys = {}, balance = 0}
     return out[i]
   end
-  for op, a, b, c in instructions(p) do
+  for op, a, b, c in instructions(p, USES_UPVALUE) do
     if op == OP.GETUPVAL then
       at(b).whole, at(b).balance = true, at(b).balance + 1
     elseif op == OP.SETUPVAL then
@@ -160,7 +179,8 @@ local function uses(p, out)
     elseif op == OP.GETTABUP then
       local keys = at(b).keys
       if keys[p.k[c]] == nil then keys[p.k[c]] = true end
-    elseif op == OP.SETTABUP then at(a).keys[p.k[b]] = false
+    else
+      at(a).keys[p.k[b]] = false
     end
   end
   for _, q in ipairs(p.inner) do
@@ -193,7 +213,7 @@ function bytecode.upvalues(f)
   local ok, dump = pcall(string.dump, f, true)
   if not ok then return nil end
   if answers[dump] then return answers[dump] end
-  local p = read(f)
+  local p = parsed(dump)
   if not p then return nil end
   local out = {}
   for i, u in pairs(uses(p, {})) do out[i + 1] = u end

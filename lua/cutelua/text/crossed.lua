@@ -57,19 +57,28 @@ local function exchanged(params, is)
   end
 end
 
+-- Returns the lines of a function, or "" if its text is unknown.
+local function lines(info)
+  local text, from = source.text(info.source) or "", 1
+  local to
+  for n = 1, info.lastlinedefined do
+    if n == info.linedefined then from = (to or 0) + 1 end
+    to = text:find("\n", (to or 0) + 1, true) or #text
+  end
+  return text:sub(from, to)
+end
+
 -- Returns the names of the locals that a function with parameters `...` first
 -- sets to them, as in local x, y = ...
 local function unpacked(info)
-  local text, names = source.text(info.source) or "", nil
+  local text, names = lines(info), nil
+  if not text:find "=%s*%.%.%." then return {} end
   local function is(token, word) return token and token.text == word end
   local list = tokens.of(text)
   for k, token in ipairs(list) do
-    local inside = token.line >= info.linedefined
-      and token.line <= info.lastlinedefined
-    if inside and is(token, "local") then names = {}
-    elseif not inside or not names then names = nil
-    elseif token.name then names[#names + 1] = token.text
-    elseif is(token, "=") then
+    if is(token, "local") then names = {}
+    elseif names and token.name then names[#names + 1] = token.text
+    elseif names and is(token, "=") then
       local next = list[k + 2]
       local whole = is(list[k + 1], "...") and (not next
         or next.line > list[k + 1].line or next.text == ";")

@@ -60,6 +60,13 @@ static int gpu_alive(lua_State *L) {
                                          : gpulib_failed(L, &w);
 }
 
+// gpu:begin(): starts to create the context in a thread; the first call that
+// needs the context waits for it.
+static int gpu_l_begin(lua_State *L) {
+  gpu_begin(gpulib_check(L, 1));
+  return 0;
+}
+
 // gpu:memory() -> {used = bytes in buffers, peak = the largest value of `used`,
 // pool = bytes allocated from the driver, hits = number of buffers that got a
 // block from the pool, misses = number of buffers that got one from the driver,
@@ -602,6 +609,7 @@ static const struct Handle {
 } handles[] = {
   {MT_GPU, NULL, {
     {"info()", gpu_info}, {"alive()", gpu_alive}, {"sync()", gpu_l_sync},
+    {"begin()", gpu_l_begin},
     {"free_memory()", gpu_l_free}, {"memory()", gpu_memory},
     {"trim()", gpu_trim}, {"capturing()", gpu_capturing},
     {"use_stream(stream?)", gpu_use_stream},

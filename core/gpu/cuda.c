@@ -1,6 +1,8 @@
 // The CUDA driver: a GPU's context, streams, events, modules, launches.
 #define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpu/dl.h"
@@ -172,6 +174,76 @@ bool gpu_init(Gpu *g, int ordinal, Why *w) {
   return ok;
 }
 
+// ---- a context that a thread creates ----
+
+typedef struct GpuEarly {
+  const CudaApi *api;
+  CUdevice dev;
+  pthread_t thread;
+  CUcontext ctx;
+  CUresult result;
+} GpuEarly;
+
+// Number of threads that are creating a context. The process must not exit
+// while one of them runs, because the driver's own exit functions would destroy
+// what the thread uses.
+static int creating;
+static pthread_mutex_t early_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t early_end = PTHREAD_COND_INITIALIZER;
+static pthread_once_t early_once = PTHREAD_ONCE_INIT;
+
+static void wait_for_threads(void) {
+  pthread_mutex_lock(&early_lock);
+  while (creating) pthread_cond_wait(&early_end, &early_lock);
+  pthread_mutex_unlock(&early_lock);
+}
+
+static void wait_at_exit(void) { atexit(wait_for_threads); }
+
+static void count_threads(int n) {
+  pthread_mutex_lock(&early_lock);
+  creating += n;
+  pthread_cond_broadcast(&early_end);
+  pthread_mutex_unlock(&early_lock);
+}
+
+static void *create(void *p) {
+  GpuEarly *e = p;
+  e->result = e->api->cuDevicePrimaryCtxRetain(&e->ctx, e->dev);
+  count_threads(-1);
+  return NULL;
+}
+
+void gpu_begin(Gpu *g) {
+  if (g->ctx || g->early || g->epoch) return;
+  GpuEarly *e = base_realloc(NULL, sizeof *e);
+  if (!e) return;
+  *e = (GpuEarly){.api = g->api, .dev = g->dev};
+  pthread_once(&early_once, wait_at_exit);
+  SigHold hold;
+  signals_hold(&hold);
+  count_threads(1);
+  if (pthread_create(&e->thread, NULL, create, e) == 0) {
+    g->early = e;
+  } else {
+    count_threads(-1);
+    base_free(e);
+  }
+  signals_release(&hold);
+}
+
+// Creates a context, or waits for the thread that creates it.
+static CUresult retain(Gpu *g, CUcontext *c) {
+  GpuEarly *e = g->early;
+  if (!e) return g->api->cuDevicePrimaryCtxRetain(c, g->dev);
+  pthread_join(e->thread, NULL);
+  CUresult r = e->result;
+  *c = e->ctx;
+  g->early = NULL;
+  base_free(e);
+  return r;
+}
+
 // Creates a context if g has none. After a kernel's error, many drivers create
 // no other context in this process and return the same error again.
 bool gpu_use(Gpu *g, Why *w) {
@@ -183,7 +255,7 @@ bool gpu_use(Gpu *g, Why *w) {
   }
   SigHold hold;
   signals_hold(&hold);
-  CUresult r = g->api->cuDevicePrimaryCtxRetain(&c, g->dev);
+  CUresult r = retain(g, &c);
   signals_release(&hold);
   if (g->epoch && sticky(r))
     return why(w, ERR_DRIVER, "%s and the driver no longer lets this process "
@@ -201,8 +273,9 @@ bool gpu_use(Gpu *g, Why *w) {
 
 void gpu_close(Gpu *g) {
   if (!g->api) return;
+  Why w;
+  if (g->early) gpu_use(g, &w);
   if (g->ctx) {
-    Why w;
     size_t bytes;
     g->capture = NULL;
     if (gpu_use(g, &w)) pool_trim(g, &bytes, &w);

@@ -30,6 +30,7 @@ typedef struct Gpu {
   char name[128];
   CUdevice dev;
   CUcontext ctx;  // the context; NULL: the next gpu_use creates one
+  struct GpuEarly *early;  // thread that creates the first context, or NULL
   unsigned epoch;
   // Kernels that were launched since the host last waited for the whole GPU. If
   // the driver reports an error, one of these kernels caused it.
@@ -69,6 +70,10 @@ typedef struct Gpu {
 bool gpu_init(Gpu *g, int ordinal, Why *w);  // finds the driver and the device
 // Creates the context if necessary and makes it current.
 bool gpu_use(Gpu *g, Why *w);
+// Starts to create the first context in a thread, if it does not exist yet. The
+// next gpu_use waits for the thread. Creating a context takes the driver a few
+// tenths of a second, in which the caller can compile.
+void gpu_begin(Gpu *g);
 void gpu_close(Gpu *g);
 bool gpu_sync(Gpu *g, Why *w);
 bool gpu_free_memory(Gpu *g, size_t *left, Why *w);

@@ -208,6 +208,69 @@ describe("the driver interface", function()
   end)
 end)
 
+describe("a context that a thread creates", function()
+  setup(fake.build)
+  teardown(fake.remove)
+  local SLOW = {FAKE_CONTEXT = "100"}
+
+  it("is waited for by the first call that needs it", function()
+    local out, err, code = run([[
+      dev:begin()
+      dev:begin()
+      io.stderr:write "begun\n"
+      local x = assert(dev:buffer(core.buffer_from("f32", {1, 2, 3})))
+      io.stderr:write "copied\n"
+      local y = core.buffer("f32", 3)
+      dev:begin()
+      x:download(y)
+      print(y[0], y[1], y[2])]], nil, SLOW)
+    assert.equal("begun\ncontext\ncopied\n", err)
+    assert.equal(0, code)
+    assert.equal("1.0\t2.0\t3.0\n", out)
+  end)
+
+  it("ends before the process, however the process ends", function()
+    for last, want in pairs {["return"] = 0, ["os.exit(3)"] = 3,
+                             ["os.exit(4, true)"] = 4} do
+      local _, err, code = run("dev:begin() " .. last, nil, SLOW)
+      -- os.exit without a second argument closes nothing.
+      local held = want == 3 and "fakecuda: context still held\n" or ""
+      assert.equal("context\n" .. held, err)
+      assert.equal(want, code)
+    end
+  end)
+
+  it("begins before a launch compiles its kernel", function()
+    local out, err, code = run([[
+      local cute = require "cute"
+      require "cute.jit".compile = function()
+        io.stderr:write "compiling\n"
+        return {cubin = cubin, losses = {}, kernels = {}}
+      end
+      local x = cute.ones({32}, cute.f32)
+      local k = cute.kernel("k", function(y)
+        local i = cute.arch.thread_idx()
+        y[i] = y[i] * 2
+      end)
+      print(k(x):launch {grid = 1, block = 32, device = "gpu"})]], nil, SLOW)
+    assert.equal("compiling\ncontext\n", err)
+    assert.equal(0, code)
+    assert.equal("true\n", out)
+  end)
+
+  it("fails in the call that needs it", function()
+    local out, err, code = run([[
+      dev:begin()
+      print((select(2, dev:buffer("f32", 8))))
+      print(dev:buffer("f32", 8) ~= nil)]], nil,
+      {FAKE_FAIL = "cuDevicePrimaryCtxRetain 1"})
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.equal("cuDevicePrimaryCtxRetain: CUDA_ERROR_OTHER (in words) "
+      .. "[driver-error]\ntrue\n", out)
+  end)
+end)
+
 describe("the driver interface", function()
   setup(fake.build)
   teardown(fake.remove)

@@ -16,13 +16,17 @@
 //   FAKE_CUDA  version of CUDA that the driver is for (13000 if absent)
 //   FAKE_MEMORY  bytes of memory that the GPU has (1 MiB if absent). Then no
 //              work changes the memory, so that the host need not have as much.
+//   FAKE_CONTEXT  milliseconds that it takes to create a context, after which
+//              "context" is printed on standard error
 //   FAKE_LATE  work runs only when something waits for it. Of the work that
 //              may run, the latest runs first, which reveals missing order.
 // Built with FAKE_CLUSTERS it is an sm_90. At the end of the process it prints
 // the handles that are still held.
+#define _DEFAULT_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gpu/cudaapi.h"
 
@@ -284,7 +288,13 @@ CUresult cuDeviceTotalMem_v2(size_t *n, CUdevice d) {
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) {
   (void)d;
+  const char *ms = getenv("FAKE_CONTEXT");
+  if (ms) {
+    usleep((useconds_t)atoi(ms) * 1000);
+    fprintf(stderr, "context\n");
+  }
   if (lost) return lost;
+  CALLED(cuDevicePrimaryCtxRetain);
   retained++;
   *c = (CUcontext)(uintptr_t)++contexts;
   return 0;

@@ -387,7 +387,6 @@ end
 ---@param place? fun(i: integer): table?, string? returns the device buffer for
 -- the copy of a host tensor, or nil and perhaps a message
 function kernel.gpu_values(name, device, values, written, place)
-  devices.check_places(name, values, device.place)
   local dev = device.dev
   local args, copies, why = {}, {}, nil
   for i, v in ipairs(values) do
@@ -418,21 +417,13 @@ function kernel.gpu_values(name, device, values, written, place)
   return args, copies
 end
 
-local function gpu_values(p, values)
-  local info = p.program.info
-  check_readonly(info, values)
-  return kernel.gpu_values(info.name, p.device, values, function(i)
-    return kernel.may_write(info, i) and not values[i][1].readonly
-  end, p.program.card and function(i)
-    return p.program.card.place(p.device.dev, i)
-  end)
-end
-
 -- Returns the program's kernel, loaded on GPU `dev`, or nil and a message. The
 -- kernel is loaded once, and stays loaded until the program is collected or
--- the GPU's context is lost.
+-- the GPU's context is lost. The driver creates its context while the kernel is
+-- compiled.
 local function load_gpu(program, dev)
   if program.card then return program.card.load(dev) end
+  dev:begin()
   local compiled, message = program:compile()
   if not compiled then return nil, message end
   compiled.loaded = compiled.loaded or {}
@@ -442,6 +433,19 @@ local function load_gpu(program, dev)
                         #program.info.args)
   compiled.loaded[dev] = f
   return f, message
+end
+
+local function gpu_values(p, values)
+  local info = p.program.info
+  check_readonly(info, values)
+  devices.check_places(info.name, values, p.device.place)
+  local f, message = load_gpu(p.program, p.device.dev)
+  if not f then return nil, message end
+  return kernel.gpu_values(info.name, p.device, values, function(i)
+    return kernel.may_write(info, i) and not values[i][1].readonly
+  end, p.program.card and function(i)
+    return p.program.card.place(p.device.dev, i)
+  end)
 end
 
 -- Lets the driver prepare a launch of p's kernel on p's GPU, with the arguments

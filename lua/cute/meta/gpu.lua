@@ -47,6 +47,10 @@ local Gpu = {}
 ---@return string?
 function Gpu:alive() end
 
+---Starts to create the GPU's context, in a thread. The first call that needs
+---the context waits for it. Launches begin it before they compile.
+function Gpu:begin() end
+
 ---Allocates GPU memory for `count` undefined elements, or for a copy of a host
 ---buffer.
 ---@param dtype cute.DType|string|cute.Buffer

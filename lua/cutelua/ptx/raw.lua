@@ -289,6 +289,7 @@ local function gpu_of(call, opts)
 end
 
 local function loaded(k, device)
+  device.dev:begin()
   local compiled, message = k:compile(device.arch)
   if not compiled then return nil, message end
   local f = k.loaded[device.dev]
@@ -316,6 +317,7 @@ function Call:compile(opts)
   kernel.check_options(opts, LAUNCH)
   local device, why = gpu_of(self, opts)
   if not device then return nil, why end
+  devices.check_places(k.name, self.values, device.place)
   local f
   f, why = loaded(k, device)
   if not f then return nil, why end

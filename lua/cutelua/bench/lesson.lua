@@ -533,6 +533,21 @@ local function upload(rung, p, dev, o)
   return true
 end
 
+-- Compiles the rungs' kernels for a problem in host memory, so that the driver
+-- can create the GPU's context in the meantime. Returns true, or nil and a
+-- message.
+local function compile(rungs, p, device)
+  p.sm = device.sm
+  for _, rung in ipairs(rungs) do
+    local _, block, cluster = shape_of(rung, p)
+    local call = kernel_of(rung, p)(arguments(rung, p))
+    local ok, why = call:trace {block = block, cluster = cluster,
+                                arch = device.arch}:compile()
+    if not ok then return nil, why end
+  end
+  return true
+end
+
 local function release(p)
   for _, name in ipairs {"da", "db", "dc", "dd"} do
     if p[name] then p[name]:close() end
@@ -560,7 +575,9 @@ end
 ---@return table {{rung =, run =, ok =, verdict =, how =, r = its times}, ...;
 -- p = the problem, blas = and lt = their times}
 function lesson.bench(job, rungs, size, device, with_lt)
+  device.dev:begin()
   local p = lesson.problem(rungs[1], size, job.data())
+  must(job, compile(rungs, p, device))
   must(job, upload(rungs[1], p, device.dev, job.opt))
   local out, list, blas, lt = {p = p}, {}, nil, nil
   for i, rung in ipairs(rungs) do
@@ -621,7 +638,7 @@ local function run_gpu(job, device)
     tostring(device.info.cuda))
   for i, size in ipairs(problems(job, job.rung.sizes or GPU_SIZES)) do
     check_size(job, size, lib.host_memory(), "this machine", 2)
-    check_size(job, size, device.dev:free_memory() or math.huge, "the GPU", 2)
+    check_size(job, size, device.info.memory, "the GPU", 2)
     local out = lesson.bench(job, {job.rung}, size, device, true)
     local p, o = out.p, out[1]
     if i == 1 then

@@ -4,6 +4,7 @@
 #include "bind/gpulib.h"
 #include "bind/trace.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 #include "base/gemmcheck.h"
 #include "base/platform.h"
 #include "base/shared.h"
+
+#define MT_FILLING "cute.filling"
 
 // ---- lifetime ----
 
@@ -432,6 +435,51 @@ static int buffer_fill_normal(lua_State *L) {
   return self(L);
 }
 
+// A thread that fills a buffer, and an owner of the buffer's memory.
+typedef struct Filling {
+  pthread_t thread;
+  bool runs;
+  DType t;
+  void *p;
+  size_t count;
+  uint64_t seed;
+  struct Shared *memory;
+} Filling;
+
+static void *filling_run(void *p) {
+  Filling *f = p;
+  bulk_normal(f->t, f->p, f->count, f->seed, 0, 1);
+  return NULL;
+}
+
+// filling:wait(): waits until the buffer is filled.
+static int filling_wait(lua_State *L) {
+  Filling *f = face_check(L, 1, MT_FILLING, "filling");
+  if (f->runs) pthread_join(f->thread, NULL);
+  f->runs = false;
+  if (f->memory) shared_drop(f->memory);
+  f->memory = NULL;
+  return 0;
+}
+
+// begin_normal(b, seed) -> filling: b:fill_normal(seed) in a thread. Only
+// filling:wait() may follow before the buffer is used.
+static int l_begin_normal(lua_State *L) {
+  face_outside(L);
+  HostBuf *b = check_target(L, 1);
+  uint64_t seed = (uint64_t)face_checkint(L, 2);
+  Filling *f = lua_newuserdatauv(L, sizeof *f, 0);
+  *f = (Filling){.t = b->t, .p = b->p, .count = b->count, .seed = seed};
+  luaL_setmetatable(L, MT_FILLING);
+  buflib_push_owner(L, 1);
+  f->memory = buflib_share(lua_touserdata(L, -1));
+  lua_pop(L, 1);
+  f->runs = f->memory && pthread_create(&f->thread, NULL, filling_run, f) == 0;
+  if (!f->runs) filling_run(f);
+  b->defined = true;
+  return 1;
+}
+
 // b:fill_int(seed, lo, hi): fills b with random integers from lo to hi.
 static int buffer_fill_int(lua_State *L) {
   face_outside(L);
@@ -762,15 +810,19 @@ void buflib_open(lua_State *L) {
     {"__close", buffer_close}, {"__index", buffer_index},
     {"__newindex", buffer_set}, {"__len", buffer_len},
     {"__tostring", buffer_tostring}, {NULL, NULL}};
+  static const luaL_Reg filling[] = {
+    {"wait()", filling_wait}, {"__gc", filling_wait}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
     {"buffer(dtype, count)", l_buffer},
     {"buffer_from(dtype, values)", l_buffer_from},
     {"map_file", l_map_file}, {"addressed_buffers", l_addressed},
+    {"begin_normal", l_begin_normal},
     {"gemm_reference(A, B, D, m, n, k, strides?)", l_gemm_reference},
     {"gemm_check(A, B, D, m, n, k, opts)", l_gemm_check},
     {NULL, NULL}};
   face_newtype(L, MT_BUFFER, buffer);
-  lua_pop(L, 1);
+  face_newtype(L, MT_FILLING, filling);
+  lua_pop(L, 2);
   face_setfuncs(L, funcs);
 }
 // SPDX-License-Identifier: MIT

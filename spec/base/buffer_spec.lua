@@ -191,6 +191,24 @@ describe("a buffer", function()
     for i = 0, 999 do assert.truthy(math.abs(c[i] - 100) < 3) end
   end)
 
+  it("is filled by a thread with the samples of fill_normal", function()
+    local n = 100000
+    for _, t in ipairs {"bf16", "f32", "f64"} do
+      local a, b = core.buffer(t, n), core.buffer(t, n)
+      local first, second = core.begin_normal(a, 7), core.begin_normal(b, 8)
+      first:wait()
+      first:wait()
+      assert.truthy(a.defined and a:equal(core.buffer(t, n):fill_normal(7)))
+      second:wait()
+      assert.truthy(b:equal(core.buffer(t, n):fill_normal(8)))
+    end
+    local closed = core.buffer("f32", n)
+    core.begin_normal(closed, 1)
+    closed:close()
+    collectgarbage()
+    raises("closed", core.begin_normal, closed, 1)
+  end)
+
   it("fills with all of a range of integers", function()
     for _, hi in ipairs {2, 5000} do
       local b, seen = core.buffer("i32", 200000):fill_int(3, -2, hi), {}

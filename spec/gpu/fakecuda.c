@@ -18,6 +18,7 @@
 //              work changes the memory, so that the host need not have as much.
 //   FAKE_CONTEXT  milliseconds that it takes to create a context, after which
 //              "context" is printed on standard error
+//   FAKE_STOP  the process ends at the first launch
 //   FAKE_LATE  work runs only when something waits for it. Of the work that
 //              may run, the latest runs first, which reveals missing order.
 // Built with FAKE_CLUSTERS it is an sm_90. At the end of the process it prints
@@ -657,6 +658,7 @@ CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int v) {
   return find(f), (void)a, fprintf(stderr, "opt in %d\n", v), 0;
 }
 static CUresult launch(CUfunction f, CUstream s, void **p) {
+  if (getenv("FAKE_STOP")) _exit(0);
   const char *name = find(f)->name;
   if (getenv("FAKE_PARAMS")) {
     fprintf(stderr, "launch %s %p %p", name, (void *)f, (void *)s);

@@ -157,11 +157,12 @@ local function problems(job, default)
   return {{m, n, k}}
 end
 
--- Fills a buffer with N(0,1), or with small integers for integer types.
+-- Fills a buffer with small integers for integer types, else with N(0,1).
+-- Returns an object whose method wait() waits for the numbers, or nil.
 local function fill(b, seed)
   local least = b.dtype.signed and -8 or 0
-  if b.dtype.is_integer then return b:fill_int(seed, least, 7) end
-  return b:fill_normal(seed)
+  if not b.dtype.is_integer then return core.begin_normal(b, seed) end
+  b:fill_int(seed, least, 7)
 end
 
 local function strides(rows, cols, k_major)
@@ -172,7 +173,9 @@ local function operand(p, name, dtype, rows, cols, k_major, fill_with)
   local low = name:lower()
   p[low] = type(fill_with) == "userdata" and fill_with
     or core.buffer(dtype, rows * cols)
-  if math.type(fill_with) then fill(p[low], fill_with) end
+  if math.type(fill_with) then
+    p.fillings[#p.fillings + 1] = fill(p[low], fill_with)
+  end
   p.strides[low] = strides(rows, cols, k_major)
   p[name] = cute.make_tensor(p[low],
     cute.make_layout({rows, cols}, p.strides[low]))
@@ -186,18 +189,26 @@ local function source(array, dtype, rows, cols, k_major, seed)
   return k_major and b or b:transpose(rows, cols)
 end
 
+-- Waits until a problem's matrices are filled.
+local function filled(p)
+  for _, f in ipairs(p.fillings) do f:wait() end
+  p.fillings = {}
+end
+
 --- Makes a problem: host tensors A, B, C, their buffers a, b, c and strides.
 ---@param rung table of lesson.rung
 ---@param size integer[] {M, N, K}
 ---@param o? table {layout: string, seed: integer, alpha: number, beta: number,
--- dynamic: boolean, a: table, b: table, empty: boolean} layout: tn (A and B
--- with K contiguous), nt, nn or tt; empty: without data
+-- dynamic: boolean, a: table, b: table, empty: boolean, compile: function}
+-- layout: tn (A and B with K contiguous), nt, nn or tt; empty: without data;
+-- compile: called with the problem while threads fill its matrices
 function lesson.problem(rung, size, o)
   o = o or {}
   local m, n, k = table.unpack(size)
   local seed, layout = o.seed or 0, o.layout or rung.layout
   local k_A, k_B = layout:sub(1, 1) == "t", layout:sub(2, 2) == "n"
-  local p = {m = m, n = n, k = k, strides = {}, layout = layout}
+  local p = {m = m, n = n, k = k, strides = {}, layout = layout,
+             fillings = {}}
   local t = rung.types
   operand(p, "A", t[1], m, k, k_A, not o.empty
     and source(o.a, t[1], m, k, k_A, seed * 3 + 1))
@@ -207,9 +218,11 @@ function lesson.problem(rung, size, o)
   operand(p, "C", t[3], m, n, true, beta ~= 0 and seed * 3 + 3)
   if alpha ~= 1 or beta ~= 0 then
     p.alpha, p.beta = alpha, beta
-    if beta ~= 0 then p.c0 = p.c:to(t[3]) end
   end
   if o.dynamic then lesson.mark_dynamic(p, rung.tile) end
+  if o.compile then o.compile(p) end
+  filled(p)
+  if beta ~= 0 then p.c0 = p.c:to(t[3]) end
   return p
 end
 
@@ -533,9 +546,9 @@ local function upload(rung, p, dev, o)
   return true
 end
 
--- Compiles the rungs' kernels for a problem in host memory, so that the driver
--- can create the GPU's context in the meantime. Returns true, or nil and a
--- message.
+-- Compiles the rungs' kernels for a problem in host memory. In the meantime,
+-- the driver creates the GPU's context, and threads fill the matrices. Returns
+-- true, or nil and a message.
 local function compile(rungs, p, device)
   p.sm = device.sm
   for _, rung in ipairs(rungs) do
@@ -576,8 +589,9 @@ end
 -- p = the problem, blas = and lt = their times}
 function lesson.bench(job, rungs, size, device, with_lt)
   device.dev:begin()
-  local p = lesson.problem(rungs[1], size, job.data())
-  must(job, compile(rungs, p, device))
+  local data = job.data()
+  function data.compile(p) must(job, compile(rungs, p, device)) end
+  local p = lesson.problem(rungs[1], size, data)
   must(job, upload(rungs[1], p, device.dev, job.opt))
   local out, list, blas, lt = {p = p}, {}, nil, nil
   for i, rung in ipairs(rungs) do

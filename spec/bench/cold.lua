@@ -1,0 +1,78 @@
+-- Measures the time from the start of a script to its first launch, with an
+-- empty cache of compiled kernels, and compares it with another build:
+--   cutelua spec/bench/cold.lua [FOLDER [ROUNDS [MILLISECONDS]]]
+-- FOLDER is a checkout with another build/cutelua. No GPU is needed: the driver
+-- is spec/gpu/fakecuda.c, on which a process ends at its first launch. There a
+-- context takes 0 or MILLISECONDS (250 when absent). Processes of both builds
+-- alternate.
+local core = require "cute.core"
+local fake = require "spec.gpu.fake"
+local measure = require "spec.measure"
+
+local OPS = [[
+local cute = require "cute"
+local ops, N = cute.ops, 2048
+local A, B = cute.randn({N, N}, cute.bf16), cute.randn({N, N}, cute.bf16)
+local bias, r = cute.randn({N}, cute.f32), cute.randn({N, N}, cute.bf16)
+ops.gemm(A, B, {epilogue = function(acc, at)
+  return ops.silu(acc + at:col(bias)) + at:tile(r)
+end})
+]]
+
+local probe, why = require "cute.jit".compile("__global__ void k() {}",
+                                              {arch = "sm_90a"})
+if not probe or not fake.there then
+  return print("cold starts not measured: " .. (why or "no C compiler"))
+end
+
+local other, rounds = arg[1], tonumber(arg[2] or 5)
+local slow = tonumber(arg[3] or 250)
+
+-- Returns the milliseconds until the first launch of the script in `words`.
+local function first(folder, words, context)
+  local took
+  measure.with_folder(function(cache)
+    local line = ("cd '%s' && XDG_CACHE_HOME=%s LD_LIBRARY_PATH=%s FAKE_STOP=1 "
+      .. "FAKE_CONTEXT=%d FAKE_MEMORY=%d CUTELUA_NO_CUDA=0 build/cutelua %s "
+      .. ">/dev/null 2>&1"):format(folder, cache, fake.folder, context, 1 << 36,
+      words)
+    local start = core.clock()
+    local ok = os.execute(line)
+    took = (core.clock() - start) * 1e3
+    assert(ok, line)
+  end)
+  return took
+end
+
+fake.build "-DFAKE_CLUSTERS"
+local script = fake.folder .. "/ops.lua"
+do
+  local f <close> = assert(io.open(script, "w"))
+  f:write(OPS)
+end
+
+local t = measure.table "From a script's start to its first launch"
+local folders = {".", other}
+for _, case in ipairs {
+  {"gemm3stage, 2048^3", "scripts/gemm3stage.lua --rounds 0"},
+  {"gemm_hopper, 2048^3", "scripts/gemm_hopper.lua --rounds 0"},
+  {"ops.gemm with SiLU and a residual, 2048^3", script},
+} do
+  for _, context in ipairs {0, slow} do
+    local times = {{}, {}}
+    for i = 1, rounds do
+      measure.progress(("%s, round %d of %d"):format(case[1], i, rounds))
+      for k, folder in ipairs(folders) do
+        table.insert(times[k], first(folder, case[2], context))
+      end
+    end
+    local what = ("%s; a context takes %d ms"):format(case[1], context)
+    local ours = t:add(what, times[1], "ms")
+    if other then
+      local theirs = t:add("  the other build", times[2], "ms")
+      print(("%-64s ratio %.2f"):format(what, ours / theirs))
+    end
+  end
+end
+t:print()
+fake.remove()

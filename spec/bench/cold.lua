@@ -76,3 +76,4 @@ for _, case in ipairs {
 end
 t:print()
 fake.remove()
+-- SPDX-License-Identifier: MIT

@@ -36,6 +36,8 @@ function dependencies.fixed()
     if LIBRARIES[name] then add(module, 0) end
     if name:find "^cute%f[%W]" or name:find "^cutelua%f[%W]" then
       add(module, 2)
+    elseif name:find "^kernels%.tuned%." then
+      add(module, 3)
     end
   end
   for class in next, sign.classes do add(class, 0) end

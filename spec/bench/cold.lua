@@ -9,6 +9,9 @@ local core = require "cute.core"
 local fake = require "spec.gpu.fake"
 local measure = require "spec.measure"
 
+-- Target for the time, relative to the other build's.
+local TARGET = 0.55
+
 local OPS = [[
 local cute = require "cute"
 local ops, N = cute.ops, 2048
@@ -67,11 +70,9 @@ for _, case in ipairs {
       end
     end
     local what = ("%s; a context takes %d ms"):format(case[1], context)
-    local ours = t:add(what, times[1], "ms")
-    if other then
-      local theirs = t:add("  the other build", times[2], "ms")
-      print(("%-64s ratio %.2f"):format(what, ours / theirs))
-    end
+    local theirs = other and measure.stats(times[2]).median
+    t:add(what, times[1], "ms", theirs and TARGET * theirs)
+    if other then t:add("  the other build", times[2], "ms") end
   end
 end
 t:print()

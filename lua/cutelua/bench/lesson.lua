@@ -114,14 +114,14 @@ local function gigabytes(x) return ("%.1f GB"):format(x / 1e9) end
 
 -- Checks that a problem of this size fits into `free` bytes of memory, and that
 -- no extent exceeds 31 bits.
-local function check_size(job, size, free, where, copies)
+local function check_size(job, rung, size, free, where, copies)
   for i, name in ipairs {"m", "n", "k"} do
     if size[i] > 0x7fffffff then
       stop(job, ("--%s %d; the limit of an extent is %d"):format(name, size[i],
         0x7fffffff))
     end
   end
-  local bytes = need(job.rung, size, copies)
+  local bytes = need(rung, size, copies)
   if bytes > free then
     stop(job, ("%d x %d x %d needs %s of memory, but only %s are free on %s "
       .. "[out-of-memory]"):format(size[1], size[2], size[3],
@@ -491,7 +491,7 @@ end
 -- true if C is right and the simulator has nothing to report.
 local function simulate(job, device, size)
   local rung = job.rung
-  check_size(job, size, lib.host_memory(), "this machine", 3)
+  check_size(job, rung, size, lib.host_memory(), "this machine", 3)
   local p = lesson.problem(rung, size, job.data())
   p.sm = device.sm
   say_problem(job, p)
@@ -590,7 +590,11 @@ end
 function lesson.bench(job, rungs, size, device, with_lt)
   device.dev:begin()
   local data = job.data()
-  function data.compile(p) must(job, compile(rungs, p, device)) end
+  function data.compile(p)
+    must(job, compile(rungs, p, device))
+    check_size(job, rungs[1], size, device.dev:free_memory() or math.huge,
+               "the GPU", 2)
+  end
   local p = lesson.problem(rungs[1], size, data)
   must(job, upload(rungs[1], p, device.dev, job.opt))
   local out, list, blas, lt = {p = p}, {}, nil, nil
@@ -651,8 +655,7 @@ local function run_gpu(job, device)
   say("device      %s, driver for CUDA %s", tostring(device),
     tostring(device.info.cuda))
   for i, size in ipairs(problems(job, job.rung.sizes or GPU_SIZES)) do
-    check_size(job, size, lib.host_memory(), "this machine", 2)
-    check_size(job, size, device.info.memory, "the GPU", 2)
+    check_size(job, job.rung, size, lib.host_memory(), "this machine", 2)
     local out = lesson.bench(job, {job.rung}, size, device, true)
     local p, o = out.p, out[1]
     if i == 1 then

@@ -1,5 +1,5 @@
--- Measures the time from the start of a script to its first launch, with an
--- empty cache of compiled kernels, and compares it with another build:
+-- Measures the time from the start of a script to its first launch, without and
+-- with its kernel in the cache, and compares it with another build:
 --   cutelua spec/bench/cold.lua [FOLDER [ROUNDS [MILLISECONDS]]]
 -- FOLDER is a checkout with another build/cutelua. No GPU is needed: the driver
 -- is spec/gpu/fakecuda.c, on which a process ends at its first launch. There a
@@ -32,19 +32,14 @@ local other, rounds = arg[1], tonumber(arg[2] or 5)
 local slow = tonumber(arg[3] or 250)
 
 -- Returns the milliseconds until the first launch of the script in `words`.
-local function first(folder, words, context)
-  local took
-  measure.with_folder(function(cache)
-    local line = ("cd '%s' && XDG_CACHE_HOME=%s LD_LIBRARY_PATH=%s FAKE_STOP=1 "
-      .. "FAKE_CONTEXT=%d FAKE_MEMORY=%d CUTELUA_NO_CUDA=0 build/cutelua %s "
-      .. ">/dev/null 2>&1"):format(folder, cache, fake.folder, context, 1 << 36,
-      words)
-    local start = core.clock()
-    local ok = os.execute(line)
-    took = (core.clock() - start) * 1e3
-    assert(ok, line)
-  end)
-  return took
+local function first(folder, cache, words, context)
+  local line = ("cd '%s' && XDG_CACHE_HOME=%s LD_LIBRARY_PATH=%s FAKE_STOP=1 "
+    .. "FAKE_CONTEXT=%d FAKE_MEMORY=%d CUTELUA_NO_CUDA=0 build/cutelua %s "
+    .. ">/dev/null 2>&1"):format(folder, cache, fake.folder, context, 1 << 36,
+    words)
+  local start = core.clock()
+  assert(os.execute(line), line)
+  return (core.clock() - start) * 1e3
 end
 
 fake.build "-DFAKE_CLUSTERS"
@@ -56,24 +51,33 @@ end
 
 local t = measure.table "From a script's start to its first launch"
 local folders = {".", other}
+
+-- Adds the rows of one script. Without `warm`, each process has an empty cache.
+local function add(name, words, context, warm)
+  local times = {{}, {}}
+  for i = warm and 0 or 1, rounds do
+    measure.progress(("%s, round %d of %d"):format(name, i, rounds))
+    for k, folder in ipairs(folders) do
+      local cache = ("%s/cache%d"):format(fake.folder, k)
+      if not warm then os.execute("rm -rf " .. cache) end
+      times[k][i] = first(folder, cache, words, context)
+    end
+  end
+  local what = ("%s; %s cache, a context takes %d ms"):format(name,
+    warm and "full" or "empty", context)
+  local theirs = other and measure.stats(times[2]).median
+  t:add(what, times[1], "ms", theirs and not warm and TARGET * theirs)
+  if other then t:add("  the other build", times[2], "ms") end
+end
+
 for _, case in ipairs {
   {"gemm3stage, 2048^3", "scripts/gemm3stage.lua --rounds 0"},
   {"gemm_hopper, 2048^3", "scripts/gemm_hopper.lua --rounds 0"},
   {"ops.gemm with SiLU and a residual, 2048^3", script},
 } do
-  for _, context in ipairs {0, slow} do
-    local times = {{}, {}}
-    for i = 1, rounds do
-      measure.progress(("%s, round %d of %d"):format(case[1], i, rounds))
-      for k, folder in ipairs(folders) do
-        table.insert(times[k], first(folder, case[2], context))
-      end
-    end
-    local what = ("%s; a context takes %d ms"):format(case[1], context)
-    local theirs = other and measure.stats(times[2]).median
-    t:add(what, times[1], "ms", theirs and TARGET * theirs)
-    if other then t:add("  the other build", times[2], "ms") end
-  end
+  add(case[1], case[2], 0)
+  add(case[1], case[2], slow)
+  add(case[1], case[2], slow, true)
 end
 t:print()
 fake.remove()

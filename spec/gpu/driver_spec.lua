@@ -258,6 +258,27 @@ describe("a context that a thread creates", function()
     assert.equal("true\n", out)
   end)
 
+  it("begins before an operation traces its kernel", function()
+    local _, err, code = run([[
+      local cute = require "cute"
+      local trace = require "cute.lang.trace"
+      local traced = trace.run
+      function trace.run(...)
+        local start = core.clock()
+        while core.clock() < start + 0.3 do end
+        return traced(...)
+      end
+      require "cute.jit".compile = function()
+        io.stderr:write "compiling\n"
+        return {cubin = cubin, losses = {}, kernels = {}}
+      end
+      local x = cute.ones({1024}, cute.f32)
+      local y = cute.ops.elementwise(function(v) return v * 2 end, x)
+      y:close()]], nil, SLOW)
+    assert.equal("context\ncompiling\n", err)
+    assert.equal(0, code)
+  end)
+
   it("fails in the call that needs it", function()
     local out, err, code = run([[
       dev:begin()

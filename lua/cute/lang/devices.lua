@@ -153,12 +153,7 @@ function devices.check_stream(stream, device)
   end
 end
 
---- Returns the device of a launch: the device named in its options, else the
--- GPU that holds an argument's memory, else the default.
----@param values? table[]
----@param opts table
----@param default string
-function devices.pick(values, opts, default)
+local function picked(values, opts, default)
   local named = opts.device
   if named and named ~= "auto" then return devices.device(named, opts.arch) end
   for _, v in ipairs(values or {}) do
@@ -166,6 +161,19 @@ function devices.pick(values, opts, default)
     if place and place ~= "host" then return devices.device(place) end
   end
   return devices.device(named or default, opts.arch)
+end
+
+--- Returns the device of a launch: the device named in its options, else the
+-- GPU that holds an argument's memory, else the default. The driver begins to
+-- create a GPU's context, while the launch is traced and compiled.
+---@param values? table[]
+---@param opts table
+---@param default string
+function devices.pick(values, opts, default)
+  local device, why = picked(values, opts, default)
+  local gpu = device and not devices.dry and device.dev
+  if gpu then gpu:begin() end
+  return device, why
 end
 
 -- The functions that cute.gpu.trim calls before it frees memory.

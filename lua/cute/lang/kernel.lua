@@ -419,11 +419,9 @@ end
 
 -- Returns the program's kernel, loaded on GPU `dev`, or nil and a message. The
 -- kernel is loaded once, and stays loaded until the program is collected or
--- the GPU's context is lost. The driver creates its context while the kernel is
--- compiled.
+-- the GPU's context is lost.
 local function load_gpu(program, dev)
   if program.card then return program.card.load(dev) end
-  dev:begin()
   local compiled, message = program:compile()
   if not compiled then return nil, message end
   compiled.loaded = compiled.loaded or {}

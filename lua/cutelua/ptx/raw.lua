@@ -289,7 +289,6 @@ local function gpu_of(call, opts)
 end
 
 local function loaded(k, device)
-  device.dev:begin()
   local compiled, message = k:compile(device.arch)
   if not compiled then return nil, message end
   local f = k.loaded[device.dev]

@@ -7,7 +7,8 @@
 // anything have a twin: blocks at the end of a tensor may repeat loads of other
 // blocks on purpose, or have fewer loads. Clusters with different z indices are
 // not twins: z usually counts the products of a batch, which may all share one
-// operand matrix.
+// operand matrix. A cluster that skips loads of other clusters has no twin: if
+// no index selects a row to add, its sums are 0 on purpose.
 //
 // The loads of a cluster are recorded as a sum of hashes, which does not depend
 // on their order.
@@ -20,10 +21,11 @@
 #include <stdlib.h>
 
 // src: line of the store. sum: for each cluster, the hash of its loads; 0: the
-// cluster loads nothing.
+// cluster loads nothing. sites: for each cluster, the set of the lines of its
+// loads, each line modulo 64.
 typedef struct SameReads {
   uint32_t src;
-  uint64_t *sum;
+  uint64_t *sum, *sites;
 } SameReads;
 
 void same_reads_start(Ctx *cx, SimProg *p) {
@@ -33,6 +35,7 @@ void same_reads_start(Ctx *cx, SimProg *p) {
   SameReads *s = arena_zero(cx, &cx->scratch, sizeof *s);
   s->src = ir_get(p->fn, r)->src;
   s->sum = arena_zero(cx, &cx->scratch, (size_t)p->nunit * sizeof *s->sum);
+  s->sites = arena_zero(cx, &cx->scratch, (size_t)p->nunit * sizeof *s->sites);
   p->own[OWN_SAME_READS] = s;
 }
 
@@ -51,6 +54,7 @@ void same_reads_add(const Access *x, uint32_t mask) {
     h = h * 3 + (uint64_t)x->at[__builtin_ctz(k)];
   uint64_t who = (uint64_t)x->w->id << 40 | (uint64_t)x->bytes << 32 | mask;
   s->sum[c->index] += mix(mix(h) + who);
+  s->sites[c->index] |= UINT64_C(1) << (x->i->src & 63);
 }
 
 static int compare(const void *a, const void *b) {
@@ -65,11 +69,13 @@ void same_reads_find(Ctx *cx, const SimProg *p, SimTwins *out) {
   if (!s) return;
   size_t n = 0;
   const uint64_t **by = NEW(cx, const uint64_t *, (size_t)p->nunit);
+  uint64_t sites = 0;
+  for (uint64_t k = 0; k < p->nunit; k++) sites |= s->sites[k];
   for (uint64_t k = 0; k < p->nunit; k++) {
     int32_t id[3];
     if (!s->sum[k]) continue;
     simcluster_place(p, k * (uint64_t)p->ncta, id);
-    s->sum[k] += mix((uint64_t)id[2]);
+    s->sum[k] += mix(s->sites[k] == sites ? (uint64_t)id[2] : ~k);
     by[n++] = &s->sum[k];
   }
   qsort(by, n, sizeof *by, compare);

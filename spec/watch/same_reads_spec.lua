@@ -109,6 +109,19 @@ describe("a note tells of blocks that load the same elements", function()
     end))
   end)
 
+  it("but not of blocks whose indices select nothing to add", function()
+    assert.same({}, said({4, 2}, 32, function(index, x, y)
+      local b, c = arch.block_idx()
+      local t, sum = arch.thread_idx(), cute.var(0.0, cute.f32)
+      for k in cute.range(8) do
+        cute.when(index[k]:eq(b), function()
+          sum.value = sum.value + x[{k, c * 32 + t}]
+        end)
+      end
+      y[{b, c * 32 + t}] = sum.value
+    end, cute.ones({8}, cute.i32), ones(8, 64), zeros(4, 64)))
+  end)
+
   it("but not of a tensor that each block stores again", function()
     assert.same({}, said(4, 32, function(x, y)
       local b, t = arch.block_idx(), arch.thread_idx()

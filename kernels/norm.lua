@@ -317,12 +317,14 @@ end
 -- Plans the distribution of rows if sums along the columns are also needed.
 -- Blocks are persistent, and each multiprocessor has about ON_THE_WAY bytes of
 -- rows in flight. If a row has more elements than a block can keep sums for,
--- several blocks share it, with SHARE bytes each.
-local SMS, ON_THE_WAY, SHARE = 132, 48 << 10, 32 << 10
+-- several blocks share it, with at most SHARE bytes each. A block holds two
+-- stages of two sources; a multiple of STEP fits its threads' vectors.
+local SMS, ON_THE_WAY, SHARE, STEP = 132, 48 << 10, 32 << 10, 8 << 10
 
 local function blocks_for(o)
   local bits = o.dtype.bits
-  local blocks = (o.n * bits // 8 + SHARE - 1) // SHARE
+  local share = math.min(SHARE, (o.smem or math.huge) // (4 * STEP) * STEP)
+  local blocks = math.tointeger((o.n * bits // 8 + share - 1) // share)
   -- whether the accesses are narrower than the 4 bytes of cp.async
   local narrow = rules.widest(bits, o.n) * bits < 32
   if o.n <= rows.KEPT or narrow or blocks > multiblock.MOST then return 1 end

@@ -10,7 +10,8 @@
 -- over the row. A held row is one chunk, in registers. A staged row is in
 -- shared memory, loaded by cp.async; a thread reads only elements that it
 -- requested itself, so no barrier is needed. A walked row is not kept: each
--- pass reads the row again. Several blocks may share a row: see
+-- pass reads the row again. The blocks of a cluster may share a row
+-- (Plan:exchange_blocks). Blocks without a cluster may share rows, too: see
 -- kernels/multiblock_rows.lua.
 local core = require "cute.core"
 local cute = require "cute"
@@ -53,19 +54,19 @@ end
 -- Sets the fields of plan p that follow from `steps`, the most vectors of a
 -- chunk that a thread holds.
 local function spread(p, o, steps)
-  local vectors = up(o.n, p.width)
-  p.threads = o.threads or threads_for(up(vectors, p.blocks), steps)
-  p.all = p.threads * p.blocks  -- threads of all blocks that share a row
+  local vectors, blocks = up(o.n, p.width), p.blocks * p.cluster
+  p.threads = o.threads or threads_for(up(vectors, blocks), steps)
+  p.all = p.threads * blocks  -- threads of all blocks that share a row
   p.steps = math.min(steps, up(vectors, p.all))
   p.chunks = up(vectors, p.steps * p.all)
-  p.block = p.blocks > 1 and p.threads or math.max(p.threads, o.block or 128)
+  p.block = blocks > 1 and p.threads or math.max(p.threads, o.block or 128)
   p.rows = p.block // p.threads
   return p
 end
 
 --- The names of the options that all row kernels accept.
 rows.OPTIONS = "n dtype values threads block width staged min_blocks smem "
-  .. "persistent blocks stages resident"
+  .. "persistent blocks stages resident cluster"
 
 --- Plans the distribution of rows of n elements over threads. n, `dtype` and
 -- `sources` (the number of rows that a kernel reads more than once) determine
@@ -79,11 +80,13 @@ rows.OPTIONS = "n dtype values threads block width staged min_blocks smem "
 -- persistent: blocks iterate over rows, and stage the next row while they write
 --   the current one;
 -- blocks: number of blocks that share a row (1 when absent), each with
---   `threads` threads and `stages` rows (2 when absent) in flight.
+--   `threads` threads and `stages` rows (2 when absent) in flight;
+-- cluster: number of blocks of a cluster that share a row (1 when absent), each
+--   with `threads` threads. It cannot be combined with `blocks`.
 ---@param o table {n: integer, dtype: any, sources: integer?, values: integer?,
 -- threads: integer?, block: integer?, staged: boolean?, min_blocks: any?,
 -- smem: integer?, persistent: boolean?, width: integer?, blocks: integer?,
--- stages: integer?}
+-- stages: integer?, cluster: integer?}
 ---@return table
 function rows.plan(o)
   rules.given("rows", o, "n", "dtype")
@@ -92,10 +95,12 @@ function rows.plan(o)
   rules.integers("rows", o, {"values"}, 1, MOST)
   rules.integers("rows", o, {"blocks"}, 1, WARP)
   rules.integers("rows", o, {"stages"}, 2, 8)
+  rules.integers("rows", o, {"cluster"}, 1, 8, "power")
   local widest = rules.widest(o.dtype.bits, o.n)
   rules.integers("rows", o, {"width"}, 1, widest, "power")
   local p = setmetatable({n = o.n, persistent = o.persistent,
-    blocks = o.blocks or 1, min_blocks = o.min_blocks or nil}, Plan)
+    blocks = o.blocks or 1, cluster = o.cluster or 1,
+    min_blocks = o.min_blocks or nil}, Plan)
   p.stages = p.blocks > 1 and (o.stages or 2) or 1
   p.width = o.width or widest
   local steps = math.max(1, (o.values or 256 // o.dtype.bits) // p.width)
@@ -107,6 +112,9 @@ function rows.plan(o)
     "rows", "rows of %d elements of %s cannot be divided among %d blocks of %d "
     .. "threads with %d stages", o.n, tostring(o.dtype), p.blocks,
     p.threads, p.stages)
+  rules.need(p.cluster == 1 or p.blocks == 1 and not p.persistent
+    and p.threads >= WARP, "rows", "rows of %d elements cannot be divided "
+    .. "among a cluster of %d blocks of %d threads", o.n, p.cluster, p.threads)
   if p.staged and p.block == MOST and 2 * stage_bytes(p, o) <= smem
       and o.min_blocks == nil then
     -- With two blocks of 1024 threads, a thread has at most 32 registers.
@@ -132,14 +140,15 @@ function Plan:grid(m, resident)
   local tiles = up(m, self.rows)
   local most = resident and math.max(1, resident // self.blocks) or tiles
   return (self.persistent and math.min(tiles, most) or tiles) * self.blocks
+    * self.cluster
 end
 
 --- Returns the first row of this thread, and the number of rows that all blocks
 -- process at once.
 function Plan:walk()
   if self.blocks > 1 then return self.first, self.walking end
-  return (cute.arch.block_idx()) * self.rows + self:row(),
-    (cute.arch.grid_dim()) * self.rows
+  return (cute.arch.block_idx()) // self.cluster * self.rows + self:row(),
+    (cute.arch.grid_dim()) // self.cluster * self.rows
 end
 
 --- Returns the index of this thread's row in the block. Plan:lane returns the
@@ -155,6 +164,8 @@ function Plan:lane()
     rules.need(self.piece, "rows", "blocks = %d, but this kernel does not "
       .. "support rows divided among blocks", self.blocks)
     return self.piece * self.threads + tid
+  elseif self.cluster > 1 then
+    return (cute.arch.block_in_cluster_idx()) * self.threads + tid
   end
   return self.rows == 1 and tid or tid % self.threads
 end
@@ -177,7 +188,9 @@ function Plan:each(m, sources, f)
     for _, s in ipairs(sources) do s:open(at) end
     return at
   end
-  if not self.persistent then return f(open(place(block))) end
+  if not self.persistent then
+    return f(open(place(block // self.cluster)))
+  end
   local turn, tiles = 0, up(m, self.rows)
   local grid = (cute.arch.grid_dim())
   if self.staged then open(place(block)) end
@@ -425,10 +438,43 @@ function Plan:exchange(values, turn)
   return out, warps
 end
 
+--- Exchanges f32 values among the blocks of a cluster that share a row: each
+-- thread gets the values of block number lane % (number of blocks). Reducing
+-- them over `blocks` lanes gives all threads the result. A kernel may call this
+-- once.
+---@param values any[] of a block: equal in all its threads
+---@return any[] values
+---@return integer blocks if 1, `values` is unchanged
+function Plan:exchange_blocks(values)
+  local blocks, arch = self.cluster, cute.arch
+  if blocks == 1 then return values, 1 end
+  local tid, rank, s = (arch.thread_idx()), (arch.block_in_cluster_idx()), {}
+  for i in ipairs(values) do
+    s[i] = cute.make_smem_tensor(cute.f32, cute.make_layout {blocks})
+  end
+  -- The other blocks of the cluster must have begun before their shared memory
+  -- is written.
+  arch.cluster_arrive_relaxed()
+  arch.cluster_wait()
+  cute.when(cute.lt(tid, blocks), function()
+    for i, v in ipairs(values) do
+      cute.make_tensor(arch.map_dsmem_ptr(s[i].iterator + rank, tid),
+                       cute.make_layout {1})[0] = v
+    end
+  end)
+  arch.cluster_arrive()
+  arch.cluster_wait()
+  local out = {}
+  for i in ipairs(values) do out[i] = s[i][tid % blocks] end
+  return out, blocks
+end
+
 --- Reduces with f over all threads of a row; all get the result.
 function Plan:reduce(value, f, turn)
   local out, warps = self:exchange({self:warp(value, f)}, turn)
-  return cute.arch.warp_reduction(out[1], f, warps)
+  local all, blocks = self:exchange_blocks {cute.arch.warp_reduction(out[1], f,
+                                                                     warps)}
+  return cute.arch.warp_reduction(all[1], f, blocks)
 end
 
 function rows.add(a, b) return a + b end

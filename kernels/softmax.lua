@@ -45,11 +45,14 @@ local function power(x, m) return cute.exp2(x * scale(x) - base(m)) end
 -- Returns the maximum of a row and its sum of e^(x - maximum). m and s are the
 -- maximum and the sum over this thread's warp.
 local function of_row(plan, m, s, turn)
-  local all, warps = plan:exchange({m, s}, turn)
-  if warps == 1 then return m, s end
-  local most = cute.arch.warp_reduction_max(all[1], warps)
-  return most, cute.arch.warp_reduction_sum(
-    all[2] * power(all[1], most), warps)
+  local function combined(all, count)
+    if count == 1 then return all end
+    local most = cute.arch.warp_reduction_max(all[1], count)
+    return {most, cute.arch.warp_reduction_sum(all[2] * power(all[1], most),
+                                               count)}
+  end
+  local of_block = combined(plan:exchange({m, s}, turn))
+  return table.unpack(combined(plan:exchange_blocks(of_block)))
 end
 
 -- Stores a row's log of the sum of exponentials, and its loss.
@@ -134,9 +137,11 @@ local COUNT = {forward = 2, backward = 3, loss = 5}
 --- Returns a kernel with arguments (X, Y), (Y, dY, dX) or (X, T, Loss, Lse,
 -- ignore), and its launch parameters.
 ---@param o table {n: integer, dtype: any, backward: boolean?, loss: boolean?,
--- values: integer?, threads: integer?, block: integer?, persistent: boolean?}
--- dtype: the widest of the operands; the rest: see kernels/rows.lua
----@return table {kernel: any, grid: fun(m: integer): integer, block: integer}
+-- values: integer?, threads: integer?, block: integer?, persistent: boolean?,
+-- cluster: integer?} dtype: the widest of the operands; the rest: see
+-- kernels/rows.lua
+---@return table {kernel: any, grid: fun(m: integer): integer, block: integer,
+-- cluster: integer[]?}
 return function(o)
   rules.options("softmax", o, "backward loss " .. rows.OPTIONS)
   rules.need(not (o.backward and o.loss), "softmax",
@@ -148,6 +153,7 @@ return function(o)
                  loss = "cross_entropy"})[way]
   return {plan = plan, block = plan.block,
           grid = function(m) return plan:grid(m, o.resident) end,
+          cluster = plan.cluster > 1 and {plan.cluster, 1, 1} or nil,
           kernel = cute.kernel(name, {fastmath = true, fmad = false,
             min_blocks = plan.min_blocks}, function(...)
     local got = select("#", ...)

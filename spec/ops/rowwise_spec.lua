@@ -5,6 +5,7 @@
 -- Invalid calls must raise errors.
 local cute = require "cute"
 local helpers = require "spec.ops"
+local rowwise = require "cute.ops.rowwise"
 local support = require "spec.support"
 local ops, raises, reference = cute.ops, support.raises, cute.ops.reference
 
@@ -235,8 +236,9 @@ describe("ops of norms", function()
     local X, dY = normal({2, 40000}, "f32"), normal({2, 40000}, "f32")
     local W = normal({40000}, "f32")
     local _, rstd = ops.rmsnorm(X, W, sim {save = true})
-    for _ = 1, 2 do
-      local dX, dW = ops.rmsnorm_backward(dY, X, rstd, W, SIM)
+    -- A block of sm_86 has less shared memory, so more blocks share a row.
+    for _, device in ipairs {"sim", "sim", "sim:sm_86"} do
+      local dX, dW = ops.rmsnorm_backward(dY, X, rstd, W, {device = device})
       local x, dy, w = rows_of(X), rows_of(dY), rows_of(W)[1]
       local by_w = {}
       compare(dX, function(i)
@@ -349,6 +351,34 @@ describe("ops.softmax and ops.cross_entropy", function()
       end)
     end)
   end
+
+  it("divide long rows among the blocks of a cluster", function()
+    local sm_90 = {device = "sim:sm_90a"}
+    local function blocks(m, n, arch)
+      return rowwise.cluster_for(cute.device("sim:" .. arch), m, n, cute.bf16)
+    end
+    assert.equal(4, blocks(2, 17000, "sm_90a"))
+    assert.equal(8, blocks(1, 151936, "sm_90a"))
+    assert.equal(1, blocks(100, 17000, "sm_90a"))
+    assert.equal(1, blocks(2, 17000, "sm_80"))
+    local X, dY = normal({2, 17000}, "bf16"), normal({2, 17000}, "bf16")
+    local Y, right = ops.softmax(X, sm_90), reference.softmax(X)
+    compare(Y, rows_from(right))
+    local T = cute.tensor({5, 16999}, cute.i32)
+    local Loss, Lse = ops.cross_entropy(X, T, sm_90)
+    local losses, lses = reference.cross_entropy(X, T)
+    for i = 0, 1 do
+      assert.near(losses(i), Loss(i), 1e-4)
+      assert.near(lses(i), Lse(i), 1e-5)
+    end
+    local y, dy = rows_of(Y), rows_of(dY)
+    compare(ops.softmax_backward(dY, Y, sm_90), function(i)
+      local dot, dx = 0, {}
+      for j, v in ipairs(y[i]) do dot = dot + v * dy[i][j] end
+      for j, v in ipairs(y[i]) do dx[j] = v * (dy[i][j] - dot) end
+      return dx
+    end)
+  end)
 
   it("give NaN for a target outside of the row, 0 for ignored", function()
     local X = normal({3, 4}, "f32")

@@ -69,8 +69,9 @@ local function forward(name, layer)
     local p = call:start(4, results)
     if m * n == 0 then return p end
     local few = calls.typical(m) <= FEW
-    local k = norm[layer and "layer" or "rms"](tensor_op.with(rowwise.shape_of(
-      {X, R, call.out[1], call.out[at.H or 0]}, 4, {results[1].dtype, own}), {
+    local given = rowwise.options_of(p.device, {X, R, call.out[1],
+      call.out[at.H or 0]}, 4, {results[1].dtype, own})
+    local k = norm[layer and "layer" or "rms"](tensor_op.with(given, {
         weight = call.W and true, bias = call.B and true,
         residual = R and true, save = o.save or nil,
         pdl = few and p.pdl or nil}))
@@ -163,9 +164,10 @@ local function backward(name, layer)
     if bias then results[3] = {shape = {n}, dtype = W.element_type} end
     local p = call:start(6, results)
     if n == 0 or m == 0 and not W then return p end
+    local given = rowwise.options_of(p.device, {X, dY, dH, call.out[1]}, 4,
+                                     {results[1].dtype})
     local k = norm[layer and "layer_backward" or "rms_backward"](tensor_op.with(
-      rowwise.shape_of({X, dY, dH, call.out[1]}, 4, {results[1].dtype}),
-      {weight = W and true, bias = bias, residual = dH and true}))
+      given, {weight = W and true, bias = bias, residual = dH and true}))
     local parts = W and k.parts(m) or 0
     local total = k.states(m)
     p.counts = total > 0 and 2 * total or nil

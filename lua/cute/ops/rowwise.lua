@@ -86,12 +86,30 @@ end
 
 --- Returns the step (a launch of a plan, see cute.ops.tensor_op) that runs
 -- kernel k.
----@param k table {kernel, block}
+---@param k table {kernel, block, cluster?}
 ---@param grid integer[]
 ---@param arguments fun(call: table, out: table, work: any, turns: any): table
 function rowwise.step(k, grid, arguments)
   return {kernel = k.kernel, grid = grid, block = k.block, ready = {},
-          arguments = arguments}
+          cluster = k.cluster, arguments = arguments}
+end
+
+-- The fewest bytes of a row for each block of a cluster.
+local EACH = 8 << 10
+
+--- Returns the number of blocks of a cluster that share a row (`cluster` of
+-- kernels/rows.lua), so that m rows keep the multiprocessors of a device busy:
+-- 1 if the rows are many or short, or the device has no clusters.
+---@param m integer
+---@param n integer
+---@param dtype any
+---@return integer
+function rowwise.cluster_for(device, m, n, dtype)
+  if not core.has(device.sm, "a cluster of blocks") then return 1 end
+  local sms, blocks = device.info and device.info.sms or 132, 1
+  while blocks < 8 and 2 * blocks * m <= sms
+    and n * dtype.bits // 8 >= 2 * blocks * EACH do blocks = 2 * blocks end
+  return blocks
 end
 
 --- Returns tensor t, whose elements are contiguous, as a vector of these
@@ -132,6 +150,17 @@ function rowwise.shape_of(tensors, count, types)
   end
   local n = list[1].shape[2]
   return {n = n, dtype = dtype, width = width_of(list, n, dtype.bits)}
+end
+
+-- bytes of shared memory that a row kernel may need beside its rows
+local SMALL = 1 << 10
+
+--- Returns the options of shape_of, and the shared memory of a device.
+---@return table
+function rowwise.options_of(device, tensors, count, types)
+  local o = rowwise.shape_of(tensors, count, types)
+  o.smem = core.smem_budget(device.sm) - SMALL
+  return o
 end
 
 ---------------------------------------------------------------------------

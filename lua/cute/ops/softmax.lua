@@ -1,6 +1,7 @@
 --- Softmax and cross entropy along rows, forward and backward, by
 -- kernels/softmax.lua: ops.softmax, ops.softmax_backward, ops.cross_entropy,
 -- ops.cross_entropy_backward.
+local calls = require "cute.ops.calls"
 local core = require "cute.core"
 local cute = require "cute"
 local elementwise = require "cute.ops.elementwise"
@@ -11,6 +12,14 @@ local tensor_op = require "cute.ops.tensor_op"
 
 local softmax = {}
 
+-- Returns the options of the kernel for plan p of m rows. The other arguments
+-- are those of rowwise.shape_of.
+local function options_of(p, m, ...)
+  local o = rowwise.options_of(p.device, ...)
+  o.cluster = rowwise.cluster_for(p.device, calls.typical(m), o.n, o.dtype)
+  return o
+end
+
 local softmax_rows = rowwise.operation("ops.softmax", {names = {"X"},
   plan = function(call)
     local X = call.X
@@ -19,7 +28,7 @@ local softmax_rows = rowwise.operation("ops.softmax", {names = {"X"},
     local dtype = call:dtype("ops.softmax", X)
     local p = call:start(1, {{shape = shape, dtype = dtype}})
     if m * n == 0 then return p end
-    local k = kernel(rowwise.shape_of({X, call.out[1]}, 2, {dtype}))
+    local k = kernel(options_of(p, m, {X, call.out[1]}, 2, {dtype}))
     p.steps[1] = rowwise.step(k, k.grid(m), function(now, out)
       return {rowwise.matrix(now.X), rowwise.matrix(out[1]), n = 2}
     end)
@@ -44,7 +53,7 @@ local softmax_backward = rowwise.operation("ops.softmax_backward", {
     local dtype = call:dtype("ops.softmax_backward", Y)
     local p = call:start(2, {{shape = shape, dtype = dtype}})
     if m * n == 0 then return p end
-    local o = rowwise.shape_of({Y, dY, call.out[1]}, 3, {dtype})
+    local o = options_of(p, m, {Y, dY, call.out[1]}, 3, {dtype})
     o.backward = true
     local k = kernel(o)
     p.steps[1] = rowwise.step(k, k.grid(m), function(now, out)
@@ -94,7 +103,7 @@ local cross_entropy = rowwise.operation("ops.cross_entropy", {
     if m == 0 then return p end
     if n == 0 then call:fail("X is %s; rows without elements have no loss",
                              X.layout) end
-    local o, ignore = rowwise.shape_of({X}, 1, {}), call.o.ignore or IGNORE
+    local o, ignore = options_of(p, m, {X}, 1, {}), call.o.ignore or IGNORE
     o.loss = true
     local k = kernel(o)
     p.steps[1] = rowwise.step(k, k.grid(m), function(now, out)

@@ -169,8 +169,10 @@ local function step_of(call, p, k, n, q, made, scale)
 end
 
 -- The number of keys up to which a cluster for each head of K is faster than
--- parts, whose blocks cover all multiprocessors.
-local MOST_KEYS = 32768
+-- parts, whose blocks cover all multiprocessors. Clusters of 4 and more blocks
+-- are faster up to FEW_KEYS, unless they read the cache before they wait for
+-- the preceding launch (constant = "cache").
+local MOST_KEYS, FEW_KEYS = 32768, 2047
 
 -- The shared memory in bytes that the blocks of a cluster may need.
 local ROOM = 232448
@@ -196,6 +198,9 @@ local function clusters(call, q, keys, device)
   for _, c in ipairs(AT_ONCE) do
     local blocks = c[1] * heads
     if c[1] <= q.D // 8 and heads <= c[2] * sms // 132 then
+      if c[1] >= 4 and keys > FEW_KEYS and not call.o.constant then
+        return {}
+      end
       -- Smaller tiles keep more blocks busy to the end of their keys.
       local many = 4 * blocks > 3 * sms
       if c[1] == 1 and not many then return {} end

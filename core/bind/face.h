@@ -39,6 +39,7 @@ void vallib_open(lua_State *L);
 void oplib_open(lua_State *L);
 void mathlib_open(lua_State *L);
 void tracelib_open(lua_State *L);
+void reachlib_open(lua_State *L);
 void bytecodelib_open(lua_State *L);
 void intrinlib_open(lua_State *L);
 void printlib_open(lua_State *L);

@@ -12,6 +12,15 @@
 #include "bind/interrupt.h"
 #include "bind/trace.h"
 
+// A result of TRACE_STATE.truth: whether Lua may test a traced value. `tested`
+// and `made` are the addresses after two bytecode instructions: the test, and
+// the instruction that created the value.
+typedef struct Sound {
+  const void *tested, *made;
+  bool ok;
+} Sound;
+#define SOUND 256  // number of results that are kept
+
 // State of the hook for the user function that ran last: a userdata in the
 // registry. Uservalue 1: for each line of the function's file, the list of
 // names that the line assigns. Uservalue 2: the recorded writes to tables
@@ -27,11 +36,7 @@ typedef struct Hook {
   bool records;  // whether to call TRACE_STATE.record before each source line
   bool undefined;    // whether TRACE_STATE.undefined has entries
   int born;          // register that receives the table being created
-  // Addresses after two bytecode instructions: Lua's last test of a traced
-  // value, and the instruction that created that value.
-  const void *tested, *made;
-  // whether Lua may test the traced value: the last result of TRACE_STATE.truth
-  bool sound;
+  Sound sound[SOUND];  // at the hash of both addresses
   Writers writers;
   Readers readers;
 } Hook;
@@ -341,15 +346,17 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
 // repeats the pair.
 static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
                      const Value *v) {
-  if (h->tested == bytecode_place(ar) && h->made == v->made) return h->sound;
+  const void *tested = bytecode_place(ar);
+  Sound *s = &h->sound[((uintptr_t)tested / 4 + (uintptr_t)v->made / 4 * 31) %
+                       SOUND];
+  if (s->tested == tested && s->made == v->made) return s->ok;
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   lua_getfield(L, -1, "truth");
   lua_pushinteger(L, reg);
   lua_pushvalue(L, -3);
   lua_call(L, 2, 1);
-  h->tested = bytecode_place(ar);
-  h->made = v->made;
-  return h->sound = lua_isnil(L, -1);
+  *s = (Sound){tested, v->made, lua_isnil(L, -1)};
+  return s->ok;
 }
 
 // Handles a test of a register, as by `if`. Raises an error for a traced

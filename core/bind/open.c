@@ -32,6 +32,7 @@ int luaopen_cute_core(lua_State *L) {
   oplib_open(L);
   mathlib_open(L);
   tracelib_open(L);
+  reachlib_open(L);
   bytecodelib_open(L);
   intrinlib_open(L);
   printlib_open(L);

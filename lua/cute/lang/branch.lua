@@ -171,6 +171,7 @@ end
 
 local function leave(region, field, level)
   region:check_body()
+  region:catch_up()
   for _, slot in ipairs(region.view.slots) do
     note_end(slot, field,
              undefined.now(region, slot, get(slot, level + 1)))

@@ -182,7 +182,8 @@ end
 -- A place describes how to reach table t from a variable. It is {t =, up =
 -- place of a table that holds t under `key`}. For a table held by a variable
 -- itself, it is {t =, name =, root = the caller's id of the variable, fixed =
--- does the variable always hold that table?}.
+-- does the variable always hold that table?}; without an id, it is for an
+-- upvalue of the function `f`.
 -- META is the key under which a place reaches a table's metatable.
 local META = {}
 
@@ -228,7 +229,9 @@ end
 function fields.find(roots, wanted)
   local fixed, queue, seen, found = dependencies.fixed(), {}, {}, {}
   local left = 0
-  for _ in next, wanted do left = left + 1 end
+  for t in next, wanted do
+    if not fixed[t] or t == _G then left = left + 1 end
+  end
   local function add(place)
     if seen[place.t] or fixed[place.t] and place.t ~= _G then return end
     seen[place.t] = true
@@ -252,11 +255,14 @@ end
 --- Returns the path to a place: a list of the keys that lead from the root
 -- variable's table to it. The list also has the field `root` and, if the
 -- variable always holds the same table, that table as `from`.
-function fields.way(place)
+---@param place table
+---@param id fun(place: table): any the id of a root without one
+function fields.way(place, id)
   if not place.up then
-    return {root = place.root, from = place.fixed and place.t or nil}
+    return {root = place.root or id(place),
+            from = place.fixed and place.t or nil}
   end
-  local way = fields.way(place.up)
+  local way = fields.way(place.up, id)
   way[#way + 1] = place.key
   return way
 end

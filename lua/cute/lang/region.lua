@@ -18,12 +18,17 @@ local type_error = carrying.type_error
 
 local regions = {}
 
+-- Types of values through which a body can reach upvalues.
+local REACHES = {["function"] = true, table = true}
+
 local MAX_PASSES = 24
 -- The largest nesting depth of loops and branches.
 local MAX_DEPTH = 2048
 -- The largest number of fields of tables that are searched for functions, per
 -- loop.
 local MAX_FIELDS = 4000
+-- The distance of two upvalues in view.upvalues.
+local ENTRY = 4
 
 -- The state of the current trace: see TRACE_STATE in core/bind/trace.h. Its
 -- field memo holds the changes that earlier loops at each source position made.
@@ -54,11 +59,13 @@ function regions.get(slot, level)
   return (select(2, debug.getlocal(level + 1, slot.n)))
 end
 
+-- Types of values that regions.restore sets again.
+local RESTORED = {number = true, boolean = true}
+
 -- Records the number or boolean that a field or upvalue held before the trace,
 -- so that regions.restore can set the field or upvalue again.
 local function remember(slot)
-  local init = type(slot.init)
-  if init ~= "number" and init ~= "boolean" then return end
+  if not RESTORED[type(slot.init)] then return end
   local of = slot.t or debug.upvalueid(slot.f, slot.n)
   local known = state.left[of] or {}
   state.left[of] = known
@@ -84,7 +91,6 @@ function regions.tested(v)
 end
 
 local get, set = regions.get, regions.set
-local SENTINEL = {}
 
 -- Types of traced values, which are meaningless after the trace.
 local TRACED = {value = true, vector = true}
@@ -108,72 +114,9 @@ function regions.restore()
   undefined.restore(state)
 end
 
--- Reports whether upvalue n of f is the same variable as the local `name` of
--- the function at `level`.
-local function aliases_local(view, f, n, name, level)
-  for _, slot in ipairs(view.slots) do
-    if not slot.f and slot.name == name then
-      local was = get(slot, level + 1)
-      set(slot, level + 1, SENTINEL)
-      local _, seen = debug.getupvalue(f, n)
-      set(slot, level + 1, was)
-      if seen == SENTINEL then return true end
-    end
-  end
-  return false
-end
-
-local see
-
--- Searches a table for functions that the body may call; they may change their
--- upvalues.
-local function search(view, t)
-  if view.seen[t] or view.fixed[t] and t ~= _G or view.fields > MAX_FIELDS then
-    return
-  end
-  view.seen[t] = true
-  local n = 0
-  for _, v in next, t do
-    local kind = type(v)
-    if kind == "function" or kind == "table" then see(view, v) end
-    n = n + 1
-  end
-  view.fields = view.fields + n
-  local meta = debug.getmetatable(t)
-  if meta then see(view, meta) end
-end
-
 --- Maps each function that cute.func returned (a helper) to the function that
 -- was passed to cute.func.
 regions.helpers = setmetatable({}, {__mode = "k"})
-
-function see(view, v)
-  if type(v) == "function" then
-    view.pending[#view.pending + 1] = regions.helpers[v] or v
-  elseif type(v) == "table" then
-    search(view, v)
-  end
-end
-
-local function see_upvalues(view, f, level)
-  if view.seen[f] then return end
-  view.seen[f] = true
-  local own = core.own_chunk(f)
-  if own ~= nil and not view.chunks[own] then return end
-  for n = 1, math.huge do
-    local name, v = debug.getupvalue(f, n)
-    if not name then break end
-    local id = debug.upvalueid(f, n)
-    if not view.seen[id] then
-      view.seen[id] = true
-      if name ~= "_ENV"
-        and not (level and aliases_local(view, f, n, name, level + 1)) then
-        view.slots[#view.slots + 1] = {f = f, n = n, name = name}
-      end
-      see(view, v)
-    end
-  end
-end
 
 -- Raises an error if the function at a level lacks debug information, without
 -- which its locals have no names and are not found.
@@ -185,41 +128,50 @@ local function check_names(level)
     .. "-s)")
 end
 
---- Collects the slots that can change: the locals of the frame at `level` (or
--- the upvalues of `functions`), and the upvalues of every function that can be
--- reached from there. A function in lua/cute is searched only if its file is
--- that of this frame or of one of `functions`.
+-- Adds the locals and variable arguments of the function at `level` to a view.
+local function collect_locals(view, level)
+  local slots, values, names = view.slots, view.values, view.locals
+  for n = 1, math.huge do
+    local name, v = debug.getlocal(level + 1, n)
+    if not name then break end
+    if name:sub(1, 1) ~= "(" then
+      slots[#slots + 1] = {n = n, name = name}
+      names[n], names[name] = names[name], n
+      if REACHES[type(v)] then values[#values + 1] = v end
+    end
+  end
+  for n = 1, math.huge do
+    local name, v = debug.getlocal(level + 1, -n)
+    if not name then break end
+    if type(v) == "table" then
+      view.rest[#view.rest + 1] = {t = v, name = "(...)", root = -n}
+    end
+    if REACHES[type(v)] then values[#values + 1] = v end
+  end
+end
+
+--- Collects the variables that can change: the locals of the frame at `level`
+-- (or the upvalues of `functions`), and the upvalues of every function that can
+-- be reached from there. A function in lua/cute is searched only if its file is
+-- that of this frame or of one of `functions`. Few upvalues change, so an
+-- upvalue gets a slot only when it has changed (Region:catch_up); until then it
+-- is in view.upvalues (core/bind/reachlib.c).
 function regions.collect(level, functions)
-  local view = {slots = {}, rest = {}, pending = {}, seen = {}, fields = 0,
-                chunks = {}, fixed = state.open and state.open.view.fixed
+  local view = {slots = {}, rest = {}, values = {}, locals = {}, seen = {},
+                pending = {}, chunks = {}, upvalues = {}, most = MAX_FIELDS,
+                helpers = regions.helpers, functions = functions,
+                fixed = state.open and state.open.view.fixed
                   or dependencies.fixed()}
   if level then
     check_names(level + 1)
-    for n = 1, math.huge do
-      local name, v = debug.getlocal(level + 1, n)
-      if not name then break end
-      if name:sub(1, 1) ~= "(" then
-        view.slots[#view.slots + 1] = {n = n, name = name}
-        see(view, v)
-      end
-    end
-    for n = 1, math.huge do
-      local name, v = debug.getlocal(level + 1, -n)
-      if not name then break end
-      if type(v) == "table" then
-        view.rest[#view.rest + 1] = {t = v, name = "(...)", root = -n}
-      end
-      see(view, v)
-    end
-    functions = {debug.getinfo(level + 1, "f").func}
+    collect_locals(view, level + 1)
+    view.functions = {debug.getinfo(level + 1, "f").func}
   end
-  for _, f in ipairs(functions) do
+  for _, f in ipairs(view.functions) do
     view.chunks[core.own_chunk(f) or 0] = true
-    view.pending[#view.pending + 1] = f
   end
-  while #view.pending > 0 do
-    see_upvalues(view, table.remove(view.pending), level and level + 1)
-  end
+  core.reach(view, level and level + 1)
+  view.variables = #view.slots
   return view
 end
 
@@ -317,7 +269,7 @@ function regions.open(what, key, view)
       .. "cute.loop(cond, body) instead of a recursion: a traced condition "
       .. "never ends it"):format(MAX_DEPTH))
   end
-  local memo = state.memo[key] or {ways = {}, carries = {}}
+  local memo = state.memo[key] or {ways = {}, carries = {}, upvalues = {}}
   state.memo[key] = memo
   if telling then telling.open(key, what) end
   local around = state.open or state
@@ -359,12 +311,63 @@ function Region:recall(slot)
                 facts = table.move(carry.facts, 1, carry.n, 1, {})}
 end
 
+-- Gives an upvalue of view.upvalues a slot, before the slots of fields.
+function Region:give_slot(at)
+  local view = self.view
+  local list = view.upvalues
+  local v = list[at + 2]
+  local slot = {f = list[at], n = list[at + 1], name = list[at + 3], init = v,
+                head = v, yes = v, no = v}
+  list[at + 1], view.variables = slot, view.variables + 1
+  table.insert(view.slots, view.variables, slot)
+  return slot
+end
+
+-- Gives slots to the upvalues that have changed since the region opened.
+function Region:catch_up()
+  for _, at in ipairs(core.changed(self.view.upvalues) or {}) do
+    self:give_slot(at)
+  end
+end
+
+--- Gives the upvalue with this id (debug.upvalueid) a slot. Returns nil if the
+-- region has no such upvalue without a slot.
+---@return table? slot
+function Region:own(id)
+  local list = self.view.upvalues
+  for at = 1, list.n, ENTRY do
+    local f, n = list[at], list[at + 1]
+    if math.type(n) and debug.upvalueid(f, n) == id then
+      return self:give_slot(at)
+    end
+  end
+end
+
+-- Begins with the upvalues: remembers numbers and booleans, and gives slots to
+-- undefined values and to the upvalues that an earlier region at this position
+-- carried.
+function Region:start_upvalues()
+  local list, names = self.view.upvalues, self.memo.upvalues
+  for at = 1, list.n, ENTRY do
+    local v = list[at + 2]
+    if names[list[at + 3]] or undefined.is(v) then
+      self:recall(self:give_slot(at))
+    elseif RESTORED[type(v)] then
+      local f, n = list[at], list[at + 1]
+      if not state.left[debug.upvalueid(f, n)] then
+        remember {f = f, n = n, init = v}
+      end
+    end
+  end
+end
+
 function Region:start(level)
   local known = next(self.memo.carries) ~= nil
   for _, slot in ipairs(self.view.slots) do
     slot.init = get(slot, level + 1)
     if known then self:recall(slot) end
   end
+  self:start_upvalues()
   for _, way in ipairs(self.memo.ways) do self:recall_field(way) end
 end
 
@@ -384,6 +387,7 @@ function Region:rewind(level)
     end
   end
   fields.rewind(self.writes)
+  self:catch_up()
   for _, slot in ipairs(self.view.slots) do
     if slot.zeros then slot.init = rebuild(slot.form, slot.zeros) end
     set(slot, level + 1, slot.init)
@@ -397,6 +401,7 @@ function Region:abandon()
   if not core.tracing() then return end
   core.rollback(self.mark)
   fields.abandon(self.writes)
+  self:catch_up()
   for _, slot in ipairs(self.view.slots) do
     local before = slot.init
     if slot.zeros then before = slot.before end
@@ -444,6 +449,7 @@ function Region:remember()
         table.insert(memo.ways, slot.way)
       end
       memo.carries[key] = slot.carry
+      if slot.f then memo.upvalues[slot.name] = true end
     end
   end
 end
@@ -465,13 +471,27 @@ function Region:add_field(slot, place_way)
   self.view.slots[#self.view.slots + 1] = slot
 end
 
+-- Returns the value that the variable with this key had when the region
+-- opened.
+function Region:root(key)
+  local value
+  for _, slot in ipairs(self.view.slots) do
+    if key_of(slot) == key then value = slot.init end
+  end
+  local list, name = self.view.upvalues, key:match "^U.*:(.*)$"
+  for at = 1, name and list.n or 0, ENTRY do
+    local f, v = list[at], list[at + 2]
+    if list[at + 3] == name and type(v) == "table"
+      and key_of {f = f, name = name} == key then value = v end
+  end
+  return value
+end
+
 -- Adds a slot for a field that an earlier region at this position changed, if
 -- the field exists now. `way` is the path to the field.
 function Region:recall_field(way)
   local t = way.from
-  for _, slot in ipairs(t and {} or self.view.slots) do
-    if key_of(slot) == way.root then t = slot.init end
-  end
+  if not t then t = self:root(way.root) end
   t = t and fields.follow(way, t)
   if not t or self.fields[t] and self.fields[t][way.k] then return end
   local init = rawget(t, way.k)
@@ -482,33 +502,71 @@ function Region:recall_field(way)
   self:recall(slot)
 end
 
+-- The user's modules as roots (see Region:roots), in the order of their names.
+-- The list is made again when package.loaded has changed.
+local modules = {count = 0}
+
+local function module_roots()
+  local count = 0
+  for _ in next, package.loaded do count = count + 1 end
+  local current = count == modules.count
+  for _, root in ipairs(modules) do
+    current = current and package.loaded[root.module] == root.t
+  end
+  if current then return modules end
+  local fixed, names = dependencies.fixed(), {}
+  for name, m in next, package.loaded do
+    if type(m) == "table" and m ~= _G and not fixed[m] then
+      names[#names + 1] = name
+    end
+  end
+  table.sort(names)
+  modules = {count = count}
+  for i, name in ipairs(names) do
+    local text = ("require %q"):format(name)
+    modules[i] = {t = package.loaded[name], name = text, root = text,
+                  fixed = true, module = name}
+  end
+  return modules
+end
+
+-- Adds the table in a slot (a variable), if any, to a list of roots.
+function Region:add_root(roots, slot)
+  local v = slot.head
+  if self.doubts[v] then v = self.doubts[v].value end
+  if type(v) == "table" then
+    roots[#roots + 1] = {t = v, name = slot.name, root = key_of(slot)}
+  end
+end
+
 -- Returns the variables from which the body can reach tables, with their values
 -- when the body began.
 function Region:roots()
-  local roots = table.move(self.view.rest, 1, #self.view.rest, 1, {})
-  for _, slot in ipairs(self.view.slots) do
-    local v = slot.head
-    if self.doubts[v] then v = self.doubts[v].value end
-    if type(v) == "table" and not slot.t then
-      roots[#roots + 1] = {t = v, name = slot.name, root = key_of(slot)}
+  local view = self.view
+  local roots = table.move(view.rest, 1, #view.rest, 1, {})
+  for _, slot in ipairs(view.slots) do
+    if not slot.t and not slot.f then self:add_root(roots, slot) end
+  end
+  local list, listed = view.upvalues, {}
+  for at = 1, list.n, ENTRY do
+    local slot, v = list[at + 1], list[at + 2]
+    if type(slot) == "table" then
+      listed[slot] = true
+      self:add_root(roots, slot)
+    elseif type(v) == "table" then
+      roots[#roots + 1] = {t = v, f = list[at], name = list[at + 3]}
     end
+  end
+  for _, slot in ipairs(view.slots) do
+    if slot.f and not listed[slot] then self:add_root(roots, slot) end
   end
   for i, t in ipairs(state.accumulate) do
     roots[#roots + 1] = {t = t, name = "ACCUMULATE", root = "ACCUMULATE " .. i,
                          fixed = true}
   end
   roots[#roots + 1] = {t = _G, name = "_G", root = "_G", fixed = true}
-  local names = {}
-  for name, m in next, package.loaded do
-    if type(m) == "table" and m ~= _G then names[#names + 1] = name end
-  end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    local text = ("require %q"):format(name)
-    roots[#roots + 1] = {t = package.loaded[name], name = text, root = text,
-                         fixed = true}
-  end
-  return roots
+  local of_modules = module_roots()
+  return table.move(of_modules, 1, #of_modules, #roots + 1, roots)
 end
 
 -- Raises an error if a table that was made outside of the region gets another
@@ -543,7 +601,7 @@ function Region:new_fields()
       local slot = {t = c.t, k = c.k, name = fields.name(place, c.k),
                     init = c.from, head = c.from}
       slot.appends = self.loops and c.appends
-      self:add_field(slot, fields.way(place))
+      self:add_field(slot, fields.way(place, key_of))
       slots[#slots + 1] = slot
     end
   end
@@ -668,6 +726,7 @@ function Region:leave_if(cond, results)
   local level = self.loop and frame_of(self.loop) or 1
   self.exits = self.exits + 1
   fields.since(self.writes, function() return self:new_fields() end)
+  self:catch_up()
   local sets = {}
   for _, slot in ipairs(self.view.slots) do
     local now = undefined.now(self, slot, get(slot, level))
@@ -720,6 +779,7 @@ function Region:again(level)
   self:check_body()
   self.grown = false
   self:new_fields()
+  self:catch_up()
   for _, slot in ipairs(self.view.slots) do
     local now = undefined.now(self, slot, get(slot, level + 1))
     again = self:learn_end(slot, now) or again
@@ -871,6 +931,7 @@ end
 function Region:end_once(results)
   self:check_body()
   self:new_fields()
+  self:catch_up()
   local sets = {}
   for _, slot in ipairs(self.view.slots) do
     local now = undefined.now(self, slot, get(slot, 1))

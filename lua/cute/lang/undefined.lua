@@ -121,6 +121,7 @@ local function own(region, f, n, name, v)
     if slot.f and debug.upvalueid(slot.f, slot.n) == id
       or slot.name == name and not slot.f and not slot.t then return end
   end
+  if region:own(id) then return end
   table.insert(region.view.slots, {f = f, n = n, name = name, init = v,
                                    head = v, yes = v, no = v})
 end

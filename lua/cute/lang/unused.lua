@@ -122,7 +122,11 @@ local iterators = {}
 ---@param iterator table
 ---@param what string "cute.when(c)"
 function unused.iterator(iterator, what)
+  -- The list is not a table of the kernel: its change is not one that a loop
+  -- or branch makes.
+  core.hook(false)
   iterators[#iterators + 1] = {iterator, what, caller()}
+  core.hook(true)
 end
 
 --- Begins an empty list of iterators when the trace of a kernel begins, or

@@ -426,10 +426,21 @@ static Notation entry(Parser *p) {
   return x;
 }
 
+// Fails because text follows the notation, which ends before p->at.
+static _Noreturn void trailing(Parser *p, int kind) {
+  int c = peek(p);
+  fail_at(p, ERR_PARSE, p->at,
+          c == ')'   ? "this ')' closes no '('"
+          : c == ',' ? "a ',' outside of parentheses"
+          : c == ':' && kind == NOTE_LAYOUT
+            ? "a second ':' after shape and stride"
+            : "text after the end of the notation");
+}
+
 static Notation parse(Parser *p) {
   blanks(p);
   Notation r = entry(p);
-  if (peek(p) || p->at < p->end) bad(p, "the end");
+  if (peek(p) || p->at < p->end) trailing(p, r.kind);
   return r;
 }
 

@@ -328,7 +328,7 @@ describe("a composed layout", function()
       ["8:1 o 3"] = "expected ':' and a stride",
       ["8:1 o (1,2) o 8:1"] = "expected an integer as offset",
       ["(Sw<1,1,1>,4)"] = "a swizzle alone is not a layout",
-      ["3 o 8:1"] = "expected the end",
+      ["3 o 8:1"] = "text after the end of the notation",
     } do
       raises(want, cute.layout, text)
     end

@@ -19,9 +19,9 @@ describe("ill-formed notation", function()
     {"(8,1@0)", "(8,", "an integer of at least 0 as extent"},
     {"_", "", "an integer of at least 0 as extent"},
     {"", "", "expected an integer"},
-    {"8:1:2", "8:1", "expected the end"},
-    {"8:1 x", "8:1 ", "expected the end"},
-    {"(8,4):(1,8))", "(8,4):(1,8)", "expected the end"},
+    {"8:1:2", "8:1", "a second ':' after shape and stride"},
+    {"8:1 x", "8:1 ", "text after the end of the notation"},
+    {"(8,4):(1,8))", "(8,4):(1,8)", "this ')' closes no '('"},
     {"8:_", "8:", "`_` is not a stride"},
     {"(8,4):(1,_)", "(8,4):(1,", "`_` is not a stride"},
     {"(8,_):(1,8)", "(8,", "an integer of at least 0 as extent"},
@@ -31,7 +31,7 @@ describe("ill-formed notation", function()
     {"8:1@1@1@1@1@1", "8:1@1@1@1@1", "at most 4 levels of '@'"},
     {"8:3000000000@1", "8:", "a basis value beyond 32 bits"},
     {"8:x", "8:", "expected an integer, `_` or '('"},
-    {"8.5:1", "8", "expected the end"},
+    {"8.5:1", "8", "text after the end of the notation"},
     {"(8,,4):(1,8)", "(8,", "expected an integer"},
     {"(8,4,):(1,8)", "(8,4,", "expected an integer"},
     {"(8 4):(1 8)", "(8 ", "expected ',' or ')'"},
@@ -47,7 +47,7 @@ describe("ill-formed notation", function()
     {"Sw<3,3,3> o _ o 8:1", "Sw<3,3,3> o ", "expected an integer as offset"},
     {"Sw<3,3,3> o 0 o", "Sw<3,3,3> o 0 o", "expected an integer"},
     {("("):rep(40), ("("):rep(32), "tuples nest at most 32 deep"},
-    {"8:1\n\t\1", "8:1\n\t", "expected the end"},
+    {"8:1\n\t\1", "8:1\n\t", "text after the end of the notation"},
   }
 
   it("is shown with a caret under what is wrong", function()

@@ -99,7 +99,7 @@ var cuteAlgebra = (function () {
     }
     var chain = [item()];
     while (take("o")) chain.push(item());
-    if (peek() !== "") fail("expected the end");
+    if (peek() !== "") fail("text after the end of the notation");
     var last = chain[chain.length - 1];
     if (last.tuple !== undefined && chain.length === 1) {
       last = {layout: pair(last.tuple, compact(last.tuple), 0)};

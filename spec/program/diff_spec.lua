@@ -52,8 +52,12 @@ describe("lines.diff", function()
     assert.equal("  - b\n  + c", lines.changes("a\nb\n", "a\nc\n", "  ", 5))
     assert.equal("- 1\n- 2\n- 3\n... 1 more line differs",
                  lines.changes("1\n2\n3\n4", "", "", 3))
-    assert.equal("- 1\n- 2\n... 2 more lines differ",
+    assert.equal("- 1\n+ 3\n... 2 more lines differ",
       lines.changes("1\n2\n", "3\n4\n", "", 2))
+    assert.equal("- 1\n- 2\n+ 3\n+ 4",
+                 lines.changes("1\n2\n", "3\n4\n", "", 4))
+    assert.equal("- 1\n+ 3\n- 2\n- 5\n... 3 more lines differ",
+      lines.changes("1\n2\n0\n5", "3\n0\n6\n7\n8", "", 4))
     assert.same({"a", "", "b"}, lines.of "a\n\nb\n")
     assert.same({}, lines.of "")
   end)

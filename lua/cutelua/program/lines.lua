@@ -87,6 +87,33 @@ function lines.diff(a, b)
   return out
 end
 
+-- Returns the edits that change lines. Old and new lines of a run of changes
+-- alternate if there are more than `limit` changes in all, so that the first
+-- ones include new lines.
+local function changed(edits, limit)
+  local out, runs, run = {}, {}, nil
+  for _, e in ipairs(edits) do
+    if e[1] == " " then
+      run = nil
+    else
+      run = run or {["-"] = {}, ["+"] = {}, from = #out}
+      runs[#runs + 1], out[#out + 1] = run, e
+      table.insert(run[e[1]], e)
+    end
+  end
+  if #out <= limit then return out end
+  for _, one in ipairs(runs) do
+    local old, new, n = one["-"], one["+"], one.from
+    for k = 1, math.max(#old, #new) do
+      for _, e in ipairs {old[k] or new[k], old[k] and new[k]} do
+        n = n + 1
+        out[n] = e
+      end
+    end
+  end
+  return out
+end
+
 --- Returns as text the changed lines, "- old" and "+ new" after `indent`, at
 -- most `limit` of them, and how many were left out; nil if no line differs.
 ---@param a string
@@ -95,14 +122,13 @@ end
 ---@param limit integer
 ---@return string?
 function lines.changes(a, b, indent, limit)
-  local out, left = {}, 0
-  for _, e in ipairs(lines.diff(lines.of(a), lines.of(b))) do
-    if e[1] ~= " " then
-      if #out < limit then out[#out + 1] = indent .. e[1] .. " " .. e[2]
-      else left = left + 1 end
-    end
+  local out = {}
+  local edits = changed(lines.diff(lines.of(a), lines.of(b)), limit)
+  if #edits == 0 then return nil end
+  for k = 1, math.min(#edits, limit) do
+    out[k] = indent .. edits[k][1] .. " " .. edits[k][2]
   end
-  if #out == 0 then return nil end
+  local left = #edits - #out
   if left > 0 then
     out[#out + 1] = indent .. "... " .. report.plural(left,
       "more line differs", "more lines differ")

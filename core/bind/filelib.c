@@ -114,6 +114,14 @@ static int l_file_kind(lua_State *L) {
   return 1;
 }
 
+// real_path(path) -> the absolute path without symbolic links | nil, reason
+static int l_real_path(lua_State *L) {
+  char out[PATH_MAX];
+  if (!realpath(face_checkstr(L, 1), out)) return failed(L, errno);
+  lua_pushstring(L, out);
+  return 1;
+}
+
 // is_link(path) -> whether the path itself is a symbolic link
 static int l_is_link(lua_State *L) {
   struct stat st;
@@ -381,6 +389,7 @@ void filelib_open(lua_State *L) {
     {"open_input", l_open_input}, {"open_aside", l_open_aside},
     {"put_in_place", l_put_in_place}, {"write_pipe", l_write_pipe},
     {"file_kind", l_file_kind}, {"is_link", l_is_link},
+    {"real_path", l_real_path},
     {"folder_names", l_folder_names},
     {"visible", l_visible},
     {"message", l_message},

@@ -181,6 +181,31 @@ describe("tools", function()
     end
   end)
 
+  it("reject links that lead out of the root folder", function()
+    local folder = support.folder()
+    support.write(folder .. "/out.lua", BARRIER)
+    support.exec {"mkdir", folder .. "/top"}
+    support.write(folder .. "/top/own.lua", BARRIER)
+    support.exec {"ln", "-s", "../out.lua", folder .. "/top/link.lua"}
+    support.exec {"ln", "-s", "..", folder .. "/top/up"}
+    support.exec {"ln", "-s", "own.lua", folder .. "/top/near.lua"}
+    local other = driver.start("--root", folder .. "/top")
+    other:initialize()
+    for _, path in ipairs {"link.lua", "up/out.lua"} do
+      local r = other:call("check", {path = path})
+      assert.is_true(r.isError)
+      assert.equal(("path '%s' leads through a symbolic link out of the "
+        .. "server's root folder: write a path whose file is inside"):format(
+        path), r.content[1].text)
+    end
+    for _, path in ipairs {"own.lua", "near.lua", "up/top/own.lua"} do
+      local r = other:call("check", {path = path})
+      assert.equal("bug", r.structuredContent.verdict, path)
+    end
+    other:close()
+    support.remove(folder)
+  end)
+
   it("reject arguments by their schema", function()
     local none = setmetatable({}, {__jsontype = "object"})
     for _, row in ipairs {{none, "either script or path"},

@@ -67,7 +67,14 @@ local function within(path, root)
   if path == "" or path:find "^%-" then
     wrong("path '%s' names no script", core.visible(path))
   end
-  return root == "." and path or root .. "/" .. path
+  local full = root == "." and path or root .. "/" .. path
+  local real, top = core.real_path(full), core.real_path(root)
+  if real and top and (real .. "/"):sub(1, #top + 1) ~= top .. "/"
+    and top ~= "/" then
+    wrong("path '%s' leads through a symbolic link out of the server's root "
+      .. "folder: write a path whose file is inside", core.visible(path))
+  end
+  return full
 end
 
 -- Returns the name of a new temporary folder, which nobody can guess.

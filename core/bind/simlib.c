@@ -917,6 +917,7 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   push_wrong(L, fn, &r->parts.wrong);
   face_set_num(L, "seconds", r->seconds);
   face_set_bool(L, "stopped", r->stopped);
+  set_place(L, fn, "cut_file", "cut", r->cut);
   lua_pushlstring(L, r->output ? r->output : "", r->noutput);
   lua_setfield(L, -2, "output");
 }

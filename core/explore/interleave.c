@@ -447,7 +447,7 @@ static bool is_over(const SimCluster *c) {
 }
 
 static int next(SimTurns *t, SimCluster **c, int n) {
-  simexec_tick(c[0]);
+  simexec_tick(c[0], t->n ? t->turn[t->n - 1].src : 0);
   for (int k = 0; k < n; k++)
     if (is_over(c[k])) return k;
   while (t->at < t->o->nturn)

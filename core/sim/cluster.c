@@ -243,7 +243,7 @@ bool simcluster_run(SimCluster *c) {
   for (int n = 0; !c->stop && (w = next(c, &others)); n++) {
     if (c->calm.polls > patience) return false;
     simexec_warp(w);
-    if (n % 16 == 0) simexec_tick(c);
+    if (n % 16 == 0) simexec_tick(c, w->src);
   }
   if (others) {
     c->sleep.since = c->prog->common->changes;

@@ -443,16 +443,18 @@ void simexec_spend(SimCluster *c) {
   c->beat.spent = c->serial;
 }
 
-void simexec_tick(SimCluster *c) {
+void simexec_tick(SimCluster *c, uint32_t src) {
   simexec_spend(c);
   if (c->host.tick) c->host.tick(c->host.tick_ud);
-  if (__atomic_load_n(c->host.quit, __ATOMIC_RELAXED)) c->stop = true;
+  if (!__atomic_load_n(c->host.quit, __ATOMIC_RELAXED)) return;
+  if (!c->stop) c->beat.cut = src;
+  c->stop = true;
 }
 
-static void look_around(SimCluster *c) {
+static void look_around(SimCluster *c, uint32_t src) {
   enum { OFTEN = 1 << 12 };
   c->beat.due = c->serial + OFTEN;
-  simexec_tick(c);
+  simexec_tick(c, src);
 }
 
 static void end_region(SimWarp *w, const SimIns *i) {
@@ -461,7 +463,8 @@ static void end_region(SimWarp *w, const SimIns *i) {
     if (!w->active) divergence_find(w);
     return;
   }
-  if (w->cluster->serial >= w->cluster->beat.due) look_around(w->cluster);
+  if (w->cluster->serial >= w->cluster->beat.due)
+    look_around(w->cluster, i->src ? i->src : w->src);
   if (w->count > w->cluster->host.budget) runaway(w, i, 0);
   if (i->head == OP_FOR) {
     end_for(w, i);

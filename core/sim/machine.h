@@ -137,9 +137,10 @@ void st_async_run(SimWarp *w, const SimIns *i);
 void simexec_warp(SimWarp *w);          // runs w until it waits, yields or ends
 // simexec_spend counts the instructions since the last call against the guard's
 // budget. simexec_tick does the same, reports progress, and stops the cluster
-// if the run of all clusters must end.
+// if the run of all clusters must end. src: the line that the cluster executes,
+// if known.
 void simexec_spend(SimCluster *c);
-void simexec_tick(SimCluster *c);
+void simexec_tick(SimCluster *c, uint32_t src);
 // simexec_is_turn reports whether i is a scheduling step (interleave.h).
 // simexec_turn executes one step of w. simexec_between runs w up to its next
 // step.

@@ -41,6 +41,7 @@ typedef struct Run {
   // numbers of clusters that were started, and whose results were merged
   uint64_t begun, merged;
   bool stop, oom, stopped;
+  uint32_t cut;           // SimResult.cut
   // time of the last call of SimOpts.progress, and its argument
   uint64_t told;
   double part;
@@ -355,6 +356,7 @@ static bool begin(Run *r, SimCluster *c, uint64_t index) {
   c->rng = r->opts->seed * 0x9e3779b97f4a7c15ull + index;
   c->serial = 1;
   c->beat.due = 0;
+  c->beat.cut = 0;
   c->beat.spent = c->serial;
   c->out = o;
   c->tape = r->tape;
@@ -403,6 +405,7 @@ static void finish(Worker *w, int k) {
   w->cluster[w->live] = c;
   if (c->oom) fail_memory(r);
   pthread_mutex_lock(&r->lock);
+  if (!r->cut) r->cut = c->beat.cut;
   hand_over(r, c->out);
   pthread_mutex_unlock(&r->lock);
 }
@@ -750,6 +753,7 @@ static SimResult *result(Run *r) {
   s->early = r->early;
   s->ctas = (r->merged - r->first) * (uint64_t)r->prog->ncta;
   s->stopped = r->stopped;
+  s->cut = r->cut;
   s->output = r->text.p;
   s->noutput = r->text.n;
   r->text.p = NULL;

@@ -189,8 +189,10 @@ typedef struct SimResult {
   SimNonfinite nonfinite;
   SimNonfinite inexact;   // the first result that its type cannot represent
   SimParts parts;
-  // whether too many reports or `progress` ended the run
+  // whether too many reports or `progress` ended the run. cut: the source line
+  // at which a cluster was then; 0: unknown
   bool stopped;
+  uint32_t cut;
   bool empty;  // whether the grid has no blocks, although no argument is empty
   double seconds;
   // recorded requests (record.h); NULL: none were recorded

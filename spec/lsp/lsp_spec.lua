@@ -423,8 +423,10 @@ describe("diagnostics of PTX", function()
     support.write(folder .. "/loop.json", (LAUNCH:gsub('4', '17')))
     d:open(uri "loop.ptx", endless)
     local list = d:diagnostics(uri "loop.ptx", 1)
-    assert.same({3, "not covered: a run was stopped: the limit is seconds = "
-      .. "0.5"}, {list[1].severity, list[1].message})
+    local one = list[1]
+    assert.same({3, 8, "not covered: a run was stopped at loop.ptx:9: the "
+      .. "limit is seconds = 0.5"}, {one.severity, one.range.start.line,
+      one.message})
     d:change(uri "loop.ptx", 2, PTX)
     has("loop.ptx", 2, "")
   end)

@@ -34,6 +34,11 @@ local function note_open(result, order, file, line)
   if order.sums then result.sums = result.sums or at(order) end
 end
 
+-- Adds that a run was stopped, and the line at which it was.
+local function leave_stopped(result, found)
+  result:leave("stopped", {file = found.cut_file, line = found.cut})
+end
+
 local function lines_of(s)
   return {file = s.file, line = s.line, file2 = s.file2, line2 = s.line2}
 end
@@ -73,7 +78,7 @@ local function explore_cluster(result, run, order)
   local known, asked = {[order.hash] = true}, {}
   local results, seen = 1, {}
   local alone = run {turns = "", unit = order.cluster}
-  if alone.stopped then return result:leave "stopped" end
+  if alone.stopped then return leave_stopped(result, alone) end
   seen[alone.memory] = true
   local function add(o)
     for _, s in ipairs(o.swaps) do
@@ -100,7 +105,7 @@ local function explore_cluster(result, run, order)
       result.all = all
       return fail(result, found, order.cluster, swap.turns)
     end
-    if found.stopped then return result:leave "stopped" end
+    if found.stopped then return leave_stopped(result, found) end
     local o = found.orders[1]
     note_open(result, o, swap.file, swap.line)
     if o.idle then
@@ -158,7 +163,7 @@ local function explore_all(run, opts, tries)
   result.turns_run, result.blocks, result.found = found.turns, found.ctas, found
   if strays(found) then return result:stray() end
   if first_fault(found) then return fail(result, found, nil, "") end
-  if found.stopped then result:leave "stopped" end
+  if found.stopped then leave_stopped(result, found) end
   for _, order in ipairs(found.orders or {}) do
     note_open(result, order)
     if #order.swaps > 0 and explore_cluster(result, run, order) then break end

@@ -91,8 +91,9 @@ local WHY = {
       .. "limits are orders = %d, seconds = %.0f"):format(o.count, v.runs,
       v.seconds, both(o), v.most, v.limit)
   end,
-  stopped = function(_, v)
-    return ("a run was stopped: the limit is seconds = %g"):format(v.limit)
+  stopped = function(o, v)
+    return ("a run was stopped%s: the limit is seconds = %g"):format(
+      o.line and " at " .. place(o.file, o.line) or "", v.limit)
   end,
 }
 

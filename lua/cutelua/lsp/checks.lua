@@ -59,13 +59,17 @@ local function other_range(p)
           ["end"] = {line = n, character = p.end_column - 1}}
 end
 
+-- Returns a message without the temporary folder of the document's files.
+local function without_folder(doc, message)
+  if not doc.job then return message end
+  return (message:gsub(doc.job.folder:gsub("%p", "%%%0") .. "/", ""))
+end
+
 local function diagnostic(doc, f)
   local d = {range = START, severity = SEVERITY[f.severity], code = f.code,
              source = "cutelua", message = f.message}
   if f.advice then d.message = d.message .. "\n" .. f.advice end
-  if doc.job then
-    d.message = d.message:gsub(doc.job.folder:gsub("%p", "%%%0") .. "/", "")
-  end
+  d.message = without_folder(doc, d.message)
   local related, main = {}, nil
   for _, p in ipairs(f.places) do
     local uri = uri_of(doc, p.file)
@@ -103,7 +107,7 @@ local function add_uncovered(doc, record)
         range = own and range_of(doc, {line = o.line, column = 1,
                                        end_column = 1}) or START,
         severity = SEVERITY.note, source = "cutelua",
-        message = "not covered: " .. o.text}})
+        message = without_folder(doc, "not covered: " .. o.text)}})
     end
   end
 end

@@ -55,7 +55,8 @@ typedef struct SimReport {
   // into Fn.src; 0: none.
   uint32_t src, src2;
   // LACK_PARITY, LACK_STAY, LACK_LANES: line of the wait that succeeded too
-  // early, or 0. LACK_STAGE: line of the last wait.
+  // early, or 0. LACK_STAGE: line of the last wait. LACK_NOBODY: line of a wait
+  // at another mbarrier that succeeded too early, or 0.
   uint32_t waited;
   // LACK_WAIT: whether the thread waited for the preceding phase of the
   // mbarrier, or, for a read of an unwritten element, at any mbarrier

@@ -947,6 +947,10 @@ int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b) {
   return (int64_t)*waits_of(w->cluster, w->id, b) - b->phase;
 }
 
+uint32_t simmbar_waited(const SimWarp *w, const SimMbar *b) {
+  return b->use[w->id].waited;
+}
+
 void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r) {
   int64_t size = c->prog->smem_bytes;
   r->nround = 1;
@@ -963,7 +967,9 @@ void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r) {
 }
 
 bool simmbar_skipped(const SimWarp *w, const SimMbar *b) {
-  return b->phase == b->born + 1 && *waits_of(w->cluster, w->id, b) == b->born;
+  // a producer's first wait passes before any phase has ended
+  bool early = b->early && *waits_of(w->cluster, w->id, b) != b->born;
+  return simmbar_ahead(w, b) == (early ? 0 : -1);
 }
 
 const SimAsync *simmbar_landing(const SimWarp *w) {

@@ -132,11 +132,13 @@ void simmbar_late(SimFault *f, const SimWarp *w, int l, const SimMbar *b,
 // Returns the number of successful waits of w at b, minus the number of
 // completed phases of b.
 int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b);
+// Returns the line of w's last successful wait at b.
+uint32_t simmbar_waited(const SimWarp *w, const SimMbar *b);
 // Records in r how many phases the mbarriers in the CTA of mbarrier `of` began,
 // summed over each array of mbarriers. The array of `of` comes first.
 void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r);
-// Reports whether w never waited successfully at b although exactly b's first
-// phase is complete, so that w now waits for the second phase.
+// Reports whether w, which waits at b, waits for the phase after the one that
+// is next for w. The wait then has the wrong parity.
 bool simmbar_skipped(const SimWarp *w, const SimMbar *b);
 // Returns the pending arrival at an mbarrier that follows w's cp.asyncs, or
 // NULL if no such arrival is pending.

@@ -187,6 +187,20 @@ static void find_behind(Stops *all) {
 
 // ---- root cause ----
 
+// Returns the line of a wait, at an mbarrier in the CTA of `of`, that passed
+// more often than its phases ended; 0: there is none.
+static uint32_t hasty_wait(const SimCluster *c, const SimMbar *of) {
+  int64_t size = c->prog->smem_bytes;
+  for (int k = 0; k < c->mbars.n; k++) {
+    const SimMbar *b = &c->mbars.p[k];
+    if (b->at / size != of->at / size) continue;
+    for (int j = 0; j < c->prog->nall; j++)
+      if (simmbar_ahead(&c->warp[j], b) > b->early)
+        return simmbar_waited(&c->warp[j], b);
+  }
+  return 0;
+}
+
 static void judge_mbarrier(Stop *s, bool nobody) {
   const SimProg *p = s->w->cluster->prog;
   const SimMbar *b = &s->w->cluster->mbars.p[s->w->mbar];
@@ -202,8 +216,9 @@ static void judge_mbarrier(Stop *s, bool nobody) {
     s->lack = LACK_BYTES;
   } else if (!fills && ahead > 0 && !last) {
     s->lack = LACK_PARITY;
-  } else if (!fills && !nobody && !some && simmbar_skipped(s->w, b)) {
-    s->lack = LACK_PARITY;
+  } else if (!some && simmbar_skipped(s->w, b) &&
+             (ahead < 0 || !(nobody || hasty_wait(s->w->cluster, b)))) {
+    s->lack = fills ? LACK_FIRST : LACK_PARITY;
     s->rank = 2;
   } else if (b->expected > (uint32_t)(p->nthread * p->ncta) ||
              (nobody && b->missing < b->expected)) {
@@ -321,6 +336,7 @@ static void tell_mbarrier(const Stop *s) {
   f->deadlock.came = b->missing;
   f->deadlock.needed = b->expected;
   f->deadlock.bytes = b->bytes;
+  if (s->lack == LACK_NOBODY) f->r.waited = hasty_wait(s->w->cluster, b);
   simmbar_rounds(s->w->cluster, b, &f->r);
 }
 

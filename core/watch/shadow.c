@@ -708,6 +708,19 @@ static int64_t filled_of(const Access *x) {
   return bytes * 8 / x->m->own;
 }
 
+// If the last successful wait of w was for a phase that had not ended,
+// describes that wait in f.
+static void say_parity(SimFault *f, const SimWarp *w) {
+  if (w->mbar < 0) return;
+  const SimMbar *b = &w->cluster->mbars.p[w->mbar];
+  if (simmbar_ahead(w, b) < 1) return;
+  f->r.lack = LACK_PARITY;
+  f->r.waited = simmbar_waited(w, b);
+  f->late.mem = b->mem;
+  f->late.element = b->element;
+  f->late.phase = b->phase;
+}
+
 // Reports a read of an unwritten element. Names the copy or the warp role that
 // should have written it.
 static void say_undefined(Access *x, int l, uint32_t g) {
@@ -725,6 +738,7 @@ static void say_undefined(Access *x, int l, uint32_t g) {
   if (!f) return;
   f->r.lack = lack;
   f->r.before = lack == LACK_WAIT && x->w->mbar >= 0;
+  if (lack == LACK_ROLES && !warp_roles_fills(x->w)) say_parity(f, x->w);
   if (!same) f->r.filled = filled_of(x);
   waits_look(f, x, l, g);
 }

@@ -138,6 +138,9 @@ local LANES = "let all threads that read wait there, outside of the branch, or "
   .. "wait and the read"
 local PARITY = "wait for the parity of this phase: 0 for the first, then 1, 0, "
   .. "..."
+local HASTY = "the wait passed before its phase ended: change its parity after "
+  .. "each round; readers begin with 0, and a producer that waits for an empty "
+  .. "stage begins with 1"
 local ISSUER = "a wait counts only for the threads that started the copy: let "
   .. "them wait, then synchronize with the others at a barrier"
 local BYTES = "a TMA load transfers the tx_bytes of its atom, whole boxes, "
@@ -222,7 +225,7 @@ fault {kind = "uninitialised", about = "read of memory that was never written",
           or "a copy writes it: wait at its mbarrier before the read, for its "
           .. "stage and parity"
       end},
-    parity = {other = "the copy", cure = PARITY},
+    parity = {other = "the write", cure = PARITY},
     roles = {other = "the write",
       cure = "other threads write it: let them arrive at an mbarrier after the "
         .. "write, and let the readers wait there for the same stage and its "
@@ -444,7 +447,8 @@ fault {kind = "race",
     roles = {code = "race/SPACE/missing-arrival",
       cure = "arrive at an mbarrier, or a named barrier, after the write, and "
         .. "wait there before the read: these threads have no common "
-        .. "sync_threads()"},
+        .. "sync_threads(); a pipeline does this in producer_commit(state) and "
+        .. "consumer_wait(state)"},
     barrier = {cure = "the threads that issued it have waited for it; put "
       .. "sync_threads(), or an mbarrier that they arrive at, between their "
       .. "wait and this line"},
@@ -460,7 +464,9 @@ fault {kind = "race",
           .. "these blocks arrive at, with scope = \"cluster\" for both sides "
           .. "(PipelineTmaAsync {scope = \"cluster\"})"
           or "counts the readers, each of which arrives after its read; if one "
-          .. "lane arrives for its warp, call sync_warp() before it does")
+          .. "lane arrives for its warp, call sync_warp() before it does; a "
+          .. "pipeline does this in consumer_release(state) and "
+          .. "producer_acquire(state)")
       end}}}
 
 fault {kind = "warp-race",
@@ -849,9 +855,11 @@ fault {kind = "deadlock",
     count = {other = "made",
       cure = "initialize the mbarrier with the number of threads that arrive "
         .. "in a phase, or let the missing threads arrive"},
-    nobody = {other = "made",
-      cure = "no running thread arrives there: initialize the mbarrier with "
-        .. "the number of threads that do, or let the missing threads arrive"},
+    nobody = {other = "made", cure = function(_, r)
+      return r.wait and HASTY or "no running thread arrives there: initialize "
+        .. "the mbarrier with the number of threads that do, or let the "
+        .. "missing threads arrive"
+    end},
     bytes = {code = "sync/block/missing-bytes", other = "expected",
       cure = function(_, r)
         return r.multicast and BYTES .. "; a multicast brings bytes only to "

@@ -147,6 +147,7 @@ end
 -- of times, or if one side waits for the other side, which has ended or also
 -- waits.
 local function uneven(r)
+  if r.wait then return end
   local full, empty = other_side(r.ring or "")
   local filled, released = (r.rounds or {})[full], (r.rounds or {})[empty]
   local alone = r.kind == "deadlock" and r.lack == "nobody"
@@ -164,6 +165,26 @@ local function uneven(r)
     or r.kind == "exited-block" and filled > released then
     return ("filled %d stages, released %d%s: do both loops count alike?")
       :format(filled, released, ended and ", and this waits for one more" or "")
+  end
+end
+
+-- Returns advice if no thread arrives at an mbarrier of a pipeline, which the
+-- line of mbarrier_init makes.
+local function unsignalled(r)
+  local made = r.kind == "deadlock" and r.lack == "nobody" and r.line2
+    and source.line(r.file2, r.line2) or ""
+  local class = made:match "%f[%w]Pipeline(%a+)"
+  local full, empty = other_side(r.ring or "")
+  if not class or (r.rounds or {})[r.ring] ~= 0 then return end
+  if r.ring == empty then
+    return "no thread releases the stage: does each reader call "
+      .. "pipe:consumer_release(state) after its reads?"
+  elseif r.ring == full and class:find "^Tma" then
+    return "no thread fills the stage: does the producer call "
+      .. "pipe:producer_acquire(state) before its copies, for each stage?"
+  elseif r.ring == full then
+    return "no thread fills the stage: does the producer call "
+      .. "pipe:producer_commit(state) after its writes?"
   end
 end
 
@@ -228,7 +249,7 @@ function faults.advice(r)
     return r.refill and wait .. "; or does the copy fill the stage that was "
       .. "just read instead of another one?" or wait, second
   end
-  local loops = uneven(r)
+  local loops = uneven(r) or unsignalled(r)
   if loops then return loops, second end
   if is_refill(r) then
     return r.refill and REFILL .. "; or fill one stage less before the loop"

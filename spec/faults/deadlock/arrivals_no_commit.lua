@@ -6,8 +6,8 @@
 --   at mbarrier 'pipe_full'[0] for the end of phase 0 (parity 0), which lacks
 --   32 of 32 arrivals [deadlock]
 -- expect: made: arrivals_no_commit.lua:32
--- expect: no running thread arrives there: initialize the mbarrier with the
---   number of threads that do, or let the missing threads arrive
+-- expect: no thread fills the stage: does the producer call
+--   pipe:producer_commit(state) after its writes?
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -2,11 +2,11 @@
 -- restarts with the pipeline states of the first tile.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/ring_states_anew.lua:53 in main chunk
--- expect: ring_states_anew.lua:30: no warp can go on: 1 warp waits (warp 1) at
---   mbarrier 'pipe_empty'[1] for the end of phase 1 (parity 1), which lacks 32
---   of 32 arrivals [deadlock]
--- expect: some threads or bytes never arrive at the barrier that other threads
---   wait at
+-- expect: ring_states_anew.lua:44: no warp can go on: 1 warp waits (warp 0) at
+--   mbarrier 'pipe_full'[1] for the end of phase 2 (parity 0), which lacks 1 of
+--   1 arrival [deadlock]
+-- expect: this wait is for a phase that is not next for these threads: let the
+--   readers wait for parity 0 first, then 1, 0, ...
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch = cute.arch

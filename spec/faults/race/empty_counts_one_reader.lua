@@ -7,7 +7,7 @@
 -- expect: before it is refilled, wait until all threads have read: use an
 --   mbarrier that counts the readers, each of which arrives after its
 --   read; if one lane arrives for its warp, call sync_warp() before it
---   does
+--   does…
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch = cute.arch

@@ -5,7 +5,7 @@
 --   between: element 31 of shared tensor 's' [race]
 -- expect: first access: report.lua:24, thread 31
 -- expect: arrive at an mbarrier, or a named barrier, after the write, and wait
---   there before the read: these threads have no common sync_threads()
+--   there before the read: these threads have no common sync_threads()…
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(launch, f, ...)

@@ -8,7 +8,7 @@
 -- expect: before it is refilled, wait until all threads have read: use an
 --   mbarrier that counts the readers, each of which arrives after its
 --   read; if one lane arrives for its warp, call sync_warp() before it
---   does
+--   does…
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

@@ -6,7 +6,7 @@
 --   barrier in between: element 31 of shared tensor 's' [race]
 -- expect: first access: roles_no_wait.lua:32, thread 31
 -- expect: arrive at an mbarrier, or a named barrier, after the write, and wait
---   there before the read: these threads have no common sync_threads()
+--   there before the read: these threads have no common sync_threads()…
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

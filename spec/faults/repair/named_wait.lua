@@ -5,7 +5,7 @@
 --   in between: element 63 of shared tensor 's' [race]
 -- expect: first access: named_wait.lua:18, thread 63
 -- expect: arrive at an mbarrier, or a named barrier, after the write, and wait
---   there before the read: these threads have no common sync_threads()
+--   there before the read: these threads have no common sync_threads()…
 -- expect: fixed by cute.arch.barrier(1, 128) in place of
 --   cute.arch.barrier_arrive(1, 128) at named_wait.lua:21
 local cute = require "cute"

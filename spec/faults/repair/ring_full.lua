@@ -5,7 +5,7 @@
 --   in between: element 63 of shared tensor 's' [race]
 -- expect: first access: ring_full.lua:29, thread 31
 -- expect: arrive at an mbarrier, or a named barrier, after the write, and wait
---   there before the read: these threads have no common sync_threads()
+--   there before the read: these threads have no common sync_threads()…
 -- expect: fixed by cute.arch.mbarrier_wait(full + n % 2, n // 2 % 2), where n
 --   counts its executions, before ring_full.lua:35
 local cute = require "cute"

@@ -5,7 +5,7 @@
 -- expect: ring_wait_parity.lua:52: read of uninitialised memory (the wait at
 --   mbarrier 'full'[0] passed before the end of phase 0: wrong parity): element
 --   12 of shared tensor 's' [uninitialised]
--- expect: the copy: ring_wait_parity.lua:43
+-- expect: the write: ring_wait_parity.lua:43
 -- expect: wait for the parity of this phase: 0 for the first, then 1, 0, ...
 -- expect: 2 more may follow from it
 local cute = require "cute"

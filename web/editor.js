@@ -375,7 +375,7 @@ var cuteEditor = (function () {
     var unseen = 0;
     function reveal(line) {
       unseen = cm.getWrapperElement().offsetParent ? 0 : line;
-      cm.scrollIntoView({line: Math.max(0, numbers.now(line)), ch: 0}, 120);
+      cm.scrollIntoView({line: Math.max(0, numbers.now(line)), ch: 0}, 200);
     }
     return {
       cm: cm,

@@ -719,7 +719,7 @@ describe("a kernel", function()
         .. "threads [unknown-name]"] = {sed = 1},
       ['seed of "x": an integer is needed [bad-launch]'] = {seed = "x"},
       ["threads of 1.5: an integer is needed [bad-launch]"] = {threads = 1.5},
-      ["the block is missing: write launch {grid = g, block = b} "
+      ["the block is missing: write {grid = g, block = b} "
         .. "[bad-launch]"] = {},
       ["grid = -1; one to three integers of at least 0 are needed "
         .. "[bad-launch]"] =

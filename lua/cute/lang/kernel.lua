@@ -128,8 +128,8 @@ local ALL = {block = {1024, "threads"}, cluster = {16, "blocks"}}
 ---@param v integer|integer[]
 function kernel.extents(what, v)
   if v == nil then
-    core.fail("bad-launch", ("the %s is missing: write launch {grid = g, block "
-      .. "= b}"):format(what))
+    core.fail("bad-launch", ("the %s is missing: write {grid = g, block = b}")
+      :format(what))
   end
   local list = type(v) == "table"
   -- Only a grid may have no blocks; launching it runs nothing.

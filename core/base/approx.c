@@ -36,13 +36,14 @@ static const uint8_t corner[8][8] = {
 // omits all bit products below 2^18. For x = 512 h + l, h * h is exact and l *
 // l is omitted. The squarer approximates h * l by a product of 4-bit numbers
 // and two entries of `corner`.
-static uint32_t square(uint32_t x) {
+static inline uint32_t square(uint32_t x) {
   uint32_t h = x >> 9, a = x >> 10, b = x >> 2 & 127;
   return h * h / 2 + (a >> 3) * (b >> 3) + corner[a >> 4][b & 7] +
          corner[b >> 4][a & 7];
 }
 
-static int64_t quadratic(const ApproxRow *r, uint32_t x, int s0, int s2) {
+static inline int64_t quadratic(const ApproxRow *r, uint32_t x, int s0,
+                                int s2) {
   return (int64_t)r->c0 * (1 << s0) + (int64_t)r->c1 * x +
          (int64_t)r->c2 * square(x) * (1 << s2);
 }
@@ -115,7 +116,7 @@ static uint32_t unit_sqrt(uint32_t a) {
 // Computes ex2 of f32 bits. Converts the argument to a fixed-point number with
 // 23 fractional bits, truncated toward zero. For a negative argument, the
 // complement of the fraction is used.
-static uint32_t unit_ex2(uint32_t a) {
+static inline uint32_t unit_ex2(uint32_t a) {
   if (is_nan(a)) return NAN_BITS;
   int e = exponent(a), shift = BIAS - e;
   if (e >= BIAS + 7) return a & SIGN_BIT ? 0 : INF_BITS;
@@ -194,6 +195,10 @@ uint32_t approx_ex2(uint32_t x, bool ftz) {
   if (ftz || !(bits_float(x) < -126.0f)) return unit_ex2(x);
   uint32_t root = unit_ex2(times(x, 0.5f));
   return times(root, bits_float(root));
+}
+
+void approx_ex2_all(const uint32_t *x, int n, uint32_t *out) {
+  for (int k = 0; k < n; k++) out[k] = unit_ex2(x[k]);
 }
 
 uint32_t approx_lg2(uint32_t x, bool ftz) {

@@ -11,6 +11,8 @@
 // subnormal inputs and outputs as zeros of the same sign. A NaN result is
 // 0x7fffffff.
 uint32_t approx_ex2(uint32_t x, bool ftz);
+// Computes approx_ex2(x[k], true) of n numbers.
+void approx_ex2_all(const uint32_t *x, int n, uint32_t *out);
 uint32_t approx_lg2(uint32_t x, bool ftz);
 uint32_t approx_rcp(uint32_t x, bool ftz);
 uint32_t approx_sqrt(uint32_t x, bool ftz);

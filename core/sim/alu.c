@@ -22,6 +22,15 @@
 #define CLONES(feature)
 #endif
 
+// A loop over lanes that computes results from operands in other slots, or in
+// the same slot. gcc vectorizes the loop only if it knows that slots do not
+// overlap.
+#if defined(__GNUC__) && !defined(__clang__)
+#define EACH_LANE(l) _Pragma("GCC ivdep") for (int l = 0; l < LANES; l++)
+#else
+#define EACH_LANE(l) for (int l = 0; l < LANES; l++)
+#endif
+
 static float f32_of(uint64_t u) { return bits_float((uint32_t)u); }
 
 // Computes math function f of x in f64. y is the second argument of f, if f has
@@ -177,6 +186,20 @@ static inline float result(float x) {
   return x == x ? x : bits_float(0x7fffffff);
 }
 
+// least and most return the minimum and the maximum, like eval_scalar: a number
+// if the other operand is a NaN, and -0 is less than +0. The bits of equal
+// operands differ at most in the sign of a zero.
+static inline float least(float a, float b) {
+  float x = a < b ? a : b;
+  x = b == b ? x : a;
+  return a == b ? bits_float(float_bits(a) | float_bits(b)) : x;
+}
+static inline float most(float a, float b) {
+  float x = a > b ? a : b;
+  x = b == b ? x : a;
+  return a == b ? bits_float(float_bits(a) & float_bits(b)) : x;
+}
+
 // Returns the result x of an operation, or its second operand b if b is a NaN.
 // If both operands are NaNs, the hardware returns the second one.
 static inline double second(double x, double b) { return b == b ? x : b + b; }
@@ -186,7 +209,7 @@ static inline double second(double x, double b) { return b == b ? x : b + b; }
   TD *d = (TD *)(void *)(v + i->d); \
   const TA *a = (const TA *)(const void *)(v + i->a); \
   const TA *b = (const TA *)(const void *)(v + i->b); \
-  for (int l = 0; l < LANES; l++) d[l] = (TD)(expr); \
+  EACH_LANE(l) d[l] = (TD)(expr); \
   (void)b; \
   return; }
 #define INT2(OPN, expr) \
@@ -218,12 +241,12 @@ static void lanes_select(const SimIns *i, char *v) {
     const uint64_t *a = (const uint64_t *)(const void *)(v + i->b);
     const uint64_t *b = (const uint64_t *)(const void *)(v + i->c);
     uint64_t *d = (uint64_t *)(void *)(v + i->d);
-    for (int l = 0; l < LANES; l++) d[l] = p[l] ? a[l] : b[l];
+    EACH_LANE(l) d[l] = p[l] ? a[l] : b[l];
   } else {
     const uint32_t *a = (const uint32_t *)(const void *)(v + i->b);
     const uint32_t *b = (const uint32_t *)(const void *)(v + i->c);
     uint32_t *d = (uint32_t *)(void *)(v + i->d);
-    for (int l = 0; l < LANES; l++) d[l] = p[l] ? a[l] : b[l];
+    EACH_LANE(l) d[l] = p[l] ? a[l] : b[l];
   }
 }
 
@@ -235,16 +258,16 @@ static bool lanes_convert(const SimIns *i, char *v) {
   uint64_t *dw = (uint64_t *)(void *)(v + i->d);
   switch (i->type * DT_COUNT + i->to) {
     case DT_I32 * DT_COUNT + DT_I64:
-      for (int l = 0; l < LANES; l++) dw[l] = (uint64_t)(int32_t)a[l];
+      EACH_LANE(l) dw[l] = (uint64_t)(int32_t)a[l];
       return true;
     case DT_U32 * DT_COUNT + DT_I64:
-      for (int l = 0; l < LANES; l++) dw[l] = a[l];
+      EACH_LANE(l) dw[l] = a[l];
       return true;
     case DT_BF16 * DT_COUNT + DT_F32:
-      for (int l = 0; l < LANES; l++) d[l] = a[l] << 16;
+      EACH_LANE(l) d[l] = a[l] << 16;
       return true;
     case DT_F32 * DT_COUNT + DT_BF16:
-      for (int l = 0; l < LANES; l++) {
+      EACH_LANE(l) {
         uint32_t u = a[l];
         uint32_t r = (u + 0x7fff + (u >> 16 & 1)) >> 16;
         d[l] = (u & 0x7fffffff) > 0x7f800000 ? 0x7fff : r;
@@ -261,7 +284,7 @@ static void lanes_fma(const SimIns *i, char *v) {
   const float *a = (const float *)(const void *)(v + i->a);
   const float *b = (const float *)(const void *)(v + i->b);
   const float *c = (const float *)(const void *)(v + i->c);
-  for (int l = 0; l < LANES; l++) d[l] = result(fmaf(a[l], b[l], c[l]));
+  EACH_LANE(l) d[l] = result(fmaf(a[l], b[l], c[l]));
 }
 
 static void lanes_fma_f64(const SimIns *i, char *v) {
@@ -286,6 +309,9 @@ void simalu_lanes(const SimIns *i, char *v) {
     case KEY(OP_DIV, SC_F64): EACH(double, double, a[l] / b[l])
     case KEY(OP_FMA, SC_F32): lanes_fma(i, v); return;
     case KEY(OP_FMA, SC_F64): lanes_fma_f64(i, v); return;
+    case KEY(OP_MIN, SC_F32): EACH(float, float, result(least(a[l], b[l])))
+    case KEY(OP_MAX, SC_F32): EACH(float, float, result(most(a[l], b[l])))
+    case KEY(OP_NEG, SC_F32): EACH(float, float, result(-a[l]))
     MIN2(OP_MIN, a[l] < b[l] ? a[l] : b[l])
     MIN2(OP_MAX, a[l] > b[l] ? a[l] : b[l])
     INT2(OP_NEG, 0 - a[l])

@@ -117,6 +117,41 @@ describe("NaNs of f32", function()
     gives(0xffc1, "bf16", minus, {"bf16", 0x7fc1})
   end)
 
+  it("lose against numbers in min and max, where -0 is less than 0", function()
+    local list = {0, 0x80000000, 0x7fffffff, 0xffc00001, 0x7f800001, 0x3f800000,
+                  0xbf800000, 0x7f800000, 0xff800000, 1, 0x80000001}
+    local function key(u)  -- orders the words of numbers
+      return u >> 31 == 1 and -(u & 0x7fffffff) - 1 or u
+    end
+    local n, left, right = 0, {}, {}
+    for _, x in ipairs(list) do
+      for _, y in ipairs(list) do
+        n = n + 1
+        left[n], right[n] = x, y
+      end
+    end
+    local function is_nan(u) return u & 0x7fffffff > 0x7f800000 end
+    local function want(least, x, y)
+      if is_nan(x) and is_nan(y) then return 0x7fffffff end
+      if is_nan(x) or is_nan(y) then return is_nan(x) and y or x end
+      return (key(x) < key(y)) == least and x or y
+    end
+    local a, b = words("f32", left), words("f32", right)
+    local zeros = {}
+    for i = 1, n do zeros[i] = 0 end
+    local lo, lo_words = words("f32", zeros)
+    local hi, hi_words = words("f32", zeros)
+    cute.kernel("k", function(least, most, x, y)
+      local i = arch.thread_idx()
+      least[i], most[i] = cute.min(x[i], y[i]), cute.max(x[i], y[i])
+    end)(lo, hi, a, b):launch {grid = 1, block = n, device = "sim:sm_90a"}
+    for i = 1, n do
+      local x, y = left[i], right[i]
+      assert.equal(want(true, x, y), lo_words[i - 1], ("%x %x"):format(x, y))
+      assert.equal(want(false, x, y), hi_words[i - 1], ("%x %x"):format(x, y))
+    end
+  end)
+
   it("are numbers to cvt.rna.tf32", function()
     local cvt = arch.cvt_f32_tf32
     for u, want in pairs {[0x7f800001] = 0x7f800000, [0xffc12345] = 0xffc12000,

@@ -4,8 +4,8 @@
 --     k.kernel(X, I):launch {grid = k.grid(m), block = k.block}
 --
 -- X is a matrix (M,N). I is a vector (M) of i32 or i64, for the index in each
--- row. Among equal elements, the first one counts. NaN is larger than every
--- number or, with smallest = true, smaller.
+-- row. Of several equal elements, the first one is chosen. NaN is larger than
+-- every number or, with smallest = true, smaller.
 --
 -- With sample = true the kernel's arguments are (X, I, Seed, by). The kernel
 -- finds the largest element of X * by + G, where G are independent Gumbel

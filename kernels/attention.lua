@@ -9,14 +9,14 @@
 -- rows of D elements; LSE is (B,H,S) of f32. scale must be above 0, and H a
 -- multiple of G: H/G heads of Q share each head of K and V. The last of the S
 -- rows is aligned with the last of the T keys. For concatenated sequences of
--- different lengths, Q and O are (total,H,D), and LSE is (H,total). Two more
--- arguments, cu_q and cu_k (B + 1 of i32, "cu_seqlens"), then give the
--- positions: sequence b of Q has the rows from cu_q[b] to cu_q[b + 1]. A table
--- `more`, or nil, follows them. The option `list` is the size {rows, keys} of a
--- block of a block mask; more.blocks then has the lists of visible blocks
--- (kernels/block_mask.lua). more.sinks (H), if given, has a score x for each
--- head. exp(x) is added to the sum of each row, as if a key without a value had
--- the score x. LSE includes it.
+-- different lengths, Q and O are (total,H,D), and LSE is (H,total). In this
+-- case, two more arguments cu_q and cu_k (B + 1 of i32, "cu_seqlens") contain
+-- the positions: sequence b of Q consists of the rows from cu_q[b] to cu_q[b +
+-- 1] - 1. The last argument is a table `more`, or nil. The option `list` is the
+-- size {rows, keys} of a block of a block mask. With this option, more.blocks
+-- contains the lists of visible blocks (kernels/block_mask.lua). more.sinks
+-- (H), if given, has a score x for each head. exp(x) is added to the sum of
+-- each row, as if a key without a value had the score x. LSE includes exp(x).
 --
 -- The option `modify` is a function of all arguments after `more`. It returns
 -- three functions and two booleans, all of which may be nil. score(s, at)

@@ -19,13 +19,14 @@
 -- there are no atomics, and equal inputs give equal bits.
 --
 -- A table `more`, or nil, follows cu_k. The option `list` {rows, keys} is the
--- size of a block of a block mask. It needs more.blocks, the lists of
--- kernels/block_mask.lua, and more.lists, those of kernels/block_mask_rows.lua
--- for the tile `turned`. Blocks then neither load nor compute tiles that the
--- mask hides. The option `gradients` requests the gradients of tensors that
--- score_mod reads (kernels/score_gradients.lua). It needs more.sums, a list of
--- an f32 vector for each of these tensors, and more.parts, a tensor
--- (reads,tiles,H,B). The caller fills both with zeros.
+-- size of a block of a block mask. It needs two tensors: more.blocks, the lists
+-- of kernels/block_mask.lua, and more.lists, the lists of
+-- kernels/block_mask_rows.lua for the tile `turned`. With them, blocks neither
+-- load nor compute tiles that the mask hides. The option `gradients` requests
+-- the gradients of tensors that score_mod reads (kernels/score_gradients.lua).
+-- It needs more.sums, a list of an f32 vector for each of these tensors, and
+-- more.parts, a tensor (reads,tiles,H,B). The caller fills more.sums and
+-- more.parts with zeros.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local flash = require "kernels.flash"
@@ -90,8 +91,8 @@ local function numbers(team, x, s)
   end
 end
 
--- Converts a row's LSE, a natural logarithm, to base 2, for exp2. Returns 0
--- for a row that saw no column, so that its hidden columns get the weight
+-- Converts a row's LSE, a natural logarithm, to base 2, for exp2. Returns 0 for
+-- a row that sees no column, so that the weights of its hidden columns become
 -- 2^-inf = 0.
 local function in_bits(lse)
   return cute.where(cute.eq(lse, -math.huge), 0.0, lse * flash.LOG2E)
@@ -144,9 +145,10 @@ local function held_numbers(row, places, S, lse, delta)
   return function(i) return l[i] end, function(i) return d[i] end
 end
 
--- Returns two functions (_, j). They return the LSE (in base 2) and the delta
--- of column j of a thread's accumulators of transposed scores, whose columns
--- are rows of Q. sL and sD are these numbers in shared memory.
+-- Returns two functions (_, j) for transposed scores, whose columns are rows of
+-- Q. The functions return the LSE (in base 2) and the delta of column j of a
+-- thread's accumulators. sL and sD contain the LSEs and deltas in shared
+-- memory.
 local function passing_numbers(places, sL, sD, stage)
   local l, d = {}, {}
   for j = 0, cute.size(places, 1) - 1 do
@@ -224,7 +226,7 @@ local function change(o, a, b, h, rows, columns, turned)
 end
 
 local function finish()
-  -- A block without tiles has not waited for its first copies.
+  -- A block without tiles has not waited for its first copies yet.
   cute.arch.cp_async_wait_group(0)
   cute.arch.sync_threads()
 end
@@ -308,8 +310,8 @@ local function of_keys(o, a)
 end
 
 -- Default tile and warps by head size. From head size 192 on, one kernel for
--- both dK and dV would need too many registers, so dK and dV have a kernel
--- each.
+-- both dK and dV would need too many registers, so there are two kernels, one
+-- for dK and one for dV.
 local DEFAULT = {
   [32] = {{64, 64}, 4}, [64] = {{64, 64}, 4}, [96] = {{64, 64}, 4},
   [128] = {{64, 64}, 4}, [192] = {{128, 32}, 8}, [256] = {{64, 32}, 4},

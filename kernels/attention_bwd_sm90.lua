@@ -23,16 +23,16 @@
 --
 -- tile {rows, keys}: the tile of scores that a block computes at once. stages,
 -- do_stages: numbers of tiles of Q and of dO in shared memory. ds_stages:
--- number of tiles of dS. pieces: number of parts in which the consumers hand
--- over a tile of dQ, or each of its two slices. sum_stages: number of such
--- parts that shared memory holds. rounded: dS is computed from P in 16 bits,
--- which saves registers. deterministic: blocks add to dQ in a fixed order (true
--- when absent), so that equal inputs give equal bits. ragged: cu_q and cu_k
--- give sequences of different lengths, as for kernels/attention_sm90.lua. list:
--- a tile of keys is multiplied only with the tiles of rows that the tensor
--- `lists` of kernels/block_mask_rows.lua lists.
+-- number of tiles of dS. pieces: number of parts into which a tile of dQ, or
+-- each of its two slices, is divided for the addition to global memory.
+-- sum_stages: number of these parts that fit in shared memory. rounded: dS is
+-- computed from P in 16 bits, which saves registers. deterministic: blocks add
+-- to dQ in a fixed order (true when absent), so that equal inputs give equal
+-- bits. ragged: cu_q and cu_k give sequences of different lengths, as for
+-- kernels/attention_sm90.lua. list: a tile of keys is multiplied only with the
+-- tiles of rows that the tensor `lists` of kernels/block_mask_rows.lua lists.
 -- tasks: with heads of 256, the consumers have different tasks (tasks.lua).
--- When absent, they do if the order of sums is not fixed, and neither `modify`
+-- The default is true if the order of sums is not fixed, and neither `modify`
 -- nor `ragged` is given. modify: a function that returns score_mod and
 -- mask_mod, see kernels/attention.lua. keys, heads, sms: the numbers of keys,
 -- of heads of K in all batches, and of multiprocessors, if known; they select
@@ -145,8 +145,8 @@ return function(given)
   end
 
   --- Returns the buffer `delta`, each row's sum of O dO, as a tensor (B,H,S),
-  -- or (H,rows) for concatenated sequences. There, each sequence begins with a
-  -- new tile of self.padding rows (sequences.lua).
+  -- or (H,rows) for concatenated sequences. In the second form, each sequence
+  -- begins with a new tile of self.padding rows (sequences.lua).
   function self.delta(delta, S, H, B)
     local count = tiles_of(S, B) * M
     if o.ragged then
@@ -192,8 +192,9 @@ return function(given)
     local cu_q = o.ragged and more.cu_q or nil
     local turns = o.deterministic and memory.turns or nil
     if i == 1 then
-      -- If blocks take turns, the first block that adds to a tile stores it.
-      -- The accumulators are then cleared only if some tiles get no block.
+      -- If blocks add in turn, the first block overwrites the tile. The
+      -- accumulators need to be cleared only if there are tiles to which no
+      -- block adds.
       local clear = not turns or o.ragged or o.list or order.idle(o, S, T)
       return {t.O, t.dO, t.LSE, logs, delta, clear and acc or nil, turns, cu_q,
               n = 8}

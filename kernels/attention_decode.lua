@@ -14,7 +14,7 @@
 -- Q and O are (B,S,H,D), K and V (B,T,G,D), of bf16 or f16; LSE is (B,H,S) of
 -- f32. lengths, (B) of i32, gives each sequence's number of keys; without it,
 -- every sequence has T keys. The S rows of a sequence belong to its last S
--- keys: row s sees the keys up to its own.
+-- keys: row s sees the keys up to the key with its own position.
 --
 -- cache has further tensors, all optional. pages (B,n) of i32: K and V are
 -- pages (P,page,G,D), and the keys of sequence b are those of the pages
@@ -22,9 +22,10 @@
 -- the kernel first stores in K and V. tree (S,S) or (B,S,S), integers: of the
 -- last S keys, row s sees key j, with j at most s, only if tree[s][j] is not 0.
 -- k_scale and v_scale, (1) or (G) of f32, are factors of K and V, which may
--- have elements of e4m3; k and v, of Q's type, are divided by them. cos and sin
--- (P,D/2) of f32: the kernel rotates Q and k, as kernels/rope.lua does, by the
--- angles in the row of each head's position, which is the index of its key.
+-- have elements of e4m3; k and v, of Q's type, are divided by these factors
+-- when they are stored. cos and sin (P,D/2) of f32: the kernel rotates Q and k,
+-- as kernels/rope.lua does, by the angles in the row of each head's position,
+-- which is the index of its key.
 --
 -- head = 576 is a latent head (MLA): G is 1, the values are the first 512
 -- elements of the keys, V and v are not used, and O has heads of 512.
@@ -70,8 +71,8 @@ end
 -- sum of exponentials.
 local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
                         cache)
-  -- The kernel reads neither rows of tiles beyond the rows of Q nor unused
-  -- partial results.
+  -- The kernel reads only rows of tiles that exist in Q, and only partial
+  -- results that were stored.
   cute.partial_ok(mParts)
   cute.partial_ok(mLogs)
   local lane, warp = cute.arch.lane_idx(), cute.arch.warp_idx()
@@ -102,8 +103,8 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
     cute.autovec_copy(cute.local_tile(mParts(i, r, _), {width}, place), other)
     x:store(x:load() + other:load() * weight(mLogs[{i, r}]))
   end
-  -- This block has issued its loads, so loads of the next launch no longer
-  -- delay them.
+  -- This block has issued its loads, so loads of the next launch cannot delay
+  -- them.
   if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
   local sums
   if groups > 1 then
@@ -150,8 +151,9 @@ local DEFAULT = {[32] = {64, 4}, [64] = {64, 3}, [96] = {32, 3},
                  [128] = {32, 3}, [192] = {32, 2}, [256] = {32, 2},
                  [576] = {32, 2}}
 
--- As DEFAULT, for keys and values whose elements have 8 bits. A third number
--- is the number of keys in a tile if the tile has more than 16 rows.
+-- The same table as DEFAULT, for keys and values whose elements have 8 bits.
+-- The third number in an entry is the number of keys in a tile if the tile has
+-- more than 16 rows.
 local NARROW = {[32] = {64, 3}, [64] = {64, 2}, [96] = {64, 2},
                 [128] = {32, 2, 64}, [192] = {32, 2}, [256] = {16, 3}}
 
@@ -168,8 +170,8 @@ local CLUSTERED = {[32] = {{32, 4}, {32, 4}}, [64] = {{32, 4}, {32, 4}},
                    [128] = {{32, 3}, {16, 5}}}
 local TEAMS = 4
 
--- The minimum number of tiles in a part: combining shorter parts takes more
--- time than they save.
+-- The minimum number of tiles in a part: combining more parts would take more
+-- time than the shorter parts save.
 local LEAST = 2
 
 local NAMES = "name head group rows bits tile stages held pdl modify blocks "

@@ -7,8 +7,9 @@
 -- Q and O (B,S,H,D), K and V (B,T,G,D) of bf16 or f16, each row of D contiguous
 -- and at a multiple of 16 bytes; LSE (B,H,S) of f32. H is a multiple of G: H/G
 -- heads of Q share each head of K and V. The last of the S rows is aligned with
--- the last of the T keys. Q, K and V may have elements of e4m3, and O then has
--- those of the option `out`; see kernels/attention_sm90/eight.lua.
+-- the last of the T keys. Q, K and V may have elements of e4m3, and in this
+-- case, O has elements of the type `out` (an option); see
+-- kernels/attention_sm90/eight.lua.
 --
 -- Blocks are persistent. One thread, the producer, issues TMA loads of Q, K and
 -- V far ahead of their use. The consumers, warpgroups of 64 rows each, compute
@@ -23,22 +24,22 @@
 -- products in turn. modify: a function that returns score_mod and mask_mod, see
 -- kernels/attention.lua. list {rows, keys}: the tensor `blocks` of
 -- kernels/block_mask.lua lists the visible blocks of this size, and the mask
--- applies only to blocks that it hides in part. If there is its tensor `bits`,
--- the kernel reads these bits and does not evaluate the mask. ragged: cu_q and
--- cu_k give sequences of different lengths. A tile may contain values of the
--- next sequence. Their weights are 0, but an infinity or a NaN among them makes
--- O NaN. rises: the kernel searches each block for the largest scores first.
--- This saves time if scores rise from the last key to the first. Without
--- `rises`, a block whose scores far exceed those of earlier blocks is computed
--- twice. around: the kernel processes the blocks of keys from the tile's own
--- block down to the first one, and then from the last one down, for scores that
--- rise towards a row's own key. With `list`, this option means `rises`.
--- v_stages: number of tiles of V of e4m3 that shared memory holds before they
--- are transposed. scaled: k_scale and v_scale (B,blocks,G) have a factor for
--- each block of 128 keys of each head. Otherwise, q_scale (H), k_scale (G) and
--- v_scale (G) have a factor for each head. early: a consumer issues the product
--- for the next scores before it rescales O and converts the previous powers to
--- 16 bits.
+-- applies only to blocks that it hides in part. If the tensor `bits` of
+-- kernels/block_mask.lua is given, the kernel reads these bits and does not
+-- evaluate the mask. ragged: cu_q and cu_k give sequences of different lengths.
+-- A tile may contain values of the next sequence. The weights of these values
+-- are 0, but an infinity or a NaN among the values makes O NaN. rises: the
+-- kernel searches each block for the largest scores first. This saves time if
+-- scores rise from the last key to the first. Without `rises`, a block whose
+-- scores far exceed those of earlier blocks is computed twice. around: the
+-- kernel processes the blocks of keys from the tile's own block down to the
+-- first one, and then from the last one down, for scores that rise towards a
+-- row's own key. With `list`, this option means `rises`. v_stages: number of
+-- tiles of V of e4m3 that shared memory holds before they are transposed.
+-- scaled: k_scale and v_scale (B,blocks,G) have a factor for each block of 128
+-- keys of each head. Otherwise, q_scale (H), k_scale (G) and v_scale (G) have a
+-- factor for each head. early: a consumer issues the product for the next
+-- scores before it rescales O and converts the previous powers to 16 bits.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"

@@ -7,12 +7,12 @@
 --
 -- `blocks` is a tensor (B,H,n,1+m) of i32, for B sequences, H heads, n blocks
 -- of rows and m blocks of keys. `rows` and `keys` are the numbers of rows (S)
--- and of keys (T). It holds a list for each block of rows. A list begins with
--- the number of its entries. Then it has, in ascending order, an entry for each
--- block of keys with a visible score. An entry is twice the index (from 0) of
--- the block of keys. It is one more if the mask hides some of the block's
--- scores, or if the block extends beyond the last key. kernels/attention.lua
--- describes `modify`. Only its mask is used here.
+-- and of keys (T). `blocks` has a list for each block of rows. A list begins
+-- with the number of its entries. The entries follow in ascending order: one
+-- for each block of keys with a visible score. An entry is 2 i, where i is the
+-- index (from 0) of the block of keys, or 2 i + 1 if the mask hides some of the
+-- block's scores, or the block extends beyond the last key.
+-- kernels/attention.lua describes `modify`. Only its mask is used here.
 --
 -- `bits` is nil or a tensor (B,H,n,m,block[1],block[2]/32) of u32, for which a
 -- block has a multiple of 128 keys. It holds a bit for each score of a block, 1
@@ -51,8 +51,8 @@ local function evaluate(o, mask, row, col, b, h, bits)
       return x
     end
     if bits then
-      -- Lane r stores the bits of row r of each 32 rows. Rows after the last
-      -- one have the bits of the last one.
+      -- Lane r stores the bits of row r of each 32 rows. The bits of rows after
+      -- the last one equal those of the last row.
       for first in cute.range(0, M, 32) do
         local word = 0
         for r in cute.range(0, 32, 1, {unroll = AT_ONCE}) do

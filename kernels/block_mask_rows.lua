@@ -10,12 +10,12 @@
 -- and keys, with H heads and B sequences. `lists` and `before` are tensors
 -- (B,H,n,1+m) of i32, for n tiles of keys and m tiles of rows. block[1] must be
 -- a multiple of tile[1]. A list of `lists` begins with the number of its
--- entries. Then it has, in ascending order, an entry for each tile of rows of
--- which a visible block overlaps the tile of keys. An entry is twice the index
--- (from 0) of the tile of rows. It is one more if the mask hides some of the
--- tile's scores. `before` has a number at the position of each entry: the index
--- of the last earlier tile of keys whose list has the same tile of rows, plus
--- one, or 0 if there is none.
+-- entries. The entries follow in ascending order: one for each tile of rows
+-- with a visible block that overlaps the tile of keys. An entry is 2 i, where i
+-- is the index (from 0) of the tile of rows, or 2 i + 1 if the mask hides some
+-- of the tile's scores. `before` has a number at the position of each entry:
+-- the index of the last earlier tile of keys whose list has the same tile of
+-- rows, plus one, or 0 if there is none.
 --
 -- A warp makes one list. Each lane searches the list of a row's block.
 local cute = require "cute"
@@ -92,7 +92,7 @@ local function kernel(o, blocks, lists, befores)
     count = count + cute.arch.popc(lanes)
   end
   cute.when(cute.eq(lane, 0), function() list[0], befores_of[0] = count, 0 end)
-  -- The rest of the memory is not used, but gets values, too.
+  -- The remaining memory is not used, but is also initialized.
   for at in cute.range(count + 1 + lane, total + 1, WARP) do
     list[at], befores_of[at] = 0, 0
   end

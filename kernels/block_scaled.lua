@@ -7,23 +7,26 @@
 --     from.kernel(Q, S, Y):launch {grid = from.grid(m), block = from.block}
 --
 -- X and Y (M,N) are matrices of floats, Q (M,N) has the elements of the format.
--- N is a multiple of the block's size. A block's value is S * Q, and with a
--- global scale (scale = true; a last argument of one f32) S * Q * scale.
+-- N is a multiple of the block's size. The values of a block are S * Q. With
+-- scale = true, the last argument is a global scale of one f32, and the values
+-- are S * Q * scale.
 --
 -- mx: the factor is a power of two (ue8m0), 2^(floor(log2(amax)) - emax), where
 --   amax is the largest magnitude of the block and emax the exponent of the
---   largest power of two that the element type has. It is at least 2^-127.
--- nv: the factor is amax / 6 / scale, rounded to e4m3. Elements are x / (S *
+--   largest power of two that the element type has. The factor is at least
+-- 2^-127. nv: the factor is amax / 6 / scale, rounded to e4m3. Elements are x /
+-- (S *
 --   scale), or 0 if the factor is 0.
 --
 -- Elements are rounded to nearest even and saturate. The factor of a block with
 -- an infinity or a NaN is a NaN.
 --
--- S (M,N/block) has its factors in rows. With tiled = true it has the layout
--- that cuBLAS expects, (L,M/128,N/block/4,32,4,4), both counts rounded up, in
--- the order of memory: a tile has the 4 factors of rows r, r + 32, r + 64 and
--- r + 96. X, Q and Y then have the rows of L matrices; `rows` is the number of
--- rows of each. The factors of a tile outside the matrix are 0.
+-- By default, S (M,N/block) is row-major. With tiled = true it has the layout
+-- that cuBLAS expects, (L,M/128,N/block/4,32,4,4), where M/128 and N/block/4
+-- are rounded up. In memory, 16 adjacent factors are the 4 factors of rows r, r
+-- + 32, r + 64 and r + 96. X, Q and Y then have the rows of L matrices; `rows`
+-- is the number of rows of each. The factors of a tile outside the matrix are
+-- 0.
 local core = require "cute.core"
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
@@ -39,8 +42,9 @@ local TILE_ROWS, TILE_BLOCKS = 128, 4
 local NAN_MX, NAN_E4M3 = 0xff, 0x7f
 local LARGEST = 6                   -- largest number of e2m1
 
---- The formats: the type of an element and of a factor, the number of elements
--- of a block and, for mx, emax.
+--- The formats by name. dtype: type of an element. factor: type of a scale
+-- factor (ue8m0 when absent). size: number of elements that share a factor (32
+-- when absent). emax: see above.
 block_scaled.FORMATS = {
   mxfp8_e4m3 = {dtype = cute.e4m3, emax = 8},
   mxfp8_e5m2 = {dtype = cute.e5m2, emax = 15},
@@ -133,7 +137,7 @@ local function new(what, o)
   rules.need(o.n % f.size == 0, what, "rows of %d elements; a multiple of %d "
     .. "is needed", o.n, f.size)
   local blocks = o.n // f.size
-  -- the extents of the factors, with those outside the matrix
+  -- extents of the factors, including factors outside the matrix
   local high, wide = 1, blocks
   if o.tiled then
     rules.given(what, o, "rows")

@@ -45,7 +45,7 @@ local function read_again(o, taps)
     and not (math.type(taps) and taps == 1)
 end
 
--- Returns a function of a tap t. Bit i - 1 of its result is set if position
+-- Returns a function of a tap t. Bit i - 1 of the result is set if position
 -- at[i] + t * step is inside the extent. If the bits of all taps fit into one
 -- word, they are computed once.
 local function inside(at, taps, step, extent)
@@ -75,8 +75,8 @@ local function valid_of(o, x, w, y)
   local R, S, C = w.shape[2], w.shape[3], w.shape[4]
   local stride, step, pad = o.stride, o.dilation, o.padding
   local taps = math.type(R) and math.type(S) and math.max(R, S)
-  -- Number of A's rows whose bits share a word. A row needs `taps` bits, and a
-  -- word holds at most 31.
+  -- Number of A's rows whose bits fit into one word. A row needs `taps` bits,
+  -- and a word holds at most 31 bits.
   local some = math.max(31 // (taps or 1), 1)
   return function(rows)
     local words = {}

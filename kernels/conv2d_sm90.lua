@@ -12,10 +12,10 @@
 -- and writes zeros for the padding, so the loop of the producer is that of a
 -- GEMM. B is w and D is y, both as plain matrices.
 --
--- C must be a multiple of 64 and K of 8; kernels.conv2d takes other sizes. A
--- tensor map's corners and a copy's offsets have 8 bits each. They limit the
--- padding to 128, and the distance from a pixel to the end of the filter to
--- 255.
+-- C must be a multiple of 64, and K a multiple of 8; kernels.conv2d supports
+-- other sizes. A tensor map's corners and a copy's offsets have 8 bits each.
+-- They limit the padding to 128, and the distance from a pixel to the end of
+-- the filter to 255.
 local conv2d = require "kernels.conv2d"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"

@@ -11,14 +11,14 @@
 -- for each result, which is rounded to the result's type. Arithmetic on vectors
 -- works element by element.
 --
--- With `n` the tensors have n contiguous elements, in any shape. With `extents`
--- they have these modes, the first one fastest. Each entry of `inputs` and
--- `outputs` is then a table {dtype = type, stride = {a stride for each mode},
--- width = elements that can be accessed at once along the first mode, 1 when
--- absent}. The option `index` lists a stride for each mode. f then has one more
--- argument after the scalars: the offset of each element under these strides.
--- With as_is = true, f returns its only input, and no arithmetic changes the
--- bits.
+-- With the option `n`, the tensors have n contiguous elements, in any shape.
+-- With the option `extents`, the tensors have modes with these extents, the
+-- first one fastest. Each entry of `inputs` and `outputs` is then a table
+-- {dtype = type, stride = {a stride for each mode}, width = elements that can
+-- be accessed at once along the first mode, 1 when absent}. The option `index`
+-- lists a stride for each mode. f then has one more argument after the scalars:
+-- the offset of each element under these strides. With as_is = true, f returns
+-- its only input, and no arithmetic changes the bits.
 --
 -- With nonfinite = true, the simulator does not report NaNs and infinities in
 -- results (cute.nonfinite_ok).
@@ -32,15 +32,15 @@
 -- shared memory, as (B,A) with B contiguous. A thread loads vectors along A at
 -- as many adjacent indices of B as fill 32 bits, and writes one 32-bit word for
 -- each index of A. The position of a 16-byte chunk is swizzled by its vector's
--- index along A. So shared memory has no bank conflicts, and accesses to global
--- memory have 16 bytes.
+-- index along A. Therefore accesses to shared memory have no bank conflicts,
+-- and accesses to global memory have 16 bytes.
 --
 -- Rows of an input with shifted = true begin at any address; the tensor itself
 -- begins at a multiple of 16 bytes. The 16-byte chunks that a tile touches are
--- copied to shared memory row by row. So each row keeps its offset within a
--- chunk, and a thread reads single elements there. A chunk can also contain
--- elements of other tiles. Where it could extend beyond the tensor, elements
--- are loaded one by one.
+-- copied to shared memory row by row. In shared memory, each row keeps its
+-- offset within a chunk, and a thread reads single elements. A chunk can also
+-- contain elements of other tiles. If a chunk could extend beyond the tensor,
+-- its elements are loaded one by one.
 local core = require "cute.core"
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
@@ -420,7 +420,7 @@ local function turned(o, inputs, outputs, scalars)
       end
       local ok = guard and cute.lt(at.b // W + b, B // W)
         & cute.lt(at.a + a, A)
-      -- The tile is narrower along A than one step of the block.
+      -- Along A, the tile is narrower than one step of the block.
       if TA < step then
         ok = ok and ok & cute.lt(a, TA) or cute.lt(a, TA)
       end

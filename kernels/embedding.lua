@@ -11,7 +11,7 @@
 -- have the same index, and writes the sum to the row of dW at that index. Rows
 -- of dW whose index does not occur keep their values. The block at the first
 -- position of an index in I adds all rows of dY with that index, in ascending
--- order. So results are reproducible. Sums are f32.
+-- order. Therefore results are reproducible. Sums are computed in f32.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 

@@ -336,7 +336,7 @@ function Team:store(acc, s, X, block)
   out:store(acc:load():to(self.dtype))
   local pair = cute.make_copy_atom("UniversalCopy", self.dtype, 32)
   local r2s = cute.make_tiled_copy_C(pair, self.mma):get_slice(self.tid)
-  -- ldmatrix does not synchronize the lanes that wrote the memory.
+  -- ldmatrix does not wait for the lanes that wrote the memory.
   cute.arch.sync_warp()
   cute.copy(pair, r2s:retile(out), r2s:partition_D(s))
   cute.arch.sync_threads()
@@ -511,9 +511,9 @@ function flash.change(o)
   local function inside(i, n, tile)
     return tiles.divides(tile, n) and i or cute.min(i, n - 1)
   end
-  -- If the range of an index is known, the compiler can convert the index to a
-  -- float by an addition. MOST_BLOCK is added because the last listed block may
-  -- contain tiles after the last key (flash.listed).
+  -- Declare the range of each index, so that the compiler can convert the index
+  -- to a float by an addition. MOST_BLOCK is added because the last listed
+  -- block may contain tiles after the last key (flash.listed).
   local function within(at, n)
     if math.type(n) and n > 0 and not math.type(at) then
       return cute.assume(at, 0, n + MOST_BLOCK, 1)
@@ -575,7 +575,8 @@ function flash.each(s, take)
   end
 end
 
--- The least factor that flash.near uses. f32 can hold its fourth power.
+-- The least factor that flash.near uses. f32 can represent the fourth power of
+-- this factor.
 local LEAST_FACTOR = 2.0 ^ -15
 
 --- Makes a record of the squares x^2 that a score_mod passes to at.near(x^2,
@@ -585,7 +586,7 @@ local LEAST_FACTOR = 2.0 ^ -15
 -- powers, because a sum takes less time than a maximum.
 function flash.near()
   local sums, n = cute.make_rmem_tensor({5}, cute.f32), 0
-  sums:fill(0)  -- four independent sums, and the fourth power of the factor
+  sums:fill(0)  -- Four independent sums, and the fourth power of the factor.
   return {
     note = function(square, factor)
       n = n % 4 + 1
@@ -665,13 +666,13 @@ local RISE = 8
 local MOST_SUM = 2.0 ^ 15
 
 -- The initial `low` (see flash.softmax) of a row that has seen no column. It
--- acts like a base of -2^126, which is below every score except -inf.
+-- has the effect of a base of -2^126, which is below every score except -inf.
 local NOTHING = 2.0 ^ 126
 
--- A limit for the product c s of the scale c and a score s. Above it, rounding
--- errors of the product are too large for an exponent. Different scores differ
--- there by 256 / c or more. So if the largest score is subtracted before the
--- product, all smaller scores get the weight 0.
+-- A limit for the product c s of the scale c and a score s. Above this limit,
+-- rounding errors of the product are too large for an exponent. Scores of this
+-- size that are not equal differ by 256 / c or more. Therefore, if the largest
+-- score is subtracted before the product, all smaller scores get the weight 0.
 local FAR = 2.0 ^ 31
 
 --- Stops a kernel whose scale is not above 0, because the power of a hidden
@@ -742,10 +743,10 @@ local function scale_row(ar, i, x)
 end
 
 --- Changes the bases of rows whose scores s exceed them by more than RISE, and
--- scales the sums of these rows. In rows whose scores are beyond FAR,
--- subtracts the base from the scores. Returns whether it changed a base of
--- this warp's rows; `fix` then holds the factors by which the rows'
--- accumulators have to be scaled.
+-- scales the sums of these rows. In rows whose scores exceed FAR, subtracts the
+-- base from the scores. Returns whether it changed a base of this warp's rows;
+-- `fix` then holds the factors by which the rows' accumulators have to be
+-- scaled.
 function Softmax:rise(s)
   local sr = flash.by_rows(s)
   local best, excess, rose = {}, {}, nil
@@ -776,7 +777,8 @@ function Softmax:rescale(acc, rose)
   end)
 end
 
---- Replaces scores by their powers, and adds these to the sums.
+--- Replaces scores by their powers (exponentials, see above), and adds the
+-- powers to the rows' sums.
 function Softmax:powers(s)
   local sr = flash.by_rows(s)
   for i = 0, self.rows - 1 do
@@ -788,10 +790,10 @@ function Softmax:powers(s)
   if self.pack then self.pack() end
 end
 
--- Replaces scores by their powers. Returns the sum of each row's powers, and
--- whether some row of the warp needs a larger base or far() is true. each(
--- take), if given, calls take(i, j, score) for each score in place of
--- flash.each.
+-- Replaces scores by their powers (exponentials, see above). Returns the sum of
+-- each row's powers, and whether some row of the warp needs a larger base or
+-- far() is true. each( take), if given, calls take(i, j, score) for each score
+-- in place of flash.each.
 function Softmax:guess(s, each, far)
   local sr, parts, over = flash.by_rows(s), {}, nil
   local function take(i, j, score)
@@ -846,9 +848,9 @@ function Softmax:attempt(s, again, change, n, near)
     return over
   end
   cute.when(over, function() end, function() add_parts(self, parts) end)
-  -- The loop runs at most once, but the compiler does not know that. If it did,
-  -- it would compute the values that both calls of `change` share only once,
-  -- and keep them in registers.
+  -- The loop runs at most once, but the compiler does not know this. Otherwise,
+  -- the compiler would compute common values of both calls of `change` only
+  -- once, and keep them in registers.
   local more, block = over, n
   cute.loop(function() return more end, function()
     repeated(block)
@@ -860,7 +862,8 @@ end
 
 --- Processes scores s (MMA,M,N): adds their powers to the sums and returns the
 -- powers, in the operands' type, as a left operand (a function of the block's
--- index). acc holds the accumulators of earlier powers.
+-- index). acc contains the product of earlier powers with V, which is rescaled
+-- if necessary.
 function Softmax:take(s, acc, dtype)
   self:rescale(acc, self:rise(s))
   local sr = flash.by_rows(s)
@@ -879,8 +882,8 @@ function Softmax:take(s, acc, dtype)
 end
 
 --- Divides acc by the sums, and multiplies it by `factor` if given. Returns the
--- logarithms of the rows' sums, a list that begins at index 0. Rows that saw no
--- column get results of zero and the logarithm -inf.
+-- logarithms of the rows' sums, a list that begins at index 0. For rows that
+-- see no column, the results are zero and the logarithm is -inf.
 function Softmax:finish(acc, factor)
   local ar, logs = flash.by_rows(acc), {}
   for i = 0, self.rows - 1 do

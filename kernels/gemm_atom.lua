@@ -32,8 +32,8 @@ local THREADS = 128
 -- Sums
 ---------------------------------------------------------------------------
 
--- Each function returns a function that synchronizes the block, and then
--- returns the object for the sums of one tile: C, as tiles.result returns it;
+-- Each function returns another function. That function synchronizes the block,
+-- and returns the object `sums` of one tile: C, as tiles.result returns it;
 -- multiply(a, b, add), which returns when this warp's products have read a and
 -- b;
 -- finish(), which moves the sums to C.acc and frees their memory.

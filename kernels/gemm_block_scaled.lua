@@ -157,7 +157,8 @@ return function(options)
   function gemm.grid(m, n) return tiles.count(m, BM) * tiles.count(n, BN) end
 
   --- Returns the layout of the scale factors of `rows` rows of k numbers: from
-  -- (row,block) to their place, both rounded up to whole chunks.
+  -- (row,block) to the index of the factor in memory, with rows and blocks
+  -- rounded up to whole chunks.
   function gemm.scale_layout(rows, k)
     return cute.filter_zeros(
       utils.tile_atom_to_shape_SF({rows, k, 1}, vs)(_, _, 0))
@@ -183,8 +184,8 @@ return function(options)
   end
 
   --- Returns the kernel's arguments, given the tensors A, SFA, B, SFB and C of
-  -- m x n x k, or their names: then an argument is a list of the name and a
-  -- function of the tensor.
+  -- m x n x k, or their names. For a name, an argument is a list of the name
+  -- and a function of the tensor.
   function gemm.arguments(m, n, k, A, SFA, B, SFB, C)
     local list = {}
     for i, x in ipairs {{A, operand(BM)}, {SFA, factors(BM, m, k)},

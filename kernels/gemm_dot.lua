@@ -5,8 +5,9 @@
 --     k.kernel(A, B, D):launch {grid = k.grid(m), block = k.block}
 --
 -- The rows of A (M,K) and B (N,K) begin at multiples of 16 bytes, and K is a
--- multiple of 4. With b_major = "n" the columns of B do, and N is a multiple of
--- 4. D (M,N) has any layout. Batches are a third mode of these matrices.
+-- multiple of 4. With b_major = "n", the columns of B begin at multiples of 16
+-- bytes instead of the rows, and N is a multiple of 4. D (M,N) has any layout.
+-- Batches are a third mode of these matrices.
 --
 -- A warp computes the products of `count` rows of B and `rows` rows of A. Its
 -- lanes divide K: each lane loads 4 consecutive elements of each row, a run of
@@ -29,8 +30,8 @@ local _ = cute._
 
 local FMA = "UniversalFMA<float>"
 local LANES, EACH = 32, 4  -- EACH: elements in the 16 bytes that a lane loads
--- Number of rows of A that are multiplied at once: with more, the registers for
--- their elements leave room for fewer warps.
+-- Number of rows of A that are multiplied at once. With more rows, fewer warps
+-- would fit, because of the registers for the elements of A.
 local GROUP = 4
 
 -- Returns matrix t as vectors of EACH elements along mode `lead`.
@@ -56,7 +57,8 @@ local function rows_of(p, t, first, count, tile, prefetch)
   local atom = cute.make_copy_atom("DefaultCopy", t.element_type,
                                    {level_prefetch_size = prefetch})
   for i = 0, count - 1 do
-    -- rows after the last are read as the last one: their sums are not stored
+    -- In place of rows after the last one, the last row is read. The sums of
+    -- these rows are not stored.
     at[i] = tiles.divides(tile, rows) and first + i
       or cute.min(first + i, rows - 1)
   end
@@ -95,7 +97,7 @@ end
 local function walk(p, party, x, w, sums)
   local chunk, step, some = p.unroll, p.warps[2], math.min(p.rows, GROUP)
   local held = cute.make_rmem_tensor({EACH, p.count, chunk}, cute.f32)
-  cute.partial_ok(held)  -- for a small K, not all of it is used
+  cute.partial_ok(held)  -- If K is small, not all of this array is used.
   local mma = cute.make_tiled_mma(FMA)
   local function fragment(t, count, stride)
     return cute.make_tensor(t.iterator, cute.make_layout({1, count, EACH},
@@ -130,7 +132,7 @@ local function walk(p, party, x, w, sums)
   end
   if full >= step then all()
   elseif full > 0 then cute.when(cute.lt(party, full), all) end
-  -- The last runs fill no chunk, and the very last one may extend past K.
+  -- The last runs do not fill a chunk, and the last run may extend past K.
   local left = tiles.count(p.k % (p.run * chunk), p.run)
   if left > 0 then
     cute.when(cute.eq(party, full % step), function()

@@ -33,7 +33,8 @@ local _ = cute._
 -- elements of K in 16 bytes of W: 4 words of one 16x16 block each
 local UNIT = 64
 local AND_OR = 0xea
-local AHEAD = 3  -- tiles in flight, if shared memory has a stage for every tile
+-- number of tiles in flight, if shared memory has a stage for every tile
+local AHEAD = 3
 
 -- The 16-bit pattern of a float, its `base`, for each position of a 4-bit
 -- weight q ([0]: bits 0 to 3, [1]: bits 4 to 7). With q inserted there, the
@@ -109,8 +110,8 @@ end
 local function weights(p, W, at, bn)
   local units, MT, lane = p.slice // UNIT, p.MT, cute.arch.lane_idx()
   W = cute.recast_tensor(W, cute.u32)
-  -- Pieces of 16 bytes, each read only by the thread that copies it. The memory
-  -- is later reused for the partial sums (kernels.splitk_skinny).
+  -- Pieces of 16 bytes, each read only by the thread that copies it. The
+  -- partial sums (kernels.splitk_skinny) later use the same memory.
   local s = cute.make_smem_tensor(cute.u32, cute.make_layout(
     {4, p.block, MT * math.max(units * p.stages, p.tile[2] // 8)}), 128)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", cute.u32,
@@ -259,7 +260,7 @@ local function multiply(p, b, acc, stage)
   end
 end
 
--- Makes the operand A. Each warp along K has stages of its own, and may also
+-- Makes the operand A. Each warp along K has separate stages, and may also
 -- request tiles after the last one.
 local function rows_of(p, mA, mma, at, bm)
   local function valid()
@@ -304,7 +305,7 @@ local function begin(p, count, load)
 end
 
 -- Iterates over a warp's tiles: calls use(stage) for each tile and, some tiles
--- earlier, load(k, stage). If each tile has a stage of its own, the iteration
+-- earlier, load(k, stage). If there are as many stages as tiles, the iteration
 -- is unrolled.
 local function walk(p, at, k_tiles, load, use)
   local few = math.type(k_tiles) and k_tiles <= p.stages
@@ -376,7 +377,9 @@ end
 local BLOCKS = 132  -- minimum number of blocks: one for each SM of an H200
 -- number of warps in a block, doubled if a tile has 8 rows of A
 local WARPS = 8
-local SHARE = 4096  -- minimum elements of K of each block that shares a tile
+-- minimum number of elements of K for each of several blocks that compute a
+-- tile together
+local SHARE = 4096
 
 local function check(p)
   local function bad(what, ...)
@@ -454,9 +457,9 @@ local function stage(p, o, slice)
   return p.stages > 1 or p.each == 1
 end
 
--- Chooses the length of tiles along K. Tiles are short if each gets a stage of
--- its own and a warp has several units of 16 columns. Otherwise they are the
--- longest tiles of which two stages fit.
+-- Chooses the length of tiles along K. Tiles are short if there is a stage for
+-- each tile, and a warp has several units of 16 columns. Otherwise, tiles are
+-- as long as possible so that two stages fit.
 local function tile_of(p, o)
   if o.slice then return stage(p, o, o.slice) end
   if p.MT > 1 and stage(p, o, UNIT) and p.stages == p.each then return end

@@ -11,16 +11,17 @@
 -- each step of K, a thread with 8x8 elements of C reads 16 floats for 64
 -- multiply-adds; a thread with 8x16 elements reads 24 floats for 128.
 --
--- M and N are contiguous in shared memory: one load reads 4 neighbours, and a
--- step of K needs 24 registers, not 96. A 16-byte load of a warp takes two
--- passes instead of four when lanes l and l+1 (for A) or l and l+2 (for B) read
--- the same address. The layout of the threads below ensures that.
+-- M and N are contiguous in shared memory. Therefore one load reads 4
+-- neighbours, and a step of K needs 24 registers instead of 96. A 16-byte load
+-- of a warp takes two passes instead of four when lanes l and l+1 (for A) or l
+-- and l+2 (for B) read the same address. The layout of the threads below
+-- ensures this.
 --
 -- A and B in global memory have this order already if M and N are contiguous.
 -- Otherwise they are transposed during the copy: a thread loads 16 bytes along
--- K into registers and stores them from there. BK is 8, since tiles are
--- unrolled: a BK of 16 takes longer to compile and is no faster, and one of 4
--- waits too often.
+-- K into registers and stores them from there. BK is 8. Tiles are unrolled, so
+-- a BK of 16 takes longer to compile and is not faster. With a BK of 4, the
+-- kernel waits too often.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local _ = cute._

@@ -10,12 +10,13 @@
 -- which are converted in registers; K is then a multiple of 16. Factors S
 -- (N,K/group), of any type, can follow B: each multiplies the sums of a group.
 --
--- Only sums go through shared memory. The 4 threads that hold a row of a
--- fragment load 16 bytes of a row of B each, together a run of 32 or 64
--- elements. Each MMA of a run takes two pairs of elements of every thread. So
--- the elements of an MMA are not consecutive along K. This does not matter,
--- since A and B are permuted alike. B is the first operand of the MMA (side =
--- "a": 16 rows at once, the result is D^T) or the second one ("b": 8 rows).
+-- Operands are loaded directly to registers; only sums go through shared
+-- memory. The 4 threads that hold a row of a fragment load 16 bytes of a row of
+-- B each, together a run of 32 or 64 elements. Each MMA of a run takes two
+-- pairs of elements of every thread. So the elements of an MMA are not
+-- consecutive along K. This does not change the sums, because A and B have the
+-- same permutation. B is the first operand of the MMA (side = "a": 16 rows at
+-- once, the result is D^T) or the second one ("b": 8 rows).
 --
 -- A warp has a chunk of `unroll` runs of K (32 or 64 elements each) in flight.
 -- The chunks of K are assigned in turn to the warps of a block, and to the
@@ -67,7 +68,8 @@ local function rows_of(n, o)
   for i = 0, o.count - 1 do
     for h = 0, o.first and 1 or 0 do
       local row = o.row(i) + lane // 4 + 8 * h
-      -- rows after the last are read as the last one: their sums are not stored
+      -- In place of rows after the last one, the last row is read. The sums of
+      -- these rows are not stored.
       if not tiles.divides((o.first and 16 or 8) * o.across, n) then
         row = cute.min(row, last)
       end
@@ -88,7 +90,7 @@ local function operand(p, t, o)
   local vectors = cute.make_tensor(t.iterator, cute.make_layout(
     {t.shape[1], {each, pieces}}, {t.stride[1], {1, each}}))
   local held = cute.make_rmem_tensor({each, #rows, p.unroll}, own)
-  cute.partial_ok(held)  -- a small K has fewer runs than there are slots
+  cute.partial_ok(held)  -- If K is small, there are fewer runs than slots.
   local atom = cute.make_copy_atom("DefaultCopy", own,
                                    {level_prefetch_size = o.prefetch})
   for i, row in ipairs(rows) do

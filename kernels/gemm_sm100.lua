@@ -1,5 +1,5 @@
---- A persistent GEMM for Blackwell: D = A B^T by TMA and tcgen05.mma. No one
--- has run it on a GPU.
+--- A persistent GEMM for Blackwell: D = A B^T by TMA and tcgen05.mma. This
+-- kernel has never run on a GPU.
 --
 --     local gemm = gemm_sm100 {tile = {128, 256, 64}, stages = 4}
 --     local run = gemm.prepare(A, B, D, {device = "sim:sm_100a"})
@@ -41,8 +41,8 @@ local sign = require "cute.lang.signature"
 
 local gemm_sm100 = {candidates = choice.candidates, choose = choice.choose}
 
---- gemm_sm100(options): returns a GEMM with these options; see above. Its
--- fields are those of kernels/gemm_sm90.
+--- gemm_sm100(options): returns a GEMM with these options; see above. The GEMM
+-- has the same fields as one of kernels/gemm_sm90.
 setmetatable(gemm_sm100, {__call = function(_, given)
   local o = options.complete(given)
   local made = make_kernel(o)

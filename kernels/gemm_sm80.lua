@@ -7,15 +7,16 @@
 --
 -- A (M,K), B (N,K) and C (M,N) have any order of modes, any size and any
 -- alignment. Their modes can be nested or go through a function (im2col); see
--- cute.tiles. The third mode of (M,K,L) counts batches. An operand without that
--- mode, or with extent 1 or stride 0 there, is the same for all batches.
--- cp.async fills `stages` tiles of shared memory in turn. Within a tile, the
--- fragments of the next block of K are loaded while those of the current block
--- are multiplied.
+-- cute.tiles. The third mode of (M,K,L) counts batches. If an operand lacks the
+-- third mode, or the mode has extent 1 or stride 0, all batches use the same
+-- matrix. cp.async fills `stages` tiles of shared memory in turn. Within a
+-- tile, the fragments of the next block of K are loaded while those of the
+-- current block are multiplied.
 --
--- An epilogue transforms the accumulators, and takes the further arguments of
--- the kernel. part.load(t[, dtype]) returns the values of another matrix, or of
--- a vector with one value for each column, at the accumulators' positions:
+-- An epilogue is a function that transforms the accumulators, and receives the
+-- further arguments of the kernel. part.load(t[, dtype]) returns the values of
+-- another matrix, or of a vector with one value for each column, at the
+-- accumulators' positions:
 --
 --     epilogue = function(acc, part, bias, residual)
 --       return cute.max(acc + part.load(bias), 0) + part.load(residual)
@@ -29,14 +30,15 @@
 -- in turn, so that each thread holds gates and the matching values.
 --
 -- With blocks = n, the accumulators of each n elements of K are scaled before
--- they are added. The kernel takes (A, B, C, SA, SB, ...), SA (M,K/n) and SB
--- (N,K/n), one of which can be nil. Their modes can be nested with strides of
--- 0: one factor then serves several rows.
+-- they are added. The kernel's arguments are (A, B, C, SA, SB, ...) with SA
+-- (M,K/n) and SB (N,K/n), one of which can be nil. The modes of SA and SB can
+-- be nested with strides of 0, so that several rows have the same factor.
 --
 -- With as = type, A and B are converted to this type for the MMA.
 --
--- If the MMA has scale factors (sm_120), the kernel takes (A, B, C, SA, SB,
--- ...), where SA and SB are those of kernels/gemm_sm80/scale_factors.lua.
+-- If the MMA has scale factors (sm_120), the kernel's arguments are (A, B, C,
+-- SA, SB, ...), where SA and SB are the tensors of
+-- kernels/gemm_sm80/scale_factors.lua.
 local cute = require "cute"
 local scale_factors = require "kernels.gemm_sm80.scale_factors"
 local tiles = require "cute.tiles"
@@ -51,11 +53,12 @@ local function room_in(X, C, size)
     >= size * C.tensor.element_type.bits and s
 end
 
--- Stores C through shared memory. Fragments hold pairs, which would give 4-byte
--- stores at best; rearranged, they give 16-byte stores of whole rows if the
--- rows' alignment allows it. The store reuses the memory of an operand's
--- stages, after all threads have read them. each_part(f) calls f(part,
--- fragment, n) for adjacent parts of C.
+-- Stores C through shared memory. A fragment has pairs of adjacent elements,
+-- which would allow only 4-byte stores. After the rearrangement in shared
+-- memory, threads store whole rows with 16-byte stores, if the rows' alignment
+-- allows it. The store reuses the memory of an operand's stages, after all
+-- threads have read them. each_part(f) calls f(part, fragment, n) for adjacent
+-- parts of C.
 local function store_rows(C, mma, tile, at, stages, each_part)
   local tid, dtype = cute.arch.thread_idx(), C.tensor.element_type
   local layout = tiles.smem_layout(dtype.bits, {tile[1], tile[2]}, 1, 1)
@@ -127,7 +130,8 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
     A.fetch(at, kb)
     B.fetch(at, kb)
   end
-  -- Makes the next tile current, if there is one, and waits for its copies.
+  -- If there is a next tile, makes it the current tile, and waits for its
+  -- copies.
   local function on(k_tile)
     at = cute.where(cute.lt(k_tile + 1, A.k_tiles), read, at)
     cute.arch.cp_async_wait_group(stages - 2)
@@ -267,8 +271,8 @@ end
 local FEW = 16
 
 -- Reports whether to wait for A and B at once instead of separately. If
--- elements are copied one by one and the accumulators leave enough registers,
--- one wait is up to 1.3 times as fast.
+-- elements are copied one by one and there are enough registers, the kernel
+-- with one wait is up to 1.3 times as fast.
 local function waits_once(mA, mB, C, async, way, o)
   return not (async or o.halves or way.at or way.from or o.gated)
     and mA.element_type.bits == 16 and mB.element_type.bits == 16
@@ -371,8 +375,9 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   C.acc:fill(0)
 
   local walk = tiles.walk(A, B)
-  -- The first requests are unrolled if they are for one tile, or few cp.async.
-  -- Loads through registers wait for their data, unrolled or not.
+  -- The first requests are unrolled if they are for one tile, or if they are
+  -- few cp.async. Unrolling would not help loads through registers, which wait
+  -- for their data in any case.
   local k = ask_first(A, B, walk, stages, stages == 2
     or async_a and async_b and A.moves + B.moves <= FEW)
   local passed, done
@@ -435,12 +440,12 @@ end
 --- Returns a kernel with arguments (A, B, C [, alpha, beta]), or (A, B, C, ...)
 -- with an epilogue (acc, part, ...), and its launch parameters. With pdl the
 -- kernel is for dependent launches: it waits for the preceding kernel. The next
--- kernel begins when the blocks of this kernel are done: blocks that began
--- earlier would slow these down. run(A, B, C, way, ...) is the work of one
--- block, for use in other kernels. Fields of way: valid: the existing elements
--- of A (tiles.inside); cached: loads A through L1; at: the tile {bm, bn}; from,
--- k_tiles: the tiles of K; meet: function(C, block), called before C is stored;
--- returns whether this
+-- kernel begins when the blocks of this kernel are complete, because blocks
+-- that begin earlier would slow them down. run(A, B, C, way, ...) is the work
+-- of one block, for use in other kernels. Fields of way: valid: the existing
+-- elements of A (tiles.inside); cached: loads A through L1; at: the tile {bm,
+-- bn}; from, k_tiles: the tiles of K; meet: function(C, block), called before C
+-- is stored; returns whether this
 --   block stores it;
 -- batch(t), l: replace part.batch and part.l of an epilogue; without them,
 --   part.batch selects batch z, the block's index along z.

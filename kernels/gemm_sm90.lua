@@ -14,10 +14,10 @@
 -- u8). Integers have accumulators and D of i32. BK is a multiple of 64 bytes.
 --
 -- One thread, the producer, issues TMA loads of tiles of A and B along K, far
--- ahead of their use. Warpgroups, the consumers, multiply the tiles that have
--- arrived. Between them is a ring of `stages` tiles (cute.pipeline). The blocks
--- of a cluster load shared tiles together: each loads a part and multicasts it
--- to all.
+-- ahead of their use. The tiles arrive in a ring of `stages` buffers in shared
+-- memory (cute.pipeline). Warpgroups, the consumers, multiply the tiles that
+-- have arrived. The blocks of a cluster load shared tiles together: each loads
+-- a part and multicasts it to all.
 --
 -- schedule "cooperative": the consumers share a tile; they take turns with its
 --   units of 64 rows.
@@ -40,17 +40,17 @@
 -- same.
 --
 -- With split = 2, 3, ... 8, that many blocks of a cluster each multiply a part
--- of K. This is for products with few tiles and a large K. A block then sends
--- accumulators to the others, and stores its part of the tile's columns.
+-- of K. This is for products with few tiles and a large K. Each block sends
+-- accumulators to the other blocks, and stores its part of the tile's columns.
 --
 -- With split = "stream", the last tiles are split along K so that all blocks
 -- end at the same time (cute.utils.StreamKTileScheduler). A block without the
 -- first step of such a tile stores its partial sums in a workspace; the block
--- with the first step loads them through the ring after its own operands. They
--- are added in the order of K: results depend on the grid, not on timing. Parts
--- of less than `least` steps are avoided. With equal = n, only the tiles that
--- remain after the full waves are split. Each of them is split into equal
--- parts: as many as there are blocks for, but at most n.
+-- with the first step loads them through the ring after its own operands. The
+-- sums are added in the order of K, so results depend on the grid but not on
+-- timing. Parts of less than `least` steps are avoided. With equal = n, only
+-- the tiles that remain after the full waves are split. Each of them is split
+-- into equal parts: as many as there are blocks for, but at most n.
 --
 -- With scheduler "static", blocks take tiles in turn. With "dynamic", a block
 -- that becomes idle draws the next tile from a counter in global memory
@@ -62,8 +62,8 @@
 --
 -- Tensor cores accumulate 8-bit floats with fewer bits than f32 has. With
 -- promote = n, the accumulators are added to f32 sums every n tiles along K, 64
--- rows at a time. While one warpgroup adds, the other multiplies; if the
--- warpgroups alternate, the tensor cores wait.
+-- rows at a time. While one warpgroup adds, the other one multiplies. With
+-- schedule "pingpong", the tensor cores wait for these additions.
 --
 -- With blocks = 1 or 128, for 8-bit floats, the accumulators of each tile along
 -- K, 128 elements, are scaled before they are added. The factors are SA
@@ -81,7 +81,8 @@
 -- them is passed to arguments(). The last argument is the result of list(), and
 -- an epilogue gets only the accumulators. Tiles of the groups are consecutive.
 -- The last tile of a group computes all its rows, even if only some belong to
--- the group. So blocks stay in step, and read data that L2 still holds.
+-- the group. Therefore all blocks need the same time for a tile, and read data
+-- that is still in L2.
 --
 -- With gated = true, the product of A and the first half of B's rows gives
 -- gates. The product of A and the second half gives the values that they gate.

@@ -10,8 +10,8 @@
 -- another part of K, and store their accumulators in `work`. A count in `turns`
 -- determines the last of these blocks to finish. This block adds the
 -- accumulators in the order of z, so that results do not depend on which block
--- was last. It then continues like gemm_sm80, and resets the count to 0 for the
--- next launch.
+-- was last. The last block then stores the sums like gemm_sm80, and resets the
+-- count to 0 for the next launch.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local splitk_reduce = require "kernels.splitk_reduce"

@@ -9,8 +9,8 @@
 -- of each of the G groups.
 --
 -- offsets (G+1) and counts (G) are i32 or i64. An offset is clamped to the
--- range from the previous one to M, a count to 0 to M: no value causes accesses
--- outside the operands.
+-- range from the previous offset to M, and a count to the range from 0 to M, so
+-- that no value causes accesses outside the operands.
 --
 -- Tiles of all groups are numbered consecutively. A search advances from group
 -- to group until it finds the group of a tile number. The next search continues
@@ -64,7 +64,7 @@ function groups.search(form, where, most, tile)
   return setmetatable(s, Search)
 end
 
---- Advances to the group of tile number `place`.
+--- Advances the search to the group that contains tile number `place`.
 function Search:find(place)
   cute.loop(function()
     return cute.ge(place, self.after) & cute.lt(self.group + 1, self.count)

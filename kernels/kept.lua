@@ -110,7 +110,7 @@ end
 
 --- Returns a function like that of kept.tile for transposed scores, whose rows
 -- are keys: a thread has two keys 8 apart, and two adjacent columns in each 8.
--- It needs a block of Philox for each 4 of its scores.
+-- A thread needs a block of Philox for each 4 of its scores.
 function kept.turned(o, places, row, col)
   local keys, columns = cute.size(places, 0) // 2, cute.size(places, 1)
   -- Philox blocks for each pair of keys: two for each 16 columns

@@ -1,5 +1,6 @@
---- Rows that several blocks share: long rows for which one block has too few
--- registers to keep sums of the columns.
+--- Distributes long rows over several blocks, for kernels that also sum along
+-- columns. One block would have too few registers for the column sums of such a
+-- row.
 --
 -- The blocks that share rows form a group; each has a part of every row of the
 -- group. Sums along a row are combined through words of global memory: a block
@@ -13,7 +14,8 @@ local sign = require "cute.lang.signature"
 local multiblock = {}
 
 local WARP = 32
-multiblock.MOST = WARP  -- most blocks of a row: one lane for each block
+-- maximum number of blocks of a row, because a warp has one lane for each block
+multiblock.MOST = WARP
 
 -- `state` is an array of u64 words that are 0 before and after a launch. The
 -- first word counts the blocks that have begun. The other words are the
@@ -36,8 +38,8 @@ function multiblock.states(plan, m, sums)
 end
 
 --- Returns the plan of this block. Blocks that share rows are numbered in the
--- order in which they begin, so a block only waits for blocks that have begun
--- or are the next to begin.
+-- order in which they begin, so a block waits only for blocks that have begun
+-- or will begin next.
 ---@param plan table
 ---@param state any
 ---@return table plan

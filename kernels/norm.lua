@@ -17,8 +17,8 @@
 -- many rows with bias = true: sums of dW, then of dB, over the rows that one
 -- block processed. reduce.columns of kernels/reduce.lua adds them, always in
 -- the same order. If k.states(m) is not 0 (rows of more than 16384 elements),
--- the last argument is State, that many words of u64: 0 before the first launch
--- and after each.
+-- the last argument is State, a vector of k.states(m) words of u64, which are 0
+-- before the first launch and after each launch.
 --
 -- Sums are f32. The variance is computed from differences from the mean.
 local cute = require "cute"
@@ -84,7 +84,7 @@ end
 
 -- A set of numbers, computed in one pass (Chan, Golub and LeVeque, 1979), is
 -- represented by its count `n`, its mean, and `m2`, the sum of squared
--- differences from the mean. No digits are lost if the mean is large.
+-- differences from the mean. This method loses no digits if the mean is large.
 
 -- Returns the set of a thread's numbers of a row. m2 is computed from
 -- differences to the first number.
@@ -141,7 +141,7 @@ local function forward(plan, layer, a)
     end
     local early = plan.pdl and plan.chunks == 1 and weights(plan, a, 0)
     local own = layer and set_of(plan, h) or squares_of(plan, h)
-    -- The row has arrived: the loads of the next launch cannot delay it.
+    -- The row has arrived, so the loads of the next launch cannot delay it.
     if plan.pdl then cute.arch.griddepcontrol_launch_dependents() end
     -- For rows in shared memory, the weights of the first chunk are loaded
     -- before the threads wait for each other.

@@ -6,7 +6,7 @@ local sign = require "cute.lang.signature"
 local rules = {}
 
 --- GEMM: the names of the options of kernels/gemm_sm80, which all kernels that
--- use gemm_sm80 also accept. SIMT: the same, and the options of
+-- use gemm_sm80 also accept. SIMT: these names, and the names of the options of
 -- kernels/gemm_simt.
 rules.GEMM = "name tile stages group mma atoms permutation rows epilogue "
   .. "columns gated piece fetch blocks as lead slots plain halves min_blocks "
@@ -56,7 +56,7 @@ function rules.shared(what, o, defaults, own, others)
 end
 
 --- Checks that given options are integers from `least` to `most`; with kind =
--- "power" powers of two.
+-- "power", also checks that they are powers of two.
 ---@param what string
 ---@param o table
 ---@param names string[]

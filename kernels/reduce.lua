@@ -86,7 +86,8 @@ end
 ---------------------------------------------------------------------------
 
 local STEPS, BLOCK = 8, 512
-local SPREAD = 132  -- least number of blocks that a GPU should get
+-- minimum number of blocks in a launch, if there is enough work
+local SPREAD = 132
 
 -- Reduces a block's share of the elements: each thread loads `steps` vectors at
 -- once, reduces them to one vector, and combines it with its result so far.
@@ -108,7 +109,8 @@ local function share(o, op, X, width)
     acc:store(op.of(acc:load(), folded(op, list)))
   end
   local value = whole(op, acc:load())
-  -- The remaining elements fill no tile: threads process them one by one.
+  -- The remaining elements do not fill a tile, so threads process them one by
+  -- one.
   local rest = o.n - o.n % tile
   local most = o.n - rest
   if most > 0 then

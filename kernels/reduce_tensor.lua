@@ -202,7 +202,7 @@ local function folded(join, list)
   return list[1]
 end
 
--- Returns the state b where ok, otherwise the state a.
+-- Returns state b if the traced condition `ok` is true, otherwise state a.
 local function only(ok, b, a)
   local out = {}
   for i in ipairs(a) do out[i] = cute.where(ok, b[i], a[i]) end
@@ -326,8 +326,9 @@ end
 
 -- Reduces this thread's share of `n` vectors of the folded modes; `among`
 -- threads and the block's `split` divide them. Returns registers with the
--- state. get(v) is a view of vector v, also(v) of the second entries of its
--- states (argmax: indices), where(v) the index of its elements.
+-- state. get(v) is a view of vector v, also(v) is a view of the second entries
+-- of vector v's states (argmax: indices), and where(v) is the index of its
+-- first element.
 local function walk(o, s, n, mine, among, split, get, also, where)
   local acc, behind = registers(s, o.width), where and o.ordered and s.behind
   local join = behind or s.join
@@ -370,8 +371,8 @@ end
 
 -- Reduces a thread's share like `walk`, for argmax of 16-bit numbers. A thread
 -- has a word for each column: the upper half is ordered like the numbers, the
--- lower half decreases from vector to vector. So the largest word belongs to
--- the first of equal numbers.
+-- lower half decreases from vector to vector. Therefore the largest word
+-- belongs to the first of several equal numbers.
 local function words(o, s, n, mine, among, split, get, where)
   local best = cute.make_rmem_tensor({o.width}, cute.i32)
   best:fill(LEAST)
@@ -384,7 +385,7 @@ local function words(o, s, n, mine, among, split, get, where)
       local pairs_of = cute.recast_tensor(e.from, cute.u32)
       for p = 0, o.width // 2 - 1 do
         local w = pairs_of[p]
-        -- all ones in each half whose number is below 0
+        -- a mask with 16 ones in each half whose number is below 0
         local below = cute.arch.prmt(w, 0, 0xbb99)
         w = w ~ (below & 0x7fff7fff)
         for k, half in ipairs {0x1054, 0x3254} do
@@ -506,8 +507,8 @@ end
 -- Along
 ---------------------------------------------------------------------------
 
--- Reduces a state of values over all threads of a position. `joined`: the lanes
--- of each warp are reduced already.
+-- Reduces a state of values over all threads of a position. `joined`: whether
+-- the lanes of each warp are already reduced.
 local function over_threads(o, s, state, joined)
   local tid = (cute.arch.thread_idx())
   if not joined then

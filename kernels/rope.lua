@@ -31,7 +31,7 @@ local function put(t, at, value)
 end
 
 -- Lets the next launch begin. This launch has issued its loads, so the loads of
--- the next launch no longer delay them.
+-- the next launch cannot delay them.
 local function loaded(o)
   if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
 end
@@ -99,7 +99,7 @@ return function(o)
     local x_of, y_of = head_of(o, "X", X), head_of(o, "Y", Y)
     rules.dense("rope", "Cos", Cos, o.positions * pairs_of)
     rules.dense("rope", "Sin", Sin, o.positions * pairs_of)
-    -- Cos and Sin have rows beyond the sequence, which stay unread
+    -- Cos and Sin may have more rows than the sequence has positions.
     if o.m < o.positions then
       cute.partial_ok(Cos)
       cute.partial_ok(Sin)

@@ -24,7 +24,7 @@ local Plan, Source = {}, {}
 Plan.__index, Source.__index = Plan, Source
 
 local WARP, MOST = 32, 1024
--- most elements of a row for which a block can keep column sums
+-- maximum number of elements of a row for which a block can hold column sums
 rows.KEPT = 1 << 14
 -- bytes of shared memory for rows on an sm_90 multiprocessor
 local SMEM = 226 << 10
@@ -51,8 +51,8 @@ local function stage_bytes(p, o)
     * (o.sources or 1) * p.stages
 end
 
--- Sets the fields of plan p that follow from `steps`, the most vectors of a
--- chunk that a thread holds.
+-- Sets the fields of plan p that follow from `steps`, the maximum number of
+-- vectors of a chunk for each thread.
 local function spread(p, o, steps)
   local vectors, blocks = up(o.n, p.width), p.blocks * p.cluster
   p.threads = o.threads or threads_for(up(vectors, blocks), steps)
@@ -70,8 +70,8 @@ rows.OPTIONS = "n dtype values threads block width staged min_blocks smem "
 
 --- Plans the distribution of rows of n elements over threads. n, `dtype` and
 -- `sources` (the number of rows that a kernel reads more than once) determine
--- the plan, which was the best one on an H200. These options override it:
--- values: number of elements of a chunk for each thread;
+-- the plan, the fastest one that was measured on an H200. These options
+-- override it: values: number of elements of a chunk for each thread;
 -- threads: number of threads of a row; block: number of threads of a block;
 -- width: elements of a vector (1 if rows begin at any element);
 -- staged: whether rows are kept in shared memory;

@@ -5,10 +5,10 @@
 --
 -- V (M,K) holds the largest elements of M rows in descending order and I their
 -- indices (kernels/topk.lua). Element j has the weight e^(V[j] / temperature).
--- top_p: an element counts only if the weights of the elements before it add up
--- to less than top_p of the sum of all weights. Out (M) gets the index drawn.
--- Seed is one i64 in global memory; the random word of row m is word 0 of
--- Philox4x32-10 of counter (m, 0, 0, 0).
+-- top_p: an element can be drawn only if the weights of the elements before it
+-- add up to less than top_p times the sum of all weights. Out (M) gets the
+-- index drawn. Seed is one i64 in global memory; the random word of row m is
+-- word 0 of Philox4x32-10 of counter (m, 0, 0, 0).
 local cute = require "cute"
 local philox = require "cute.philox"
 local rules = require "kernels.operand_rules"

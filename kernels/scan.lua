@@ -195,9 +195,10 @@ end
 -- The words of `state`. The first has the number of the next tile in its lower
 -- half and the number of previous launches in its upper half. Then follows one
 -- word for each tile: the launch's number (its round) in the upper half and the
--- total in the lower half. Blocks draw their tiles in order, so all earlier
--- tiles have begun, whichever blocks fit on the device. For the sum before a
--- tile, a block reads the totals of all tiles since its own last one.
+-- total in the lower half. Blocks draw their tiles in order. Therefore all
+-- earlier tiles have begun, regardless of how many blocks the device runs at
+-- once. For the sum before a tile, a block reads the totals of all tiles since
+-- its own last one.
 local FIRST = 1
 local AHEAD = 2  -- tiles that a block draws in advance
 local ROOM = 132  -- number of multiprocessors of an H200
@@ -245,11 +246,11 @@ function Scan:between(state, from, at, round)
   return sum
 end
 
--- Keeps three tiles in flight: `last` is published but not written, `at` is
--- being loaded, `next` is drawn. When tile `at` arrives, the block publishes
--- its total, requests tile `next`, and then writes tile `last`. By then other
--- blocks have published the totals of the tiles before `last`, so waits are
--- short.
+-- Processes three tiles at once: the total of tile `last` is published, but its
+-- results are not written; tile `at` is being loaded; the number of tile `next`
+-- is drawn. When tile `at` arrives, the block publishes its total, requests
+-- tile `next`, and then writes tile `last`. At that time, other blocks have
+-- usually published the totals of the tiles before `last`, so waits are short.
 local function one_pass(s, X, Y, state)
   local n, f, tid = s.n, s.op.f, (cute.arch.thread_idx())
   rules.dense("scan", "X", X, n)

@@ -40,8 +40,8 @@ function score_gradients.reads(y, tensors)
 end
 
 --- Returns a list that describes each read of a function score(s, at): {tensor
--- = index of the tensor in `tensors`, shared = whether the read is shared}. It
--- must be called while a kernel is traced.
+-- = index of the tensor in `tensors`, shared = whether the read is shared}.
+-- Must be called while a kernel is traced.
 ---@param score function
 ---@param s any a score
 ---@param tensors any[]
@@ -162,7 +162,7 @@ end
 -- tensor's vector of gradients, and the other arguments are the captured values
 -- for o.modify. A block, one warp, belongs to one shared read of one head in
 -- one sequence. If several blocks read the same element, the first one adds the
--- parts of all.
+-- parts of all of these blocks.
 ---@param o table {modify: function, kinds: table[], at: integer[]} at: the
 -- positions of the tensors among the captured values
 ---@param i integer

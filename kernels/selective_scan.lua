@@ -14,9 +14,10 @@
 --
 -- `lanes` threads share a channel, with a few states each, and advance in time
 -- by groups of four steps for each lane. Each lane computes dt and dt u of its
--- own four steps and finishes their y; in between, all lanes process all steps
--- of the group. cp.async loads tiles of time, the next one while one is
--- processed. (Gu and Dao, Mamba, 2023, section 3.3.)
+-- own four steps and computes the final y of these steps. Between these two
+-- tasks, all lanes process all steps of the group. cp.async loads a tile along
+-- time while the previous tile is processed. (Gu and Dao, Mamba, 2023, section
+-- 3.3.)
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local tiles = require "cute.tiles"

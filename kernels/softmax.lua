@@ -28,15 +28,15 @@ local function scale(m)
 end
 
 -- Returns the base to subtract from the exponents of a row with maximum m: m *
--- scale(m), or 0 if the row has only -inf. All uses must round this product
--- equally, so it must not become part of an FMA (fmad = false).
+-- scale(m), or 0 if the row has only -inf. All uses must round this product in
+-- the same way, so the product must not become part of an FMA (fmad = false).
 local function base(m)
   return cute.where(cute.eq(m, LEAST), 0, m * scale(m))
 end
 
--- powers(x, m) computes e^(x - m) for the elements x of a row with maximum m.
--- power(x, m) is the factor by which to scale a sum if the maximum rises from x
--- to m.
+-- powers(x, m) returns the exponentials e^(x - m) of the elements x of a row
+-- with maximum m. power(x, m) returns the factor by which to scale a sum if the
+-- maximum rises from x to m.
 local function powers(x, m)
   return cute.exp2(cute.fma(x, scale(m), -base(m)))
 end

@@ -7,8 +7,8 @@
 local cute = require "cute"
 local _ = cute._
 
--- Most registers of a thread for the parts that it adds at once. With all parts
--- in flight, registers would spill.
+-- Maximum number of registers for the parts that a thread loads at once. If a
+-- thread loaded all parts at once, registers would spill.
 local SOME = 32
 
 -- Returns a view of the threads' fragments in `work`: (V, threads, splits,
@@ -38,7 +38,8 @@ return function(acc, o)
   mine(function() cute.autovec_copy(sums, W(_, tid, z, at)) end)
   local turn = cute.make_smem_tensor(cute.i32, cute.make_layout(1))
   cute.arch.sync_threads()
-  -- The acq_rel atomic orders the sums that this block wrote before its count.
+  -- The atomic has the order acq_rel, so that a block that sees the count also
+  -- sees the sums.
   cute.when(cute.eq(tid, 0), function()
     turn[0] = cute.arch.atomic_add(turns.iterator + at, 1,
                                    {sem = "acq_rel", scope = "gpu"})

@@ -1,7 +1,7 @@
---- Divides K for products of few rows among the warps of a block, and among
--- blocks (z). The partial sums of warps are added in shared memory, then those
--- of blocks: in the shared memory of a cluster's first block or, if the blocks
--- form no cluster, in global memory by the last block to arrive
+--- Divides K among the warps of a block, and among blocks (z), for products
+-- with few rows. The partial sums of warps are added in shared memory, then
+-- those of blocks: in the shared memory of a cluster's first block or, if the
+-- blocks form no cluster, in global memory by the last block to arrive
 -- (kernels.splitk_reduce).
 --
 -- A plan describes the division: {n, m, tile = {rows of B, rows of A}, warps =
@@ -148,8 +148,8 @@ local function of_warps(p, at, sums, out, s)
 end
 
 -- Reduces the partial sums of a cluster's blocks, in the order of z. The other
--- blocks send theirs to the first one; returns true there. `mine`: whether this
--- thread has partial sums; nil: all threads have some.
+-- blocks send their sums to the first block. Returns true in the first block.
+-- `mine`: whether this thread has partial sums; nil: all threads have some.
 local function of_cluster(acc, at, mine)
   local parts, sums, arch = at.parts, cute.coalesce(acc), cute.arch
   local function some(f) if mine then cute.when(mine, f) else f() end end

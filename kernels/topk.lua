@@ -5,15 +5,15 @@
 --     k.kernel(X, Y, I):launch {grid = k.grid(m), block = k.block}
 --
 -- X is a matrix of M rows and N columns. Y (M,k), of X's type, gets the k
--- elements, and I (M,k), of i32, their indices; k is at most 64. Among equal
--- elements the first counts as larger (with smallest = true: as smaller). NaN
--- is larger than all numbers.
+-- elements, and I (M,k), of i32, their indices; k is at most 64. Of several
+-- equal elements, the first one is treated as the largest (with smallest =
+-- true: as the smallest). NaN is larger than all numbers.
 --
 -- A warp keeps the best 32 or 64 elements so far, sorted over its lanes.
--- A warp puts each element that is better than the k-th of them into a queue.
--- Every 32 elements of the queue are sorted and merged into the list. On random
--- data, k log(n / k) elements of a row reach the queue. Several warps can share
--- a row; they merge their lists at the end.
+-- A warp appends each element that is better than the k-th one in this list to
+-- a queue. Every 32 elements of the queue are sorted and merged into the list.
+-- On random data, k log(n / k) elements of a row reach the queue. Several warps
+-- can share a row; they merge their lists at the end.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"
@@ -111,7 +111,8 @@ function Top:queue(warp, none)
 end
 
 -- Puts the keys that are better than the bar into the queue, and takes 32 of
--- them as soon as there are enough. The whole warp must call it.
+-- them as soon as there are enough. All lanes of the warp must call this
+-- method.
 function Top:offer(queue, list, key, lane)
   local better = cute.gt(key, queue.bar)
   local who = cute.arch.vote_ballot_sync(better)
@@ -161,8 +162,9 @@ function Top:keys(x, at)
 end
 
 -- Finds the best keys of a row. The row's warps take its vectors in turn, and
--- each lane loads `unroll` vectors at once. Few vectors contain a key for the
--- list. A loop loads these vectors again, so that the code stays short.
+-- each lane loads `unroll` vectors at once. Only a few vectors contain a key
+-- for the list. A separate loop loads these vectors again, so that the code
+-- stays short.
 function Top:search(x, list, lane, warp)
   local none, of_warp = list[1], self.width * WARP
   local queue = self:queue(warp, none)

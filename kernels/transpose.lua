@@ -9,21 +9,21 @@
 -- further modes; `from` and `to` are their strides. A is contiguous in X, B in
 -- Z. Both tensors begin at multiples of 16 bytes, their rows at any element.
 --
--- A sector of 32 bytes that is written in part costs as much as two, and tiles
--- of B x A would split a sector at each end of their rows. So each row of Z has
--- its own window in a tile. The window begins at a multiple of `whole` bytes in
--- memory, less than `whole` before the tile. A block loads the 16-byte chunks
--- of X's rows that its windows touch, row by row. A thread reads single
--- elements from the position of each row, and stores 16 bytes. Elements around
--- a tile's rows belong to other tiles; where they could be outside the tensor,
--- elements are loaded one by one.
+-- Writing a part of a 32-byte sector costs as much as writing two sectors, and
+-- tiles of B x A would split a sector at each end of their rows. So each row of
+-- Z has its own window in a tile. The window begins at a multiple of `whole`
+-- bytes in memory, less than `whole` before the tile. A block loads the 16-byte
+-- chunks of X's rows that its windows touch, row by row. A thread reads single
+-- elements from the position of each row, and stores 16 bytes. The chunks also
+-- contain elements of other tiles. If a chunk could extend beyond the tensor,
+-- its elements are loaded one by one.
 --
 -- With maps = true (Hopper), TMA loads the rows. Rows begin at any element, but
 -- tensor maps need multiples of 16 bytes. If 16 bytes hold V elements, rows
--- that are V apart begin at the same offset within a chunk. So X is treated as
--- V matrices, each of every Vth row, and each matrix has a map. The strides of
--- the modes of L must then be multiples of 16 bytes; k.arguments(X, Z) returns
--- all arguments of the kernel.
+-- that are V apart begin at the same offset within a chunk. Therefore X is
+-- treated as V matrices, each with every Vth row, and each matrix has a tensor
+-- map. The strides of the modes of L must then be multiples of 16 bytes;
+-- k.arguments(X, Z) returns all arguments of the kernel.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 
@@ -44,8 +44,8 @@ local function sizes(o)
   s.HALO = o.whole * 8 // bits
   s.ROWS, s.CHUNKS = s.TB + s.HALO, s.TA // s.V + 1
   s.pitch = s.TA + s.V
-  -- The distances in shared memory from a row to the next one (near), and to
-  -- the row V below (far).
+  -- Distances in shared memory: from a row to the next row (near), and from a
+  -- row to the row V rows later (far).
   s.near, s.far = s.pitch, s.V * s.pitch + s.V
   if o.maps then
     s.near = up(s.ROWS // s.V * s.pitch * bits, 1024) * 1024 // bits
@@ -229,8 +229,8 @@ local function turn_of(o, s)
   return best
 end
 
--- Rotates a vector back to its order. A lane has read it rotated by nth * turn
--- words (see turn_of), where nth is the lane's index along A.
+-- Rotates a vector back to its order. The lane has read the vector rotated by
+-- nth * turn words (see turn_of), where nth is the lane's index along A.
 local function turn_back(held, turn, nth)
   local words = cute.recast_tensor(held, cute.u32)
   for _, bit in ipairs {1, 2} do

@@ -1,5 +1,5 @@
 --- The consumer warpgroups of kernels/attention_bwd_sm90: they compute the
--- gradients of a tile of keys, and what the tile adds to dQ.
+-- gradients of a tile of keys, and the tile's contribution to dQ.
 --
 -- Heads of up to 128 elements use the products of transposed.lua. Longer heads
 -- use those of wide.lua or, with the option `tasks`, those of tasks.lua.
@@ -73,7 +73,8 @@ local function finish(o, x, dk, dv)
     end)
   end
   if not o.ragged then return boxes() end
-  -- The next sequence may begin within the tile, where TMA must not store.
+  -- The next sequence may begin within the tile. TMA must not store to its
+  -- rows.
   cute.when(cute.eq(cute.size(x.dk.rows, 0), o.tile[2]), boxes, function()
     for _, t in ipairs(list) do
       flash.store_rows(t.smem(cute._, cute._, 0), t.rows, x.tid // 32,
@@ -99,7 +100,8 @@ function consumer.run(o, x, task)
   x.leave = leaver(o, x)
   x.mma.scores:set(warpgroup.Field.ACCUMULATE, false)
   x.mma.dq:set(warpgroup.Field.ACCUMULATE, false)
-  -- Keys after the last are zeros. Their P is not used, but must be finite.
+  -- Keys after the last one are zeros. Their weights P are not used, but must
+  -- be finite.
   x.bounded = not from and not tiles.divides(o.tile[2], x.T)
   local make = task and tasks[task] or o.wide and wide or transposed
   local dk, dv, step = make(o, x, from ~= nil)

@@ -46,9 +46,9 @@ end
 
 --- Returns the function of the first kernel: (O, dO, LSE, logs, delta, acc,
 -- turns, cu_q). It stores each row's sum of O dO to delta, and its LSE in base
--- 2 to logs. For a row that sees no key, and for rows after the last one, logs
--- is infinity. If given, the kernel clears acc, the accumulators of dQ, and
--- turns, the counters of the blocks' turns.
+-- 2 to logs. For rows that see no key, and for rows after the last one, it
+-- stores infinity to logs. If given, the kernel clears acc, the accumulators of
+-- dQ, and turns, the counters of the blocks' turns.
 function edges.before(o)
   local M = o.tile[1]
   local lanes = o.head == 96 and 4 or 8
@@ -70,7 +70,7 @@ function edges.before(o)
         local x = lse[row]
         log = cute.where(cute.eq(x, -math.huge), math.huge, x * flash.LOG2E)
       end)
-      -- `sum` is the number 0 if the row does not exist
+      -- `sum` is 0 if the row does not exist.
       if type(sum) ~= "number" then
         for j = 0, lanes == 4 and 1 or 2 do
           sum = sum + cute.arch.shuffle_sync_bfly(sum, 1 << j)

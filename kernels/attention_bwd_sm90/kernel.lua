@@ -26,10 +26,11 @@ local function draw(turns)
   return function() return s[0] end
 end
 
--- Returns the argument `turns` of producer.add, by which this block waits for
--- its turn to add to a tile of dQ, and passes the turn on. The counter of a
--- tile holds the number of blocks that have added to the tile. With a block
--- mask, it holds the index of the last tile of keys that was added, plus one.
+-- Returns the argument `turns` of producer.add, by which this block waits until
+-- it may add to a tile of dQ, and then permits the next block to add. The
+-- counter of a tile holds the number of blocks that have added to the tile.
+-- With a block mask, it holds the index of the last tile of keys that was
+-- added, plus one.
 local function queue(o, turns, x)
   if not turns then return nil end
   return {pair = x.acc.pair,
@@ -153,8 +154,8 @@ end
 
 -- Sets the fields of x that depend on the block's tile of keys, at position t
 -- in the order of tiles. Returns a function that calls f(m, h, b) for each tile
--- of rows that sees these keys. Also returns whether the tile of keys exists;
--- nil means that it does.
+-- of rows that sees these keys. The second result is false if the tile of keys
+-- does not exist, and nil if it always exists.
 local function settle(o, x, t, section, more)
   local S, H = cute.size(x.q.coords, 0), cute.size(x.q.coords, 2)
   local count = o.ragged
@@ -200,7 +201,7 @@ return function(o)
       end
     end)
     pipelines(o, x, logs, delta, loader)
-    -- Two threads of producer warps add to dQ if blocks take turns.
+    -- If blocks add in turn, two threads of producer warps add to dQ.
     x.acc.pair = turns and pipeline.PipelineOrder {length = 2, maker = loader,
       group_id = warp - (4 * o.consumers + 1), defer_sync = true,
       producer_group = Group(Agent.Thread)}

@@ -8,7 +8,7 @@ local options = {}
 
 local WHAT = "attention_bwd_sm90"
 local WARPGROUP = 128
-local MOST = 227 * 1024 - 1024  -- bytes of shared memory, without barriers
+local MOST = 227 * 1024 - 1024  -- bytes of shared memory, not counting barriers
 
 -- The names of all options.
 local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
@@ -30,7 +30,7 @@ local CHANGED = {[64] = {{64, 128}, 2, 2, 2}, [128] = {{64, 128}, 2, 2, 2}}
 local TASKS = {{64, 64}, 2, 1, 1}
 
 -- Registers per thread, {producer, consumer}, by the number of consumers.
--- TASKS_REGISTERS has the registers of a thread with each of the tasks.
+-- TASKS_REGISTERS has the number of registers of a thread for each task.
 local REGISTERS = {{}, {24, 240}, {32, 160}}
 local TASKS_REGISTERS = {32, {208, 208, 64}}
 
@@ -54,7 +54,7 @@ local function divide_wide(o)
   o.consumers = o.head == 192 and 3 or 2
   o.slices, o.divided = o.head // 64 // o.consumers, "columns"
   o.sharers = o.consumers
-  o.shared = o.slices == 2 and o.ds_stages == 1  -- P and dS share memory
+  o.shared = o.slices == 2 and o.ds_stages == 1  -- P and dS use the same memory
   rules.need(M == 64 and math.type(N) == "integer" and N >= 16 and N <= 256
     and N % 16 == 0 and N % (8 * o.consumers) == 0, WHAT, "tile = {%s, %s} "
     .. "with heads of %d; 64 rows, and a multiple of %d up to 256 keys are "
@@ -154,7 +154,7 @@ function options.complete(given)
   end
   check(o)
   if o.rounded == nil then o.rounded = o.divided == "turned" end
-  o.rounded = o.rounded or o.tasks  -- P passes through shared memory in 16 bits
+  o.rounded = o.rounded or o.tasks  -- Shared memory contains P in 16 bits.
   o.producer_registers, o.registers = table.unpack(
     o.tasks and TASKS_REGISTERS or REGISTERS[o.consumers])
   o.block = (o.consumers + 1) * WARPGROUP

@@ -1,25 +1,26 @@
 --- The tiles of keys of kernels/attention_bwd_sm90, their order, and the rows
 -- that see them.
 --
--- Heads are divided into sections, whose rows of Q, dO and dQ fit into L2
--- together if this leaves enough tiles. Within a section, the tiles of all
--- heads with the same keys are consecutive. With a causal mask, the first tiles
--- of keys are seen by the most rows, and run first.
+-- Heads are divided into sections. If possible, the rows of Q, dO and dQ of a
+-- section fit into L2 together. A section must also have enough tiles. Within a
+-- section, the tiles of all heads with the same keys are consecutive. With a
+-- causal mask, the first tiles of keys are seen by the most rows, and run
+-- first.
 --
 -- If the order of sums is fixed, blocks add to a tile of dQ in the order of
 -- their tiles of keys. They then draw their tiles from a counter, so that a
--- block waits only for blocks that already run. Blocks of a head then follow
--- each other through the same rows, each a step behind the one before it. A
--- section therefore has more heads, so that fewer blocks of each head run at
--- once. Only the rows between the first and the last of these blocks must then
--- fit into L2.
+-- block waits only for blocks that already run. Blocks of a head then process
+-- the same rows one after another, each block one tile behind the preceding
+-- block. A section therefore has more heads, so that fewer blocks of each head
+-- run at once. In this case, only the rows between the first and the last of
+-- these blocks must fit into L2.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
 
 local order = {}
 
--- The maximum number of bytes that the rows of Q, dO and dQ in a section take.
+-- The maximum number of bytes of the rows of Q, dO and dQ in a section.
 local L2 = 40 << 20
 
 -- If the order of sums is fixed, a section has at least HEADS heads, and its

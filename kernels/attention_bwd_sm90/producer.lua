@@ -63,11 +63,11 @@ end
 --- Adds the tiles of dQ, which consumers store to shared memory, to the
 -- accumulators in global memory. One thread calls this function. With `turns`,
 -- two threads call it and alternate. While one thread waits until its addition
--- is complete, and passes the turn, the other thread adds the next tile.
----@param turns? table wait(m, tile) returns when it is this block's turn to add
--- to a tile. It returns whether this block is the first one, which stores
--- instead of adding, and `step`. pass(tile, step) begins the next block's turn.
--- pair: the order
+-- is complete, and then permits the next block to add, the other thread adds
+-- the next tile. @param turns? table wait(m, tile) returns when it is this
+-- block's turn to add to a tile. It returns whether this block is the first
+-- one, which stores instead of adding, and `step`. pass(tile, step) begins the
+-- next block's turn. pair: the order
 -- of the two threads (pipeline.PipelineOrder). Without turns, the accumulators
 -- are 0 at first, and all blocks add.
 function producer.add(x, each, turns)
@@ -75,7 +75,7 @@ function producer.add(x, each, turns)
   local store = turns and producer.mover(x.first, true)
   local full = x.acc.pipe:make_consumer_state()
   local read = x.acc.pipe:make_consumer_state()
-  -- Releases the oldest stage of shared memory that is not released. The last
+  -- Releases the oldest stage of shared memory that is in use. The last
   -- `pending` copies may still read their stages.
   local function release(pending)
     cute.arch.cp_async_bulk_wait_group(pending, true)

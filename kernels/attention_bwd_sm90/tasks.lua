@@ -6,7 +6,8 @@
 -- dO^T, takes P^T from shared memory, and computes dS^T = P^T (dP^T - delta)
 -- and dK += dS^T Q. The third one takes dS from shared memory, and computes dQ
 -- = dS K in slices of 64 elements. P^T and dS^T are left operands in registers
--- for dV and dK. Each warpgroup may be at another tile of rows.
+-- for dV and dK. The warpgroups may process different tiles of rows at the same
+-- time.
 local cute = require "cute"
 local parts = require "kernels.attention_bwd_sm90.parts"
 local weights = require "kernels.attention_bwd_sm90.weights"
@@ -44,7 +45,8 @@ local function keys_product(o, x, t)
 end
 
 -- Returns this thread's part (8,k) of P^T in shared memory. Each thread of the
--- first warpgroup stores what one thread of the second one loads.
+-- first warpgroup stores the part that one thread of the second warpgroup
+-- loads.
 local function shared_weights(o, x)
   local n = o.tile[1] * o.tile[2] // 1024
   return cute.make_tensor(x.p.smem.iterator, cute.make_layout(

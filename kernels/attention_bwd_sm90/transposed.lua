@@ -39,8 +39,9 @@ local function products(o, x)
              dv = parts.accumulators(keys, N, D)}
   P.p, P.left_p = weights.narrowed(o, scores)
   P.ds, P.left_ds = weights.narrowed(o, scores)
-  -- These products get new accumulators each time. Accumulators that a product
-  -- overwrites would stay allocated until it starts.
+  -- These products get new accumulators in each step. If a product overwrote
+  -- its old accumulators, the compiler would keep them allocated until the
+  -- product starts.
   function P.scores(stage)
     return parts.request(scores, parts.accumulators(scores, N, M),
                          K(_, _, _, 0), Q(_, _, _, stage))
@@ -64,9 +65,9 @@ local function products(o, x)
 end
 
 --- Returns the accumulators of dK and dV, and step(m, masked, r), which adds
--- the products of tile m of rows. r is the index of its head among the heads of
--- Q that share a head of K. hidden: whether the kernel has a mask. masked: with
--- `hidden`, whether the mask hides scores of this tile.
+-- the products of tile m of rows. r is the index of the rows' head among the
+-- heads of Q that share a head of K. hidden: whether the kernel has a mask.
+-- masked: with `hidden`, whether the mask hides scores of this tile.
 return function(o, x, hidden)
   local P = products(o, x)
   local weigh, deltas = weights.weigher(o, x, hidden, P.p, P.left_p),

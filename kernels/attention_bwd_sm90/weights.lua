@@ -33,8 +33,8 @@ function weights.saver(o, x, ds)
 end
 
 --- Returns a function (stage, i) that loads two row values from `near` (LSEs or
--- deltas in shared memory). They belong to columns 2i and 2i + 1 of this
--- thread's scores, which are rows of Q.
+-- deltas in shared memory). The two values belong to columns 2i and 2i + 1 of
+-- this thread's scores, whose columns are rows of Q.
 function weights.numbers(o, near)
   local quad, n = cute.arch.lane_idx() % 4, o.tile[1] // 8
   local all = cute.make_tensor(near.iterator, cute.make_layout(
@@ -70,9 +70,9 @@ end
 
 --- For kernels with score_mod or mask_mod: returns a function f(s, row, r). s:
 -- the scores of a tile; r: the index of the head of Q among those that share a
--- head of K. f returns a function change(k), which changes block k of s. A
--- block has the scores of 8 rows of Q. change(k) returns the derivatives of the
--- new scores, or nil if there is no score_mod.
+-- head of K. f returns a function change(k), which replaces the scores in block
+-- k of s. A block has the scores of 8 rows of Q. change(k) returns the
+-- derivatives of the new scores, or nil if there is no score_mod.
 function weights.changer(o, x)
   local M, N = o.tile[1], o.tile[2]
   local places = flash.by_rows(x.mma.scores:get_slice(x.tid):partition_C(
@@ -96,9 +96,9 @@ end
 
 --- Returns a function (s, row, masked, r) that replaces scores s by the weights
 -- P^T. Their rows of Q begin at `row`. p16, left: 16-bit registers from
--- weights.narrowed. With o.rounded or functions of scores, they also get P^T;
--- functions of scores then multiply P^T in s by the derivatives of the scores.
--- hidden, masked, r: see transposed.lua.
+-- weights.narrowed. With o.rounded or functions of scores, these registers also
+-- receive P^T. Functions of scores then multiply P^T in s by the derivatives of
+-- the scores. hidden, masked, r: see transposed.lua.
 function weights.weigher(o, x, hidden, p16, left)
   local c, logs = x.scale * flash.LOG2E, weights.numbers(o, x.q.near)
   local hide = hidden and weights.hider(o, x)

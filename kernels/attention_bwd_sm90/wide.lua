@@ -4,8 +4,8 @@
 -- For each tile of rows, S = Q K^T and dP = dO V^T become P = 2^(c S - log) and
 -- dS = P (dP - delta). Both are stored to shared memory, as operands of dV^T +=
 -- dO^T P, dK^T += Q^T dS and dQ = dS K. If registers do not suffice for a tile
--- of dQ, it is computed in two slices. P and dS can then share memory, which
--- makes room for a second tile of Q.
+-- of dQ, it is computed in two slices. In that case, P and dS can use the same
+-- memory, so that a second tile of Q fits.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local parts = require "kernels.attention_bwd_sm90.parts"
@@ -179,8 +179,8 @@ return function(o, x, hidden)
     if o.ds_stages == 2 then stage = 1 - stage end
   end
 
-  -- Like apart(), except that P and dS share memory: dS overwrites P after the
-  -- product for dV has read P.
+  -- Like apart(), except that P and dS use the same memory: dS overwrites P
+  -- after the product for dV has read P.
   local function shared(s, dp, product)
     -- wait until all consumers have read dS of the previous tile
     x.meet:arrive_and_wait()
@@ -190,7 +190,7 @@ return function(o, x, hidden)
     P.to_dv(g.index, 0)
     warpgroup.wait_group(1)
     slopes(product, dp)
-    -- orders the reads of delta before TMA overwrites it
+    -- orders the reads of delta before TMA overwrites delta
     cute.arch.fence_view_async_shared()
     warpgroup.wait_group(0)
     x.meet:arrive_and_wait()  -- wait until all consumers have read P and delta
@@ -198,7 +198,8 @@ return function(o, x, hidden)
     save_ds(dp, 0)
     cute.arch.fence_view_async_shared()
     x.meet:arrive_and_wait()
-    -- While a slice of dQ is handed over, half of the product for dK runs.
+    -- Half of the product for dK runs while another thread adds a slice of dQ
+    -- to global memory.
     for slice = 0, 1 do
       local sums = P.to_dq(slice, 0)
       P.to_half_dk(slice, q.index, 0)

@@ -2,7 +2,7 @@
 -- blocks of a cluster divide the keys of a row of work (share.lua) and exchange
 -- their results through shared memory.
 --
--- Each warp of the cluster is a team of its own and processes every nth tile of
+-- Each warp of the cluster works separately and processes every nth tile of
 -- keys, where n is the number of the cluster's warps. Each block combines the
 -- results of all warps for D / (blocks of the cluster) columns of O.
 local cute = require "cute"
@@ -18,8 +18,9 @@ local clustered = {}
 local EACH = 8
 
 -- Returns three functions that bring the rows of Q into sQ (rows,D), each for
--- this thread's share: early() reads what no launch writes, and sets rows after
--- the last to zero; load() requests the elements; store() stores them.
+-- this thread's share: early() reads data that no launch writes, and sets rows
+-- after the last one to zero; load() requests the elements; store() stores
+-- them.
 local function queries(o, mQ, sQ, at, tid, angles)
   local each, threads, R = o.head // EACH, 32 * o.warps, at.R
   local function pieces(first, count, f)
@@ -93,8 +94,8 @@ local function append(o, mK, mV, sK, sV, at, top, stage, lane, cache, angles)
   end)
 end
 
--- Sends this warp's results to the blocks of the cluster, each its columns.
--- sums ((width,parts,rows)) and logs ((parts,rows)) receive them.
+-- Sends this warp's results to the blocks of the cluster: each block receives
+-- its columns, in sums ((width,parts,rows)) and logs ((parts,rows)).
 local function send(o, acc, logs, places, lane, index, R, sums, logs_of)
   local rows, width = flash.by_rows(acc), o.head // o.cluster
   local pair = cute.make_rmem_tensor({2}, cute.f32)

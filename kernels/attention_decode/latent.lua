@@ -4,8 +4,8 @@
 --
 -- The warps of a block are divided by rows and by columns. Each warp computes
 -- the scores of its 16 rows and its keys. Warps exchange the rows' largest
--- scores and the exponentials ("powers") through shared memory. Each warp then
--- multiplies all powers of its rows by its columns of the values.
+-- scores and the exponentials of the scores through shared memory. Each warp
+-- then multiplies all exponentials of its rows by its columns of the values.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local part = require "kernels.attention_decode.part"
@@ -47,10 +47,10 @@ local function exchange(o, places, rows)
   end, column
 end
 
--- Returns the softmax of a thread's rows as an object of two functions. take(s,
--- acc) replaces scores by their powers and rescales acc, the accumulators of
--- earlier powers. finish(acc) divides acc by the sums and returns their
--- logarithms.
+-- Makes the object for the online softmax of a thread's rows. take(s, acc)
+-- replaces the scores s by their exponentials, and rescales acc, the sum of
+-- earlier exponentials times values. finish(acc) divides acc by the rows' sums
+-- of exponentials, and returns the logarithms of these sums.
 local function softmax(rows, c, share)
   local top = cute.make_rmem_tensor({rows}, cute.f32)
   local sum = cute.make_rmem_tensor({rows}, cute.f32)

@@ -2,9 +2,9 @@
 -- tile has 64 rows, one for each head of Q and each new query.
 --
 -- Two warpgroups share each tile of keys. Both compute all scores and their
--- exponentials ("powers"), which stay in registers. Each multiplies the powers
--- by its half of the columns of the values, so that the warpgroups exchange
--- nothing. Meanwhile cp.async loads the next tile of keys.
+-- exponentials, which stay in registers. Each warpgroup multiplies the
+-- exponentials by its half of the columns of the values, so that the warpgroups
+-- need not exchange data. Meanwhile cp.async loads the next tile of keys.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local part = require "kernels.attention_decode.part"
@@ -95,7 +95,8 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
   local function one(b, row, first, last, place)
     local T = work:keys(b)
     local at = {b = b, g = 0, m = row, R = e.R, S = e.S, T = T}
-    cute.arch.sync_threads()  -- the previous part no longer reads sQ and sK
+    -- No warp still reads sQ and sK for the previous part.
+    cute.arch.sync_threads()
     if more.k and e.count == 1 then
       part.append(o, more.k(b, _, 0, _), e.S, T, first * N, last * N,
                   part.row_of(mK, b, 0, pages), tid, 1.0)

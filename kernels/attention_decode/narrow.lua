@@ -2,11 +2,11 @@
 -- Registers hold the elements as f16: one instruction converts two.
 --
 -- Shared memory and ldmatrix treat two adjacent e4m3 as one element of 16 bits.
--- From the keys, a lane thus gets four neighbours along D. A fragment of f16
--- has two pairs that are 8 apart instead. Q's columns are therefore stored in
--- the order of the keys' columns (see put_row). From the values, a lane gets
--- two columns of D for each key, which belong to two fragments. This changes
--- the order of O's columns (see column).
+-- Therefore a lane receives four neighbours along D of a key, but a fragment of
+-- f16 consists of two pairs that are 8 elements apart. Q's columns are stored
+-- in the order of the keys' columns (see put_row). From the values, a lane
+-- receives two columns of D for each key, which belong to two fragments. This
+-- changes the order of O's columns (see column).
 local cute = require "cute"
 local flash = require "kernels.flash"
 
@@ -17,8 +17,8 @@ local narrow = {}
 --- Returns K or V as pairs of elements: f16, with half of the columns.
 function narrow.pairs_of(t) return cute.recast_tensor(t, cute.f16) end
 
---- Stores x, elements 8 n to 8 n + 7 of a row of Q, in the order in which lanes
--- get the elements of a key.
+--- Stores x, the elements 8 n to 8 n + 7 of a row of Q, in the order in which
+-- ldmatrix distributes the elements of a key to lanes (see above).
 function narrow.put_row(row, n, x)
   local four = cute.make_rmem_tensor({4}, x.element_type)
   for i = 0, 1 do

@@ -218,8 +218,8 @@ function part.functions(o, ...)
   return {score = score, mask = mask}, done
 end
 
---- Applies the functions f, if there are any, to the scores of a block of keys,
--- and hides those keys that a row does not see.
+--- Applies the functions f, if given, to the scores of a block of keys, and
+-- hides the keys that a row does not see.
 function part.alter(o, f, s, places, block, scale, at, tree)
   local col = block * o.tile[2]
   if f then change(o, f, s, places, col, scale, at) end
@@ -289,11 +289,12 @@ function part.store(o, places, logs, acc, mParts, mLogs, place, at, factor,
   end
 end
 
---- Returns what combines the partial results of a row: a function weight(log),
--- the factor of a partial result; the sum of all weights; and a function
--- lse(some), which returns the row's LSE, where `some` tells whether the sum is
--- not 0. reduce(init, f, combine) reduces the logs of the partial results:
--- f(x, log) adds a log to a lane's state, and combine joins the lanes' states.
+--- Returns the tools to combine the partial results of a row: a function
+-- weight(log), the factor of a partial result; the sum of all weights; and a
+-- function lse(some), which returns the row's LSE, where `some` tells whether
+-- the sum is not 0. reduce(init, f, combine) reduces the logs of the partial
+-- results: f(x, log) adds a log to a lane's state, and combine merges the
+-- states of two lanes.
 function part.weights(reduce)
   local top = reduce(-math.huge, cute.max, cute.max)
   local base = cute.where(cute.eq(top, -math.huge), 0.0, top)
@@ -313,8 +314,8 @@ function part.begin(o)
   cute.arch.griddepcontrol_launch_dependents()
 end
 
--- Does what part.begin does, but later. With o.early, the kernel reads lengths,
--- pages and old keys before it waits.
+-- Waits for the preceding launches like part.begin, but at a later point. With
+-- o.early, the kernel reads lengths, pages and old keys before this wait.
 local function arrive(o)
   if o.early then part.begin(o) end
 end
@@ -352,10 +353,11 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
     local by_k = part.scale_of(more.k_scale, at.g)
     local by_v = part.scale_of(more.v_scale, at.g)
     local by = more.k_scale and scale * by_k or scale
-    -- wait until the previous part's reads of shared memory are complete
+    -- Wait until the previous part's reads of shared memory are complete.
     meet()
     if more.k and e.count == 1 then
-      if o.early then  -- the part contains new keys, which a launch writes
+      -- The part contains new keys, which a preceding launch writes.
+      if o.early then
         cute.when(cute.gt(last * BN, T - e.S), function() arrive(o) end)
       end
       for _i, x in ipairs {{mK, more.k, by_k}, {mV, more.v, by_v}} do
@@ -391,7 +393,7 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
                place, at, more.v_scale and by_v, nil, small and narrow.column)
   end
   part.each(work, one)
-  arrive(o)  -- blocks without a part arrive here
+  arrive(o)  -- Blocks without a part continue here.
   if done then done() end
 end
 

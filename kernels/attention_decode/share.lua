@@ -1,12 +1,11 @@
 --- Divides the keys of all sequences among the blocks of
 -- kernels/attention_decode.
 --
--- A row of work is a tile of rows together with the keys that it reads. Each
--- sequence has `per` rows of work. The key tiles of all rows of work form one
--- list, in order, and each block processes `each` consecutive tiles of the
--- list. A block therefore processes the end of one row of work, some whole rows
--- of work, and the beginning of another row, whatever lengths the sequences
--- have.
+-- A row of work is a tile of rows of Q together with all keys that these rows
+-- see. Each sequence has `per` rows of work. The key tiles of all rows of work
+-- form one list, in order, and each block processes `each` consecutive tiles of
+-- the list. Therefore a block processes the end of one row of work, some whole
+-- rows of work, and the beginning of another row, for sequences of any lengths.
 --
 -- If sequences have almost equal lengths, a block processes a part of a single
 -- row of work instead: each row is divided into parts of `each` tiles. This
@@ -134,7 +133,7 @@ end
 
 --- Calls f(b, row, first, last, place) for each part of block `item`: the tiles
 -- `first` to last - 1 of row of work `row` of sequence b. place: the index at
--- which the part's results are stored, which differs for each part.
+-- which the part's results are stored, which is different for each part.
 function Share:walk(item, f)
   local uniform = cute.arch.make_warp_uniform
   local per, at = self.per, item * self.each

@@ -1,13 +1,15 @@
 --- The consumer warpgroups of kernels/attention_sm90: the products and the
 -- softmax of a tile of rows, 64 for each warpgroup.
 --
--- A warpgroup issues the product for the scores of the next keys before the
--- product of the previous powers with V. While the latter runs, it computes the
--- powers of the new scores, relative to the largest of the earlier scores. Only
--- if a power is too large, the warpgroup computes the scores again and searches
--- for the largest one. Powers stay in registers, because accumulators are
--- distributed over the threads like a left operand. Warpgroups issue products
--- in turn, so that one warpgroup computes powers while another one multiplies.
+-- The "power" of a score is its exponential, computed as a power of 2. A
+-- warpgroup issues the product for the scores of the next keys before the
+-- product of the previous powers with V. While the second product runs, the
+-- warpgroup computes the powers of the new scores, relative to the largest of
+-- the earlier scores. Only if a power is too large, the warpgroup computes the
+-- scores again and searches for the largest one. Powers stay in registers,
+-- because accumulators are distributed over the threads like a left operand.
+-- Warpgroups issue products in turn, so that one warpgroup computes powers
+-- while another one multiplies.
 local cute = require "cute"
 local eight = require "kernels.attention_sm90.eight"
 local flash = require "kernels.flash"
@@ -49,15 +51,15 @@ local function turns(o, group)
   return {
     wait = function() mine:arrive_and_wait() end,
     pass = function() others:arrive() end,
-    -- The first warpgroup takes the last turn, which the last warpgroup passed
-    -- to it.
+    -- The first warpgroup waits for the turn that the last warpgroup passed to
+    -- it, so that no turn is left over.
     tail = function()
       cute.when(cute.eq(group, 0), function() mine:arrive_and_wait() end)
     end}
 end
 
--- Makes registers for the next powers while products that read the left operand
--- p may still execute. Returns {p = these registers, take = a function that
+-- Makes registers for the next exponentials, because products may still read
+-- the left operand p. Returns {p = these registers, take = a function that
 -- copies them to the operand p}.
 local function spare(p, scale)
   local next = cute.make_fragment_like(p)
@@ -65,8 +67,9 @@ local function spare(p, scale)
     return cute.make_tensor(cute.recast_tensor(t, cute.u32).iterator,
                             cute.make_layout {cute.size(t) // 2})
   end
-  -- Adding a 0 that the compiler does not know keeps it from using the
-  -- registers of p for `next`, which would serialize the products.
+  -- Add a 0 whose value the compiler does not know. Otherwise, the compiler
+  -- would use the registers of p for `next`, which would serialize the
+  -- products.
   local zero = cute.where(cute.gt(scale, 0), 0, 1):to(cute.u32)
   local from, to = words(next), words(p)
   return {p = next, take = function()
@@ -88,8 +91,8 @@ local function complete(o, x, P)
   function P.again(q, k)
     local part = warps.mma:partition_shape_C {M, 16}
     s:fill(0)
-    -- The loop keeps the text short: the compiler takes milliseconds for each
-    -- MMA.
+    -- Use a loop of the kernel, because the compiler needs milliseconds for
+    -- each MMA in the text.
     for i in cute.range(o.head // 16) do
       local rows = cute.local_tile(x.q.smem(_, _, q.index), {M, 16}, {0, i})
       local left = warps:left(rows)(0)
@@ -100,7 +103,7 @@ local function complete(o, x, P)
           function() return left end)
       end
     end
-    -- one lane then releases the keys to the next bulk copy
+    -- afterwards, one lane permits the next bulk copy to overwrite the keys
     cute.arch.fence_view_async_shared()
     cute.arch.sync_warp()
   end
@@ -177,7 +180,8 @@ local function mainloop(x, P, turn, state, sight, sees, alter, fetch)
   x.k.pipe:consumer_release(k)
   k:advance()
   local rose = take(alter(edge), newest)
-  local function settle()  -- prepares the product of the last powers with V
+  -- prepares the product of the last exponentials with V
+  local function settle()
     state:rescale(P.acc, rose)
     P.narrow(newest, state)
   end
@@ -230,8 +234,9 @@ local function mainloop(x, P, turn, state, sight, sees, alter, fetch)
   v:advance()
 end
 
--- Makes the store of a tile: O overwrites Q in shared memory, from where
--- another thread stores it. Also stores the logarithms of the rows' sums.
+-- Makes the function that stores a tile: O overwrites Q in shared memory, and
+-- another thread copies O from there to global memory. Also stores the
+-- logarithms of the rows' sums.
 local function store(o, x, P, group)
   local atom = cute.make_copy_atom("SM90_U32x4_STSM_N", o.dtype)
   local r2s = cute.make_tiled_copy_C(atom, x.mma_o):get_slice(x.tid)
@@ -242,8 +247,8 @@ local function store(o, x, P, group)
   return function(state, row, S, lse)
     local logs = state:finish(P.acc)
     out:store(P.acc:load():to(o.dtype))
-    -- wait until the warpgroup has read its rows of Q, which the copy
-    -- overwrites
+    -- Wait until the warpgroup has read its rows of Q, which the copy
+    -- overwrites.
     meet:arrive_and_wait()
     cute.copy(atom, from, to(_, _, _, x.q.state.index))
     cute.arch.fence_view_async_shared()

@@ -6,12 +6,12 @@
 -- element of 16 bits. Its transposed registers hold two elements of D for each
 -- key, which byte permutations separate, and stmatrix stores four keys of each.
 --
--- This changes the order of keys and of elements of D. Within 32 keys, column
--- 16 h + 4 t + j of a transposed tile is key 16 h + 8 (j // 2) + 2 t + j % 2.
--- These are the columns whose scores a lane holds, so powers become a left
--- operand without an exchange between lanes. Within 16 elements of D, row 8 e +
--- g of a transposed tile is element 2 g + e. A lane thus holds four adjacent
--- elements of O.
+-- The transposition changes the order of keys and of elements of D. Within 32
+-- keys, column 16 h + 4 t + j of a transposed tile is key 16 h + 8 (j // 2) + 2
+-- t + j % 2. These are the columns whose scores a lane holds, so powers become
+-- a left operand without an exchange between lanes. Within 16 elements of D,
+-- row 8 e + g of a transposed tile is element 2 g + e. A lane thus holds four
+-- adjacent elements of O.
 local cute = require "cute"
 local flash = require "kernels.flash"
 
@@ -58,9 +58,9 @@ local function transposer(v, vt, part, early)
       cute.recast_tensor(r, cute.u32)
   end
   local across = D // 32
-  -- Loads part n of a tile: 32 elements of D of 32 keys. Returns the registers
-  -- {[0] = of the first 16 keys, of the other 16 keys}, two words for each 16
-  -- elements of D.
+  -- Loads part n of a tile: 32 elements of D of 32 keys. Returns two sets of
+  -- registers, {[0] = for the first 16 keys, for the other 16 keys}, each with
+  -- two words for 16 elements of D.
   local function load(n, from)
     local given = {}
     for h = 0, 1 do
@@ -165,15 +165,15 @@ function eight.complete(o, x, P)
   end
 end
 
--- The largest e4m3. If a sum of powers does not exceed it, e4m3 can represent
--- each of the powers.
+-- The largest e4m3. If a sum of powers (exponentials of scores) does not exceed
+-- it, e4m3 can represent each of the powers.
 local MOST = 448.0
 
--- The power of 2 that the largest score of a row gets when its base changes.
--- The smallest normal e4m3 is 2^-6. LIFT holds if each block is searched for
--- its largest score: powers may then rise by 2^3. LOW_LIFT holds otherwise: the
--- sum of a thread's powers in a block is at most MOST even if all scores are
--- equal.
+-- The exponent of the power of 2 for the largest score of a row, after the
+-- row's base changes. The smallest normal e4m3 is 2^-6. LIFT is used if each
+-- block is searched for its largest score: powers may then rise by 2^3.
+-- Otherwise LOW_LIFT is used: the sum of a thread's powers in a block is at
+-- most MOST even if all scores are equal.
 local LIFT, LOW_LIFT = 5.0, 2.0
 
 --- Returns the factors of a tile of rows of head h in batch b, from the

@@ -10,7 +10,7 @@ local options = {}
 
 local WHAT = "attention_sm90"
 local WARPGROUP = 128
-local MOST = 227 * 1024 - 1024  -- bytes of shared memory, without barriers
+local MOST = 227 * 1024 - 1024  -- bytes of shared memory, not counting barriers
 
 local MOST_ROWS = (1 << 31) - 1
 
@@ -21,9 +21,9 @@ local NAMES = "name head value dtype causal window rows tile stages q_stages "
 
 -- Lists of tiles {rows, keys, time, time with a causal mask} by head size: for
 -- each number of rows, the fastest tile that registers and shared memory allow.
--- The time for a score is relative to that of the list's first tile without a
--- mask, measured for 512 to 16384 rows on an H100 and an H200. It is infinite
--- where ptxas serializes the wgmmas.
+-- The times are for one score, relative to the first tile of the list without a
+-- mask, measured for 512 to 16384 rows on an H100 and an H200. A time is
+-- infinite if ptxas serializes the wgmmas of the tile.
 local TILES = {
   [64] = {{192, 128, 1}, {192, 96, math.huge, 0.96}, {128, 128, 1.2},
           {64, 128, 1.6}},
@@ -62,7 +62,8 @@ local REGISTERS = {{}, {40, 232}, {32, 160}}
 --- Returns the bytes of shared memory that the stages of Q, K and V need.
 function options.bytes(o)
   local M, N = o.tile[1], o.tile[2]
-  -- with e4m3, shared memory holds V as loaded and transposed
+  -- With e4m3, shared memory contains two forms of V: as loaded, and
+  -- transposed.
   local raw = o.dtype.bits == 8 and o.v_stages * N * o.value + 2560 or 0
   return (o.q_stages * M * o.head + o.stages * N * (o.head + o.value) + raw)
     * o.dtype.bits // 8

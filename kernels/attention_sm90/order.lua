@@ -1,10 +1,11 @@
 --- The tiles of rows of a block of kernels/attention_sm90, and their order.
 --
--- If a tile's work depends on its rows, the longest tiles come first, and an
--- idle block draws the next one from a counter. Heads are divided into
--- sections, whose keys and values fit into L2 together. Within a section, the
--- tiles of all heads with the same rows are consecutive. Otherwise all tiles
--- take the same time: block i takes tiles i, i + grid and so on, head by head.
+-- If the amount of work differs between tiles, the tiles with the most work
+-- come first, and an idle block draws the next one from a counter. Heads are
+-- divided into sections, whose keys and values fit into L2 together. Within a
+-- section, the tiles of all heads with the same rows are consecutive. Otherwise
+-- all tiles take the same time: block i takes tiles i, i + grid and so on, head
+-- by head.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"

@@ -54,7 +54,8 @@ function producer.load(q, k, v, group, each, sees)
       fill_v(part.key)
     ask_q(m, h, seq)
     cute.when(cute.gt(last, first), function()
-      local held = last - 1  -- the block of keys whose V is requested next
+      -- index of the block of keys whose V is requested next
+      local held = last - 1
       if at then held = (at(held)) end
       ask_k(held, g, seq)
       for i in cute.range(last - 2, first - 1, -1) do

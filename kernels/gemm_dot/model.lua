@@ -1,8 +1,8 @@
 --- Estimates the time of a product for a configuration of kernels/gemm_dot.
 --
--- The time is bound by reading B, by the loads that warps can have in flight
--- while they go through their runs of K, or by the instructions. The constants
--- are fitted to 27 products on an H200.
+-- One of three limits determines the time: reading B, the number of loads that
+-- warps can have in flight while they process their runs of K, or the
+-- instructions. The constants are fitted to 27 products on an H200.
 local tiles = require "cute.tiles"
 
 local model = {}

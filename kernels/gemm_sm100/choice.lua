@@ -1,13 +1,14 @@
---- Chooses options of kernels/gemm_sm100 for a product. No one has measured the
--- kernel: its times are estimates from public rates of tensor cores.
+--- Chooses options of kernels/gemm_sm100 for a product. The kernel was never
+-- measured: its times are estimates from public rates of tensor cores.
 --
 -- The tensor cores take bm * bn * bk multiply-adds a step, and TMA fills shared
--- memory meanwhile. A step takes at least its share of the ring's latency. If
--- there are two sets of accumulators, the products of a tile overlap with the
--- stores of the tile before it, except for the last one. Memory moves A, B and
--- D once. The bandwidths of memory and L2, and the latencies, are those of an
--- H200, because the times are compared with the times of other kernels, whose
--- model is for an H200 (kernels/gemm_sm90/model.lua).
+-- memory meanwhile. A step takes at least the latency of a load divided by the
+-- number of stages. If there are two sets of accumulators, the products of a
+-- tile overlap with the stores of the tile before it, except for the last one.
+-- Memory moves A, B and D once. The bandwidths of memory and L2, and the
+-- latencies, are those of an H200, because the times are compared with the
+-- times of other kernels, whose model is for an H200
+-- (kernels/gemm_sm90/model.lua).
 local C = require "kernels.gemm_sm90.constants"
 local options = require "kernels.gemm_sm100.options"
 local settle = require "kernels.gemm_sm90.choice".settle
@@ -16,7 +17,8 @@ local targets = require "cute.targets"
 
 local choice = {}
 
-local MOST = 8           -- most stages: more do not hide more latency
+-- maximum number of stages, because more stages do not hide more latency
+local MOST = 8
 local CLUSTERS = {{1, 1}, {2, 1}}
 
 local function ceil_div(a, b) return (a + b - 1) // b end

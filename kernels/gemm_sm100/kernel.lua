@@ -71,8 +71,9 @@ local function load_of_factors(o, f)
           along_k = function(at, l) return select(2, partition(at, l)) end}
 end
 
--- Makes the rings of stages: those that the loader fills with tiles of A and B,
--- and those of tensor memory that the issuer fills with accumulators.
+-- Makes two rings of stages: one in shared memory, which the loader fills with
+-- tiles of A and B, and one in tensor memory, which the issuer fills with
+-- accumulators.
 local function make_rings(o, bytes, maker)
   local one = Group(Agent.Thread)
   return pipeline.PipelineTmaUmma {num_stages = o.stages, tx_count = bytes,
@@ -98,8 +99,8 @@ local function factors_of(o, x)
   end}
 end
 
--- Multiplies the tiles of a block as their operands arrive. One thread calls
--- it.
+-- Multiplies the tiles of a block, as soon as their operands arrive. Only one
+-- thread calls this function.
 local function multiply(o, x)
   local mma, pipe, sums = x.mma, x.pipe, x.sums
   local thr = mma:get_slice(0)

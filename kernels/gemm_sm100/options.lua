@@ -94,8 +94,8 @@ local function check(o)
 end
 
 -- Returns the columns of D that are stored at once: 128 bytes of a row, but at
--- most 64, since a thread keeps the accumulators of all of them; at most 32
--- with an epilogue, which needs registers of its own.
+-- most 64 columns, because a thread holds the accumulators of all of them. With
+-- an epilogue, which needs more registers, at most 32 columns.
 local function run_of(o)
   local most = math.min(1024 // o.d_dtype.bits, 64)
   if o.epilogue or o.gated then most = 32 end
@@ -126,7 +126,7 @@ function options.complete(given, sure)
   o.rows = o.tile[1]
   o.shares = o.groups ~= nil
   o.columns = o.tile[2] // (o.gated and 2 or 1)
-  -- Whether each block has one tile, in runs along one mode, or along N, as in
+  -- Whether each block has one tile, and the order of tiles, as in
   -- kernels/gemm_sm90.
   o.blocked = not o.persistent and not (o.batches or o.clustered)
   o.turned = not o.persistent and o.raster_along_m and not o.clustered
@@ -140,8 +140,9 @@ function options.complete(given, sure)
     o.factor_bytes = scale_factors.bytes(o.tile, o.vs)
     factors = scale_factors.columns(o.tile, o.vs)
   end
-  -- Accumulators in tensor memory: those of the tile that is multiplied and, if
-  -- there is room, of the tile that is stored.
+  -- Number of sets of accumulators in tensor memory: one for the tile that is
+  -- being multiplied and, if there is room, one for the tile that is being
+  -- stored.
   o.parts = o.persistent
     and 2 * o.tile[2] + o.stages * factors <= COLUMNS and 2 or 1
   local columns = o.parts * o.tile[2] + o.stages * factors

@@ -36,9 +36,9 @@ function scale_factors.columns(tile, vs)
   return scale_factors.bytes(tile, vs) // (ROWS * BLOCKS) * BLOCKS
 end
 
--- Makes the object that has the factors of one operand: smem, their layout in
--- shared memory, (SF,M,K,PIPE); tmem, that in tensor memory; columns, the
--- number of these columns for all stages.
+-- Makes the object for the scale factors of one operand. smem: their layout in
+-- shared memory, (SF,M,K,PIPE). tmem: their layout in tensor memory. columns:
+-- the number of columns of tensor memory for all stages.
 local function operand(mma, tile, stages, sf, smem_of, tmem_of)
   local vs = mma.sf_vec_size
   local layout = smem_of(mma, tile, vs, stages)

@@ -12,10 +12,10 @@ local scale_factors = {}
 
 local WORD = 4    -- factors that a copy moves
 
--- Returns the first row of a block of the operand whose factors this thread
--- passes, and the number of rows from one block of its warp to the next. The
--- tensor core takes the factors of row r of a block of A from lane 4 r (r < 8)
--- or 4 (r - 8) + 1, and those of row r of a block of B from lane 4 r.
+-- Returns two numbers: the first row whose factors this thread passes to the
+-- tensor core, and the number of rows from one block of its warp to the next.
+-- The tensor core takes the factors of row r of a block of A from lane 4 r (r <
+-- 8) or 4 (r - 8) + 1, and those of row r of a block of B from lane 4 r.
 local function rows_of(mma, which, tid)
   local lane, warp = tid % 32, tid // 32
   local high = cute.size(mma.thr_layout_vmnk, 1)
@@ -54,7 +54,8 @@ function scale_factors.add(X, SF, o)
         local to, at = s(row, {_, word}, stage), k_tile * words + word
         cute.when(cute.lt(at, along), function()
           cute.copy(atom, g(row, _, at), to)                   -- (4)
-        end, function()  -- beyond K, products are 0, but a factor may be a NaN
+        -- Beyond K, products are 0. But a factor there may be a NaN.
+        end, function()
           to:fill(0)
         end)
       end
@@ -65,7 +66,7 @@ function scale_factors.add(X, SF, o)
 
   local row, step = rows_of(mma, o.which, tid)
   local own = cute.zipped_divide(s, {step, blocks})  -- ((row,SF),(..,k,PIPE))
-  -- An MMA takes a register of 4 factors, of which it uses the first ones.
+  -- An MMA receives a register with 4 factors, and uses the first ones.
   local count, k_blocks = cute.size(X.frag, 1), X.k_blocks
   local frag = cute.make_rmem_tensor({WORD, count, k_blocks}, dtype)
   local used = cute.make_tensor(frag.iterator, cute.make_layout(

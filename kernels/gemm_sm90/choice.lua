@@ -18,9 +18,9 @@ local HIDDEN = 4096
 -- and conditions on the product. bits: only for operands of that many bits;
 -- wide: only for a D of that many bits; promoted: only for promoted
 -- accumulators; few: only for results as narrow as the tile, with one consumer
--- (if not given) and long tiles along K; grouped: only for groups. deep = n: n
--- times the usual extent along K. min_blocks: blocks on a multiprocessor, each
--- with one tile.
+-- (if not given) and long tiles along K; grouped: only for groups. deep = n: a
+-- tile has n times the default extent along K. min_blocks: blocks on a
+-- multiprocessor, each with one tile.
 local TILES = {
   {64, 8, few = true}, {64, 8, few = true, min_blocks = 2},
   {128, 16, few = true, consumers = 2, min_blocks = 2},
@@ -82,8 +82,8 @@ local function meant(t, o, m, n)
          and t[2] <= math.max(2 * n, 16, 8 * (t.split or 1)))
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
-    -- `epi` stores as many columns as a tile has; with gates D has half of
-    -- them.
+    -- All columns of a tile are stored at once (`epi`). With gates, D has half
+    -- of the tile's columns.
     and not (t.epi and o.gated)
     and not (t.split == "stream" and (o.promote or o.gated))
     and (not o.groups or for_groups(t, o))
@@ -111,7 +111,7 @@ local function widths(t, o, m, n, sms)
   add(ceil_div(n, whole))
   local rows = ceil_div(m, t[1] * cm) * cm
   local plain = o.a_dtype.bits == 16 and not o.epilogue
-    -- Only such plain products were measured with narrower tiles.
+    -- Narrower tiles were measured only for plain products.
     and t.split ~= "stream"
   for wave = 1, plain and WAVES or 0 do
     local tiles = wave * sms * (t.min_blocks or 1) // split
@@ -165,8 +165,8 @@ local function listed(fixed, o, m, n, sms)
 end
 
 -- Value of `swizzle` for groups: the number of consecutive tiles along M before
--- the next ones along N. It exceeds the tiles of most groups, so that B is read
--- from memory once.
+-- the next ones along N. This number exceeds the number of tiles of most
+-- groups, so that B is read from memory once.
 local BANDS = 32
 
 --- Sets options that follow from a product's tiles; given options stay. o: the
@@ -236,7 +236,7 @@ function choice.candidates(m, n, k, o)
       c.stages, full.stages = stages, stages
       local seconds, waves, parts = model.time(full, m, n, k, sms)
       choice.settle(c, full, m, n, k, waves)
-      -- A candidate that splits no tile is left out.
+      -- Omit a candidate that splits no tile.
       if not c.equal or parts > 1 then
         list[#list + 1] = {options = c, seconds = seconds, waves = waves,
           at = #list, room = smem.blocks(rest + c.stages * stage),

@@ -1,7 +1,7 @@
 --- K divided among the blocks of a cluster in kernels/gemm_sm90 (split = 2, 3,
 -- ...). Each block multiplies its part of K for the whole tile. Then block r
--- sums up the r-th part of the tile's columns: the other blocks send it their
--- accumulators of these columns.
+-- adds up the r-th part of the tile's columns: the other blocks send their
+-- accumulators of these columns to block r.
 local cute = require "cute"
 
 local WARPGROUP = 128
@@ -40,8 +40,8 @@ function cluster_splitk.range(o, k_tiles, rank)
 end
 
 --- Returns the sums of all parts of K for the columns of the block of this
--- rank. The order of addition begins with the block's own part and continues
--- with those of ranks + 1, + 2, ...
+-- rank. The first term is the block's own part. The parts of the blocks with
+-- the next ranks follow, cyclically.
 function cluster_splitk.exchange(o, mail, acc, rank)
   local tid, threads = cute.arch.thread_idx(), o.consumers * WARPGROUP
   -- number of accumulators that a thread has for each 64 rows

@@ -5,7 +5,9 @@ return {
   fill = 91.4,          -- bytes per cycle that fill shared memory
   missing = 0.757,      -- cycles per 128 bytes outside the tensor, for 1 block
   crowd = 0.5,          -- factor on `missing`: (number of blocks) ^ crowd
-  sent = 1.49,          -- factor on `missing` if the blocks form clusters
+  -- factor for the cost `missing` (rows outside the tensor) if the blocks form
+  -- clusters
+  sent = 1.49,
   wait = 1.18,          -- weight of a block's tiles that extend past the tensor
   memory = 4.43e12,     -- bytes per second from memory
   far = 0.249,          -- fraction of an operand that distant blocks read again
@@ -21,14 +23,15 @@ return {
   launch = 9.47e-7,     -- seconds to start and finish a kernel
   latency = 1844,       -- cycles until a tile requested from memory arrives
   hit = 1586,           -- cycles until a tile requested from L2 arrives
-  uneven = 0.1,         -- part of a wave during which memory idles at the end
+  uneven = 0.1,         -- fraction of the last wave during which memory is idle
   first = 219,          -- cycles from a block's start to its first tiles
   cluster = 1.07e-6,    -- seconds until all blocks of a cluster have started
   -- number of waves above which clusters share few transfers from L2
   near = 20,
   apart = 1.02,         -- factor on the time of clusters above `near` waves
   second = 1.01,        -- factor on the time if B, requested second, is larger
-  exchange = 1093,      -- cycles to combine parts of K, without their bytes
+  -- cycles to combine parts of K, not counting the transfer of their bytes
+  exchange = 1093,
   dsmem = 11.3,         -- bytes per cycle that a block sends to others
   leave = 8467,         -- cycles to store partial sums for another block
   part = 652,           -- cycles to wait for another block's partial sums

@@ -16,8 +16,8 @@ local cpasync, utils = cute.nvgpu.cpasync, cute.utils
 local host = {}
 
 --- Returns B (2N,K[,L]), or its scale factors, with alternating groups of 8
--- rows from both halves. A thread's wgmma accumulators are 8 columns apart, so
--- it then holds the same columns of both halves.
+-- rows from both halves. The wgmma accumulators of a thread are 8 columns
+-- apart. Therefore a thread holds the same columns of both halves.
 ---@param B any
 ---@return any
 local function in_turn(B)
@@ -115,8 +115,8 @@ function host.new(o, made)
 
   --- Returns all arguments of the kernel: for D = A B^T, or with alpha or beta
   -- for D = alpha A B^T + beta D. `...` holds, in this order: with scales, the
-  -- factors of A and of B; then the epilogue's arguments. Callers append what
-  -- self.workspace returns, for a kernel whose blocks share data.
+  -- factors of A and of B; then the epilogue's arguments. If the kernel's
+  -- blocks share data, callers append the result of self.workspace.
   function self.arguments(A, B, D, alpha, beta, ...)
     tma_rules.operands(o, A, B, D)
     local why = tma_rules.reach(o, A, B, D)

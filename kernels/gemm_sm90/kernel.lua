@@ -48,7 +48,7 @@ end
 -- Makes the ring of stages through which the producer passes operand tiles to
 -- the consumers.
 local function make_ring(o, bytes, maker)
-  -- number of warpgroups that share a tile
+  -- number of warpgroups that compute a tile together
   local groups = o.pingpong and 1 or o.consumers
   return pipeline.PipelineTmaAsync {
     num_stages = o.stages, tx_count = bytes,
@@ -214,8 +214,8 @@ return function(o)
           work:advance_to_next_work()
         end
       end)
-      -- Releasing the next launch earlier would let its waiting blocks slow
-      -- down the running blocks.
+      -- Permit the next launch only here. If it started earlier, its waiting
+      -- blocks would slow down the running blocks.
       if o.pdl and not o.ahead then
         cute.arch.griddepcontrol_launch_dependents()
       end

@@ -4,11 +4,12 @@
 -- of the time has four limits: cycles, energy, memory, L2. The largest limit
 -- determines the time; limits of similar size add up in part.
 --
--- cycles: the waves of tiles. A tile has a step for each tile along K, bound by
--- the tensor cores or by filling shared memory, and an epilogue: a round for
--- each buffer, and the stores of D. Nothing overlaps with the epilogue, unless
--- warpgroups alternate. A step takes at least its share of the ring's latency.
--- TMA is slow for missing rows: rows of tiles that extend past M or N.
+-- cycles: the waves of tiles. A tile has a step for each tile along K, limited
+-- by the tensor cores or by the loads into shared memory. The epilogue takes a
+-- round for each buffer, and the stores of D. Nothing overlaps with the
+-- epilogue, unless warpgroups alternate. A step takes at least the latency of a
+-- load divided by the number of stages. TMA is slow for missing rows: rows of
+-- tiles that extend past M or N.
 --
 -- energy: a GPU at its power limit lowers its clock. An operation costs the
 -- energy of the tensor cores, and of its share of the transfers to shared
@@ -197,8 +198,8 @@ end
 -- Returns the cycles from the end of a tile's products to the end of its
 -- epilogue.
 local function ending(o, p)
-  -- The constants were fitted for widths of D's parts that swizzles allow,
-  -- powers of 2. Parts with whole rows of D are no slower.
+  -- The constants were fitted for parts of D whose width is a power of 2, which
+  -- swizzles require. Parts with whole rows of D are not slower.
   local part = o.epi[2]
   if o.d_major == "n" and not o.promote then part = part & -part end
   return C.round * (o.rows // 64) * (o.columns // part)
@@ -265,8 +266,8 @@ local function energy_of(o, p, near)
     * (o.promote and 1 + C.by_adding * o.rows / 64 or 1) / p.busy ^ 0.5
 end
 
--- Returns the seconds of memory transfers: all data once, and a part of the
--- data that distant blocks read again.
+-- Returns the seconds of memory transfers: all data once, and again the part
+-- that distant blocks read a second time.
 local function memory_of(o, p, turned)
   local m, n = p.m, p.n
   local along_m = o.raster_along_m
@@ -277,7 +278,7 @@ local function memory_of(o, p, turned)
     / (p.stays and C.l2 or C.memory)
   local rest = p.waves % 1
   if p.waves > 1 then memory = memory * (1 + C.uneven / p.waves) end
-  -- The stores of one tile do not overlap with the loads of the next.
+  -- The stores of a tile do not overlap with the loads of the next tile.
   if o.split > 1 and o.min_blocks == 1 then
     memory = memory
       + (math.ceil(p.waves) - 1) * (C.first + p.edges) / C.clock

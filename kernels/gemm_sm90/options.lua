@@ -15,8 +15,8 @@ local DEFAULTS = {
   scheduler = "static", persistent = true, min_blocks = 1, epi_loop = false,
 }
 
---- Returns the number of accumulators of a thread: those of its tile and, if
--- they are promoted, those of 64 more rows.
+--- Returns the number of accumulators of a thread: the accumulators of its tile
+-- and, if they are promoted, the accumulators of 64 more rows.
 function options.sums_of(o)
   local rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
   return (rows + (o.promote and 64 or 0)) * o.tile[2] // WARPGROUP
@@ -40,9 +40,9 @@ local NAMES = "epi epilogue name a_dtype b_dtype d_dtype promote equal a_hint "
 for name in pairs(DEFAULTS) do NAMES = NAMES .. " " .. name end
 
 -- Returns the columns that are stored at once: 128 or 64 bytes of D's rows,
--- otherwise all columns of a tile. An epilogue function needs registers of its
--- own, so fewer columns are stored at once with it: 32 if that divides the
--- tile.
+-- otherwise all columns of a tile. An epilogue function needs additional
+-- registers. With such a function, fewer columns are stored at once: 32 if the
+-- tile is a multiple of 32 columns.
 local function run_of(o)
   local run = 1024 // o.d_dtype.bits
   if o.epilogue and o.columns % 32 == 0 then return 32 end
@@ -100,8 +100,8 @@ function options.complete(given, sure)
     o.source_stages = o.source_stages - 1
   end
   -- Warpgroups of persistent blocks synchronize twice for each part of a tile:
-  -- before they write its buffer, as late as possible, and when the buffer is
-  -- full. Other warpgroups synchronize once for both.
+  -- just before they write the part to a buffer, and when the buffer is full.
+  -- Other warpgroups synchronize once for both purposes.
   o.apart = o.persistent or o.epi_stages == 1
   return o
 end

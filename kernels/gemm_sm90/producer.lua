@@ -11,11 +11,12 @@ local cpasync = cute.nvgpu.cpasync
 local producer = {}
 
 --- Makes the load of an operand by TMA: from coordinates (rows,K[,L]) of its
--- tensor map to stages s, in tiles of `rows` rows. Neighbouring blocks of a
--- cluster along `mode` (1: M, 2: N) each load a part for all of them.
----@param how table {atom: any, coords: any, smem: any, rows: integer,
--- mode: integer, block: any[], hint: integer?, atoms: any[]?, maps: any?}
--- block: this block's position in the cluster; atoms, maps: see groups.map
+-- tensor map to stages s, in tiles of `rows` rows. Each of the cluster's blocks
+-- along `mode` (1: M, 2: N) loads a part of a tile, and multicasts it to all of
+-- these blocks. @param how table {atom: any, coords: any, smem: any, rows:
+-- integer, mode: integer, block: any[], hint: integer?, atoms: any[]?, maps:
+-- any?} block: this block's position in the cluster; atoms, maps: see
+-- groups.map
 function producer.load(o, how)
   local mode, block = how.mode, how.block
   local shared_by, matrices = o.cluster[mode], cute.rank(how.coords) > 2
@@ -67,7 +68,8 @@ end
 
 --- Requests the operands of each tile of `work`, along K from first_k on, and
 -- then the partial sums that `parts` (kernels.gemm_sm90.stream) adds to the
--- tile. loads: A, B, and those of scale factors (kernels.gemm_sm100.kernel).
+-- tile. loads: functions that load A, B and scale factors
+-- (kernels.gemm_sm100.kernel).
 function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)
   local write = pipe:make_producer_state()
   tile_order.each(o, work, function()

@@ -5,7 +5,8 @@
 -- A warpgroup has its own buffers for `source_stages` parts. Its leader thread
 -- issues the loads of the first parts before the products of a tile. The leader
 -- issues the load of a further part whenever all threads have read a part and
--- synchronized. So the loads overlap with products, and load whole rows.
+-- synchronized. Therefore the loads overlap with products, and each load reads
+-- whole rows.
 local cute = require "cute"
 local smem = require "kernels.gemm_sm90.smem"
 

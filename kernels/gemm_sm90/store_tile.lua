@@ -144,9 +144,9 @@ local function place_of(o, out, at, n)
           (at[2] * o.split + out.rank) * parts + n % parts}
 end
 
--- Issues the loads of the sources for part n of a tile. A position beyond D
--- must not be loaded: its coordinates would belong to another part, which may
--- be stored at the same time.
+-- Issues the loads of the sources for part n of a tile. A part beyond D must
+-- not be loaded: its coordinates belong to another part, to which another block
+-- may be storing.
 local function ask(o, out, at, n)
   local place, inside = place_of(o, out, at, n), nil
   local rows, columns = out.count[1], out.count[2]
@@ -225,10 +225,10 @@ local function each_part(o, acc, count, f)
   end
 end
 
--- Stores the accumulators of a tile to D: o.epi rows and columns at a time. A
--- buffer is refilled when the leader, which stores it, knows that it has been
--- read, and all threads have synchronized with the leader. If only some rows of
--- a part belong to the group, threads store these rows.
+-- Stores the accumulators of a tile to D: o.epi rows and columns at a time. The
+-- leader thread stores a buffer by TMA, and waits until TMA has read it.
+-- Threads fill the buffer again after they have synchronized with the leader.
+-- If only some rows of a part belong to the group, threads store these rows.
 local function store(o, out, acc, w)
   local part, pipe, leader, barrier = out.part, out.pipe, out.leader,
     out.barrier
@@ -258,7 +258,8 @@ local function store(o, out, acc, w)
   each_part(o, acc, last, function(n, sums)
     local buffer, place = n % o.epi_stages, place_of(o, out, at, n)
     -- In a loop, the wait for the buffer cannot overlap with work of another
-    -- iteration. So an iteration first computes the values and then waits.
+    -- iteration. Therefore an iteration first computes the values and then
+    -- waits.
     local late = o.apart and o.epi_loop
     if o.apart and not late then free(n, true) end
     local inside, whole = parts_inside(o, out, place, w, n)

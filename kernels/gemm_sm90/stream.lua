@@ -4,8 +4,8 @@
 --
 -- Partial sums are loaded like operands. After its last step, the producer
 -- waits until they are complete, and loads them into the ring by bulk copies.
--- Consumers read them from a stage as they read A and B. So the loads overlap
--- with the last products, and need no registers.
+-- Consumers read them from a stage as they read A and B. Therefore the loads
+-- overlap with the last products, and need no registers.
 local cute = require "cute"
 
 local _ = cute._
@@ -30,8 +30,9 @@ local function make_parts(o, work, a, b)
     pieces = o.rows * o.tile[2] // WARPGROUP // 4,
     load = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), o.acc)}, Parts)
   -- p.room is the number of pieces of partial sums that a stage holds, in the
-  -- space of A's elements and of B's. Space that other blocks of the cluster
-  -- also write is not used, since it would have to be released to them.
+  -- space of A's elements and of B's. The space of an operand that other blocks
+  -- of the cluster also write is not used, because this block would have to
+  -- release it to those blocks.
   p.stage, p.room = {}, 0
   for i, s in ipairs {a, b} do
     local elements = o.tile[i] * o.tile[3]
@@ -111,7 +112,8 @@ function Parts:fetch(pipe, write, slot)
     return cute.ne(cute.arch.load(turn, nil, ACQUIRE), self.o.consumers)
   end, function() end)
   cute.arch.store(turn, 0, RELAXED)
-  -- Threads wrote the sums, and bulk copies (the async proxy) read them.
+  -- A proxy fence is needed, because threads wrote the sums, and bulk copies
+  -- (the async proxy) read them.
   cute.arch.fence_proxy "async.global"
   for first in cute.range(0, self.pieces, self.room) do
     pipe:producer_acquire(write, nil, self.room * self.threads * 16)
@@ -141,7 +143,8 @@ function Parts:add(pipe, read, sums)
         end
       end
     end)
-    -- Threads read the stage, and bulk copies (the async proxy) refill it.
+    -- A proxy fence is needed, because threads read the stage, and bulk copies
+    -- (the async proxy) fill it again.
     cute.arch.fence_view_async_shared()
     cute.arch.sync_warp()
     pipe:consumer_release(read)

@@ -9,8 +9,8 @@ local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
 local tile_order = {}
 
--- Iterates over the tiles of groups, like a StaticPersistentTileScheduler; m of
--- tile_idx is counted within the group, l is the group.
+-- Iterates over the tiles of groups, like a StaticPersistentTileScheduler. In
+-- tile_idx, m is counted within the group, and l is the index of the group.
 local Grouped = {}
 Grouped.__index = Grouped
 
@@ -61,8 +61,8 @@ end
 --- Makes iterators over the tiles of this block, in the order in which clusters
 -- take them. The returned function takes "producer" or "consumer" and returns
 -- the iterator for that role. space: the data that blocks of a launch share;
--- maker: true in the thread that initializes barriers. For groups, tiles_l is
--- the number of rows.
+-- maker: true in the thread that initializes barriers. tiles_l: the number of
+-- matrices of a batch; for groups, the number of rows of all groups.
 function tile_order.walks(o, tiles_m, tiles_n, tiles_l, k_tiles, space, maker)
   if o.groups then
     return function() return grouped(o, space, tiles_l, tiles_n) end

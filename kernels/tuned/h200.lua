@@ -1,5 +1,6 @@
--- What `cutelua tune` measured: the best choice of each product
--- (docs/tuning.md). M, N, K, microseconds hot and cold, the choice.
+-- Measurements of `cutelua tune`: the fastest configuration for each product
+-- (docs/tuning.md). The columns are M, N, K, microseconds hot and cold, and the
+-- configuration.
 return {
   format = 1, card = "NVIDIA H200", arch = "sm_90a", sms = 132,
   gemm = {

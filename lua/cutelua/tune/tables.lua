@@ -186,10 +186,11 @@ end
 ---@param t table
 ---@return string
 function tables.text(t)
-  local out = {"-- What `cutelua tune` measured: the best choice of each "
-    .. "product\n-- (docs/tuning.md). M, N, K, microseconds hot and cold, the "
-    .. "choice.\n", "return {\n", ("  format = %d, card = %q, arch = %q, "
-    .. "sms = %d,\n"):format(tables.FORMAT, t.card, t.arch, t.sms)}
+  local out = {"-- Measurements of `cutelua tune`: the fastest configuration "
+    .. "for each product\n-- (docs/tuning.md). The columns are M, N, K, "
+    .. "microseconds hot and cold, and the\n-- configuration.\n", "return {\n",
+    ("  format = %d, card = %q, arch = %q, sms = %d,\n"):format(tables.FORMAT,
+      t.card, t.arch, t.sms)}
   for _, section in ipairs(SECTIONS) do add_section(out, section, t) end
   out[#out + 1] = "}\n"
   return table.concat(out)

@@ -455,8 +455,8 @@ function blackwell.compute_epilogue_tile_size(cta_tile_m, cta_tile_n, use_2cta,
 end
 
 --- Returns the tile that an epilogue processes at once, as a tiler {M, N} of
--- layouts. If warps divide N, their columns are apart in the CTA's tile.
----@param cta_tile_shape integer[] {M, N, ...}
+-- layouts. If the warps divide N among them, the tile's columns are not
+-- contiguous in the CTA's tile. @param cta_tile_shape integer[] {M, N, ...}
 ---@param use_2cta_instrs boolean
 ---@param layout_d "row"|"col"
 ---@param elem_ty_d cute.DType
@@ -487,9 +487,9 @@ end
 -- Copies of an epilogue
 ---------------------------------------------------------------------------
 
--- Returns the shape of the load, lanes and bits, for a warp that has `lanes`
--- lanes of an epilogue's tile; nil if there is none. acc, d: widths of the
--- accumulators and of D.
+-- Returns the shape of the load (its lanes and bits) for a warp that has
+-- `lanes` lanes of an epilogue's tile, or nil if no load fits. acc, d: widths
+-- of the accumulators and of D.
 local function load_shape(lanes, acc, d, m_major)
   if acc == 16 and d == 16 then
     if lanes == 32 and not m_major then return 32, 32 end

@@ -25,8 +25,8 @@ local function atom_layout(op, o, mma)
     core.fail("bad-argument", ("%s: an atom with scale factors has K = 32 or "
       .. "64, not %s"):format(op, core.show(k)))
   end
-  -- K = 32 has one block; its mode has a second part of 1, so that it has as
-  -- many parts as the mode of K = 64.
+  -- For K = 32 there is one block. The mode of K still has a second part, of
+  -- extent 1, so that it has as many parts as for K = 64.
   local values = k == 32 and core.make_layout({k, 1}, {rows, 0})
     or core.make_layout(k, rows)
   return core.make_layout(core.make_layout(table.unpack(o.lanes)), values)

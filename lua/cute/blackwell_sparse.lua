@@ -3,8 +3,9 @@
 --
 -- Of each 4 elements of A along K, 2 are stored; of tf32, 1 of 2. All layouts
 -- count the elements of the dense A, so `sparsity` neighbouring offsets along K
--- share a stored element. E is the metadata, which says what was stored. The
--- element types of A and of E convert a layout to that of the stored elements:
+-- share a stored element. E is the metadata, which says which elements are
+-- stored. The element types of A and of E convert a layout to that of the
+-- stored elements:
 --
 --     local a, e = make_sparse_a_dtype(cute.f16), make_sparse_e_dtype(cute.f16)
 --     local sA = cute.make_smem_tensor(a.elem_type, a:stored(layout_a), 1024)
@@ -31,8 +32,8 @@ sparse.make_sparse_smem_layout_atom = tcgen05.make_sparse_smem_layout_atom
 -- Element types
 ---------------------------------------------------------------------------
 
--- The number of elements of the dense A for which a byte of metadata says what
--- was stored.
+-- The number of elements of the dense A that one byte of metadata describes: it
+-- says which of them are stored.
 local PER_BYTE = {e2m1 = 16, f16 = 8, bf16 = 8, i8 = 8, u8 = 8, e4m3 = 8,
                   e5m2 = 8, tf32 = 4, f32 = 4}
 

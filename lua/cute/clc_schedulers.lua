@@ -51,9 +51,9 @@ end
 local Clc = {}
 Clc.__index = Clc
 
---- Makes a scheduler of this block's tiles: first its own, then those of
--- clusters that were canceled. block_idx and grid_dim, three numbers each, are
--- those of the launch when absent.
+--- Makes a scheduler of this block's tiles: first the block's own tile, then
+-- the tiles of canceled clusters. block_idx and grid_dim are three numbers
+-- each; their defaults are the indices and extents of the launch.
 ---@param params table from ClcDynamicPersistentTileSchedulerParams
 ---@param block_idx? any[]
 ---@param grid_dim? any[]
@@ -82,9 +82,10 @@ function Clc:initial_work_tile_info()
   return static.WorkTileInfo({x, y, z}, true)
 end
 
---- Returns the tile that an answer gives to this block: tile_idx = {m, n, l},
--- is_valid_tile. The thread must have waited for the answer. A later request
--- may overwrite the answer once the thread has released its stage.
+--- Reads an answer and returns the tile that this block has to compute next,
+-- with the fields tile_idx = {m, n, l} and is_valid_tile. The thread must have
+-- waited for the answer. A later request may overwrite the answer once the
+-- thread has released its stage.
 ---@param result_addr table the address that the request named
 function Clc:work_tile_info_from_clc_response(result_addr)
   local x, y, z, valid = arch.clc_response(result_addr)

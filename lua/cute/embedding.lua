@@ -112,8 +112,8 @@ function embedding.compile(k, opts, place, ...)
   end
 end
 
--- Copies tensors of the results to their places, and returns other results.
--- places[i] is a tensor, or nil.
+-- Copies result i to the tensor places[i] if this exists. Returns the results
+-- that were not copied.
 local function deliver(places, n, results)
   local out = {}
   for i = 1, n do

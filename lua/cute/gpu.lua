@@ -12,9 +12,9 @@
 --     dev:sync()
 --
 -- Functions that request something (a GPU, a buffer) return nil and a message
--- if it is not available. Functions that do something (launch, launch_n,
--- copies, memset, sync, record) raise an error if the driver reports one; the
--- message names the kernels that may be at fault.
+-- if it is not available. Functions that use the GPU (launch, launch_n, copies,
+-- memset, sync, record) raise an error if the driver reports one; the message
+-- names the kernels that may be at fault.
 -- @module cute.gpu
 
 local sign = require "cute.lang.signature"

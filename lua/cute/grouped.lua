@@ -22,7 +22,7 @@
 -- which always has a next position.
 --
 -- A search continues where the previous one ended, so positions must be
--- requested in rising order. Each thread searches for itself.
+-- requested in rising order. Each thread does the whole search.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"

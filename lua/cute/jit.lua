@@ -62,8 +62,8 @@ function jit.resources(log, cubin)
       first = first or entry
       kernels[entry] = kernels[entry] or {}
       now = kernels[entry]
-    -- `props` may name a device function. It has no entry in `kernels`, so its
-    -- properties are skipped.
+    -- `props` may name a device function. A device function has no entry in
+    -- `kernels`, so its properties are skipped.
     elseif props then
       now = kernels[props]
     elseif now and line:find "bytes stack frame" then

@@ -4,8 +4,8 @@
 -- reads it: in tensor memory if A is K-major, else in shared memory.
 --
 -- Scales have the modes (M,K,L): one factor for scale_granularity_m rows and
--- scale_granularity_k elements along K. Their layouts repeat a factor by
--- strides of 0.
+-- scale_granularity_k elements along K. In their layouts, strides of 0 repeat a
+-- factor.
 local sign = require "cute.lang.signature"
 local arch = require "cute.arch"
 local blackwell = require "cute.blackwell"
@@ -133,7 +133,7 @@ end
 
 --- Returns the tile of A of one CTA, {M, K}, and the layout of its scales in
 -- shared memory for one stage, ((granularity,M),(granularity,K)), and for all
--- stages. TMA needs at least 128 bytes.
+-- stages. A stage has at least 128 bytes, because TMA needs them.
 ---@param mma_tiler integer[] {M, N, K}
 ---@param use_2cta_instrs boolean whether a pair of CTAs shares a tile
 ---@param scale_granularity_m integer

@@ -11,9 +11,10 @@
 --       tiles:advance_to_next_work()
 --     end)
 --
--- Clusters take tiles in turn: cluster c of C works on positions c, c + C, c +
--- 2 C ... of the order. In this order, swizzle_size tiles of one mode are
--- adjacent, so that blocks that run at the same time share the data they read:
+-- The tiles are distributed to the clusters in their order: cluster c of C
+-- works on positions c, c + C, c + 2 C ... of the order. In this order,
+-- swizzle_size tiles of one mode are adjacent, so that blocks that run at the
+-- same time share the data they read:
 --
 --     raster_along_m, swizzle_size 2      raster along n, swizzle_size 2
 --          n 0  1  2  3                        n 0  1  2  3
@@ -25,7 +26,7 @@
 -- In PersistentTileSchedulerParams, all numbers are in tiles; each block of a
 -- cluster has one tile. If the last clusters extend beyond the result, some of
 -- their tiles are outside. All blocks of a cluster get the same is_valid_tile,
--- so they stay together.
+-- so they all continue or all end.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
@@ -184,8 +185,8 @@ end
 
 --- Makes a scheduler of this block's tiles: its cluster's first position, and
 -- each position that is a multiple of the number of clusters later. block_idx
--- and grid_dim, three numbers each, are those of the launch when absent.
----@param params table from PersistentTileSchedulerParams
+-- and grid_dim are three numbers each; their defaults are the indices and
+-- extents of the launch. @param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[]
 ---@param grid_dim? any[]
 function schedule.StaticPersistentTileScheduler(params, block_idx, grid_dim)
@@ -325,9 +326,9 @@ end
 
 local function leads() return core.eq(arch.block_idx_in_cluster(), 0) end
 
--- Draws the number of a further tile for the cluster. Each cluster draws one
--- number more than it has tiles, so the counter shows which draw is the last of
--- the launch.
+-- Draws the number of the cluster's next tile from the counter. Each cluster
+-- also draws once when no tile is left, so the counter shows which draw is the
+-- last of the launch.
 local function draw(tiles)
   local counter, clusters = tiles.counter, tiles.num_persistent_clusters
   local drawn = arch.atomic_add(counter.iterator, 1)
@@ -426,7 +427,7 @@ function Taker:advance_to_next_work(advance_count)
     self.state:advance()
   end
   if (advance_count or 1) == 1 then return one() end
-  -- Stop at the last number, because no other number arrives after it.
+  -- After the last number no further number arrives, so do not wait for one.
   for _ in trace().range(advance_count) do
     branch().when(self:is_valid(), one)
   end
@@ -466,8 +467,9 @@ StreamK.__index = StreamK
 --
 --     range   | 0 | 1 | 2 | 3 |
 --
--- Clusters with ranges 0 and 2 execute their whole tiles before these parts,
--- since they finish the split tiles; the other clusters do the opposite.
+-- Clusters with ranges 0 and 2 finish the split tiles, so they execute their
+-- whole tiles first and these parts last. The other clusters execute these
+-- parts first.
 --
 -- The cluster that has a tile's first step finishes the tile. Clusters with
 -- other steps of the tile store partial sums for it, before they wait for

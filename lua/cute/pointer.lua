@@ -49,9 +49,8 @@ function pointer.make_ptr(dtype, value, memspace, opts)
   return pointer.recast_ptr(it, dtype)
 end
 
---- Returns the pointer with another element type, or with another swizzle
--- instead of its own, or both. The two arguments may be in either order.
----@param ptr table iterator
+--- Returns the pointer with another element type, another swizzle, or both. The
+-- two arguments may be in either order. @param ptr table iterator
 ---@param dtype? cute.DType
 ---@param swizzle? table from make_swizzle
 ---@return table iterator

@@ -1,5 +1,5 @@
---- What calls from Python (core/library/python.c) need of Lua: launches of
--- kernels, operations by name, functions written as text, the shapes of an
+--- The Lua functions behind calls from Python (core/library/python.c): launches
+-- of kernels, operations by name, functions written as text, the shapes of an
 -- operation's results, and runs under all checks.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
@@ -61,7 +61,7 @@ end
 -- Functions as text
 ---------------------------------------------------------------------------
 
-local written = {}  -- caches functions by their text
+local written = {}  -- The functions made so far, by their text.
 
 --- Returns the function that a text such as "function(x) return x * 2 end"
 -- defines. The same text gives the same function, so that a call finds its plan
@@ -233,7 +233,7 @@ function python.shapes(f, ...)
     end
     local shape = {}
     for k, n in ipairs(r.shape) do shape[k] = text_of(n) end
-    -- keeps `shape` a list if it is empty, not a table without elements
+    -- Encodes an empty `shape` as a list and not as a table with fields.
     shape[#shape + 1] = "end"
     out[i] = {shape = shape,
               dtype = tostring(r.dtype or first and first.dtype or "f32")}
@@ -242,7 +242,8 @@ function python.shapes(f, ...)
 end
 
 --- Begins to check each launch on the simulator. Without options, ends the
--- checks, and returns the list of what they found (cutelua.check.watch).
+-- checks, and returns the list of faults and notes that they found
+-- (cutelua.check.watch).
 function python.watch(opts) return sign.workshop.watch_launches(opts) end
 
 --- Adds an error to the findings of watched launches.

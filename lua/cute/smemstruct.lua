@@ -15,8 +15,8 @@ local core = require "cute.core"
 
 local structs = {}
 
--- With __closed, cute.lang.dependencies takes the fields of a structure as
--- constant: no field is written after its creation.
+-- With __closed, cute.lang.dependencies assumes that the fields of a structure
+-- never change: no field is written after the structure was made.
 local Struct = {__closed = true}
 Struct.__index = Struct
 

@@ -36,9 +36,9 @@ end
 -- MMA's number of rows. Its layout is the one that `atom` was made with
 -- (utils.make_smem_layout_epi). `coords` are the coordinates that belong to the
 -- atom, (M,N) or (M,N,L). `major` is the contiguous mode of smem, "n" when
--- absent. `barrier` synchronizes the threads of the MMA; when absent, these are
--- all threads of the block. `thread` is this thread's index among the threads
--- of the MMA.
+-- absent. `barrier` synchronizes the threads of the MMA; when absent, all
+-- threads of the block are synchronized. `thread` is this thread's index among
+-- the threads of the MMA.
 ---@param o table {mma: any, atom: any, coords: any, smem: any, thread: any?,
 -- barrier: any?, major: string?, cache_policy: any?}
 function epilogue.new(o)

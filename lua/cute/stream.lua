@@ -159,8 +159,8 @@ end
 
 --- Returns a stream for a stream of another library, such as PyTorch's. The
 -- handle is the driver's CUstream as an integer. The library must keep the
--- stream open until the result is closed. Handle 0 is the default stream, for
--- which work needs no stream: the function returns nil.
+-- stream open until the result is closed. For handle 0, the default stream, the
+-- function returns nil: work without a stream uses the default stream.
 ---@param handle integer
 ---@param device? any the GPU when absent
 ---@return any?

@@ -6,8 +6,8 @@
 --     run(x, 2.0, {grid = n})     -- x: any bf16 tensor that is as declared
 --
 -- An extent or stride is an integer or a symbol: cute.sym_int(), or a name such
--- as "m", optionally followed by `%` and a divisor. A symbol has one value for
--- all its uses in the arguments of a launch.
+-- as "m", optionally followed by `%` and a divisor. In one launch, a symbol has
+-- the same value in all arguments.
 local core = require "cute.core"
 
 local symbolic = {}

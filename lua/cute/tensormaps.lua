@@ -82,7 +82,7 @@ function Manager:fence_tensormap_update(tensormap_ptr)
 end
 
 --- Changes each tensor map so that it describes another tensor, and releases
--- it. Only warp warp_id does so.
+-- it. Only warp `warp_id` changes the maps.
 ---@param tensor_gmem table[] tensors
 ---@param tma_copy_atom table[] the maps' atoms
 ---@param tensormap_gmem_ptr table[] pointers to the maps

@@ -191,8 +191,8 @@ function tiles.smem_layout(bits, tile, stages, lead, piece)
   local b = log2(run // unit)
   local atom = lead == 1 and cute.make_layout({1 << b, run}, {run, 1})
     or cute.make_layout({run, 1 << b}, {1, run})
-  -- A run of 128 bytes covers all banks once. The atom has as many shorter runs
-  -- as cover them together.
+  -- A run of 128 bytes covers all banks once. If runs are shorter, the atom has
+  -- so many that together they cover all banks.
   local s = log2(1024 // bits // unit)
   if b < s then
     atom = lead == 1 and cute.make_layout({1 << s, run}, {run, 1})
@@ -372,8 +372,8 @@ function tiles.inside(thr, t, tile, at, valid)
   return function(k_tile) return predicates(ask(k_tile)) end
 end
 
---- Copies a tile (BM,BN) from shared memory to its place in t, a matrix (M,N)
--- whose rows are contiguous. Accesses are as wide as the rows allow; only
+--- Copies a tile (BM,BN) from shared memory to its position in t, a matrix
+-- (M,N) whose rows are contiguous. Accesses are as wide as the rows allow; only
 -- elements inside t are written.
 ---@param s any
 ---@param t any

@@ -11,8 +11,8 @@
 --     cute.arch.sync_threads()              -- when nobody uses them any more
 --     tmem:free(ptr)
 --
--- All threads of the block may call each method: those that only the allocating
--- warp executes compare the number of the warp first.
+-- All threads of the block may call each method. Methods that only the
+-- allocating warp has to execute do nothing in other warps.
 local sign = require "cute.lang.signature"
 local arch = require "cute.arch"
 local blackwell = require "cute.blackwell"
@@ -34,8 +34,8 @@ local Pool = {}
 Pool.__index = Pool
 
 --- Makes a pool that divides columns of tensor memory among tensors. Its fields
--- are base_ptr, total_cols and current_offset, in columns. It gives no columns
--- back.
+-- are base_ptr, total_cols and current_offset, in columns. A pool frees no
+-- columns.
 ---@param base_ptr table pointer to the first column, to elements of 32 bits
 ---@param total_cols integer
 ---@return table pool
@@ -194,16 +194,18 @@ function Allocator:reserve(num_columns)
   return allocator.TmemBufferPool(self:retrieve_ptr(), num_columns)
 end
 
---- Lets other blocks allocate. This block allocates no more.
+--- Lets other blocks allocate tensor memory. This block may not allocate after
+-- this call.
 function Allocator:relinquish_alloc_permit()
   when_allocating(self, function()
     arch.relinquish_tmem_alloc_permit(self.pair)
   end)
 end
 
---- Frees columns by the allocating warp. The threads that used them must have
--- synchronized with it. A pair waits for the other block's call first.
----@param tmem_ptr table pointer to the first column
+--- Makes the allocating warp free the columns. The threads that used the
+-- columns must have synchronized with this warp before. In a pair of blocks,
+-- the call first waits for the call in the other block. @param tmem_ptr table
+-- pointer to the first column
 ---@param num_columns? integer all allocated columns when absent or 0
 function Allocator:free(tmem_ptr, num_columns)
   local n = num_columns or 0

@@ -95,8 +95,8 @@ local function major_extent(major, shape)
 end
 
 --- Returns the layout atom in shared memory for an operand whose contiguous
--- mode is `major`, and the name of its swizzle, which is the widest that the
--- extent allows.
+-- mode is `major`, and the name of the atom's swizzle, which is the widest that
+-- the extent allows.
 ---@param major "K"|"MN"
 ---@param dtype cute.DType
 ---@param smem_shape_mn_k integer[] {M or N, K} of the tile
@@ -402,8 +402,8 @@ end
 
 --- Returns information about the GPU. On a machine without GPU it describes the
 -- card that the simulator models, an H100, and the second result is the reason
--- why there is no GPU. Returns nil, message if other GPUs exist but not this
--- one.
+-- why there is no GPU. Returns nil, message if there are GPUs, but none with
+-- this number.
 ---@param device_id? integer 0 when absent
 ---@return table|nil
 ---@return string|nil message

@@ -132,7 +132,7 @@ function bits.mad24(a, b, c, hi) return intrin(half("mad24", hi), a, b, c) end
 -- or madc that continued it, is an ordinary traced value. It is stored here.
 ---------------------------------------------------------------------------
 
--- The carry flag that the latest instruction of a carry chain left: {value =,
+-- The carry flag as the latest instruction of a carry chain set it: {value =,
 -- borrow =}, or nil.
 local carry
 

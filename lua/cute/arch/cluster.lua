@@ -27,8 +27,8 @@ function cluster.cluster_arrive(opts)
   core.effect("cluster_arrive" .. aligned("cluster_arrive", opts), 0)
 end
 
---- Arrives at the cluster barrier without ordering memory; add a fence where
--- needed.
+--- Arrives at the cluster barrier without ordering memory accesses. If their
+-- order matters, call a fence, too.
 ---@param opts? {aligned: boolean}
 function cluster.cluster_arrive_relaxed(opts)
   core.effect("cluster_arrive_relaxed"

@@ -13,8 +13,8 @@
 -- A phase ends when all arrivals given to mbarrier_init have happened and all
 -- expected bytes have arrived; then the next phase begins. A wait names a phase
 -- by its parity: 0 for the first, 1 for the second, 0 for the third. A wait for
--- the phase before the current one returns at once; so does a wait for parity 1
--- on a fresh barrier.
+-- the phase before the current one returns at once. So does a wait for parity 1
+-- at an mbarrier that is still in its first phase.
 --
 -- A barrier is a pointer to an i64 in shared memory, `full + stage`.
 -- peer_cta_rank_in_cluster selects the barrier at the same position in another
@@ -28,10 +28,10 @@
 -- and time limits are not available there, either. Waits poll
 -- mbarrier.test_wait, and mbarrier_try_wait tests once.
 --
--- Without opts an arrival uses the instruction's plain form, the fastest. It is
--- sufficient after reads, for example to release a stage. To read data that
--- threads of other blocks wrote, pass {scope = "cluster"} to the arrival and to
--- the wait.
+-- Without opts an arrival uses the instruction's plain form, the fastest. This
+-- form is sufficient after reads, for example to release a stage. To read data
+-- that threads of other blocks wrote, pass {scope = "cluster"} to the arrival
+-- and to the wait.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -157,8 +157,8 @@ function mbarrier.mbarrier_wait(mbar_ptr, phase, opts)
 end
 
 --- Reports whether the phase with this parity, or of this token, is complete.
--- On sm_90 it may first wait for a limited time, which time_limit sets in
--- nanoseconds. Before sm_90 it does not wait.
+-- On sm_90 the function may first wait for a limited time, which time_limit
+-- sets in nanoseconds. Before sm_90 it does not wait.
 ---@param mbar_ptr table
 ---@param phase any 0 or 1, or a token of mbarrier_arrive
 ---@param opts? {scope: string, time_limit: integer|cute.Value}

@@ -348,7 +348,8 @@ end
 
 -- Defines a conversion by f(word, number of elements, ...) whose argument is a
 -- word of `per` elements of type `from`, or a vector whose size is a multiple
--- of `per`. For integers, `from` stands for both signs.
+-- of `per`. For integers, `from` is the signed type, and conversions of the
+-- unsigned type are defined, too.
 local function conversion(name, from, per, t, f)
   local words = math.max(per * t.bits // 32, 1)
   packed[name] = function(x, ...)

@@ -1,7 +1,7 @@
 --- cute.arch.range: gives parts of a kernel (ranges) names that timelines show.
 --
--- A name costs nothing: the generated code of the kernel is the same with and
--- without it. The simulator records where a range begins and ends
+-- A name costs no time: the generated code of the kernel is the same with and
+-- without the name. The simulator records where a range begins and ends
 -- (cutelua.profile.timeline). For a timeline of a GPU, the kernel is traced
 -- again with a plan (cutelua.profile.clocks), which adds code that stores clock
 -- values.

@@ -56,7 +56,7 @@ local function columns(what, n)
 end
 
 --- Allocates columns of tensor memory, and stores the address of the first to
--- shared memory. A whole warp must call it.
+-- shared memory. All lanes of a warp must call this function.
 ---@param num_columns any integer, a power of two from 32 to 512
 ---@param smem_ptr_to_write_address table pointer to an i32 in shared memory
 ---@param is_two_cta? boolean
@@ -65,8 +65,8 @@ function tmem.alloc_tmem(num_columns, smem_ptr_to_write_address, is_two_cta)
                   is_two_cta)
 end
 
---- Frees columns that alloc_tmem allocated. The warp that allocated them must
--- call it, when no operation uses them any more.
+--- Frees columns that alloc_tmem allocated. The warp that allocated the columns
+-- must call this function, when no operation uses them any more.
 ---@param tmem_ptr table pointer to the first column
 ---@param num_columns any integer, as for alloc_tmem
 ---@param is_two_cta? boolean
@@ -75,7 +75,8 @@ function tmem.dealloc_tmem(tmem_ptr, num_columns, is_two_cta)
                     columns("dealloc_tmem", num_columns), is_two_cta)
 end
 
---- Lets other blocks allocate. This block allocates no more.
+--- Lets other blocks allocate tensor memory. This block may not allocate after
+-- this call.
 ---@param is_two_cta? boolean
 function tmem.relinquish_tmem_alloc_permit(is_two_cta)
   core.effect(is_two_cta and "tmem_relinquish_pair" or "tmem_relinquish")

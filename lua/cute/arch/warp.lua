@@ -234,7 +234,7 @@ local REDUX = {add = true, min = true, max = true, ["and"] = true,
                ["or"] = true, xor = true}
 
 -- Converts the bits of an f32 to an i32 that has the same order (-0 before 0).
--- Applied again, converts back.
+-- A second call converts the result back.
 local function ordered(bits) return bits ~ ((bits >> 31) & 0x7fffffff) end
 
 -- Reduces floats. A NaN is replaced by a value that loses against all others

@@ -43,9 +43,9 @@ local function left(slot, field)
   return table.unpack(slot[field .. "_parts"], 1, 2)
 end
 
--- Returns the carry (see cute.lang.loop_carried) of a slot, a variable or
--- field. It has the types of the slot's values at the ends of the two branches,
--- and the known facts about these values.
+-- Returns the carry (see cute.lang.loop_carried) of a slot, which is a variable
+-- or field. The carry holds the types of the slot's values at the ends of the
+-- two branches, and the known facts about these values.
 local function merge_carry(slot, what)
   local sig, init = parts(slot.init)
   local sa, pa = left(slot, "yes")
@@ -67,9 +67,9 @@ local function merge_carry(slot, what)
   return carry
 end
 
--- Checks a slot (a variable or field) whose values at the ends of the two
--- branches cannot be held by kernel variables: both branches have to leave the
--- same value.
+-- Checks a slot (a variable or field) whose values no kernel variable can hold:
+-- raises an error unless the slot has the same value at the ends of both
+-- branches.
 local function check_constant(slot, what)
   local yes, no = slot.yes, slot.no
   if rawequal(yes, no) then return end
@@ -125,8 +125,8 @@ local function merge(region, slot)
   if undefined.none(slot.init) then
     if not begin_slot(slot, what) then return false end
   elseif slot.zeros and (undefined.none(slot.yes) or undefined.none(slot.no))
-  -- A branch that left a value in the slot in an earlier pass leaves nil in
-  -- this pass.
+  -- In an earlier pass the slot had a value at the end of a branch, but in this
+  -- pass it is nil there.
   then
     return undefined.differs(region, slot.name)
   elseif slot.no == nil or slot.yes == nil then
@@ -161,8 +161,8 @@ local function enter(region, level)
   fields.rewind(region.writes)
   for _, slot in ipairs(region.view.slots) do
     slot.head = slot.init
-    -- The zeros only initialize kernel variables; the slot itself keeps its
-    -- value.
+    -- The zeros only initialize kernel variables. The value of the slot does
+    -- not change.
     if slot.zeros then slot.head = slot.before end
     set(slot, level + 1, slot.head)
   end

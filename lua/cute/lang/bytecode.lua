@@ -89,7 +89,7 @@ local function prototype(r)
     local i = size(r)
     p.lines[i] = size(r)
   end
-  -- The names of locals, with their ranges, and of upvalues are not used.
+  -- Skips the names of locals, with their ranges, and the names of upvalues.
   for _ = 1, size(r) do
     text(r)
     size(r)
@@ -145,7 +145,7 @@ end
 -- consists of `return`, else nil.
 ---@return string?
 function bytecode.idle(f)
-  -- The dump of a function that does something has more than 64 bytes.
+  -- The dump of a function that is not empty has more than 64 bytes.
   local p, n = read(f, 64), 0
   if not p then return nil end
   for op, _, b in instructions(p) do

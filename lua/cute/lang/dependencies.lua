@@ -107,7 +107,7 @@ function View:fields(t, keys)
       if asked then
         append(self.keys, meta, "__index", asked)
         self:see(asked)
-        -- Record t with its metatable, too, because the script may replace the
+        -- Also record t with its metatable, because the script may replace the
         -- metatable later.
         self:see(t)
       end

@@ -5,7 +5,7 @@
 -- its copy are the changes. Before the next pass all tables are restored. To
 -- name a changed table, this module searches the values that the body can
 -- reach. A table that this search does not find was made inside the body, and
--- nothing outside refers to it.
+-- no value outside of the body refers to it.
 local core = require "cute.core"
 local dependencies = require "cute.lang.dependencies"
 
@@ -179,12 +179,12 @@ end
 -- Names of tables
 ---------------------------------------------------------------------------
 
--- A place describes how to reach table t from a variable. It is {t =, up =
--- place of a table that holds t under `key`}. For a table held by a variable
--- itself, it is {t =, name =, root = the caller's id of the variable, fixed =
--- does the variable always hold that table?}; without an id, it is for an
--- upvalue of the function `f`.
--- META is the key under which a place reaches a table's metatable.
+-- A place describes how to reach table t from a variable. If another table
+-- holds t, the place is {t =, key = the key of t in that table, up = that
+-- table's place}. If a variable holds t, the place is {t =, name =, root = the
+-- caller's id of the variable, fixed = does the variable always hold t?}. The
+-- place of an upvalue without an id has the field `f`, its function. META is
+-- the key that stands for a table's metatable.
 local META = {}
 
 local function step(name, key)
@@ -204,8 +204,8 @@ function fields.name(place, k)
   return k == nil and name or step(name, k)
 end
 
--- Calls see(t, key) for each table that table t held under a key, or as a key,
--- when the innermost region began its pass.
+-- Calls see(x, key) for each table x that was a value or a key in table t when
+-- the innermost region began its pass.
 local function each_inside(t, see)
   local keys, now = {}, top.writes[t] or t
   for k, v in next, now do

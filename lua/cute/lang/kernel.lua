@@ -828,8 +828,8 @@ end
 -- launch.
 local MOST_PROGRAMS = 16
 
--- Packs the block, the cluster and the arithmetic options of a launch into one
--- number (see core/bind/launchlib.c).
+-- Packs the block, the cluster and the options for arithmetic of a launch into
+-- one number (see core/bind/launchlib.c).
 local function launch_number(block, cluster, fmad, fastmath)
   return block[1] | block[2] << 11 | block[3] << 22
     | (fmad and 1 or 0) << 32 | (fastmath and 1 or 0) << 33
@@ -874,7 +874,7 @@ Call.__index = Call
 kernel.Call = Call
 
 --- Returns the block of a launch, which is the kernel's own block if it has
--- one. Raises [bad-launch] if the launch gives another.
+-- one. Raises [bad-launch] if the launch names a different block.
 ---@param given? integer|integer[]
 function Call:block(given)
   local own = self.kernel.block
@@ -924,7 +924,7 @@ function Call:trace(opts)
   return view((traced(self, opts)), opts.arch or devices.ARCH)
 end
 
--- Does the work of Call:compile.
+-- The implementation of Call:compile.
 local function compiled(self, opts)
   opts = completed(self, opts or {})
   local program, kind = traced(self, opts)

@@ -3,10 +3,10 @@
 -- example, and a row for each kind of error (core/base/errors.h), note and
 -- other result.
 --
--- The simulator gives facts: the kind, the lines of both sides, coordinates and
--- values. r.facts has the values that a sentence names (core/faults/facts.c).
--- Codes are never renamed. A new code is added when a fault of an old code
--- needs another repair.
+-- The simulator describes a fault r by facts: its kind, the lines of both
+-- accesses, coordinates and values. r.facts has the values that a sentence
+-- names (core/faults/facts.c). Codes are never renamed. A new code is added if
+-- some faults of an old code need a different repair.
 --
 -- The row of a fault has
 -- kind, about: the name of the kind, and a phrase that describes it.
@@ -665,7 +665,8 @@ local function lacking_order(lacks)
   return lacks and function(f) return f.lacks == lacks end or nil
 end
 
--- Returns a case for unordered accesses that lack `lacks` (nil: anything else).
+-- Returns a case for accesses that are unordered because `lacks` is missing.
+-- Without `lacks`, the case fits all other unordered accesses.
 local function unordered(lacks, why, cure, code)
   return {function(f)
     return ("%s of column {column} of tensor memory by {op_name}, %s"):format(
@@ -1120,8 +1121,8 @@ fault {kind = "assertion",
 ---------------------------------------------------------------------------
 
 local ERRORS = {}
---- The rows of errors, by kind and in the order of core/base/errors.h. An
--- error's sentence is that of the function which raises it. The example is
+--- The rows of errors, by kind and in the order of core/base/errors.h. The
+-- function that raises an error also makes the error's sentence. The example is
 -- KIND/example in spec/faults/; if it is a command, only docs/errors.md has it.
 kinds.ERRORS = ERRORS
 

@@ -893,9 +893,9 @@ function Region:learn_result(slot, now)
   return not core.same(slot.init, now)
 end
 
--- Records which results of the region some exits leave as plain numbers. It is
--- called at the end of a pass over the region's body, when the types of traced
--- results are known.
+-- Records the results of the region that are plain numbers at some exits. The
+-- function is called at the end of a pass over the region's body, when the
+-- types of traced results are known.
 local function learn_numbers(region)
   for _, slot in ipairs(region.results) do
     local numbers = slot.numbers or {}

@@ -89,9 +89,10 @@ local function at(file, line)
 end
 simreport.at = at
 
---- Finds what a program computes for nothing, once per program. Sets the
--- fields unread, parts, results, lost, iterations, loads, lanes, repeated,
--- starts, unscaled, partial, overlaps and blocks, which are lists.
+--- Analyzes a program once: searches for values that it computes but never
+-- uses, and for similar waste. Sets the fields unread, parts, results, lost,
+-- iterations, loads, lanes, repeated, starts, unscaled, partial, overlaps and
+-- blocks, which are lists.
 ---@param program table
 function simreport.find_losses(program)
   if program.lanes then return end

@@ -1,7 +1,7 @@
 --- Decides whether a traced value that Lua tests (`if`, `and`, `or`, `not`,
--- `while`) could also be nil. If it could, the test asks for nil, as in `b = b
--- or 1`. Otherwise the test is always true, even if the kernel computes 0,
--- which is an error.
+-- `while`) could also be nil. If so, the script tests whether the variable is
+-- set, as in `b = b or 1`. Otherwise the test is always true, even if the
+-- kernel computes 0, which is an error.
 --
 -- The module follows the tested register back through the function's code to
 -- the instructions that may have set it. The value can never be nil if each of
@@ -46,8 +46,8 @@ local function sets(flow, i, j, reg)
 end
 
 -- Returns the set of the Lua instructions that may have set the value that
--- register `reg` has at instruction `at`. In it -1 stands for the call of the
--- function. Also returns all instructions that may run in between.
+-- register `reg` has at instruction `at`. In this set, -1 stands for the call
+-- of the function. Also returns all instructions that may run in between.
 local function setters(flow, at, reg)
   local found, between, pending = {}, {[at] = true}, {at}
   while #pending > 0 do

@@ -343,9 +343,9 @@ function undefined.again(region, fresh)
   return true
 end
 
---- Handles a pass with substituted values whose code differs from that of the
--- pass with nil. Facts that inner regions found in between may be the reason,
--- so both passes are first repeated.
+--- Called if the code of a pass with recorded values differs from the code of
+-- the pass with nil. Inner regions may have found new facts between the two
+-- passes, which also changes code, so both passes are first repeated.
 ---@param region table
 ---@param name? string
 ---@return boolean

@@ -101,8 +101,8 @@ function unused.result()
   end
 end
 
---- Writes a note if the script's line that makes the current call ignores its
--- results, although they say that a launch failed.
+--- Writes a note if the script's line that makes the current call ignores the
+-- results of the call, and these results report a failed launch.
 ---@param message string
 function unused.failure(message)
   local called, info = discarded(false)
@@ -129,9 +129,9 @@ function unused.iterator(iterator, what)
   core.hook(true)
 end
 
---- Begins an empty list of iterators when the trace of a kernel begins, or
--- restores the list `those` of the enclosing kernel when the trace of an inner
--- kernel ends.
+--- When the trace of a kernel begins, makes the list of iterators empty. When
+-- the trace of an inner kernel ends, restores `those`, the list of the
+-- enclosing kernel.
 ---@param those? table[] iterators of the kernel around it
 ---@return table[] those until now
 function unused.iterators(those)

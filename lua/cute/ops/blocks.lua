@@ -18,14 +18,18 @@ local blocks = {}
 blocks.constants = {
   memory = 4038,   -- bytes per ns from memory
   l2 = 11908,      -- bytes per ns from L2
-  -- Two times a, b that overlap take (a^near + b^near)^(1 / near).
+  -- If two steps that take the times a and b overlap, both together take
+  -- (a^near + b^near)^(1 / near).
   near = 3.77,
-  start = 2200,    -- ns in which a block loads its first tiles and stores D
+  -- Nanoseconds in which a block loads its first tiles and stores D.
+  start = 2200,
   latency = 816,   -- ns to load a tile from memory
   close = 561,     -- ns to load a tile from L2
-  share = 661,     -- ns that a tile takes longer if blocks share it (split-K)
+  -- Additional nanoseconds for a tile that several blocks share (split-K).
+  share = 661,
   meet = 59.7,     -- bytes of partial sums per ns that blocks exchange
-  passed = 5657,   -- bytes per ns of partial sums that L2 cannot keep
+  -- Bytes per nanosecond at which partial sums that exceed L2 are moved.
+  passed = 5657,
   drain = 66.8,    -- bytes of D per ns that a block stores
   ask = 10,        -- loads per ns, of less than 16 bytes each
   single = 1183,   -- ns: a round of loads of single elements, from L2

@@ -23,12 +23,13 @@
 -- sets to 0.
 --
 -- Launches are dependent where the device supports it (PDL). A kernel then
--- begins while its predecessor on the stream ends, and waits for all of it
--- (griddepcontrol.wait) before it reads or writes memory that others use. A
--- waiting kernel ends after its predecessor, so a third kernel has also waited
--- for the first. Reused memory of the pool, counters and overwritten operands
--- are therefore safe after any of these kernels. After a copy, an event or a
--- kernel without PDL, the launch waits like an ordinary launch.
+-- begins while the previous kernel of the stream ends. Before it reads or
+-- writes memory that other kernels use, it waits until the previous kernel is
+-- complete (griddepcontrol.wait). A kernel that waits ends after the kernel
+-- before it, so a third kernel has also waited for the first. Reused memory of
+-- the pool, counters and overwritten operands are therefore safe after any of
+-- these kernels. After a copy, an event or a kernel without PDL, the launch
+-- waits like an ordinary launch.
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
 local cute = require "cute"
@@ -56,7 +57,7 @@ end
 calls.any = false
 
 --- Returns the number of rows by which an operation chooses its kernel: m, or
--- that of another size if a bundle uses one kernel for all sizes.
+-- another number of rows if a bundle uses one kernel for all sizes.
 ---@param m integer
 ---@return integer
 function calls.typical(m) return m end
@@ -84,9 +85,9 @@ end
 -- Memory
 ---------------------------------------------------------------------------
 
---- Returns a new tensor of undefined elements for a call whose operands are at
--- `place`. On the simulator, while a graph is recorded, it may reuse the memory
--- of closed tensors.
+--- Returns a new tensor of undefined elements for a call whose operands are on
+-- the device `place`. On the simulator, while a graph is recorded, it may reuse
+-- the memory of closed tensors.
 ---@param shape any a shape or layout
 ---@param place string
 function calls.empty(shape, dtype, place)

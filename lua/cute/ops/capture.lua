@@ -87,8 +87,8 @@ end
 -- Walking the functions
 ---------------------------------------------------------------------------
 
--- Records v, the value of upvalue i of f or of field k of this upvalue: as a
--- captured value if v is a number or tensor, else in self.parts.
+-- Records v, the value of upvalue i of f or of field k of this upvalue: in
+-- self.values if v is a number or tensor, else in self.parts.
 local function look(self, f, i, k, v)
   if is_value(v) then
     self.slots[#self.slots + 1] = {f, i, k}
@@ -180,8 +180,8 @@ function Capture:clone()
     end
     own[g][i] = true
   end
-  -- Copy to each view those fields of the original table that the function
-  -- reads but that are not captured.
+  -- Copy from each original table to its view the fields that the function
+  -- reads and that are not captured.
   for _, p in ipairs(self.parts) do
     local view = p[3] ~= nil and views[to[p[1]]] and views[to[p[1]]][p[2]]
     if view then view[p[3]] = p[4] end
@@ -199,7 +199,7 @@ function Capture:clone()
   return to[self.functions[1]], function(list)
     for n, f in ipairs(set) do
       local v = list and list[n]
-      -- A function may read a part of what it captures.
+      -- A function may read only some of the values that it captures.
       if core.typename(v) == "tensor" and core.tracing() then
         core.partial_ok(v)
       end
@@ -208,8 +208,9 @@ function Capture:clone()
   end
 end
 
---- Returns the function that a text of ours defines. Functions that it makes
--- count as the user's, so that their upvalues are captured.
+--- Returns the function that a text written in this library defines. The
+-- functions that the text defines are treated as the user's, so that their
+-- upvalues are captured.
 ---@param text string
 ---@param name string for error messages
 ---@return function
@@ -220,8 +221,8 @@ end
 local pair = capture.compile("local f, g = ... return function() return f, g "
   .. "end", "two functions")
 
---- Returns a function that returns f and g, either of which may be nil. Its
--- captures are those of both functions.
+--- Returns a function that returns f and g, either of which may be nil. The
+-- returned function captures the values that f and g capture.
 ---@param f function?
 ---@param g function?
 ---@return fun(): function?, function?

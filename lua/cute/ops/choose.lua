@@ -57,8 +57,8 @@ function choose.name(c)
   return table.concat(out, " ")
 end
 
--- Returns the reason why a family does not accept problem p, as its function
--- `takes` does.
+-- Returns the reason why a family does not accept problem p, in the form of the
+-- family's function `takes`.
 local function refusal(family, p)
   if p.format and not (family.kernel or family).formats then return false end
   return family.takes(p)

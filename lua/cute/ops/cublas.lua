@@ -3,17 +3,17 @@
 -- cuBLAS's kernels for Hopper (nvjet, algorithm 66 of cublasLt) accumulate in
 -- the order of K: 16 products of 16-bit floats at once, or 32 of 8-bit floats,
 -- whose sums over 128 products continue in f32. For some products K is divided
--- into parts of whole 128-byte tiles, all of equal length except the last;
--- their partial sums are added in f32, in order. Other kernels (for rows that
--- are not multiples of 16 bytes) have orders of their own. K is never divided
--- for batches. A bias, and a relu after it, are applied to the f32 sums; the
--- heuristics divide K as for a product with a bias. With C the result is
--- fma(alpha, sum, beta C), rounded once more to D's type. If K is divided, the
--- result is fma(beta, C, alpha sum). With beta = 1 and an undivided K, the bits
--- are those of neither formula.
+-- into parts of whole 128-byte tiles, all of equal length except the last. The
+-- partial sums of the parts are added in f32, in order. Other kernels (for rows
+-- that are not multiples of 16 bytes) have orders of their own. K is never
+-- divided for batches. A bias, and a relu after it, are applied to the f32
+-- sums; the heuristics divide K as for a product with a bias. With C the result
+-- is fma(alpha, sum, beta C), rounded once more to D's type. If K is divided,
+-- the result is fma(beta, C, alpha sum). With beta = 1 and an undivided K, the
+-- results agree with neither formula bit by bit.
 --
 -- On a GPU this module queries the heuristics, which cublasGemmEx follows.
--- Without one it uses a record of their answers on an H200.
+-- Without a GPU the module uses recorded answers of the heuristics on an H200.
 local core = require "cute.core"
 local cute = require "cute"
 local epilogue = require "cute.ops.epilogue_function"

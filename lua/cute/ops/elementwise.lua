@@ -35,7 +35,8 @@ At.__index = At
 function At:coords()
   local rest, list = self.index, {}
   for m = #self.shape, 1, -1 do
-    -- An extent of 0 counts as 1, because the divisions below need a divisor.
+    -- An extent of 0 is replaced by 1, because the divisions below need a
+    -- divisor.
     local n = math.max(self.shape[m], 1)
     list[m] = m == 1 and rest or rest % n
     if n <= 1 << 31 then list[m] = list[m]:to(cute.i32) end
@@ -300,8 +301,9 @@ local SHARED = 96 << 10
 local TILES = {[8] = {256, 256, 256}, [16] = {256, 128, 256},
                [32] = {64, 64, 512}, [64] = {32, 32, 256}}
 -- LARGE: larger tiles, for a single operand whose rows begin inside memory
--- lines, because large tiles split fewer lines. They need ROOM bytes of shared
--- memory per block. ONES: tiles for elements that are stored one by one.
+-- lines, because large tiles split fewer lines. A block with such a tile needs
+-- ROOM bytes of shared memory. ONES: tiles for elements that are stored one by
+-- one.
 local LARGE, ROOM = {[8] = {512, 256, 512}, [16] = {256, 256, 512}}, 144 << 10
 local ONES = {[16] = {256, 128, 256}}
 local LINE = 1024  -- bits
@@ -412,8 +414,8 @@ local function choose_turned(p)
   return tile
 end
 
--- Reports whether the kernel loads rows of transposed input x at any alignment.
--- It does so for narrow elements whose rows do not allow 16-byte vectors.
+-- Reports whether the kernel loads rows of transposed input x at any alignment:
+-- narrow elements whose rows do not allow 16-byte vectors.
 local function shifts(x)
   return x.dtype.bits <= 16 and x.width * x.dtype.bits < 128
     and x.t.alignment >= 16

@@ -346,8 +346,8 @@ local function narrowing(p, C)
   local most = d.bits < sums.bits
     and (1 << (unsigned and d.bits or d.bits - 1)) - 1
   return function(x)
-    -- If x has another type than the sums, the user's function has already
-    -- converted x.
+    -- If the type of x differs from the type of the sums, the user's function
+    -- has already converted x.
     if x.dtype ~= sums then return x end
     x = cute.max(x, least)
     return most and cute.min(x, most) or x
@@ -400,7 +400,7 @@ function epilogue.new(p, c, call)
   for i, x in ipairs(factors) do factors[i] = x.number ~= nil end
   local clone, bind
   local function take(captured)
-    -- Unlike call.f, the clone holds no captured values.
+    -- The clone contains no captured values, but call.f does.
     f, bind = captured:clone()
     clone = capture.steady(f, p.read)
   end

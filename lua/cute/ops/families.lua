@@ -2,7 +2,7 @@
 -- file of cute/ops/family/, to this list. A module has these fields:
 --
 -- name: the name of the family, and of its kernel.
--- why: a phrase that says why one chooses it.
+-- why: a phrase that says why this family is chosen.
 -- takes(p): nil if the family accepts a problem (cute.ops.choose). Otherwise a
 --   sentence with the reason, or false where no user would expect the family to
 --   accept the problem.

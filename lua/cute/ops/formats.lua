@@ -29,8 +29,8 @@ local function ends_with(x, extents)
   return true
 end
 
--- Reports whether the tiles of one matrix in x follow one another, from a
--- multiple of 16 bytes on.
+-- Reports whether the tiles of one matrix in x are contiguous and begin at a
+-- multiple of 16 bytes.
 local function is_dense(x)
   local shape, stride, rank, at = x.shape, x.stride, cute.rank(x), 1
   for _, mode in ipairs {rank, rank - 1, rank - 2, rank - 3, rank - 4} do

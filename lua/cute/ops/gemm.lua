@@ -2,7 +2,8 @@
 --
 -- A plan is made once for each configuration: types, layouts and alignment of
 -- the operands, options, device. It keeps its kernel. Later calls of the same
--- configuration are recognized (cute.ops.calls) and only launch the kernel.
+-- configuration are recognized (cute.ops.calls) and they only launch the
+-- kernel.
 local common = require "cute.ops.problem"
 local core = require "cute.core"
 local cute = require "cute"
@@ -321,8 +322,8 @@ local function with_depth(A, B, o, beta)
   return operand.deep(A), operand.deep(B), rest
 end
 
--- Runs a call whose configuration core.calls did not find or whose launch it
--- does not know, and records its launches.
+-- Runs a call that core.calls could not launch, because it knows no such
+-- configuration or no launch of it. Records the launches for later calls.
 local function run(A, B, C, o, alpha, beta, plan)
   local deep, other, rest = with_depth(A, B, o, beta)
   if deep then return gemm.gemm(deep, other, C, rest) end

@@ -176,8 +176,8 @@ local function plan_of(call)
   return plan
 end
 
--- Runs a call whose configuration core.calls did not find or whose launch it
--- does not know, and records its launches.
+-- Runs a call that core.calls could not launch, because it knows no such
+-- configuration or no launch of it. Records the launches for later calls.
 local function run(A, B, where, o, plan)
   if operand.is_flat(A) and operand.is_flat(B) then  -- see gemm.lua
     local rest = scales.without_blocks(o)

@@ -43,8 +43,8 @@ end
 -- Forward
 ---------------------------------------------------------------------------
 
--- For up to FEW rows, latency counts, and the kernel decides when the next
--- launch begins.
+-- A launch of up to FEW rows is so short that its latency matters. The kernel
+-- itself then decides when the next launch begins.
 local FEW = 64
 
 local function forward(name, layer)

@@ -250,9 +250,9 @@ function operand.is_flat(t)
     and cute.rank(t) >= 2 and cute.size(t, cute.rank(t) - 1) == 0
 end
 
---- Returns a tensor of zeros with extent 16 for K, to take the place of t,
--- whose K is empty. The product is the same. Elements of 4 bits, which have no
--- product without scale factors, become bf16.
+--- Returns a tensor of zeros with extent 16 for K, to replace t, whose K is
+-- empty. The product stays 0. Elements of 4 bits are replaced by bf16, because
+-- no kernel multiplies 4-bit elements without scale factors.
 function operand.deep(t)
   local shape = modes.extents(t.layout)
   -- K = 16 is an extent that every kernel accepts.

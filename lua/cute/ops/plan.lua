@@ -4,8 +4,8 @@
 --     local D, ... = plan:run(call, ready)
 --
 -- A call is {A, B, C, o, alpha, beta, f, captured, out, at}. A, B, C are the
--- operands and o the options; alpha and beta are nil where they have no effect;
--- f is the epilogue, captured its captured values; out are tensors for results.
+-- operands and o the options; alpha and beta are nil if they have no effect; f
+-- is the epilogue, captured its captured values; out are tensors for results.
 -- `at` holds, for each argument that may contain numbers, its position among
 -- the arguments that identify the call (cute.ops.calls). Grouped calls also
 -- have `where`, their offsets or counts.
@@ -202,8 +202,8 @@ local function seen(plan, name, t, batch, work)
                           to.layout)
 end
 
--- Returns matrix t with its leaves as top-level modes. Leaves along which
--- `moved`, its repacked copy, is broadcast are left out.
+-- Returns matrix t with its leaves as top-level modes. Omits the leaves along
+-- which the repacked copy `moved` is broadcast.
 local function each_once(t, moved)
   local shape, stride = {}, {}
   local extents, far = cute.flatten_to_tuple(t.shape),
@@ -235,7 +235,7 @@ local function moving(plan, name, from, to)
 end
 
 --- Returns all arguments of a plan's kernel for a call. `out` are the tensors
--- for the results; `work` and `turns` are the sums and counts that blocks
+-- for the results; `work` (sums) and `turns` (counts) are memory that blocks
 -- share.
 function Plan:arguments_of(call, out, work, turns)
   local batch, C = self.batch, call.C

@@ -250,7 +250,7 @@ end
 -- Plans
 ---------------------------------------------------------------------------
 
--- The expression gives a NaN whose sign bit is 0.
+-- The value of the expression is a NaN whose sign bit is 0.
 local NAN = -(0 / 0)
 -- Results of reductions over no elements, as in NumPy and PyTorch.
 local NOTHING = {sum = 0, prod = 1, norm = 0, mean = NAN, rms = NAN}

@@ -167,7 +167,8 @@ end
 -- Operations
 ---------------------------------------------------------------------------
 
--- Methods of the object `call` that the function `plan` of an operation gets.
+-- Methods of the object `call` that the function `plan` of an operation
+-- receives.
 local Call = {}
 Call.__index = Call
 
@@ -306,7 +307,8 @@ local function keys(scalars)
       if v == nil then
         v = MISSING
       elseif type(v) == "table" or math.type(v) == "float" then
-        -- as keys of a table, 1.0 and 1 are equal; their words differ
+        -- As keys of a table, 1.0 and 1 are equal, so the key is the number as
+        -- text.
         v = word(v)
       end
       local next_ = node[v]
@@ -337,9 +339,9 @@ end
 
 -- Makes the launches of a plan dependent (cute.ops.calls): their kernels begin
 -- with a wait for the launches before them. The next launch begins only after
--- this wait. If the next launch began earlier, its blocks would crowd on the
--- multiprocessors that previous launches leave first, which cost a fifth of a
--- decoder's step.
+-- this wait. If the next launch began earlier, many of its blocks would share
+-- the first multiprocessors that become free, which took a fifth of the time of
+-- a decoder's step.
 local function depend(plan)
   for _, step in ipairs(plan.pdl and plan.steps or {}) do
     local k = step.kernel

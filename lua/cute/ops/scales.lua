@@ -162,7 +162,7 @@ end
 local function like_D(p, x, by_row)
   local rows = by_row and p.m or p.n
   x = without_last(x, rows, #p.batch)
-  -- Each group of rows, or each matrix of the batch, has factors of its own.
+  -- Each group of rows, or each matrix of the batch, has its own factors.
   if cute.rank(x) > 1 and cute.size(x) > 1 then
     local rank = cute.rank(x)
     if cute.size(x, rank - 1) ~= rows then

@@ -84,9 +84,10 @@ local function index(t, place)
   return out
 end
 
--- Returns the reason why a table is not used on a GPU; nil if it is. On another
--- model of GPU, the same configurations take other times, even if it has the
--- same architecture and as many multiprocessors.
+-- Returns the reason why a table is not used on a GPU; nil if it is. A table
+-- applies to one model of GPU only: another model takes other times for the
+-- same configurations, even if it has the same architecture and as many
+-- multiprocessors.
 local function refusal(t, device, place)
   local info = device.info
   if t.arch == device.arch and (not info or (info.name or t.card) == t.card
@@ -151,8 +152,8 @@ function tuned.find(p, list, name_of)
       if name_of(c) == name then return i end
       here = here or c.base == family
     end
-    -- If p.order is set, candidates with another accumulation order were left
-    -- out, so a missing configuration does not justify this message.
+    -- If p.order is set, candidates with another accumulation order were
+    -- excluded. A missing configuration is then no reason for this message.
     if here and not p.order then
       say(("%s has configurations that no longer exist, such as '%s': run "
         .. "cutelua tune again"):format(t.place, name))

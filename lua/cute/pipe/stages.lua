@@ -647,10 +647,11 @@ function TmaStore:consumer_release() end  -- luacheck: ignore self
 local Order = {}
 Order.__index = Order
 
---- Makes an object that lets `length` groups of threads take turns. Group 0
--- executes `depth` steps, then group 1, and so on. Each group makes one object
--- with its own group_id (which may be traced) on the same storage.
--- producer_group contains the threads that arrive.
+--- Makes an object that lets `length` groups of threads execute one after
+-- another. Group 0 executes `depth` steps, then group 1, and so on; after the
+-- last group, group 0 continues. Each group makes one object with its own
+-- group_id (which may be traced) on the same storage. producer_group contains
+-- the threads that arrive.
 ---@param opts table {depth: integer, length: integer, group_id: any,
 -- producer_group: table, barrier_storage: table?, defer_sync: boolean?,
 -- maker: cute.Value?}
@@ -690,15 +691,15 @@ function Order:get_barrier_for_current_stage_idx(group_id, state)
   return self.array:get_barrier(place(self, group_id, state))
 end
 
---- Waits for this group's turn.
+--- Waits until this group may execute its next step.
 ---@param state? table
 function Order:wait(state)
   self.array:wait(place(self, self.group_id, state),
                   (state or self.state).phase)
 end
 
---- Passes the turn to the next group, and advances to this group's next step.
----@param state? table the state that advances; when absent, the group's own
+--- Lets the next group execute, and advances to this group's next step. @param
+-- state? table the state that advances; when absent, the group's own
 function Order:arrive(state)
   local id, last = self.group_id, self.length - 1
   local after

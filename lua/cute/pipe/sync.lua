@@ -18,8 +18,8 @@ local function lacks(object, what, why)
     getmetatable(object).__name or "SyncObject", what, why or ""))
 end
 
---- Records one arrival: of this thread, or of the agent that it arrives for
--- (see Agent).
+--- Records one arrival of this thread or, if the agent is a warp (see Agent),
+-- of its warp.
 function SyncObject:arrive() lacks(self, "arrive()") end
 
 --- Waits until all participants have arrived.

@@ -1,12 +1,11 @@
---- Descriptors of tcgen05.mma: 32 bits that give the types, the shape and the
--- majors of an instruction, and 64 bits that give the place and the layout of
--- an operand in shared memory.
+--- Descriptors of tcgen05.mma. The instruction descriptor (32 bits) contains
+-- the types, the shape and the majors. The descriptor of an operand in shared
+-- memory (64 bits) contains its address and layout.
 local core = require "cute.core"
 
 local descriptor = {}
 
--- Codes of the types of A and B. The 4-bit kinds have a code of their own for
--- e2m1.
+-- Codes of the types of A and B. MMAs of 4-bit types use another code for e2m1.
 local AB = {f16 = 0, bf16 = 1, tf32 = 2, u8 = 0, i8 = 1, e4m3 = 0, e5m2 = 1,
             e2m3 = 3, e3m2 = 4, e2m1 = 5}
 local C = {f16 = 0, f32 = 1, i32 = 2}

@@ -42,13 +42,14 @@ end
 
 tcgen05.OperandMajorMode = enum "MN K"
 tcgen05.OperandSource = enum "TMEM SMEM"
---- How many blocks an MMA belongs to: one, or a pair of a cluster.
+--- The number of blocks that execute an MMA together: one, or a pair of a
+-- cluster.
 tcgen05.CtaGroup = {ONE = 1, TWO = 2}
 tcgen05.SparseMetadataFormat = enum "TID"
 tcgen05.Field = enum "ACCUMULATE SFA SFB"
 tcgen05.Pack = enum "NONE PACK_16b_IN_32b"
 tcgen05.Unpack = enum "NONE UNPACK_32b_IN_16b"
---- How often a copy repeats its shape.
+--- The number of times that a copy repeats its shape along the columns.
 tcgen05.Repetition = {x1 = 1, x2 = 2, x4 = 4, x8 = 8, x16 = 16, x32 = 32,
                       x64 = 64, x128 = 128}
 --- The kinds of canonical layouts, as for wgmma. SW128_32B swizzles granules of
@@ -285,7 +286,8 @@ local function scaled_extents(op, shape, k, cta_group)
   return wide_extents(op, shape, k, cta_group, 128)
 end
 
--- Makes an MMA with a sparse A, of which form TID of the metadata exists.
+-- Makes an MMA with a sparse A, for types whose MMAs exist only with form TID
+-- of the metadata.
 local function sparse(op, family, types, k, shape, cta_group, a_src, a_major,
                       b_major, metadata)
   if metadata and metadata ~= "TID" then
@@ -405,9 +407,9 @@ function tcgen05.MmaMXF4NVF4Op(sf_dtype, instruction_shape, cta_group, a_src)
                 "K", "K", "16,")
 end
 
---- Lets the mbarrier's phase count one arrival when all MMAs and copies that
--- this thread issued before have completed. mask: the blocks of the cluster at
--- whose mbarriers the commit arrives.
+--- Makes one arrival at the mbarrier happen when all MMAs and copies that this
+-- thread issued so far have completed. mask: the blocks of the cluster at whose
+-- mbarriers the commit arrives.
 ---@param mbar_ptr table pointer to an i64 in shared memory
 ---@param mask? any integer, this block alone when absent
 ---@param cta_group? integer from CtaGroup
@@ -419,8 +421,8 @@ end
 -- Copies
 ---------------------------------------------------------------------------
 
--- Defines the operation that makes the name of a copy atom. lanes, bits: its
--- shape.
+-- Defines an operation from which a copy atom's name is made. lanes, bits:
+-- shape of the copy.
 local function copy_op(store, lanes, bits, name)
   local most = lanes == 16 and bits > 32 and 8192 or 4096
   return function(repeats, pack)
@@ -490,7 +492,8 @@ end
 ---@param tmem_tensor cute.Tensor|cute.Layout
 ---@return cute.TiledCopy of 128 threads
 function tcgen05.make_tmem_copy(copy_atom, tmem_tensor)
-  tcgen05.get_tmem_copy_properties(copy_atom)  -- rejects other atoms
+  -- Raises an error for other atoms.
+  tcgen05.get_tmem_copy_properties(copy_atom)
   return tmem.make_copy(copy_atom, core.typename(tmem_tensor) == "layout"
     and tmem_tensor or tmem_tensor.layout)
 end
@@ -508,8 +511,8 @@ end
 -- Copies from shared to tensor memory
 ---------------------------------------------------------------------------
 
--- Defines an operation that makes the name of an atom of tcgen05.cp. factor:
--- the number of windows of lanes that get each value.
+-- Defines an operation from which the name of an atom of tcgen05.cp is made.
+-- factor: number of windows of lanes to which each value is copied.
 local function cp_op(name, shape, factor)
   return function(cta_group)
     check_source(name, cta_group, "SMEM")
@@ -554,7 +557,8 @@ end
 -- Returns the layout of the elements of an instruction's source: from (row,
 -- element of the row) to the index of the value. The modes of the bits are rows
 -- and the bits of a row, then more rows, or copies if the source's offset is 0.
--- A copy of 4 lanes has values for all lanes, of which it copies every 32nd.
+-- For a copy of 4 lanes, the layout has values for all 128 lanes, but the copy
+-- writes only every 32nd lane.
 local function source_rows(copy_atom)
   local op = core.make_copy_atom(copy_atom.name, core.b1)
   local src, to = core.get(op.layout_src_tv, 1), op.layout_tmem
@@ -591,10 +595,10 @@ function tcgen05.get_s2t_smem_desc_tensor(tiled_copy, smem_partition)
     smem_partition.iterator, core.replace(plain, 0, v)), false)
 end
 
---- Moves 8 columns of 32 lanes of tensor memory down by a lane: those of lane
+--- Moves 8 columns of 32 lanes of tensor memory by one lane: the values of lane
 -- r to lane r + 1 (tcgen05.shift of sm_100a, sm_103a and sm_110a). The first
--- lane keeps its columns. One thread issues it. The tensor cores execute it
--- after MMAs that the thread issued before, and before later MMAs.
+-- lane keeps its values. One thread issues the shift. The tensor cores execute
+-- it after MMAs that the thread issued before, and before later MMAs.
 ---@param tmem_ptr cute.Tensor pointer to the first column, at a lane that is
 -- a multiple of 32
 ---@param cta_group? integer from CtaGroup, ONE when absent; for TWO, those of

@@ -11,7 +11,8 @@ local core = require "cute.core"
 local tmem = {}
 
 local LANES = 1 << 16  -- distance of two lanes in columns
--- Extent of a mode that has no end: a power of two larger than tensor memory.
+-- Extent that stands for a mode without end: a power of two larger than tensor
+-- memory.
 local ENDLESS = 1 << 22
 
 local function refuse(what, text, ...)
@@ -49,7 +50,8 @@ local function columns(stride) return core.make_layout({ENDLESS}, {stride}) end
 
 local function lane_stride(bits) return LANES * 32 // bits end
 
--- The rows of 64 lanes are in groups of 16, one in each warp's window of lanes.
+-- The 64 rows are divided into groups of 16, and each warp's window of lanes
+-- has one group.
 local function rows_of_64(lane)
   return core.make_layout({16, 4}, {lane, 32 * lane})
 end
@@ -81,8 +83,9 @@ function tmem.accumulators(shape, bits, apart)
 end
 
 --- Returns the layout of one CTA's accumulators of an instruction that uses all
--- lanes: .ws, or a pair of CTAs. With 64 or 32 rows, the columns are divided
--- into 2 or 4 parts, which have the lanes from 64 or from 32 on.
+-- lanes: .ws, or a pair of CTAs. With 64 rows, the columns are divided into 2
+-- parts, and the second part is in the lanes from 64 on. With 32 rows there are
+-- 4 parts, each in 32 lanes.
 ---@param shape table ((32, 64 or 128,N),Rest...)
 ---@param bits integer width of an element
 ---@return cute.Layout
@@ -157,10 +160,10 @@ function tmem.metadata(shape, bits, ws)
   return with_rest(first, rest, columns(k))
 end
 
---- Returns the layout of scale factors, which have 8 bits. A column has the
--- factors of 4 blocks of one row. The lanes 0 to 31 have 32 rows, and other
--- rows follow in the next columns. The other lanes repeat these lanes; with
--- `halves`, the lanes from 64 on have the second half of the rows.
+--- Returns the layout of scale factors, which have 8 bits. A column of a lane
+-- holds the factors of 4 blocks of one row. The lanes 0 to 31 hold 32 rows, and
+-- the next columns hold further rows. The other lanes hold copies of these
+-- values; with `halves`, the lanes from 64 on hold the second half of the rows.
 ---@param shape table ((MN,(elements of a block,blocks)),Rest...)
 ---@param halves? boolean B's factors for a pair of CTAs
 ---@return cute.Layout

@@ -314,8 +314,8 @@ local function modes_of(gmem, smem, tiler)
       elseif t.stride ~= 0 then modes[#modes + 1] = {leaf = i, box = 1} end
     end
   end
-  -- Modes of extent 1 become modes of the map, too: coordinates beyond them are
-  -- then outside the tensor, as for longer modes.
+  -- Modes of extent 1 become modes of the map, too. A coordinate larger than 0
+  -- is then outside the tensor, so TMA loads a zero.
   for _, m in ipairs(units) do
     if #modes > 0 and #modes < 5 then modes[#modes + 1] = m end
   end
@@ -341,8 +341,8 @@ local function check_modes(gmem, modes, tensor)
   end
 end
 
--- Divides a box among the CTAs that share it, along its last modes; each CTA
--- copies one part.
+-- Divides a box into parts, along its last modes, for the CTAs that share the
+-- box: each CTA copies one part.
 local function cut(modes, ctas)
   local left, i = ctas, #modes
   while left > 1 do
@@ -696,10 +696,10 @@ end
 --- Partitions a tile in shared memory and the tile's coordinates into what each
 -- instruction of an atom copies: ((TMA,TMA_Iter),Rest...). The first mode of
 -- both tensors must be the tile (see cute.group_modes). cta_coord in cta_layout
--- is this CTA's position among the CTAs that share the tile. Of an atom for
--- rows, the second tensor is a list {coordinates, rows}, and the result has
--- three tensors, of which cute.copy also takes the last two as a list.
----@param atom table
+-- is this CTA's position among the CTAs that share the tile. For an atom that
+-- copies rows, the second tensor is a list {coordinates, rows}. The result then
+-- has three tensors, and cute.copy receives the last two of them as a list.
+-- @param atom table
 ---@param cta_coord any
 ---@param cta_layout any
 ---@param smem_tensor table
@@ -796,8 +796,8 @@ function cpasync.update_tma_descriptor(tma_atom, gmem_tensor, tma_desc_ptr)
   core.tma_map("update", tma_desc_ptr, tma_atom, gmem_tensor)
 end
 
---- Releases this thread's earlier writes to tensor maps; threads that acquire
--- the maps then see them.
+--- Releases this thread's earlier writes to tensor maps: threads that acquire
+-- the maps afterwards see these writes.
 function cpasync.fence_tma_desc_release() core.fence "tensormap" end
 
 --- Acquires a tensor map: later copies through it use the contents that its
@@ -807,8 +807,8 @@ function cpasync.fence_tma_desc_acquire(tma_desc_ptr)
   core.tma_map("acquire", tma_desc_ptr)
 end
 
---- Copies a tensor map from shared to global memory and releases it. The whole
--- warp must call it.
+--- Copies a tensor map from shared to global memory and releases it. All lanes
+-- of a warp must call this function.
 ---@param tma_desc_global_ptr table
 ---@param tma_desc_shared_ptr table
 function cpasync.cp_fence_tma_desc_release(tma_desc_global_ptr,

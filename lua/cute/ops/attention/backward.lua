@@ -1,6 +1,6 @@
 --- ops.attention_backward: dQ, dK and dV. See kernels/attention_bwd_sm90.lua
 -- (Hopper) and kernels/attention_bwd.lua (other devices, and operands that the
--- former does not take).
+-- kernels for Hopper do not accept).
 local block_mask = require "cute.ops.attention.block_mask"
 local core = require "cute.core"
 local captured = require "cute.ops.attention.captured"

@@ -16,8 +16,8 @@ local block_mask = {}
 
 local WHAT = "ops.block_mask"
 
--- A block's rows must be a multiple of ROWS, its keys of KEYS, and both at most
--- MOST.
+-- The number of a block's rows must be a multiple of ROWS, the number of its
+-- keys a multiple of KEYS, and both at most MOST.
 local ROWS, KEYS, MOST = 128, 64, 1024
 
 local refuse = tensor_op.failing(WHAT)

@@ -166,8 +166,8 @@ local function adding(self, i)
 end
 
 -- Returns the step that converts the sums x to a result, for options o. The
--- tensor `to` only gives the layout and type of the result, and `work` those of
--- the memory that the launches share.
+-- step uses only the layout and type of `to` (the result) and of `work` (the
+-- memory that the launches share).
 local function converting(x, to, work, o)
   local function sums(memory)
     return cute.make_tensor(memory.iterator + x.from, x.layout)

@@ -10,7 +10,9 @@ local tensor_op = require "cute.ops.tensor_op"
 
 local decode = {}
 
-local PAGE = 64  -- pages have a multiple of 64 keys, so no tile crosses pages
+-- The number of keys in a page is a multiple of 64, so no tile extends over two
+-- pages.
+local PAGE = 64
 
 -- Raises an error unless tensor t, the option `name`, has the extents `shape`
 -- and elements of type `dtype`.
@@ -168,8 +170,8 @@ local function step_of(call, p, k, n, q, made, scale)
     end}
 end
 
--- The number of keys up to which a cluster for each head of K is faster than
--- parts, whose blocks cover all multiprocessors. Clusters of 4 and more blocks
+-- The number of keys up to which one cluster for each head of K is faster than
+-- parts of the keys in all multiprocessors. Clusters of 4 and more blocks
 -- are faster up to FEW_KEYS, unless they read the cache before they wait for
 -- the preceding launch (constant = "cache").
 local MOST_KEYS, FEW_KEYS = 32768, 2047
@@ -177,13 +179,13 @@ local MOST_KEYS, FEW_KEYS = 32768, 2047
 -- The shared memory in bytes that the blocks of a cluster may need.
 local ROOM = 232448
 
--- {blocks of a cluster, the number of such clusters that run at once}, with one
--- block in each of the 132 multiprocessors of an H100 or H200.
+-- {number of blocks of a cluster, number of clusters of this size that run at
+-- once} on an H100 or H200, which has 132 multiprocessors with one block each.
 local AT_ONCE = {{8, 15}, {4, 30}, {2, 66}, {1, 132}}
 
--- Returns a table with the options cluster, tile and stages of the kernel, for
--- a cluster for each head of K of a sequence, or an empty table if clusters do
--- not compute this call. docs/measured/attention.md has the figures.
+-- Returns a table with the options cluster, tile and stages of the kernel, if
+-- clusters compute this call: one cluster for each head of K of a sequence.
+-- Otherwise returns an empty table. docs/measured/attention.md has the figures.
 local function clusters(call, q, keys, device)
   local info, sm = device.info, device.sm
   local sms, heads, rows = info and info.sms or 132, q.B * q.G,
@@ -201,7 +203,7 @@ local function clusters(call, q, keys, device)
       if c[1] >= 4 and keys > FEW_KEYS and not call.o.constant then
         return {}
       end
-      -- Smaller tiles keep more blocks busy to the end of their keys.
+      -- With smaller tiles, more blocks have work until all keys are done.
       local many = 4 * blocks > 3 * sms
       if c[1] == 1 and not many then return {} end
       return many and q.D == 128 and {cluster = c[1], tile = {16, 16},

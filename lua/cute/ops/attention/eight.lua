@@ -5,11 +5,12 @@ local problem = require "cute.ops.attention.problem"
 
 local eight = {}
 
-local BLOCK = 128  -- number of keys that share an element of a scale
+local BLOCK = 128  -- The number of keys that share an element of a scale.
 local HEADS = {[64] = true, [128] = true, [256] = true}
 
--- Checks a scale: one number, one for each of n heads, or, if it belongs to
--- keys, one for each block of keys of each head. Reports whether it has blocks.
+-- Checks a scale: it is one number, or a tensor with one number for each of n
+-- heads or, for a scale of keys, for each block of keys of each head. Returns
+-- true if the scale has blocks of keys.
 local function check_scale(call, q, name, n, keys)
   local t = call[name]
   if not t then return false end

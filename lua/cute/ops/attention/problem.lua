@@ -35,12 +35,12 @@ local function apart(t)
   return rowwise.injective(t)
 end
 
--- Checks the types and shapes of Q, K, V and of further operands like them.
--- Returns the problem, a table {B = sequences, S = rows, T = keys, H = heads of
--- Q, G = heads of K, D = elements of a head, ...}. V of another shape than K is
--- not checked. Sequences of different lengths (cu_q, cu_k) have no mode B.
--- paged: K and V are pages of T keys, not batches. narrow: another type that
--- both K and V may have. eight: Q may have elements of e4m3.
+-- Checks the types and shapes of Q, K, V and of further operands with these
+-- shapes. Returns the problem, a table {B = sequences, S = rows, T = keys, H =
+-- heads of Q, G = heads of K, D = elements of a head, ...}. V of another shape
+-- than K is not checked. Sequences of different lengths (cu_q, cu_k) have no
+-- mode B. paged: K and V are pages of T keys, not batches. narrow: another type
+-- that both K and V may have. eight: Q may have elements of e4m3.
 function problem.of(call, like_q, like_k, paged, narrow, eight)
   local Q, K, ragged = call.Q, call.K, call.cu_q ~= nil
   local dtype, rank = Q.element_type, ragged and 3 or 4
@@ -172,8 +172,8 @@ function problem.operation(what, spec)
   return rowwise.operation(what, spec)
 end
 
---- Adds steps to plan p that fill result i with a value. Makes the result if
--- the call does not give it.
+--- Adds steps to plan p that fill result i with a value. Makes the tensor of
+-- the result if the call provides none.
 function problem.fill_result(call, p, i, value)
   local r = p.results[i]
   local t = call.out[i] or cute.empty(r.shape, r.dtype, {device = p.place})

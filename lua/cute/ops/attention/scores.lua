@@ -25,8 +25,8 @@ local LOG2E = 1.4426950408889634
 
 -- The largest x for which tanh(x) is x P(x^2) with a relative error of 3e-4,
 -- and the coefficients of P. The hardware's tanh.approx has an error of 5e-4.
--- Its unit also computes the softmax's powers of 2, so every second score uses
--- the polynomial.
+-- The unit that computes tanh.approx also computes the exponentials of the
+-- softmax. To relieve this unit, every second score uses the polynomial.
 local NEAR, P0, P1, P2 = 0.8, 0.9996967, -0.3245739, 0.0935748
 
 -- Returns cap tanh(s / cap), times log2(e) if at.log2. inverse: 1 / cap. s is
@@ -159,8 +159,8 @@ function scores.push_captured(call, list)
   return list
 end
 
---- Raises an error if a function has more parameters than it gets: Python's
--- FlexAttention passes the four indices one by one.
+--- Raises an error if a function has more parameters than arguments are passed.
+-- (Python's FlexAttention passes the four indices one by one.)
 ---@param call table
 ---@param name string "score_mod"
 ---@param f function?
@@ -174,8 +174,9 @@ function scores.check_parameters(call, name, f, gets)
 end
 
 -- Raises an error unless score_mod returns a float and mask_mod a boolean.
--- Traces the two functions in a separate kernel to find out. Returns the kinds
--- of score_mod's reads of the captured values at positions `at`, if given.
+-- For this check, traces the two functions in a separate kernel. Returns the
+-- kinds of score_mod's reads of the captured values at positions `at`, if
+-- given.
 local function check_functions(call, modify, positions)
   scores.check_parameters(call, "score_mod", call.o.score_mod, "s, at")
   scores.check_parameters(call, "mask_mod", call.o.mask_mod, "at")

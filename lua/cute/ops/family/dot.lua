@@ -53,7 +53,7 @@ function dot.list(p)
   return out
 end
 
--- The words include the parts of K.
+-- true: the description includes the parts of K.
 function dot.order(_, o)
   local by_columns = o.b_major == "n"
   local run = by_columns and 16 or 128

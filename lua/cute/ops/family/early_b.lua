@@ -9,10 +9,10 @@ local early_b = {}
 local FULL = 0.75
 
 --- Reports whether reading B ahead saves time. Blocks of the next launch then
--- begin wherever there is room. Ideally each of them replaces an ending block
--- of this launch, or most of the GPU is free. Otherwise some multiprocessors
--- get more blocks than others, which costs up to a third of the time.
----@param blocks integer blocks of a launch
+-- begin on any multiprocessor that has room. This is good if each of them
+-- replaces a block of this launch that ends, or if most of the GPU is free.
+-- Otherwise some multiprocessors get more blocks than others, which costs up to
+-- a third of the time. @param blocks integer blocks of a launch
 ---@param room integer blocks that fit on a multiprocessor
 ---@param sms integer
 ---@return boolean? # nil: it should not

@@ -37,7 +37,7 @@ local INT4_ROWS = 16
 
 -- Weights of at least this many bytes are read before the previous launch ends.
 -- Smaller weights would arrive while the previous launch stores its sums, and
--- delay them.
+-- delay these stores.
 local AHEAD = 8 << 20
 
 function int4.list(p)

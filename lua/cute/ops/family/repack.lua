@@ -111,7 +111,7 @@ return function(name, family, why)
     local to = places(family, p)
     if not to then return false end
     local refusal = family.takes(behind(p, to))
-    -- The user already sees this reason as the one against the other family.
+    -- The explanation already names this reason for the other family.
     if refusal == family.takes(p) then return false end
     return refusal
   end

@@ -6,7 +6,7 @@ local tiles = require "cute.tiles"
 -- Tiles {M, N}. good: reached fraction of the peak rate. whole, turned, single:
 -- factors of the rate for the ways of loading an operand (see `way`). room:
 -- number of blocks per multiprocessor that registers allow. lone: factor of the
--- rate for a block of 4 warps alone on a multiprocessor.
+-- rate if a multiprocessor runs only one block of 4 warps.
 local TILES = {
   {128, 128, stages = 6, good = 0.96, lone = 0.5, room = 2, whole = 1,
    turned = 0.955, single = 0.8},

@@ -62,7 +62,7 @@ function skinny.list(p)
   return out
 end
 
--- The words include the parts of K.
+-- true: the description includes the parts of K.
 function skinny.order(p, o)
   local each = 128 // p.b.bits
   return ("16 products at once, %d elements of K apart by fours%s; chunks of "

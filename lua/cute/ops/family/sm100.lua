@@ -72,7 +72,7 @@ function sm100.list(p)
 end
 
 --- Returns the accumulation order. Blackwell's tensor cores add as many
--- products at once as Hopper's, but keep other bits.
+-- products at once as Hopper's, but truncate at other bits.
 function sm100.order(_, o)
   return ("%d products at once on Blackwell"):format(256 // o.a_dtype.bits)
 end

@@ -40,7 +40,8 @@ end
 
 -- For products of 8-bit floats: number of tiles along K that the tensor cores
 -- sum before the sum is added in f32, as in cublasLt, because tensor cores keep
--- fewer bits. A larger number would keep more stages occupied at a time.
+-- fewer bits. With a larger number, more stages would be occupied at the same
+-- time.
 local PROMOTE = 1
 
 -- Returns the number of tiles along K that the tensor cores sum before the sum
@@ -53,8 +54,8 @@ end
 -- Reports whether a candidate can apply factors for each p.group elements of K.
 -- B may have one such factor per row or one per 128 rows.
 local function has_factors(p, o)
-  -- With 16-bit operands and a choice of option `epi` (kernels/gemm_sm90.lua),
-  -- kernels that apply such factors would spill registers.
+  -- Kernels with 16-bit operands that apply such factors would spill registers
+  -- if the option `epi` (kernels/gemm_sm90.lua) were set.
   if p.a.bits == 16 and o.epi then return false end
   return o.tile[3] * o.promote == p.group and o.stages > o.promote
     and math.type(o.split) ~= "integer"
@@ -77,7 +78,8 @@ local function exposed(p, c)
 end
 
 -- Fraction of time that scale factors add for 16-bit types on an H200, if a
--- tile has 128 columns or more. Narrow tiles, and tiles of 256 rows, take less.
+-- tile has 128 columns or more. The fraction is smaller for narrower tiles and
+-- for tiles of 256 rows.
 local FACTORS = 0.3
 
 local function by_factors(p, o)

@@ -77,7 +77,8 @@ local FUNCTIONS = {
     total(field: string, op?: string)]]},
 }
 -- Each row: prefix of the name, name, and the module that is its value. whole:
--- the users' name of the value, if it is not the prefix with the name.
+-- the name by which users reach the value, if it is not the prefix followed by
+-- the name.
 local MODULES = {{"cute.", "bundle", "cutelua.bundle"},
   {"cute.", "cli", "cutelua.program.cli"},
   {"cute.", "npy", "cutelua.text.npy"},
@@ -110,7 +111,7 @@ for _, row in ipairs(MODULES) do
   add(row[1], row[2], {module = row[3], whole = row.whole or row[1] .. row[2]})
 end
 
--- The table has no names for scripts: they require "cute".
+-- Scripts do not use this table: they require "cute".
 return setmetatable(workshop, {__index = function(_, name)
   core.fail("unknown-name", ("module cutelua has no '%s': its functions are "
     .. "fields of cute\n  write local cute = require \"cute\", then "

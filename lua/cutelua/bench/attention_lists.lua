@@ -8,7 +8,7 @@
 -- the scores; left and right, the number of keys that a row sees before and
 -- after its own position (nil: all). A problem may have modify(score, batch,
 -- head, row, key), which returns another score, and `sinks`, a list of numbers,
--- one for each head, whose powers are added to the sums of rows.
+-- one for each head, whose exponentials are added to the sums of rows.
 local core = require "cute.core"
 
 local lists = {}
@@ -38,8 +38,8 @@ local function product(a, b, m, n, k, strides)
 end
 
 -- Adds W X to m rows of the list `to`; row i begins at index at(i). W (m,n) and
--- X (n,d) are lists from 1; `turned` says that w is the transpose of W. A zero
--- of W takes nothing from its row of X, even if that has infinities or NaN.
+-- X (n,d) are lists from 1; `turned` says that w is the transpose of W. An
+-- element 0 of W adds nothing, even if its row of X contains infinities or NaN.
 local function add_product(to, at, w, x, m, n, d, turned)
   local finite, odd = x, {}
   for i, v in ipairs(x) do

@@ -12,7 +12,7 @@ local chart = {}
 
 local COLORS = {"#4c78a8", "#f58518", "#54a24b", "#b279a2", "#9d755d"}
 local BAR, GAP, LEFT, PLOT, TOP = 14, 12, 150, 420, 56
-local AXIS, HIGH = 56, 220  -- left edge and height of a line plot
+local AXIS, HIGH = 56, 220  -- The left edge and the height of a line plot.
 
 local function text(out, x, y, words, more)
   out[#out + 1] = ('<text x="%g" y="%g"%s>%s</text>'):format(x, y,

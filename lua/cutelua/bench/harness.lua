@@ -89,8 +89,8 @@ local function row_major(b, shape)
   return cute.make_tensor(b, cute.make_layout(shape, cute.LayoutRight))
 end
 
--- Fills a buffer with normally distributed numbers. A large buffer repeats
--- them.
+-- Fills a buffer with normally distributed numbers. In a large buffer the
+-- numbers repeat.
 local function normal(b, seed)
   local n = #b
   if n <= PERIOD then return b:fill_normal(seed) end

@@ -44,9 +44,9 @@ local stop, must, say = lib.stop, lib.must, lib.say
 
 local lesson = {}
 
--- Limits of the relative error, by C's type. Rounding alone gives at most half
--- of the last place of the type. Sums in f32 differ from those in double
--- precision by about 1e-6.
+-- Limits of the relative error, by C's type. Rounding alone causes an error of
+-- at most half of the last place of the type. Sums in f32 differ from those in
+-- double precision by about 1e-6.
 local TOLERANCE = {bf16 = 3e-3, f16 = 6e-4, f32 = 2e-5, f64 = 1e-13, i32 = 0}
 local GPU_SIZES = {2048, 4096, 8192}
 local SIM_SIZE = 256

@@ -25,8 +25,8 @@ end
 local products = {}
 
 --- Returns two functions for lists x, y and `to` of d numbers: dot(x, y), and
--- add(to, w, x), which adds w x to `to`. Such products take most of the time of
--- references, so their loops are written out.
+-- add(to, w, x), which adds w x to `to`. References spend most of their time in
+-- these two functions, so their loops are unrolled.
 ---@param d integer
 ---@return fun(x: number[], y: number[]): number dot
 ---@return fun(to: number[], w: number, x: number[]) add

@@ -107,8 +107,8 @@ local function check_broadcast(what, shape, all)
 end
 
 -- Returns the index of the element of a tensor that is broadcast to element i
--- of the extents `all`. The tensor has the extents `shape`, of which the last
--- `own` do not count.
+-- of the extents `all`. The tensor has the extents `shape`; the last `own`
+-- extents are ignored.
 local function index(shape, own, all, i)
   local at, step, rank = 0, 1, #shape - own
   for k = #all, 1, -1 do

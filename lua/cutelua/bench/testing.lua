@@ -178,8 +178,8 @@ local function largest(r, name, d, shape, i)
 end
 
 -- Compares all elements. Returns the number of differing ones as `count`, the
--- numbers of NaN as got_nan and want_nan, the differing element that a reader
--- of rows meets first, and the largest differences of finite elements.
+-- numbers of NaN as got_nan and want_nan, the first differing element in
+-- row-major order, and the largest differences of finite elements.
 local function compare(got, want, shape, o)
   local r = {n = 0, count = 0, got_nan = 0, want_nan = 0}
   for i, a in got:elements() do

@@ -24,9 +24,9 @@ local fail = describe.fail
 -- beyond the last element.
 local LARGEST, SPAN = 1 << 30, (1 << 31) - (1 << 20)
 
--- Steps from the first size to those that are tried first: small numbers, and
--- the neighbours of powers of two. Size 1 is none of them, because strides of
--- modes with one element are 0.
+-- Differences between the first size and the sizes that are tried first: small
+-- numbers, and the neighbours of powers of two. Size 1 is not tried, because
+-- strides of modes with one element are 0.
 local TRIED = {1, 2, 3, 7, 15, 16, 31, 32, 63, 64, 127, 128, 255, 256, 511, 640}
 
 --- Returns the sizes for which a function is called.
@@ -355,9 +355,9 @@ local function check(name, merged, list)
   end
 end
 
--- Steps from the first size to large sizes. They are tried if the smaller sizes
--- all have the same grid, because one block may handle all rows of a small
--- size.
+-- Differences between the first size and large sizes. Large sizes are tried if
+-- all smaller sizes have the same grid, because one block may handle all rows
+-- of a small size.
 local FAR = {2048, 16384}
 
 -- Reports whether a step of a variant has the same grid for all sizes.

@@ -39,7 +39,7 @@ local function plain_source(text)
 end
 
 -- Returns the SHA-256 of the PTX of a step's or kernel's code. Functions share
--- kernels, so it keeps the hash of each text.
+-- kernels, so this function keeps the hash of each text.
 local known = {}
 local function ptx_hash(code)
   known[code.ptx] = known[code.ptx] or core.sha256(code.ptx)
@@ -224,8 +224,8 @@ local function compare_kernels(was, now, say)
   end
 end
 
--- Returns {[name of a function] = its JSON} for a certificate. The JSON lacks
--- what compare_kernels and verdicts compare.
+-- Returns {[name of a function] = its JSON} for a certificate. The JSON omits
+-- the fields that compare_kernels and verdicts compare.
 local function function_texts(c)
   local out = {}
   local function plain(v)

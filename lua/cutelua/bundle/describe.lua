@@ -6,9 +6,9 @@
 -- it, bytes = its size, zero = whether the call made it and it holds zeros}.
 --
 -- A root is a tensor of the C function: {name, buffer, offset, bytes, dtype,
--- shape, stride}. The result is a variant. It has the tensors with all that the
--- kernels assume of them, the numbers, and the steps; runtime.lua explains the
--- fields of each.
+-- shape, stride}. The result is a variant. The variant has the tensors with
+-- everything that the kernels assume about them, the numbers, and the steps;
+-- runtime.lua explains the fields of each.
 local core = require "cute.core"
 
 local describe = {}

@@ -1,10 +1,10 @@
 --- Integer expressions of extents and numbers, which a function of the script
 -- computes at the time of bundling and generated C code at each launch.
 --
--- An expression records what the function does to it. A comparison has no
--- result at the time of bundling, so it raises an error. Lua does not let an
--- expression intercept `x == 1`; such a branch is found by also calling the
--- function with integers.
+-- An expression records the operations that the function applies to it. A
+-- comparison has no result at the time of bundling, so it raises an error. Lua
+-- does not let an expression intercept `x == 1`; such a branch is found by also
+-- calling the function with integers.
 local core = require "cute.core"
 
 local expression = {}

@@ -43,8 +43,9 @@ local FLAGS = {["--test"] = "test", ["--verify"] = "verify",
   ["--cubin"] = "cubin", ["--ptx"] = "ptx", ["--help"] = "help",
   ["-h"] = "help"}
 
--- Returns the list of architectures, the newest first and the specific ones
--- before the general ones, so that the first one that fits a GPU is the best.
+-- Returns the list of architectures, the newest first, and specific ones such
+-- as sm_90a before general ones. The first architecture in the list that a GPU
+-- can run is therefore the best for it.
 local function read_archs(text)
   local list, seen = {}, {}
   for a in text:gmatch "[^,]+" do

@@ -6,8 +6,8 @@
 -- their kernels have the same code and everything else is equal, except numbers
 -- (extents, strides, grids, kernel arguments). Each such number must be a
 -- formula a + b ceil(c size / d) that gives the recorded number for every size.
--- c is 1 (nil), unless the caller gives the formula in place of the numbers.
--- So the merged variant launches, for each size, exactly what was recorded.
+-- c is 1 (nil), unless the caller provides the formula. So the launches of the
+-- merged variant are, for each size, exactly those that were recorded.
 local range = {}
 
 -- The largest divisor c that a formula may have.
@@ -33,7 +33,7 @@ function range.value(v, size)
 end
 
 -- Calls f(list, key) for each number of a variant that a formula may replace.
--- plain: leaves out the grids that are given as formulas.
+-- plain: omits the grids that are given as formulas.
 local function each_number(v, f, plain)
   for _, t in ipairs(v.tensors) do
     for i in ipairs(t.shape) do f(t.shape, i) end

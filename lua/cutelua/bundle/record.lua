@@ -284,9 +284,9 @@ local function parameter(f, i)
   return name ~= "(temporary)" and name or nil
 end
 
--- Returns a tensor with t's layout and contents, in memory that is aligned to
--- `align` bytes and not to more. moved[buffer] is the tensor that has the
--- contents of a buffer from byte `align` on.
+-- Returns a tensor with t's layout and contents, in memory whose address is a
+-- multiple of `align` bytes, but not of any larger power of two. moved[buffer]
+-- is the tensor that has the contents of a buffer from byte `align` on.
 local function moved_tensor(t, align, moved)
   local buffer, offset = core.param_memory(t)
   local own, bits = buffer.dtype.bits, t.element_type.bits

@@ -201,7 +201,8 @@ static int compare(const char *name, const Memory *m, int n, Call *c) {
 }
 ]==]
 
--- C code that names what bench() measures. It precedes the C code of the cases.
+-- The C code before the cases, which names the quantities that bench()
+-- measures.
 local BENCH = [==[
 #ifdef BUN_BENCH
 static struct Bench {

@@ -154,7 +154,7 @@ Session.__index = Session
 -- than the first ones (resources, ptx ...) compiles the kernel at once.
 local Stub = {}
 
--- Stands for a CUBIN; the driver without a GPU looks at none of its bytes.
+-- Replaces a CUBIN; the driver without a GPU does not read its bytes.
 local CUBIN = "\x7fELF" .. ("\0"):rep(60)
 
 function Stub.__index(t, k)
@@ -222,7 +222,7 @@ local function tell_failures(jobs)
   for _, job in ipairs(jobs) do
     if job.failed then
       failed = failed + 1
-      -- Compiling again explains errors with lines of the script.
+      -- The second compilation reports errors by lines of the script.
       local _, why
       if not job.died then _, why = jit.compile(job.source, job.opts) end
       report.tell(("cutelua: compile: kernel %s: %s"):format(job.name,

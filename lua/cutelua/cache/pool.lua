@@ -104,8 +104,9 @@ end
 -- idle: the caller can trace further kernels in the meantime.
 ---@param job table
 function Pool:add(job)
-  -- If others could write to the cache's folder, it is emptied here: a child
-  -- could remove what another child has stored.
+  -- Empties the cache's folder if other users could write to it. Children must
+  -- not do this, because a child could remove entries that another child has
+  -- stored.
   local warning = self.count == 0 and core.cache_list(false).warning
   if warning then
     report.tell("cutelua: warning: " .. core.visible(warning))

@@ -25,7 +25,7 @@ function worker.escape(text) return (text:gsub("[\\\n\t\r]", LETTER)) end
 ---@return string
 function worker.unescape(field) return (field:gsub("\\(.)", CHARACTER)) end
 
--- The line break ends a line that the compiler may have left unfinished.
+-- The line break ends a line of the compiler's output that may be unfinished.
 local function answer(...)
   io.stdout:write("\n", child.MARK, table.concat({...}, "\t"), "\n")
   io.stdout:flush()

@@ -1,5 +1,5 @@
---- Notes on a program's compiled code: descriptors that the compiler filled in
--- part (cutelua.text.descriptors).
+--- Notes on a program's compiled code: descriptors that the compiler filled
+-- only partly (cutelua.text.descriptors).
 local asm = require "cutelua.text.asm"
 local core = require "cute.core"
 local descriptors = require "cutelua.text.descriptors"
@@ -33,8 +33,8 @@ function compiled.sentences(listing, places, version)
 end
 
 --- Returns notes on the code that NVRTC makes of a program for its target, from
--- sm_100 on. There are none without NVRTC and nvdisasm, for newer versions of
--- NVRTC, and for kernels in PTX.
+-- sm_100 on. There are no notes without NVRTC and nvdisasm, for newer versions
+-- of NVRTC, and for kernels in PTX.
 ---@param program table
 ---@return string[]
 function compiled.notes(program)

@@ -21,8 +21,8 @@ end
 
 local function at(x) return {file = x.file, line = x.line} end
 
--- Adds to the result what one run could not cover, such as other values of the
--- clock.
+-- Adds to the result the cases that one run could not cover, such as other
+-- values of the clock.
 local function note_open(result, order, file, line)
   local function leave(why, place) result:leave(why, place) end
   if order.many then leave "many" end

@@ -24,7 +24,8 @@
 -- found: the report of a run, if all schedules have the results of that run;
 --   found.redo puts these results into memory.
 --
--- docs/simulator.md explains why an ok is reliable, and its assumptions.
+-- docs/simulator.md explains why the verdict "ok" is reliable, and on which
+-- assumptions.
 local compare = require "cutelua.check.compare"
 local compiled = require "cutelua.check.compiled"
 local core = require "cute.core"
@@ -40,13 +41,14 @@ local faults = require "cutelua.text.faults"
 local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
 
--- Verdicts without a bug need no repair, so its modules are loaded late.
+-- Only a bug needs a repair, so the modules for repairs are loaded when a bug
+-- is found.
 local function repair() return require "cutelua.check.repair" end
 
 local check = {}
 
 local ORDERS, SECONDS, LEAST = 2000, 60, 1e-3
--- Most seconds for finding a repair that the user did not ask for.
+-- The most seconds for the search for a repair that the user did not request.
 local MENDING = 20
 
 local Verdict = {__closed = true}  -- see cute.lang.dependencies
@@ -380,7 +382,7 @@ function check.launch(program, launch, opts, arguments)
     local fault, now = v.fault or wrong_place(v), core.clock()
     local seconds = opts.surgeon and bounds.seconds
       or math.min(MENDING, bounds.seconds)
-    -- Trials of edits take the other half of the command's time.
+    -- The other half of the command's time is for trials of edits.
     local limit = (opts.surgeon or not opts.limit) and bounds.limit
       or now + (bounds.limit - now) / 2
     v.mend = fault and (v.fault or judge)

@@ -111,7 +111,7 @@ function main.options(words)
   return opt
 end
 
--- Most runs for one launch when an edit is tried.
+-- The largest number of runs of one launch when an edit is tried.
 local TRIED = 200
 
 local Session = {}
@@ -167,7 +167,7 @@ function main.start(opt)
   return s
 end
 
--- A launch may exceed the time limit by this fraction of it.
+-- A launch may exceed the time limit by this fraction of the limit.
 local GRACE = 0.1
 
 --- Runs a launch for the script after its check. If the check kept the result
@@ -343,8 +343,8 @@ function Session:count(verdict)
   if self.worst ~= 1 and code ~= 0 then self.worst = code end
 end
 
---- Ends the script after a failure of its own; the session's exit code is then
--- 1.
+--- Ends the script after an error of the script; the session's exit code is
+-- then 1.
 function Session:fail()
   self.worst = 1
   error(self.stop, 0)

@@ -93,7 +93,7 @@ end
 -- arrival count, and from lines that may wait or arrive at several mbarriers,
 -- by the known range of the index. Each ring is a table {mem = ref, name, lo,
 -- n}. A single mbarrier inside a ring is not a ring of its own, and a range
--- that consists of rings is left out.
+-- that consists of rings is omitted.
 ---@param here table
 ---@return table[]
 function operands.rings(here)

@@ -306,7 +306,7 @@ end
 
 -- Iterates over the instructions that do more than compute a value. Each step
 -- gives an instruction, and true if the instruction ends a region: a loop, or
--- the first part of a branch with an else. The end of an `if` is left out.
+-- the first part of a branch with an else. The end of an `if` is omitted.
 local function steps(sites)
   return coroutine.wrap(function()
     local open = {}
@@ -580,14 +580,14 @@ function Trial:candidates()
 end
 
 -- By kind of fault: the last priority of operand changes that are tried before
--- a line is inserted; RING for kinds that are not listed. Blocks that start or
--- exit too early have a lower value: another rank, stage or number may hide
--- such a fault.
+-- a line is inserted; RING for kinds that are not listed. For blocks that start
+-- or exit too early the priority is lower, because another rank, stage or
+-- number may hide such a fault.
 local BEFORE = {["exited-block"] = operands.SAME,
                 ["unstarted-block"] = operands.SAME,
                 ["dependent-launch"] = operands.SAME}
 
--- The largest number of alternative fixes at other lines.
+-- The largest number of alternative fixes at other lines than the first fix's.
 local OTHERS = 3
 
 --- Returns a fix that replaces an operation or an operand, with alternative
@@ -630,8 +630,8 @@ function Trial:alternatives(m, after, began)
 end
 
 -- Tries to insert an operation at the points `from` to `to` of a list. Returns
--- the points where the insertion fixes the bug. The second result is true if
--- not all schedules were examined.
+-- the points where the insertion fixes the bug. Also returns whether schedules
+-- remain that were not examined.
 function Trial:at_places(list, o, from, to)
   local found, open = {}, false
   for i = from, math.min(to, #list) do

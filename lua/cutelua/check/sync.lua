@@ -105,8 +105,8 @@ local OPS = {
   ["cluster.wait"] = {words = plain "arch.cluster_wait"},
 }
 
---- Returns an operation as source text. If the operation has another one before
--- it (o.first), the text contains both.
+--- Returns an operation as source text. If another operation precedes it
+-- (o.first), the text contains both.
 ---@param o table
 ---@return string
 function sync.words(o)

@@ -7,7 +7,8 @@ local report = require "cute.lang.report"
 
 local watch = {}
 
--- Texts of what checked launches found since the watch began.
+-- The texts of the faults and notes that the checks found since the watch
+-- began.
 local found = {}
 
 -- The collector of findings, which all watches with `mend` share.
@@ -46,7 +47,7 @@ end
 --- Begins to check each simulated launch like call:check with the options
 -- `opts`. With `mend`, the checks also search for repairs, and collect all
 -- findings for watch.watch_findings. Without `opts`, ends the checks, and
--- returns a list of texts: what the checks found.
+-- returns their faults and notes as a list of texts.
 ---@param opts? {seconds: number?, orders: integer?, mend: boolean?}
 ---@return string[]?
 function watch.watch_launches(opts)

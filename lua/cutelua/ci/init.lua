@@ -41,8 +41,8 @@ local SPEC = {
     rpc.OPTIONS.memory, rpc.OPTIONS.jobs},
 }
 
--- A check may exceed its time by this fraction, and by these seconds: it ends
--- by itself and reports what it covered.
+-- A check ends by itself and reports the covered part. For this it may exceed
+-- its time by this fraction and by these seconds.
 local GRACE, LEAST = 0.2, 2
 -- Largest number of bytes of a record that --add reads, and of a check's output
 -- that is kept for a message.

@@ -1,4 +1,5 @@
---- Keeps verdicts in a folder, by the contents of all that a check read.
+--- Keeps verdicts in a folder. A verdict is found by the contents of everything
+-- that its check read.
 --
 -- The key of an entry has the script's path and the options of the check. The
 -- entry has the hashes of the program and of all inputs (cutelua.mcp.reads),
@@ -12,8 +13,8 @@ local sys = require "cute.sys"
 
 local verdicts = {}
 
--- The verdicts that another check of the same program with the same inputs
--- gives again.
+-- The verdicts that a repeated check of the same program with the same inputs
+-- would reach again.
 local LASTING = {ok = true, bug = true, idle = true}
 
 local Verdicts = {}

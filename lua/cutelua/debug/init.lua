@@ -26,8 +26,8 @@ end})
 -- Running
 ---------------------------------------------------------------------------
 
--- Runs the launch on to a goal: the points and changes at which to stop. The
--- call returns when the launch stops there.
+-- Continues the launch to a goal, which consists of the points and changes at
+-- which to stop. Returns when the launch has stopped.
 function Session:run(goal)
   goal.faults = goal.faults ~= false
   coroutine.yield(goal)

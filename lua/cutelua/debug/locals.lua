@@ -49,14 +49,14 @@ end
 -- `record`).
 ---@return table locals, fun(n: integer) record
 function locals.new()
-  -- A value that is new when a line begins was made by the line before.
+  -- If a value is new when a line begins, the line executed before has set it.
   local self = setmetatable({list = {}, line = {}}, Locals)
   local last = {}
   return self, function(n)
     local list = self.list
     if list[1] and list[#list].at > n then
       -- The body of a loop is traced again, so the records of the earlier pass
-      -- are dropped.
+      -- are deleted.
       while list[1] and list[#list].at > n do list[#list] = nil end
       last = {}
     end

@@ -1,4 +1,4 @@
---- Formats what the debugger shows at a stop: positions, values, elements by
+--- Formats the output of the debugger at a stop: positions, values, elements by
 -- coordinates.
 local core = require "cute.core"
 local report = require "cute.lang.report"
@@ -295,7 +295,8 @@ end
 function show.where(session)
   local at = session.at
   if session:is_over() then
-    -- number of leading faults, which no other fault may have caused
+    -- The number of leading faults (faults that no other fault may have
+    -- caused).
     local n = 0
     for _, r in ipairs(session.report.reports) do
       if not r.leads then n = n + 1 end

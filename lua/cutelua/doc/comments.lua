@@ -154,8 +154,8 @@ end
 ---@return table[]
 function comments.read(text)
   local list, block, topic, number = {}, nil, nil, 0
-  -- banner: the lines read since a dashed line; a second dashed line makes them
-  -- a title.
+  -- banner: the lines after a dashed line. If a second dashed line follows,
+  -- these lines are a title.
   local banner
   local class
   for line in (text .. "\n"):gmatch "(.-)\r?\n" do
@@ -171,7 +171,7 @@ function comments.read(text)
       block[#block + 1] = rest
       class = class or rest:match "^@class%s+([%w_.]+)"
     else
-      -- A title needs two dashed lines, so this single line begins none.
+      -- A title needs two dashed lines, and this line is the only one.
       banner = nil
       local name, same, params = defined(line)
       if block or same then

@@ -1,6 +1,6 @@
 --- Pictures as HTML pages. In a page, hovering highlights the cells of a thread
 -- in all panels, a slider steps through passes, and layouts can be edited.
--- script.lua has the scripts.
+-- The JavaScript of the pages is in script.lua.
 local html = require "cutelua.text.html"
 local palette = require "cutelua.draw.palette"
 local script = require "cutelua.draw.script"

@@ -50,8 +50,8 @@ local function colour(panel, by)
   return name
 end
 
--- Labels the cells of a panel with these ids: a plain number for one id,
--- letters and numbers for several.
+-- Labels the cells of a panel with their ids, such as thread and value: one id
+-- is a plain number, several ids are letters and numbers.
 local function write(panel, names)
   local lists = {}
   for k, name in ipairs(names) do

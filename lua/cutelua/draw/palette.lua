@@ -1,5 +1,5 @@
---- Colours of pictures: the class of a cell is a number, and a palette gives
--- each number's colour, the same in all forms.
+--- Colours of pictures: the class of a cell is a number, and a palette assigns
+-- each number a colour, which is the same in all output formats.
 local palette = {}
 
 -- Eight light hues, on which black text is readable.

@@ -1,4 +1,4 @@
---- Pictures that do not depend on an output format. Other files of this room
+--- Pictures that do not depend on an output format. Other files of this folder
 -- write them as text, SVG, LaTeX or HTML.
 --
 -- A picture is {title =, captions = {line, ...}, palette = name (palette.lua),

@@ -40,8 +40,8 @@ local function both(a, b)
   if a == true then return b end
   if b == true then return a end
   if type(a) == "boolean" then a, b = b, a end
-  -- A traced operand is combined even with false, so that the operand counts as
-  -- used.
+  -- Even `false` is combined with a traced operand, so that no note says that
+  -- the operand is unused.
   return plain(a & b)
 end
 

@@ -124,9 +124,9 @@ local function labels(out, m, x, y)
   end
 end
 
--- Draws the cells of a panel. Each is a group of a tooltip, a rectangle, and a
--- label of one or two lines. Numbers are formatted once per row and column,
--- because there may be many cells.
+-- Draws the cells of a panel. Each cell is a group of a tooltip, a rectangle,
+-- and a label of one or two lines. Numbers are formatted once per row and
+-- column, because there may be many cells.
 local function cells(out, m, x0, y0)
   local panel, cw, ch = m.panel, m.cw, m.ch
   local label, class, columns = panel.label, panel.class, panel.columns

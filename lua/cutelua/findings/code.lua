@@ -59,7 +59,7 @@ local function statements_of(list)
     elseif CLOSES[t.text] then depth = math.max(depth - 1, 0)
     elseif BEGINS[t.text] then
       open[#open + 1] = {depth = depth, statement = now}
-      -- A function's parameters have brackets of their own.
+      -- The brackets around a function's parameters are not those of a call.
       depth = 0
     end
   end

@@ -8,7 +8,7 @@ local source = require "cute.lang.source"
 
 local edits = {}
 
--- Most edits of one finding.
+-- The largest number of edits of one finding.
 local MOST = 8
 
 -- Returns the number of the line that closes the block which line n opens: the

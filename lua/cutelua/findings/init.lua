@@ -22,7 +22,7 @@ local simreport = require "cute.lang.simreport"
 
 local findings = {}
 
--- Most findings, and most launches, of one record.
+-- The largest numbers of findings and of launches in one record.
 local MOST = 200
 
 findings.FORMATS = {text = true, json = true, sarif = true}
@@ -203,7 +203,7 @@ end
 ---@param replay? string the text of the schedule's file
 function Collector:verdict(v, program, launch, replay)
   local from = #self.list + 1
-  -- The count begins at 0, because the launch after the check adds 1.
+  -- The launch after the check adds 1 to this count, so the count begins at 0.
   local e = {kernel = v.kernel, launch = v.launch, grid = launch.grid,
              block = launch.block, count = 0}
   for _, k in ipairs(EXTENT) do e[k] = v[k] end
@@ -447,7 +447,7 @@ function Collector:record(code)
   local verdict = verdict_of(self)
   self:repair()
   if verdict == "ok" and code ~= 0 then verdict = "error" end
-  -- After a bug, the checked launch does not run, but counts as one.
+  -- After a bug, the checked launch does not run, but is counted.
   for _, e in ipairs(self.checked) do e.count = math.max(e.count, 1) end
   return {form = 1, kind = "findings",
     tool = {name = "cutelua", version = ok and sys.version or "0"},

@@ -1,7 +1,7 @@
 --- Edits that are likely to repair a fault or an error, although no search has
--- checked them: what a round of a pipeline lacks, a line that one thread should
--- execute, another stage of an mbarrier, and small changes of statements near
--- the fault (cutelua.findings.variants).
+-- checked them: operations that are missing in a round of a pipeline, a line
+-- that one thread should execute, another stage of an mbarrier, and small
+-- changes of statements near the fault (cutelua.findings.variants).
 local changes = require "cutelua.findings.changes"
 local code = require "cutelua.findings.code"
 local pipelines = require "cutelua.findings.pipelines"
@@ -12,7 +12,7 @@ local variants = require "cutelua.findings.variants"
 
 local likely = {}
 
--- Most untried edits of one finding.
+-- The largest number of untried edits of one finding.
 likely.MOST = 3
 -- LINES: the most lines of a chunk that is searched. COLUMNS: the longest line
 -- that is searched. OPERATIONS: the most operations that rounds of pipelines
@@ -119,8 +119,9 @@ local EXECUTED = {deadlock = {add_slots}, race = {add_slots},
 -- For each kind of fault or error, a number added to the distance of edits that
 -- cutelua.findings.variants and cutelua.findings.rewrites make, by the name of
 -- the change: below 0 for likely ones, false for changes that are not tried.
--- Uncleared registers only make results wrong or undefined. Other numbers and
--- operators end an overflow, but compute something else.
+-- For example, uncleared registers cause only wrong or undefined results, so
+-- other faults need no edit that clears them. A changed number or operator may
+-- prevent an overflow, but then the script computes something else.
 local WEIGHTS = {
   ["out-of-bounds"] = {terms = -4, operators = -4, guards = 0, crossed = 0,
                        indices = 2, lower_bounds = -6},

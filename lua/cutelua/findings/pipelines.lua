@@ -1,6 +1,7 @@
---- Finds the operations on states of pipelines in a script's text, and those
--- that a round of a pipeline lacks: wait, release and advance of a consumer,
--- acquire, commit and advance of a producer.
+--- Finds the operations on states of pipelines in a script's text, and the
+-- operations that are missing in a round of a pipeline. A round of a consumer
+-- is wait, release and advance; a round of a producer is acquire, commit and
+-- advance.
 local pipelines = {}
 
 local CONSUMER = {consumer_wait = true, consumer_release = true,
@@ -138,10 +139,11 @@ local function end_of(lines, block, n)
   return #lines + 1
 end
 
--- Adds what a round of a consumer or a producer lacks: add(line, code, behind),
--- where the code belongs before the line, or after the line if `behind` is
--- true. `others` are the pipelines that are released in the block. A state that
--- only advances belongs to one of them, if a copy of the state is released.
+-- Calls add(line, code, behind) for each operation that is missing in a round
+-- of a consumer or a producer. The code belongs before the line, or after the
+-- line if `behind` is true. `others` are the pipelines that are released in the
+-- block. A state that only advances belongs to one of them, if a copy of the
+-- state is released.
 local function complete_round(r, lines, others, add)
   local of, pipe = r.of, nil
   for _, o in ipairs(r) do pipe = pipe or o.pipe end
@@ -170,7 +172,7 @@ local function complete_round(r, lines, others, add)
     if not of.producer_acquire then early "producer_acquire" end
     if not r.last then
       -- Without a producer_commit, copies that use the state may follow this
-      -- line. Then the advance goes to the end of the block.
+      -- line. In this case the advance belongs at the end of the block.
       return add(of.producer_commit and final.line
         or end_of(lines, block, final.line) - 1, state .. ":advance()", true)
     end

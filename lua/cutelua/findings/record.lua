@@ -1,5 +1,5 @@
---- Makes findings: records of what a command found, in the form that
--- docs/findings.md describes. cutelua.findings collects them.
+--- Makes findings: records of the faults, errors and notes of a command, in the
+-- form that docs/findings.md describes. cutelua.findings collects them.
 --
 -- A finding is {code =, kind =, severity = "error", "warning" or "note",
 -- message =, advice =, kernel =, launch =, count =, follows = number of the

@@ -105,7 +105,7 @@ end
 --- Runs the command on changed texts. Returns the verdict of its record:
 -- "noted" if it is ok but has a note that the script as it is lacks, "error" if
 -- it has an error, crashed or needed more processor time, "late" after
--- `patience` seconds, nil if there are no more trials.
+-- `patience` seconds, nil if no further trial is possible.
 ---@param texts table<string, string> by path
 ---@param seconds number of the processor
 ---@param patience number
@@ -167,7 +167,7 @@ end
 -- everything. If no edit succeeds, returns edits
 -- that were not tried, with `unchecked`. The search for further edits takes at
 -- most as long as the search for the first. Edits given without `unchecked` are
--- the surgeon's: if one of them succeeds, other edits are left out.
+-- the surgeon's: if one of them succeeds, other edits are omitted.
 ---@param list table[]
 ---@param sizes string[] of the launches up to the finding; after an edit they
 -- are the same

@@ -1,7 +1,7 @@
 --- Finds small changes of statements that may repair a fault: an argument that
 -- another call of the same function has, exchanged coordinates, a similar name,
--- another number or comparison, registers that are not cleared. Nothing is
--- known about them; cutelua.findings.trials tries them.
+-- another number or comparison, registers that are not cleared. Whether a
+-- change repairs the fault is unknown until cutelua.findings.trials tries it.
 --
 -- A function of the list `variants.ALL` is called as f(c, near, add): c is the
 -- text (cutelua.findings.code), near(s) the distance of a statement from the
@@ -112,8 +112,8 @@ local function is_misspelt(a, b)
   return math.max(#a, #b) - n - k <= most
 end
 
--- Replaces names by similar ones. A name that nothing defines is misspelt, or
--- its definition is.
+-- Replaces names by similar ones. If a name has no definition, either the name
+-- or its definition is misspelt.
 local function add_names(c, near, add)
   local known, unknown = defined(c), {}
   local function is_unknown(name) return not known[name] and _G[name] == nil end
@@ -263,7 +263,7 @@ local function borrow(c, call, other, add, weight)
   end
 end
 
--- Most other calls that a call is compared with.
+-- The largest number of other calls with which a call is compared.
 local COMPARED = 6
 
 local function add_arguments(c, near, add)
@@ -338,7 +338,7 @@ local function add_operators(c, near, add)
     elseif text == "/" then
       text = ""
     end
-    -- without clusters, all blocks have the index 0 in their cluster
+    -- Without clusters, every block has the index 0 in its cluster.
     local alone = text == "block_idx" and not c.text:find "cluster%s*="
     for _, new in ipairs(near(t.statement) and not alone and CONFUSED[text]
                          or {}) do
@@ -503,8 +503,8 @@ local function first_loop(c, s, name)
   end
 end
 
--- Clears registers that nothing clears: adds a statement that fills them with 0
--- after their declaration, and before the first loop that uses them.
+-- For registers that no statement clears, adds a statement that fills them with
+-- 0 after their declaration, and before the first loop that uses them.
 local function add_fills(c, near, add)
   local function insert(s, text, weight)
     local indent = changes.indent(c.lines[s.line])
@@ -545,8 +545,8 @@ local function call_of(c, s)
   return s.call
 end
 
--- Adds statements that a line may miss beside it: calls of the same function
--- that occur elsewhere in the text, and this call for the other operand.
+-- Adds a statement after a line: a call of the same function that occurs
+-- elsewhere in the text, or the line's call with the other operand.
 local function add_companions(c, near, add)
   local by = {}
   for _, s in ipairs(c.statements) do

@@ -215,7 +215,7 @@ end
 function learn.check(lesson, name, text, env, chunk)
   local e = lesson.exercises[name]
   local own = setmetatable({}, {__index = env or learn.env()})
-  -- An answer that exits with code 0 would otherwise count as right.
+  -- Without this, an answer that exits with code 0 would be accepted as right.
   local exit = os.exit
   rawset(os, "exit", function()
     core.fail("bad-argument", "os.exit ends the program, but an answer must "

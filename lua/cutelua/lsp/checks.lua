@@ -96,8 +96,8 @@ local function add(doc, record, wanted)
   end
 end
 
--- Adds what an incomplete check did not cover, so that a document without
--- diagnostics has passed its check.
+-- Adds a diagnostic for each part that an incomplete check did not cover, so
+-- that a document without diagnostics has passed its check.
 local function add_uncovered(doc, record)
   for _, o in ipairs(record.verdict == "incomplete" and record.not_checked
     or {}) do
@@ -211,7 +211,7 @@ function run(session, doc, step)
       texts = job and json.object {} or {[name] = doc.text},
       files = job and job.files or json.object {}, allow_io = server.io},
     done = function(outcome) take(session, doc, step, outcome) end}
-  -- Shows a bug at once; its repairs follow.
+  -- Shows a bug at once. Its repairs are shown later.
   doc.call.early = command == "check" and function(record)
     doc.found = {}
     add(doc, record, "")

@@ -8,9 +8,9 @@
 -- with the findings of a bug whose repair is not known yet?, background = true
 -- if a newer call is more urgent?}. An outcome is
 -- {code =, record =, reads = {list =, opaque =} of cutelua.mcp.reads if the
--- request asks for it, text = the command's output, cut = true if output was
--- left out, failed = a sentence if the worker did not end by itself, late =
--- true if its time was over}.
+-- request asks for it, text = the command's output, cut = true if a part of the
+-- output is missing, failed = a sentence if the worker did not end by itself,
+-- late = true if its time was over}.
 local core = require "cute.core"
 local json = require "cutelua.text.json"
 local sys = require "cute.sys"
@@ -98,7 +98,7 @@ function Calls:add(call)
 end
 
 -- Adds `text` to the output that is kept of a call. Bytes beyond the call's
--- limit of output are left out, and call.cut is set.
+-- limit of output are omitted, and call.cut is set.
 local function keep(call, text)
   local room = call.output - call.size
   if #text > room then text, call.cut = text:sub(1, math.max(room, 0)), true end

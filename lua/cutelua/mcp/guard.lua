@@ -3,7 +3,7 @@
 -- A script gets globals without io, os, debug and package, and may require only
 -- modules of cute, the library of kernels, and the harness of lessons. If a
 -- script nevertheless reaches a function that opens files, the operating system
--- refuses: this process can open no more files, sockets and pipes.
+-- refuses the call: this process can open no more files, sockets and pipes.
 local core = require "cute.core"
 local learn = require "cutelua.learn"
 local sys = require "cute.sys"

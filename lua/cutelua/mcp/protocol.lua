@@ -2,8 +2,9 @@
 --
 -- Two forms of the protocol are served. From revision 2026-07-28 on there is no
 -- handshake: the _meta of each request names the revision. Clients of earlier
--- revisions send `initialize` first; the revision they ask for is agreed to, or
--- the newest one with a handshake.
+-- revisions send `initialize` first; the server answers with the revision that
+-- they request or, if it does not know this revision, with the newest one that
+-- has a handshake.
 local core = require "cute.core"
 local json = require "cutelua.text.json"
 local rpc = require "cutelua.mcp.rpc"
@@ -24,7 +25,8 @@ local VERSION, NO_RESOURCE, FULL = -32022, -32002, 1001
 
 local failed = rpc.failed
 
--- Most calls that wait; milliseconds for which a client may keep lists.
+-- The largest number of calls that wait, and the milliseconds for which a
+-- client may keep lists.
 local MOST_WAITING, KEEP = 64, 3600000
 
 local INSTRUCTIONS = [[
@@ -149,7 +151,7 @@ end
 local function told(text) return {type = "text", text = text} end
 
 -- Returns the result of a call from its outcome. If a record exceeds the limit
--- of output, its figures are removed, then the texts of its findings.
+-- of output, first its figures are removed, then the texts of its findings.
 local function result_of(outcome, most)
   local text = outcome.text
   if outcome.cut then

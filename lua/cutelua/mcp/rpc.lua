@@ -193,8 +193,8 @@ local NAME = "[Cc]ontent%-[Ll]ength:"
 
 -- Parses the header at the beginning of s.bytes; reports whether there was one.
 -- s.want becomes the size of the body, or s.skip the number of bytes to skip.
--- After bytes that are not a message, the next header follows at once. s.lost:
--- such bytes were reported, and no valid header has followed.
+-- After bytes that are not a message, the next header follows at once. s.lost
+-- is true if such bytes were reported and no valid header has followed yet.
 local function take_header(s, session)
   local _, stop = s.bytes:find "\r?\n\r?\n"
   local large = not stop or stop > HEADER

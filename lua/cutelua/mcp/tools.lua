@@ -158,9 +158,9 @@ local function with(...)
   return all
 end
 
--- Rows: name, description, properties of the arguments, required ones, and a
--- function that makes the words of the command. record: the result is a record
--- of findings.
+-- Rows: name, description, properties of the arguments, the required arguments,
+-- and a function that makes the words of the command. record: the result is a
+-- record of findings.
 local ROWS = {
   {"check", "Runs a script on the simulator and checks every schedule of each "
     .. "launch: races, deadlocks, missing waits and fences, out-of-bounds and "

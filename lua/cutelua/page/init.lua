@@ -257,8 +257,8 @@ local function drawn(x)
   local data = require "cutelua.draw.html".data(draw.picture(x, {
     limit = MOST_CELLS}))
   data.part = part and ("a part of it: %s"):format(x) or nil
-  -- An element that is broadcast has all threads as holders; only some are
-  -- kept.
+  -- All threads hold an element that is broadcast. The picture keeps only some
+  -- of these threads.
   for _, panel in ipairs(data.panels) do
     for at, list in pairs(panel.more or {}) do
       if #list > 2 * MOST_HOLDERS then

@@ -116,10 +116,10 @@ dialog .close { float: right; }
 -- {file, line} or null; go(place) returns true if the editor went there;
 -- shown(kernel, number) is called for each kernel shown; picture(n) and
 -- costs(number) return promises of a picture, and of a kernel with its
--- estimate, which a lazy page lacks. cutePage returns functions for the editor:
--- light(file, line) and pick(file, line) highlight and select a line, lines()
--- returns the kernel's own lines, costs() requests costs, and show(number)
--- shows another kernel.
+-- estimate; a lazy page does not contain these. cutePage returns functions for
+-- the editor: light(file, line) and pick(file, line) highlight and select a
+-- line, lines() returns the kernel's own lines, costs() requests costs, and
+-- show(number) shows another kernel.
 view.script = [=[
 var cutePage = (function () {
 "use strict";

@@ -58,8 +58,8 @@ local AMPERE = like(HOPPER, {arch = "sm_80", sms = 108, clock = 1.41e9,
   wgmma = 512, f64 = 4, l2 = 32})
 
 -- Returns the table of a Blackwell card with the public figures of
--- cute.targets. Its other numbers are the H200's, but no one has measured them
--- on Blackwell.
+-- cute.targets. Its other numbers are those of the H200; they were never
+-- measured on Blackwell.
 local function blackwell(name, public, more)
   local quarter, times = public.fmas / 4, public.times
   return like(like(HOPPER, public), like({name = name,
@@ -111,8 +111,8 @@ function cards.known(name) return CARDS[name] ~= nil end
 local OF = {[80] = "a100", [89] = "l40s", [90] = "h200", [100] = "b200",
             [103] = "b300", [120] = "rtx5090"}
 
---- Returns the name of the card whose rates stand for a target; nil if there is
--- none.
+--- Returns the name of the card whose rates are used for a target; nil if there
+-- is none.
 ---@param sm integer
 ---@return string?
 function cards.of(sm) return OF[sm] end

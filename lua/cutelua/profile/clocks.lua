@@ -1,5 +1,5 @@
 --- Stores clock values while a kernel runs on a GPU: where its ranges
--- (cute.arch.range) begin and end, and where its warps do.
+-- (cute.arch.range) and its warps begin and end.
 local core = require "cute.core"
 local cute = require "cute"
 local ranges = require "cute.arch.ranges"

@@ -1,5 +1,5 @@
---- Explains the bank conflicts of a line by one of its accesses: which lanes
--- are served in which pass.
+--- Explains the bank conflicts of a line by one of its accesses: shows for each
+-- pass the lanes whose data it moves.
 --
 --     local r = k(A, B):profile {grid = 8, block = 256}
 --     for _, c in ipairs(r:conflicts()) do print(c) end
@@ -360,8 +360,9 @@ function conflict.list(report)
   return list
 end
 
--- Returns one access for each line that uses shared memory, as conflicts: the
--- line's worst access, or its first one if none has to wait.
+-- Returns a list of conflicts, one for each line that uses shared memory: the
+-- line's worst access, or its first access if none takes more passes than
+-- necessary.
 local function each_line(report)
   local objects, found = conflict.objects(report.program.fn), {}
   local requests, left = report.requests, 0

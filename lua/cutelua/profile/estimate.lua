@@ -5,9 +5,9 @@
 --
 -- The simulator runs one cluster (or one block, if there are no clusters) and
 -- logs the events of its warps. A model of an SM (core/timing/cost_model.c)
--- replays the log as often as an SM has such clusters, as many at once as fit.
--- The number of registers comes from NVRTC for the GPU's architecture, if NVRTC
--- is installed.
+-- replays the log for all clusters that one SM executes, as many at a time as
+-- fit on the SM. The number of registers comes from NVRTC for the GPU's
+-- architecture, if NVRTC is installed.
 --
 -- An estimate has: card, seconds, cycles; occupancy (from targets.occupancy),
 -- registers (nil: unknown), shared, threads; unmeasured (true if no estimate

@@ -1,5 +1,5 @@
---- Reports whether a kernel runs on targets that are not present, and which
--- features it lacks there.
+--- Reports whether a kernel can run on targets that are not present, and which
+-- of the features that it needs these targets do not have.
 --
 --     print(k(A, B):preflight("sm_100a", {block = 128}))
 --     print(k(A, B):preflight {block = 128})           -- all targets

@@ -210,8 +210,8 @@ local function better(a, b)
 end
 
 -- Returns the best candidate layout for the accesses to object o, and the
--- current layout. The current layout stays unless another one takes fewer
--- passes. budget: bytes of shared memory available to o.
+-- current layout. The best layout is the current one unless another layout
+-- takes fewer passes. budget: bytes of shared memory available to o.
 local function search(requests, o, was, budget)
   local bits, index = o.dtype.bits, o.index
   local plain = was.is_composed and was.outer or was

@@ -30,8 +30,8 @@ Timeline.__index = Timeline
 ---------------------------------------------------------------------------
 
 -- Pairs each end of a range in a warp's events (in order) with the last open
--- begin of that name, and calls add(name, begin, stop) for each pair. Ranges
--- without an end stop with their warp.
+-- begin of that name, and calls add(name, begin, stop) for each pair. A range
+-- without an end ends with its warp.
 local function pair(events, warp, add)
   local open = {}
   for _, e in ipairs(events) do

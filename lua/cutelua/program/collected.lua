@@ -8,7 +8,8 @@ local sys = require "cute.sys"
 
 local collected = {}
 
---- Receives the record instead of standard output, if it is set.
+--- A function that receives the record; if nil, the record is written to
+-- standard output.
 ---@type fun(record: table)?
 collected.sink = nil
 
@@ -21,8 +22,8 @@ local function write(out, text, code)
   return code ~= 0 and code or 1
 end
 
---- Calls f and reports an error, which opt.collector gets, too. Returns an exit
--- code, and the error's message.
+--- Calls f. Reports an error of f, and also passes it to opt.collector. Returns
+-- an exit code, and the error's message.
 ---@param opt table of the program
 ---@param f function
 ---@param ... any arguments of f
@@ -60,7 +61,7 @@ function collected.run(opt, format, command, words, at, f)
     report.tell(("cutelua: cannot write standard output: %s [io]"):format(why))
     return 1
   end
-  -- Most runs need no record, so its modules are loaded only here.
+  -- Most runs need no record, so the modules for records are loaded only here.
   local findings = require "cutelua.findings"
   local c = findings.new(command, words[at],
                          table.move(words, at + 1, #words, 1, {}))

@@ -86,8 +86,8 @@ local function own_field(v, key)
   if ok then return found end
 end
 
---- Returns v[key] if tables hold it; nil where a function would have to run.
--- Names of cute load their modules.
+--- Returns v[key] if it can be found in tables; returns nil if this would run a
+-- function. If v[key] is a name of cute, its module is loaded.
 function complete.field(v, key)
   if type(v) == "userdata" then
     local found = rawget(debug.getmetatable(v) or {}, key)
@@ -375,8 +375,8 @@ local function atoms(kinds, word)
   return fitting(set, word)
 end
 
--- Returns the files that may complete a path in a string; those whose names
--- would need escapes are left out.
+-- Returns the files that may complete a path in a string; files whose names
+-- would need escapes are omitted.
 local function files(word)
   local folder, base = word:match "^(.*/)([^/]*)$"
   if not folder then folder, base = "", word end

@@ -1,6 +1,6 @@
---- Answers HTTP 1.1 requests for the files of one folder: GET and HEAD. A
--- request either names one of the folder's files or nothing, so no name leads
--- out of the folder.
+--- Answers HTTP 1.1 requests for the files of one folder: GET and HEAD. A name
+-- that is not the name of a file in the folder is not found, so no request can
+-- read other files.
 --
 --     local head, body = http.answer(request, {["index.html"] = read})
 --

@@ -133,8 +133,8 @@ end
 -- The largest number of reported names that are nil
 local MOST_NILS = 5
 
--- Reports whether a script may read its arguments: it names them, or requires a
--- module of the user, which may read them.
+-- Reports whether a script may read its arguments: its text contains their
+-- name, or it requires a module of the user, which may read them.
 local function reads_arguments(name)
   local text = name ~= "-" and files.read(name, nil, "plain")
   if not text or text:find "%f[%w_]arg%f[^%w_]"
@@ -183,8 +183,8 @@ local NO_EFFECT = {
 }
 
 -- Reports calls of a script that had no effect, and names without a value that
--- it stored in fields. In a session, such as that of `cutelua check`, only
--- calls of kernels count: a script may be written just for the session.
+-- it stored in fields. In a session, such as that of `cutelua check`, reports
+-- only calls of kernels, because a script may be written just for the session.
 local function note_unlaunched(opt, session)
   local unused, notes = package.loaded["cute.lang.unused"], {}
   for key, call in pairs(unused and unused.places or {}) do

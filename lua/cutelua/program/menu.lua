@@ -81,7 +81,7 @@ end
 local function page(self, columns, rows)
   rows = math.max(FEWEST, rows)
   local from, out, last = self.shown + 1, nil, nil
-  -- the last row shows the number of names left
+  -- The last row shows the number of names that follow.
   if #self.list - self.shown > rows then rows = rows - 1 end
   if self.about then
     out, last = with_meaning(self.list, self.about, from, columns, rows)

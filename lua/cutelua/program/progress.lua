@@ -1,4 +1,4 @@
---- Shows the progress of a simulator run on a terminal once it takes long.
+--- Shows the progress of a simulator run on a terminal, if the run takes long.
 local core = require "cute.core"
 
 local progress = {AFTER = 2, EVERY = 0.5}  -- seconds

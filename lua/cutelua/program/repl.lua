@@ -1,9 +1,10 @@
 --- The prompt: reads Lua, runs it, prints values, and continues after errors.
 --
--- A `local` outside of every block would end with its line, so it becomes a
--- global of the prompt (`repl.globalize`). Inside functions and blocks a local
--- stays a local. The text of every input is kept under its chunk name
--- "=(prompt):N", so that the tracer and reports can read it.
+-- A local declared outside of every block would be lost at the end of the
+-- input, so it becomes a global of the prompt (`repl.globalize`). Inside
+-- functions and blocks a local stays a local. The text of every input is kept
+-- under its chunk name "=(prompt):N", so that the tracer and reports can read
+-- it.
 local cli = require "cutelua.program.cli"
 local complete = require "cutelua.program.complete"
 local core = require "cute.core"
@@ -133,9 +134,9 @@ local function read_history(path)
   return list
 end
 
--- Adds an entry to the history file. The file is read again first, so that two
--- prompts at a time keep each other's entries. If the folder cannot be written,
--- only the history is lost.
+-- Adds an entry to the history file. Reads the file again before, so that two
+-- prompts that run at the same time do not delete each other's entries. If the
+-- folder cannot be written, the entry is not stored.
 local function write_history(path, entry)
   local list = read_history(path)
   if list[#list] == entry then return end
@@ -170,7 +171,7 @@ end
 function repl.new(opt)
   local self = setmetatable({opt = opt or {}, count = 0, failed = false,
     changed = {}, programs = {}, seen = setmetatable({}, {__mode = "k"})}, repl)
-  -- self.last holds `ans`; a global `ans` of the user hides it.
+  -- self.last is the value of `ans`, unless the user sets a global `ans`.
   self.last = setmetatable({}, {__index = _G})
   self.env = setmetatable({}, {__index = self.last})
   self.env.help = setmetatable({}, {__tostring = function() return HELP end,

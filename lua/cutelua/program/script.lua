@@ -9,9 +9,9 @@ local script = {plain = scripts.plain}
 local byte, getlocal, load, pcall = string.byte, debug.getlocal, load, pcall
 local TEMPORARY = byte "("
 
---- Returns the function that a text compiles to, or nil and the error. For text
--- with too deep nesting, Lua's own `load` would call the message handler after
--- a stack overflow, when the handler can make no message.
+--- Returns the function that a text compiles to, or nil and the error. If text
+-- is nested too deeply, Lua's own `load` would call the message handler after a
+-- stack overflow, when too little stack is left for the handler.
 ---@param text string
 ---@param chunk string the chunk's name, with "@" or "="
 ---@param env? table

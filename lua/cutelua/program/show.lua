@@ -1,5 +1,5 @@
---- Formats values for the prompt: as much of each as fits in a few lines, with
--- a note of the parts left out.
+--- Formats values for the prompt: the part of each value that fits in a few
+-- lines, with a note of the omitted parts.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local report = require "cute.lang.report"

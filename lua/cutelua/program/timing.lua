@@ -95,7 +95,7 @@ function timing.measure(f)
   for i, gpu in ipairs(gpus) do
     m.rows[i + 1] = {name = gpu:info().name, samples = {}}
   end
-  -- A watcher's work between launches would take measured time.
+  -- A watcher runs between launches, and its time would be measured, too.
   if gpus[1] then history.watcher = nil end
   for _, row in ipairs(launches) do row.samples = {} end
   if not launches[1] or gpus[1] then

@@ -119,8 +119,8 @@ local function same(now, before)
 end
 
 -- Reports whether files were saved since the stamps `before` were taken. If the
--- script is missing, because an editor replaces it, waits until it exists
--- again.
+-- script does not exist, because an editor is replacing it, waits until it
+-- exists again.
 local function saved(files, before)
   local now = stamps(files)
   if same(now, before) or not now[files[1]] then return false end

@@ -43,8 +43,9 @@ end
 ---@return integer
 function card.newest(cuda)
   local major, minor = cuda // 1000, cuda % 1000 // 10
-  -- PTX 7.0 came with CUDA 11.0, PTX 8.0 with 12.0, PTX 9.0 with 13.0. Only
-  -- CUDA 12.6 and later 12.x are one version behind.
+  -- PTX 7.0 came with CUDA 11.0, PTX 8.0 with 12.0, PTX 9.0 with 13.0. For CUDA
+  -- 12.6 and later versions 12.x, the minor number of PTX is one less than
+  -- CUDA's.
   if major == 12 and minor >= 6 then minor = minor - 1 end
   return (major - 4) * 10 + minor
 end

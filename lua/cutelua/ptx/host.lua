@@ -1,7 +1,7 @@
---- Computes what the host's function in the IR of the CuTe DSL gives a launch:
--- grid, block, cluster, and the values of the kernel's parameters. An operation
--- that is not known gives a value {unknown = its name}; only a launch that
--- needs this value fails.
+--- Executes the host's function in the IR of the CuTe DSL, to find its
+-- launches: grid, block, cluster, and the values of the kernel's parameters.
+-- The result of an operation that is not known is {unknown = its name}; only a
+-- launch that needs this value fails.
 local core = require "cute.core"
 local mlir = require "cutelua.ptx.mlir"
 
@@ -388,7 +388,7 @@ RUN["cute.make_atom"] = function(_, i, a)
     local bits = tonumber(types[k]:match "^[if](%d+)$")
     if bits then fields[#fields + 1] = {n = v.n, bits = bits} end
     bits = tonumber(types[k]:match "^vector<%d+xi(%d+)>$")
-    -- a vector is aligned to its size
+    -- A vector is aligned to its size.
     for j, n in ipairs(bits and v.vector or {}) do
       fields[#fields + 1] = {n = n, bits = bits,
                              align = j == 1 and bits // 8 * #v.vector or nil}
@@ -435,8 +435,8 @@ local function tensor_map(atom, swizzle, a, coordinates, share)
     map.extent[d + 1], map.box[d + 1] = shape[k], extents[k - 1] or 1
     map.stride[d] = stride[k]
   end
-  -- CTAs that share a tile each copy a part of it: the box is divided from its
-  -- last mode on.
+  -- If CTAs share a tile, each CTA copies a part of it: the box is divided,
+  -- beginning with its last mode.
   for d = map.rank, 1, -1 do
     local n = map.box[d]
     map.box[d], share = ceildiv(n, share), ceildiv(share, n)

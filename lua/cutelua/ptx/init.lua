@@ -193,8 +193,8 @@ local function arguments(entry, given)
   return list
 end
 
--- Returns for each parameter what a launch passes: the string of its bytes, its
--- sorted fields, or false for a single value.
+-- Returns, for each parameter, the form in which a launch passes it: the string
+-- of its bytes, its sorted fields, or false for a single value.
 local function passed_as(entry, given)
   local list = {}
   for i, p in ipairs(entry.parameters) do

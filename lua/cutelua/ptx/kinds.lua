@@ -21,8 +21,8 @@ function kinds.of(path)
     if name:find "%.mlir$" then return "dsl" end
     has_ptx = has_ptx or name:find "%.ptx$" ~= nil
   end
-  -- Each of these occurs even in an incomplete capture, whose reader reports
-  -- what is missing.
+  -- Even an incomplete capture has one of these files. Reading it then reports
+  -- the missing parts.
   local recorded = named or has_ptx or core.file_kind(path .. "/LAUNCH.json")
     or core.file_kind(path .. "/1/LAUNCH.json")
   return recorded and "capture" or nil

@@ -630,7 +630,7 @@ function launch.main(path, words)
     end
   end
   for name, values in pairs(spec.symbols or {}) do
-    -- A capture also has the variables of other entries.
+    -- A capture also contains the variables of other entries.
     if not spec.capture or module:uses(name) then
       set_symbol(module, name, values)
     end

@@ -289,7 +289,7 @@ end
 -- if branches allocate.
 local function allocations(body, aliases)
   local all = {{}}
-  -- Appends each of the lists to each list of `all`.
+  -- Replaces `all` by all concatenations of a list of `all` and one of `lists`.
   local function append(lists)
     local out = {}
     for _, first in ipairs(all) do

@@ -304,8 +304,8 @@ local function written(param, value)
     and value.tma.stores
 end
 
---- Prepares a launch: compiles, loads and packs what it needs. smem is the
--- number of bytes of dynamic shared memory.
+--- Prepares a launch: compiles and loads the kernel, and packs its arguments.
+-- smem is the number of bytes of dynamic shared memory.
 ---@param opts table {grid: any, block: any, smem: integer, cluster: any,
 -- pdl: boolean, stream: table, device: any}
 ---@return table? prepared

@@ -27,8 +27,8 @@ local WARP = 32  -- threads
 -- Metadata
 ---------------------------------------------------------------------------
 
--- Fields that a launch needs: name, type, and the value that stands for a field
--- which older versions of Triton lack. A field without such a value is
+-- Fields that a launch needs: name, type, and the value to use if the field is
+-- absent, as in older versions of Triton. A field without such a value is
 -- required.
 local FIELDS = {
   {"name", "string"}, {"num_warps", "integer"}, {"target", "table"},
@@ -189,7 +189,8 @@ local function add_descriptor(list, given, desc, what)
              swizzle = desc.swizzle, fill = padding == "nan" and 1 or 0,
              address = t.iterator.address, extent = {}, stride = {}, box = {},
              l2 = 2}
-  -- tensor maps list modes in reverse: the contiguous one first
+  -- A tensor map lists the modes in reverse order: the contiguous mode is
+  -- first.
   for i = 1, rank do
     p.extent[i] = shape[rank + 1 - i]
     p.box[i] = desc.block_size[rank + 1 - i]
@@ -295,7 +296,7 @@ end
 -- opts.grid counts Triton's programs, the returned grid counts blocks: a
 -- program is a cluster of num_ctas blocks. Also allocates the call's scratch
 -- memory. With `prepared`, the grid of a prepared launch in blocks, only
--- allocates.
+-- allocates this memory.
 local function launch_options(k, call, opts, prepared)
   if prepared then return add_scratch(k, call, prepared) end
   local made = {}

@@ -33,9 +33,9 @@ local own = bounded.U.f64
 -- is below `least` has an additional error of `tiny`.
 local u, least, tiny
 -- If set, the least unit roundoff that any type has. Errors then are expected
--- errors instead of bounds: rounding errors count as independent and random, so
--- that their squares add up (Higham and Mary, A New Approach to Probabilistic
--- Rounding Error Analysis, 2019), and inputs are also rounded.
+-- errors instead of bounds: rounding errors are assumed to be independent and
+-- random, so that their squares are added (Higham and Mary, A New Approach to
+-- Probabilistic Rounding Error Analysis, 2019), and inputs are also rounded.
 local coarsest
 
 -- Sets the arithmetic of a type; `lowest` as in bounded.with.

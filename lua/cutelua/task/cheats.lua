@@ -36,7 +36,8 @@ local function either(f, g)
 end
 
 -- The third call has the inputs of the second. With any schedule, it must
--- execute at least this share of the second call's instructions.
+-- execute at least this fraction of the number of instructions of the second
+-- call.
 local FEWER = 0.8
 
 -- Returns how many kernels the first call launched, and the smallest number

@@ -2,10 +2,11 @@
 -- differences between calls, launches that no output needs, and tensors that
 -- the host changed.
 --
--- What a candidate launches must depend on the sizes alone, so that calls with
+-- A candidate's launches must depend on the sizes alone, so that calls with
 -- other inputs launch the same kernels. If a call keeps results in a tensor of
 -- the candidate, a later call with the same inputs executes fewer instructions.
--- Before the last call, such tensors get their first contents again.
+-- To detect this, such tensors get their first contents again before the last
+-- call.
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
 
@@ -161,8 +162,8 @@ end
 
 --- Returns the evidence as plain data: early, launches before the first call;
 -- counts and instructions of each call; other, the number of the first call
--- that launched otherwise than the last one; dead, kernels whose results
--- nothing needs; host, tensors that the host wrote; changed, inputs that
+-- that launched otherwise than the last one; dead, kernels whose results no
+-- output needs; host, tensors that the host wrote; changed, inputs that
 -- changed.
 ---@return table
 function Log:evidence()

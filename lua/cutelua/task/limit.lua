@@ -6,7 +6,8 @@ local limit = {}
 
 -- STEP: the number of Lua instructions between two checks. AGAIN: the same
 -- after a limit was exceeded. The functions may catch the error in a loop, so
--- this number grows until an error comes outside of the catching call.
+-- this number grows until an error is raised outside of the call that catches
+-- errors.
 local STEP, AGAIN = 1000000, 10000
 
 --- Calls a function. Raises [limit] if it exceeds its time or memory.

@@ -11,12 +11,12 @@ local sys = require "cute.sys"
 
 local referee = {}
 
--- A candidate may compute another formula than the reference, with other
--- rounding errors. So an output's error may be this many times the derived
--- bound.
+-- The allowed error of an output, as a multiple of the derived bound: a
+-- candidate may compute a different formula than the reference, with other
+-- rounding errors.
 local SLACK = 2
 
--- Most bytes that a candidate may print in one process.
+-- The largest number of bytes that a candidate may print in one process.
 local OUTPUT = 1 << 16
 
 ---------------------------------------------------------------------------

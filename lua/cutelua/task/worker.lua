@@ -1,6 +1,7 @@
---- A process that runs a candidate: it gets inputs, and sends back outputs and
--- what the simulator found. Expected outputs, other inputs and the clocks that
--- judge it stay in the referee's process.
+--- A process that runs a candidate: it receives inputs, and returns the outputs
+-- and the simulator's findings. The candidate cannot reach expected outputs,
+-- other inputs and the clocks that measure it, because these are in the
+-- referee's process.
 --
 -- The request is one line of JSON: {name =, text = the candidate, launch = text
 -- of a LAUNCH file of PTX?, args = {{name =, dtype =, shape =, out =}, ...},

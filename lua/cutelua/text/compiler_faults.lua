@@ -60,7 +60,8 @@ local function merged_parameter(ptx)
   end
 end
 
--- Finds `p ? constant[i] : written[j]` that NVRTC made one ld.global.nc.
+-- Finds `p ? constant[i] : written[j]` for which NVRTC wrongly made a single
+-- ld.global.nc.
 local function merged_load(_, out)
   local n = merged_parameter(out.ptx or "")
   return n and ("it loads memory of parameter %d, which it writes, through the "

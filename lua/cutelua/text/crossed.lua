@@ -2,8 +2,8 @@
 -- script often has locals with the names of the parameters. If an argument is
 -- the local with the name of another parameter, which gets a different value,
 -- the order is probably a mistake. Only the first call of a kernel is looked
--- at, because later calls may exchange two tensors on purpose. A lesson's
--- operands have names, too.
+-- at, because later calls may exchange two tensors on purpose. Operands of
+-- lessons also have names, so they are compared, too.
 local core = require "cute.core"
 local source = require "cute.lang.source"
 local tokens = require "cutelua.text.tokens"

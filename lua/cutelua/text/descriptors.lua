@@ -1,6 +1,6 @@
---- Finds descriptors in SASS of which half is unwritten: pairs of uniform
--- registers, desc[UR4] or gdesc[UR4], that the compiler filled in part. NVRTC
--- 13.0 made such code for sm_100 in rare cases; 13.2 does not.
+--- Finds descriptors in SASS whose one half was never written. A descriptor is
+-- a pair of uniform registers, desc[UR4] or gdesc[UR4]. NVRTC 13.0 made such
+-- code for sm_100 in rare cases; 13.2 does not.
 local descriptors = {}
 
 -- Returns the mnemonic of an instruction and the text of its operands.

@@ -35,8 +35,8 @@ end
 -- The failure that errors.keep recorded most recently.
 local kept
 
--- Removes the positions that coroutine.wrap puts in front of an error whose
--- text has a position: the positions of the calls that resumed the coroutine.
+-- Removes the positions of calls that resumed a coroutine: coroutine.wrap adds
+-- them before an error's text even if the text has a position.
 local function without_resumes(err)
   if type(err) ~= "string" then return err end
   local inner = err:match "^[^%s:]+:%d+: ([^%s:]+:%d+: .*)$"

@@ -72,7 +72,8 @@ local IN_WHERE = "cute.where(c, x, y) computes both x and y, also where c is "
 local REFILL = "the stage is filled again while its previous copy is in "
   .. "flight: acquire it before the copy, pipe:producer_acquire(state), with a "
   .. "state that advances, or wait at the mbarrier of its readers"
-local NEAR_LINES = 8  -- the most lines between a read and its cute.where
+-- The largest number of lines between a read and its cute.where.
+local NEAR_LINES = 8
 
 -- The function that waits for groups of asynchronous operations of an agent.
 local GROUPS = {["wgmma"] = "warpgroup.wait_group",
@@ -160,7 +161,7 @@ local function uneven(r)
       .. "each wait?"):format(filled)
   end
   if math.min(filled or 0, released or 0) < 1 then return end
-  -- A reader that waits for a full stage holds at most one other stage.
+  -- A reader that waits for a full stage has acquired at most one other stage.
   if ended and (r.ring == empty or filled - released < 2)
     or r.kind == "exited-block" and filled > released then
     return ("filled %d stages, released %d%s: do both loops count alike?")
@@ -410,9 +411,10 @@ local function coordinates(gap, m)
   return ("%s %s%s"):format(noun, text, tail), one
 end
 
--- Reports whether too few blocks explain a gap: they leave out the end of an
--- output's mode, and the gap is that part of this output or of a mode of an
--- input with the same coordinates.
+-- Reports whether too few blocks are the reason for a gap (elements that were
+-- never accessed). This is so if the blocks do not reach the end of an output's
+-- mode, and the gap is the end of this mode, or the same coordinates of an
+-- input's mode.
 local function explained(gap, gaps)
   for _, other in ipairs(gaps) do
     for _, m in ipairs(other.stored and other.few and other.modes or {}) do
@@ -558,7 +560,7 @@ local function repeated_sums(report, add)
     one.lanes, one.warps = one.lanes | o.lanes, one.warps or o.warps
     one.blocks = one.blocks or o.blocks
   end
-  -- unread parts have the same cause, and their note says more
+  -- Unread parts have the same cause, and the note on them says more.
   local twins = not unread_input(report) and report.twins
   for _, o in ipairs(list) do
     o.n = lanes_of(o.lanes)
@@ -750,7 +752,7 @@ function faults.notes(report)
       add("left_out", gap, missing_part(gap, report.gaps))
     end
   end
-  -- any other note says more about the cause
+  -- Any other note says more about the cause.
   if report.wrong and #list == #(report.relies or {}) then
     add_wrong(report.wrong, add)
   end

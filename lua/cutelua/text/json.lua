@@ -1,7 +1,8 @@
 --- Encodes Lua values as JSON, for reports and verdicts that programs read, and
 -- decodes their requests.
 --
--- docs/hacking.md says why lua-dkjson, which specs use, is not enough here.
+-- docs/hacking.md says why the library lua-dkjson, which specs use, is not
+-- sufficient here.
 local json = {}
 
 local ESCAPES = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n",

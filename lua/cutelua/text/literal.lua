@@ -141,9 +141,9 @@ function literal.read(text)
   return result
 end
 
---- Returns the whole number that a word of a command line consists of, or nil.
--- Hexadecimal numbers, points, exponents and spaces are rejected, and so are
--- numbers of more than 63 bits.
+--- Converts a word of a command line to a whole number; returns nil for any
+-- other word. Hexadecimal numbers, points, exponents and spaces are rejected,
+-- and so are numbers of more than 63 bits.
 ---@param text string?
 ---@return integer?
 function literal.whole(text)

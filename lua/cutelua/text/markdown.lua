@@ -1,6 +1,6 @@
 --- Converts Markdown to HTML, as far as lessons and documents use it:
 -- paragraphs, headings, lists of one level, tables, code, emphasis, links,
--- pictures. Comments are dropped. Text is escaped, so it cannot become HTML
+-- pictures. Comments are omitted. Text is escaped, so it cannot become HTML
 -- elements.
 local html = require "cutelua.text.html"
 

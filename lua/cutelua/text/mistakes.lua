@@ -275,7 +275,7 @@ local function operand(line, list, i, step)
     local l, r = list[math.min(j, j - step)], list[math.max(j, j - step)]
     if j ~= i + step and depth == 0 and r.name
       and (l.name or CLOSES[l.text]) then
-      -- Two operands without an operator between them: a new statement begins.
+      -- There is no operator between two operands, so a new statement begins.
       break
     end
     local opens = (step > 0 and OPENS or CLOSES)[text] or 0

@@ -16,8 +16,8 @@ local MAX_RANK = 64         -- NumPy's limit
 -- Bytes to read at a time from an input of unknown size.
 local PIECE = 1 << 24
 
--- For each NumPy type description (descr) without its byte order: our name of
--- the type, and the bytes of an element.
+-- For each NumPy type description (descr) without its byte order: the name of
+-- the type in cute, and the bytes of an element.
 local TYPES = {
   {"b1", "boolean", 1}, {"i1", "i8", 1}, {"u1", "u8", 1},
   {"i2", "i16", 2}, {"u2", "u16", 2}, {"i4", "i32", 4}, {"u4", "u32", 4},
@@ -343,7 +343,7 @@ local function read_open(f, opt)
   return array
 end
 
--- Elements of an array are in its tensor only.
+-- Only the tensor contains the elements of an array.
 local Array = {}
 
 function Array.__index(_, key)

@@ -14,7 +14,8 @@ local sign = require "cute.lang.signature"
 
 local npz = {}
 
-local TAIL = 22 + 0xffff   -- largest size of the end record with its comment
+-- The largest size of the end record with its comment.
+local TAIL = 22 + 0xffff
 local FULL16, FULL32 = 0xffff, 0xffffffff
 local MOST_MEMBERS = 1000000
 local MOST_DIRECTORY = 1 << 28  -- bytes

@@ -77,8 +77,8 @@ end
 ---@param path string
 ---@return boolean? ok, string? message
 function output.writable(path)
-  -- A pipe counts as writable without a test: opening it would wait for its
-  -- reader.
+  -- A pipe is assumed to be writable: a test would open it, and this would wait
+  -- for its reader.
   if core.file_kind(path) == "pipe" then return true end
   if is_stream(path) then
     local f <close>, why = io.open(path, "ab")

@@ -1,6 +1,6 @@
 --- Notes on launches that add the same sums to an output again: the inputs are
 -- those of an earlier launch, and nothing cleared the output in between. Only
--- outputs to which atomics add loaded elements matter.
+-- outputs to which atomics add loaded elements are compared.
 local core = require "cute.core"
 local simreport = require "cute.lang.simreport"
 local words = require "cute.lang.report"

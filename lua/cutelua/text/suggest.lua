@@ -141,8 +141,8 @@ local function broken(path, vars)
 end
 
 -- Returns a sentence about the missing field that a line reads, or nil. If
--- Lua's message names a field, as in "(field 'grdi')", only that one counts;
--- for a bad argument, any field of the line may be meant.
+-- Lua's message names a field, as in "(field 'grdi')", the sentence is about
+-- this field; for a bad argument, it may be about any field of the line.
 local function missing(message, text, vars)
   local only = message:match "%(%a+ '([%a_][%w_]*)'%)"
   for path in bare(text):gmatch "%f[%w_][%a_][%w_]*[.:][%w_.:]+" do

@@ -16,7 +16,8 @@ local attention = {section = "attention", form = "B,S,T,H,G,D", count = 6,
                    loops = {1, 2, 3, 4, 5, 6},
                    noun = "shape"}
 
--- Number of elements of O to check; the host takes up to a second for each.
+-- Number of elements of O to check. The host needs up to a second for each
+-- element.
 local SAMPLES = 4
 -- Operands begin at multiples of this number of elements.
 local ALIGN = 256

@@ -1,7 +1,7 @@
 --- A child process of the tuner, which answers requests line by line.
 --
--- Each answer of a child begins with a byte with which no other output begins.
--- If the child ends, the last line of its other output explains why.
+-- Each answer of a child begins with a byte that never begins other output. If
+-- the child ends, the last line of its other output explains why.
 local sys = require "cute.sys"
 
 local MARK = "\1"

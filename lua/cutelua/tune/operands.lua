@@ -176,7 +176,7 @@ function operands.sets(bytes)
   return bytes < SMALL and 1 or (PLAY + bytes - 1) // bytes
 end
 
--- Products of fewer operations do not bring a GPU to its power limit.
+-- With fewer operations, a product does not reach the GPU's power limit.
 local CALM = 4e10
 
 --- Returns the fraction of the warm-up time that a launch of so many operations

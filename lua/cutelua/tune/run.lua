@@ -25,7 +25,7 @@ Run.__index = Run
 
 local function stop(text) error({tune = text}, 0) end
 
--- Shows a line on a terminal, in place of the previous one.
+-- Shows a line on a terminal; it replaces the previous line.
 function Run:show(text)
   if not self.terminal then return end
   io.stderr:write("\r\27[K", text or "")

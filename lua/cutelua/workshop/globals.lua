@@ -59,8 +59,8 @@ function globals.mend()
   return changed
 end
 
--- Returns the set of modules that the program contains. They stay loaded,
--- because they hold nothing of a script.
+-- Returns the set of modules that the program contains. These modules stay
+-- loaded, because they contain no values of a script.
 local function ours()
   local set, ok, sys = {}, pcall(require, "cute.sys")
   for _, name in next, ok and sys.modules() or {} do set[name] = true end

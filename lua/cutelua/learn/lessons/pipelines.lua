@@ -22,7 +22,7 @@ end
 
 -- Returns the number of tiles in flight while a warp executes an MMA, found by
 -- stepping through k(A, B, C) in the debugger. Each MMA has a number of tiles
--- in flight; the largest 1 / `tiles` of these numbers are left out, and the
+-- in flight. The largest 1 / `tiles` of these numbers are ignored, and the
 -- result is the largest of the others.
 local function tiles_under_way(k, A, B, C, tiles)
   local flying, copies = {}, 0

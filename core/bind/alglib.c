@@ -95,8 +95,8 @@ static int l_image_mask(lua_State *L) {
   Dim off;
   Layout s = layout_slice(cx, l, c, &off);
   if (!layout_static(s) || !dim_static(off))
-    face_error(L, ERR_STATIC, "make_layout_image_mask: operands must be "
-               "static");
+    face_error(L, ERR_STATIC, "make_layout_image_mask: the layout and "
+               "the coordinate must be static");
   int64_t n = dim_value(layout_size(cx, s)), mask = 0;
   for (int64_t i = 0; i < n; i++) {
     int64_t x = off.w + dim_value(layout_eval_at(cx, s, dim_int(cx, i)));

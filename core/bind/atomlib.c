@@ -276,8 +276,8 @@ static int l_descriptor_bits(lua_State *L) {
   Tensor t = face_check_tensor(L, 1);
   face_tracing(cx, L, "a descriptor");
   if (t.space != SP_DESC)
-    face_error(L, ERR_ARG, "smem_descriptor_to_int: %s is no descriptor",
-               tensor_show(cx, &t));
+    face_error(L, ERR_ARG, "smem_descriptor_to_int: a tensor of descriptors "
+               "is needed, not %s", tensor_show(cx, &t));
   face_push_value(L, gmma_beyond(cx, t.mem, t.off));
   return 1;
 }
@@ -350,17 +350,17 @@ static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
   if (have == 0 || want == have) return;
   if (want < have && !whole_block(ir_fn(cx), thr)) return;
   if (want < have)
-    face_error(L, ERR_SHAPE, "get_slice: a tiled %s of %d threads in a kernel "
-               "of %d: thread %d and the threads after it would access "
+    face_error(L, ERR_SHAPE, "get_slice: the tiled %s has %d threads, but the "
+               "block has %d: thread %d and the threads after it would access "
                "elements beyond the tile (%s)\n  tile it with %d threads, like "
                "the kernel's other tiled operations, or let only these threads "
                "slice it: cute.when(tid:lt(%d), ...)",
                what, (int)want, (int)have,
                (int)want, name,
                (int)have, (int)want);
-  face_error(L, ERR_SHAPE, "get_slice: a tiled %s of %d threads in a kernel "
-             "of %d\n  launch with block = %d, or tile with fewer threads "
-             "(%s)", what, (int)want, (int)have, (int)want, name);
+  face_error(L, ERR_SHAPE, "get_slice: the tiled %s has %d threads, but the "
+             "block has %d\n  launch with block = %d, or tile with fewer "
+             "threads (%s)", what, (int)want, (int)have, (int)want, name);
 }
 
 // Makes the simulator check that a thread index is not negative, unless its

@@ -105,8 +105,8 @@ static bool as_bits(AtomicKind kind, DType t, int64_t flags) {
 
 static void check_atomic(lua_State *L, AtomicKind kind, DType t, DType as) {
   if (dtype_is_float(t) && kind >= AT_AND && kind <= AT_XOR)
-    face_error(L, ERR_TYPE, "a bitwise atomic on %s: recast the pointer to "
-               "an integer type", dtype_name(t));
+    face_error(L, ERR_TYPE, "a bitwise atomic operation needs an integer "
+               "type, not %s: recast the pointer", dtype_name(t));
   if (dtype_bits(as) != dtype_bits(t) || !target_atomic(kind, as))
     face_error(L, ERR_TYPE, "no target has an atomic %s of %s\n  atomics take "
                "integers of 32 and 64 bits; add also takes f16, bf16, f32 and "

@@ -438,7 +438,7 @@ int64_t layout_max_alignment(Ctx *cx, Layout l) {
 Layout layout_domain_distribute(Ctx *cx, Tup shape, int64_t parts) {
   Dim n = dim_int(cx, parts);
   if (!tup_static(shape))
-    ctx_fail(cx, ERR_STATIC, "domain_distribute: operands must be static");
+    ctx_fail(cx, ERR_STATIC, "domain_distribute: the shape must be static");
   tup_need_elements(cx, "domain_distribute", shape);
   size_t k = tup_leaves(shape);
   Flat f = {NEW(cx, Dim, k + 1), NEW(cx, Dim, k + 1), (int)k};

@@ -314,7 +314,8 @@ static void find_left(Ctx *cx, Compose *c, Part *p) {
   int path[DIM_LEVELS], n = dim_basis_path(p->stride, path);
   for (int i = 0; i < n; i++) {
     if (path[i] >= layout_rank(l)) {
-      note_fail(cx, c->nt, "a basis names a mode the left layout lacks", NULL);
+      note_fail(cx, c->nt, "a basis names a mode that the left layout does not "
+                "have", NULL);
       p->left = (Flat){0};
       return;
     }

@@ -11,8 +11,8 @@
 
 enum { CAPTURES = 32,   // maximum number of captures of a pattern
        DEPTH = 180,     // maximum nesting of match() on the C stack
-       STEPS = 1024 };  // number of steps after which they are subtracted from
-                        // the budget
+       STEPS = 1024 };  // steps of a match are subtracted from the budget in
+                        // portions of this number
 
 // values of a capture's length: an unfinished capture, a position capture
 enum { OPEN = -1, POSITION = -2 };

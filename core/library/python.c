@@ -615,7 +615,7 @@ static void write_table(lua_State *L, PyCall *c, int idx, int depth) {
 // Writes the value at idx. May leave values on the stack.
 static void write_any(lua_State *L, PyCall *c, int idx, int depth) {
   if (!lua_checkstack(L, 8))
-    face_error(L, ERR_LIMIT, "the results need a deeper stack of Lua");
+    face_error(L, ERR_LIMIT, "the results do not fit on Lua's stack");
   switch (lua_type(L, idx)) {
     case LUA_TNIL: result(L, c, RES_NIL); return;
     case LUA_TBOOLEAN:

@@ -153,16 +153,17 @@ TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
     int64_t n = dim_value(layout_size(cx, l)), atom = shape_of(&a, i);
     if (n % atom)
       ctx_fail(cx, ERR_SHAPE, "make_tiled_mma: the permutation %s of mode %c "
-               "is %" PRId64 " wide, not a multiple of the %" PRId64 " of %s",
+               "has extent %" PRId64 "; a multiple of %" PRId64 ", the extent "
+               "of %s, is needed",
                layout_text(cx, l), "MNK"[i], n, atom, a.row->name);
     int64_t all = dim_value(core_of(cx, &m, i));
     // Unlike CuTe, reject a tile of which some atoms cover no part.
     if (n % all && all % n)
       ctx_fail(cx, ERR_SHAPE, "make_tiled_mma: the permutation %s of mode %c "
-               "is %" PRId64 " wide, not a multiple of the %" PRId64 " that %"
-               PRId64 " atoms of %" PRId64 " take: %s\n  use fewer atoms along "
-               "%c, or a tile of %" PRId64, layout_text(cx, l), "MNK"[i], n,
-               all, all / atom, atom, a.row->name, "MNK"[i],
+               "has extent %" PRId64 "; a multiple of %" PRId64 " is needed "
+               "for %" PRId64 " atoms of extent %" PRId64 ": %s\n  use fewer "
+               "atoms along %c, or a tile of %" PRId64, layout_text(cx, l),
+               "MNK"[i], n, all, all / atom, atom, a.row->name, "MNK"[i],
                (n + all - 1) / all * all);
   }
   return m;

@@ -141,8 +141,8 @@ TiledCopy tiled_copy_cotiled(Ctx *cx, CopyAtom a, Layout tv, Layout data) {
   Layout coord = layout_compose(cx, inv, tv);
   Layout back = layout_compose(cx, concat2(cx, data, none), coord);
   if (!layout_equals(cx, back, tv))
-    ctx_fail(cx, ERR_INADMISSIBLE, "make_cotiled_copy: the data %s does not "
-             "hold the offsets of the (thread,value) layout %s",
+    ctx_fail(cx, ERR_INADMISSIBLE, "make_cotiled_copy: the data layout %s has "
+             "no elements at some offsets of the (thread,value) layout %s",
              layout_text(cx, data), layout_text(cx, tv));
   Tup shape = tup_flatten_to_tuple(cx, tup_product_each(cx, data.shape));
   return on_touched(cx, a, shape, coord);

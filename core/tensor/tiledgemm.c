@@ -78,10 +78,11 @@ static void dispatch(Gemm *g) {
     set_modes(g, &g->d, form[i].mc);
     return;
   }
-  ctx_fail(g->cx, ERR_SHAPE, "gemm: no form for tensors of ranks D %d, A %d, "
-           "B %d, C %d; there are (V,M,K) x (V,N,K) => (V,M,N), (V,M) x (V,N)"
-           " => (V,M,N), (M,K) x (N,K) => (M,N), (M) x (N) => (M,N), (V) x "
-           "(V) => (V)%s", rd, ra, rb, rc, gemm_text(g));
+  ctx_fail(g->cx, ERR_SHAPE, "gemm: tensors of ranks D %d, A %d, B %d, C %d "
+           "cannot be multiplied; possible are (V,M,K) x (V,N,K) => (V,M,N), "
+           "(V,M) x (V,N) => (V,M,N), (M,K) x (N,K) => (M,N), "
+           "(M) x (N) => (M,N), (V) x (V) => (V)%s",
+           rd, ra, rb, rc, gemm_text(g));
 }
 
 static void check_sizes(const Gemm *g) {

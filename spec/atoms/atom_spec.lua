@@ -193,8 +193,8 @@ describe("MMA atoms", function()
     raises("nearest: SM80_16x8x16_F32F16F16F32_TN", cute.make_mma_atom,
            "sm80_16x8x16_f32f16f16f32_tn")
     raises("[unknown-name]", cute.make_tiled_mma, "nonsense")
-    raises("the permutation 32:1 of mode M is 32 wide, not a multiple of the "
-      .. "48 that 3 atoms of 16 take: SM80_16x8x16_F32BF16BF16F32_TN "
+    raises("the permutation 32:1 of mode M has extent 32; a multiple of 48 is "
+      .. "needed for 3 atoms of extent 16: SM80_16x8x16_F32BF16BF16F32_TN "
       .. "[shape-mismatch]\n  use fewer atoms along M, or a tile of 48",
       cute.make_tiled_mma, "SM80_16x8x16_F32BF16BF16F32_TN", {3, 1, 1},
       {32, 16, 16})

@@ -383,8 +383,9 @@ describe("attention with a block mask", function()
       end
     end
     for said, f in pairs {
-      ["ops.attention: block_mask is for scores (1,3,5,40), but Q and K have "
-        .. "(1,1,5,40)"] = attend {block_mask = m},
+      ["ops.attention: block_mask was made for scores of shape (1,3,5,40), but "
+        .. "the scores of Q and K have the shape (1,1,5,40)"]
+        = attend {block_mask = m},
       ["ops.attention: block_mask is {}; a result of ops.block_mask is needed"]
         = attend {block_mask = {}},
       ["ops.attention: block_mask and mask_mod are given together; block_mask "

@@ -213,7 +213,7 @@ describe("a kernel of PTX", function()
     wrong({map = ("\xff"):rep(128), tensor = x}, "tensor map: ")
     wrong({map = "abc", tensor = x}, "a tensor map has 128 bytes, got 3")
     wrong({map = bytes_of(x), tensor = 5},
-      "field tensor of {map =, tensor =} is 5, not a tensor")
+      "the field `tensor` of {map =, tensor =} is 5, not a tensor")
     wrong({map = bytes_of(x), tensr = x},
           "{map =, tensor =} has no field \"tensr\"")
     wrong(("\0"):rep(128), "tensor map: ")

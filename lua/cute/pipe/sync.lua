@@ -106,8 +106,8 @@ end
 -- arriving.
 function Barrier:wait()
   core.fail("bad-argument", ("barrier %s: a named barrier has no separate "
-    .. "wait\n  waiting threads call arrive_and_wait() and count in "
-    .. "num_threads"):format(tostring(self.barrier_id)))
+    .. "wait\n  waiting threads call arrive_and_wait() and are counted "
+    .. "in num_threads"):format(tostring(self.barrier_id)))
 end
 
 function Barrier:get_barrier() return self.barrier_id end

@@ -61,7 +61,7 @@ local function add_product(to, at, w, x, m, n, d, turned)
 end
 
 local STEP = 1e-5  -- step of the difference quotients of p.modify
-local ROWS = 128   -- of Q in a block, which bounds the memory of its weights
+local ROWS = 128   -- rows of Q in a block, which limit the memory for weights
 
 -- Returns the slope of p.modify at score x of row i of head h, and key j.
 local function slope(p, x, b, h, i, j)

@@ -71,7 +71,7 @@ function map.atom(bytes, t, args, what)
         .. "the tensor: {map = bytes, tensor = x}", p.address)
     end
   elseif not is_tensor(t) then
-    fail(what, "field tensor of {map =, tensor =} is %s, not a tensor",
+    fail(what, "the field `tensor` of {map =, tensor =} is %s, not a tensor",
          core.show(t))
   end
   p.tensor, p.leaf = view(p, t, at, what), {}

@@ -127,7 +127,8 @@ function block_mask.options(raise, o, Q, K)
     local t = modes.extents(K.layout)[2]
     if s[1] ~= 1 and s[1] ~= q[1] or s[2] ~= 1 and s[2] ~= q[3]
       or s[3] ~= q[2] or s[4] ~= t then
-      raise("block_mask is for scores (%s), but Q and K have (%d,%d,%d,%d)",
+      raise("block_mask was made for scores of shape (%s), but "
+            .. "the scores of Q and K have the shape (%d,%d,%d,%d)",
             table.concat(s, ","), q[1], q[3], q[2], t)
     end
   end

@@ -13,8 +13,7 @@ static int64_t address_of(const SimWarp *w, const SimAddressed *m, int l) {
                    (uint64_t)off * (uint64_t)(m->bits / 8));
 }
 
-// Reports whether lane l accesses memory: whether its predicate is true or
-// absent.
+// Reports whether lane l accesses memory: its predicate is true or absent.
 static bool acts(const SimWarp *w, const SimAddressed *m, int l) {
   return !m->pred || ((const uint32_t *)(const void *)(w->v + m->pred))[l];
 }
@@ -38,8 +37,8 @@ uint32_t addressed_lanes(SimWarp *w, const SimAddressed *m, int k,
   uint32_t in = 0;
   for (uint32_t rest = left; rest; rest &= rest - 1) {
     int l = __builtin_ctz(rest);
-    // The last copy of the instruction (number n) is for lanes that access no
-    // memory.
+    // The last copy of the instruction (number n) is for lanes without an
+    // access.
     if (k == m->n) {
       at[l] = 0;
       in |= (uint32_t)!acts(w, m, l) << l;

@@ -33,8 +33,7 @@
 
 static float f32_of(uint64_t u) { return bits_float((uint32_t)u); }
 
-// Computes math function f of x in f64. y is the second argument of f, if f has
-// two.
+// Computes math function f of x in f64. y is the second argument, if f has two.
 static double math_of(MathFn f, double x, double y) {
   switch (f) {
     case MF_SQRT: return sqrt(x);

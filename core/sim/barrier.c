@@ -187,8 +187,7 @@ bool simbarrier_wait(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-// Reports a barrier at which some threads arrived but not enough to complete
-// the round.
+// Reports a barrier at which too few threads arrived to complete the round.
 static void tell_left(SimCluster *c, int rank, int id) {
   const SimBar *b = &c->cta[rank].bar[id];
   int k = __builtin_ctz(b->members);
@@ -222,8 +221,7 @@ static void misallot(SimWarp *w, const SimIns *i, uint32_t src2,
   f->registers.theirs = theirs ? (int)theirs->imm : 0;
 }
 
-// Reports whether setmaxnreg `last`, which another warp executed, is equivalent
-// to i.
+// Reports whether another warp's setmaxnreg `last` is equivalent to i.
 static bool is_same(const SimWarp *w, const SimIns *last, const SimIns *i) {
   if (last == i) return true;
   return w->cluster->prog->fn->setmaxnreg_alike && last->imm == i->imm &&

@@ -37,8 +37,7 @@ typedef struct Run {
 
 static int64_t element_bytes(const Copy *k) { return k->m.size; }
 
-// Returns coordinate i >= 1 of run *r of the box, and divides *r by the extent
-// of mode i.
+// Returns coordinate i >= 1 of the box's run *r. Divides *r by mode i's extent.
 static int64_t coordinate(const Copy *k, int i, int64_t *r) {
   const TensorMap *m = &k->m.map;
   if (k->b->flags & BKF_ROWS) return k->at[1 + *r];

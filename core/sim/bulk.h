@@ -16,8 +16,8 @@ void simmem_bulk_read(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
                       int64_t at, int n);
 void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
                  int64_t at, int n, const uint8_t *data);
-// Returns the byte offset of lane l's mbarrier in its object, or -1 if a fault
-// was reported.
+// Returns the byte offset of lane l's mbarrier in its object, or -1 for a
+// fault.
 int64_t simmem_byte(SimWarp *w, const SimIns *i, const SimSide *s, int lane);
 
 #endif

@@ -342,7 +342,7 @@ void divergence_find(SimWarp *w) {
     const SimIns *head = &prog[f->head];
     w->pc = head->jump;
     if (head->op == OP_IF) {
-      // The lanes of the other half of the branch run next. If there are none,
+      // The lanes of the other half of the branch run next. Without such lanes,
       // the branch ends.
       if (f->other) return;
       if (prog[w->pc].op == OP_ELSE) w->pc = prog[w->pc].jump;

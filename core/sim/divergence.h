@@ -1,12 +1,11 @@
-// Divergence: lanes of a warp that wait for other lanes of the warp
-// (divergence.c).
+// Lanes of a warp that wait for other lanes of the warp (divergence.c).
 #ifndef CUTE_SIM_DIVERGENCE_H
 #define CUTE_SIM_DIVERGENCE_H
 
 #include "sim/machine.h"
 
-// Switches to other lanes of w after the running lanes have polled in vain for
-// a long time.
+// Switches to other lanes of w after the running lanes have long polled in
+// vain.
 void divergence_turn(SimWarp *w);
 // Checks that all lanes of collective operation i are present. w->pc has
 // already passed i. If lanes are missing, returns false and lets them run next.
@@ -18,11 +17,10 @@ bool divergence_ended(SimWarp *w);
 // and lets these lanes run next. Returns false if there is no such warp.
 bool divergence_press(SimCluster *c);
 void divergence_reset(SimWarp *w);
-// Moves w, which has no active lanes, to the next instruction that has active
+// Moves w, which has no active lanes, to the next instruction with active
 // lanes.
 void divergence_find(SimWarp *w);
-// Reports whether exactly the lanes in `want` are active. If not, reports a
-// fault.
+// Returns true if exactly the lanes in `want` are active, else reports a fault.
 bool divergence_are(SimWarp *w, const SimIns *i, uint32_t want);
 // Splits the active lanes into groups whose lanes name the same mask. Reports a
 // fault if a group does not consist of the lanes of its mask. Then calls `each`

@@ -754,15 +754,13 @@ bool simexec_is_turn(const SimIns *i) {
     case POINT_NEVER: break;
     case POINT_ALWAYS: return true;
     case POINT_ORDERED: return i->sem;
-    // If a try_wait is linked to a wait (try_wait.h), only the wait is a
-    // scheduling step.
+    // Of a try_wait and its linked wait (try_wait.h), only the wait is a step.
     case POINT_UNLINKED: return !i->jump;
   }
   return false;
 }
 
-// Executes i, which w->pc has passed. Returns false if another warp may run
-// next.
+// Executes i, which w->pc has passed. Returns false if another warp may run.
 static inline bool execute(SimWarp *w, const SimIns *i) {
   w->cluster->serial++;
   w->count++;

@@ -118,8 +118,7 @@ typedef struct SimValueHooks {
   // i computed a quotient, a value that may overflow, or a value that depends
   // on such a value.
   void (*computed)(SimWarp *w, const SimIns *i);
-  // Returns the lanes of mask whose addresses in x overflowed and were
-  // reported.
+  // Returns the lanes of mask whose addresses in x overflowed; reports them.
   uint32_t (*wrapped)(const Access *x, uint32_t mask);
   // w executed i, an assertion.
   void (*asserted)(SimWarp *w, const SimIns *i);
@@ -202,8 +201,8 @@ typedef struct SimHooks {
   // The lanes of mask release only the epochs of turn actors (mbar.h).
   void (*give_turns)(SimWarp *w, uint32_t mask, uint32_t *to);
   void (*forget)(const SimCluster *c, SimPast *p);
-  // The lanes of mask acquire the accesses up to an epoch of an actor that is
-  // not a warp.
+  // The lanes of mask acquire accesses up to an epoch of an actor other than a
+  // warp.
   void (*learn)(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
   void (*fence)(SimWarp *w, FenceKind kind);
   // w waits for groups of an agent's operations at instruction i.

@@ -86,8 +86,7 @@ static uint64_t machine(const SimWarp *w, IntrinId id) {
 
 // ---- collective operations ----
 
-// The following functions execute an intrinsic for one group of lanes,
-// w->active.
+// These functions execute an intrinsic for one group of lanes, w->active.
 
 static void tell(SimWarp *w, const SimIns *i, uint64_t u) {
   for (uint32_t m = w->active; m; m &= m - 1)

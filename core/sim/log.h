@@ -1,5 +1,4 @@
-// The interface by which the machine writes to the event log of a cluster
-// (event_log.h).
+// Functions by which the machine writes a cluster's event log (event_log.h).
 #ifndef CUTE_SIMLOG_H
 #define CUTE_SIMLOG_H
 
@@ -25,8 +24,7 @@ typedef struct SimLog {
   // bytes.
   void (*global)(SimWarp *w, uint64_t start, const int64_t *at, uint32_t mask,
                  int n, bool keeps);
-  // Logs that the lanes of mask execute an atomic on the bytes at offsets
-  // at[lane].
+  // Logs that the lanes of mask execute an atomic at byte offsets at[lane].
   void (*same)(SimWarp *w, const int64_t *at, uint32_t mask);
   // Logs that a named range of the script begins or ends.
   void (*mark)(SimWarp *w, uint32_t name, bool begins);

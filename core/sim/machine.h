@@ -109,8 +109,8 @@ bool simmem_ask(SimWarp *w, const SimIns *i, SimAsk *a);
 // Reports whether atomic i leaves memory unchanged if its lanes find the bits
 // `found` in memory.
 bool simmem_stays(SimWarp *w, const SimIns *i, const uint64_t *found);
-// Executes the memory accesses of ldmatrix or stmatrix: each lane moves a row
-// of 16 bytes.
+// Executes the accesses of ldmatrix or stmatrix: a lane moves a row of 16
+// bytes.
 void simmem_rows(SimWarp *w, const SimIns *i, const struct SimMatrix *x,
                  const int64_t *off, SimLaneBuf buf);
 void simmem_cpasync(SimWarp *w, const SimIns *i);

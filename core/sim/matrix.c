@@ -59,8 +59,8 @@ static void matrix_store(SimWarp *w, const SimIns *i, const SimMatrix *x,
   }
 }
 
-// Reads a 32-bit register of all lanes. Reports a fault if it is undefined in a
-// lane of mask.
+// Reads a 32-bit register of all lanes. Reports undefined values of lanes of
+// mask.
 static void get_word(SimWarp *w, const SimIns *i, const SimWord *x,
                      uint32_t mask, uint32_t *word) {
   for (int k = 0; k < 32 / x->mem->unit; k++)
@@ -213,8 +213,7 @@ static int16_t small_int(DType t, uint8_t u) {
   }
 }
 
-// Convert accumulators in place between raw f16 and f32, which mma.h uses for
-// f16 values.
+// Convert accumulators in place between raw f16 and f32, as mma.h needs them.
 void simmatrix_widen_f16(float *tile, int n) {
   for (int k = n; k-- > 0;) {
     uint16_t u;
@@ -246,8 +245,7 @@ static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
                                        (((uint64_t)1 << bits) - 1));
 }
 
-// Reports whether the registers of accumulators o have the arrangement of
-// mma_multiply.
+// Reports whether accumulators o are arranged as mma_multiply needs them.
 static bool is_arranged(const SimMmaIns *x, const SimOperand *o) {
   return x->arranged && o->mem->per == 1 && o->mem->size * 8 == o->mem->unit;
 }
@@ -532,8 +530,7 @@ static void scaled_tile(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
   simmatrix_scatter(w, x, 0, c);
 }
 
-// Executes dp4a, dp2a and packed multiply-adds, in which every lane has its own
-// tile.
+// Executes dp4a, dp2a and packed multiply-adds: every lane has its own tile.
 static void mma_lanes(SimWarp *w, const SimIns *i) {
   const SimMmaIns *x = i->x;
   const AtomMma *r = x->row;
@@ -567,8 +564,7 @@ static void mma_lanes(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Executes UniversalFMA. Every lane computes its own result, in the result's
-// type.
+// Executes UniversalFMA. Every lane computes a result, in the result's type.
 static void fma_lanes(SimWarp *w, const SimIns *i) {
   const SimMmaIns *x = i->x;
   bool watched = w->cluster->prog->watched;
@@ -623,8 +619,8 @@ static bool all_defined(SimWarp *w, const SimOperand *o, bool *none) {
   return !(w->active & ~both);
 }
 
-// Marks in `bad` the rows of operand o's tile that hold an undefined element of
-// group g.
+// Marks in `bad` the rows of o's tile that hold an undefined element of group
+// g.
 static void bad_rows(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
                      int g, int cols, bool *bad) {
   for (int v = 0; v < o->nval; v++) {

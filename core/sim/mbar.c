@@ -99,8 +99,7 @@ static bool share_ring(const SimCluster *c, const SimMbar *a,
   return a->mem == b->mem && a->src == b->src && a->at / size == b->at / size;
 }
 
-// Reports whether the last successful wait of w was at another mbarrier of b's
-// ring.
+// Reports whether w's last successful wait was at another mbarrier of b's ring.
 static bool at_sibling(const SimWarp *w, const SimMbar *b) {
   const SimCluster *c = w->cluster;
   const SimMbar *m = w->mbar < 0 ? b : &c->mbars.p[w->mbar];
@@ -164,8 +163,7 @@ static SimFault *fault(SimWarp *w, const SimIns *i, int l, uint32_t src2,
   return f;
 }
 
-// Fills in a fault: one operation makes n arrivals, more than b's phase still
-// expects.
+// Fills in a fault: an operation makes n arrivals, too many for b's phase.
 static void over(SimFault *f, const SimMbar *b, int64_t n) {
   f->mbar.how = MBAR_OVER;
   f->mbar.n = b->expected;
@@ -456,8 +454,7 @@ static bool is_busy(const SimCluster *c, const SimMbar *b) {
   return b->bytes != 0;
 }
 
-// Returns the line of a use of b that does not happen before lane l, or 0 if
-// there is none.
+// Returns the line of a use of b that does not happen before lane l, or 0.
 static uint32_t used_still(SimWarp *w, int l, const SimMbar *b) {
   for (int u = 0; u < w->cluster->prog->nall; u++) {
     const struct SimUse *x = &b->use[u];
@@ -571,8 +568,7 @@ static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
   return true;
 }
 
-// Returns the token of an arrival that happens now: b's index + 1, and b's
-// phase.
+// Returns the token of an arrival that happens now: b's index + 1, b's phase.
 static int64_t token_of(const SimCluster *c, const SimMbar *b) {
   return (int64_t)(index_of(c, b) + 1) << 32 | b->phase;
 }
@@ -638,8 +634,7 @@ void simmbar_expect(SimWarp *w, const SimIns *i) {
   w->ring += i->put > 0;
 }
 
-// Reports whether the phase is complete for which group g waits, by its parity
-// or token.
+// Reports whether the phase for which group g waits is complete.
 static bool is_over(const Visit *v, const Group *g) {
   if (v->x.i->wide) return g->b->phase > phase_of(g->amount);
   return (g->b->phase & 1) != (g->amount & 1);
@@ -681,8 +676,7 @@ static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src};
 }
 
-// Returns how many bytes are in flight to b by operations that started in phase
-// `phase`.
+// Returns the bytes in flight to b by operations that started in phase `phase`.
 static int64_t flying_to(const SimCluster *c, const SimMbar *b,
                          uint32_t phase) {
   int64_t n = 0;
@@ -757,8 +751,7 @@ static uint32_t asked(uint32_t addr, int64_t parity) {
   return addr << 2 | (uint32_t)(parity & 1) << 1 | 1;
 }
 
-// Records that lane l tests the mbarrier at addr for the phase of parity
-// `parity`.
+// Records that lane l tests the mbarrier at addr for parity `parity`.
 static void note_test(SimWarp *w, const SimIns *i, int l, uint32_t addr,
                       int64_t parity) {
   *test_of(w, i, l) = asked(addr, parity);

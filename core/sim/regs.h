@@ -1,5 +1,4 @@
-// Access to the values and registers of a warp, for exec.c, matrix.c and
-// undefined.c.
+// Values and registers of a warp, for exec.c, matrix.c and undefined.c.
 #ifndef CUTE_SIMREGS_H
 #define CUTE_SIMREGS_H
 

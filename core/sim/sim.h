@@ -99,8 +99,8 @@ typedef struct SimNonfinite {
   bool sum;
 } SimNonfinite;
 
-// Memory traffic of an instruction. Its bank conflicts are the wavefronts
-// beyond `least`.
+// Memory traffic of an instruction. Bank conflicts are wavefronts above
+// `least`.
 typedef struct SimStat {
   uint64_t count;      // number of executed warp instructions
   // shared memory: number of passes, and their minimum
@@ -109,8 +109,7 @@ typedef struct SimStat {
   uint64_t bytes;      // bytes that the active lanes moved
 } SimStat;
 
-// Traffic of one kind of instruction on one source line, summed over the
-// launch.
+// Traffic of one kind of instruction on a source line, summed over the launch.
 typedef struct SimLine {
   uint32_t src;
   const char *op;      // "ld.shared", "cp.async", "ldmatrix" ...
@@ -200,8 +199,7 @@ typedef struct SimResult {
   SimTiming timing;       // filled in if SimOpts.machine is set
 } SimResult;
 
-// Runs a launch. Fails only with ERR_LAUNCH, ERR_ARG (not supported) and
-// ERR_MEMORY.
+// Runs a launch. Fails with ERR_LAUNCH, ERR_ARG (not supported) or ERR_MEMORY.
 SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o);
 void sim_free(SimResult *r);
 

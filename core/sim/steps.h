@@ -1,5 +1,4 @@
-// The interface between the machine and a scheduler of systematic schedules
-// (interleave.h).
+// Calls from the machine to a scheduler of systematic schedules (interleave.h).
 #ifndef CUTE_SIMSTEPS_H
 #define CUTE_SIMSTEPS_H
 

@@ -183,8 +183,7 @@ static int one_lane(SimWarp *w, const SimIns *i) {
 
 // ---- allocation ----
 
-// Returns the allocation that contains columns `column` to column + n - 1, or
-// NULL.
+// Returns the allocation with the columns `column` to column + n - 1, or NULL.
 static const Claimed *holder(const Tensor *t, int column, int n) {
   for (int k = 0; k < t->nclaimed; k++) {
     const Claimed *c = &t->claimed[k];
@@ -536,8 +535,8 @@ void simtcgen05_wait(SimWarp *w, bool loads) {
 
 // ---- MMAs, copies from shared memory, and shifts: issue ----
 
-// Reports whether the rows of A or D are in groups of 16 lanes, one in each
-// warp's window.
+// Reports whether rows of A or D are in groups of 16 lanes, one for each
+// window.
 static bool in_windows(const AtomMma *r) {
   return r->m == 64 && atom_mma_ctas(r) == 1 && !(r->flags & AMF_WS);
 }
@@ -618,8 +617,8 @@ static bool is_packed(const AtomMma *r) {
   return r->flags & AMF_SCALE && !(r->flags & AMF_BYTE);
 }
 
-// Returns the bytes of an element of A (0) or B (1), or of two elements if they
-// are packed.
+// Returns the bytes of an element, or of two packed elements, of A (0) or B
+// (1).
 static int bytes_of(const AtomMma *r, int which) {
   int bits = dtype_bits(which ? r->b_type : r->a_type);
   return bits < 8 ? 1 : bits / 8;
@@ -630,8 +629,7 @@ static int depth_of(const AtomMma *r, int which) {
   return which ? r->k : atom_mma_depth(r);
 }
 
-// Returns the length of a row of A (0) or B (1) in units of bytes_of(r, which)
-// bytes.
+// Returns the length of a row of A (0) or B (1) in units of bytes_of(r, which).
 static int units_of(const AtomMma *r, int which) {
   return depth_of(r, which) / (is_packed(r) ? 2 : 1);
 }
@@ -655,8 +653,7 @@ static void pieces_of(const SimTensorIns *x, int which, uint64_t desc, See *see,
                0, rows, see, ud);
 }
 
-// Records that the agent reads an operand from shared memory of each CTA that
-// takes part.
+// Records that the agent reads an operand from shared memory of each CTA.
 static bool lend(SimWarp *w, const SimIns *i, int l, int which, uint64_t desc,
                  uint32_t epoch) {
   const SimTensorIns *x = i->x;
@@ -748,8 +745,7 @@ static bool find_metadata(SimWarp *w, const SimIns *i, int l, Job *j,
          check_all(w, i, l, *all, true);
 }
 
-// Checks that an operand shares no columns with the accumulators d, which the
-// MMA writes.
+// Checks that an operand shares no columns with the MMA's accumulators d.
 static bool check_apart(SimWarp *w, const SimIns *i, int l, const Columns *x,
                         const Columns *d) {
   int from = (int)(x->address & 0xffff), to = (int)(d->address & 0xffff);
@@ -913,8 +909,7 @@ static uint32_t *row_at(const SimWarp *w, const AtomMma *r, const Part *p,
   return &tensor_at(w, p->cta)->cell[lane][address & 0xffff];
 }
 
-// Copies a part's rows of A, whose elements are packed in columns, from tensor
-// memory.
+// Copies a part's rows of A from tensor memory. Columns have packed elements.
 static void load_tensor(const SimWarp *w, const Job *j, const Part *p,
                         char *to) {
   const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;

@@ -5,8 +5,7 @@
 #include "sim/bulk.h"
 
 struct SimAsync;
-// The tensor map that a copy uses. `at` is the map's host address if the map is
-// in memory.
+// The tensor map that a copy uses. at: the host address of a map in memory.
 typedef struct SimMapped {
   TensorMap map;
   // object with the tensor, which starts at byte `first`

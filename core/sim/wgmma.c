@@ -319,8 +319,7 @@ static void run(SimWarp *first, const Job *j) {
 
 // ---- issue ----
 
-// Reports undefined registers that an MMA reads, and marks the accumulators as
-// defined.
+// Reports undefined registers that an MMA reads. Marks accumulators as defined.
 static void define(SimWarp *w, const Job *j) {
   const SimMmaIns *x = j->i->x;
   const SimOperand *o[2] = {j->add ? &x->c : NULL, j->desc[0] ? NULL : &x->a};
@@ -419,8 +418,7 @@ static int laggard(const SimTeam *t, uint32_t n) {
   return -1;
 }
 
-// Records that w waited for the first n MMAs, if its earlier waits covered
-// fewer MMAs.
+// Records that w waited for the first n MMAs, if earlier waits covered fewer.
 static void keep_wait(SimWarp *w, SimTeam *t, uint32_t n) {
   Waits *p = &t->waits[w->in % WARPS];
   if (p->n && p->at[p->n - 1].n >= n) return;

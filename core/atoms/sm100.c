@@ -79,6 +79,7 @@
 #define NWS "{N=64|128|256}"
 #define N2SP "{N=16..256+16}"
 #define MM "{K|MN},{K|MN}>"
+#define SATURATE "{K|MN},{K|MN},One,One,True>"
 #define MN1 "{M=64|128}," N1SM ","
 #define MN2 "{M=128|256}," N2SM ","
 #define U16 "{half_t,half_t,float|bfloat16_t,bfloat16_t,float|" \
@@ -113,6 +114,8 @@ const AtomMmaFam atom_sm100[] = {
   DENSE2("TF32_2x1SM_{SS|TS}<" UTF MN2 MM, "tf32", "F32TF32TF32", 8, 0),
   DENSE1("S8_{SS|TS}<" US8 MN1 MM, "i8", "S32 $1 $2", 32, 0),
   DENSE2("S8_2x1SM_{SS|TS}<" US8 MN2 MM, "i8", "S32 $1 $2", 32, 0),
+  DENSE1("S8_{SS|TS}<" US8 MN1 SATURATE, "i8", "S32 $1 $2", 32, AMF_SAT),
+  DENSE2("S8_2x1SM_{SS|TS}<" US8 MN2 SATURATE, "i8", "S32 $1 $2", 32, AMF_SAT),
   DENSE1("F8F6F4_SS<" UU8 MN1 MM, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
   DENSE2("F8F6F4_2x1SM_SS<" UU8 MN2 MM, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
   WS("F16BF16_WS_{SS|TS}", U16, "f16", "~$1", 16, 0),

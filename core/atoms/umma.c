@@ -25,9 +25,11 @@ uint32_t atom_umma_descriptor(const AtomMma *r) {
   uint32_t own = r->flags & AMF_SCALE ? (uint32_t)(r->sf_type == DT_UE8M0) << 23
                                       : sum << 4;
   uint32_t sparse = r->flags & AMF_SPARSE ? 4 : 0;
-  return own | sparse | format(r, r->a_type) << 7 | format(r, r->b_type) << 10 |
-         (uint32_t)r->mn_major[0] << 15 | (uint32_t)r->mn_major[1] << 16 |
-         (uint32_t)r->n / 8 << 17 | (uint32_t)r->m / 16 << 24;
+  uint32_t saturate = r->flags & AMF_SAT ? 8 : 0;
+  return own | sparse | saturate | format(r, r->a_type) << 7 |
+         format(r, r->b_type) << 10 | (uint32_t)r->mn_major[0] << 15 |
+         (uint32_t)r->mn_major[1] << 16 | (uint32_t)r->n / 8 << 17 |
+         (uint32_t)r->m / 16 << 24;
 }
 
 int atom_umma_metadata_at(const AtomMma *r, int row, int w) {

@@ -337,7 +337,8 @@ SimTensorIns *fragments_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
   x->u = (SimUmma){.kind = kind_of(row), .a = row->a_type, .b = row->b_type,
                    .d = row->d_type, .scale = row->sf_type,
                    .scales = row->vs ? row->k / row->vs : 0,
-                   .sparse = (row->flags & AMF_SPARSE) != 0};
+                   .sparse = (row->flags & AMF_SPARSE) != 0,
+                   .sat = (row->flags & AMF_SAT) != 0};
   if (!atom_mma_runs(row) || !ummamath_known(&x->u))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name,
              l->sm);

@@ -257,7 +257,8 @@ static void check_lanes(PtxOp *o, const PtxArg *mask) {
 }
 
 // Returns the text of the instruction in the table of atoms, which names the
-// number of elements that share a scale factor.
+// number of elements that share a scale factor. With 32 of them, mxf4nvf4 is
+// mxf4.
 static const char *text_of(PtxOp *o, bool pair) {
   Ctx *cx = o->b->cx;
   const char *kind = NULL, *scales = "";
@@ -268,6 +269,7 @@ static const char *text_of(PtxOp *o, bool pair) {
   if (op_has(o, "block_scale")) {
     bool small = op_has(o, "block16") || op_has(o, "scale_vec::4X");
     scales = small ? ".block_scale.block16" : ".block_scale.block32";
+    if (!small && strcmp(kind, "kind::mxf4nvf4") == 0) kind = "kind::mxf4";
   }
   return arena_printf(cx, &cx->scratch, "tcgen05.mma%s%s.cta_group::%d.%s%s",
                       op_has(o, "ws") ? ".ws" : "",

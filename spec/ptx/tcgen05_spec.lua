@@ -361,17 +361,33 @@ describe("PTX for Blackwell", function()
     assert.matches("not allocated", report(135266325, 2), 1, true)
   end)
 
+  -- Returns the names of the MMAs in a body.
+  local function mmas(body)
+    local program = cute.ptx(HEAD:format "sm_100a" .. body .. "\nret;\n}\n")
+      :kernel "k"(cute.zeros({4}, cute.u32), 1):trace {block = 32,
+      arch = "sm_100a"}
+    local list = {}
+    for name in program.ir:gmatch "SM100_MMA_%S+>" do list[#list + 1] = name end
+    return list
+  end
+
+  it("has names of its own for some MMAs", function()
+    -- kind mxf4nvf4 with scale factors for 32 elements is kind mxf4
+    assert.same({"SM100_MMA_MXF4_SS<float_e2m1_t,float_e2m1_t,float,"
+      .. "float_ue8m0_t,128,128,32,K,K>"}, mmas("tcgen05.mma.cta_group::1"
+      .. ".kind::mxf4nvf4.block_scale.block32 [r0], d0, d1, 0x08a00480, [r1], "
+      .. "[r2], p1;"))
+    -- bit 3 of the descriptor is the saturation of sums
+    for flags, names in pairs {[0x20] = "", [0x28] = ",One,One,True"} do
+      assert.same({("SM100_MMA_S8_SS<uint8_t,uint8_t,int32_t,128,64,K,K%s>")
+        :format(names)}, mmas(("tcgen05.mma.cta_group::1.kind::i8 [r0], d0, "
+        .. "d1, %d, p1;"):format(0x08100000 | flags)))
+    end
+  end)
+
   it("chooses the MMA by a descriptor that it computes", function()
     local function atoms(line)
-      local text = HEAD:format "sm_100a" .. line .. MMA
-        .. "[r0], d0, d1, r3, {r4, r4, r4, r4}, p1;\nret;\n}\n"
-      local program = cute.ptx(text):kernel "k"(
-        cute.zeros({4}, cute.u32), 1):trace {block = 32, arch = "sm_100a"}
-      local list = {}
-      for name in program.ir:gmatch "SM100_MMA_%S+>" do
-        list[#list + 1] = name
-      end
-      return list
+      return mmas(line .. MMA .. "[r0], d0, d1, r3, {r4, r4, r4, r4}, p1;")
     end
     local function f16(n)
       return ("SM100_MMA_F16BF16_SS<half_t,half_t,float,128,%d,K,K>"):format(n)

@@ -196,6 +196,67 @@ describe("tcgen05.mma on the simulator", function()
   end)
 end)
 
+describe("an MMA of integers", function()
+  it("saturates sums of integers if the atom says so", function()
+    local tile = "SM100_MMA_S8_SS<int8_t,int8_t,int32_t,128,32,K,K%s>"
+    local atom = tcgen05.make_smem_layout_atom("K_SW32", cute.i8)
+    local la, lb = cute.tile_to_shape(atom, {128, 32}),
+      cute.tile_to_shape(atom, {32, 32})
+    local store = cute.make_copy_atom(tcgen05.St32x32bOp(16), cute.i32)
+    local function kernel(mma)
+      return cute.kernel("sums", function(A, B, C)
+        local sA = cute.make_smem_tensor(cute.i8, la, 1024)
+        local sB = cute.make_smem_tensor(cute.i8, lb, 1024)
+        local go = begin(32, cute.i32)
+        copy_in(sA, A)
+        copy_in(sB, B)
+        local ptr, bar = go()
+        local thr = mma:get_slice(0)
+        local part = thr:partition_C(C)
+        local sums = cute.make_tensor(ptr, mma:make_fragment_C(part).layout)
+        local to = sums({_, _}, 0, 0)
+        local own = tcgen05.make_tmem_copy(store, to):get_slice(
+          arch.thread_idx())
+        local from = own:partition_S(part({_, _}, 0, 0))
+        local r = cute.make_rmem_tensor(from.shape, cute.i32)
+        cute.basic_copy(from, r)
+        cute.copy(store, r, own:partition_D(to))
+        arch.fence_view_async_tmem_store()
+        arch.tcgen05_before_thread_sync()
+        arch.sync_threads()
+        arch.tcgen05_after_thread_sync()
+        cute.when(arch.thread_idx():eq(0), function()
+          cute.gemm(mma, sums, mma:make_fragment_A(thr:partition_A(sA)),
+                    mma:make_fragment_B(thr:partition_B(sB)), sums)
+          tcgen05.commit(bar)
+        end)
+        arch.mbarrier_wait(bar, 0)
+        arch.tcgen05_after_thread_sync()
+        copy_out(cute.make_copy_atom(Ld, cute.i32), to, part({_, _}, 0, 0))
+        finish(ptr, 32)
+      end)
+    end
+    local A, B = cute.full({128, 32}, 127, cute.i8), cute.zeros({32, 32}, "i8")
+    for j = 0, 31 do
+      for k = 0, 31 do B[{j, k}] = j % 2 == 0 and 127 or -127 end
+    end
+    local sum, most = 32 * 127 * 127, 2147483647
+    for names, want in pairs {[""] = {most - 9 + sum - (1 << 32),
+                                      9 - most - sum + (1 << 32)},
+                              [",One,One,True"] = {most, -most - 1}} do
+      local C = cute.zeros({128, 32}, cute.i32)
+      for i = 0, cute.size(C) - 1 do
+        C[i] = i // 128 % 2 == 0 and most - 9 or 9 - most
+      end
+      local mma = cute.make_tiled_mma(tile:format(names))
+      local call = kernel(mma)(A, B, C)
+      support.report(call:launch {grid = 1, block = 128, device = DEVICE})
+      assert.same(want, {C(77, 4), C(127, 31)})
+      compile(call, "sm_100a")
+    end
+  end)
+end)
+
 -- Stores a tile by one shape and loads it by another. Both see the same matrix
 -- of lanes and columns.
 describe("copies of tensor memory", function()

@@ -5,19 +5,19 @@
 
 static const struct {
   DType dtype;
-  int bytes, bits;
+  int bits, code;
   char cls;
   const char *reductions;
 } types[] = {
-#define TT(id, dtype, bytes, bits, cls, reductions) \
-  {DT_##dtype, bytes, bits, cls, reductions},
+#define TT(id, dtype, bits, code, cls, reductions) \
+  {DT_##dtype, bits, code, cls, reductions},
   TENSORMAP_TYPES(TT)
 #undef TT
 };
 
 TensorMapType tensormap_type(DType t) {
   switch ((int)t) {
-  case DT_NONE: return TMT_COUNT;
+  case DT_NONE: case DT_U4: return TMT_COUNT;
   case DT_I8: case DT_E4M3: case DT_E5M2: case DT_UE8M0: return TMT_U8;
   case DT_I16: return TMT_U16;
   default: break;
@@ -35,12 +35,8 @@ const char *tensormap_reductions(TensorMapType t) {
   return types[t].reductions;
 }
 
-static int64_t element_bytes(const TensorMap *m) {
-  return types[m->type].bytes;
-}
-
-static int64_t row_bytes(const TensorMap *m) {
-  return (m->im2col ? m->channels : m->box[0]) * element_bytes(m);
+static int64_t row_bits(const TensorMap *m) {
+  return (m->im2col ? m->channels : m->box[0]) * types[m->type].bits;
 }
 
 // Return the number of spatial modes of an im2col map, and the bits that encode
@@ -54,10 +50,10 @@ static int corner_bits(const TensorMap *m) {
 // Returns the number of bytes of a copy as the driver computes it: box /
 // element stride, rounded down in each mode.
 static int64_t encoded_bytes(const TensorMap *m) {
-  if (m->im2col) return row_bytes(m) * m->pixels;
-  int64_t n = element_bytes(m);
+  if (m->im2col) return row_bits(m) * m->pixels / 8;
+  int64_t n = types[m->type].bits;
   for (int i = 0; i < m->rank; i++) n *= m->box[i] / m->step[i];
-  return n;
+  return n / 8;
 }
 
 int64_t tensormap_count(const TensorMap *m, int i) {
@@ -65,10 +61,10 @@ int64_t tensormap_count(const TensorMap *m, int i) {
 }
 
 int64_t tensormap_bytes(const TensorMap *m) {
-  if (m->im2col) return row_bytes(m) * m->pixels;
-  int64_t n = element_bytes(m);
+  if (m->im2col) return row_bits(m) * m->pixels / 8;
+  int64_t n = types[m->type].bits;
   for (int i = 0; i < m->rank; i++) n *= tensormap_count(m, i);
-  return n;
+  return n / 8;
 }
 
 // ---- the rules ----
@@ -82,14 +78,15 @@ static bool among(Why *w, const char *what, int64_t v, int64_t least,
 }
 
 static bool check_choices(const TensorMap *m, Why *w) {
-  return among(w, "element type", m->type, 0, TMT_COUNT - 1,
-               "u8 u16 u32 i32 u64 i64 f16 f32 f64 bf16 f32.ftz tf32 "
-               "tf32.ftz") &&
+#define OLD "u8 u16 u32 i32 u64 i64 f16 f32 f64 bf16 f32.ftz tf32 tf32.ftz"
+  return among(w, "element type", m->type, 0, TMT_U4 - !m->sm100,
+               m->sm100 ? OLD " u4" : OLD) &&
          among(w, "interleave", m->interleave, 0, 2, "none, 16, 32 bytes") &&
          among(w, "swizzle", m->swizzle, 0, 3, "none, 32, 64, 128 bytes") &&
          among(w, "L2 promotion", m->l2, 0, 3, "none, 64, 128, 256 bytes") &&
          among(w, "fill", m->fill, 0, 1, "zeros, NaN") &&
          among(w, "rank", m->rank, 1, TENSORMAP_RANK, "modes of a tensor");
+#undef OLD
 }
 
 static bool check_rank(const TensorMap *m, Why *w) {
@@ -116,6 +113,10 @@ static bool check_memory(const TensorMap *m, Why *w) {
     if (m->extent[i] < 1 || m->extent[i] > (int64_t)1 << 32)
       return why(w, ERR_LIMIT, "tensor map: mode %d has %" PRId64 " elements: "
                  "1 to 2^32 are possible", i, m->extent[i]);
+  if (m->extent[0] * types[m->type].bits % 8)
+    return why(w, ERR_ALIGN, "tensor map: mode 0 has %" PRId64 " elements of "
+               "%d bits: they must fill bytes",
+               m->extent[0], types[m->type].bits);
   for (int i = 1; i < m->rank; i++) {
     int64_t s = m->stride[i - 1];
     if (s % g)
@@ -180,10 +181,10 @@ static bool check_im2col(const TensorMap *m, Why *w) {
 enum { MOST_BYTES = 228 * 1024 };
 
 static bool check_rows(const TensorMap *m, Why *w) {
-  int64_t row = row_bytes(m), span = 16 << m->swizzle;
-  if (row % 16)
-    return why(w, ERR_ALIGN, "tensor map: rows of the box are %" PRId64 " "
-               "bytes: they must be a multiple of 16", row);
+  int64_t bits = row_bits(m), row = bits / 8, span = 16 << m->swizzle;
+  if (bits % 128)
+    return why(w, ERR_ALIGN, "tensor map: rows of the box are %g bytes: they "
+               "must be a multiple of 16", (double)bits / 8);
   if (m->swizzle && !m->interleave && row > span)
     return why(w, ERR_SHAPE, "tensor map: rows of the box are %" PRId64 " "
                "bytes: a swizzle of %" PRId64 " bytes allows no longer rows",
@@ -214,7 +215,7 @@ static void set(uint64_t words[TENSORMAP_WORDS], int at, int bits, int64_t v) {
 static void encode_kind(const TensorMap *m, uint64_t *words) {
   set(words, 64, 1, m->im2col);
   set(words, 68, 3, m->rank - 1);
-  set(words, 71, 4, types[m->type].bits);
+  set(words, 71, 4, types[m->type].code);
   set(words, 75, 2, m->interleave);
   set(words, 77, 2, m->swizzle);
   set(words, 79, 1, m->fill);
@@ -310,12 +311,13 @@ bool tensormap_decode(const uint64_t words[TENSORMAP_WORDS], TensorMap *m,
                    .interleave = get(words, 75, 2),
                    .swizzle = get(words, 77, 2), .fill = get(words, 79, 1),
                    .l2 = get(words, 81, 2)};
-  int64_t bits = get(words, 71, 4);
+  int64_t code = get(words, 71, 4);
   bool tf32 = get(words, 80, 1);
-  while (m->type < TMT_COUNT && (types[m->type].bits != bits ||
+  while (m->type < TMT_COUNT && (types[m->type].code != code ||
                                  (types[m->type].cls == 'T') != tf32)) {
     m->type++;
   }
+  m->sm100 = m->type == TMT_U4;
   if (!check_choices(m, w) || !check_rank(m, w)) return false;
   tensormap_read(words, m);
   for (int i = 0; i < m->rank; i++)
@@ -359,9 +361,9 @@ const char *tensormap_field(TensorMapField f) {
 static void put_type(uint64_t words[TENSORMAP_WORDS], int64_t v) {
   static const uint8_t of[TMT_COUNT] = {
     TMT_U8, TMT_U16, TMT_U32, TMT_I32, TMT_U64, TMT_I64, TMT_F16, TMT_F32,
-    TMT_F32_FTZ, TMT_F64, TMT_BF16, TMT_TF32, TMT_TF32_FTZ};
+    TMT_F32_FTZ, TMT_F64, TMT_BF16, TMT_TF32, TMT_TF32_FTZ, TMT_U4};
   if (v < 0 || v >= TMT_COUNT) return;
-  put(words, 71, 4, types[of[v]].bits);
+  put(words, 71, 4, types[of[v]].code);
   put(words, 80, 1, types[of[v]].cls == 'T');
 }
 
@@ -369,8 +371,8 @@ static void put_type(uint64_t words[TENSORMAP_WORDS], int64_t v) {
 // the span of the swizzle.
 static void put_derived(uint64_t words[TENSORMAP_WORDS]) {
   TensorMap m = {.rank = get(words, 68, 3) + 1, .swizzle = get(words, 77, 2)};
-  int64_t bits = get(words, 71, 4);
-  while (m.type < TMT_COUNT && types[m.type].bits != bits) m.type++;
+  int64_t code = get(words, 71, 4);
+  while (m.type < TMT_COUNT && types[m.type].code != code) m.type++;
   if (get(words, 64, 1) || m.rank > TENSORMAP_RANK || m.type == TMT_COUNT)
     return;
   for (int i = 0; i < m.rank; i++) {

@@ -7,30 +7,33 @@
 
 #include "base/dtype.h"
 
-// TT(ID, dtype, bytes, bits of the map, class, reductions): element types in
-// the order of CUtensorMapDataType. The class is 'I' for integers, 'F' for
-// floats, and 'T' for floats that loads round to tf32. The FTZ types load like
-// the other types, but their reductions flush subnormal numbers. The reductions
-// listed are those that H100 and H200 execute. Any other reduction is an
-// illegal instruction on these GPUs.
+// TT(ID, dtype, bits, code, class, reductions): element types in the order of
+// CUtensorMapDataType, with the number that encodes the type in a map. The
+// class is 'I' for integers, 'F' for floats, and 'T' for floats that loads
+// round to tf32. The FTZ types load like the other types, but their reductions
+// flush subnormal numbers. The reductions listed are those that H100 and H200
+// execute. Any other reduction is an illegal instruction on these GPUs.
+// U4 is Blackwell's 16U4_ALIGN8B: 4-bit elements of any type, packed in both
+// memories. No map of U4 that a driver encoded has been seen: its code is the
+// next free number.
 #define TENSORMAP_TYPES(TT) \
-  TT(U8, U8, 1, 0, 'I', "") TT(U16, U16, 2, 1, 'I', "") \
-  TT(U32, U32, 4, 2, 'I', "add min max and or xor") \
-  TT(I32, I32, 4, 3, 'I', "add min max and or xor") \
-  TT(U64, U64, 8, 4, 'I', "add min max and or xor") \
-  TT(I64, I64, 8, 5, 'I', "min max") \
-  TT(F16, F16, 2, 6, 'F', "add min max") TT(F32, F32, 4, 7, 'F', "add") \
-  TT(F64, F64, 8, 9, 'F', "add") TT(BF16, BF16, 2, 10, 'F', "add min max") \
-  TT(F32_FTZ, NONE, 4, 8, 'F', "add") TT(TF32, TF32, 4, 7, 'T', "add") \
-  TT(TF32_FTZ, NONE, 4, 8, 'T', "add")
+  TT(U8, U8, 8, 0, 'I', "") TT(U16, U16, 16, 1, 'I', "") \
+  TT(U32, U32, 32, 2, 'I', "add min max and or xor") \
+  TT(I32, I32, 32, 3, 'I', "add min max and or xor") \
+  TT(U64, U64, 64, 4, 'I', "add min max and or xor") \
+  TT(I64, I64, 64, 5, 'I', "min max") \
+  TT(F16, F16, 16, 6, 'F', "add min max") TT(F32, F32, 32, 7, 'F', "add") \
+  TT(F64, F64, 64, 9, 'F', "add") TT(BF16, BF16, 16, 10, 'F', "add min max") \
+  TT(F32_FTZ, NONE, 32, 8, 'F', "add") TT(TF32, TF32, 32, 7, 'T', "add") \
+  TT(TF32_FTZ, NONE, 32, 8, 'T', "add") TT(U4, U4, 4, 11, 'I', "")
 typedef enum TensorMapType {
 #define TT(id, ...) TMT_##id,
   TENSORMAP_TYPES(TT)
 #undef TT
   TMT_COUNT
 } TensorMapType;
-// Returns the type of a map that copies elements of type t, or TMT_COUNT if
-// maps have no such type.
+// Returns the type of a map that copies elements of type t, or TMT_COUNT if no
+// map copies them on all targets with TMA.
 TensorMapType tensormap_type(DType t);
 // Return a map type's element type (f32 for the FTZ types), and the
 // space-separated names of the reductions that copies of this type support.
@@ -49,6 +52,7 @@ enum { TENSORMAP_ZEROS, TENSORMAP_NAN };  // value of elements out of bounds
 // mode.
 typedef struct TensorMap {
   bool im2col;
+  bool sm100;               // whether the GPU has type U4, like sm_100
   int64_t type, rank;       // type: a TensorMapType
   uint64_t address;
   int64_t extent[TENSORMAP_RANK];      // elements

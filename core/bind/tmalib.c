@@ -23,6 +23,7 @@ static void read_list(lua_State *L, const char *k, int64_t *out, int n) {
 void tmalib_parameters(lua_State *L, TensorMap *m) {
   memset(m, 0, sizeof *m);
   m->im2col = face_get_bool(L, 1, "im2col");
+  m->sm100 = face_get_bool(L, 1, "sm100");
   m->type = face_get_int(L, 1, "type", 0);
   m->rank = face_get_int(L, 1, "rank", 0);
   m->address = (uint64_t)face_get_int(L, 1, "address", 0);
@@ -90,8 +91,9 @@ static int l_decode_tensor_map(lua_State *L) {
   if (!ok || !tensormap_decode(words, &m, &w))
     return face_fail2(L, w.kind, "%s", w.msg);
   int n = (int)m.rank;
-  lua_createtable(L, 0, 18);
+  lua_createtable(L, 0, 19);
   face_set_bool(L, "im2col", m.im2col);
+  if (m.sm100) face_set_bool(L, "sm100", true);
   face_set_int(L, "type", m.type);
   face_set_int(L, "rank", m.rank);
   face_set_int(L, "address", (lua_Integer)m.address);

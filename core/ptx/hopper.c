@@ -207,7 +207,7 @@ static uint32_t numbers(PtxOp *o, const PtxArg *c, DType t, Ref *x) {
 
 // Rejects a tensor map that does not fit a copy with n coordinates: a map with
 // another number of modes, a map of im2col for a copy of tiles, or vice versa,
-// or a box of several rows for gathered rows.
+// a box of several rows for gathered rows, or 4-bit elements for a reduction.
 static void check_map(PtxOp *o, const TensorMap *map, uint32_t n,
                       unsigned flags) {
   bool unfolds = flags & BKF_IM2COL, rows = flags & BKF_ROWS;
@@ -224,6 +224,8 @@ static void check_map(PtxOp *o, const TensorMap *map, uint32_t n,
     ptx_fail(o->b, "'%s' needs a tensor map of %s, but this one is of %s",
              o->i->op, unfolds ? "im2col" : "tiles",
              map->im2col ? "im2col" : "tiles");
+  if (map && flags & BKF_REDUCES && map->type == TMT_U4)
+    ptx_fail(o->b, "'%s' cannot reduce elements of 4 bits", o->i->op);
 }
 
 // Reads the coordinates in the operand [map, {c0, c1}]. Returns their number.

@@ -35,7 +35,8 @@ typedef struct Run {
   int64_t at, skip, n, global;
 } Run;
 
-static int64_t element_bytes(const Copy *k) { return k->m.size; }
+// Returns the bytes of n elements.
+static int64_t size_of(const Copy *k, int64_t n) { return n * k->m.bits / 8; }
 
 // Returns coordinate i >= 1 of the box's run *r. Divides *r by mode i's extent.
 static int64_t coordinate(const Copy *k, int i, int64_t *r) {
@@ -64,8 +65,8 @@ static int64_t row_of(const TensorMap *m) {
 // Returns run r of the box. Its n is 0 if the run is outside the tensor.
 static Run run_at(const Copy *k, int64_t r) {
   const TensorMap *m = &k->m.map;
-  int64_t size = element_bytes(k), from = k->at[0], to = from + row_of(m);
-  Run run = {.at = r * row_of(m) * size};
+  int64_t from = k->at[0], to = from + row_of(m);
+  Run run = {.at = r * size_of(k, row_of(m))};
   int64_t where = 0;
   for (int i = 1; i < m->rank; i++) {
     int64_t c = coordinate(k, i, &r);
@@ -75,9 +76,9 @@ static Run run_at(const Copy *k, int64_t r) {
   if (from < 0) from = 0;
   if (to > m->extent[0]) to = m->extent[0];
   if (from >= to) return run;
-  run.skip = (from - k->at[0]) * size;
-  run.n = (to - from) * size;
-  run.global = k->global + where + from * size;
+  run.skip = size_of(k, from - k->at[0]);
+  run.n = size_of(k, to - from);
+  run.global = k->global + where + size_of(k, from);
   return run;
 }
 
@@ -154,7 +155,7 @@ static void combine(const Copy *k, uint8_t *p, const uint8_t *x, int64_t n) {
   Op op = (Op)atomic_row((AtomicKind)(b->flags & BKF_ATOMIC))->op;
   DType t = b->boxes ? tensormap_dtype(own) : b->global->type;
   bool ftz = b->boxes && (own == TMT_F32_FTZ || own == TMT_TF32_FTZ);
-  int64_t size = element_bytes(k);
+  int64_t size = size_of(k, 1);
   for (int64_t at = 0; at < n; at += size) {
     uint64_t old = 0, v = 0;
     memcpy(&old, p + at, (size_t)size);
@@ -254,7 +255,7 @@ static SimAsync *start(SimWarp *w, const SimIns *i, int l, SimRun *run,
 static Copy copy_of(SimWarp *w, const SimIns *i, int l) {
   const SimBulk *b = i->x;
   Copy k = {.b = b, .m.bytes = b->bytes};
-  if (b->global) k.m.size = b->global->bits / 8;
+  if (b->global) k.m.bits = b->global->bits;
   for (int c = 0; c < b->modes; c++) k.at[c] = value(w, b->at[c], l);
   k.m.tensor = b->global;
   if (b->map) k.m.map = *b->map;
@@ -318,9 +319,9 @@ static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
 static void check_coordinates(SimWarp *w, const SimIns *i, int l,
                               const Copy *k) {
   const TensorMap *m = &k->m.map;
-  int64_t off[LANES] = {0}, bytes = k->at[0] * element_bytes(k);
-  for (int c = 1; c < m->rank; c++) bytes += k->at[c] * m->stride[c - 1];
-  off[l] = bytes / element_bytes(k);
+  int64_t off[LANES] = {0}, at = size_of(k, k->at[0]);
+  for (int c = 1; c < m->rank; c++) at += k->at[c] * m->stride[c - 1];
+  off[l] = at * 8 / k->m.bits;
   Access x = {.w = w, .i = i, .m = k->m.tensor, .off = off};
   w->cluster->hooks->value.wrapped(&x, 1u << l);
 }
@@ -330,24 +331,24 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
                        bool write) {
   const SimMem *m = k->m.tensor;
   SimStat *s = &w->cluster->out->stat[i->stat];
-  int64_t bytes = 0;
+  int64_t moved = 0;
   if (k->b->boxes && w->wraps.some && i->wraps) check_coordinates(w, i, l, k);
   for (int64_t r = 0; r < runs_of(k); r++) {
     Run run = run_of(k, r);
     if (!run.n) continue;
-    if (!bytes) {  // Report only the first invalid run of the copy.
+    if (!moved) {  // Report only the first invalid run of the copy.
       simmem_depends(w, i, l, m, run.global * 8 / m->own, write);
-      if (k->b->boxes && k->at[0] * element_bytes(k) % 16)
+      if (k->b->boxes && k->at[0] * k->m.bits % 128)
         tell_unaligned(w, i, l, k, run.global, write);
     }
-    bytes += run.n;
+    moved += run.n;
     s->sectors += (uint64_t)((run.global + run.n - 1) / 32 - run.global / 32) +
                   1;
     if (!write) simmem_bulk_read(w, i, m, l, run.global, (int)run.n);
   }
   s->requests++;
   if (!k->b->bytes) s->bytes += (uint64_t)k->m.bytes;
-  s->least_sectors += (uint64_t)((bytes + 31) / 32);
+  s->least_sectors += (uint64_t)((moved + 31) / 32);
 }
 
 // Sets the mbarrier of operation a: at offset `bar` of shared memory of the CTA

@@ -328,8 +328,8 @@ static const SimMem *object_at(const SimProg *p, uint64_t address) {
 }
 
 static bool is_inside(const TensorMap *m, const SimMem *of, int64_t at,
-                      int64_t size) {
-  int64_t last = at + size * m->extent[0];
+                      int bits) {
+  int64_t last = at + m->extent[0] * bits / 8;
   for (int k = 1; k < m->rank; k++) {
     int64_t n = m->extent[k] - 1, stride = m->stride[k - 1];
     if (stride && n > of->bytes / stride) return false;
@@ -365,7 +365,7 @@ static bool decode_any(const SimProg *p, SimMapped *t, const SimBulk *b) {
   t->tensor = raw_pointer_object(p, t->map.address);
   if (!t->tensor) return false;
   t->first = (int64_t)(t->map.address - (uintptr_t)t->tensor->p);
-  t->size = dtype_bits(tensormap_dtype((TensorMapType)t->map.type)) / 8;
+  t->bits = dtype_bits(tensormap_dtype((TensorMapType)t->map.type));
   t->bytes = (int)tensormap_bytes(&t->map) * (rows ? BULK_ROWS : 1);
   return true;
 }
@@ -383,9 +383,10 @@ bool tensormap_ops_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
   if (b->map ? !decode_like(p, t) : !decode_any(p, t, b))
     return tell(w, i, l, s, off[l], MAP_NONE);
   if (!b->map && (t->map.im2col || t->map.interleave || t->map.step[0] != 1 ||
-                  (b->flags & BKF_ROWS && t->map.box[1] != 1)))
+                  (b->flags & BKF_ROWS && t->map.box[1] != 1) ||
+                  (b->flags & BKF_REDUCES && t->map.type == TMT_U4)))
     return tell(w, i, l, s, off[l], MAP_OTHER);
-  if (!is_inside(&t->map, t->tensor, t->first, t->size))
+  if (!is_inside(&t->map, t->tensor, t->first, t->bits))
     return tell(w, i, l, s, off[l], MAP_BEYOND);
   const Note *n = note_of(w->cluster, t->at, false);
   if (!n || knows_one(w, l, &n->acquired, true)) return true;

@@ -11,7 +11,7 @@ typedef struct SimMapped {
   // object with the tensor, which starts at byte `first`
   const SimMem *tensor;
   int64_t first;
-  int size, bytes;         // bytes of an element and of a copy
+  int bits, bytes;         // bits of an element, bytes of a copy
   const uint8_t *at;
   uint64_t words[TENSORMAP_WORDS];
 } SimMapped;

@@ -27,6 +27,15 @@ local RULES = {
   {tiled {type = 13}, "element type 13 does not exist: valid "
     .. "values are 0 to 12 (u8 u16 u32 i32 "
     .. "u64 i64 f16 f32 f64 bf16 f32.ftz tf32 tf32.ftz) [bad-argument]"},
+  {tiled {type = 14, sm100 = true}, "element type 14 does not exist: valid "
+    .. "values are 0 to 13 (u8 u16 u32 i32 "
+    .. "u64 i64 f16 f32 f64 bf16 f32.ftz tf32 tf32.ftz u4) [bad-argument]"},
+  {tiled {type = 13, sm100 = true, extent = {99, 64, 30}}, "mode 0 has 99 "
+    .. "elements of 4 bits: they must fill bytes [misaligned]"},
+  {tiled {type = 13, sm100 = true, box = {33, 32, 2}}, "rows of the box are "
+    .. "16.5 bytes: they must be a multiple of 16 [misaligned]"},
+  {tiled {type = 13, sm100 = true, fill = 1, box = {32, 8, 2}},
+    "NaN can fill only floats, but the elements are integers [type-mismatch]"},
   {tiled {interleave = 3},
     "interleave 3 does not exist: valid "
     .. "values are 0 to 2 (none, 16, 32 bytes) [bad-argument]"},

@@ -13,6 +13,7 @@ local IR, PTX = text "cute_dsl_scale_clean.mlir", text "scale.sm_90a.ptx"
 -- Copies the box of 4 x 8 elements from column 4 on by a tensor map, and writes
 -- the extents after it.
 local MAP_IR, MAP = text "cute_dsl_copy_clean.mlir", text "copy.sm_90a.ptx"
+local MAP_SM100 = (MAP:gsub("sm_90a", "sm_100a"))
 
 local folder
 
@@ -128,6 +129,69 @@ TRY:
         device = "sim:sm_90a", grid = 1, block = 128}
     end
     for _, limit in ipairs {"", ".maxnreg 240"} do launch(limit) end
+  end)
+end)
+
+describe("a tensor map of the CuTe DSL", function()
+  before_each(function() folder = support.folder() end)
+  after_each(function() support.remove(folder) end)
+
+  it("may have 4-bit elements", function()
+    -- The box has 8 rows of 32 elements, 16 bytes each.
+    local ir = changed(MAP_IR, "f32, tma_gbasis = <\"%(8,4%)",
+                       "f4E2M1FN, tma_gbasis = <\"(32,8)")
+    ir = changed(changed(ir, "F32_RN", "U4"),
+                 "(memref_gmem_f32 = !cute.memref<)f32", "%1f4E2M1FN")
+    keep("copy", ir, changed(MAP_SM100, "mov%.b32 %%r7, 4", "mov.b32 %%r7, 32"))
+    local k = cute.dsl(folder)
+    local x, out = cute.zeros({5, 96}, cute.e2m1), cute.zeros({34}, cute.f32)
+    x = cute.make_tensor(x.iterator, cute.make_layout({5, 80}, {96, 1}))
+    local values = {[0] = 0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2,
+                    -3, -4, -6}  -- by their bits
+    local function bits_at(i, j) return (7 * i + 3 * j + i * j) % 16 end
+    for i = 0, 4 do
+      for j = 0, 79 do x[{i, j}] = values[bits_at(i, j)] end
+    end
+    k(x, out):launch {device = "sim:sm_100a"}
+    local got = cute.recast_tensor(out, cute.u32)
+    for w = 0, 31 do
+      local row, want = w // 4, 0
+      for j = 0, 7 do
+        local column = 32 + w % 4 * 8 + j
+        if row < 5 then want = want | bits_at(row, column) << 4 * j end
+      end
+      assert.equal(want, got[w])
+    end
+    assert.same({5, 80}, {got[32], got[33]})
+    keep("copy", changed(ir, "<\"%(32,8%)", "<\"(24,8)"), MAP)
+    support.raises("rows of the box are 12 bytes: they must be a multiple of "
+      .. "16", function() cute.dsl(folder)(x, out):launch {} end)
+  end)
+
+  -- The layout has the form of scale factors: 128 factors of a byte, 4 for each
+  -- of 32 rows, are contiguous, and a factor belongs to 16 columns.
+  it("may traverse the modes of a nested layout", function()
+    local ptx = changed(MAP_SM100, "align 1 %.b8 m%[1%]", "align 4 .b8 m[8]")
+    ptx = changed(ptx, "2d(%.[^\n]*){%%r7, %%r9}", "3d%1{%%r9, %%r7, %%r11}")
+    ptx = changed(ptx, "mov%.b32 %%r7, 4;",
+                  "mov.b32 %%r7, 1;\n  mov.b32 %%r11, 2;")
+    keep("factors", text "cute_dsl_factors_clean.mlir", ptx)
+    local k, out = cute.dsl(folder), cute.zeros({34}, cute.f32)
+    -- 96 rows and 130 columns: 3 and 3 blocks of 128 factors
+    local x = cute.zeros({3 * 3 * 128}, cute.e4m3)
+    local bytes = cute.recast_tensor(x, cute.u8)
+    for i = 0, 3 * 3 * 128 - 1 do bytes[i] = (i * 5 + i // 128) % 120 end
+    for seed = 1, 2 do
+      k(x, out, 96, 130):launch {seed = seed, device = "sim:sm_100a"}
+    end
+    local got = cute.recast_tensor(out, cute.u8)
+    local block = (2 * 3 + 1) * 128  -- block 2 of the rows, 1 of the columns
+    for i = 0, 127 do assert.equal(bytes[block + i], got[i]) end
+    local extents = cute.recast_tensor(out, cute.i32)
+    assert.same({3, 3}, {extents[32], extents[33]})
+    -- A box may reach beyond the last rows, where the map has no block.
+    k(x, out, 64, 130):launch {device = "sim:sm_100a"}
+    for i = 0, 127 do assert.equal(0, got[i]) end
   end)
 end)
 

@@ -130,7 +130,7 @@ local MAPS = {
   {REPLACE .. "box_dim.b1024.b32 [d0], 5, 8;", "operand 2 must be 0 to 4"},
   {REPLACE .. "box_dim.b1024.b32 [d0], r0, 8;", "must be a constant"},
   {REPLACE .. "global_stride.b1024.b64 [d0], 4, d0;", "must be 0 to 3, not 4"},
-  {REPLACE .. "elemtype.b1024.b32 [d0], 13;", "must be 0 to 12, not 13"},
+  {REPLACE .. "elemtype.b1024.b32 [d0], 14;", "must be 0 to 13, not 14"},
   {REPLACE .. "elemtype.b1024.b32 [d0], r0;", "must be a constant"},
   {REPLACE .. "swizzle_mode.b1024.b32 [d0], 4;", "must be 0 to 3, not 4"},
   {REPLACE .. "interleave_layout.b1024.b32 [d0], 3;", "must be 0 to 2, not 3"},

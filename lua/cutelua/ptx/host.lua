@@ -212,13 +212,23 @@ RUN["cute.make_identity_layout"] = function(_, _, a)
   return {shape = a[1], stride = {basis = "identity"}}
 end
 
-RUN["cute.get_iter"] = function(_, _, a)
-  return {memory = a[1].memory or give_up "a pointer that is not known"}
+-- Returns the fields of a tensor that say where its elements are: in memory, or
+-- nowhere if they are coordinates.
+local function place_of(v)
+  if not (v.memory or v.coordinates) then
+    give_up "a pointer that is not known"
+  end
+  return {memory = v.memory, coordinates = v.coordinates}
 end
 
+RUN["cute.get_iter"] = function(_, _, a) return place_of(a[1]) end
+
+RUN["cute.make_arith_tuple_iter"] = function() return {coordinates = true} end
+
 RUN["cute.make_view"] = function(_, _, a)
-  return {memory = a[1].memory or give_up "a pointer that is not known",
-          layout = layout_of(a[2])}
+  local view = place_of(a[1])
+  view.layout = layout_of(a[2])
+  return view
 end
 
 RUN["cute.select"] = function(_, i, a)
@@ -278,6 +288,50 @@ for op, f in pairs(TUPLE) do
     if not t.tuple then return mlir.with_leaves(a[1], numbers(out)) end
     return mlir.with_leaves(t.tuple, numbers(out))
   end
+end
+
+-- Returns strides of a list of extents. The mode with the smallest number in
+-- `order` has stride `step`, the next one follows it, and so on.
+local function ordered(extents, order, step)
+  local modes, out = {}, {}
+  for k = 1, #extents do modes[k] = k end
+  table.sort(modes, function(x, y) return order[x] < order[y] end)
+  for _, k in ipairs(modes) do
+    out[k], step = step, step * extents[k]
+  end
+  return out
+end
+
+RUN["cute.make_ordered_layout"] = function(_, _, a)
+  local stride = ordered(leaf_values(a[1]), leaf_values(a[2]), 1)
+  return {shape = a[1], stride = mlir.with_leaves(a[1], numbers(stride))}
+end
+
+-- Repeats a block, whose elements are contiguous, until it covers a shape. Each
+-- mode of the result has a mode of the block, then the number of blocks.
+RUN["cute.tile_to_shape"] = function(_, _, a, t)
+  local block, target, order = layout_of(a[1]), a[2], leaf_values(a[3])
+  local shape, stride, count = {}, {}, {}
+  local last, size = 0, 1  -- offset of the block's last element, its elements
+  for k, n in ipairs(leaf_values(block.shape)) do
+    local step = leaf_values(block.stride)[k]
+    last, size = last + (n - 1) * step, step == 0 and size or size * n
+  end
+  if size ~= last + 1 then give_up "a block with gaps" end
+  for k, n in ipairs(target) do
+    shape[k] = block.shape[k] or {n = 1}
+    stride[k] = block.stride[k] or {n = 0}
+    count[k] = ceildiv(product(leaf_values(n)), product(leaf_values(shape[k])))
+  end
+  for k, step in ipairs(ordered(count, order, size)) do
+    shape[k] = {shape[k], {n = count[k]}}
+    stride[k] = {stride[k], {n = step}}
+  end
+  if #mlir.leaves(shape) ~= #mlir.leaves(t.layout.shape) then
+    give_up "modes that were merged"
+  end
+  return {shape = mlir.with_leaves(t.layout.shape, mlir.leaves(shape)),
+          stride = mlir.with_leaves(t.layout.stride, mlir.leaves(stride))}
 end
 
 -- Returns a mode of a layout: of its shape and of its stride.
@@ -386,6 +440,7 @@ RUN["cute.make_atom"] = function(_, i, a)
   local fields = {}
   for k, v in ipairs(a) do
     local bits = tonumber(types[k]:match "^[if](%d+)$")
+      or types[k]:find "^!cute%.ptr<.*[ts]mem" and 32
     if bits then fields[#fields + 1] = {n = v.n, bits = bits} end
     bits = tonumber(types[k]:match "^vector<%d+xi(%d+)>$")
     -- A vector is aligned to its size.
@@ -396,45 +451,79 @@ RUN["cute.make_atom"] = function(_, i, a)
   end
   return {fields = fields}
 end
-for op in ("make_tiled_mma make_tiled_copy assume"):gmatch "%S+" do
+for op in ("make_tiled_mma make_tiled_copy assume inttoptr"):gmatch "%S+" do
   RUN["cute." .. op] = function(_, _, a) return a[1] end
 end
 
--- Values of CU_TENSOR_MAP_DATA_TYPE by the IR's names.
-local MAP_TYPE = {U8 = 0, U16 = 1, U32 = 2, S32 = 3, U64 = 4, S64 = 5,
-  F16_RN = 6, F32_RN = 7, F64_RN = 8, BF16_RN = 9, F32_FTZ_RN = 10,
-  TF32_RN = 11, TF32_FTZ_RN = 12}
+-- CU_TENSOR_MAP_DATA_TYPE by the IR's names: its value, and the bits of an
+-- element.
+local MAP_TYPE = {U8 = {0, 8}, U16 = {1, 16}, U32 = {2, 32}, S32 = {3, 32},
+  U64 = {4, 64}, S64 = {5, 64}, F16_RN = {6, 16}, F32_RN = {7, 32},
+  F64_RN = {8, 64}, BF16_RN = {9, 16}, F32_FTZ_RN = {10, 32},
+  TF32_RN = {11, 32}, TF32_FTZ_RN = {12, 32}, U4 = {13, 4}}
+
+local function gcd(a, b)
+  while b ~= 0 do a, b = b, a % b end
+  return a
+end
+
+-- Returns the leaf of a tuple at a basis such as 1@2@0: in mode 0, its mode 2.
+local function leaf_at(tuple, basis)
+  local path = (basis or ""):match "^1(@[%d@]+)$" or give_up "a scaled basis"
+  for mode in path:reverse():gmatch "(%d+)@" do
+    tuple = tuple[mode:reverse() + 1] or give_up "a mode that is not there"
+  end
+  return tuple.n or give_up "a mode that is not a number"
+end
+
+-- Returns the extents, strides and box of the map that moves boxes of a tensor
+-- with this layout, whose elements have `own` bits; those of the map have
+-- `bits`. A mode of the map traverses one or more modes of the tensor: `box`
+-- has the extents of a box, with the tensor's modes as bases in place of
+-- strides.
+local function map_modes(layout, own, box, bits)
+  local map = {rank = #box.shape, extent = {}, stride = {}, box = {}}
+  for d = 1, #box.shape do
+    local extent, stride = 1, 0  -- of the map's mode; the stride in bits
+    for k, basis in ipairs(mlir.leaves(box.stride[d])) do
+      local n = leaf_at(layout.shape, basis.basis)
+      local step = leaf_at(layout.stride, basis.basis) * own
+      if d == 1 and k == 1 then  -- contiguous elements, as elements of the map
+        if step ~= own or n * own % bits ~= 0 then give_up "a stride" end
+        n, step = n * own // bits, bits
+      end
+      local common = gcd(stride, step)
+      if common == 0 then
+        extent = n
+      else
+        extent = (extent - 1) * (stride // common)
+          + (n - 1) * (step // common) + 1
+      end
+      stride = common
+    end
+    map.extent[d], map.box[d] = extent, product(leaf_values(box.shape[d]))
+    if d > 1 then map.stride[d - 1] = stride // 8 end
+  end
+  return map
+end
 
 -- Returns the map that moves boxes of a tensor: the parameters of
 -- core.encode_tensor_map, and `memory`, the tensor. In the IR, tma_gbasis lists
--- the extents of the box, each with its mode of the tensor. The strides of
--- `coordinates` list the mode of the map for each mode of the tensor.
-local function tensor_map(atom, swizzle, a, coordinates, share)
+-- the extents of the box, each with its mode of the tensor.
+local function tensor_map(atom, t, smem, a, share)
   local boxes, how = atom:match 'tma_gbasis = <"(.-)">, tma_format = ([%w_]+)'
-  local kind = MAP_TYPE[how or ""]
-  local box = boxes and mlir.layout(boxes)
-  if not (kind and box and box.stride and a[1].memory) then give_up "a map" end
-  local extents = {}
-  local sizes = mlir.leaves(box.shape)
-  for k, leaf in ipairs(mlir.leaves(box.stride)) do
-    local mode = leaf.basis:match "^1@(%d+)$" or give_up "a nested box"
-    extents[mode + 0] = (extents[mode + 0] or 1) * sizes[k].n
+  local type, box = MAP_TYPE[how or ""], mlir.layout(boxes or "")
+  local memory, own = a[1].memory, mlir.bits(t.element or "")
+  if not (type and box and box.stride and memory and own) then
+    give_up "a map"
   end
-  local shape, stride = leaf_values(a[1].layout.shape),
-    leaf_values(a[1].layout.stride)
-  local memory = a[1].memory
-  for k, s in ipairs(stride) do  -- in bytes
-    stride[k] = s * (memory.element_type.bits // 8)
-  end
-  local map = {memory = memory, address = memory.iterator.address, type = kind,
-    rank = #shape, fill = 0, swizzle = tonumber(swizzle or 0), l2 = 0,
-    extent = {}, stride = {}, box = {}}
-  for k, leaf in ipairs(mlir.leaves(coordinates.layout.stride)) do
-    local d = tonumber((leaf.basis or ""):match "^1@(%d+)$")
-      or give_up "nested coordinates"
-    map.extent[d + 1], map.box[d + 1] = shape[k], extents[k - 1] or 1
-    map.stride[d] = stride[k]
-  end
+  local swizzle = smem.swizzle and (smem.swizzle:match "^(%d+),4,3$"
+    or give_up("the swizzle " .. smem.swizzle))
+  local map = map_modes(a[1].layout, own, box, type[2])
+  map.memory, map.address = memory, memory.iterator.address
+  map.type, map.sm100 = type[1], type[2] < 8
+  map.swizzle = tonumber(swizzle or 0)
+  map.l2, map.fill = 0, 0
   -- If CTAs share a tile, each CTA copies a part of it: the box is divided,
   -- beginning with its last mode.
   for d = map.rank, 1, -1 do
@@ -453,10 +542,11 @@ local function tma(state, i, a)
   if not t.layout then give_up "coordinates" end
   if a[1].unknown then give_up(a[1].unknown) end
   local layout = layout_of(a[1])
-  return {map = tensor_map(type_at(made, 1).text, type_at(given, 2).swizzle, a,
-                           t, tonumber(i.text:match "num_multicast = (%d+)")
-                             or 1)},
-    {layout = {shape = layout.shape, stride = t.layout.stride}}
+  local share = tonumber(i.text:match "num_multicast = (%d+)") or 1
+  return {map = tensor_map(type_at(made, 1).text, type_at(given, 1),
+                           type_at(given, 2), a, share)},
+    {coordinates = true,
+     layout = {shape = layout.shape, stride = t.layout.stride}}
 end
 for kind in ("load store reduce"):gmatch "%S+" do
   RUN["cute_nvgpu.atom.make_non_exec_tiled_tma_" .. kind] = tma

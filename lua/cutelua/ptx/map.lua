@@ -36,19 +36,20 @@ end
 
 -- Returns a map's elements in the memory of a tensor, from byte `at` on.
 local function view(p, t, at, what)
-  local size = p.dtype.bits // 8
+  local bits = p.dtype.bits
   local last, strides = 0, {1}
   for i, n in ipairs(p.extent) do
-    if i > 1 then strides[i] = p.stride[i - 1] // size end
+    if i > 1 then strides[i] = p.stride[i - 1] * 8 // bits end
     last = last + (n - 1) * strides[i]
   end
-  local _, bytes = memory_of(t)
-  if at + (last + 1) * size > bytes then
-    fail(what, "the map describes %d bytes, but its tensor has %d",
-         (last + 1) * size, bytes - at)
+  local _, have = memory_of(t)
+  local need = (last + 1) * bits // 8
+  if at + need > have then
+    fail(what, "the map describes %d bytes, but its tensor has %d", need,
+         have - at)
   end
   local pointer = cute.recast_ptr(t.iterator, p.dtype)
-  return cute.make_tensor(pointer + at // size,
+  return cute.make_tensor(pointer + at * 8 // bits,
                           cute.make_layout(p.extent, strides))
 end
 

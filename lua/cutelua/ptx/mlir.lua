@@ -118,6 +118,15 @@ function mlir.split(text)
   return list
 end
 
+--- Returns the bits of an element of an IR type, such as f8E4M3FN or ui8; nil
+-- if the name does not state them.
+---@param element string
+---@return integer?
+function mlir.bits(element)
+  if element == "tf32" then return 32 end
+  return math.tointeger(tonumber(element:match "^%a+(%d+)"))
+end
+
 local TUPLES = {int_tuple = true, shape = true, stride = true, coord = true}
 
 --- Parses a type. Returns {name = text before "<", text}, and for tuples
@@ -141,7 +150,7 @@ function mlir.type(text, aliases)
     t.layout = mlir.layout(inside:match '"(.-)"' or "")
   elseif short == "composed_layout" then
     t.layout = mlir.layout(inside:match '"(.-)"':match " o ([^o]*)$" or "")
-    t.swizzle = inside:match "S<(%d+),%d+,%d+>"
+    t.swizzle = inside:match "S<(%d+,%d+,%d+)>"
   elseif short == "coord_tensor" then
     local first, second = inside:match '"(.-)",%s*"(.-)"'
     t.tuple = parse_tuple(first or "", 1)
@@ -280,7 +289,7 @@ local function allocation_of(i, aliases)
   for k, s in ipairs(shape) do
     cosize = cosize + (s.n - 1) * (stride[k].n or 0)
   end
-  local bits = tonumber(t.element:match "(%d+)") or 8
+  local bits = mlir.bits(t.element) or 8
   return {bytes = (cosize * bits + 7) // 8, align = t.align or 1,
           part = tonumber(i.text:match "partition_id = (%d+)") or 0}
 end
@@ -345,8 +354,9 @@ end
 ---@param name string f32, i8, ui8, f8E4M3FN ...
 ---@return cute.DType?
 function mlir.dtype(name)
-  local known = {f8E4M3FN = "e4m3", f8E5M2 = "e5m2", tf32 = "f32",
-                 i1 = "u8"}
+  local known = {f8E4M3FN = "e4m3", f8E5M2 = "e5m2", f8E8M0FNU = "ue8m0",
+    f6E2M3FN = "e2m3", f6E3M2FN = "e3m2", f4E2M1FN = "e2m1", tf32 = "f32",
+    i1 = "u8"}
   return core.find_dtype(known[name] or name:gsub("^ui", "u"):gsub("^si", "i"))
 end
 

@@ -92,6 +92,35 @@ def tree(rng, n):
             {"out": x.astype(float).sum()})
 
 
+# The values of e2m1 by their bits.
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+E2M1 = np.concatenate([E2M1, -E2M1])
+
+
+def nvfp4(rng, rows, k):
+    """Returns numbers, two in a byte, their factors, and the products of both.
+
+    128 rows with 4 factors each are 512 bytes: row r % 32, then r // 32.
+    """
+    codes = rng.integers(0, 16, (rows, k), np.uint8)
+    factors = rng.integers(0x30, 0x40, (rows, k // 16), np.uint8)  # e4m3
+    exponent, fraction = factors // 8, factors % 8
+    scale = 2.0 ** (exponent.astype(int) - 7) * (1 + fraction / 8)
+    stored = np.zeros((-(-rows // 128), -(-k // 64), 32, 4, 4), np.uint8)
+    r, j = np.indices(factors.shape)
+    stored[r // 128, j // 4, r % 32, r // 32 % 4, j % 4] = factors
+    return (codes[:, 0::2] | codes[:, 1::2] << 4, stored.reshape(-1),
+            E2M1[codes] * np.repeat(scale, 16, 1))
+
+
+def gemm_nvfp4(rng, m, n, k):
+    a, fa, x = nvfp4(rng, m, k)
+    b, fb, y = nvfp4(rng, n, k)
+    return ({"a": a, "b": b, "fa": fa, "fb": fb,
+             "c": np.zeros((m, n), np.float32)},
+            ["a", "b", "fa", "fb", "c"], {"c": x @ y.T})
+
+
 # Name: the function for one problem, which returns tensors by name, arguments
 # and results in f64 by name; sizes; the largest relative error.
 CASES = {
@@ -111,10 +140,12 @@ CASES = {
     "flash90": (attention, [(1, 1, 1), (2, 65, 63), (1, 130, 200)], 1e-3),
     "gemm100": (gemm80, [(1, 1, 8), (129, 65, 72), (200, 100, 136),
                          (300, 130, 320)], 1e-6),
+    "gemm100_nvfp4": (gemm_nvfp4, [(1, 1, 32), (129, 65, 96), (200, 100, 544),
+                                   (300, 260, 1056)], 1e-6),
 }
 
 # Kernels for another target than sm_90a.
-ARCHS = {"gemm100": "sm_100a"}
+ARCHS = {"gemm100": "sm_100a", "gemm100_nvfp4": "sm_100a"}
 
 
 class Dsl(seeds.Compiler):

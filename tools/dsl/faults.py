@@ -11,6 +11,7 @@ WAIT = r"\tmbarrier\.try_wait[^\n]*\n\t@P1 bra"
 RACE = ("race", "async-in-flight", "async-race", "uninitialised")
 ORDER = RACE + ("mbarrier", "deadlock")
 TENSOR = ("tensor-memory",)
+NVFP4 = (200, 100, 1056)
 COMMIT = r"\ttcgen05\.commit[^\n]*\n"
 MMA100 = ("cute.gemm", "consumer_", "producer_", "cute.copy(", "sums.", "loads.")
 BAR = r"\tbar\.sync[^\n]*\n"
@@ -104,4 +105,15 @@ FAULTS = [
     ("gemm100", (200, 100, 136), "barrier before the columns are freed removed",
      r"\tbar\.sync[ \t]+1;\n", FIRST,
      "", ORDER + TENSOR, ("memory.", "cute.copy(load")),
+    ("gemm100_nvfp4", NVFP4, "factors of A not copied",
+     r"\ttcgen05\.cp[^\n]*\n", FIRST, "", TENSOR + ("uninitialised",), MMA100),
+    ("gemm100_nvfp4", NVFP4, "factors of B copied to the columns of A",
+     r"(tcgen05\.cp\.[^\n]*\[)%r13", FIRST, r"\g<1>%r12", TENSOR
+     + ("uninitialised",), MMA100),
+    ("gemm100_nvfp4", NVFP4, "half of the bytes expected", r"36864;", ALL,
+     "18432;", ORDER, MMA100),
+    ("gemm100_nvfp4", NVFP4, "commits of the stages removed",
+     COMMIT, FIRST, "", ORDER + TENSOR, MMA100),
+    ("gemm100_nvfp4", NVFP4, "commit of the sums removed",
+     COMMIT, (1, 1), "", ORDER + TENSOR, MMA100),
 ]

@@ -134,6 +134,13 @@ local function check_strides(layout, extents, strides, what)
   end
 end
 
+-- Reports whether a tensor may have elements of type `own` where the IR has
+-- those of type `want`. The IR's integers have no sign.
+local function same_elements(want, own)
+  return want == own or want.name:find "^i"
+    and own.name == want.name:gsub("^i", "u")
+end
+
 -- Returns the value that tensor x has as a parameter of the host's function.
 local function tensor_value(t, x, what)
   if core.typename(x) ~= "tensor" then
@@ -141,7 +148,7 @@ local function tensor_value(t, x, what)
       core.show(x)))
   end
   local want = mlir.dtype(t.element)
-  if want and want ~= x.element_type then
+  if want and not same_elements(want, x.element_type) then
     core.fail("bad-argument", ("%s has elements of %s; the kernel was compiled "
       .. "for %s"):format(what, x.element_type.name, want.name))
   elseif x.iterator.address % (t.align or 1) ~= 0 then

@@ -222,6 +222,7 @@ local function place_of(v)
 end
 
 RUN["cute.get_iter"] = function(_, _, a) return place_of(a[1]) end
+RUN["cute.recast_iter"] = RUN["cute.get_iter"]
 
 RUN["cute.make_arith_tuple_iter"] = function() return {coordinates = true} end
 

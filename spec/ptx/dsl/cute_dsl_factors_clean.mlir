@@ -11,7 +11,7 @@ module attributes {gpu.container_module} {
       return
     }
   }
-  func.func @factors(%arg0: !cute.ptr<f8E4M3FN, gmem, align<16>>, %arg1: !memref_gmem_f32_1, %arg2: i32, %arg3: i32) -> i32 {
+  func.func @factors(%arg0: !cute.ptr<i8, gmem, align<16>>, %arg1: !memref_gmem_f32_1, %arg2: i32, %arg3: i32) -> i32 {
     %c1_i32 = arith.constant 1 : i32
     %c32_i32 = arith.constant 32 : i32
     %c0_i32 = arith.constant 0 : i32
@@ -26,7 +26,8 @@ module attributes {gpu.container_module} {
     %2 = cute.make_shape(%arg2, %arg3) : (i32, i32) -> !cute.shape<"(?,?)">
     %int_tuple = cute.make_int_tuple() : () -> !cute.int_tuple<"(2,1)">
     %tile_to_shape = cute.tile_to_shape(%lay, %2, %int_tuple) : (!cute.layout<"((8,4),(16,4)):((16,4),(0,1))">, !cute.shape<"(?,?)">, !cute.int_tuple<"(2,1)">) -> !cute.layout<"(((8,4),?),((16,4),?)):(((16,4),?{div=128}),((0,1),128))">
-    %view = cute.make_view(%arg0, %tile_to_shape) : !memref_gmem_f8E4M3FN
+    %iter = cute.recast_iter(%arg0) : !cute.ptr<i8, gmem, align<16>> to !cute.ptr<f8E4M3FN, gmem, align<16>>
+    %view = cute.make_view(%iter, %tile_to_shape) : !memref_gmem_f8E4M3FN
     %non_exec_atom, %tma_tensor = cute_nvgpu.atom.make_non_exec_tiled_tma_load(%view, %lay, %lay) <{kind = <sm_90> num_multicast = 1 tma_format = #cute_nvgpu.tma_data_format<U16>}> : (!memref_gmem_f8E4M3FN, !cute.layout<"((8,4),(16,4)):((16,4),(0,1))">, !cute.layout<"((8,4),(16,4)):((1@0@0,1@1@0),(1@0@1,1@1@1))">) -> (!cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E4M3FN, tma_gbasis = <"((2,4,8),1,1):((1@1@0@1,1@1@0@0,1@0@0@0),1@1@1,1@1@0)">, tma_format = U16>, !cute.coord_tensor<"(0,0,0)", "(((8,4),?),((16,4),?)):(((8@0,2@0),1@2),((0,1/2@0),1@1))">)
     %3 = cute.kernel_smem_size @kernels::@box : i64
     %5 = cuda.launch_cfg.create<max_attrs = 17 : i32> (blockDim = (%c32_i32, %c1_i32, %c1_i32), dynamicSmemBytes = %3, gridDim = (%c1_i32, %c1_i32, %c1_i32), stream = %3) : i32, i32, i32, i64, i32, i32, i32, !cuda.stream -> !cuda.launch_cfg<max_attrs = 17>

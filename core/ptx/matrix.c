@@ -4,13 +4,43 @@
 #include "atoms/atom.h"
 #include "ptx/inside.h"
 
+// Appends to `text` the words of an opcode that begin with `with`, or if it is
+// NULL, those that begin with none of `heads`.
+static void append_words(char *text, const char *op, const char *with,
+                         const char *const *heads) {
+  for (size_t n; *op; op += n + (op[n] == '.')) {
+    n = strcspn(op, ".");
+    bool known = false;
+    for (const char *const *h = heads; !with && *h; h++)
+      known = known || strncmp(op, *h, strlen(*h)) == 0;
+    if (with ? strncmp(op, with, strlen(with)) != 0 : known) continue;
+    if (*text) strcat(text, ".");
+    strncat(text, op, n);
+  }
+}
+
+// Returns an mma's opcode with the modifiers of its kind behind .aligned, as in
+// the table of atoms. PTX has them behind the shape, where ptxas also accepts
+// them. With one scale factor for 32 elements, kind mxf4nvf4 is kind mxf4.
+static const char *by_kind(PtxBuild *b, const char *op) {
+  static const char *const heads[] = {"mma", "sync", "aligned", "kind::",
+    "sp::", "block_scale", "scale_vec::", NULL};
+  if (strncmp(op, "mma.", 4) != 0 || !strstr(op, ".kind::")) return op;
+  char *text = arena_zero(b->cx, &b->cx->scratch, strlen(op) + 2);
+  for (const char *const *h = heads; *h; h++) append_words(text, op, *h, heads);
+  append_words(text, op, NULL, heads);
+  char *nv = strstr(text, "nvf4.block_scale.scale_vec::2X");
+  if (nv) memmove(nv, nv + 4, strlen(nv + 4) + 1);
+  return text;
+}
+
 // Caches atoms by the address of op. This is correct because equal opcodes have
 // the same address.
 const PtxMma *ptx_mma(PtxBuild *b, const char *op) {
   PtxMma *m = &b->mma[((uintptr_t)op >> 4) % MMAS];
   if (m->text == op) return m;
   m->text = op;
-  m->n = atom_mma_ptx(op, m->id, MMA_ATOMS);
+  m->n = atom_mma_ptx(by_kind(b, op), m->id, MMA_ATOMS);
   return m;
 }
 

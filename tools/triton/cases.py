@@ -196,6 +196,35 @@ def matmul_e4m3(rng, M, N, K):
             {"c": va @ vb.T})
 
 
+# The values of e2m1 by their bits.
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+E2M1 = np.concatenate([E2M1, -E2M1])
+
+
+def scaled(rng, rows, K, packed, vector):
+    """Returns a matrix and its scale factors as bytes, and their product."""
+    codes = rng.integers(0, 16, (rows, K), np.uint8)
+    bits, v = codes[:, 0::2] | codes[:, 1::2] << 4, E2M1[codes]
+    if not packed:  # 1, 1.125 ... 1.875 in e4m3, and their negatives
+        bits = (0x38 + codes % 8 + codes // 8 * 128).astype(np.uint8)
+        v = (1 + codes % 8 / 8) * (1 - 2.0 * (codes // 8))
+    factors = rng.integers(0, 4, (rows, K // vector), np.uint8)
+    small = 2.0 ** factors  # the bytes of 1, 2, 4, 8 in ue8m0 and e4m3
+    stored = (0x38 + 8 * factors if vector == 16 else 127 + factors)
+    return bits, stored.astype(np.uint8), v * np.repeat(small, vector, 1)
+
+
+def matmul_scaled(packed, vector):
+    def problem(rng, M, N, K):
+        a, fa, x = scaled(rng, M, K, packed, vector)
+        b, fb, y = scaled(rng, N, K, packed, vector)
+        return ({"a": a, "b": b, "fa": fa, "fb": fb,
+                 "c": np.zeros((M, N), np.float32)},
+                ["a", "b", "fa", "fb", "c", M, N, K],
+                [cdiv(M, 128), cdiv(N, 128)], {"c": x @ y.T})
+    return problem
+
+
 def wide(rng, M, N, K):
     tensors, args, _, want = matmul(rng, M, N, K)
     return tensors, args, [cdiv(M, 128), cdiv(N, 64)], want
@@ -208,6 +237,7 @@ def wide_add(rng, n):
 
 # Names of kernels: function of this file, sizes, largest relative error.
 EVEN = [(100, 80, 112), (130, 144, 48), (64, 64, 16)]
+SCALED = [(100, 80, 128), (130, 144, 320), (1, 16, 64)]
 CASES = {
     "add": (add, [(1,), (1001,), (777,)], 0),
     "softmax": (softmax, [(3, 1000), (2, 7), (2, 1024)], 1e-6),
@@ -232,6 +262,9 @@ CASES = {
     "matmul_tf32": (matmul_f32, EVEN, 1e-2),
     "matmul_i8": (matmul_i8, EVEN, 0),
     "matmul_e4m3": (matmul_e4m3, EVEN, 1e-3),
+    "matmul_mxfp8": (matmul_scaled(False, 32), SCALED, 1e-6),
+    "matmul_mxfp4": (matmul_scaled(True, 32), SCALED, 1e-6),
+    "matmul_nvfp4": (matmul_scaled(True, 16), SCALED, 1e-6),
     "attention_warps": (attention_warps, [(2, 128), (1, 256)], 2e-3),
     "add_clusters": (wide_add, [(1001,), (1,)], 0),
     "softmax_clusters": (softmax, [(3, 1000), (2, 7)], 1e-6),

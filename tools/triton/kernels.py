@@ -174,6 +174,8 @@ def matmul_device_maps(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr,
 
 F16, F32, I32 = "*fp16", "*fp32", "i32"
 BF16, INTS = "*bf16", "*i32"
+SCALED = {"a": "*u8", "b": "*u8", "factors_a": "*u8", "factors_b": "*u8",
+          "c": F32}
 SHAPE = {"M": I32, "N": I32, "K": I32}
 TILE = {"BM": 64, "BN": 64, "BK": 32}
 MATMUL = dict({"a": F16, "b": F16, "c": F16}, **SHAPE, lda=I32, ldb=I32,
@@ -243,6 +245,11 @@ ROWS = [
     ("matmul_e4m3", more.matmul_any, dict({"a": "*fp8e4nv", "b": "*fp8e4nv",
                                            "c": F32}, **SHAPE),
      {"BM": 64, "BN": 64, "BK": 64}, ("N", "K"), {}, (90, 100)),
+    *((name, more.matmul_scaled, dict(SCALED, **SHAPE),
+       {"TYPE": t, "VECTOR": v, "BM": 128, "BN": 128, "BK": 128}, ("N", "K"),
+       {}, (100, 120)) for name, t, v in (("matmul_mxfp8", "e4m3", 32),
+                                      ("matmul_mxfp4", "e2m1", 32),
+                                      ("matmul_nvfp4", "e2m1", 16))),
     ("attention_warps", more.attention_warps,
      {"q": F16, "k": F16, "v": F16, "out": F16, "scale": "fp32", "H": I32,
       "S": I32}, {"BM": 128, "BN": 64, "D": 64}, ("S",), {"num_stages": 2},

@@ -120,6 +120,35 @@ def matmul_any(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr,
              mask=(i[:, None] < M) & (j[None, :] < N))
 
 
+# A and B with scale factors, one for VECTOR numbers of a row. e2m1: a byte holds
+# two numbers. With VECTOR = 16 the factors are e4m3, otherwise ue8m0.
+@triton.jit
+def matmul_scaled(a, b, factors_a, factors_b, c, M, N, K, TYPE: tl.constexpr,
+                  VECTOR: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+                  BK: tl.constexpr):
+    EACH: tl.constexpr = 2 if TYPE == "e2m1" else 1
+    i = (tl.program_id(0) * BM + tl.arange(0, BM))[:, None]
+    j = (tl.program_id(1) * BN + tl.arange(0, BN))[:, None]
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k0 in range(0, K, BK):
+        k = (k0 // EACH + tl.arange(0, BK // EACH))[None, :]
+        f = (k0 // VECTOR + tl.arange(0, BK // VECTOR))[None, :]
+        n, m = K // EACH, K // VECTOR
+        va = tl.load(a + i * n + k, mask=(i < M) & (k < n), other=0)
+        vb = tl.load(b + j * n + k, mask=(j < N) & (k < n), other=0)
+        fa = tl.load(factors_a + i * m + f, mask=(i < M) & (f < m), other=0)
+        fb = tl.load(factors_b + j * m + f, mask=(j < N) & (f < m), other=0)
+        if EACH == 1:
+            va = va.to(tl.float8e4nv, bitcast=True)
+            vb = vb.to(tl.float8e4nv, bitcast=True)
+        if VECTOR == 16:
+            fa = fa.to(tl.float8e4nv, bitcast=True)
+            fb = fb.to(tl.float8e4nv, bitcast=True)
+        acc = tl.dot_scaled(va, fa, TYPE, vb.T, fb, TYPE, acc)
+    j = tl.program_id(1) * BN + tl.arange(0, BN)
+    tl.store(c + i * N + j[None, :], acc, mask=(i < M) & (j[None, :] < N))
+
+
 @triton.jit
 def attention_warps(q, k, v, out, scale, H, S, BM: tl.constexpr,
                     BN: tl.constexpr, D: tl.constexpr):

@@ -828,7 +828,7 @@ static void push_operation(lua_State *L, const Fn *fn, const char *name,
   }
   face_set_num(L, "result", f->result);
   face_set_bool(L, "nan", f->nan);
-  if (f->sum) face_set_bool(L, "sum", true);
+  set_string(L, "key", f->key);
   set_place(L, fn, "file", "line", f->src);
   set_triple(L, "block", f->block);
   set_triple(L, "thread", f->thread);

@@ -94,9 +94,8 @@ typedef struct SimNonfinite {
   int32_t block[3], thread[3];
   uint64_t count;  // number of NaNs and infinities that this line computed from
                    // finite operands
-  // whether the operation adds to a sum in a loop, but the sum no longer
-  // changes
-  bool sum;
+  // of a result that is not exact: the key of its note (kinds.NOTES)
+  const char *key;
 } SimNonfinite;
 
 // Memory traffic of an instruction. Bank conflicts are wavefronts above

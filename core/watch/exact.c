@@ -1,7 +1,12 @@
-// Finds results that their type cannot represent: an index, such as that of a
-// maximum, that is rounded in a conversion to a float of 16 or 8 bits; sums and
-// products of i8 or i16 that wrap around; and 16-bit sums of a loop that are so
-// large that further addends do not change them.
+// Finds results that their type cannot represent:
+// - an index, such as that of a maximum, that is rounded in a conversion to a
+//   float of 16 or 8 bits
+// - sums and products of i8 or i16 that wrap around, and those of i32 from which
+//   a float is computed
+// - quotients of integer sums that lose a fraction before they become floats
+// - 16-bit sums of a loop that are so large that further addends do not change
+//   them
+// - scales that become 0 in a narrow type
 //
 // Here, an index is a value that is computed from the indices of threads,
 // blocks and loops. Loaded data may select an index, but is not part of its
@@ -13,7 +18,9 @@
 #include "ir/intrin.h"
 #include "ir/operands.h"
 #include "ir/rows.h"
+#include "lint/conversions.h"
 #include "sim/regs.h"
+#include "watch/overflow.h"
 
 // Searches through the values from which a value is computed. met: for each
 // value, the number of the last search that visited it. known: for each value,
@@ -107,12 +114,20 @@ static bool is_sum(const Fn *fn, Ref r) {
   return false;
 }
 
-// Returns the rule, WATCH_INDEX to WATCH_SUMBF16, by which the results of
+// Returns the rule, WATCH_INDEX to WATCH_SCALE, by which the results of
 // instruction d are compared with exact results, or WATCH_NONE if they are not
 // compared.
-static SimWatch rule_of(Ctx *cx, Search *s, const SimIns *d) {
+static SimWatch rule_of(Ctx *cx, Search *s, const SimIns *d,
+                        const uint8_t *loss) {
   const Fn *fn = s->fn;
   Op op = (Op)d->op;
+  if (op == (Op)ir_get(fn, d->ref)->op) {
+    Loss l = (Loss)loss[d->ref];
+    if (l == LOSS_FRACTION) return WATCH_FRACTION;
+    if (l == LOSS_SCALE) return WATCH_SCALE;
+    if (l == LOSS_WRAPS && overflow_possible(fn, d->ref, true))
+      return WATCH_WRAPS;
+  }
   DType t = (DType)d->type, to = (DType)d->to;
   bool narrow = op_class(op) == CLASS_SUM || op_class(op) == CLASS_PRODUCT;
   if (narrow && (t == DT_I8 || t == DT_I16)) return WATCH_NARROW;
@@ -127,39 +142,62 @@ static SimWatch rule_of(Ctx *cx, Search *s, const SimIns *d) {
 
 void exact_rules(Ctx *cx, SimProg *p) {
   Search s = {.fn = p->fn};
+  const uint8_t *loss = conversions(cx, p->fn);
   for (uint32_t k = 0; k < p->nins; k++)
-    p->ins[k].watch = (uint8_t)rule_of(cx, &s, &p->ins[k]);
+    p->ins[k].watch = (uint8_t)rule_of(cx, &s, &p->ins[k], loss);
 }
 
 // ---- recording ----
 
-static void note_lane(SimWarp *w, const SimIns *i, int l) {
+// Returns an operand of i, which has i's type, as a number.
+static double operand(SimWarp *w, const SimIns *i, uint32_t slot, int l) {
   DType t = (DType)i->type;
+  uint64_t u = lane_bits(w, slot, sim_wide(t), l);
+  return dtype_is_float(t) ? dtype_to_double(t, u) : (double)dtype_int(t, u);
+}
+
+// Returns the exact result of a sum, difference, product or quotient.
+static double exact_result(const SimIns *i, const double v[2]) {
+  if (i->op == OP_ADD) return v[0] + v[1];
+  if (i->op == OP_SUB) return v[0] - v[1];
+  return i->op == OP_DIV ? v[0] / v[1] : v[0] * v[1];
+}
+
+static void note_lane(SimWarp *w, const SimIns *i, int l) {
+  // a scale up to LEAST times that of a lower bound belongs to elements that
+  // are 0
+  static const double LEAST = 1 + 1e-6;
+  const Fn *fn = w->cluster->prog->fn;
+  bool converts = i->op == OP_CVT;
+  DType to = (DType)(converts ? i->to : i->type);
   uint64_t d = lane_bits(w, i->d, i->wide, l);
-  uint64_t a = lane_bits(w, i->a, sim_wide(t), l);
-  double v[2] = {exact_is_sum(i) ? dtype_to_double(t, a)
-                                       : (double)dtype_int(t, a), 0};
-  double exact = v[0], result;
-  if (exact_is_sum(i)) {
-    v[1] = dtype_to_double(t, lane_bits(w, i->b, sim_wide(t), l));
-    result = dtype_to_double(t, d);
-    // Record a sum if its addend did not change the sum.
-    exact = result == v[0] && v[1] != 0 ? v[0] + v[1] : result;
-  } else if (i->watch == WATCH_NARROW) {
-    v[1] = (double)dtype_int(t, lane_bits(w, i->b, sim_wide(t), l));
-    exact = i->op == OP_ADD ? v[0] + v[1]
-          : i->op == OP_SUB ? v[0] - v[1] : v[0] * v[1];
-    result = (double)dtype_int(t, d);
-  } else {
-    result = dtype_to_double((DType)i->to, d);
-  }
-  if (result == exact || isnan(result)) return;
+  double v[2] = {operand(w, i, i->a, l), converts ? 0 : operand(w, i, i->b, l)};
+  double result = dtype_is_float(to) ? dtype_to_double(to, d)
+                                     : (double)dtype_int(to, d);
+  double exact = converts ? v[0] : exact_result(i, v);
+  // Record a sum if its addend did not change the sum, and a scale if it is 0.
+  if (exact_is_sum(i) && (result != v[0] || v[1] == 0)) return;
+  if (i->watch == WATCH_SCALE &&
+      (result != 0 || v[0] <= LEAST * conversions_floor(fn, i->ref)))
+    return;
+  if (result == exact || isnan(result) || isnan(exact)) return;
   SimOrigin *o = finite_origin(w, &w->cluster->out->inexact, i, l, false);
   if (!o) return;
-  o->n = i->watch == WATCH_INDEX ? 1 : 2;
+  o->n = converts ? 1 : 2;
   o->v[0] = v[0];
   o->v[1] = v[1];
   o->result = result;
+}
+
+const char *exact_key(const SimIns *i) {
+  switch ((int)i->watch) {
+    case WATCH_INDEX: return "rounded_index";
+    case WATCH_NARROW: return "wrapped";
+    case WATCH_WRAPS: return "wrapped_sum";
+    case WATCH_FRACTION: return "lost_fraction";
+    case WATCH_SCALE: return "lost_scale";
+    default: return "stuck_sum";
+  }
 }
 
 const SimOrigin *exact_first(const SimOrigins *all) {
@@ -172,7 +210,22 @@ const SimOrigin *exact_first(const SimOrigins *all) {
   return NULL;
 }
 
+// Reports whether a sum, difference or product of i32 wraps in some lane. Tests
+// all lanes, active or not, because a loop without branches is fast.
+static bool any_wraps(SimWarp *w, const SimIns *i) {
+  const int32_t *a = (const int32_t *)u32_at(w, i->a);
+  const int32_t *b = (const int32_t *)u32_at(w, i->b);
+  int64_t any = 0;
+  for (int l = 0; l < (i->uniform ? 1 : LANES); l++) {
+    int64_t v = i->op == OP_ADD ? (int64_t)a[l] + b[l]
+              : i->op == OP_SUB ? (int64_t)a[l] - b[l] : (int64_t)a[l] * b[l];
+    any |= v ^ (int32_t)v;
+  }
+  return any != 0;
+}
+
 void exact_note(SimWarp *w, const SimIns *i) {
+  if (i->watch == WATCH_WRAPS && !any_wraps(w, i)) return;
   uint32_t left = i->uniform ? w->active != 0 : w->active;
   for (; left; left &= left - 1) note_lane(w, i, __builtin_ctz(left));
 }

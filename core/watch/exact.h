@@ -4,7 +4,7 @@
 
 #include "watch/finite.h"
 
-// Sets SimIns.watch of all instructions: WATCH_INDEX to WATCH_SUMBF16 if their
+// Sets SimIns.watch of all instructions: WATCH_INDEX to WATCH_SCALE if their
 // results are compared with exact results, or WATCH_NONE if they are not.
 void exact_rules(Ctx *cx, SimProg *p);
 // Records the results of instruction i of warp w that differ from the exact
@@ -12,8 +12,10 @@ void exact_rules(Ctx *cx, SimProg *p);
 void exact_note(SimWarp *w, const SimIns *i);
 // Reports whether instruction i is watched as the sum of a loop.
 static inline bool exact_is_sum(const SimIns *i) {
-  return i->watch >= WATCH_SUMF16;
+  return i->watch == WATCH_SUMF16 || i->watch == WATCH_SUMBF16;
 }
+// Returns the key of the note (kinds.NOTES) on results of instruction i.
+const char *exact_key(const SimIns *i);
 // Returns the first origin in the list `all` that must be reported, or NULL.
 const SimOrigin *exact_first(const SimOrigins *all);
 

@@ -70,9 +70,11 @@ SimWatch finite_rule(const SimIns *d) {
   return makes ? rule_of((DType)d->type) : WATCH_NONE;
 }
 
-// Returns the type of a value that consists of `parts` numbers.
-static DType part_of(SimWatch rule, int *parts) {
+// Returns the type of instruction i's result, which consists of `parts` numbers.
+static DType part_of(const SimIns *i, int *parts) {
+  SimWatch rule = (SimWatch)i->watch;
   *parts = 1;
+  if (rule == WATCH_SCALE) return (DType)i->to;
   if (rule == WATCH_SUMF16) return DT_F16;
   if (rule == WATCH_SUMBF16) return DT_BF16;
   if (rule >= WATCH_F16X2 && rule != WATCH_F64) *parts = 2;
@@ -224,7 +226,7 @@ static double number(const SimIns *i, uint64_t u, DType t, int p) {
 
 static void note_lane(SimWarp *w, const SimIns *i, int l) {
   int parts, n = !i->b ? 1 : !i->c ? 2 : 3;
-  DType t = part_of((SimWatch)i->watch, &parts), from = (DType)i->type;
+  DType t = part_of(i, &parts), from = (DType)i->type;
   bool pack = false;
   if (i->op == OP_INTRIN) {
     IntrinId id = intrin_id(i->imm);
@@ -260,7 +262,7 @@ void finite_note(SimWarp *w, const SimIns *i) {
   if (!is_special(w, i)) return;
   if (i->watch >= WATCH_INDEX) {
     exact_note(w, i);
-    if (!exact_is_sum(i)) return;
+    if (i->watch < WATCH_SUMF16) return;
   }
   uint32_t left = w->active;
   left &= ~(undefined_mask(w, i->a) | undefined_mask(w, i->b) |
@@ -455,7 +457,7 @@ SimNonfinite finite_facts(const SimOrigin *o) {
   const SimIns *i = o->i;
   SimNonfinite f = {.n = o->n, .nan = o->nan, .result = o->result,
                     .src = i->src, .count = o->count,
-                    .sum = exact_is_sum(i)};
+                    .key = i->watch >= WATCH_INDEX ? exact_key(i) : NULL};
   memcpy(f.v, o->v, sizeof f.v);
   memcpy(f.block, o->block, sizeof f.block);
   memcpy(f.thread, o->thread, sizeof f.thread);

@@ -12,15 +12,17 @@ typedef enum SimWatch {
   WATCH_NONE, WATCH_F32, WATCH_F16, WATCH_BF16, WATCH_E5M2, WATCH_E4M3,
   WATCH_F16X2, WATCH_BF16X2, WATCH_F64, WATCH_F32X2,
   // rules for results that must be exact (exact.h)
-  WATCH_INDEX, WATCH_NARROW, WATCH_SUMF16, WATCH_SUMBF16
+  WATCH_INDEX, WATCH_NARROW, WATCH_WRAPS, WATCH_FRACTION, WATCH_SUMF16,
+  WATCH_SUMBF16, WATCH_SCALE
 } SimWatch;
 // Rules for results of one number in one 32-bit word precede rules for results
 // of two numbers or two words.
 CONSECUTIVE(6, 0, WATCH_E4M3);
 CONSECUTIVE(4, WATCH_F16X2, WATCH_F32X2);
 CONSECUTIVE(2, WATCH_E4M3, WATCH_F16X2);
-CONSECUTIVE(4, WATCH_INDEX, WATCH_SUMBF16);
-CONSECUTIVE(2, WATCH_SUMF16, WATCH_SUMBF16);
+// Rules for floats, which are also watched for NaNs, follow those for others.
+CONSECUTIVE(7, WATCH_INDEX, WATCH_SCALE);
+CONSECUTIVE(3, WATCH_SUMF16, WATCH_SCALE);
 
 // Returns the rule for the results of instruction d, or WATCH_NONE if d cannot
 // produce a NaN or infinity from finite operands.

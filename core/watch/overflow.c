@@ -34,9 +34,7 @@ static int64_t exact(Op op, int64_t a, int64_t b) {
   return op == OP_NEG ? -a : a * b;
 }
 
-// Reports whether r is a product (or, with `sums`, also a sum) that may exceed
-// 32 bits.
-static bool may_wrap(const Fn *fn, Ref r, bool sums) {
+bool overflow_possible(const Fn *fn, Ref r, bool sums) {
   const Ins *i = ir_get(fn, r);
   Op op = (Op)i->op;
   bool product = op == OP_MUL || op == OP_SHL;
@@ -83,7 +81,7 @@ static void collect(Find *f, Ref r, int32_t mem, SimWraps *w) {
     r = f->pending[--n];
     const Ins *i = ir_get(fn, r);
     if (!r || !is_linear((Op)i->op)) continue;
-    if (may_wrap(fn, r, mem == NO_MEMORY)) add(w, r, mem);
+    if (overflow_possible(fn, r, mem == NO_MEMORY)) add(w, r, mem);
     Operand o[OPERANDS];
     for (int k = operands_all(fn, i, o); k-- > 0;) {
       if (o[k].kind != OPERAND_VALUE || f->seen[o[k].ref] == f->stamp) continue;

@@ -20,6 +20,9 @@ typedef struct SimWraps {
 // Finds and numbers the results that may overflow and on which p's instructions
 // depend.
 void overflow_find(Ctx *cx, SimProg *p);
+// Reports whether r is a product (or, with `sums`, also a sum) that may exceed
+// 32 bits.
+bool overflow_possible(const Fn *fn, Ref r, bool sums);
 // Checks the result of instruction i, which may overflow. The number of the
 // result is i->jump - 1.
 void overflow_note(SimWarp *w, const SimIns *i);

@@ -1368,6 +1368,16 @@ kinds.NOTES = {
       .. "such as cute.i32?"},
   wrapped = {"note/run/inexact", INEXACT,
     "{made}, {where}; compute in a wider type, as by x:to(cute.i32)"},
+  wrapped_sum = {"note/run/inexact", INEXACT,
+    "{made}, {where}, although a float is computed from it; compute in a wider "
+      .. "type, as by x:to(cute.i64) or x:to(cute.f32)"},
+  lost_fraction = {"note/run/inexact", INEXACT,
+    "{made}, {where}: the quotient of integers has no fraction when it becomes "
+      .. "a float; convert the sum first, as by sum:to(cute.f32) / n"},
+  lost_scale = {"note/run/inexact", INEXACT,
+    "{made}, {where}: this scale is the largest absolute value divided by a "
+      .. "number, and with a scale of 0 all its elements are 0; store it in a "
+      .. "wider type, such as f32"},
   stuck_sum = {"note/run/inexact", INEXACT,
     "{made}, {where}; the sum is too large for its type to add such numbers: "
       .. "keep it in f32, as by cute.var(0.0, cute.f32)"},

@@ -61,8 +61,8 @@
 --   suggest: an element of it, {out=, at=, a=, a_at=, b=, b_at=, got=, want=,
 --   copies=, scaled=, shifted=, tile=, file=, line=}: see SimWrongSum in
 --   core/sim/sim.h.
--- inexact: as `nonfinite`, the first sum or product of i8 or i16 that wrapped,
---   or conversion of an index to a float that rounded it.
+-- inexact: as `nonfinite`, the first result that its type cannot represent, and
+--   key, that of its note in kinds.NOTES.
 -- signs: for each element of program.starts, {below =, above =}: whether the
 --   arguments that it combines have elements below 0, and above 0.
 -- empty: whether the grid has no blocks, although no argument is empty. file,

@@ -592,8 +592,12 @@ end
 
 -- Returns the clause that names an operation, its operands and its result.
 local function made(n)
+  local function digits(x, form)
+    local whole = x // 1 == x and math.abs(x) < 2.0 ^ 53
+    return (whole and "%.0f" or form):format(x)
+  end
   local v = {}
-  for i, x in ipairs(n) do v[i] = ("%.7g"):format(x) end
+  for i, x in ipairs(n) do v[i] = digits(x, "%.7g") end
   local text = ("%s(%s)"):format(n.op, table.concat(v, ", "))
   if n.op == "mma" then
     text = ("the sum of an MMA (accumulator %s, largest product %s * %s)")
@@ -607,7 +611,7 @@ local function made(n)
   end
   return ("%s is %s"):format(text, n.nan and "NaN"
     or n.result == math.huge and "inf" or n.result == -math.huge and "-inf"
-    or ("%.9g"):format(n.result))
+    or digits(n.result, "%.9g"))
 end
 
 -- Adds a note on operation n, unless n is nil.
@@ -744,9 +748,7 @@ function faults.notes(report)
   add_losses(report, add)
   repeated_sums(report, add)
   add_operation("nonfinite", report.nonfinite, add)
-  local n = report.inexact
-  add_operation(n and (n.op == "cvt" and "rounded_index" or n.sum
-    and "stuck_sum" or "wrapped"), n, add)
+  add_operation(report.inexact and report.inexact.key, report.inexact, add)
   for _, gap in ipairs(report.gaps or {}) do
     if gap.modes[1] or not no_store then
       add("left_out", gap, missing_part(gap, report.gaps))

@@ -1,0 +1,181 @@
+// Finds operations whose results lose digits, because the kernel converts them
+// too late or to a type with too small a range. If a float is needed, an
+// integer sum that wraps around is wrong, although integers of a hash may wrap
+// on purpose. The same holds for the quotient of an integer sum, such as a
+// mean, which is rounded before the conversion.
+//
+// The search begins at conversions and visits the values from which their
+// operands are computed. It ends at bitwise operations and at products with
+// large constants, because hashes and random numbers contain them.
+#include "lint/conversions.h"
+
+#include "ir/intrin.h"
+#include "ir/operands.h"
+#include "ir/rows.h"
+#include "lint/updates.h"
+
+// HASH: constants above this number belong to hashes.
+enum { HASH = 1 << 16, NEAR = 24 };
+
+typedef struct Search {
+  const Fn *fn;
+  Writers by;
+  uint8_t *loss;
+  // met: for each value, the number of the last search that visited it
+  uint32_t *met, search;
+} Search;
+
+// Reports whether sum or product i has a large constant, or a term that has.
+static bool is_hash(const Fn *fn, const Ins *i) {
+  OpClass c = op_class((Op)i->op);
+  int64_t v;
+  if (c != CLASS_SUM && c != CLASS_PRODUCT) return false;
+  for (int k = 0; k < 2; k++) {
+    const Ins *x = ir_get(fn, i->a[k]);
+    if (ir_const(fn, i->a[k], &v) && (v > HASH || v < -HASH)) return true;
+    if (op_class((Op)x->op) == CLASS_PRODUCT && is_hash(fn, x)) return true;
+  }
+  return false;
+}
+
+// Calls look for each value that an instruction writes to a variable, to
+// registers or to shared memory. Returns whether look returned true.
+static bool any_written(Search *s, Ref target, int depth,
+                        bool (*look)(Search *, Ref, int)) {
+  for (Ref w = s->by.last[target]; w; w = s->by.before[w]) {
+    Ref value = operand_ref(s->fn, ir_get(s->fn, w), ROLE_VALUE);
+    if (value && look(s, value, depth)) return true;
+  }
+  return false;
+}
+
+// Returns the variable, or the registers or shared tensor, that instruction i
+// reads, or 0 if it reads anything else.
+static Ref target_of(const Fn *fn, const Ins *i) {
+  if (i->op == OP_VGET) return i->a[0];
+  if (i->op != OP_LD) return 0;
+  Op op = (Op)ir_get(fn, i->a[0])->op;
+  return op == OP_RMEM || op == OP_SMEM ? i->a[0] : 0;
+}
+
+// Marks the operations from which integer r is computed. Returns false.
+static bool mark(Search *s, Ref r, int depth) {
+  const Fn *fn = s->fn;
+  const Ins *i = ir_get(fn, r);
+  OpClass c = op_class((Op)i->op);
+  bool arithmetic = c == CLASS_SUM || c == CLASS_PRODUCT;
+  if (!r || depth == 0 || s->met[r] == s->search) return false;
+  s->met[r] = s->search;
+  if (is_hash(fn, i)) return false;
+  if (arithmetic && i->type == DT_I32 && !s->loss[r]) s->loss[r] = LOSS_WRAPS;
+  Ref target = target_of(fn, i);
+  if (target) any_written(s, target, depth - 1, mark);
+  if (target && i->op == OP_VGET)
+    mark(s, ir_get(fn, target)->a[0], depth - 1);
+  bool passes = arithmetic || c == CLASS_SIGN || c == CLASS_EXTREME ||
+                c == CLASS_SELECT;
+  for (int k = c == CLASS_SELECT; passes && k < 3; k++)
+    mark(s, i->a[k], depth - 1);
+  if (intrin_shuffles(i)) mark(s, i->a[0], depth - 1);
+  return false;
+}
+
+// Reports whether integer r is the sum of a loop or of lanes.
+static bool is_total(Search *s, Ref r, int depth) {
+  const Fn *fn = s->fn;
+  const Ins *i = ir_get(fn, r);
+  Ref of;
+  if (!r || depth == 0 || s->met[r] == s->search) return false;
+  s->met[r] = s->search;
+  if (i->op == OP_ADD && intrin_shuffled(fn, i, &of)) return true;
+  Ref target = target_of(fn, i);
+  for (Ref w = target ? s->by.last[target] : 0; w; w = s->by.before[w])
+    if (updates_adds(fn, ir_get(fn, w))) return true;
+  if (target) return any_written(s, target, depth - 1, is_total);
+  if (i->op == OP_CVT || intrin_shuffles(i))
+    return is_total(s, i->a[0], depth - 1);
+  return i->op == OP_ADD && (is_total(s, i->a[0], depth - 1) ||
+                             is_total(s, i->a[1], depth - 1));
+}
+
+// Reports whether float r is computed from an absolute value by maxima, moves
+// and divisions or products by constants.
+static bool is_largest(Search *s, Ref r, int depth) {
+  const Fn *fn = s->fn;
+  const Ins *i = ir_get(fn, r);
+  OpClass c = op_class((Op)i->op);
+  if (!r || depth == 0 || s->met[r] == s->search) return false;
+  s->met[r] = s->search;
+  if (i->op == OP_ABS) return true;
+  Ref target = target_of(fn, i);
+  if (target) return any_written(s, target, depth - 1, is_largest);
+  if (i->op == OP_DIV || intrin_shuffles(i) || i->op == OP_CVT)
+    return is_largest(s, i->a[0], depth - 1);
+  if (c != CLASS_EXTREME && c != CLASS_PRODUCT) return false;
+  return is_largest(s, i->a[0], depth - 1) ||
+         is_largest(s, i->a[1], depth - 1);
+}
+
+// Reports whether float r is a largest absolute value times or divided by a
+// number.
+static bool is_scale(Search *s, Ref r) {
+  const Ins *i = ir_get(s->fn, r);
+  while (op_class((Op)i->op) == CLASS_EXTREME) i = ir_get(s->fn, i->a[0]);
+  if (i->op != OP_DIV && i->op != OP_MUL) return false;
+  Ref by = i->a[1], of = i->a[0];
+  if (ir_get(s->fn, of)->op == OP_CONST) of = by, by = i->a[0];
+  Op op = (Op)ir_get(s->fn, of)->op;
+  bool combined = op == OP_MAX || op == OP_VGET || op == OP_LD;
+  s->search++;
+  return ir_get(s->fn, by)->op == OP_CONST && combined &&
+         is_largest(s, of, NEAR);
+}
+
+static bool constant(const Fn *fn, Ref r, double *v) {
+  const Ins *i = ir_get(fn, r);
+  if (i->op != OP_CONST) return false;
+  *v = dtype_to_double((DType)i->type, (uint64_t)i->imm);
+  return true;
+}
+
+double conversions_floor(const Fn *fn, Ref r) {
+  const Ins *scale = ir_get(fn, ir_get(fn, r)->a[0]);
+  double by, least;
+  for (int k = 0; k < 2; k++) {
+    const Ins *most = ir_get(fn, scale->a[k]);
+    if (most->op != OP_MAX || !constant(fn, scale->a[1 - k], &by)) continue;
+    for (int j = 0; j < 2; j++)
+      if (constant(fn, most->a[j], &least))
+        return scale->op == OP_DIV ? least / by : least * by;
+  }
+  return 0;
+}
+
+static void look_at(Search *s, Ref r) {
+  const Fn *fn = s->fn;
+  const Ins *i = ir_get(fn, r);
+  Ref of = i->a[0];
+  DType from = ir_type(fn, of), to = (DType)i->type;
+  if (dtype_is_float(from)) {
+    bool narrow = dtype_is_float(to) && dtype_bits(to) <= 16 && to != DT_BF16;
+    if (narrow && is_scale(s, of)) s->loss[r] = LOSS_SCALE;
+    return;
+  }
+  if (!dtype_is_int(from) || !dtype_is_float(to)) return;
+  s->search++;
+  if (from == DT_I32) mark(s, of, NEAR);
+  const Ins *q = ir_get(fn, of);
+  s->search++;
+  if (q->op == OP_DIV && is_total(s, q->a[0], NEAR))
+    s->loss[of] = LOSS_FRACTION;
+}
+
+uint8_t *conversions(Ctx *cx, const Fn *fn) {
+  Search s = {.fn = fn, .by = updates_writers(cx, fn)};
+  s.loss = arena_zero(cx, &cx->scratch, fn->ins.n);
+  s.met = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.met);
+  for (Ref r = 1; r < fn->ins.n; r++)
+    if (ir_get(fn, r)->op == OP_CVT) look_at(&s, r);
+  return s.loss;
+}
+// SPDX-License-Identifier: MIT

@@ -1,0 +1,21 @@
+// Finds operations whose results lose digits that a conversion was meant to
+// keep (conversions.c).
+#ifndef CUTE_CONVERSIONS_H
+#define CUTE_CONVERSIONS_H
+
+#include "ir/ir.h"
+
+// WRAPS: a sum, difference or product of i32 from which a float is computed.
+// FRACTION: the quotient of an integer sum that becomes a float.
+// SCALE: a conversion of a scale, the largest absolute value divided by a
+// number, to a narrow float.
+typedef enum Loss { LOSS_NONE, LOSS_WRAPS, LOSS_FRACTION, LOSS_SCALE } Loss;
+
+// Returns the Loss of each instruction's result.
+uint8_t *conversions(Ctx *cx, const Fn *fn);
+// Returns the scale that a lower bound of the largest absolute value, as in
+// max(largest, 1e-8) / 127, gives to the scale of conversion r; 0 without one.
+double conversions_floor(const Fn *fn, Ref r);
+
+#endif
+// SPDX-License-Identifier: MIT

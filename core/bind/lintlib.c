@@ -9,9 +9,11 @@
 #include "lint/lost_iterations.h"
 #include "lint/lost_lanes.h"
 #include "lint/lost_sums.h"
+#include "lint/lost_tails.h"
 #include "lint/overlapping_steps.h"
 #include "lint/partial_sums.h"
 #include "lint/repeated_sums.h"
+#include "lint/shared_steps.h"
 #include "lint/unread_parts.h"
 #include "lint/unread_results.h"
 #include "lint/unscaled_sums.h"
@@ -204,6 +206,7 @@ static void add_lanes(void *ud, const LostLanes *l) {
   face_set_bool(L, "scan", l->scan);
   face_set_bool(L, "warps", l->warps);
   face_set_bool(L, "extreme", l->extreme);
+  face_set_bool(L, "selects", l->selects);
   if (l->gap) face_set_int(L, "gap", l->gap);
   const Ins *i = ir_get(fn, l->shuffle);
   if (l->shuffle) {
@@ -214,8 +217,8 @@ static void add_lanes(void *ud, const LostLanes *l) {
 }
 
 // lint_lost_lanes(fn) -> {{file =, line =, twice =, lanes =, scan =, warps =,
-// gap =, op =, distance =}, ...}: sums of a warp that lack lanes, or count
-// lanes twice. `warps` states whether `lanes` are warps of a block. op is
+// selects =, gap =, op =, distance =}, ...}: sums of a warp that lack lanes, or
+// count lanes twice. `warps` states whether `lanes` are warps of a block. op is
 // absent if no shuffle combines the sums of the lanes.
 static int l_lint_lost_lanes(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -397,6 +400,51 @@ static int l_lint_block_steps(lua_State *L) {
   return 1;
 }
 
+static void add_shared_step(void *ud, const SharedStep *s) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  uint32_t src = ir_get(list->fn, s->at)->src;
+  if (!src) return;
+  lua_createtable(L, 0, 4);
+  face_set_place(L, list->fn, "file", "line", src);
+  face_set_str(L, "name", ir_str(list->fn, s->mem->name));
+  face_set_bool(L, "lost", s->lost);
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// lint_shared_steps(fn) -> {{name =, lost =, file =, line =}, ...}: steps of
+// scans and reductions in shared tensor `name` that lack element 0 or, if
+// `lost` is true, the threads' own elements
+static int l_lint_shared_steps(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  shared_steps(cx, list.fn, add_shared_step, &list);
+  return 1;
+}
+
+static void add_tail(void *ud, const LostTail *t) {
+  FoundList *list = ud;
+  lua_State *L = list->L;
+  uint32_t src = ir_get(list->fn, t->at)->src;
+  if (!src) return;
+  lua_createtable(L, 0, 5);
+  face_set_place(L, list->fn, "file", "line", src);
+  face_set_str(L, "name", ir_str(list->fn, t->mem->name));
+  face_set_int(L, "n", t->n);
+  face_set_int(L, "extent", t->extent);
+  lua_rawseti(L, -2, ++list->n);
+}
+
+// lint_lost_tails(fn) -> {{name =, n =, extent =, file =, line =}, ...}: lines
+// of loops that read the first n of `extent` elements of each row of argument
+// `name`, although another line reads all of them
+static int l_lint_lost_tails(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  FoundList list = new_list(L);
+  lost_tails(cx, list.fn, add_tail, &list);
+  return 1;
+}
+
 void lintlib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"lint_unread", l_lint_unread},
@@ -412,6 +460,8 @@ void lintlib_open(lua_State *L) {
     {"lint_unscaled_sums", l_lint_unscaled_sums},
     {"lint_overlapping_steps", l_lint_overlapping_steps},
     {"lint_block_steps", l_lint_block_steps},
+    {"lint_shared_steps", l_lint_shared_steps},
+    {"lint_lost_tails", l_lint_lost_tails},
     {"lint_lost_iterations", l_lint_lost_iterations},
     {NULL, NULL}};
   face_setfuncs(L, funcs);

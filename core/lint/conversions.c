@@ -92,7 +92,7 @@ static bool is_total(Search *s, Ref r, int depth) {
   for (Ref w = target ? s->by.last[target] : 0; w; w = s->by.before[w])
     if (updates_adds(fn, ir_get(fn, w))) return true;
   if (target) return any_written(s, target, depth - 1, is_total);
-  if (i->op == OP_CVT || intrin_shuffles(i))
+  if (op_class((Op)i->op) == CLASS_CONVERT || intrin_shuffles(i))
     return is_total(s, i->a[0], depth - 1);
   return i->op == OP_ADD && (is_total(s, i->a[0], depth - 1) ||
                              is_total(s, i->a[1], depth - 1));
@@ -109,7 +109,7 @@ static bool is_largest(Search *s, Ref r, int depth) {
   if (i->op == OP_ABS) return true;
   Ref target = target_of(fn, i);
   if (target) return any_written(s, target, depth - 1, is_largest);
-  if (i->op == OP_DIV || intrin_shuffles(i) || i->op == OP_CVT)
+  if (c == CLASS_QUOTIENT || c == CLASS_CONVERT || intrin_shuffles(i))
     return is_largest(s, i->a[0], depth - 1);
   if (c != CLASS_EXTREME && c != CLASS_PRODUCT) return false;
   return is_largest(s, i->a[0], depth - 1) ||
@@ -125,9 +125,8 @@ static bool is_scale(Search *s, Ref r) {
   Ref by = i->a[1], of = i->a[0];
   if (ir_get(s->fn, of)->op == OP_CONST) of = by, by = i->a[0];
   Op op = (Op)ir_get(s->fn, of)->op;
-  bool combined = op == OP_MAX || op == OP_VGET || op == OP_LD;
   s->search++;
-  return ir_get(s->fn, by)->op == OP_CONST && combined &&
+  return ir_get(s->fn, by)->op == OP_CONST && op != OP_ABS &&
          is_largest(s, of, NEAR);
 }
 

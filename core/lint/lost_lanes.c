@@ -3,7 +3,8 @@
 // and adds it twice. If the distances of a chain of shuffles do not cover the
 // warp, the sum omits the values of some lanes. A scan that lacks a step has
 // the same effect. If each lane adds elements in a loop, and only one lane's
-// sum is used, a reduction over the lanes is missing. If each warp adds
+// sum is used, a reduction over the lanes is missing. The same holds for a
+// variable that each lane selects by its elements. If each warp adds
 // elements, and only one warp's sum is used, a reduction over the warps is
 // missing.
 //
@@ -17,6 +18,7 @@
 #include "ir/intrin.h"
 #include "ir/operands.h"
 #include "lint/thread_value.h"
+#include "lint/updates.h"
 
 enum { DEPTH = 64, WARP = 32, NEAR = 12 };
 static const uint32_t ALL = 0xffffffff;
@@ -317,24 +319,42 @@ static void look_at_scan(Lanes *g, Ref r, LostLanes *l) {
 static Ref added(const Fn *fn, const Ins *i) {
   if (i->op != OP_VSET || ir_get(fn, i->a[1])->op != OP_ADD) return 0;
   const Ins *sum = ir_get(fn, i->a[1]);
-  for (int k = 0; k < 2; k++) {
-    const Ins *old = ir_get(fn, sum->a[k]);
-    if (old->op == OP_VGET && old->a[0] == i->a[0] &&
+  for (int k = 0; k < 2; k++)
+    if (updates_reads_back(fn, sum->a[k], i) &&
         ir_get(fn, sum->a[1 - k])->op != OP_CONST)
       return sum->a[1 - k];
-  }
   return 0;
 }
 
-// Checks an addition r to a variable in a loop.
-static void look_at_loop(const Lanes *g, Ref r, LostLanes *l) {
-  const Ins *i = ir_get(g->fn, r);
-  uint32_t need = g->need[i->a[0]];
-  Ref value = added(g->fn, i);
+// If instruction i sets a variable to another value where a comparison holds,
+// returns the comparison, otherwise 0.
+static Ref selected(const Fn *fn, const Ins *i) {
+  const Ins *sel = ir_get(fn, i->a[1]);
+  if (i->op != OP_VSET || sel->op != OP_SEL) return 0;
+  bool keeps = updates_reads_back(fn, sel->a[1], i) ||
+               updates_reads_back(fn, sel->a[2], i);
+  bool compares = op_class((Op)ir_get(fn, sel->a[0])->op) == CLASS_COMPARE;
+  return keeps && compares ? sel->a[0] : 0;
+}
+
+// Reports whether value r contains elements of the lane's own (is_input).
+static bool is_own(const Fn *fn, Ref r) {
   bool ok = true;
-  if (value && g->active[r] == ALL && need && !(need & (need - 1)) &&
-      is_input(g->fn, value, &ok, NEAR) && ok)
-    *l = (LostLanes){.at = r, .lanes = ~need};
+  return is_input(fn, r, &ok, NEAR) && ok;
+}
+
+// Checks an addition r to a variable in a loop, or a selection by elements.
+static void look_at_loop(const Lanes *g, Ref r, LostLanes *l) {
+  const Fn *fn = g->fn;
+  const Ins *i = ir_get(fn, r);
+  uint32_t need = g->need[i->a[0]];
+  if (g->active[r] != ALL || !need || need & (need - 1)) return;
+  Ref value = added(fn, i), p = selected(fn, i);
+  bool selects = p && (is_own(fn, ir_get(fn, p)->a[0]) ||
+                       is_own(fn, ir_get(fn, p)->a[1]));
+  if ((value && is_own(fn, value)) || selects)
+    *l = (LostLanes){.at = updates_place(fn, r), .lanes = ~need,
+                     .selects = selects};
 }
 
 static void look_at(const Lanes *g, Ref r, LostLanes *l) {
@@ -452,7 +472,7 @@ void lost_lanes(Ctx *cx, const Fn *fn,
   bool any = false, combines = false;
   for (Ref r = 1; r < fn->ins.n && !combines; r++) {
     combines = combined(fn, ir_get(fn, r), &of) != 0;
-    any |= combines || added(fn, ir_get(fn, r)) != 0;
+    any |= combines || added(fn, ir_get(fn, r)) || selected(fn, ir_get(fn, r));
   }
   if (!any || fn->block[0] < WARP) return;
   Lanes g = {.fn = fn};

@@ -14,6 +14,9 @@ typedef struct LostLanes {
   // of the shuffle; false: no sum contains the values of `lanes`
   bool twice;
   uint32_t lanes;
+  // without a shuffle: whether the loop does not add elements but selects by
+  // them, such as the index of a maximum
+  bool selects;
   bool warps;  // whether `lanes` are numbers of warps, and no instruction uses
                // the sums of these warps
   // whether `at` is a step of a scan, in which the last lane lacks the values

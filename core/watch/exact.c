@@ -1,8 +1,8 @@
 // Finds results that their type cannot represent:
 // - an index, such as that of a maximum, that is rounded in a conversion to a
 //   float of 16 or 8 bits
-// - sums and products of i8 or i16 that wrap around, and those of i32 from which
-//   a float is computed
+// - sums and products of i8 or i16 that wrap around, and those of i32 from
+//   which a float is computed
 // - quotients of integer sums that lose a fraction before they become floats
 // - 16-bit sums of a loop that are so large that further addends do not change
 //   them

@@ -70,7 +70,7 @@ SimWatch finite_rule(const SimIns *d) {
   return makes ? rule_of((DType)d->type) : WATCH_NONE;
 }
 
-// Returns the type of instruction i's result, which consists of `parts` numbers.
+// Returns the type of i's result, which consists of `parts` numbers.
 static DType part_of(const SimIns *i, int *parts) {
   SimWatch rule = (SimWatch)i->watch;
   *parts = 1;

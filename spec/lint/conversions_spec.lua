@@ -38,8 +38,8 @@ local function to_float(v) return v:to(cute.f32) end
 
 describe("a note tells of a sum of i32 that wraps", function()
   local text = "1431660050 %+ 715830025 is %-2147477221, in block "
-    .. "%(0,0,0%), thread %(0,0,0%), 32 times in all, although a float is "
-    .. "computed from it; compute in a wider type, .*"
+    .. "%(0,0,0%), thread %(0,0,0%), 32 times in all, although it becomes a "
+    .. "float; compute in a wider type"
 
   it("before it becomes a float", function()
     expect(text, sum(square, to_float), ONE, filled(26755, cute.i16), zeros())
@@ -117,8 +117,8 @@ describe("a note tells of a scale", function()
     for _, by in ipairs {part, product} do
       for _, name in ipairs {"f16", "e4m3"} do
         expect("the conversion of 7.874.*e%-09 to " .. name .. " is 0, in "
-          .. "block %(0,0,0%), thread %(0,0,0%): this scale is the largest "
-          .. "absolute value divided by a number, .*", scale(1e-8, by), ONE,
+          .. "block %(0,0,0%), thread %(0,0,0%): with this scale, all elements "
+          .. "are 0, although the largest is not; .*", scale(1e-8, by), ONE,
           filled(1e-6, cute.f32), zeros(cute[name]))
       end
     end

@@ -1331,6 +1331,15 @@ kinds.NOTES = {
       .. "them; does each step of an unrolled loop overwrite the value of the "
       .. "step before?"},
   lost_lanes = {"note/run/lost-sum", LOST_SUM},
+  lost_element = {"note/run/lost-sum", LOST_SUM,
+    "this reduction in shared tensor '{name}' replaces the thread's own "
+      .. "element; should it combine both, as in s[i] = s[i] + s[i + d]?"},
+  omitted_element = {"note/run/lost-sum", LOST_SUM,
+    "this scan omits element 0 of shared tensor '{name}' in thread i = d; "
+      .. "should the condition be i:ge(d) instead of i:gt(d)?"},
+  lost_tail = {"note/run/lost-sum", LOST_SUM,
+    "this loop omits the last {rest} of {extent} elements of each row of "
+      .. "'{name}', which another line reads; was its end rounded down?"},
   repeated_atomic = {"note/run/lost-sum", LOST_SUM,
     "{who} add the same value to the same element here, so the sum counts it "
       .. "more than once; should one thread add it, as in cute.when(tid:eq(0), "
@@ -1369,15 +1378,13 @@ kinds.NOTES = {
   wrapped = {"note/run/inexact", INEXACT,
     "{made}, {where}; compute in a wider type, as by x:to(cute.i32)"},
   wrapped_sum = {"note/run/inexact", INEXACT,
-    "{made}, {where}, although a float is computed from it; compute in a wider "
-      .. "type, as by x:to(cute.i64) or x:to(cute.f32)"},
+    "{made}, {where}, although it becomes a float; compute in a wider type"},
   lost_fraction = {"note/run/inexact", INEXACT,
     "{made}, {where}: the quotient of integers has no fraction when it becomes "
       .. "a float; convert the sum first, as by sum:to(cute.f32) / n"},
   lost_scale = {"note/run/inexact", INEXACT,
-    "{made}, {where}: this scale is the largest absolute value divided by a "
-      .. "number, and with a scale of 0 all its elements are 0; store it in a "
-      .. "wider type, such as f32"},
+    "{made}, {where}: with this scale, all elements are 0, although the "
+      .. "largest is not; store it in a wider type, such as cute.f32"},
   stuck_sum = {"note/run/inexact", INEXACT,
     "{made}, {where}; the sum is too large for its type to add such numbers: "
       .. "keep it in f32, as by cute.var(0.0, cute.f32)"},

@@ -91,8 +91,8 @@ simreport.at = at
 
 --- Analyzes a program once: searches for values that it computes but never
 -- uses, and for similar waste. Sets the fields unread, parts, results, lost,
--- iterations, loads, lanes, repeated, starts, unscaled, partial, overlaps and
--- blocks, which are lists.
+-- iterations, loads, lanes, repeated, starts, unscaled, partial, overlaps,
+-- blocks, steps and tails, which are lists.
 ---@param program table
 function simreport.find_losses(program)
   if program.lanes then return end
@@ -104,6 +104,8 @@ function simreport.find_losses(program)
   program.partial = core.lint_partial_sums(program.fn)
   program.overlaps = core.lint_overlapping_steps(program.fn)
   program.blocks = core.lint_block_steps(program.fn)
+  program.steps = core.lint_shared_steps(program.fn)
+  program.tails = core.lint_lost_tails(program.fn)
   program.lost = core.lint_lost_sums(program.fn)
   program.iterations = core.lint_lost_iterations(program.fn)
   program.loads = core.lint_unused_loads(program.fn)
@@ -123,8 +125,9 @@ local function has_notes(report)
   for _, list in ipairs {report.gaps, report.unread, program.unread,
       program.parts, program.results, program.starts, program.unscaled,
       program.partial, program.overlaps,
-      program.blocks, program.lost, program.iterations, program.loads,
-      program.lanes, program.repeated, report.relies or {}} do
+      program.blocks, program.steps, program.tails, program.lost,
+      program.iterations, program.loads, program.lanes, program.repeated,
+      report.relies or {}} do
     if list[1] then return true end
   end
   for _, s in ipairs(report.lines) do

@@ -507,6 +507,11 @@ local function lost_lanes(o)
       .. "distance; warp_reduction_max and warp_reduction_min give it to all")
       :format(lanes, lanes:find "^lane " and "uses" or "use", o.op)
   end
+  if o.selects then
+    return ("each lane selects this value by elements of its own, but nothing "
+      .. "uses the values of %s: should the lanes exchange it, too, where they "
+      .. "exchange the elements?"):format(lanes)
+  end
   if not o.op then
     return ("each lane adds elements of its own to this sum, but nothing uses "
       .. "the sums of %s: is a reduction missing, such as "
@@ -593,7 +598,7 @@ end
 -- Returns the clause that names an operation, its operands and its result.
 local function made(n)
   local function digits(x, form)
-    local whole = x // 1 == x and math.abs(x) < 2.0 ^ 53
+    local whole = x // 1 == x and math.abs(x) < 2.0 ^ 32
     return (whole and "%.0f" or form):format(x)
   end
   local v = {}
@@ -685,6 +690,18 @@ local function add_losses(report, add)
   for _, o in ipairs(program.blocks) do
     if report.ctas > 1 then add("block_step", o) end
   end
+  local before
+  for _, o in ipairs(program.steps) do
+    local place = at(o.file, o.line)
+    if place ~= before then
+      add(o.lost and "lost_element" or "omitted_element", o)
+    end
+    before = place
+  end
+  for _, o in ipairs(program.tails) do
+    o.rest = o.extent - o.n
+    add("lost_tail", o)
+  end
   for _, o in ipairs(program.lost) do
     add(o.reset and "reset_sum" or "overwritten_sum", o)
   end
@@ -692,7 +709,7 @@ local function add_losses(report, add)
     add("lost_iteration", o)
   end
   for _, o in ipairs(program.loads) do add("unused_loads", o) end
-  local before
+  before = nil
   for _, o in ipairs(program.lanes) do
     local place = at(o.file, o.line)
     if place ~= before then add("lost_lanes", o, lost_lanes(o)) end

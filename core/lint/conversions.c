@@ -150,19 +150,24 @@ double conversions_floor(const Fn *fn, Ref r) {
   return 0;
 }
 
+// Reports whether instruction i converts an integer to a float, or a float to a
+// narrow type whose range is smaller.
+static bool is_candidate(const Fn *fn, const Ins *i) {
+  DType to = (DType)i->type;
+  if (i->op != OP_CVT || !dtype_is_float(to)) return false;
+  return dtype_is_int(ir_type(fn, i->a[0])) ||
+         (dtype_bits(to) <= 16 && to != DT_BF16);
+}
+
 static void look_at(Search *s, Ref r) {
   const Fn *fn = s->fn;
-  const Ins *i = ir_get(fn, r);
-  Ref of = i->a[0];
-  DType from = ir_type(fn, of), to = (DType)i->type;
-  if (dtype_is_float(from)) {
-    bool narrow = dtype_is_float(to) && dtype_bits(to) <= 16 && to != DT_BF16;
-    if (narrow && is_scale(s, of)) s->loss[r] = LOSS_SCALE;
+  Ref of = ir_get(fn, r)->a[0];
+  if (dtype_is_float(ir_type(fn, of))) {
+    if (is_scale(s, of)) s->loss[r] = LOSS_SCALE;
     return;
   }
-  if (!dtype_is_int(from) || !dtype_is_float(to)) return;
   s->search++;
-  if (from == DT_I32) mark(s, of, NEAR);
+  if (ir_type(fn, of) == DT_I32) mark(s, of, NEAR);
   const Ins *q = ir_get(fn, of);
   s->search++;
   if (q->op == OP_DIV && is_total(s, q->a[0], NEAR))
@@ -170,11 +175,16 @@ static void look_at(Search *s, Ref r) {
 }
 
 uint8_t *conversions(Ctx *cx, const Fn *fn) {
-  Search s = {.fn = fn, .by = updates_writers(cx, fn)};
-  s.loss = arena_zero(cx, &cx->scratch, fn->ins.n);
-  s.met = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.met);
-  for (Ref r = 1; r < fn->ins.n; r++)
-    if (ir_get(fn, r)->op == OP_CVT) look_at(&s, r);
+  Search s = {.fn = fn};
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    if (!is_candidate(fn, ir_get(fn, r))) continue;
+    if (!s.loss) {
+      s.by = updates_writers(cx, fn);
+      s.loss = arena_zero(cx, &cx->scratch, fn->ins.n);
+      s.met = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.met);
+    }
+    look_at(&s, r);
+  }
   return s.loss;
 }
 // SPDX-License-Identifier: MIT

@@ -11,7 +11,7 @@
 // number, to a narrow float.
 typedef enum Loss { LOSS_NONE, LOSS_WRAPS, LOSS_FRACTION, LOSS_SCALE } Loss;
 
-// Returns the Loss of each instruction's result.
+// Returns the Loss of each instruction's result; NULL if none has a Loss.
 uint8_t *conversions(Ctx *cx, const Fn *fn);
 // Returns the scale that a lower bound of the largest absolute value, as in
 // max(largest, 1e-8) / 127, gives to the scale of conversion r; 0 without one.

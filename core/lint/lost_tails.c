@@ -116,13 +116,14 @@ static bool is_read(Search *s, Ref r, const Rows *rows, int64_t n) {
 void lost_tails(Ctx *cx, const Fn *fn,
                 void (*found)(void *ud, const LostTail *t), void *ud) {
   if (!ir_threads(fn) || ir_has_addresses(fn)) return;
-  Search s = {.fn = fn, .v = index_values_at(cx, fn, BUDGET)};
+  Search s = {.fn = fn};
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     Rows rows;
     int64_t n;
     if (i->op != OP_LD || ir_get(fn, i->a[0])->op != OP_GMEM) continue;
     const Mem *m = ir_memof(fn, i->a[0]);
+    if (!s.v.n) s.v = index_values_at(cx, fn, BUDGET);
     if (!rows_of(fn, m, &rows) || !reads_tiles(&s, r, &rows, &n) ||
         !is_read(&s, r, &rows, n))
       continue;

@@ -144,11 +144,13 @@ void shared_steps(Ctx *cx, const Fn *fn,
   Search s = {.fn = fn};
   Ref lost = 0;
   bool again = false;
-  s.branch = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.branch);
-  find_branches(&s);
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     if (!is_shared(fn, i)) continue;
+    if (!s.branch) {
+      s.branch = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.branch);
+      find_branches(&s);
+    }
     if (i->op == OP_LD && omits_first(&s, r))
       found(ud, &(SharedStep){.at = r, .mem = ir_memof(fn, i->a[0])});
     if (i->op != OP_ST || !loses_own(&s, r)) continue;

@@ -121,7 +121,7 @@ static SimWatch rule_of(Ctx *cx, Search *s, const SimIns *d,
                         const uint8_t *loss) {
   const Fn *fn = s->fn;
   Op op = (Op)d->op;
-  if (op == (Op)ir_get(fn, d->ref)->op) {
+  if (loss && op == (Op)ir_get(fn, d->ref)->op) {
     Loss l = (Loss)loss[d->ref];
     if (l == LOSS_FRACTION) return WATCH_FRACTION;
     if (l == LOSS_SCALE) return WATCH_SCALE;

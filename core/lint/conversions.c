@@ -130,21 +130,16 @@ static bool is_scale(Search *s, Ref r) {
          is_largest(s, of, NEAR);
 }
 
-static bool constant(const Fn *fn, Ref r, double *v) {
-  const Ins *i = ir_get(fn, r);
-  if (i->op != OP_CONST) return false;
-  *v = dtype_to_double((DType)i->type, (uint64_t)i->imm);
-  return true;
-}
-
 double conversions_floor(const Fn *fn, Ref r) {
   const Ins *scale = ir_get(fn, ir_get(fn, r)->a[0]);
   double by, least;
   for (int k = 0; k < 2; k++) {
     const Ins *most = ir_get(fn, scale->a[k]);
-    if (most->op != OP_MAX || !constant(fn, scale->a[1 - k], &by)) continue;
+    if (most->op != OP_MAX ||
+        !updates_constant(fn, scale->a[1 - k], &by))
+      continue;
     for (int j = 0; j < 2; j++)
-      if (constant(fn, most->a[j], &least))
+      if (updates_constant(fn, most->a[j], &least))
         return scale->op == OP_DIV ? least / by : least * by;
   }
   return 0;

@@ -15,6 +15,7 @@
 #include "ir/intrin.h"
 #include "ir/operands.h"
 #include "ir/rows.h"
+#include "lint/updates.h"
 
 // What a value is made of. FIRST, SECOND: elements of the inputs. PRODUCT:
 // products of both. SUM: a sum of them. SCALED: a scaled sum. OTHER: anything
@@ -71,12 +72,6 @@ static uint8_t of_scale(const Made *g, uint8_t of, Ref by) {
   return of | (plain ? SCALED : OTHER);
 }
 
-static bool is_zero(const Fn *fn, Ref r) {
-  const Ins *i = ir_get(fn, r);
-  return i->op == OP_CONST && dtype_to_double((DType)i->type,
-                                              (uint64_t)i->imm) == 0;
-}
-
 // Returns what a sum of values r and q, which are made of a and b, is made of.
 // Variables that begin with a constant count as sums.
 static uint8_t of_sum(const Made *g, uint8_t a, Ref r, uint8_t b, Ref q) {
@@ -86,7 +81,7 @@ static uint8_t of_sum(const Made *g, uint8_t a, Ref r, uint8_t b, Ref q) {
   Op other = (Op)ir_get(g->fn, a ? q : r)->op;
   bool mutable = op_class(other) == CLASS_ACCESS || other == OP_VGET ||
                  op_class(other) == CLASS_CHOICE;
-  if (!mutable && !(a && b) && !is_zero(g->fn, a ? q : r)) return OTHER;
+  if (!mutable && !(a && b) && !updates_is_zero(g->fn, a ? q : r)) return OTHER;
   return a | b | SUM;
 }
 
@@ -106,7 +101,7 @@ static uint8_t of_arithmetic(const Made *g, const Ins *i) {
   if (i->op == OP_DIV) return y ? OTHER : of_scale(g, x, b);
   if (i->op == OP_FMA && x && y)
     return of_sum(g, of_product(x, y), a, of[c], c);
-  if (i->op == OP_FMA && is_zero(g->fn, c))
+  if (i->op == OP_FMA && updates_is_zero(g->fn, c))
     return x ? of_scale(g, x, b) : of_scale(g, y, a);
   if (i->op == OP_CVT) {
     DType from = ir_type(g->fn, a), to = (DType)i->type;
@@ -115,7 +110,8 @@ static uint8_t of_arithmetic(const Made *g, const Ins *i) {
   }
   if (i->op == OP_SEL && !x) {
     uint8_t z = of[c] & DATA;
-    bool plain = (y || is_zero(g->fn, b)) && (z || is_zero(g->fn, c));
+    bool plain = (y || updates_is_zero(g->fn, b)) &&
+                 (z || updates_is_zero(g->fn, c));
     return plain ? y | z : OTHER;
   }
   return OTHER;

@@ -25,6 +25,19 @@ Writers updates_writers(Ctx *cx, const Fn *fn) {
   return by;
 }
 
+bool updates_constant(const Fn *fn, Ref r, double *v) {
+  const Ins *i = ir_get(fn, r);
+  DType t = (DType)i->type;
+  bool number = i->op == OP_CONST && (dtype_is_float(t) || dtype_is_int(t));
+  if (number) *v = dtype_to_double(t, (uint64_t)i->imm);
+  return number;
+}
+
+bool updates_is_zero(const Fn *fn, Ref r) {
+  double v;
+  return updates_constant(fn, r, &v) && v == 0;
+}
+
 Ref updates_root(const Fn *fn, Ref var) {
   for (;;) {
     const Ins *first = ir_get(fn, ir_get(fn, var)->a[0]);

@@ -10,6 +10,10 @@
 typedef struct Writers { Ref *last, *before; } Writers;
 Writers updates_writers(Ctx *cx, const Fn *fn);
 
+// Reports whether value r is a constant number, and sets *v to it.
+bool updates_constant(const Fn *fn, Ref r, double *v);
+// Reports whether value r is the constant 0.
+bool updates_is_zero(const Fn *fn, Ref r);
 // Returns the variable of which `var` is a copy inside of a branch, or `var`.
 Ref updates_root(const Fn *fn, Ref var);
 // Reports whether r reads the variable or the element that instruction `set`

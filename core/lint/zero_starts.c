@@ -32,12 +32,6 @@ typedef struct Search {
   uint64_t args;  // mask of the arguments whose elements this search visited
 } Search;
 
-static bool is_zero(const Fn *fn, Ref r) {
-  const Ins *i = ir_get(fn, r);
-  return i->op == OP_CONST && dtype_is_float((DType)i->type) &&
-         dtype_to_double((DType)i->type, (uint64_t)i->imm) == 0;
-}
-
 // Reports whether two values are known to be equal: the same value, loads of
 // the same element, or the same operation on equal values.
 static bool is_same(const Fn *fn, Ref a, Ref b, int depth) {
@@ -183,7 +177,7 @@ static Op op_of(const Fn *fn, Ref r, Ref element) {
 static bool is_update(const Fn *fn, Ref w, Op op) {
   const Ins *i = ir_get(fn, w);
   Ref element, value = operand_ref(fn, i, ROLE_VALUE);
-  if (value && (is_zero(fn, value) || updates_reads_back(fn, value, i)))
+  if (value && (updates_is_zero(fn, value) || updates_reads_back(fn, value, i)))
     return true;
   Ref r = update_of(fn, i, &element);
   return r && op_of(fn, r, element) == op;
@@ -193,7 +187,7 @@ static bool is_update(const Fn *fn, Ref w, Op op) {
 // which is_update is true set it or its copies.
 static bool var_starts_at_zero(const Fn *fn, Ref var, Op op, Ref set) {
   Ref root = updates_root(fn, var);
-  if (!is_zero(fn, ir_get(fn, root)->a[0])) return false;
+  if (!updates_is_zero(fn, ir_get(fn, root)->a[0])) return false;
   for (Ref w = root; w < fn->ins.n; w++) {
     const Ins *i = ir_get(fn, w);
     if (i->op == OP_VSET && updates_root(fn, i->a[0]) == root && w != set &&
@@ -212,7 +206,7 @@ static bool starts_at_zero(const Search *s, const Ins *set, Op op) {
   for (Ref w = s->by.last[set->a[0]]; w; w = s->by.before[w]) {
     Ref value = operand_ref(fn, ir_get(fn, w), ROLE_VALUE);
     if (!is_update(fn, w, op)) return false;
-    zero |= value && is_zero(fn, value);
+    zero |= value && updates_is_zero(fn, value);
   }
   return zero;
 }
@@ -270,10 +264,11 @@ static bool is_masked(const Search *s, Ref r, Ref *x) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
   if (i->op == OP_SEL && is_bound(fn, i->a[0], NEAR)) {
-    *x = is_zero(fn, i->a[2]) ? i->a[1] : i->a[2];
-    return is_zero(fn, i->a[2]) || is_zero(fn, i->a[1]);
+    *x = updates_is_zero(fn, i->a[2]) ? i->a[1] : i->a[2];
+    return updates_is_zero(fn, i->a[2]) || updates_is_zero(fn, i->a[1]);
   }
-  if (i->op != OP_VGET || !is_zero(fn, ir_get(fn, i->a[0])->a[0])) return false;
+  if (i->op != OP_VGET || !updates_is_zero(fn, ir_get(fn, i->a[0])->a[0]))
+    return false;
   // a variable with the initial value 0 that only a branch sets
   Ref set = s->by.last[i->a[0]], end = 0;
   if (!set || s->by.before[set] || set > r) return false;
@@ -328,14 +323,6 @@ static void look_at_kept(const Search *s, Ref r, ZeroStart *z) {
 enum { LOADS = 4 };
 static const double SMALL = 1e-2;
 
-static bool is_start(const Fn *fn, Ref r, double *start) {
-  const Ins *i = ir_get(fn, r);
-  bool number = i->op == OP_CONST && (dtype_is_float((DType)i->type) ||
-                                      dtype_is_int((DType)i->type));
-  if (number) *start = dtype_to_double((DType)i->type, (uint64_t)i->imm);
-  return number;
-}
-
 // Origin of the terms of a sum. loads: number of loads; only loads after
 // instruction `after` are counted. product: whether two loaded elements are
 // multiplied. power: whether a term is an exponential; known: whether a maximum
@@ -357,7 +344,7 @@ static void add_terms(Search *s, Ref r, Terms *t, int depth) {
   if (i->op == OP_VGET) {
     Ref start = ir_get(fn, updates_root(fn, i->a[0]))->a[0];
     double number;
-    t->known |= !is_start(fn, start, &number);
+    t->known |= !updates_constant(fn, start, &number);
     for (Ref w = s->by.last[i->a[0]]; w; w = s->by.before[w])
       add_terms(s, operand_ref(fn, ir_get(fn, w), ROLE_VALUE), t, depth - 1);
   }
@@ -397,7 +384,7 @@ static void look_at_variable(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   double start;
   Ref at = 0;
-  if (!is_start(fn, ir_get(fn, r)->a[0], &start)) return;
+  if (!updates_constant(fn, ir_get(fn, r)->a[0], &start)) return;
   if (fabs(start) < SMALL || isinf(start)) return;
   for (Ref w = r + 1; w < fn->ins.n; w++) {
     const Ins *i = ir_get(fn, w);
@@ -423,7 +410,7 @@ static void look_at_object(Search *s, Ref r, ZeroStart *z) {
     Ref value = operand_ref(fn, i, ROLE_VALUE);
     if (updates_adds(fn, i)) {
       if (adds_elements(s, w)) at = w;
-    } else if (value && is_start(fn, value, &other)) {
+    } else if (value && updates_constant(fn, value, &other)) {
       if (any && other != start) return;
       start = other;
       any = true;
@@ -447,7 +434,7 @@ static void look_at_chain(Search *s, Ref r, const bool *inner, ZeroStart *z) {
   s->search++;
   for (;; terms++) {
     const Ins *i = ir_get(fn, first);
-    bool last = i->op == OP_ADD && is_start(fn, i->a[1], &start);
+    bool last = i->op == OP_ADD && updates_constant(fn, i->a[1], &start);
     Terms t = {0};
     if (i->op != OP_ADD && i->op != OP_FMA) break;
     for (int k = 0; k < 2; k++)
@@ -455,8 +442,8 @@ static void look_at_chain(Search *s, Ref r, const bool *inner, ZeroStart *z) {
     first = i->op == OP_FMA ? i->a[2] : i->a[last];
     if (!t.product || t.power) return;
   }
-  if (is_start(fn, first, &start) && terms >= LOADS && fabs(start) >= SMALL &&
-      !isinf(start))
+  if (updates_constant(fn, first, &start) && terms >= LOADS &&
+      fabs(start) >= SMALL && !isinf(start))
     *z = (ZeroStart){.at = r, .op = OP_ADD, .start = start};
 }
 

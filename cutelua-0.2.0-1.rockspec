@@ -922,6 +922,8 @@ build = {
         "lua/cutelua/text/mistakes.lua",
       ["cutelua.text.nils"] =
         "lua/cutelua/text/nils.lua",
+      ["cutelua.text.notes"] =
+        "lua/cutelua/text/notes.lua",
       ["cutelua.text.npy"] =
         "lua/cutelua/text/npy.lua",
       ["cutelua.text.npz"] =

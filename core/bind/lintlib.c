@@ -325,7 +325,7 @@ static void add_unscaled(void *ud, const UnscaledSum *u) {
 
 // lint_unscaled_sums(fn) -> {{kind =, file =, line =}, ...}: lines that add to
 // the sums of an online softmax, but omit a step such as the rescaling; kind:
-// the key of the note (kinds.NOTES)
+// the key of the note (cutelua.text.notes)
 static int l_lint_unscaled_sums(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);

@@ -94,7 +94,7 @@ typedef struct SimNonfinite {
   int32_t block[3], thread[3];
   uint64_t count;  // number of NaNs and infinities that this line computed from
                    // finite operands
-  // of a result that is not exact: the key of its note (kinds.NOTES)
+  // of a result that is not exact: the key of its note (cutelua.text.notes)
   const char *key;
 } SimNonfinite;
 

@@ -14,7 +14,7 @@ void exact_note(SimWarp *w, const SimIns *i);
 static inline bool exact_is_sum(const SimIns *i) {
   return i->watch == WATCH_SUMF16 || i->watch == WATCH_SUMBF16;
 }
-// Returns the key of the note (kinds.NOTES) on results of instruction i.
+// Returns the key of the note (cutelua.text.notes) on results of instruction i.
 const char *exact_key(const SimIns *i);
 // Returns the first origin in the list `all` that must be reported, or NULL.
 const SimOrigin *exact_first(const SimOrigins *all);

@@ -62,7 +62,7 @@
 --   copies=, scaled=, shifted=, tile=, file=, line=}: see SimWrongSum in
 --   core/sim/sim.h.
 -- inexact: as `nonfinite`, the first result that its type cannot represent, and
---   key, that of its note in kinds.NOTES.
+--   key, that of its note in cutelua.text.notes.
 -- signs: for each element of program.starts, {below =, above =}: whether the
 --   arguments that it combines have elements below 0, and above 0.
 -- empty: whether the grid has no blocks, although no argument is empty. file,

@@ -2,6 +2,7 @@
 -- belongs to one of the kinds of docs/errors.md, whose section explains it.
 -- cute.lang.kinds has the codes.
 local kinds = require "cute.lang.kinds"
+local notes = require "cutelua.text.notes"
 local report = require "cute.lang.report"
 
 local codes = {}
@@ -30,7 +31,7 @@ function codes.list()
   for _, row in ipairs(kinds.ERRORS) do
     add(list, known, codes.of_error(row.kind), row.kind, row.about)
   end
-  for _, row in pairs(kinds.NOTES) do
+  for _, row in pairs(notes.ROWS) do
     add(list, known, row[1], "json-reports", row[2])
   end
   for _, row in ipairs(kinds.OTHERS) do

@@ -15,6 +15,7 @@ local edits = require "cutelua.findings.edits"
 local faults = require "cutelua.text.faults"
 local kinds = require "cute.lang.kinds"
 local likely = require "cutelua.findings.likely"
+local notes = require "cutelua.text.notes"
 local source = require "cute.lang.source"
 
 local record = {}
@@ -139,7 +140,7 @@ end
 ---@return table
 function record.script_note(text, script)
   local kernel, rest = text:match "^kernel ([%w_.]+): (.*)$"
-  local f = note(rest or text, kinds.NOTES.script[1], kernel, function(name)
+  local f = note(rest or text, notes.ROWS.script[1], kernel, function(name)
     local is_script = name == source.short("@" .. script)
     return "@" .. (is_script and script or name)
   end)
@@ -173,8 +174,8 @@ function record.add_launch(list, report, nth, sm)
   add_faults(list, report.reports, cuda_lines(program, sm),
              {kernel = report.kernel, launch = nth})
   local chunk = chunks_of(program)
-  local notes, note_codes = faults.notes(report)
-  for i, text in ipairs(notes) do
+  local texts, note_codes = faults.notes(report)
+  for i, text in ipairs(texts) do
     list[#list + 1] = note(text, note_codes[i], report.kernel, chunk)
     list[#list].launch = nth
   end

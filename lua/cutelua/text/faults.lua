@@ -8,6 +8,7 @@ local at = simreport.at
 
 -- Reports without a fault need none of these texts, so they are loaded late.
 local function kinds() return require "cute.lang.kinds" end
+local function notes() return require "cutelua.text.notes" end
 
 local faults = {}
 
@@ -749,15 +750,15 @@ end
 function faults.notes(report)
   local list, codes = {}, {}
   local function add(what, o, text)
-    text = text or kinds().note(what, o)
+    text = text or notes().sentence(what, o)
     list[#list + 1] = core.visible(("%s: %s"):format(at(o.file, o.line) or "?",
                                                      text))
-    codes[#list] = kinds().NOTES[what][1]
+    codes[#list] = notes().ROWS[what][1]
   end
   local program = report.program
   if not report.ok or report.stopped or not program then return list, codes end
   for i, r in ipairs(report.relies or {}) do
-    list[i], codes[i] = faults.reliance(r), kinds().NOTES.relies[1]
+    list[i], codes[i] = faults.reliance(r), notes().ROWS.relies[1]
   end
   if report.empty then add("empty", report) end
   local no_store = stores_outside(report.lines, add)

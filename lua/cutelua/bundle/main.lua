@@ -162,6 +162,7 @@ local function record_arch(opt, words, arch)
   if not child then
     core.fail("io", "bundle: cannot start a process: " .. why)
   end
+  child:finish()  -- the script's standard input is empty
   for text in child.receive, child do io.stderr:write(text) end
   local how, code = child:wait()
   child:close()

@@ -154,6 +154,7 @@ local function run(words, path, files, before)
   os.remove(path)
   local start = core.clock()
   local child <close> = assert(sys.spawn(words))
+  child:finish()  -- the script's standard input is empty
   local kept, size = {}, 0
   while true do
     if sys.poll({child}, PAUSE) then

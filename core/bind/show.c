@@ -59,7 +59,13 @@ static void put_table(lua_State *L, int idx, Shown *out, int depth) {
   puts_(out, "}");
 }
 
-// Appends the type of an object of cutelua, and its text (__tostring).
+static int l_text(lua_State *L) {
+  luaL_tolstring(L, 1, NULL);
+  return 1;
+}
+
+// Appends the type of an object of cutelua, and its text (__tostring). If
+// __tostring raises an error, appends only the type.
 static void put_object(lua_State *L, int idx, Shown *out) {
   const char *what = face_typename(L, idx);
   int top = lua_gettop(L);
@@ -69,13 +75,16 @@ static void put_object(lua_State *L, int idx, Shown *out) {
     text = luaL_getmetafield(L, idx, "__name") == LUA_TSTRING &&
            strncmp(lua_tostring(L, -1), "cute.", 5) == 0;
   lua_settop(L, top);
-  if (!text) {
+  lua_pushcfunction(L, l_text);
+  lua_pushvalue(L, idx);
+  if (!text || lua_pcall(L, 1, 1, 0) != LUA_OK) {
+    lua_settop(L, top);
     puts_(out, "a ");
     puts_(out, what);
     return;
   }
   size_t n;
-  const char *s = luaL_tolstring(L, idx, &n);
+  const char *s = lua_tolstring(L, -1, &n);
   if (strncmp(s, what, strlen(what)) != 0 && strcmp(what, "table") != 0 &&
       strcmp(what, "value") != 0 && strcmp(what, "dtype") != 0) {
     puts_(out, what);

@@ -912,6 +912,8 @@ build = {
         "lua/cutelua/text/html.lua",
       ["cutelua.text.json"] =
         "lua/cutelua/text/json.lua",
+      ["cutelua.text.libraries"] =
+        "lua/cutelua/text/libraries.lua",
       ["cutelua.text.literal"] =
         "lua/cutelua/text/literal.lua",
       ["cutelua.text.mapped"] =

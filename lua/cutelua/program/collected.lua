@@ -3,6 +3,7 @@
 -- other output, including the script's, then goes to standard error.
 local errors = require "cutelua.text.errors"
 local exit = require "cutelua.program.exit"
+local libraries = require "cutelua.text.libraries"
 local report = require "cute.lang.report"
 local sys = require "cute.sys"
 
@@ -31,6 +32,7 @@ end
 ---@return string? message
 function collected.call(opt, f, ...)
   local ok, failure = sys.call(f, errors.capture, ...)
+  libraries.restore()
   if ok or opt.stop and failure.value == opt.stop then return 0 end
   local collector = opt.collector
   if collector then

@@ -6,6 +6,7 @@
 -- not strings get the kind [lua]. `errors.capture` is the message handler that
 -- sees the stack; `errors.format` makes the text.
 local core = require "cute.core"
+local libraries = require "cutelua.text.libraries"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
 
@@ -49,6 +50,7 @@ end
 ---@param above? integer functions to leave out
 ---@return table failure
 function errors.capture(err, above)
+  libraries.restore()
   above, err = above or 0, without_resumes(err)
   if kept and kept.value == err then
     local failure = kept

@@ -1,7 +1,8 @@
 --- Makes random calls of public functions, nearly all of them wrong. Each call
 -- must return or raise an error that blames the caller: with a kind, at the
 -- caller's line, and without a message of Lua's own. Results of calls become
--- arguments of later calls. `make fuzz` makes many calls,
+-- arguments of later calls. If asked to, each call passes one hostile value,
+-- such as a table that contains itself. `make fuzz` makes many calls,
 -- spec/bind/calls_spec.lua a few.
 local cute = require "cute"
 local core = require "cute.core"
@@ -38,6 +39,7 @@ end
 ---@param message any
 ---@return string?
 function calls.unclear(message)
+  if type(message) == "table" and message[1] == OURS then return end
   if type(message) ~= "string" then return "no text" end
   if message:find(OURS, 1, true) then return end
   for _, pattern in ipairs(RAW) do
@@ -52,7 +54,9 @@ end
 ---@return string?
 function calls.complaint(message)
   local why = calls.unclear(message)
-  if why or message:find(OURS, 1, true) then return why end
+  if why or type(message) == "table" or message:find(OURS, 1, true) then
+    return why
+  end
   local where = first_line(message)
   if not where then return "no place" end
   -- Kernel files that are not built into the program count as scripts, so an
@@ -200,6 +204,71 @@ local DEVICE = {
   [[cute.utils.StaticPersistentTileScheduler(
     cute.utils.PersistentTileSchedulerParams({4, 4, 1}, {1, 1, 1}))]],
   [[cute.struct {{"x", cute.f32, 4}, {"y", cute.i32}}:allocate()]],
+}
+
+-- A table all of whose metamethods raise an error.
+local RAISING = [[setmetatable({}, (function()
+  local mt = {}
+  for name in ("index newindex call tostring len eq lt le concat unm add sub "
+      .. "mul div idiv mod pow band bor bxor bnot shl shr pairs name close")
+      :gmatch "%a+" do
+    mt["__" .. name] = function() error("a callback's own error") end
+  end
+  return mt
+end)())]]
+
+-- Expressions for values that a careless function does not survive, as text:
+-- numbers out of range, tables without an end, objects that are closed, dead or
+-- not what they claim to be, and functions that never return.
+local HOSTILE = {
+  RAISING,
+  [[math.maxinteger]], [[math.mininteger]], [[-1]], [[(1 << 53) + 1]],
+  [[0 / 0]], [[1 / 0]], [[-1 / 0]], [[-0.0]], [[1e308]], [[2.5]],
+  [[""]], [["\0"]], [[("x"):rep(1 << 20)]], [[("("):rep(100000)]],
+  [["%s%n%d"]], [["\xff\xfe\27[31m"]],
+  [[(function() local t = {} t[1] = t return t end)()]],
+  [[(function() local t = {} t.x = {t} return t end)()]],
+  [[(function()
+    local t = {}
+    for _ = 1, 100000 do t = {t} end
+    return t
+  end)()]],
+  [[(function()
+    local t = {}
+    for i = 1, 100000 do t[i] = i end
+    return t
+  end)()]],
+  [[{[0] = 1, [2] = 3}]], [[{1, nil, 3}]], [[{[1.5] = 1}]], [[{[{}] = {}}]],
+  [[setmetatable({}, {__index = function(_, k) return k end})]],
+  [[setmetatable({}, {__len = function() return math.maxinteger end})]],
+  [[setmetatable({}, {__name = "tensor"})]],
+  [[setmetatable({}, {__name = "cute.Layout", __index = {shape = {4}}})]],
+  [[setmetatable({}, {__metatable = false})]],
+  [[(function()
+    local f = io.tmpfile()
+    f:close()
+    return f
+  end)()]],
+  [[(function()
+    local b = cute.buffer("f32", 8)
+    b:close()
+    return b
+  end)()]],
+  [[coroutine.running()]],
+  [[(function()
+    local c = coroutine.create(function() error {} end)
+    coroutine.resume(c)
+    return c
+  end)()]],
+  [[coroutine.wrap(function() coroutine.yield() end)]],
+  [[function() error {"a callback's own error"} end]],
+  [[function() coroutine.yield() end]],
+  [[function(...)
+    local function f(...) return 1 + f(...) end
+    pcall(f, ...)
+    error("a callback's own error")
+  end]],
+  [[string.rep]], [[os.exit]], [[print]], [[_G]],
 }
 
 local function made(text)
@@ -415,9 +484,16 @@ calls.trail = nil
 local SLOW = {["testing.benchmark"] = true}
 
 --- Makes one call, and adds what is wrong with its answer to p.wrong.
+---@param p table a pool
+---@param f table one of calls.functions()
 function calls.one(p, f)
   if p.where == "inside" and SLOW[f.name] then return end
   local args = arguments(p, f)
+  if p.hostile then
+    local n = p.g:r(#f.parameters + 1)
+    args[n], args.n = p.g:pick(p.hostile), math.max(args.n, n)
+    args[1] = surface.path(f.name, args[1])
+  end
   p.count = p.count + 1
   if calls.trail then
     calls.trail:seek "set"
@@ -489,12 +565,14 @@ function calls.functions()
   return functions
 end
 
-local function pool(seed, where)
+local function pool(seed, where, hostile)
   local g = setmetatable({state = seed * 7919 + 12345}, random.Gen)
   for _ = 1, 8 do g:r(2) end
   local all = calls.functions()
+  local values = hostile and {}
+  for i, text in ipairs(values and HOSTILE or {}) do values[i] = made(text) end
   return setmetatable({g = g, by = {}, types = {}, keys = keys, wrong = {},
-    count = 0, where = where, functions = all}, Pool)
+    count = 0, where = where, hostile = values, functions = all}, Pool)
 end
 
 local function fill(p, list)
@@ -519,17 +597,18 @@ end
 ---@param seed integer
 ---@param n integer
 ---@param each? table[] some of calls.functions()
+---@param hostile? boolean whether each call passes a hostile value
 ---@return table pool wrong = {{f =, why =, call =, message =} ...}, count =
-function calls.outside(seed, n, each)
-  local p = pool(seed, "outside")
+function calls.outside(seed, n, each, hostile)
+  local p = pool(seed, "outside", hostile)
   fill(p, HOST)
   draw(p, n, each)
   return p
 end
 
 --- Makes n calls inside one kernel, which is emitted as CUDA C if possible.
-function calls.inside(seed, n, each)
-  local p = pool(seed, "inside")
+function calls.inside(seed, n, each, hostile)
+  local p = pool(seed, "inside", hostile)
   fill(p, HOST)
   local k = cute.kernel("k", function(x, y, m)
     p:add(x) p:add(y) p:add(m)
@@ -547,6 +626,32 @@ function calls.inside(seed, n, each)
       call = "the kernel of these calls", message = tostring(r[2])}
   end
   return p
+end
+
+-- Number of functions whose calls share one pool of values, so that each call
+-- finds values of its types.
+local TOGETHER = 40
+
+--- Calls each of some functions n times. Returns a list of the calls that were
+-- answered wrongly, as text, and the number of calls.
+---@param where "outside"|"inside"
+---@param seed integer
+---@param n integer
+---@param hostile? boolean whether each call passes a hostile value
+---@param each? table[] some of calls.functions(), which is the default
+---@return string[]
+---@return integer
+function calls.each(where, seed, n, hostile, each)
+  local list, count, all = {}, 0, each or calls.functions()
+  for k = 1, #all, TOGETHER do
+    local p = calls[where](seed * 1000 + k, n,
+      table.move(all, k, math.min(k + TOGETHER - 1, #all), 1, {}), hostile)
+    count = count + p.count
+    for _, w in ipairs(p.wrong) do
+      list[#list + 1] = ("%s: %s: %s"):format(w.call, w.why, w.message)
+    end
+  end
+  return list, count
 end
 
 return calls

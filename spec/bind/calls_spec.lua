@@ -6,23 +6,43 @@ local cute = require "cute"
 local support = require "spec.support"
 
 local EACH = 5  -- number of calls of each function, outside and inside kernels
-local TOGETHER = 40 -- number of functions whose calls share one pool of values
+local SHARE = 3  -- one of this many functions is called without #long
 
 describe("random calls", function()
   for i, where in ipairs {"outside", "inside"} do
     it("return, or raise an error at the caller's line, " .. where
        .. support.long(i), function()
-      local list, all = {}, calls.functions()
-      for n = 1, #all, TOGETHER do
-        local p = calls[where](i * 1000 + n, EACH,
-          table.move(all, n, math.min(n + TOGETHER - 1, #all), 1, {}))
-        for _, w in ipairs(p.wrong) do
-          list[#list + 1] = ("%s: %s: %s"):format(w.call, w.why, w.message)
-        end
-      end
-      assert.same({}, list)
+      assert.same({}, (calls.each(where, i, EACH)))
     end)
   end
+end)
+
+describe("calls with a hostile value", function()
+  it("return, or raise an error at the caller's line", function()
+    local some = {}
+    for i = 1, #calls.functions(), SHARE do
+      some[#some + 1] = calls.functions()[i]
+    end
+    local wrong, count = calls.each("outside", 1, 1, true, some)
+    assert.same({}, wrong)
+    assert.is_true(count >= 383)
+  end)
+
+  it("do so in every function, inside kernels too #long", function()
+    for _, where in ipairs {"outside", "inside"} do
+      local wrong, count = calls.each(where, 2, 1, true)
+      assert.same({}, wrong)
+      assert.is_true(count > 1000)
+    end
+  end)
+
+  it("show objects whose __tostring raises an error by their type", function()
+    local bad = setmetatable({}, {__tostring = function() error "no" end})
+    local ok, text = pcall(cute.layout, bad)
+    assert.is_false(ok)
+    assert.matches("bad argument #1 to 'cute.layout' %(.*got a table%) "
+      .. "%[bad%-argument%]", text)
+  end)
 end)
 
 describe("an error that no check anticipated", function()

@@ -13,16 +13,30 @@ local seed = math.tointeger(tonumber(arg[2])) or os.time() * 1000
 calls.trail = io.open((os.getenv "CUTE_BUILD" or "build") .. "/calls.txt", "w")
 
 local stop, count = os.time() + seconds, 0
+
+local function judge(where, wrong)
+  for _, text in ipairs(wrong) do
+    io.stderr:write(("seed %d, %s: %s\n"):format(seed, where, text))
+  end
+  if #wrong > 0 then os.exit(1) end
+end
+
+-- Each function is called at least once with a hostile value.
+for _, where in ipairs {"outside", "inside"} do
+  calls.about = ("seed %d, hostile, %s"):format(seed, where)
+  local wrong, n = calls.each(where, seed, 1, true)
+  count = count + n
+  judge(where, wrong)
+end
 repeat
   for _, where in ipairs {"outside", "inside"} do
     calls.about = ("seed %d, %s"):format(seed, where)
     local p = calls[where](seed, EACH)
     count = count + p.count
-    for _, w in ipairs(p.wrong) do
-      io.stderr:write(("seed %d, %s: %s: %s\n  %s\n"):format(seed, w.where,
-        w.call, w.why, w.message))
+    for i, w in ipairs(p.wrong) do
+      p.wrong[i] = ("%s: %s: %s"):format(w.call, w.why, w.message)
     end
-    if #p.wrong > 0 then os.exit(1) end
+    judge(where, p.wrong)
   end
   seed = seed + 1
 until os.time() >= stop

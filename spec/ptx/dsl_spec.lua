@@ -132,6 +132,31 @@ TRY:
   end)
 end)
 
+describe("warps of a warpgroup in the CuTe DSL", function()
+  before_each(function() folder = support.folder() end)
+  after_each(function() support.remove(folder) end)
+
+  it("set one number of registers in several branches", function()
+    local ir = changed(IR, "arith.constant 32 :", "arith.constant 128 :")
+    local ptx = changed(PTX, "%.reqntid 32, 1, 1", ".reqntid 128, 1, 1")
+    local function launch(other)
+      keep("scale", ir, changed(ptx, "  ld%.param%.b64 %%rd0", ([[
+  mov.u32 %%%%r15, %%%%tid.x;
+  setp.lt.u32 %%%%p3, %%%%r15, 32;
+  @%%%%p3 bra FIRST;
+  setmaxnreg.dec.sync.aligned.u32 %d;
+  ret;
+FIRST:
+  setmaxnreg.dec.sync.aligned.u32 96;
+  ld.param.b64 %%%%rd0]]):format(other)))
+      cute.dsl(folder)(matrix(2, 4, 4), matrix(2, 4, 4), 2):launch {
+        device = "sim:sm_90a"}
+    end
+    launch(96)
+    support.raises("[registers]", launch, 104)
+  end)
+end)
+
 describe("a tensor map of the CuTe DSL", function()
   before_each(function() folder = support.folder() end)
   after_each(function() support.remove(folder) end)

@@ -461,8 +461,9 @@ local function kernel_of(self, name, opts, all)
     takes = all and 1 or self.takes,
     -- In the DSL's code, all lanes of a warp execute a TMA store: no lane is
     -- elected. The code also uses the registers of a tcgen05.ld before
-    -- tcgen05.wait::ld.
-    rules = {store_once = true, loads_ordered = true},
+    -- tcgen05.wait::ld. Warps of a warpgroup with different tasks each set the
+    -- same number of registers, in branches of their own.
+    rules = {store_once = true, loads_ordered = true, setmaxnreg_alike = true},
     expand = function(...)
       local l = launch_of(k, table.pack(...))
       return mlir.guard(function() return arguments_of(k, l) end, function()

@@ -4,10 +4,16 @@ local cute = require "cute"
 local groups = require "kernels.groups"
 local tiles = require "cute.tiles"
 
---- Returns a function (i, k) for the factors of a tile. The function returns a
--- fragment of factors with the layout of acc, for this warpgroup's i-th 64 rows
--- (from 0, see out.row) and tile k along K. It is called before the products of
--- tile k, so that loads overlap.
+-- The most factors of columns that a thread loads a tile ahead. More of them
+-- would need too many registers.
+local AHEAD = 4
+
+--- Returns a table of three functions for the factors of a tile. begin() is
+-- called before the loop along K, and step(k, count) before the products of tile
+-- k of `count` tiles. by(i) returns a fragment of factors of tile k with the
+-- layout of acc, for this warpgroup's i-th 64 rows (from 0, see out.row). The
+-- factors arrive during the products of tile k - 1 if a thread has few factors,
+-- else during those of tile k.
 ---@param o table options
 ---@param out table {D, thread, row}
 ---@param w table work tile
@@ -21,33 +27,65 @@ return function(o, out, acc, w, SA, SB)
   end
   local first = tile[2] * o.tile[2]
   local lane, warp = out.thread % 32, out.thread // 32
-  return function(i, k)
+  -- number of this warpgroup's parts of 64 rows
+  local parts = o.tile[1] // 64 // (o.pingpong and 1 or o.consumers)
+  -- The column of a factor for each element of acc, without the lane's share;
+  -- the list of these columns; the place of each in the list.
+  local columns, place = {}, {}
+  local function column_of(e)
+    local n = e // 4 * 8 + e % 2
+    return o.blocks == 1 and n or n // 128 * 128
+  end
+  for e = 0, cute.size(acc) - 1 do
+    local n = column_of(e)
+    if not place[n] then
+      place[n], columns[#columns + 1] = #columns, n
+    end
+  end
+  local lanes = o.blocks == 1 and lane % 4 * 2 or 0
+  local function held()
+    return {rows = SA and cute.make_rmem_tensor({2, parts}, o.acc),
+            columns = SB and cute.make_rmem_tensor({#columns}, o.acc)}
+  end
+  local ahead = not SB or #columns <= AHEAD
+  local taken, asked = held(), ahead and held()
+  local factors = {}
+
+  local function load(list, k)
+    for i = 0, SA and parts - 1 or -1 do
+      for v = 0, 1 do
+        local row = (tile[1] * (o.tile[1] // 64) + out.row(i)) * 64
+          + warp * 16 + lane // 4 + 8 * v
+        list.rows[{v, i}] = SA[{cute.min(row, M - 1), k}]:to(o.acc)
+      end
+    end
+    for j, n in ipairs(SB and columns or {}) do
+      list.columns[j - 1] = SB[{cute.min(first + n + lanes, N - 1), k}]
+        :to(o.acc)
+    end
+  end
+
+  function factors.begin()
+    if ahead then load(asked, 0) end
+  end
+
+  function factors.step(k, count)
+    if not ahead then return load(taken, k) end
+    for _, name in ipairs {"rows", "columns"} do
+      if asked[name] then taken[name]:store(asked[name]:load()) end
+    end
+    load(asked, cute.min(k + 1, count - 1))
+  end
+
+  function factors.by(i)
     local by = cute.make_fragment_like(acc)
-    local f = {}
-    for v = 0, 1 do
-      local row = (tile[1] * (o.tile[1] // 64) + out.row(i)) * 64 + warp * 16
-        + lane // 4 + 8 * v
-      f[v] = SA and SA[{cute.min(row, M - 1), k}]:to(o.acc)
-    end
-    local known = {}
-    -- Returns the factors of the tile's columns n + lanes.
-    local function column(n, lanes)
-      if known[n] == nil then
-        known[n] = SB[{cute.min(first + n + lanes, N - 1), k}]:to(o.acc)
-      end
-      return known[n]
-    end
     for e = 0, cute.size(acc) - 1 do
-      local v0, v1, n = e % 2, e // 2 % 2, e // 4 * 8
-      local x = f[v1]
-      if SB then
-        local y = o.blocks == 1 and column(n + v0, lane % 4 * 2)
-          or column(n // 128 * 128, 0)
-        x = x and x * y or y
-      end
-      by[e] = x
+      local x = SA and taken.rows[{e // 2 % 2, i}]
+      local y = SB and taken.columns[place[column_of(e)]]
+      by[e] = x and y and x * y or x or y
     end
     return by
   end
+  return factors
 end
 -- SPDX-License-Identifier: MIT

@@ -148,6 +148,19 @@ end
 -- Reports whether wgmma multiplies integers to n columns.
 local function has_integer_mma(n) return n % 16 == 0 or n == 8 or n == 24 end
 
+-- The most accumulators, and factors of columns, for which a thread of a
+-- promoted product has registers. A tile of 128x208 with a factor for each column
+-- spilled 1028 bytes.
+local MOST_HELD = 220
+
+-- Reports whether a thread has registers for the factors of a tile's columns.
+local function holds(c, o)
+  if o.blocks ~= 1 then return true end
+  local sums = options.sums_of {tile = c.tile, promote = o.promote,
+    consumers = c.consumers or o.consumers, pingpong = c.schedule == "pingpong"}
+  return sums + c.tile[2] // 4 <= MOST_HELD
+end
+
 -- Returns the candidates for m rows and n columns: options that gemm_sm90
 -- accepts, without the number of stages. `fixed` are the given options; `o` are
 -- the given options and the defaults of all others.
@@ -158,7 +171,9 @@ local function listed(fixed, o, m, n, sms)
                                or {}) do
       local c = options_of(t, width, fixed, o)
       local name = words(c)
-      if not there[name] then list[#list + 1], there[name] = c, true end
+      if not there[name] and holds(c, o) then
+        list[#list + 1], there[name] = c, true
+      end
     end
   end
   return list

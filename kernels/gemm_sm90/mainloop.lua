@@ -55,11 +55,13 @@ function mainloop.multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB,
     if o.promote == 1 then return f(0) end
     for k in cute.range(count) do f(k) end
   end
-  for at in cute.range(tiles.count(k_tiles, o.promote)) do
+  local all = tiles.count(k_tiles, o.promote)
+  if factors then factors.begin() end
+  for at in cute.range(all) do
     local count = cute.min(o.promote, k_tiles - at * o.promote)
+    if factors then factors.step(at, all) end
     for i, rows in ipairs(tCrA) do
       local from = read:clone()
-      local by = factors and factors(i - 1, at)
       each(count, function(k)
         pipe:consumer_wait(from)
         warpgroup.fence()
@@ -79,8 +81,11 @@ function mainloop.multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB,
       end
       local part = cute.make_tensor(sums.iterator + (i - 1) * cute.size(acc),
                                     acc.layout)
-      if by then part:store(cute.fma(acc:load(), by:load(), part:load()))
-      else part:store(part:load() + acc:load()) end
+      if factors then
+        part:store(cute.fma(acc:load(), factors.by(i - 1):load(), part:load()))
+      else
+        part:store(part:load() + acc:load())
+      end
     end
   end
   return sums

@@ -149,8 +149,8 @@ end
 local function has_integer_mma(n) return n % 16 == 0 or n == 8 or n == 24 end
 
 -- The most accumulators, and factors of columns, for which a thread of a
--- promoted product has registers. A tile of 128x208 with a factor for each column
--- spilled 1028 bytes.
+-- promoted product has registers. A tile of 128x208 with a factor for each
+-- column spilled 1028 bytes.
 local MOST_HELD = 220
 
 -- Reports whether a thread has registers for the factors of a tile's columns.

@@ -10,10 +10,10 @@ local AHEAD = 4
 
 --- Returns a table of three functions for the factors of a tile. begin() is
 -- called before the loop along K, and step(k, count) before the products of
--- tile k of `count` tiles. by(i) returns a fragment of factors of tile k with the
--- layout of acc, for this warpgroup's i-th 64 rows (from 0, see out.row). The
--- factors arrive during the products of tile k - 1 if a thread has few factors,
--- else during those of tile k.
+-- tile k of `count` tiles. by(i) returns a fragment of factors of tile k with
+-- the layout of acc, for this warpgroup's i-th 64 rows (from 0, see out.row).
+-- The factors arrive during the products of tile k - 1 if a thread has few
+-- factors, else during those of tile k.
 ---@param o table options
 ---@param out table {D, thread, row}
 ---@param w table work tile

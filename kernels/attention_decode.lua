@@ -196,7 +196,7 @@ local function complete_blocks(p, warps, bytes)
     p.tile[2], rows)
 end
 
--- Returns all options, from the given ones.
+-- Returns the given options, and defaults for all other options.
 local function complete(o)
   rules.options("attention_decode", o, NAMES)
   local known = (o.bits == 8 and NARROW or DEFAULT)[o.head]

@@ -31,8 +31,8 @@ for _, case in ipairs(hopper.CASES) do
   end)
 end
 
--- Adds a script of the GEMM ladder, or one of its variants. It runs with alpha
--- and beta, and with all orders of operands in turn.
+-- Adds a script of the GEMM ladder, or one of its variants. The script runs
+-- with alpha and beta, and with each order of operands.
 local function gemm(name, word)
   local rung
   add(name .. (word and " " .. word or ""), function(size, seed)

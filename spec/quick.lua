@@ -1,6 +1,6 @@
 --- Makes specs faster. luassert builds objects for every word before it
--- compares. Here an assertion that holds needs no objects, and takes a
--- hundredth of the time; only an assertion that fails calls luassert.
+-- compares. With this file, an assertion that holds needs no objects and takes
+-- a hundredth of the time; only an assertion that fails calls luassert.
 local assert = require "luassert"
 
 -- The garbage collector starts when memory is four times as large as after the

@@ -25,7 +25,8 @@ static Ref root(const Tokens *t, Ref r) {
   return r;
 }
 
-// Merges the tokens of values a and b. Returns true if they were different.
+// Records that values a and b belong to one token. Returns true if they
+// belonged to different tokens.
 static bool unite(Tokens *t, Ref a, Ref b) {
   if (!t->of[a]) t->of[a] = a;
   Ref x = root(t, a), y = root(t, b);

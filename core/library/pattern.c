@@ -1,5 +1,5 @@
 // string.find, match, gmatch and gsub with the semantics of Lua 5.4. Matching
-// is charged to the budget of the call.
+// counts against the call's budget of instructions.
 #include "library/pattern.h"
 
 #include <ctype.h>

@@ -1,5 +1,6 @@
-// Lua's functions for patterns, for untrusted scripts. Matching is charged to
-// the budget of the call, so that a pattern that needs exponential time ends.
+// Lua's functions for patterns, for untrusted scripts. Matching counts against
+// the call's budget of instructions, so that a pattern that needs exponential
+// time ends.
 #ifndef CUTE_PATTERN_H
 #define CUTE_PATTERN_H
 

@@ -11,7 +11,8 @@
 // ---- blocks ----
 
 typedef struct Block {
-  uint32_t first, n;   // instructions without the branch: first index, number
+  uint32_t first, n;   // index of the first instruction; number of instructions
+                       // before the branch
   int32_t cond;        // the predicate register of its branch, or -1
   bool cond_not;
   uint32_t region, pos;  // region: number of the region that the block is

@@ -176,8 +176,9 @@ struct SimCluster {
   uint32_t index;          // index of the cluster in the launch
   uint64_t rng, serial, mmas;
   // due: value of `serial` at which simexec_tick is called next. spent: value
-  // of `serial` up to which the guard's budget was charged (base/guard.h). cut:
-  // the source line at which the cluster was stopped; 0: none.
+  // of `serial` up to which it was subtracted from the guard's budget
+  // (base/guard.h). cut: the source line at which the cluster was stopped; 0:
+  // none.
   struct { uint64_t due, spent; uint32_t cut; } beat;
   // changed: number of changes of memory and of arrivals at barriers. moved:
   // number of changes of memory only.

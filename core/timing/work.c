@@ -271,7 +271,8 @@ static SimWork mma_cost(const Works *k, const SimIns *d) {
   }
   c.work = (float)(bits == 64 ? n / 32 : n * bits / 16 / rate);
   if (!team) return c;
-  // All four warps read B, so each warp is charged a quarter.
+  // All four warps read B together, so a quarter of the bytes is counted for
+  // each warp.
   double bytes = (double)r->n * r->k * bits / 8 / 4;
   if (r->flags & AMF_SMEM_A) bytes += (double)r->m * r->k * bits / 8 / 4;
   c.shared = (float)(bytes / LINE);

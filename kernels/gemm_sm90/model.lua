@@ -178,8 +178,8 @@ local function product(o, m, n, k, sms)
   return p
 end
 
--- Returns the rows of A and B that a tile requests, each weighted by the
--- slowdown of its operand.
+-- Returns the number of rows of A and B that a tile requests. The rows of A are
+-- multiplied by the slowdown of loads of A, and those of B by that of B.
 local function asked(o, p)
   return o.tile[1] / o.cluster[2] * p.cut_a + o.tile[2] / o.cluster[1] * p.cut_b
 end

@@ -4,7 +4,7 @@
 --    cutelua spec/bench/gemms.lua [--m 2048] [--n 2048] [--k 2048]
 --            [--rounds 3]
 --
--- Variants whose result differs from cuBLAS's are reported and left out.
+-- Variants whose result differs from cuBLAS's are reported and not measured.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"

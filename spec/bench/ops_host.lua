@@ -1,6 +1,6 @@
--- Measures on a GPU what calls of cute.ops cost the host, and what dependent
--- launches gain. `cutelua spec/bench/ops_host.lua first NAME` measures the
--- first call of one configuration, in a process of its own.
+-- Measures on a GPU the host's time for calls of cute.ops, and the time that
+-- dependent launches save. `cutelua spec/bench/ops_host.lua first NAME`
+-- measures the first call of one configuration, in a process of its own.
 local core = require "cute.core"
 local cute = require "cute"
 local measure = require "spec.measure"

@@ -1,5 +1,5 @@
--- Measures what calls from Python cost the host, without a GPU: with a driver
--- that runs no kernels, and a library of tensors without costs of its own.
+-- Measures the host's time for calls from Python, without a GPU: with a driver
+-- that runs no kernels, and a library of tensors that takes no time.
 -- CUTELUA_PYTHON names the Python; python3 if absent. The target is a call that
 -- takes at most 6 us more than the same call in Lua.
 local fake = require "spec.gpu.fake"

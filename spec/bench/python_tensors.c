@@ -1,5 +1,5 @@
 // A library of GPU tensors for spec/bench/python.py, with the exchange
-// interface of DLPack 1.3: it costs as little as such a library can. A tensor
+// interface of DLPack 1.3. Its calls take as little time as possible. A tensor
 // is an object of a subclass of Python's int; its value is a Block's address.
 #include <stdlib.h>
 

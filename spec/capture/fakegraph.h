@@ -1,4 +1,4 @@
-// What fakecuda.c, fakegraph.c and program.c share.
+// Types and functions that fakecuda.c, fakegraph.c and program.c share.
 #ifndef FAKEGRAPH_H
 #define FAKEGRAPH_H
 

@@ -242,8 +242,8 @@ local function races(s, w, others)
   return false
 end
 
-local AGAIN = {}  -- result of an operation whose attempt failed, so it is
-                  -- repeated
+-- The result of an operation that failed and is therefore repeated.
+local AGAIN = {}
 
 -- Effects of operations. Each function returns the result, AGAIN after a failed
 -- attempt, or nil while it waits.
@@ -717,8 +717,8 @@ local BUGS = {
       x.y[0] = x.data[0]
     end)
   end,
-  -- Warp 1 may read 1, and so acquire what warp 0 released before that store;
-  -- or it may read only 2.
+  -- Warp 1 may read 1, and so acquire the writes that warp 0 released before
+  -- the store of 1. It may also read only 2.
   ["what a poll that fails would have acquired"] = function(at, x)
     local relaxed = {sem = "relaxed", scope = x.scope}
     at(0, function()

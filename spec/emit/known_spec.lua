@@ -68,7 +68,7 @@ describe("values that the compiler could compute", function()
       r[0] = 0.3
       y[0] = cute.erf(r[0])
     end)
-    hidden(1, function(y, x)  -- pow takes the logarithm of its base
+    hidden(1, function(y, x)  -- pow computes the logarithm of its base.
       local r = cute.make_rmem_tensor({1}, cute.f32)
       r[0] = 0.3
       y[0] = cute.pow(r[0], x[0], {fastmath = false})

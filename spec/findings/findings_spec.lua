@@ -477,8 +477,8 @@ describe("the edits of a finding", function()
   end
 
   it("come last, and unchecked, if they cause a note #long", function()
-    -- a grid whose axes are exchanged: a predicate ends the fault, but columns
-    -- are never stored
+    -- A grid whose axes are exchanged: a predicate removes the fault, but some
+    -- columns are never stored.
     local list = edits_of(support.read
       "spec/faults/out-of-bounds/axes_of_grid.lua")
     assert.matches("^swap ", list[1].description)

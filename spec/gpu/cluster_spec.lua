@@ -53,7 +53,7 @@ CASES["pass stages from warp to warp by mbarriers"] = function(device)
       for k in cute.range(ROUNDS) do
         local stage, phase = k % STAGES, k // STAGES & 1
         arch.mbarrier_wait(full + stage, phase)
-        -- Adds another lane's value, weighted by the round.
+        -- Adds the product of another lane's value and the number of the round.
         sum = sum + ring[{(tid - 32) ~ 5, stage}] * (k + 1)
         arch.mbarrier_arrive(empty + stage)
       end

@@ -22,7 +22,7 @@
 //   FAKE_LATE  work runs only when something waits for it. Of the work that
 //              may run, the latest runs first, which reveals missing order.
 // Built with FAKE_CLUSTERS it is an sm_90. At the end of the process it prints
-// the handles that are still held.
+// the handles that were not released.
 #define _DEFAULT_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -40,8 +40,8 @@ local function messages(folder, file)
   return err
 end
 
--- Returns for a made-up scalar operation, and for one with each effect, the
--- files that lack it.
+-- Adds an invented scalar operation, and invented operations with each effect.
+-- Returns, for each of them, the files in which it is missing.
 local function lacking()
   local rows, out = "", {MADE_SCALAR = {}}
   for _, effect in ipairs(EFFECTS) do

@@ -55,7 +55,7 @@ describe("x:to(type)", function()
     local runs, bytes = {}, {}
     for _, from in ipairs {"f32", "f64", "f16", "bf16"} do
       for _, to in ipairs(INTS) do
-        -- the tensor rounds its elements to its type
+        -- A stored element is rounded to the tensor's type.
         local x = cute.tensor(FLOATS, cute[from])
         local y, run = converted(FLOATS, from, to)
         for i = 0, #FLOATS - 1 do

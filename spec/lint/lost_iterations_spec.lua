@@ -1,5 +1,5 @@
--- Tests notes on loops of which only the last iteration counts, and on lines
--- whose last loads alone are used.
+-- Tests notes on loops of which only the last iteration has an effect, and on
+-- lines of whose loads only the last ones are used.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch

@@ -560,7 +560,7 @@ local function notes_on_sums(f)
   end)
   local sums = {}
   for _, text in ipairs(list) do
-    -- leave out the notes on unread or unstored parts of x and y
+    -- Suppress the notes on unread or unstored parts of x and y.
     if not text:find "never read" and not text:find "never stored" then
       sums[#sums + 1] = text:match "kernel k: notes_spec.lua:%d+: (.*)$"
     end
@@ -1227,8 +1227,8 @@ it("a note tells of a part of a shared tensor that is filled, not read",
     .. "written here but never read; the first is element 7;", said[1])
   assert.same({}, columns(7, false, true))
   assert.same({}, columns(8))
-  assert.same({}, columns(7, true))  -- no note: data decide which element is
-                                     -- read
+  assert.same({}, columns(7, true))  -- no note: which element the kernel reads
+                                     -- depends on loaded values
 
   -- No note: with another value of the scalar argument (here 5), all elements
   -- might be read.
@@ -1398,7 +1398,7 @@ describe("a note tells of a sum of shuffles", function()
     assert.equal(62.0, y(31))
     assert.matches("the sum of the last lane lacks the values of lane 0; does "
       .. "each step of the scan", said[#said])
-    -- no note: each lane sums itself and the 7 lanes before it
+    -- no note: each lane sums its own value and those of the 7 lanes before it
     said, y = sums("up", {1, 2, 4}, step(function(d) return d end))
     assert.equal(16.0, y(31))
     assert.same({}, said)

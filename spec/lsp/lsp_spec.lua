@@ -462,7 +462,7 @@ describe("a client", function()
 end)
 
 -- Neovim opens a script, waits for the diagnostics, inserts a barrier and waits
--- until the diagnostics are gone. It writes what it saw.
+-- until the diagnostics are gone. It writes the diagnostics that it received.
 local NEOVIM = [[
 local function report(...)
   io.stdout:write(table.concat({...}, " "), "\n")

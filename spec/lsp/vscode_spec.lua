@@ -1,5 +1,5 @@
--- Tests the extension of VS Code: its manifest, and its work on a stub of VS
--- Code with the program as its server.
+-- Tests the extension of VS Code: its manifest, and its behaviour in a
+-- replacement of VS Code, with the program as its server.
 local dkjson = require "dkjson"
 local support = require "spec.support"
 

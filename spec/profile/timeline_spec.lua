@@ -1,4 +1,4 @@
--- Tests timelines. Ranges must cost nothing unless they are recorded. In the
+-- Tests timelines. Ranges must add no code unless they are recorded. In the
 -- cost model they must begin and end at the right times. Also tests the clock
 -- values that a GPU stores, and the output made of them.
 local assert = require "luassert"

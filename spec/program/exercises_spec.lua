@@ -21,8 +21,8 @@ local function exercise(lesson, name)
     function(text) return learn.check(l, name, text, env) end
 end
 
--- Checks answers: {what, text} is right; {what, text, part of the message} is
--- wrong.
+-- Checks answers: {description, text} is a right answer; {description, text,
+-- part of the message} is a wrong one.
 local function answers(check, list)
   for _, row in ipairs(list) do
     local what, text, want = table.unpack(row)

@@ -2,8 +2,8 @@
 local nvrtcs = require "spec.gpu.nvrtcs"
 local support = require "spec.support"
 
--- A script that calls coroutines of Lua and of the program in turn, and its
--- output.
+-- A script that calls coroutines of Lua and of the program alternately, and the
+-- script's output.
 local COROUTINES = [[
 local function show(...)
   local t = table.pack(...)

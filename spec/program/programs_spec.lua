@@ -1,5 +1,5 @@
--- Tests docs/programs.md and llms.txt: that they are current, and that the
--- mistakes give their codes and their repairs none.
+-- Tests docs/programs.md and llms.txt: both must be current, each mistake must
+-- be reported with its code, and its repair must cause no report.
 local faults = require "spec.faults"
 local programs = dofile "tools/programs.lua"
 local support = require "spec.support"

@@ -30,8 +30,8 @@ local LAUNCH = [[{"entry": "twice", "grid": 1, "block": 32,
  "memory": {"x": {"shape": 5, "values": [1, 2, 3, 4, 5]}, "y": {"shape": 5}},
  "expect": {"y": {"values": [2, 4, 6, 8, 10]}}}]]
 
--- Wrong LAUNCH files: a pattern of LAUNCH, the text in its place, and a pattern
--- of the error.
+-- Wrong LAUNCH files: a pattern in the text LAUNCH, the text that replaces it,
+-- and a pattern of the error.
 local WRONG = {
   {'"grid"', '"gird"', "no key 'gird' %(did you mean grid%?%)"},
   {'"twice"', '"thrice"', "no entry 'thrice'"},

@@ -20,8 +20,8 @@ local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
 local at = support.recorder()  -- lines
 local function line() return debug.getinfo(2, "l").currentline end
 
--- Makes stages with an mbarrier "full" and an mbarrier "empty" each. `o` has
--- changes of their numbers and arrival counts.
+-- Makes stages with an mbarrier "full" and an mbarrier "empty" each. `o`
+-- changes the numbers of stages and the arrival counts.
 local function ring(o)
   local stages = o.stages or 3
   local r = {full = arch.alloc_smem(cute.i64, stages),

@@ -1,6 +1,6 @@
--- Tests mbarriers in the simulator. A correct hand-over of data must have no
--- reports on any schedule. If any of its operations is missing or wrong, the
--- fault must be reported with its lines.
+-- Tests mbarriers in the simulator. If a warp correctly passes data to another
+-- warp, no schedule may have a report. If any of the operations is missing or
+-- wrong, the fault must be reported with its lines.
 local support = require "spec.support"
 local cute = require "cute"
 local seeds = require "spec.seeds"

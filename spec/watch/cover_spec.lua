@@ -65,7 +65,7 @@ describe("a note tells of a matrix product", function()
     assert.same({"rows 64 to 127 of 'mC' were never stored",
                  "rows 64 to 127 of 'mA' were never read"},
                 gemm(128, 64, 64, {2, 2}))
-    -- here the grid lacks blocks along both modes
+    -- Here the grid has too few blocks along both modes.
     assert.same({"rows 32 to 63, and columns 64 to 95 of 'mC' were never "
                  .. "stored",
                  "rows 32 to 63 of 'mA' were never read",
@@ -521,8 +521,8 @@ describe("no note tells of elements", function()
       assert.same({}, map(20, ones(640), zeros(640), below(), n))
     end
     assert.same({}, map(20, ones(640), zeros(640), below(640)))
-    -- there is a note if only the last element is left out, unless the kernel
-    -- reads the inputs to the end
+    -- There is a note if only the last element is not stored, unless the kernel
+    -- reads the inputs up to their end.
     assert.same({"element 639 of 'c' was never stored",
                  "element 639 of 'a' was never read"},
                 map(20, ones(640), zeros(640), below(639)))

@@ -280,4 +280,61 @@ uint32_t eval_math(MathFn f, uint32_t x, uint32_t y) {
   if (one_instruction(f, x, y, &r)) return r;
   return float_result(cuda_math(f, bits_float(x), bits_float(y)));
 }
+
+// Computes math function f of x in f64. y is the second argument of f, if f has
+// two.
+static double math_of(MathFn f, double x, double y) {
+  switch (f) {
+    case MF_SQRT: return sqrt(x);
+    case MF_RSQRT: return 1 / sqrt(x);
+    case MF_RCP: return 1 / x;
+    case MF_EXP: return exp(x);
+    case MF_EXP2: return exp2(x);
+    case MF_EXPM1: return expm1(x);
+    case MF_LOG: return log(x);
+    case MF_LOG2: return log2(x);
+    case MF_LOG10: return log10(x);
+    case MF_LOG1P: return log1p(x);
+    case MF_SIN: return sin(x);
+    case MF_COS: return cos(x);
+    case MF_TAN: return tan(x);
+    case MF_ASIN: return asin(x);
+    case MF_ACOS: return acos(x);
+    case MF_ATAN: return atan(x);
+    case MF_SINH: return sinh(x);
+    case MF_COSH: return cosh(x);
+    case MF_TANH: return tanh(x);
+    case MF_ASINH: return asinh(x);
+    case MF_ACOSH: return acosh(x);
+    case MF_ATANH: return atanh(x);
+    case MF_ERF: return erf(x);
+    case MF_ERFC: return erfc(x);
+    case MF_CBRT: return cbrt(x);
+    case MF_FLOOR: return floor(x);
+    case MF_CEIL: return ceil(x);
+    case MF_TRUNC: return trunc(x);
+    case MF_ROUND: return round(x);
+    case MF_RINT: return rint(x);
+    case MF_POW: return pow(x, y);
+    case MF_ATAN2: return atan2(x, y);
+    case MF_COPYSIGN: return copysign(x, y);
+    case MF_FMOD: return fmod(x, y);
+    case MF_EX2APPROX: case MF_TANHAPPROX: case MF_RCPAPPROX:
+    case MF_SINAPPROX: case MF_COSAPPROX: case MF_LG2APPROX:
+    case MF_SQRTAPPROX: case MF_RSQRTAPPROX: case MF_DIVAPPROX:
+    case MF_COUNT:
+      break;
+  }
+  return 0;
+}
+
+static bool rounds(MathFn f) {
+  return f == MF_FLOOR || f == MF_CEIL || f == MF_TRUNC || f == MF_ROUND ||
+         f == MF_RINT;
+}
+
+uint64_t eval_math_f64(MathFn f, uint64_t x, uint64_t y) {
+  if (rounds(f) && is_nan64(x)) return quiet64(x);
+  return double_bits(math_of(f, bits_double(x), bits_double(y)));
+}
 // SPDX-License-Identifier: MIT

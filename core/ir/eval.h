@@ -12,6 +12,8 @@ uint64_t eval_scalar(Op op, DType t, uint64_t a, uint64_t b, uint64_t c);
 int64_t eval_widen(DType t, uint64_t u);
 // Evaluates a function of MATHS (rows.h) for f32, as CUDA and the hardware do.
 uint32_t eval_math(MathFn f, uint32_t x, uint32_t y);
+// Evaluates a function of MATHS for f64, by C's function.
+uint64_t eval_math_f64(MathFn f, uint64_t x, uint64_t y);
 // Truncates u to the bits of type t.
 uint64_t eval_narrow(DType t, uint64_t u);
 // Makes an f64 NaN quiet. Returns other values unchanged.

@@ -33,52 +33,6 @@
 
 static float f32_of(uint64_t u) { return bits_float((uint32_t)u); }
 
-// Computes math function f of x in f64. y is the second argument, if f has two.
-static double math_of(MathFn f, double x, double y) {
-  switch (f) {
-    case MF_SQRT: return sqrt(x);
-    case MF_RSQRT: return 1 / sqrt(x);
-    case MF_RCP: return 1 / x;
-    case MF_EXP: return exp(x);
-    case MF_EXP2: return exp2(x);
-    case MF_EXPM1: return expm1(x);
-    case MF_LOG: return log(x);
-    case MF_LOG2: return log2(x);
-    case MF_LOG10: return log10(x);
-    case MF_LOG1P: return log1p(x);
-    case MF_SIN: return sin(x);
-    case MF_COS: return cos(x);
-    case MF_TAN: return tan(x);
-    case MF_ASIN: return asin(x);
-    case MF_ACOS: return acos(x);
-    case MF_ATAN: return atan(x);
-    case MF_SINH: return sinh(x);
-    case MF_COSH: return cosh(x);
-    case MF_TANH: return tanh(x);
-    case MF_ASINH: return asinh(x);
-    case MF_ACOSH: return acosh(x);
-    case MF_ATANH: return atanh(x);
-    case MF_ERF: return erf(x);
-    case MF_ERFC: return erfc(x);
-    case MF_CBRT: return cbrt(x);
-    case MF_FLOOR: return floor(x);
-    case MF_CEIL: return ceil(x);
-    case MF_TRUNC: return trunc(x);
-    case MF_ROUND: return round(x);
-    case MF_RINT: return rint(x);
-    case MF_POW: return pow(x, y);
-    case MF_ATAN2: return atan2(x, y);
-    case MF_COPYSIGN: return copysign(x, y);
-    case MF_FMOD: return fmod(x, y);
-    case MF_EX2APPROX: case MF_TANHAPPROX: case MF_RCPAPPROX:
-    case MF_SINAPPROX: case MF_COSAPPROX: case MF_LG2APPROX:
-    case MF_SQRTAPPROX: case MF_RSQRTAPPROX: case MF_DIVAPPROX:
-    case MF_COUNT:
-      break;
-  }
-  return 0;
-}
-
 // ---- conversions ----
 
 // Rounds a large integer to odd, so that a double can represent it exactly. A
@@ -131,22 +85,15 @@ static uint64_t convert(DType from, DType to, uint64_t a) {
   return dtype_from_double(to, big ? (double)a : (double)(int64_t)a);
 }
 
-static bool rounds(MathFn f) {
-  return f == MF_FLOOR || f == MF_CEIL || f == MF_TRUNC || f == MF_ROUND ||
-         f == MF_RINT;
-}
-
 static uint64_t math(const SimIns *i, uint64_t a, uint64_t b) {
   DType t = (DType)i->type;
   MathFn f = (MathFn)i->imm;
   if (t == DT_F32) return eval_math(f, (uint32_t)a, (uint32_t)b);
-  if (t != DT_F64) {  // types narrower than f32 compute in f32
-    uint32_t r = eval_math(f, float_bits(dtype_to_float(t, a)),
-                           float_bits(dtype_to_float(t, b)));
-    return dtype_from_float(t, bits_float(r));
-  }
-  if (rounds(f) && isnan(bits_double(a))) return eval_quiet(a);
-  return dtype_from_double(t, math_of(f, bits_double(a), bits_double(b)));
+  if (t == DT_F64) return eval_math_f64(f, a, b);
+  // types narrower than f32 compute in f32
+  uint32_t r = eval_math(f, float_bits(dtype_to_float(t, a)),
+                         float_bits(dtype_to_float(t, b)));
+  return dtype_from_float(t, bits_float(r));
 }
 
 uint64_t simalu_one(const SimIns *i, uint64_t a, uint64_t b, uint64_t c) {

@@ -8,6 +8,20 @@
 
 typedef struct SimTensorAccess SimTensorAccess;  // tcgen05.h
 
+// What an agent read from shared memory for one warp, so that the same read for
+// another warp need not look at every byte. The bytes lie between the addresses
+// first and end. Their n last writes are `by`, as in granules (shadow.h);
+// agent: the write was made through the async proxy. n is LENT_UNKNOWN if there
+// are more, or if bytes are undefined. serial: number of writes to shared
+// memory before the read.
+enum { LENT_MOST = 4, LENT_UNKNOWN };
+typedef struct SimLent {
+  uint64_t serial;
+  uint32_t first, end;
+  int n;
+  struct { uint32_t clk, lanes; uint16_t warp; bool agent; } by[LENT_MOST];
+} SimLent;
+
 // An access by lanes of a warp to elements of memory object m.
 typedef struct Access {
   SimWarp *w;
@@ -30,6 +44,8 @@ typedef struct Access {
   // whether the access is an operation on an mbarrier that waiting threads
   // acquire
   bool barrier;
+  // where agent_reads describes the read; NULL: nowhere
+  SimLent *lent;
   // mbarrier at which the access completes; NULL: none
   const struct SimMbar *ends;
   // Writes: lane l writes the bytes at data + l * stride; NULL: unknown bytes.
@@ -176,6 +192,9 @@ typedef struct SimHooks {
   // reads the bytes for another lane.
   void (*agent_reads)(Access *x, int l, uint32_t addr, int actor,
                       uint32_t epoch);
+  // Reports whether an agent of lane l may also read what *t describes. If the
+  // answer is false, agent_reads must check the bytes.
+  bool (*agent_rereads)(Access *x, int l, const SimLent *t);
   void (*agent_writes)(Access *x, int l, uint32_t addr);
   // A write by an agent or a cp.async, to `bytes` bytes at addr of shared
   // memory, from line src, became visible as a write by `lanes` of `actor` in

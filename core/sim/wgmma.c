@@ -29,6 +29,7 @@ typedef struct Job {
   const SimIns *i;
   uint64_t desc[2];  // descriptors of A (0: A is in registers) and of B
   bool add;          // whether the products are added to the accumulators
+  SimLent lent;      // B, as the first warp that issued the MMA read it
 } Job;
 
 struct SimTeam {
@@ -148,6 +149,7 @@ static void lend_piece(void *ud, uint32_t at) {
     w->cluster->hooks->agent_reads(&l->x, 0, w->home + at, l->actor, l->epoch);
     return;
   }
+  if (l->x.lent) l->x.lent->n = LENT_UNKNOWN;
   SimFault *f = simreport_fault(w, SIM_OOB, 0, l->x.i->src, 0,
                                 l->mma->smem[0]->index, at);
   if (f) f->access.size = PIECE;
@@ -155,13 +157,15 @@ static void lend_piece(void *ud, uint32_t at) {
 
 // Records that an MMA reads w's part of the operands, which consists of the
 // warp's rows of A, and of B. first: w is the first warp of the warpgroup.
-static void lend(SimWarp *w, const Job *j, uint32_t epoch, bool first) {
+static void lend(SimWarp *w, Job *j, uint32_t epoch, bool first) {
   const SimMmaIns *x = j->i->x;
   Lend l = {.x = {.w = w, .i = j->i, .bytes = PIECE, .agent = true}, .mma = x,
             .actor = actor_of(w), .epoch = epoch};
   if (j->desc[0])
     pieces_of(x, 0, j->desc[0], w->in % WARPS * ROWS, ROWS, lend_piece, &l);
-  if (!first) l.actor = -1;
+  if (first) l.x.lent = &j->lent;
+  else if (w->cluster->hooks->agent_rereads(&l.x, 0, &j->lent)) return;
+  else l.actor = -1;
   pieces_of(x, 1, j->desc[1], 0, x->row->n, lend_piece, &l);
 }
 

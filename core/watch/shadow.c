@@ -878,6 +878,46 @@ void shadow_read_global(Access *x, int l) {
     read_granule(x, l, (uint32_t)at, NULL);
 }
 
+static void extend_lent(const SimCluster *c, SimLent *t, uint32_t addr,
+                        uint32_t bytes) {
+  if (!t->n) {
+    t->first = addr;
+    t->serial = shadow_of(c)->pages->writes;
+  }
+  if (addr < t->first) t->first = addr;
+  if (addr + bytes > t->end) t->end = addr + bytes;
+}
+
+// Adds the last write of granule q to *t.
+static void note_lent(SimLent *t, const SimGran *q) {
+  int n = t->n;
+  if ((q->flags & SURE) != GF_DEFINED) n = t->n = LENT_UNKNOWN;
+  if (n == LENT_UNKNOWN) return;
+  bool agent = q->flags & GF_AGENT;
+  for (int k = n; k-- > 0;)
+    if (t->by[k].clk == q->clk && t->by[k].warp == q->warp &&
+        t->by[k].lanes == q->lanes && t->by[k].agent == agent)
+      return;
+  t->n = n == LENT_MOST ? LENT_UNKNOWN : n + 1;
+  if (n == LENT_MOST) return;
+  t->by[n].clk = q->clk, t->by[n].lanes = q->lanes;
+  t->by[n].warp = q->warp, t->by[n].agent = agent;
+}
+
+bool shadow_lent(Access *x, int l, const SimLent *t) {
+  const SimPages *p = shadow_of(x->w->cluster)->pages;
+  if (!t->n || t->n == LENT_UNKNOWN) return false;
+  for (uint32_t k = t->first / WROTE; k * WROTE < t->end; k++)
+    if (p->wrote[k] > t->serial) return false;
+  for (int k = 0; k < t->n; k++) {
+    if (t->by[k].clk > hb_of(x->w)->vc[t->by[k].warp]) return false;
+    if (!t->by[k].agent &&
+        lacks_fence(x, l, t->by[k].warp, t->by[k].lanes, t->by[k].clk))
+      return false;
+  }
+  return true;
+}
+
 static void lend_granule(Access *x, int l, uint32_t g, int actor,
                          uint32_t epoch) {
   SimWarp *w = x->w;
@@ -888,6 +928,7 @@ static void lend_granule(Access *x, int l, uint32_t g, int actor,
       q->clk > hb_of(w)->vc[q->warp])
     read_slow(x, l, g, q);
   check_proxy(x, l, g, q);
+  if (x->lent) note_lent(x->lent, q);
   if (actor < 0) return;
   SimRead *r = far_read(c, g, actor);
   if (r)
@@ -896,6 +937,7 @@ static void lend_granule(Access *x, int l, uint32_t g, int actor,
 }
 
 void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch) {
+  if (x->lent) extend_lent(x->w->cluster, x->lent, addr, (uint32_t)x->bytes);
   const SimLevel *v = one_granule(x, addr);
   if (v) {
     lend_granule(x, l, granule_at(v, addr), actor, epoch);
@@ -1153,7 +1195,16 @@ static void write_many(Access *x, int l, uint32_t addr, bool same,
   }
 }
 
+// Counts a write to `bytes` bytes of shared memory at addr.
+static inline void count_write(SimCluster *c, uint32_t addr, uint32_t bytes) {
+  SimPages *t = shadow_of(c)->pages;
+  t->writes++;
+  for (uint32_t k = addr / WROTE; k * WROTE < addr + bytes; k++)
+    t->wrote[k] = t->writes;
+}
+
 void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags) {
+  count_write(x->w->cluster, addr, (uint32_t)x->bytes);
   const SimLevel *v = one_granule(x, addr);
   if (v) write_granule(x, l, granule_at(v, addr), same, flags);
   else write_many(x, l, addr, same, flags);
@@ -1163,6 +1214,7 @@ void shadow_set_all(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
                     uint32_t lanes, uint32_t clk, uint32_t src,
                     uint8_t flags) {
   uint32_t end = addr + bytes;
+  count_write(c, addr, bytes);
   while (addr < end) {
     Granules r = shadow_run(c, addr, end - addr);
     for (uint32_t k = 0; k < r.n; k++)
@@ -1219,6 +1271,8 @@ bool shadow_init(SimCluster *c) {
   s->lines = base_zeros(sizeof *s->lines);
   if (!t || !s->lines) return false;
   *t = (SimPages){.bytes = bytes};
+  t->wrote = base_zeros((bytes / WROTE + 1) * sizeof *t->wrote);
+  if (!t->wrote) return false;
   memset(t->shift, WIDEST, pages);
   return make_level(c, WIDEST);
 }
@@ -1226,6 +1280,8 @@ bool shadow_init(SimCluster *c) {
 // Clears the records of pages in use.
 static void reset_pages(SimCluster *c) {
   SimPages *t = shadow_of(c)->pages;
+  memset(t->wrote, 0, (t->bytes / WROTE + 1) * sizeof *t->wrote);
+  t->writes = 0;
   shadow_of(c)->ngran = 0;
   for (int s = WIDEST; s >= 0; s--) {
     t->level[s].first = shadow_of(c)->ngran;
@@ -1259,6 +1315,7 @@ void shadow_free(SimCluster *c) {
   base_free(s->lines);
   for (int k = 0; s->pages && k <= WIDEST; k++)
     base_free(s->pages->level[k].read);
+  if (s->pages) base_free(s->pages->wrote);
   base_free(s->pages);
   base_free(s->gran);
   base_free(s->far);

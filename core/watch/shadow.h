@@ -76,7 +76,7 @@ typedef struct SimFar {
   SimRead read;
 } SimFar;
 
-enum { WIDEST = 4, SHADOW_PAGE = 128 };
+enum { WIDEST = 4, SHADOW_PAGE = 128, WROTE = 1024 };
 typedef struct SimLevel {  // all granules of one width in shared memory
   // granules first to first + n - 1 of Shadow.gran; n is 0 until a page needs
   // the level
@@ -87,6 +87,8 @@ typedef struct SimLevel {  // all granules of one width in shared memory
 typedef struct SimPages {
   SimLevel level[WIDEST + 1];  // indexed by log2 of the width
   uint32_t bytes;          // bytes of shared memory of the cluster
+  // number of writes, and for each WROTE bytes the number of the last write
+  uint64_t writes, *wrote;
   uint8_t shift[];         // for each page: log2 of its granules' width
 } SimPages;
 
@@ -189,6 +191,9 @@ void shadow_defined(Access *x, int l, uint32_t addr);
 // l. The read is complete for threads that have acquired `epoch` of `actor`.
 // actor = -1: the agent already reads these bytes for another lane.
 void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch);
+// Reports whether lane l may also lend the bytes of *t, to which shadow_lend
+// added them. May return false although it may.
+bool shadow_lent(Access *x, int l, const SimLent *t);
 // Removes the list of accesses to granule g (GF_FAR).
 void shadow_drop(SimCluster *c, uint32_t g);
 // Records that an actor wrote granule g, and that nothing has read it since.

@@ -286,4 +286,41 @@ describe("a warpgroup's MMA with mbarriers", function()
     end
   end)
 end)
+
+describe("B of a warpgroup's MMA", function()
+  -- Stage 0 has A: each warp fills its own rows. Thread 0 fills stage 1, B, for
+  -- the second time. One warp does not wait until it is filled.
+  it("must be known to each warp, whichever issues first", function()
+    for late = 1, 3 do
+      told("race", "of shared tensor 's'", function(t)
+        local bar = cute.make_smem_tensor(cute.u64, {1}, 8).iterator
+        local A, B = t.a(_, _, _, 0), t.b(_, _, _, 1)
+        cute.when(t.tid:eq(0), function()
+          cute.arch.mbarrier_init(bar, 1)
+          cute.arch.mbarrier_init_fence()
+        end)
+        t.fill(1, 2)
+        cute.arch.sync_threads()
+        for k = 0, 31 do
+          local e = t.warp * 1024 + k * 32 + t.tid % 32
+          t.s[{e // 64, e % 64, 0}] = 1
+        end
+        cute.when(t.tid:eq(0), function()
+          for e in cute.range(64 * 64) do t.s[{e // 64, e % 64, 1}] = 1 end
+        end)
+        cute.arch.fence_view_async_shared()
+        cute.arch.sync_warp()
+        cute.when(t.tid:eq(0), function() cute.arch.mbarrier_arrive(bar) end)
+        cute.when(t.warp:ne(late), function()
+          cute.arch.mbarrier_wait(bar, 0)
+        end)
+        warpgroup.fence()
+        mma:set("ACCUMULATE", false)
+        cute.gemm(mma, t.acc, A, B, t.acc)
+        warpgroup.commit_group()
+        warpgroup.wait_group(0)
+      end)
+    end
+  end)
+end)
 -- SPDX-License-Identifier: MIT

@@ -779,6 +779,25 @@ static void push_twins(lua_State *L, const Fn *fn, const SimTwins *t) {
   lua_setfield(L, -2, "twins");
 }
 
+// Sets field `scale` of a report if blocks have wrong scale factors.
+static void push_scale(lua_State *L, const Fn *fn, const SimWrongScale *s) {
+  static const char *const names[2][4] = {
+    {"block", "block_at", "factor", "factor_at"},
+    {"other", "other_at", "other_factor", "other_factor_at"}};
+  if (!s->src) return;
+  lua_createtable(L, 0, 11);
+  set_place(L, fn, "file", "line", s->src);
+  face_set_int(L, "n", s->n);
+  for (int k = 0; k < 2; k++) {
+    set_string(L, names[k][0], mem_name(fn, &fn->mem.p[s->block[k]]));
+    face_set_int(L, names[k][1], s->block_at[k]);
+    if (s->factor[k] < 0) continue;
+    set_string(L, names[k][2], mem_name(fn, &fn->mem.p[s->factor[k]]));
+    face_set_int(L, names[k][3], s->factor_at[k]);
+  }
+  lua_setfield(L, -2, "scale");
+}
+
 // Pushes the text of a coordinate of n modes, such as "(3,_)".
 static void push_coordinate(lua_State *L, const int64_t *at, int n) {
   lua_pushstring(L, n ? "(" : "(0)");
@@ -914,6 +933,7 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   }
   lua_setfield(L, -2, "unread");
   push_twins(L, fn, &r->parts.twins);
+  push_scale(L, fn, &r->parts.scale);
   push_wrong(L, fn, &r->parts.wrong);
   face_set_num(L, "seconds", r->seconds);
   face_set_bool(L, "stopped", r->stopped);

@@ -184,7 +184,7 @@ typedef struct SimArea SimArea;    // see areas.h
 // memory so far, and tensor maps that the kernel made (tensormap_ops.c).
 typedef struct SimCommon { uint64_t changes; struct SimMaps *maps; } SimCommon;
 // maximum number of listeners that own state
-enum { SIM_OWNERS = 11 };
+enum { SIM_OWNERS = 12 };
 
 typedef struct SimProg {
   const Launch *launch;

@@ -188,6 +188,23 @@ static void write_global(SimAsync *a, Copy *k) {
   if (reduces) pthread_mutex_unlock(lock);
 }
 
+// Announces the origins of the bytes that a copy delivered.
+static void announce_origins(Copy *k, SimCluster *c) {
+  uint32_t from = k->shared % (uint32_t)c->prog->smem_bytes;
+  bool boxes = k->b->boxes;
+  int64_t row = boxes ? row_of(&k->m.map) * element_bytes(k) : k->m.bytes;
+  for (int64_t at = 0; c->hooks->wanted(c) && at < k->m.bytes; at += 16) {
+    int64_t r = at / row, in = at % row;
+    Run run = run_of(k, r);
+    bool inside = in >= run.skip && in - run.skip < run.n;
+    SimOrigin16 o = {.mem = inside ? k->m.tensor : NULL,
+      .at = run.global + in - run.skip,
+      .row = boxes && k->m.map.rank > 1 ? coordinate(k, 1, &r) : 0,
+      .column = in + (boxes ? k->at[0] * element_bytes(k) : k->global)};
+    c->hooks->came(c, k->shared - from + place(k, from + (uint32_t)at), &o);
+  }
+}
+
 // ---- the agent ----
 
 static void still_mapped(SimAsync *a, const Copy *k) {
@@ -198,6 +215,7 @@ static void load(SimAsync *a, SimStage stage) {
   Copy *k = a->data;
   if (stage == ASYNC_DELIVER) {
     move_shared(k, a->w->cluster, true);
+    announce_origins(k, a->w->cluster);
     return;
   }
   still_mapped(a, k);

@@ -211,6 +211,14 @@ typedef struct SimHooks {
   // w executed a tcgen05.fence.
   void (*tensor_fence)(SimWarp *w, const SimIns *i);
 
+  // wanted: whether a check needs `came`: 16 bytes of shared memory have an
+  // origin. copied: tcgen05.cp copied rows. scaled: a part of an MMA ran.
+  bool (*wanted)(const SimCluster *c);
+  void (*came)(SimCluster *c, uint32_t addr, const SimOrigin16 *from);
+  void (*copied)(SimCluster *c, const SimTensorIns *x, uint64_t desc, int cta,
+                 int column);
+  void (*scaled)(SimWarp *w, const SimIns *i, const SimScaledRows *x);
+
   // ---- order ----
   // All lanes of mask synchronize with each other.
   void (*meet)(SimWarp *w, uint32_t mask);

@@ -8,6 +8,7 @@
 #ifndef CUTE_SIM_H
 #define CUTE_SIM_H
 
+#include "decode/origins.h"
 #include "faults/fault.h"
 #include "sim/orders.h"
 #include "sim/timing.h"
@@ -160,6 +161,7 @@ typedef struct SimParts {
   SimUnread unread[SIM_GAPS];
   int nunread;
   SimTwins twins;
+  SimWrongScale scale;
   SimWrongSum wrong;
 } SimParts;
 

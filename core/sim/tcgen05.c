@@ -1021,6 +1021,7 @@ static void run_rows(SimWarp *w, const Job *j, int cta) {
     memcpy(&t->cell[x->at[k] / TMEM_COLUMNS]
                    [(j->d & 0xffff) + x->at[k] % TMEM_COLUMNS],
            raw + x->piece[k] * PIECE, PIECE);
+  w->cluster->hooks->copied(w->cluster, x, j->desc[1], cta, j->d & 0xffff);
 }
 
 static void run_part(SimWarp *w, const Job *j, const Part *p) {
@@ -1033,7 +1034,13 @@ static void run_part(SimWarp *w, const Job *j, const Part *p) {
   widen(r, r->a_type, t->raw, p->rows * depth_of(r, 0), t->a);
   if (j->add) move_d(w, j, p, false);
   else memset(t->d, 0, (size_t)(p->rows * p->n) * 4);
-  for (int k = 0; x->u.scales && k < 2; k++) load_scales(w, j, p, k, t->sf[k]);
+  for (int k = 0; x->u.scales && k < 2; k++) {
+    load_scales(w, j, p, k, t->sf[k]);
+    w->cluster->hooks->scaled(w, j->i, &(SimScaledRows){
+      x, j->desc[k], t->sf[k], j->sf[k], k, k ? p->first : 0,
+      k ? p->first + p->n : p->rows, k ? first_cta(w, x) : p->cta,
+      rows_of(x, k), p->cta, j->byte[k]});
+  }
   if (x->u.sparse) load_metadata(w, j, p, t->meta);
   ummamath_tile(&x->u, &(SimUmmaTile){
     .m = p->rows, .n = p->n, .a = t->a,

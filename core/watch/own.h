@@ -8,7 +8,7 @@
 
 enum { OWN_SHADOW, OWN_HB_CLUSTER, OWN_HB_GRID, OWN_MEANT, OWN_UNREAD,
        OWN_UNWRITTEN, OWN_PEER, OWN_FINITE, OWN_TENSOR, OWN_SAME_READS,
-       OWN_RACES, OWN_COUNT };
+       OWN_RACES, OWN_SCALES, OWN_COUNT };
 _Static_assert((int)OWN_COUNT <= (int)SIM_OWNERS, "SimProg.own is too short");
 
 #endif

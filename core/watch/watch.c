@@ -20,6 +20,7 @@
 #include "watch/race_records.h"
 #include "watch/root_cause.h"
 #include "watch/same_reads.h"
+#include "watch/scales.h"
 #include "watch/shadow.h"
 #include "watch/tensor.h"
 #include "watch/undefined.h"
@@ -51,6 +52,7 @@ static void start(Ctx *cx, SimProg *p, bool all, bool whole) {
   cover_start(cx, p);
   unread_start(cx, p);
   same_reads_start(cx, p);
+  scales_start(cx, p);
 }
 
 static bool ended(const SimProg *p) { return p->launch->debug->over; }
@@ -74,17 +76,19 @@ static void parts(Ctx *cx, SimProg *p, SimParts *out) {
   out->nunread = unread_find(cx, p, out->unread);
   out->ngap = cover_find(cx, p, out->gap);
   same_reads_find(cx, p, &out->twins);
+  scales_find(cx, p, &out->scale);
   wrong_sums_find(cx, p, &out->wrong);
 }
 
 static void stop(SimProg *p) {
+  scales_stop(p);
   race_records_free(p);
   hb_grid_free(p);
 }
 
 static bool make(SimCluster *c) {
   return shadow_init(c) && hb_cluster_init(c) && peer_init(c) &&
-         tensor_init(c);
+         tensor_init(c) && scales_init(c);
 }
 
 static void reset(SimCluster *c) {
@@ -92,6 +96,7 @@ static void reset(SimCluster *c) {
   hb_cluster_reset(c);
   peer_reset(c);
   tensor_reset(c);
+  scales_reset(c);
 }
 
 static void end(SimCluster *c) {
@@ -107,6 +112,7 @@ static void release(SimCluster *c) {
   peer_free(c);
   tensor_free(c);
   race_records_release(c);
+  scales_free(c);
 }
 
 // ---- bytes of global memory that were never written ----
@@ -255,8 +261,9 @@ static void write_shared(Access *x, uint32_t mask) {
     int64_t g = NO_GRANULE;
     if (x->i->sem) g = granule(x, l);
     bool keep = g >= 0 && own_release(x->w, l, &shadow_of(c)->gran[g]);
-    shadow_write(x, l, simmem_address(x, l), x->data && is_same(x, mask, l),
-                 flags);
+    uint32_t addr = simmem_address(x, l);
+    shadow_write(x, l, addr, x->data && is_same(x, mask, l), flags);
+    scales_forget(c, addr, (uint32_t)x->bytes);
     if (x->i->sem) hb_cluster_write(x->w, x->i, l, g, keep);
   }
 }
@@ -376,8 +383,12 @@ static void agent_reads(Access *x, int l, uint32_t addr, int actor,
 
 static void agent_writes(Access *x, int l, uint32_t addr) {
   uint8_t flags = GF_PENDING | (x->agent ? GF_AGENT : 0);
-  if (x->m->memory == MEMORY_SHARED) shadow_write(x, l, addr, false, flags);
-  else if (areas_recorded(x->m)) shadow_write_global(x, l, NULL, flags);
+  if (x->m->memory == MEMORY_SHARED) {
+    shadow_write(x, l, addr, false, flags);
+    scales_forget(x->w->cluster, addr, (uint32_t)x->bytes);
+  } else if (areas_recorded(x->m)) {
+    shadow_write_global(x, l, NULL, flags);
+  }
 }
 
 static void landed(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
@@ -431,8 +442,9 @@ const SimHooks watch_hooks = {
   .agent_reads = agent_reads, .agent_rereads = shadow_lent,
   .agent_writes = agent_writes, .landed = landed,
   .settled = settled, .tensor = tensor_access,
-  .tensor_fence = tensor_fence, .meet = hb_cluster_meet, .give = give,
-  .take = take, .give_turns = hb_cluster_give_turns,
+  .tensor_fence = tensor_fence, .wanted = scales_wanted, .came = scales_came,
+  .copied = scales_copied, .scaled = scales_scaled, .meet = hb_cluster_meet,
+  .give = give, .take = take, .give_turns = hb_cluster_give_turns,
   .forget = hb_cluster_forget, .learn = hb_cluster_learn, .fence = fence,
   .waits = waits_note, .before = hb_cluster_before,
   .before_some = hb_cluster_some, .runs = hb_cluster_runs,

@@ -20,6 +20,7 @@
 //   unwritten.c   elements of outputs that were never written
 //   cover.c       parts of arguments that are never read or stored
 //   unread.c      elements of shared tensors that are never read
+//   scales.c      scale factors of blocks of other elements
 //   meant.c       arguments that a kernel accesses in part on purpose
 //   debugger.c    the debugger's stop conditions
 //   own.h         the numbers of listeners that own state

@@ -109,6 +109,29 @@ local FACTORS = {"gemm_nvf4", file = "kernels/gemm_block_scaled",
   changed(B_FACTORS, "factors + 2", TMEM),
   changed("+ tma_b.tx_bytes + tma_fb.tx_bytes", "+ tma_b.tx_bytes", DEAD),
   changed("copy_b(i)", "copy_b((i + 1) % stages)", FLIES),
+  changed("copy_a(i)", "copy_a(0)", FLIES),
+  changed("tFB(_, _, _, i)}", "tFB(_, _, _, stages - 1 - i)}", TMEM),
+}
+
+-- Scale factors of other rows, of another part of K, of the other operand
+local PAIRING = {"gemm_nvf4", file = "kernels/gemm_block_scaled",
+  device = "sim:sm_100a", size = {140, 136, 640}, seed = 3,
+  changed("cFA, BM, bm)", "cFA, BM, bn)", "note"),
+  changed("cFB, BN, bn)", "cFB, BN, bm)", "note"),
+  changed("cute.copy(tma, from(_, k), to", "cute.copy(tma, from(_, 0), to",
+          "note"),
+  changed("cute.copy(tma, from(_, k), to", "cute.copy(tma, from(_, k + 1), to",
+          "note"),
+  changed("tFB(_, _, _, i)}", "tFA(_, _, _, i)}", "note"),
+  changed("factors(tma_fb, sFB, cFB, BN, bn)",
+          "factors(tma_fa, sFB, cFA, BN, bm)", "note"),
+}
+
+local TILES = {"gemm_nvf4", file = "kernels/gemm_sm100/scale_factors",
+  device = "sim:sm_100a", size = {140, 136, 640}, seed = 3,
+  changed("{0, _, at}", "{0, _, 0}", "note"),
+  changed("{0, _, at}", "{0, _, at + 1}", "note"),
+  changed("{1, WORDS, WORDS * shape[2]}", "{1, WORDS, WORDS}", "note"),
 }
 
 -- Returns the report of kernels/gemm_sm100 in a small configuration.
@@ -182,5 +205,5 @@ local LAYOUT = {"gemm_sm100", file = "kernels/gemm_sm100/scale_factors",
           "cute.make_layout(stages, 2 * columns)", "note"),
 }
 
-return {ATTENTION, CLC, PAIR, FACTORS, KERNEL, SCALED, LAYOUT}
+return {ATTENTION, CLC, PAIR, FACTORS, PAIRING, TILES, KERNEL, SCALED, LAYOUT}
 -- SPDX-License-Identifier: MIT

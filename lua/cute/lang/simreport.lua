@@ -119,7 +119,7 @@ local function has_notes(report)
   if not report.ok or report.stopped or not program then return false end
   simreport.find_losses(program)
   if report.empty or report.nonfinite or report.inexact or report.twins
-      or report.wrong then
+      or report.scale or report.wrong then
     return true
   end
   for _, list in ipairs {report.gaps, report.unread, program.unread,

@@ -596,6 +596,19 @@ local function repeated_sums(report, add)
   end
 end
 
+-- Adds a note on a block with the scale factor of another block.
+local function add_wrong_scale(s, add)
+  if not s then return end
+  s.more = s.n > 1 and (" (%d cases)"):format(s.n) or ""
+  if not s.factor then
+    add("outside_scale", s)
+  elseif s.block_at == s.other_at and s.block == s.other then
+    add("two_scales", s)
+  else
+    add("shared_scale", s)
+  end
+end
+
 -- Returns the clause that names an operation, its operands and its result.
 local function made(n)
   local function digits(x, form)
@@ -765,6 +778,7 @@ function faults.notes(report)
   simreport.find_losses(program)
   add_losses(report, add)
   repeated_sums(report, add)
+  add_wrong_scale(report.scale, add)
   add_operation("nonfinite", report.nonfinite, add)
   add_operation(report.inexact and report.inexact.key, report.inexact, add)
   for _, gap in ipairs(report.gaps or {}) do

@@ -213,7 +213,9 @@ function blackwell.make_blockscaled_trivial_tiled_mma(a_dtype, b_dtype,
     or packed and sf == "e4m3" and sf_vec_size == 16
   if not good then
     refuse(op, "no instruction for %s and %s has a scale factor of %s for %s "
-      .. "elements", a, b, sf, core.show(sf_vec_size))
+      .. "elements; they have %s", a, b, sf, core.show(sf_vec_size), packed
+      and "ue8m0 for 32 or 16 elements, or e4m3 for 16"
+      or "ue8m0 for 32 elements")
   end
   if packed and (a_leading_mode ~= "K" or b_leading_mode ~= "K") then
     refuse(op, "packed e2m1 must be K-major")

@@ -176,6 +176,8 @@ enum { UMMA_SELECTOR = 3 };
 // Returns the position of 16-bit value w of a row's metadata: 4 times its lane,
 // plus the number of 16-bit values before it in the lane.
 int atom_umma_metadata_at(const AtomMma *a, int row, int w);
+// Reports whether four metadata bits select elements of a group of A.
+bool atom_umma_metadata_valid(const AtomMma *a, unsigned nibble);
 // Returns the id of the tcgen05.mma that has the PTX text `text` and an
 // instruction descriptor, with A in shared or in tensor memory, or -1.
 int atom_umma_find(const char *text, bool smem_a, uint32_t descriptor);

@@ -39,6 +39,11 @@ int atom_umma_metadata_at(const AtomMma *r, int row, int w) {
   return (row / 16 * 16 + w * 8 + row % 8) * 4 + row / 8 % 2;
 }
 
+bool atom_umma_metadata_valid(const AtomMma *r, unsigned nibble) {
+  enum { TF32 = 0x4010, OTHERS = 0x7350 };  // bit n: the value n is valid
+  return (r->group == 2 ? TF32 : OTHERS) >> nibble & 1;
+}
+
 void atom_tmem_text(const AtomCopy *r, char text[TMEM_TEXT]) {
   int each = strstr(r->ptx, "x256b") ? 4 : strstr(r->ptx, "x128b") ? 2 : 1;
   const char *how = !(r->flags & CPF_PACK)    ? ""

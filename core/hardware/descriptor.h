@@ -6,6 +6,8 @@
 
 #include "base/base.h"
 
+#include <string.h>
+
 enum { PIECE = 16 };  // bytes of a piece
 
 typedef struct Place {
@@ -48,6 +50,17 @@ static inline uint32_t piece_of_column(const Place *p, uint32_t u, uint32_t k) {
   else
     at += u * p->stride + k / 8 * p->lead;
   return swizzled(p, p->start + at);
+}
+
+// Expands 16 packed elements of `bits` bits to bytes.
+static inline void unpack_piece(uint8_t piece[PIECE], int bits) {
+  uint8_t from[PIECE + 1] = {0};
+  memcpy(from, piece, PIECE);
+  for (int k = 0; k < PIECE; k++) {
+    int at = k * bits;
+    unsigned u = from[at / 8] | (unsigned)from[at / 8 + 1] << 8;
+    piece[k] = (uint8_t)(u >> at % 8 & ((1u << bits) - 1));
+  }
 }
 
 // Type of functions that are called with the address of each piece of an

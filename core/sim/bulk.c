@@ -192,7 +192,7 @@ static void write_global(SimAsync *a, Copy *k) {
 static void announce_origins(Copy *k, SimCluster *c) {
   uint32_t from = k->shared % (uint32_t)c->prog->smem_bytes;
   bool boxes = k->b->boxes;
-  int64_t row = boxes ? row_of(&k->m.map) * element_bytes(k) : k->m.bytes;
+  int64_t row = boxes ? size_of(k, row_of(&k->m.map)) : k->m.bytes;
   for (int64_t at = 0; c->hooks->wanted(c) && at < k->m.bytes; at += 16) {
     int64_t r = at / row, in = at % row;
     Run run = run_of(k, r);
@@ -200,7 +200,7 @@ static void announce_origins(Copy *k, SimCluster *c) {
     SimOrigin16 o = {.mem = inside ? k->m.tensor : NULL,
       .at = run.global + in - run.skip,
       .row = boxes && k->m.map.rank > 1 ? coordinate(k, 1, &r) : 0,
-      .column = in + (boxes ? k->at[0] * element_bytes(k) : k->global)};
+      .column = in + (boxes ? size_of(k, k->at[0]) : k->global)};
     c->hooks->came(c, k->shared - from + place(k, from + (uint32_t)at), &o);
   }
 }

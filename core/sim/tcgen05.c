@@ -851,22 +851,11 @@ typedef struct Load {
   int bytes, bits, k, n;
 } Load;
 
-// Expands 16 packed elements of `bits` bits to bytes.
-static void unpack(uint8_t piece[PIECE], int bits) {
-  uint8_t from[PIECE + 1] = {0};
-  memcpy(from, piece, PIECE);
-  for (int k = 0; k < PIECE; k++) {
-    int at = k * bits;
-    unsigned u = from[at / 8] | (unsigned)from[at / 8 + 1] << 8;
-    piece[k] = (uint8_t)(u >> at % 8 & ((1u << bits) - 1));
-  }
-}
-
 static void load_piece(void *ud, uint32_t at) {
   Load *l = ud;
   uint8_t piece[PIECE] = {0};
   if (at + PIECE <= l->limit) memcpy(piece, l->smem + at, PIECE);
-  if (l->bits < 8) unpack(piece, l->bits);
+  if (l->bits < 8) unpack_piece(piece, l->bits);
   int n = l->n++, b = l->bytes, unit = PIECE / b;
   if (!l->k) {
     memcpy(l->to + n * PIECE, piece, PIECE);
@@ -953,12 +942,6 @@ static void load_scales(SimWarp *w, const Job *j, const Part *p, int which,
     }
 }
 
-static bool group_known(const AtomMma *r, unsigned nibble) {
-  // bit n: the value n of four metadata bits is valid
-  enum { TF32 = 0x4010, OTHERS = 0x7350 };
-  return (r->group == 2 ? TF32 : OTHERS) >> nibble & 1;
-}
-
 // Copies the metadata of a part's rows from tensor memory to `to`. Reports a
 // fault if the tensor cores do not accept it.
 static void load_metadata(SimWarp *w, const Job *j, const Part *p,
@@ -974,7 +957,7 @@ static void load_metadata(SimWarp *w, const Job *j, const Part *p,
     to[k / 2] |= value << k % 2 * 16;
     for (int q = 0; q < 4; q++) {
       unsigned nibble = value >> 4 * q & 15;
-      if (group_known(r, nibble)) continue;
+      if (atom_umma_metadata_valid(r, nibble)) continue;
       SimFault *f = simreport_fault(w, SIM_METADATA, 0, j->i->src, 0, -1, 0);
       if (f) f->metadata.four = (int)nibble, f->metadata.group = r->group;
       stop(w);

@@ -599,14 +599,19 @@ end
 -- Adds a note on a block with the scale factor of another block.
 local function add_wrong_scale(s, add)
   if not s then return end
-  s.more = s.n > 1 and (" (%d cases)"):format(s.n) or ""
+  local of = ("the elements at byte %d of %s"):format(s.block_at, s.block)
   if not s.factor then
-    add("outside_scale", s)
+    s.wrong = of .. " have a scale factor outside the tensor of factors, which "
+      .. "is 0"
   elseif s.block_at == s.other_at and s.block == s.other then
-    add("two_scales", s)
+    s.wrong = ("%s have two scale factors, at bytes %d of %s and %d of %s")
+      :format(of, s.factor_at, s.factor, s.other_factor_at, s.other_factor)
   else
-    add("shared_scale", s)
+    s.wrong = ("one scale factor, at byte %d of %s, scales %s and at byte %d "
+      .. "of %s"):format(s.factor_at, s.factor, of, s.other_at, s.other)
   end
+  s.more = s.n > 1 and (" (%d cases)"):format(s.n) or ""
+  add("wrong_scale", s)
 end
 
 -- Returns the clause that names an operation, its operands and its result.

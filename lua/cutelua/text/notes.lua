@@ -146,6 +146,10 @@ notes.ROWS = {
     "{both} load the same elements, and most blocks have such a twin, so equal "
       .. "sums are stored here to different elements; does each tile's "
       .. "coordinate use the right block index?"},
+  wrong_scale = {"note/run/wrong-scale",
+    "an MMA multiplies elements by the scale factor of others",
+    "{wrong}{more}; does each tile take the factors of its own rows and part "
+      .. "of K?"},
   wrong_sum = {"note/run/wrong-sum",
     "an output is not the sum or product that the shapes suggest",
     "{result}, but {right} is {want}; {advice} cute.partial_ok({out}) says "

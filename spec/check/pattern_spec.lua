@@ -259,5 +259,16 @@ cute.testing.assert_close(y, want)
     assert.matches('"description":"index by j"', out, 1, true)
     assert.matches('"role":"store"', out, 1, true)
   end)
+
+  it("gets no edit of the reference or of the comparison #long", function()
+    -- A larger tolerance or a reference by rows would hide the mistake.
+    support.write(dir .. "/s.lua", (SCRIPT:format "b[j] + b[j]"
+      :gsub("close%(y, want%)", "close(y, want, {rtol = 1e-4})")))
+    local out = support.exec {support.program, "check", "--no-gpu", "--format",
+                              "json", dir .. "/s.lua"}
+    for line in out:gmatch '"start":{"column":%d+,"line":(%d+)}' do
+      assert.is_true(tonumber(line) < 9, "an edit of line " .. line)
+    end
+  end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -255,7 +255,7 @@ end
 -- Calls that report errors. Lines with such a call, and conditions in the line
 -- before it, are not changed: an edit must not hide an error.
 local REPORTS = {"%f[%w_]fail%s*%(", "%f[%w_]error%s*[%(\"]",
-                 "%f[%w_]assert%s*%(", ":format%("}
+                 "%f[%w_]assert%s*%(", "%f[%w_]assert_close%s*%(", ":format%("}
 
 -- Patterns of lines that launch a kernel or compute the number of its blocks or
 -- threads.
@@ -281,7 +281,11 @@ local function distances(c, executed, r)
     for n, own in pairs(runs and from or {}) do
       far = math.min(far or math.huge, own + 2 + math.abs(n - s.line) / 2)
     end
-    if not far and (runs or is_beside(executed, s)) then far = ELSEWHERE end
+    local inside = runs or is_beside(executed, s)
+    -- If results differ, the reference counts as right: only the kernel and its
+    -- launch may change.
+    if not inside and r.kind == "wrong-results" then far = nil end
+    if not far and inside then far = ELSEWHERE end
     for _, pattern in ipairs(LAUNCH) do
       if c.lines[s.line]:find(pattern) then
         far = math.min(far or HOST, HOST)

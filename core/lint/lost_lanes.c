@@ -391,12 +391,24 @@ static uint32_t distance_of(const Fn *fn, Ref r, Ref *of) {
   return (uint32_t)d;
 }
 
+// Reports whether the lanes that use value r are known, and equal in bits `gap`
+// of their index.
+static bool agree_in(const Lanes *g, Ref r, uint32_t gap) {
+  uint32_t used = g->need[r] & g->active[r];
+  for (uint32_t l = 0; l < WARP; l++)
+    if (used >> l & 1 && (l ^ (uint32_t)__builtin_ctz(used)) & gap)
+      return false;
+  return used;
+}
+
 // Looks for chains of butterfly shuffles whose distances leave out a power of
-// two between other distances. inner[r]: whether another butterfly of a chain
-// combines r.
-static void look_at_gaps(Ctx *cx, const Fn *fn,
+// two between other distances. If lanes at such a distance use their results,
+// each has a sum of its own on purpose. inner[r]: whether another butterfly of
+// a chain combines r.
+static void look_at_gaps(Ctx *cx, const Lanes *g,
                          void (*found)(void *ud, const LostLanes *l),
                          void *ud) {
+  const Fn *fn = g->fn;
   bool *inner = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *inner);
   Ref of;
   for (Ref r = 1; r < fn->ins.n; r++)
@@ -408,7 +420,8 @@ static void look_at_gaps(Ctx *cx, const Fn *fn,
     if (!all) continue;
     uint32_t least = all & -all;
     uint32_t gap = ~all & (ALL >> __builtin_clz(all)) & ~(least - 1);
-    if (gap) found(ud, &(LostLanes){.at = r, .lanes = all, .gap = gap});
+    if (gap && agree_in(g, r, gap))
+      found(ud, &(LostLanes){.at = r, .lanes = all, .gap = gap});
   }
 }
 
@@ -476,8 +489,8 @@ void lost_lanes(Ctx *cx, const Fn *fn,
   }
   if (!any || fn->block[0] < WARP) return;
   Lanes g = {.fn = fn};
-  if (combines) look_at_gaps(cx, fn, found, ud);
   find_needs(cx, &g);
+  if (combines) look_at_gaps(cx, &g, found, ud);
   any = false;
   const bool *inner = inner_values(cx, fn);
   for (Ref r = 1; r < fn->ins.n; r++) {

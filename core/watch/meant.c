@@ -4,7 +4,8 @@
 // intended if an address of the argument, or a condition or a loop around its
 // accesses, depends on
 // - data: values in global memory, clocks, inline PTX;
-// - a scalar argument of the kernel, unless a condition compares with it;
+// - a scalar argument of the kernel, unless a condition compares with it, or a
+//   loop ends at it and it is an extent of the argument;
 // - the block index, in a comparison with a number that is not a bound of an
 //   argument; a bound is an extent, or a number that divides an extent (a
 //   number of tiles).
@@ -123,6 +124,23 @@ static bool is_bound(const Meant *g, int64_t n) {
   return false;
 }
 
+// Reports whether r is a scalar argument whose value is an extent of shape s. A
+// loop up to it omits no coordinate of a mode of this extent.
+static bool is_extent(const Meant *g, const SimShape *s, Ref r) {
+  const Ins *i = ir_get(g->fn, r);
+  if (i->op != OP_ARG) return false;
+  int64_t n = (int32_t)g->p->launch->arg[i->imm].bits;
+  for (int k = 0; k < s->rank; k++)
+    if (s->size[k] == n) return true;
+  return false;
+}
+
+static bool is_any_extent(const Meant *g, Ref r) {
+  for (size_t k = 0; k < g->fn->arg.n; k++)
+    if (is_extent(g, &g->shape[k], r)) return true;
+  return false;
+}
+
 // ---- what values depend on ----
 
 static uint8_t on_arg(const Meant *g, const Ins *i) {
@@ -180,6 +198,8 @@ static bool is_ticket(const Meant *g, const Ins *i) {
 
 static uint8_t on_operand(const Meant *g, const Ins *i, const Operand *o) {
   OperandKind k = (OperandKind)o->kind;
+  if (i->op == OP_FOR && o->ref == i->a[1] && is_any_extent(g, o->ref))
+    return g->on[o->ref] & (uint8_t)~ON_SCALAR;
   if (k == OPERAND_VALUE || k == OPERAND_PRED || k == OPERAND_LANES)
     return g->on[o->ref];
   if (k == OPERAND_OBJECT && is_own(g, o->ref)) return g->on[o->ref];
@@ -370,8 +390,10 @@ static bool ends_early(const Meant *g, Ref r) {
 
 static void see_bounds(Meant *g, SimMeant *m, Ref r) {
   const Ins *i = ir_get(g->fn, r);
-  for (int k = 0; k < 3; k++)
-    if (g->on[i->a[k]] & (FREE | ON_SCALAR)) m->free = true;
+  for (int k = 0; k < 3; k++) {
+    bool whole = k == 1 && is_extent(g, &g->shape[m - g->all], i->a[k]);
+    if (g->on[i->a[k]] & (whole ? FREE : FREE | ON_SCALAR)) m->free = true;
+  }
   if (g->on[i->a[1]] & ON_BLOCK) m->free = true;
   if (m->free) return;
   const Ins *end = ir_get(g->fn, i->a[1]);
@@ -641,6 +663,8 @@ static void analyse(Ctx *cx, const SimProg *p, Meant *g) {
   g->done = arena_zero(cx, a, n * sizeof *g->done);
   g->all = arena_zero(cx, a, args * sizeof *g->all);
   g->shape = arena_zero(cx, a, args * sizeof *g->shape);
+  for (size_t k = 0; k < fn->arg.n; k++)
+    if (meant_shape(cx, p, (int32_t)k, &g->shape[k]) < 0) g->shape[k].rank = 0;
   find_sizes(g);
   link_all(g);
   while (pass(g)) {}
@@ -649,8 +673,6 @@ static void analyse(Ctx *cx, const SimProg *p, Meant *g) {
 SimMeant *meant_all(Ctx *cx, const SimProg *p) {
   Meant g;
   analyse(cx, p, &g);
-  for (size_t k = 0; k < p->fn->arg.n; k++)
-    if (meant_shape(cx, p, (int32_t)k, &g.shape[k]) < 0) g.shape[k].rank = 0;
   see_all(&g);
   return g.all;
 }

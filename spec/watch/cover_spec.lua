@@ -491,6 +491,30 @@ local function below(n)
   end
 end
 
+it("a note tells of rows that loops up to an argument leave out", function()
+  -- Rows of x (10,75), copied to y by a warp each; extents are arguments.
+  local function copy(grid, columns_of, wide, ...)
+    return notes(run(grid, 128, function(x, y, M, N)
+      local row = arch.block_idx() * 4 + arch.warp_idx()
+      cute.when(row:lt(M), function()
+        for j in cute.range(arch.lane_idx(), columns_of(N), 32) do
+          y[{row, j}] = x[{row, j}]
+        end
+      end)
+    end, ones(10, wide), zeros(10, 75), ...))
+  end
+  local function all(n) return n end
+  assert.same({}, copy(3, all, 75, 10, 75))
+  assert.same({"rows 8 to 9 of 'y' were never stored",
+               "rows 8 to 9 of 'x' were never read"},
+              copy(2, all, 75, 10, 75))
+  -- x has more columns than N; fewer rows or columns were asked for
+  assert.same({}, copy(3, all, 90, 10, 75))
+  assert.same({}, copy(3, all, 75, 10, 60))
+  assert.same({}, copy(3, all, 75, 6, 75))
+  assert.same({}, copy(3, function(n) return n // 2 end, 75, 10, 75))
+end)
+
 it("a note tells of rows that a grid leaves out, whose guards are right",
    function()
   -- Returns the notes of a kernel that adds 1 to x (96,64) with blocks of 16 x

@@ -47,12 +47,18 @@ static const struct { const char *prefix, *name, *module, *whole; } names[] = {
   {"workshop.", "notes", "cutelua.text.faults", NULL}};
 enum { NAMES = sizeof names / sizeof *names };
 
-// Reports whether untrusted states need a module of the workshop: the module
-// provides one of these fields, or such a module requires it.
+// Modules that the modules of these fields require.
+static const char *const required[] = {
+  "cutelua.bench.pattern", "cutelua.text.notes", "cutelua.text.outside"};
+enum { REQUIRED = sizeof required / sizeof *required };
+
+// Reports whether untrusted states need a module of the workshop.
 static bool of_workshop(const char *module) {
   for (int k = 0; k < NAMES; k++)
     if (strcmp(names[k].module, module) == 0) return true;
-  return strcmp(module, "cutelua.text.outside") == 0;
+  for (int k = 0; k < REQUIRED; k++)
+    if (strcmp(required[k], module) == 0) return true;
+  return false;
 }
 
 // Sets package.loaded.cutelua to a table of these fields.

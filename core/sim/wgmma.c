@@ -159,8 +159,9 @@ static void lend_piece(void *ud, uint32_t at) {
 // warp's rows of A, and of B. first: w is the first warp of the warpgroup.
 static void lend(SimWarp *w, Job *j, uint32_t epoch, bool first) {
   const SimMmaIns *x = j->i->x;
-  Lend l = {.x = {.w = w, .i = j->i, .bytes = PIECE, .agent = true}, .mma = x,
-            .actor = actor_of(w), .epoch = epoch};
+  Lend l = {.x = {.w = w, .i = j->i, .m = x->smem[0], .bytes = PIECE,
+                  .agent = true},
+            .mma = x, .actor = actor_of(w), .epoch = epoch};
   if (j->desc[0])
     pieces_of(x, 0, j->desc[0], w->in % WARPS * ROWS, ROWS, lend_piece, &l);
   if (first) l.x.lent = &j->lent;

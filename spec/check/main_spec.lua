@@ -101,7 +101,7 @@ describe("cutelua check", function()
       .. "is seconds = 1\n$"
     local out = of(200000000, 1)  -- one run takes longer than 1 s
     assert.matches("^check: kernel k: incomplete\n.*not covered: a run was "
-      .. "stopped: the limit is seconds = 1\n" .. LATE, out)
+      .. "stopped at t.lua:%d+: the limit is seconds = 1\n" .. LATE, out)
     assert.equal("1", out:match(LATE))
     out = of(2000, 200)  -- Each run is short, but the repair search tries 200
                          -- edits.

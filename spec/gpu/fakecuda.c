@@ -23,7 +23,9 @@
 //              may run, the latest runs first, which reveals missing order.
 // Built with FAKE_CLUSTERS it is an sm_90. At the end of the process it prints
 // the handles that were not released.
+#ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -427,12 +427,12 @@ static Notation entry(Parser *p) {
 }
 
 // Fails because text follows the notation, which ends before p->at.
-static _Noreturn void trailing(Parser *p, int kind) {
+static _Noreturn void trailing(Parser *p, bool layout) {
   int c = peek(p);
   fail_at(p, ERR_PARSE, p->at,
           c == ')'   ? "this ')' closes no '('"
           : c == ',' ? "a ',' outside of parentheses"
-          : c == ':' && kind == NOTE_LAYOUT
+          : c == ':' && layout
             ? "a second ':' after shape and stride"
             : "text after the end of the notation");
 }
@@ -440,7 +440,7 @@ static _Noreturn void trailing(Parser *p, int kind) {
 static Notation parse(Parser *p) {
   blanks(p);
   Notation r = entry(p);
-  if (peek(p) || p->at < p->end) trailing(p, r.kind);
+  if (peek(p) || p->at < p->end) trailing(p, r.kind == NOTE_LAYOUT);
   return r;
 }
 

@@ -301,7 +301,8 @@ function absent.kernel(text)
     .. "\nend"
 end
 
--- Returns the program as text of one thread, function(put, n, tid).
+-- Returns Lua code of a function(put, n, tid) that runs the program as thread
+-- `tid`.
 local function plain(text)
   return "local cute = require 'cute'\nreturn function(put, n, tid)\n"
     .. expand(text, PLAIN, "for %s = 0, (%s) - 1 do",

@@ -372,9 +372,9 @@ static void name_widths(const Emit *e, int *least, int *most) {
 
 // Finds the arrays that stay unpacked: at most FEW elements of 8 or 16 bits,
 // which are only copied in and out one at a time. Packing would cost
-// instructions and text. Larger arrays are packed. If the other arrays have
-// more than ROOM words, all arrays are packed, because unpacked arrays would
-// need too many registers.
+// instructions and text. Larger arrays are packed. If the arrays that would
+// stay unpacked have more than ROOM words, they are packed, too, because they
+// would need too many registers.
 static bool *passing(const Emit *e) {
   size_t n = e->fn->mem.n;
   bool *only = NEW(e->cx, bool, n + 1);

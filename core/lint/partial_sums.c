@@ -405,7 +405,8 @@ static void find_dependent(Search *s) {
   } while (s->changed);
 }
 
-// Returns the bits of the values that instruction i stores to global memory.
+// Returns the union of the flags of the values that instruction i stores to
+// global memory, or 0 if it stores none there.
 static uint8_t of_stored(const Search *s, const Ins *i) {
   Operand o;
   uint8_t of = 0;

@@ -212,7 +212,7 @@ describe("ops.convert", function()
     local function refused(text, ...)
       support.raises(text, convert, ...)
     end
-    refused("rows of mxfp4 have a multiple of 32 elements", X, "mxfp4", SIM)
+    refused("rows of mxfp4 need a multiple of 32 elements", X, "mxfp4", SIM)
     refused("only nvfp4 has a global scale", cute.zeros({4, 64}, cute.f32),
             "mxfp4", {scale = 2, device = "sim"})
     refused("x has elements of type i32; bf16, f16 or f32 is needed",

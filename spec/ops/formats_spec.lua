@@ -247,7 +247,7 @@ describe("ops.gemm rejects formats with", function()
     raises("group = 32, but nvfp4 has one factor for 16 elements", "sm_100a",
       nv, nv_factors, nv, nv_factors, {group = 32})
     local X = tensor({64, 40}, "e2m1")
-    raises("K is 40; rows of nvfp4 have a multiple of 16 elements", "sm_100a",
+    raises("K is 40; rows of nvfp4 need a multiple of 16 elements", "sm_100a",
       X, nv_factors, X, nv_factors)
   end)
 

@@ -353,8 +353,8 @@ function cute.idx2crd(idx, shape, stride) end
 ---@return cute.Tuple
 function cute.crd2crd(coord, src, dst) end
 
----Returns the next coordinate in colexicographic order; after the last one
----comes (0,..,0,n).
+---Returns the next coordinate in colexicographic order. After the last
+---coordinate it returns (0,..,0,n), where n is the extent of the last mode.
 ---
 ---     cute.increment_coord({3, 1}, {4, 6})  --> (0,2)
 ---@param coord cute.Tuple

@@ -15,7 +15,7 @@ local FORMATS = block_scaled.FORMATS
 local function check_blocks(call, name, t, n, format)
   local size = FORMATS[format].size
   if n % size ~= 0 then
-    call:fail("%s is %s; rows of %s have a multiple of %d elements", name,
+    call:fail("%s is %s; rows of %s need a multiple of %d elements", name,
               t.layout, format, size)
   end
 end

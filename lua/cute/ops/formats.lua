@@ -45,7 +45,7 @@ end
 local function check(p, name, x, rows, format)
   local size = block_scaled.FORMATS[format].size
   if p.k % size ~= 0 then
-    fail("K is %d; rows of %s have a multiple of %d elements", p.k, format,
+    fail("K is %d; rows of %s need a multiple of %d elements", p.k, format,
          size)
   end
   local plain = {rows, p.k // size}

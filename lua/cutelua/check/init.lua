@@ -284,9 +284,9 @@ function check.runner(program, launch)
   end
 end
 
--- Returns run with an addition: if a run without a fault relies on behaviour
--- that PTX does not guarantee, that behaviour is appended to `notes`, once for
--- each pair of lines.
+-- Wraps the function `run`. If a run without faults relies on behaviour that
+-- PTX does not guarantee, the wrapper appends this to `notes`, once for each
+-- pair of lines.
 local function watched(run, notes)
   local known = {}
   return function(o)

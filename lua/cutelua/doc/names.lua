@@ -427,7 +427,8 @@ local function members(class)
     for k, v in next, t do
       if type(k) == "string" and not k:find "^_" and type(v) == "function"
         and (core.signature(v) or class.title) then
-        -- TiledMma and TiledCopy, and both kinds of atoms, share a metatable.
+        -- TiledMma and TiledCopy share one metatable, both kinds of atoms
+        -- another: only methods that the class itself documents are listed.
         local shared = class.name:find "^tiled_" or class.name:find "_atom$"
         if not shared or meta.names[own .. k]
           or meta.names[own:gsub(":$", ".") .. k] then

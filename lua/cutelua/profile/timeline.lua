@@ -450,8 +450,9 @@ function Timeline:__draw(opts)
   return p
 end
 
---- Returns a picture of the first `blocks` blocks (4 when absent): a row per
--- warp, ranges in colours, agents below them.
+--- Returns a picture of the first `blocks` blocks (4 when absent): a row for
+-- each warp, with its ranges in colours, and below the warps a row for each
+-- unit that runs beside them, such as TMA.
 ---@param blocks? integer
 ---@return string svg
 function Timeline:svg(blocks)

@@ -493,7 +493,7 @@ end
 
 it("a note tells of rows that loops up to an argument leave out", function()
   -- Rows of x (10,75), copied to y by a warp each; extents are arguments.
-  local function copy(grid, columns_of, wide, ...)
+  local function copied(grid, columns_of, wide, ...)
     return notes(run(grid, 128, function(x, y, M, N)
       local row = arch.block_idx() * 4 + arch.warp_idx()
       cute.when(row:lt(M), function()
@@ -504,15 +504,15 @@ it("a note tells of rows that loops up to an argument leave out", function()
     end, ones(10, wide), zeros(10, 75), ...))
   end
   local function all(n) return n end
-  assert.same({}, copy(3, all, 75, 10, 75))
+  assert.same({}, copied(3, all, 75, 10, 75))
   assert.same({"rows 8 to 9 of 'y' were never stored",
                "rows 8 to 9 of 'x' were never read"},
-              copy(2, all, 75, 10, 75))
+              copied(2, all, 75, 10, 75))
   -- x has more columns than N; fewer rows or columns were asked for
-  assert.same({}, copy(3, all, 90, 10, 75))
-  assert.same({}, copy(3, all, 75, 10, 60))
-  assert.same({}, copy(3, all, 75, 6, 75))
-  assert.same({}, copy(3, function(n) return n // 2 end, 75, 10, 75))
+  assert.same({}, copied(3, all, 90, 10, 75))
+  assert.same({}, copied(3, all, 75, 10, 60))
+  assert.same({}, copied(3, all, 75, 6, 75))
+  assert.same({}, copied(3, function(n) return n // 2 end, 75, 10, 75))
 end)
 
 it("a note tells of rows that a grid leaves out, whose guards are right",

@@ -1,11 +1,11 @@
 -- annotations.lua [ROOT]: reports what an editor with the Lua language server
 -- would mark in this repository, as lines "PATH:LINE: what".
 --
--- In lua/ it reports annotations that do not parse, types that are not
--- declared, parameters that a function lacks or has in another order, and
--- classes, fields and aliases that are declared twice. In lua/, kernels/ and
--- scripts/ it reports names that a module or a class lacks, calls with too many
--- or too few arguments, and deprecated names.
+-- In lua/ it reports annotations that do not parse or are within a sentence,
+-- types that are not declared, parameters that a function lacks or has in
+-- another order, and classes, fields and aliases that are declared twice. In
+-- lua/, kernels/ and scripts/ it reports names that a module or a class lacks,
+-- calls with too many or too few arguments, and deprecated names.
 --
 -- The top level of a file is evaluated as far as possible without running it:
 -- tables and functions, require, loops over literal lists. Unknown values are
@@ -255,7 +255,13 @@ local function blocks(path, text)
         fault(path, number, "%s", type(message) == "table" and message[1]
           or message)
       end
-    elseif not line:find "^%s*%-%-" then
+    elseif line:find "^%s*%-%-" then
+      tag = line:match "%s@(param)%f[%W]" or line:match "%s@(return)%f[%W]"
+      if tag then
+        fault(path, number, "@%s is within a sentence, so no editor reads it: "
+          .. "begin a line with ---@%s", tag, tag)
+      end
+    else
       list[number], block = block, nil
     end
   end

@@ -64,12 +64,12 @@ end
 -- accumulators in global memory. One thread calls this function. With `turns`,
 -- two threads call it and alternate. While one thread waits until its addition
 -- is complete, and then permits the next block to add, the other thread adds
--- the next tile. @param turns? table wait(m, tile) returns when it is this
--- block's turn to add to a tile. It returns whether this block is the first
--- one, which stores instead of adding, and `step`. pass(tile, step) begins the
--- next block's turn. pair: the order
--- of the two threads (pipeline.PipelineOrder). Without turns, the accumulators
--- are 0 at first, and all blocks add.
+-- the next tile.
+---@param turns? table wait(m, tile) returns when it is this block's turn to add
+-- to a tile. It returns whether this block is the first one, which stores
+-- instead of adding, and `step`. pass(tile, step) begins the next block's turn.
+-- pair: the order of the two threads (pipeline.PipelineOrder). Without turns,
+-- the accumulators are 0 at first, and all blocks add.
 function producer.add(x, each, turns)
   local add = producer.mover(x.acc, true)
   local store = turns and producer.mover(x.first, true)

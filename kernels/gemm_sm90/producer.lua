@@ -13,10 +13,10 @@ local producer = {}
 --- Makes the load of an operand by TMA: from coordinates (rows,K[,L]) of its
 -- tensor map to stages s, in tiles of `rows` rows. Each of the cluster's blocks
 -- along `mode` (1: M, 2: N) loads a part of a tile, and multicasts it to all of
--- these blocks. @param how table {atom: any, coords: any, smem: any, rows:
--- integer, mode: integer, block: any[], hint: integer?, atoms: any[]?, maps:
--- any?} block: this block's position in the cluster; atoms, maps: see
--- groups.map
+-- these blocks.
+---@param how table {atom: any, coords: any, smem: any, rows: integer,
+-- mode: integer, block: any[], hint: integer?, atoms: any[]?, maps: any?}
+-- block: this block's position in the cluster; atoms, maps: see groups.map
 function producer.load(o, how)
   local mode, block = how.mode, how.block
   local shared_by, matrices = o.cluster[mode], cute.rank(how.coords) > 2

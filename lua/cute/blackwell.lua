@@ -458,7 +458,8 @@ end
 
 --- Returns the tile that an epilogue processes at once, as a tiler {M, N} of
 -- layouts. If the warps divide N among them, the tile's columns are not
--- contiguous in the CTA's tile. @param cta_tile_shape integer[] {M, N, ...}
+-- contiguous in the CTA's tile.
+---@param cta_tile_shape integer[] {M, N, ...}
 ---@param use_2cta_instrs boolean
 ---@param layout_d "row"|"col"
 ---@param elem_ty_d cute.DType

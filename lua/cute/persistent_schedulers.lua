@@ -186,7 +186,8 @@ end
 --- Makes a scheduler of this block's tiles: its cluster's first position, and
 -- each position that is a multiple of the number of clusters later. block_idx
 -- and grid_dim are three numbers each; their defaults are the indices and
--- extents of the launch. @param params table from PersistentTileSchedulerParams
+-- extents of the launch.
+---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[]
 ---@param grid_dim? any[]
 function schedule.StaticPersistentTileScheduler(params, block_idx, grid_dim)

@@ -50,7 +50,8 @@ function pointer.make_ptr(dtype, value, memspace, opts)
 end
 
 --- Returns the pointer with another element type, another swizzle, or both. The
--- two arguments may be in either order. @param ptr table iterator
+-- two arguments may be in either order.
+---@param ptr table iterator
 ---@param dtype? cute.DType
 ---@param swizzle? table from make_swizzle
 ---@return table iterator

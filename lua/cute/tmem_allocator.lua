@@ -204,8 +204,8 @@ end
 
 --- Makes the allocating warp free the columns. The threads that used the
 -- columns must have synchronized with this warp before. In a pair of blocks,
--- the call first waits for the call in the other block. @param tmem_ptr table
--- pointer to the first column
+-- the call first waits for the call in the other block.
+---@param tmem_ptr table pointer to the first column
 ---@param num_columns? integer all allocated columns when absent or 0
 function Allocator:free(tmem_ptr, num_columns)
   local n = num_columns or 0

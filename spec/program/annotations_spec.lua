@@ -181,6 +181,12 @@ describe("tools/annotations.lua", function()
     ["---@class A\n\n---@class A"] = "3: class A twice",
     ["---@field n integer"] = "1: a field of no class",
     ["---@params x integer"] = "1: no annotation is called @params",
+    ["--- Adds. @param x integer\nlocal function f(x) end"] =
+      "1: @param is within a sentence, so no editor reads it: "
+      .. "begin a line with ---@param",
+    ["--- Adds. See\n-- f. @return integer\nlocal function f() end"] =
+      "2: @return is within a sentence, so no editor reads it: "
+      .. "begin a line with ---@return",
   } do
     it("reports " .. want, function()
       assert.equal("lua/m.lua:" .. want .. "\n", annotated(text .. "\n"))

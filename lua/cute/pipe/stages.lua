@@ -698,8 +698,8 @@ function Order:wait(state)
                   (state or self.state).phase)
 end
 
---- Lets the next group execute, and advances to this group's next step. @param
--- state? table the state that advances; when absent, the group's own
+--- Lets the next group execute, and advances to this group's next step.
+---@param state? table the state that advances; when absent, the group's own
 function Order:arrive(state)
   local id, last = self.group_id, self.length - 1
   local after

@@ -16,7 +16,8 @@ State.__index = State
 
 --- Makes a position in the circular buffer: `index` of the stage, `phase` (the
 -- parity of the round, for barriers that have one), `count`, the number of
--- stages passed. @param stages integer
+-- stages passed.
+---@param stages integer
 ---@param count? any
 ---@param index? any
 ---@param phase? any

@@ -699,7 +699,7 @@ end
 -- is this CTA's position among the CTAs that share the tile. For an atom that
 -- copies rows, the second tensor is a list {coordinates, rows}. The result then
 -- has three tensors, and cute.copy receives the last two of them as a list.
--- @param atom table
+---@param atom table
 ---@param cta_coord any
 ---@param cta_layout any
 ---@param smem_tensor table

@@ -12,7 +12,8 @@ local FULL = 0.75
 -- begin on any multiprocessor that has room. This is good if each of them
 -- replaces a block of this launch that ends, or if most of the GPU is free.
 -- Otherwise some multiprocessors get more blocks than others, which costs up to
--- a third of the time. @param blocks integer blocks of a launch
+-- a third of the time.
+---@param blocks integer blocks of a launch
 ---@param room integer blocks that fit on a multiprocessor
 ---@param sms integer
 ---@return boolean? # nil: it should not

@@ -121,6 +121,17 @@ typedef struct FoundList {
   lua_Integer n;
 } FoundList;
 
+// Pushes the table of a finding at an instruction, with room for n fields and
+// with its `file` and `line`. Returns false, and pushes nothing, if the
+// instruction has no line.
+static bool open_row(const FoundList *list, Ref at, int n) {
+  uint32_t src = ir_get(list->fn, at)->src;
+  if (!src) return false;
+  lua_createtable(list->L, 0, n);
+  face_set_place(list->L, list->fn, "file", "line", src);
+  return true;
+}
+
 // Pushes an empty list of findings in the function at index 1.
 static FoundList new_list(lua_State *L) {
   FoundList list = {.L = L, .fn = face_check_fn(L, 1)};
@@ -147,10 +158,7 @@ static void add_part(void *ud, const UnreadPart *u) {
   FoundList *list = ud;
   lua_State *L = list->L;
   const Fn *fn = list->fn;
-  uint32_t src = ir_get(fn, u->at)->src;
-  if (!src) return;
-  lua_createtable(L, 0, 7);
-  face_set_place(L, fn, "file", "line", src);
+  if (!open_row(list, u->at, 7)) return;
   face_set_str(L, "name", ir_str(fn, u->mem->name));
   face_set_str(L, "layout", ir_str(fn, u->mem->layout));
   face_set_int(L, "count", u->mem->count);
@@ -174,9 +182,7 @@ static void add_loads(void *ud, const UnusedLoads *u) {
   lua_State *L = list->L;
   const Fn *fn = list->fn;
   const Ins *i = ir_get(fn, u->at);
-  if (!i->src) return;
-  lua_createtable(L, 0, 5);
-  face_set_place(L, fn, "file", "line", i->src);
+  if (!open_row(list, u->at, 5)) return;
   face_set_str(L, "name", ir_str(fn, ir_memof(fn, i->a[0])->name));
   face_set_int(L, "n", u->n);
   face_set_int(L, "count", u->count);
@@ -196,11 +202,8 @@ static void add_lanes(void *ud, const LostLanes *l) {
   FoundList *list = ud;
   lua_State *L = list->L;
   const Fn *fn = list->fn;
-  uint32_t src = ir_get(fn, l->at)->src;
   int64_t d = 0;
-  if (!src) return;
-  lua_createtable(L, 0, 6);
-  face_set_place(L, fn, "file", "line", src);
+  if (!open_row(list, l->at, 6)) return;
   face_set_bool(L, "twice", l->twice);
   face_set_int(L, "lanes", l->lanes);
   face_set_bool(L, "scan", l->scan);
@@ -232,9 +235,7 @@ static void add_repeated(void *ud, const RepeatedSum *s) {
   lua_State *L = list->L;
   const Fn *fn = list->fn;
   const Ins *i = ir_get(fn, s->at);
-  if (!i->src) return;
-  lua_createtable(L, 0, 6);
-  face_set_place(L, fn, "file", "line", i->src);
+  if (!open_row(list, s->at, 6)) return;
   face_set_str(L, "op", op_name((Op)i->op));
   face_set_int(L, "lanes", s->same & SAME_LANES);
   face_set_bool(L, "warps", s->same & SAME_WARPS);
@@ -285,10 +286,7 @@ static int l_lint_unread_results(lua_State *L) {
 static void add_start(void *ud, const ZeroStart *z) {
   FoundList *list = ud;
   lua_State *L = list->L;
-  uint32_t src = ir_get(list->fn, z->at)->src;
-  if (!src) return;
-  lua_createtable(L, 0, 7);
-  face_set_place(L, list->fn, "file", "line", src);
+  if (!open_row(list, z->at, 7)) return;
   face_set_str(L, "op", op_name(z->op));
   face_set_bool(L, "masked", z->masked);
   face_set_int(L, "args", (int64_t)z->args);
@@ -315,10 +313,7 @@ static void add_unscaled(void *ud, const UnscaledSum *u) {
     [SUM_UNSCALED] = "unscaled_sum", [SUM_MERGED] = "merged_sum",
     [SUM_GROWING] = "growing_sum"};
   FoundList *list = ud;
-  uint32_t src = ir_get(list->fn, u->at)->src;
-  if (!src) return;
-  lua_createtable(list->L, 0, 3);
-  face_set_place(list->L, list->fn, "file", "line", src);
+  if (!open_row(list, u->at, 3)) return;
   face_set_str(list->L, "kind", KINDS[u->kind]);
   lua_rawseti(list->L, -2, ++list->n);
 }
@@ -335,10 +330,7 @@ static int l_lint_unscaled_sums(lua_State *L) {
 
 static void add_partial(void *ud, const PartialSum *s) {
   FoundList *list = ud;
-  uint32_t src = ir_get(list->fn, s->at)->src;
-  if (!src) return;
-  lua_createtable(list->L, 0, 4);
-  face_set_place(list->L, list->fn, "file", "line", src);
+  if (!open_row(list, s->at, 4)) return;
   face_set_bool(list->L, "warps", s->warps);
   face_set_bool(list->L, "extreme", s->extreme);
   lua_rawseti(list->L, -2, ++list->n);
@@ -358,9 +350,7 @@ static void add_overlap(void *ud, const OverlappingStep *s) {
   lua_State *L = list->L;
   const Ins *i = ir_get(list->fn, s->at);
   Ref from = operand_ref(list->fn, i, ROLE_SRC);
-  if (!i->src) return;
-  lua_createtable(L, 0, 6);
-  face_set_place(L, list->fn, "file", "line", i->src);
+  if (!open_row(list, s->at, 6)) return;
   face_set_str(L, "name", ir_str(list->fn, ir_memof(list->fn, from)->name));
   face_set_int(L, "n", s->n);
   face_set_int(L, "again", s->again);
@@ -381,10 +371,7 @@ static int l_lint_overlapping_steps(lua_State *L) {
 static void add_block_step(void *ud, const BlockStep *s) {
   FoundList *list = ud;
   lua_State *L = list->L;
-  uint32_t src = ir_get(list->fn, s->loop)->src;
-  if (!src) return;
-  lua_createtable(L, 0, 4);
-  face_set_place(L, list->fn, "file", "line", src);
+  if (!open_row(list, s->loop, 4)) return;
   face_set_int(L, "step", s->step);
   face_set_int(L, "first", s->first);
   lua_rawseti(L, -2, ++list->n);
@@ -403,10 +390,7 @@ static int l_lint_block_steps(lua_State *L) {
 static void add_shared_step(void *ud, const SharedStep *s) {
   FoundList *list = ud;
   lua_State *L = list->L;
-  uint32_t src = ir_get(list->fn, s->at)->src;
-  if (!src) return;
-  lua_createtable(L, 0, 4);
-  face_set_place(L, list->fn, "file", "line", src);
+  if (!open_row(list, s->at, 4)) return;
   face_set_str(L, "name", ir_str(list->fn, s->mem->name));
   face_set_bool(L, "lost", s->lost);
   lua_rawseti(L, -2, ++list->n);
@@ -425,10 +409,7 @@ static int l_lint_shared_steps(lua_State *L) {
 static void add_tail(void *ud, const LostTail *t) {
   FoundList *list = ud;
   lua_State *L = list->L;
-  uint32_t src = ir_get(list->fn, t->at)->src;
-  if (!src) return;
-  lua_createtable(L, 0, 5);
-  face_set_place(L, list->fn, "file", "line", src);
+  if (!open_row(list, t->at, 5)) return;
   face_set_str(L, "name", ir_str(list->fn, t->mem->name));
   face_set_int(L, "n", t->n);
   face_set_int(L, "extent", t->extent);

@@ -15,6 +15,7 @@
 #include "decode/areas.h"
 #include "lint/block_sums.h"
 #include "sim/cluster.h"
+#include "watch/mix.h"
 #include "watch/own.h"
 #include "watch/same_reads.h"
 
@@ -39,11 +40,6 @@ void same_reads_start(Ctx *cx, SimProg *p) {
   p->own[OWN_SAME_READS] = s;
 }
 
-static uint64_t mix(uint64_t x) {
-  x = (x ^ x >> 31) * 0x9e3779b97f4a7c15u;
-  return x ^ x >> 29;
-}
-
 void same_reads_add(const Access *x, uint32_t mask) {
   SimCluster *c = x->w->cluster;
   SameReads *s = c->prog->own[OWN_SAME_READS];
@@ -53,7 +49,7 @@ void same_reads_add(const Access *x, uint32_t mask) {
   for (uint32_t k = mask; k; k &= k - 1)
     h = h * 3 + (uint64_t)x->at[__builtin_ctz(k)];
   uint64_t who = (uint64_t)x->w->id << 40 | (uint64_t)x->bytes << 32 | mask;
-  s->sum[c->index] += mix(mix(h) + who);
+  s->sum[c->index] += watch_mix(watch_mix(h) + who);
   s->sites[c->index] |= UINT64_C(1) << (x->i->src & 63);
 }
 
@@ -75,7 +71,7 @@ void same_reads_find(Ctx *cx, const SimProg *p, SimTwins *out) {
     int32_t id[3];
     if (!s->sum[k]) continue;
     simcluster_place(p, k * (uint64_t)p->ncta, id);
-    s->sum[k] += mix(s->sites[k] == sites ? (uint64_t)id[2] : ~k);
+    s->sum[k] += watch_mix(s->sites[k] == sites ? (uint64_t)id[2] : ~k);
     by[n++] = &s->sum[k];
   }
   qsort(by, n, sizeof *by, compare);

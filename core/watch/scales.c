@@ -18,6 +18,7 @@
 
 #include "decode/fragments.h"
 #include "hardware/descriptor.h"
+#include "watch/mix.h"
 #include "watch/own.h"
 
 #include <pthread.h>
@@ -162,16 +163,11 @@ void scales_copied(SimCluster *c, const SimTensorIns *x, uint64_t desc, int cta,
 
 // ---- pairs ----
 
-static uint64_t mix(uint64_t x) {
-  x = (x ^ x >> 31) * 0x9e3779b97f4a7c15u;
-  return x ^ x >> 29;
-}
-
 // Returns the place of a pair in a table of `cap` pairs: the pair itself, or a
 // free place.
 static Pair *find(Pair *table, uint32_t cap, const Pair *p) {
-  uint64_t h = mix(p->block.at) + p->factor.at;
-  for (uint32_t k = (uint32_t)mix(h);; k++) {
+  uint64_t h = watch_mix(p->block.at) + p->factor.at;
+  for (uint32_t k = (uint32_t)watch_mix(h);; k++) {
     Pair *q = &table[k & (cap - 1)];
     if (!q->block.at ||
         (q->block.at == p->block.at && q->factor.at == p->factor.at))

@@ -11,9 +11,10 @@
 // one of them writes, and at most one is strong. Stores of elements narrower
 // than a byte, which are atomics on a GPU, are not checked. Stores of the same
 // value do not race in this check, because memory has that value after any
-// order of the stores. The check assumes that nothing orders two CTAs; programs
-// with such ordering use hb_grid.c instead. Races inside a cluster are found by
-// shadow.c.
+// order of the stores. If reads race with them, the values may depend on the
+// order in this run (x = x + 1 by two CTAs), and the stores race whatever they
+// stored. The check assumes that nothing orders two CTAs; programs with such
+// ordering use hb_grid.c instead. Races inside a cluster are found by shadow.c.
 #include "ir/intrin.h"
 #include "watch/cta_race.h"
 #include "watch/race_records.h"
@@ -109,27 +110,45 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
   }
 }
 
-// Finds races in chunk n between the access classes x and y. Two stores race
-// only if their values differ.
+// Reports whether granule g has records of two classes whose CTAs race. Writes
+// the two accesses to pair.
+static bool find_pair(const SimProg *p, const uint64_t *row[RACE_KINDS],
+                      int x, int y, size_t g, Side pair[2]) {
+  const uint64_t *s = row[x], *u = row[LAST + x];
+  const uint64_t *t = row[y], *v = row[LAST + y];
+  if (!s || !t || !s[g] || !t[g]) return false;
+  const Side a[2] = {{x, s[g]}, {x, u && u[g] ? u[g] : s[g]}};
+  const Side b[2] = {{y, v && v[g] ? v[g] : t[g]}, {y, t[g]}};
+  for (int k = 0; k < 4; k++) {
+    pair[0] = a[k & 1];
+    pair[1] = b[k >> 1];
+    if (race(p, &pair[0], &pair[1])) return true;
+  }
+  return false;
+}
+
+// Reports whether all plain stores to granule g stored the same value, in any
+// order of the CTAs.
+static bool stored_same(const SimProg *p, const uint64_t *row[RACE_KINDS],
+                        size_t g) {
+  Side pair[2];
+  return (row[WRITE][g] & MANY) != MANY &&
+         !find_pair(p, row, WRITE, READ, g, pair);
+}
+
+// Finds races in chunk n between the access classes x and y.
 static void find_in_chunk(const SimProg *p, const SimArea *area, size_t n,
                           const uint64_t *row[RACE_KINDS], int x, int y,
                           SimFound *found, void *ud) {
-  const uint64_t *s = row[x], *u = row[LAST + x];
-  const uint64_t *t = row[y], *v = row[LAST + y];
-  if (!s || !t || (x == y && !u)) return;
   bool stores = x == WRITE && y == WRITE;
+  if (!row[x] || !row[y] || (x == y && !row[LAST + x])) return;
   for (size_t g = 0; g < CHUNK; g++) {
-    if (!s[g] || !t[g]) continue;
-    if (stores && !((s[g] ^ t[g]) & MANY) && (s[g] & MANY) != MANY) continue;
-    Side a[2] = {{x, s[g]}, {x, u && u[g] ? u[g] : s[g]}};
-    Side b[2] = {{y, v && v[g] ? v[g] : t[g]}, {y, t[g]}};
-    for (int k = 0; k < 4; k++)
-      if (race(p, &a[k & 1], &b[k >> 1])) {
-        SimFault f;
-        fault(p, area, n * CHUNK + g, &a[k & 1], &b[k >> 1], &f);
-        found(ud, &f);
-        break;
-      }
+    Side pair[2];
+    if (!find_pair(p, row, x, y, g, pair)) continue;
+    if (stores && stored_same(p, row, g)) continue;
+    SimFault f;
+    fault(p, area, n * CHUNK + g, &pair[0], &pair[1], &f);
+    found(ud, &f);
   }
 }
 

@@ -98,6 +98,19 @@ describe("blocks that share memory without order", function()
     end, zeros(32))
   end)
 
+  -- In x = x + 1, the values are the same only if the blocks read x at the same
+  -- time.
+  it("stores of one value, if reads race with them", function()
+    local at = support.recorder()
+    local text = found(3, 1, function(a)
+      at[1] = line() + 1
+      local x = a[0]
+      a[0] = cute.where(x:lt(0), x, 0)
+    end, zeros(32))
+    assert.equal(("block-race %d %d a, block-race %d %d a")
+      :format(at[1], at[1] + 1, at[1] + 1, at[1] + 1), text)
+  end)
+
   it("one value by two blocks, another by a third", function()
     local at = support.recorder()
     local text = found(3, 32, function(a)
@@ -127,7 +140,9 @@ describe("blocks that share memory without order", function()
                                        report.reports[1].line})
     end
   end)
+end)
 
+describe("blocks whose parts overlap", function()
   it("a tile that is one element too wide", function()
     local at = support.recorder()
     local A = zeros(129)

@@ -64,9 +64,9 @@ local gemm = cute.kernel("gemm_sm120", function(mA, mSFA, mB, mSFB, mC)
   local bm, bn = tiles.raster(cute.arch.block_idx(),
     tiles.count(cute.size(mC, 0), BM), tiles.count(cute.size(mC, 1), BN), 8)
   local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
-                               at = bm, stages = STAGES})
+                               at = bm, stages = STAGES, slots = 1})
   local B = tiles.operand(mB, {of = mma, which = "B", tile = {BN, BK},
-                               at = bn, stages = STAGES})
+                               at = bn, stages = STAGES, slots = 1})
   local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
   C.acc:fill(0)
   -- The tensor core takes the scales of row r of a block of A from lane 4 r
@@ -79,12 +79,12 @@ local gemm = cute.kernel("gemm_sm120", function(mA, mSFA, mB, mSFB, mC)
 
   local function load(k_tile, stage)
     cute.when(cute.lt(k_tile, A.k_tiles), function()
-      for _, X in ipairs {A, B, SFA, SFB} do X.load(k_tile, stage) end
+      tiles.load({A, B, SFA, SFB}, k_tile, stage)
     end)
     cute.arch.cp_async_commit_group()
   end
   for stage = 0, STAGES - 2 do load(stage, stage) end
-  for k_tile in cute.range(A.k_tiles) do
+  for k_tile in cute.range(A.k_tiles, {unroll = 1}) do
     cute.arch.cp_async_wait_group(STAGES - 2)
     cute.arch.sync_threads()
     local stage = k_tile % STAGES
@@ -93,8 +93,8 @@ local gemm = cute.kernel("gemm_sm120", function(mA, mSFA, mB, mSFB, mC)
       if k == 0 then
         load(k_tile + STAGES - 1, (k_tile + STAGES - 1) % STAGES)
       end
-      cute.gemm(mma, C.acc, {A.frag(_, _, k), SFA.frag(_, _)},
-                {B.frag(_, _, k), SFB.frag(_, _)}, C.acc)
+      cute.gemm(mma, C.acc, {A.block(k), SFA.frag(_, _)},
+                {B.block(k), SFB.frag(_, _)}, C.acc)
     end
   end
   C.store()

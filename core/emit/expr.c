@@ -610,52 +610,58 @@ void expr_element(Emit *e, Ref mem, Ref off) {
   text_puts(e, "]");
 }
 
-// Writes ` + 3 * x / 2`: the offset `off`, which counts elements narrower than
-// a byte, as a number of bytes.
-static void put_bytes(Emit *e, Ref off, int bits) {
-  int64_t k;
-  if (ir_const(e->fn, off, &k)) {
-    if (k) text_printf(e, " + %" PRId64, k * bits / 8);
-    return;
-  }
-  text_puts(e, " + ");
-  expr_val(e, off, PR_MUL);
-  if (bits == 6) text_puts(e, " * 6 / 8");
-  else text_printf(e, " / %d", 8 / bits);
+// Returns the constant part of an offset, which counts elements of `bits` bits,
+// in bytes. If that is no whole number of bytes, returns 0: put_terms then
+// writes the constant, too.
+static int64_t beyond(const Lin *l, int bits) {
+  return l->k * bits % 8 == 0 || !l->n ? l->k * bits / 8 : 0;
 }
 
-// Writes a pointer to the element of mem at offset l.
-static void put_pointer(Emit *e, Ref mem, const Lin *l, Prec min) {
-  size_t start = e->out->text.n;
+// Writes ` + (3 * x >> 1)`: the offset off without the constant `beyond`, in
+// bytes. It counts elements narrower than a byte. A shift rounds down, so the
+// sum of both parts is right even if a part is negative.
+static void put_terms(Emit *e, Ref off, const Lin *l, int bits) {
+  if (!l->n) return;
+  text_puts(e, " + (");
+  size_t at = e->out->text.n;
+  if (l->k * bits % 8) expr_val(e, off, PR_MUL);
+  else if (lin_terms(e, l) < PR_MUL) text_parens(e, at);
+  if (bits == 6) text_puts(e, " * 6 >> 3)");
+  else text_printf(e, " >> %d)", bits == 4 ? 1 : bits == 2 ? 2 : 3);
+}
+
+static int mem_bits(const Emit *e, Ref mem) {
+  return dtype_bits((DType)ir_get(e->fn, mem)->type);
+}
+
+// Writes a pointer to the element of mem at offset `off`, without the constant
+// part of the offset.
+static void put_base(Emit *e, Ref mem, Ref off, const Lin *l) {
+  int bits = mem_bits(e, mem);
   text_puts(e, e->use[mem].name);
-  if (l->n) {
+  if (bits < 8) {
+    put_terms(e, off, l, bits);
+  } else if (l->n) {
     text_puts(e, " + ");
     size_t at = e->out->text.n;
     if (lin_terms(e, l) < PR_MUL) text_parens(e, at);
   }
-  if (l->k)
-    text_printf(e, " %c %" PRId64, l->k < 0 ? '-' : '+',
-                l->k < 0 ? -l->k : l->k);
-  if ((l->n || l->k) && PR_ADD < min) text_parens(e, start);
 }
 
 void expr_pointer(Emit *e, Ref mem, Ref off, Prec min) {
   size_t start = e->out->text.n;
-  int bits = dtype_bits((DType)ir_get(e->fn, mem)->type);
-  if (bits < 8) {
-    text_puts(e, e->use[mem].name);
-    put_bytes(e, off, bits);
-    if (PR_ADD < min) text_parens(e, start);
-    return;
-  }
+  int bits = mem_bits(e, mem);
   Lin l = lin_of(e, off);
-  put_pointer(e, mem, &l, min);
+  int64_t k = bits < 8 ? beyond(&l, bits) : l.k;
+  put_base(e, mem, off, &l);
+  if (k) text_printf(e, " %c %" PRId64, k < 0 ? '-' : '+', k < 0 ? -k : k);
+  if ((l.n || k) && PR_ADD < min) text_parens(e, start);
 }
 
 int64_t expr_beyond(Emit *e, Ref mem, Ref off) {
-  int bits = dtype_bits((DType)ir_get(e->fn, mem)->type);
-  int64_t k = bits < 8 ? 0 : lin_of(e, off).k;
-  return k > -MOST_BEYOND && k < MOST_BEYOND ? k * (bits / 8) : 0;
+  Lin l = lin_of(e, off);
+  bool far = l.k <= -MOST_BEYOND || l.k >= MOST_BEYOND;
+  return far ? 0 : beyond(&l, mem_bits(e, mem));
 }
 
 void expr_base(Emit *e, Ref mem, Ref off) {
@@ -664,19 +670,17 @@ void expr_base(Emit *e, Ref mem, Ref off) {
     return;
   }
   Lin l = lin_of(e, off);
-  l.k = 0;
-  put_pointer(e, mem, &l, PR_ANY);
+  put_base(e, mem, off, &l);
 }
 
 void expr_address(Emit *e, Ref mem, Ref off) {
-  const Ins *i = ir_get(e->fn, mem);
-  int bits = dtype_bits((DType)i->type);
+  int bits = mem_bits(e, mem);
   text_printf(e, "%s_addr", e->use[mem].name);
+  Lin l = lin_of(e, off);
   if (bits < 8) {
-    put_bytes(e, off, bits);
+    put_terms(e, off, &l, bits);
     return;
   }
-  Lin l = lin_of(e, off);
   if (!l.n) return;
   text_puts(e, " + ");
   size_t at = e->out->text.n;

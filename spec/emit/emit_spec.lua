@@ -279,18 +279,20 @@ end)
 
 describe("emitted text", function()
   it("puts an address's constant part into the instruction", function()
-    local function copies(step)
+    local function copies(step, dtype)
+      dtype = dtype or cute.bf16
+      local n = 128 // dtype.bits
       local text = source(function(a)
-        local s = cute.make_smem_tensor(cute.bf16,
-          cute.make_layout({32, 16}, {16, 1}), 128)
+        local s = cute.make_smem_tensor(dtype,
+          cute.make_layout({32, 2 * n}, {2 * n, 1}), 128)
         local g = cute.make_tensor(a.iterator,
-          cute.make_layout({32, 16}, {step, 1}))
+          cute.make_layout({32, 2 * n}, {step, 1}))
         local copy = cute.make_tiled_copy(
-          cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.bf16, 128),
-          cute.make_layout({16, 2}, {2, 1}), cute.make_layout {1, 8})
+          cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", dtype, 128),
+          cute.make_layout({16, 2}, {2, 1}), cute.make_layout {1, n})
         local thr = copy:get_slice(cute.arch.thread_idx())
         cute.copy(copy, thr:partition_S(g), thr:partition_D(s))
-      end, {block = 32}, cute.zeros({64}, cute.bf16))
+      end, {block = 32}, cute.zeros({64}, dtype))
       local lines = body(text)
       return table.move(lines, #lines - 1, #lines, 1, {})
     end
@@ -303,6 +305,8 @@ describe("emitted text", function()
                    -- bits.
       "cp_async_ca16<512>(s_addr + i3 * 2u, a + i2 + 17179869184);",
       copies(1 << 30)[2])
+    assert.equal("cp_async_ca16<512, 512>(s_addr + (i0 >> 1), a + (i0 >> 1));",
+                 copies(64, cute.u4)[2])
   end)
 
   -- For comparison, the PTX of the Python DSL's GEMM with this tile has 43

@@ -389,7 +389,7 @@ end
 ---@param o? {seed: integer?, threads: integer?, make: function?}
 ---@return boolean ok verified, with nothing to report
 ---@return table reports of the launches; on a GPU true for each
----@return string? wrong
+---@return string? wrong what the results have, if no launch had a fault
 function harness.try(p, device, o)
   renew(p)
   local reports, ok = {}, true
@@ -399,8 +399,9 @@ function harness.try(p, device, o)
     if reports[i] ~= true then ok = ok and reports[i].ok end
   end
   note_unwritten(p, reports)
+  if not ok then return false, reports end
   local right, _, wrong = harness.verify(p)
-  return ok and right, reports, wrong
+  return right, reports, wrong
 end
 
 local function blocks(grid)

@@ -14,6 +14,9 @@ local lib = {}
 
 --- The session of `cutelua check` that runs this script; nil without one.
 lib.session = nil
+--- Whether the session is a trial of an edit, for which a verdict suffices: the
+-- description of wrong elements is omitted.
+lib.brief = false
 
 -- Ends the script with exit code 1; under `cutelua check`, by session:fail().
 local function leave()
@@ -69,7 +72,7 @@ end
 function lib.verified(p, ok, how, wrong, compared)
   if not lib.session then return end
   lib.session:verified {ok = ok, how = how, wrong = wrong,
-                        compared = ok and {} or compared(p)}
+                        compared = (ok or lib.brief) and {} or compared(p)}
 end
 
 --- Returns the simulator's report of a prepared launch, even if the launch has

@@ -11,6 +11,7 @@
 -- step: k is a multiple of it.
 -- scale_layout: function(rows, k) -> the layout of the scale factors of `rows`
 --   rows, from (row,i) to an index, where i counts blocks.
+local core = require "cute.core"
 local cute = require "cute"
 local sign = require "cute.lang.signature"
 local tiles = require "cute.tiles"
@@ -45,24 +46,31 @@ local function operands(spec)
   end
 end
 
+-- Returns `count` rows of an operand, from row `first` on, times their scale
+-- factors: `rows` and `name` describe the operand. The products are exact.
+local function scaled(spec, p, name, rows, first, count)
+  local layout, out = spec.scale_layout(rows, p.k),
+                      core.buffer("f64", count * p.k)
+  local elements, factors, vs = p[name], p["sf" .. name], spec.vs
+  for row = first, first + count - 1 do
+    for i = 0, tiles.count(p.k, vs) - 1 do
+      local factor = factors[layout(row, i)]
+      for k = i * vs, math.min(i * vs + vs, p.k) - 1 do
+        out[(row - first) * p.k + k] = elements[row * p.k + k] * factor
+      end
+    end
+  end
+  return out
+end
+
 -- Computes a row of C in doubles.
 local function reference(spec)
-  local vs = spec.vs
   return function(p, row)
-    local A = spec.scale_layout(p.m, p.k)
-    local B = spec.scale_layout(p.n, p.k)
+    p.scaled_b = p.scaled_b or scaled(spec, p, "b", p.n, 0, p.n)
+    local sums = core.gemm_reference(scaled(spec, p, "a", p.m, row, 1),
+      p.scaled_b, core.buffer("f64", p.n), 1, p.n, p.k)
     local c = {}
-    for col = 0, p.n - 1 do
-      local sum = 0
-      for i = 0, tiles.count(p.k, vs) - 1 do
-        local part = 0
-        for k = i * vs, math.min(i * vs + vs, p.k) - 1 do
-          part = part + p.a[row * p.k + k] * p.b[col * p.k + k]
-        end
-        sum = sum + part * p.sfa[A(row, i)] * p.sfb[B(col, i)]
-      end
-      c[col + 1] = sum
-    end
+    for col = 1, p.n do c[col] = sums[col - 1] end
     return {c = c}
   end
 end

@@ -158,6 +158,7 @@ function main.start(opt)
     s.out = out
   end
   devices.simulates, lessonlib.session = true, s
+  lessonlib.brief = opt.trial ~= nil
   kernel.runner = {run = function(program, launch)
     s:watch(program, launch)
     s:note(program, launch)
@@ -426,6 +427,7 @@ function Session:verified(o)
   self:tell(o)
   if self.opt.findings then self.opt.findings:verified(o) end
   self:count(o.verdict)
+  if self.opt.trial and o.verdict == "bug" then error(self.stop, 0) end
 end
 
 -- Returns the reason why no launch of the script was checked.

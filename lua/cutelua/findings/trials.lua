@@ -132,7 +132,9 @@ end
 
 -- SECONDS: processor time for the trials of all edits. ONE: the most processor
 -- time for one trial. MOST: number of successful edits that ends the search.
-local SECONDS, ONE, MOST = 30, 10, 3
+-- MORE: processor time for the search for an edit without a note, once one with
+-- a note is known.
+local SECONDS, ONE, MOST, MORE = 30, 10, 3, 3
 
 -- Returns the texts of the files of an edit with its changes, by path. Returns
 -- nil if a file's text is unknown or does not compile.
@@ -166,8 +168,9 @@ end
 -- the command has a note that the script as it is lacks, or could not check
 -- everything. If no edit succeeds, returns edits
 -- that were not tried, with `unchecked`. The search for further edits takes at
--- most as long as the search for the first. Edits given without `unchecked` are
--- the surgeon's: if one of them succeeds, other edits are omitted.
+-- most as long as the search for the first (MORE longer, if that has a note).
+-- Edits given without `unchecked` are the surgeon's: if one of them succeeds,
+-- other edits are omitted.
 ---@param list table[]
 ---@param sizes string[] of the launches up to the finding; after an edit they
 -- are the same
@@ -200,6 +203,7 @@ function Trials:sift(list, sizes, notes, limit)
       most = math.min(most, 2 * used)
     elseif verdict == "noted" then
       noted[#noted + 1] = edit
+      most = math.min(most, 2 * used + MORE)
     elseif verdict == "incomplete" then
       partly[#partly + 1] = edit
     end

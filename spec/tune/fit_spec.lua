@@ -30,7 +30,7 @@ local FILES = {"kernels/gemm_sm90/constants.lua",
 -- regret. A regret is the chosen candidate's time over the fastest candidate's
 -- time.
 local SETS = {first = {1.025, 1.075, 1.33}, odd = {1.042, 1.17, 1.31},
-              random = {1.02, 1.09, 1.14}, wide = {1.028, 1.09, 1.26},
+              random = {1.02, 1.09, 1.14}, wide = {1.031, 1.1, 1.26},
               fresh = {1.042, 1.12, 1.33}, unaligned = {1.02, 1.03, 1.35},
               f32 = {1.01, 1.02, 1.16}, f64 = {1.012, 1.03, 1.1},
               tf32 = {1.03, 1.12, 1.17}, i8 = {1.035, 1.14, 1.22},
@@ -55,17 +55,17 @@ describe("tools/fit.lua #long", function()
       local records = require "cutelua.tune.records"
       local worker = require "cutelua.tune.worker"
       local r = assert(records.open(arg[1], "NVIDIA H1\tsm_90a\t132"))
-      for _, m in ipairs {64, 128, 256, 512} do
+      for _, m in ipairs {64, 128, 512} do
         for _, n in ipairs {1024, 6144} do
           for _, k in ipairs {4096, 8192} do
             local problem = ("bf16 bf16 bf16 tn row %d %d %d"):format(m, n, k)
             local o = operands.without_memory(problem)
             local _, list = gemm.offers(o.A, o.B, {out = o.D,
               device = worker.device("sm_90a", 132)})
-            for i = 1, 24 do
+            for i = 1, 16 do
               local c = list[i]
-              r:add(problem, i < 20 and "look" or "failed",
-                    i < 20 and ("%.3f"):format(c.ns / 1000) or "wrong", "-",
+              r:add(problem, i < 13 and "look" or "failed",
+                    i < 13 and ("%.3f"):format(c.ns / 1000) or "wrong", "-",
                     choose.name(c))
             end
           end
@@ -115,9 +115,25 @@ describe("tools/fit.lua #long", function()
     return list, sets
   end
 
+  -- Writes the measurements of the products that `keep` selects by their set
+  -- and number. Returns the file's name.
+  local function measured(name, keep)
+    local some, path, n = {}, ("%s/%s.tsv"):format(dir, name), 0
+    for line in io.lines "docs/measured/gemm_choices.tsv" do
+      local set = line:match "^%l[^\t]*\t([^\t]+)\t"
+      n = n + 1
+      if not set or keep(set, n) then some[#some + 1] = line end
+    end
+    support.write(path, table.concat(some, "\n") .. "\n")
+    return path
+  end
+
   it("reports how close the repository's rule is to measurements #noasan",
      function()
-    local out = fit {}
+    -- A third of the largest set suffices.
+    local out = fit {measured("most", function(set, n)
+      return set ~= "wide" or n % 3 == 0
+    end)}
     local list, sets = above(out)
     assert.same({}, list, out)
     assert.same({"clusters", "f32", "f64", "first", "fresh", "i8", "odd",
@@ -126,24 +142,14 @@ describe("tools/fit.lua #long", function()
   end)
 
   it("reports a spoilt rule #noasan", function()
-    local lines = support.lines(support.read "docs/measured/gemm_choices.tsv")
-    local function only(set)
-      local some, path = {}, ("%s/%s.tsv"):format(dir, set)
-      for _, line in ipairs(lines) do
-        if line:match "^[%d#]" or line:find("\t" .. set .. "\t", 1, true) then
-          some[#some + 1] = line
-        end
-      end
-      support.write(path, table.concat(some, "\n") .. "\n")
-      return path
-    end
     for _, x in ipairs {{"odd", "missing = 0.2"}, {"odd", "l2 = 1e14"},
         {"odd", "steady = 1e13"}, {"tf32", "good = {}"}} do
       local set, change = table.unpack(x)
       local out, err = support.run({"-e", ([[
         require("kernels.gemm_sm90.constants").%s
         arg = {[0] = "fit", %q}
-        dofile "tools/fit.lua"]]):format(change, only(set))})
+        dofile "tools/fit.lua"]]):format(change,
+        measured(set, function(one) return one == set end))})
       assert.equal("", err)
       local list, sets = above(out)
       assert.same({set}, sets)

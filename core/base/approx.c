@@ -2,10 +2,12 @@
 // quadratic interpolation of the hardware, and the code that the PTX compiler
 // emits around the hardware's instruction.
 //
-// The upper bits of the argument choose a row of a table. The lower 17 bits of
-// the argument are x. The result is the fixed-point number
-//   c0 * 2^s0 + c1 * x + c2 * square(x) * 2^s2 + bias, truncated (Oberman and
-//   Siu, "A High-Performance Area-Efficient Multifunction Interpolator", 2005).
+// The upper bits of the argument choose a row {c0, c1, c2} of the function's
+// table (approxrows.h). x is the lower 17 bits of the argument. The result is
+// the fixed-point number
+//   c0 * 2^s0 + c1 * x + c2 * square(x) * 2^s2 + bias,
+// truncated. s0, s2 and bias depend on the function (Oberman and Siu, "A
+// High-Performance Area-Efficient Multifunction Interpolator", 2005).
 #include "base/approx.h"
 
 #include <math.h>

@@ -28,8 +28,9 @@ typedef enum ErrKind {
 const char *err_name(ErrKind kind);
 
 // An error of the environment, such as a missing driver or source that NVRTC
-// rejects. A function with a Why parameter fills in this parameter and returns
-// false or NULL. The function's Lua binding then returns nil, "message [kind]".
+// rejects. If a function with a Why parameter fails, it fills in the Why and
+// returns false or NULL. The function's Lua binding then returns nil, "message
+// [kind]".
 typedef struct Why {
   ErrKind kind;
   char msg[1400];
@@ -47,8 +48,9 @@ typedef struct Arena {
 } Arena;
 
 // The context: `Ctx *cx` as first parameter means "may fail". A failure calls
-// `fail`, which never returns (the Lua bindings raise a Lua error). A function
-// therefore holds resources only in arenas or in objects owned elsewhere.
+// `fail`, which never returns (the Lua bindings raise a Lua error), so the
+// failing function cannot release anything. A function therefore keeps
+// resources only in arenas, or in objects that others free.
 typedef struct Ctx Ctx;
 struct Ctx {
   void (*fail)(Ctx *cx, ErrKind kind, const char *msg);  // never returns

@@ -6,11 +6,13 @@
 #ifndef CUTE_FIDELITY_H
 #define CUTE_FIDELITY_H
 
-// FI(ID, "name", what, "description"). The meaning of `what`: EXACT: the same
-// bits on every GPU. SM90: the same bits as an H100 and H200, which were
-// measured; on another architecture the last bits may differ. BOUND: a result
-// within an error bound. TIMING: exact values, but the simulator models the
-// order of accesses more weakly.
+// FI(ID, "name", what, "description"). The meaning of `what`:
+//   EXACT: the same bits on every GPU.
+//   SM90: the same bits as an H100 and H200, which were measured. On another
+//   architecture the last bits may differ.
+//   BOUND: a result within an error bound.
+//   TIMING: exact values, but the simulator orders accesses less strictly than
+//   PTX specifies.
 #define FIDELITIES(FI) \
   FI(EXACT, "exact", EXACT, "as PTX and IEEE 754 specify") \
   FI(ROW, "row", EXACT, "as the operation's row in another table says") \

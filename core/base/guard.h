@@ -28,8 +28,8 @@ typedef struct Guard {
   // Number of Lua instructions between two checks; 0: Lua runs without checks.
   int step;
   bool untrusted;  // whether the call is forbidden to open CUDA libraries
-  // The hook that the tracer installed, which the budget's hook calls
-  // (bind/limit.c).
+  // The tracer's debug hook and its mask and count, saved here while the budget
+  // needs a hook. The budget's hook calls this hook (bind/limit.c).
   void (*hook)(void);
   int mask, count;
 } Guard;

@@ -22,7 +22,7 @@ typedef enum ArgTag {
   ARG_INT, ARG_FLOAT,  // constants of the program; words: the value
   ARG_STRING,   // head: number of bytes; words: the bytes, padded to words
   ARG_DTYPE,    // head: DType
-  ARG_CONST,    // head: ConstKind; words: its Dim and swizzle
+  ARG_CONST,    // head: ConstKind; words: the constant's Dim and swizzle
   // ARG_OBJECT: words: the object's address. ARG_STREAM has no words, because
   // all streams are equal in a cached call.
   ARG_OBJECT, ARG_STREAM,
@@ -142,9 +142,10 @@ typedef struct Walk {
 // argkey.c: begins a walk. `launch` is the first word: an integer that encodes
 // other properties for which the program is compiled.
 Walk argkey_begin(Ctx *cx, lua_State *L, uint64_t launch);
-void argkey_add(Walk *w, int idx);  // walks over the next kernel argument
+// walks over the next argument of the kernel
+void argkey_add(Walk *w, int idx);
 void argkey_put(Walk *w, uint64_t word);
-void argkey_value(Walk *w, int idx);   // walks over a value in an argument
+void argkey_value(Walk *w, int idx);   // walks over a value inside an argument
 // Appends the address of the object at idx.
 void argkey_object(Walk *w, int idx);
 // Reports whether the walk met table p before. If so, appends ARG_SAME.

@@ -11,7 +11,7 @@ typedef enum BoxKind { BOX_MMA, BOX_COPY } BoxKind;
 typedef struct AtomBox {
   BoxKind kind;
   bool tiled;
-  TiledMma mma;    // only mma.atom or copy.atom is set unless `tiled`
+  TiledMma mma;    // unless `tiled`, only mma.atom or copy.atom is set
   TiledCopy copy;
 } AtomBox;
 

@@ -51,7 +51,8 @@ static void arm(lua_State *L) {
 }
 
 static void stop_hook(lua_State *L, lua_Debug *ar) {
-  // Ctrl-C was handled while coroutine L was suspended.
+  // A handler already dealt with the Ctrl-C while coroutine L was suspended, so
+  // the hook is no longer needed.
   if (!signals_asked) {
     lua_sethook(L, NULL, 0, 0);
     return;

@@ -248,7 +248,8 @@ static Ref take_peer(Ctx *cx, Place *p) {
   Ref rank = i->a[1];
   Ins own = *ir_get(fn, i->a[0]);
   p->mem = i->a[0];
-  // if the script accesses the object as a type other than the object's type
+  // Access the object as the type that the script uses, if it is not the
+  // object's type.
   if (own.type != p->type) {
     own.type = (uint8_t)p->type;
     own.src = 0;

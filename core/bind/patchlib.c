@@ -78,7 +78,8 @@ static const char *role_of(const Operand *o) {
   return o->space == SP_RMEM ? NULL : "place";
 }
 
-// An operand with a role, and the state of a walk over these operands.
+// An operand that has a role (role_of). next_role steps from one such operand
+// to the next; `next` is its state.
 typedef struct RoleOperand {
   Operand o;
   const char *name;
@@ -102,8 +103,8 @@ static bool next_role(Operands *w, RoleOperand *r) {
 // Sets field `operands` of the table on top to a list {{role =, at =, ref =,
 // type =, value =, mem =}} of i's operands that have a role. `at` and `ref` are
 // the fields `at` and v of RoleOperand. Optional fields: value, if the operand
-// is constant; lo and hi, its bounds; own, if it is the block's rank in the
-// cluster; mem, its memory object.
+// is constant; its bounds lo and hi; own = true, if it is the block's rank in
+// the cluster; mem, its memory object.
 static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
   RoleOperand role = {0};
   lua_Integer n = 0;

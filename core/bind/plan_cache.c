@@ -341,8 +341,9 @@ static void keep_buffer(Make *m, DevBuf *b, Slot *s) {
   r->kept[r->nkept++] = b;
 }
 
-// Sets a slot from the memory {buffer, offset, bytes, tma =} at stack index
-// `value`. b is the buffer, which is at stack index `buffer`.
+// Describes memory as the source s of a kernel parameter. The memory is the
+// list {buffer, offset, bytes, tma =} at stack index `value`. b is the buffer,
+// which is at stack index `buffer`.
 static void set_memory(Make *m, DevBuf *b, int buffer, int value, Slot *s) {
   lua_State *L = m->L;
   lua_rawgeti(L, value, 2);
@@ -371,9 +372,10 @@ static void set_memory(Make *m, DevBuf *b, int buffer, int value, Slot *s) {
   tmalib_encode(m->cx, &tma->a, &t, b->ptr + (uint64_t)at, s->map);
 }
 
-// Sets a slot from the number {type, value} at stack index `value`. The value
-// at stack index `mark` is {argument of the call, index of the number in that
-// argument, part}. `mark` is nil if the number is a constant.
+// Describes the number {type, value} at stack index `value` as the source s of
+// a kernel parameter. The value at stack index `mark` is {argument of the call,
+// index of the number in that argument, part}. `mark` is nil if the number is a
+// constant.
 static void set_number(Make *m, int value, int mark, Slot *s) {
   lua_State *L = m->L;
   lua_rawgeti(L, value, 1);

@@ -514,7 +514,7 @@ static bool multicasts(const Fn *fn) {
 }
 
 // Pushes a memory object that a fault names: {space=, name=, ptx=, raw=}. raw:
-// whether its address does not come from an argument.
+// whether it is global memory that no argument of the kernel points to.
 static void push_memory(lua_State *L, const Fn *fn, const Mem *m) {
   lua_createtable(L, 0, 4);
   face_set_str(L, "space", ir_space_word(m->space));
@@ -523,8 +523,8 @@ static void push_memory(lua_State *L, const Fn *fn, const Mem *m) {
   face_set_bool(L, "raw", m->arg == NO_ARG && m->space == SP_GMEM);
 }
 
-// Sets t.facts = {[name] = value}: the facts that the sentence of a fault
-// names.
+// Sets t.facts = {[name] = value}: the facts that the message of a fault
+// quotes.
 static void set_facts(lua_State *L, const Fn *fn, const SimReport *r) {
   lua_createtable(L, 0, r->nfact);
   for (int k = 0; k < r->nfact; k++) {

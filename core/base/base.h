@@ -69,7 +69,9 @@ _Noreturn void ctx_fail(Ctx *cx, ErrKind kind, const char *fmt, ...)
 
 // All heap memory goes through these functions, so that a spec can make the Nth
 // allocation fail (CUTELUA_MEMERR=N in the environment of a `make memerr`
-// build).
+// Grows the array *p, which has room for *max elements of `size` bytes, so that
+// it can hold n elements. Returns false, with nothing changed, when memory is
+// exhausted.
 void *base_realloc(void *p, size_t n);  // NULL when out of memory
 // Grows the array *p of *max elements of `size` bytes to hold n elements.
 // Returns false, with nothing changed, when memory is exhausted.

@@ -44,7 +44,7 @@ static inline float reduce(float x, int32_t *quarter) {
   if (x != x || isinf(x)) return x * 0;
   if (fabsf(x) >= 105615) return reduce_large(x, quarter);
   *quarter = (int32_t)rintf(x * 0x1.45f306p-1f);
-  float n = (float)*quarter;  // The result is +0 even if x is -0.
+  float n = (float)*quarter;  // n is +0 even if x is -0.
   float r = fmaf(n, -0x1.4442dp-24f, fmaf(n, -0x1.921fb4p0f, x));
   return fmaf(n, -0x1.84698ap-48f, r);
 }

@@ -1,5 +1,5 @@
 // Error kinds: ERR(ID, "stable-name"). lua/cute/lang/kinds.lua has a row for
-// each kind. The first kinds are misuse, an error that is raised with the
+// each kind. The first kinds are for misuse. Such an error is raised at the
 // script's line.
 ERR(ARG, "bad-argument")
 ERR(PARSE, "bad-notation")

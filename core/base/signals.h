@@ -25,10 +25,10 @@ typedef struct SigHold {
 
 // Blocks both signals in this thread and in threads that it starts from now on.
 void signals_hold(SigHold *h);
-// Blocks signals like signals_hold. A separate thread receives them as soon as
-// they arrive. For libraries that ignore a signal for a moment, which discards
-// a pending signal: NVRTC's first compilation ignores SIGINT before it installs
-// its handler.
+// Blocks signals like signals_hold, and starts a thread that receives them as
+// soon as they arrive. This is for libraries that ignore a signal for a moment,
+// because the system then discards a pending signal: NVRTC's first compilation
+// ignores SIGINT before it installs its handler.
 void signals_catch(SigHold *h);
 // Restores the thread's previous signal mask. A signal that arrived in the
 // meantime is delivered before this function returns.

@@ -387,7 +387,7 @@ static Key *push_keys(Walk *w, int idx, size_t *n) {
   for (lua_pushnil(L); lua_next(L, idx);) {
     lua_pop(L, 1);
     if (!lua_checkstack(L, LUA_MINSTACK)) {
-      lua_settop(L, top);  // frees room on the stack for the error message
+      lua_settop(L, top);  // makes room on the stack for the error message
       face_error(L, ERR_LIMIT, "%s is a table of more than %zu fields, which "
                  "do not fit on Lua's stack\n  pass many numbers as a tensor",
                  argkey_path(w), *n);

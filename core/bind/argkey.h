@@ -28,7 +28,7 @@ typedef enum ArgTag {
   ARG_OBJECT, ARG_STREAM,
   // head: number of fields; words: the metatable, the keys and values
   ARG_TABLE,
-  ARG_SAME,  // a table that occurred before; head: its index among the tables
+  ARG_SAME,  // a table that was seen before; head: index in Walk.table
   // head: ArgFlags; words: the layout. Its dynamic extents and strides are
   // leaves.
   ARG_LAYOUT,
@@ -106,7 +106,7 @@ typedef struct Walk {
   uint64_t *w;             // words of the argument key that were written
   Leaf *leaf;
   size_t n, cap, nleaf, leafcap;
-  const void **table;      // addresses of the tables that occurred
+  const void **table;      // addresses of the tables that the walk has seen
   size_t ntable, tablecap;
   int call;  // stack index of the table {arguments, kernel =} of the call, or 0
   int argument;            // number of the argument that the walk is reading

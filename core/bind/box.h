@@ -5,8 +5,8 @@
 #include "bind/face.h"
 #include "tensor/tiled.h"
 
-// An atom or a tiled operation. The words of its layouts follow the struct in
-// its userdata.
+// AtomBox: an atom or a tiled operation. The words of its layouts follow the
+// struct in its userdata.
 typedef enum BoxKind { BOX_MMA, BOX_COPY } BoxKind;
 typedef struct AtomBox {
   BoxKind kind;

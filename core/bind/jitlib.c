@@ -264,7 +264,8 @@ static int l_cache_load(lua_State *L) {
   return 2;
 }
 
-// cache_store(dir, key, text) -> true | nil, reason
+// cache_store(dir, key, text) -> true | nil, reason: stores `text` under the
+// text `key` in the folder `dir`, for cache_load
 static int l_cache_store(lua_State *L) {
   CacheKey key = key_argument(L);
   size_t n;

@@ -456,7 +456,7 @@ static int l_launch_known(lua_State *L) {
 }
 
 // The function that launcher returns. Upvalues 2 and 3: the launch, the
-// argument key.
+// argument key. Argument 1, the prepared launch in Lua, is not used.
 static int launch_again(lua_State *L) {
   Ctx *cx = face_enter(L);
   GpuLaunch l = *(const GpuLaunch *)lua_touserdata(L, lua_upvalueindex(2));

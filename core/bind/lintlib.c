@@ -190,7 +190,7 @@ static void add_loads(void *ud, const UnusedLoads *u) {
 }
 
 // lint_unused_loads(fn) -> {{name =, n =, count =, file =, line =}, ...}: lines
-// that load `count` elements, of which nothing uses n
+// that load `count` elements, n of which no instruction uses
 static int l_lint_unused_loads(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);

@@ -288,8 +288,8 @@ static int l_sim_value(lua_State *L) {
   return 3;
 }
 
-// Float functions whose results have the same bits on every GPU. Some other
-// functions have the same bits only for f32.
+// Float functions whose results have the same bits on every GPU, in each type.
+// is_exact adds functions for which this is true only in f32.
 static const MathFn exact[] = {MF_SQRT, MF_RCP, MF_FLOOR, MF_CEIL, MF_TRUNC,
                                MF_ROUND, MF_RINT, MF_COPYSIGN, MF_FMOD};
 

@@ -87,7 +87,8 @@ static void push_lanes(lua_State *L, const SimRequest *r) {
 
 // requests:get(i) -> {kind=, width=, line=, mem=, base=, count=, wavefronts=,
 // least=, block=, warp=, lanes = {{lane=, at = byte of the object, group=,
-// pass=}}}: request i. line, mem, group and pass count from 1.
+// pass=}}}: request i. wavefronts is the number of its passes, and least is the
+// minimum for its lanes. line, mem, group and pass are numbers from 1 on.
 static int requests_get(lua_State *L) {
   const SimRequests *all = check_requests(L);
   lua_Integer i = face_checkint(L, 2);

@@ -165,9 +165,9 @@ static uint32_t unit_sin(uint32_t turns, bool cosine) {
   return cut(sign, (uint64_t)r, 37);
 }
 
-// For each exponent of the argument of tanh, from -8 to 2: the index of the
-// first table row, and the number of leading fraction bits that are added to
-// this index to choose a row.
+// One entry for each exponent of tanh's argument, from -8 to 2. `start` is the
+// index of the first table row for the exponent. The `bits` leading bits of the
+// fraction are added to it to choose a row.
 static const struct { uint8_t start, bits; } tanh_pieces[] = {
   {0, 0}, {1, 0}, {2, 0}, {3, 1}, {5, 1}, {7, 2}, {11, 2}, {15, 2}, {19, 3},
   {27, 4}, {43, 3}

@@ -14,9 +14,9 @@
 #define PRINTF_LIKE(f, a)
 #endif
 
-// Error kinds: the short stable names in brackets at the end of a message's
-// first line, e.g. "... [inadmissible]". docs/errors.md lists each with a wrong
-// and a corrected example.
+// Error kinds. The kind is the short stable name in brackets at the end of a
+// message's first line, as in "... [inadmissible]". docs/errors.md shows a
+// wrong and a corrected example for each kind.
 typedef enum ErrKind {
 #define ERR(id, name) ERR_##id,
 #include "base/errors.h"
@@ -69,12 +69,11 @@ _Noreturn void ctx_fail(Ctx *cx, ErrKind kind, const char *fmt, ...)
 
 // All heap memory goes through these functions, so that a spec can make the Nth
 // allocation fail (CUTELUA_MEMERR=N in the environment of a `make memerr`
+// build).
+void *base_realloc(void *p, size_t n);  // NULL when out of memory
 // Grows the array *p, which has room for *max elements of `size` bytes, so that
 // it can hold n elements. Returns false, with nothing changed, when memory is
 // exhausted.
-void *base_realloc(void *p, size_t n);  // NULL when out of memory
-// Grows the array *p of *max elements of `size` bytes to hold n elements.
-// Returns false, with nothing changed, when memory is exhausted.
 bool base_room(void **p, uint32_t *max, uint32_t n, size_t size);
 // Allocates memory that may outlive the Lua state of the running call.
 void *base_lasting(size_t n);

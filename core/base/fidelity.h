@@ -1,7 +1,7 @@
 // Classes of operations by how a simulated result compares with a GPU's.
 //
-// Rows of ops.h, intrin.h, kinds.h, soft.h, MATHS (rows.h) and the opcodes of
-// PTX (rows.c) each name a class, so that an operation without a class does not
+// Each row of ops.h, intrin.h, kinds.h, soft.h and MATHS (rows.h), and each
+// opcode of PTX (rows.c), names a class. An operation without a class does not
 // compile.
 #ifndef CUTE_FIDELITY_H
 #define CUTE_FIDELITY_H

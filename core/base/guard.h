@@ -1,7 +1,7 @@
 // Limits of a call into a Lua state that an application embeds: a budget of
 // instructions, a deadline, and requests from other threads to end the call.
 // The Lua interpreter, the simulator and other long loops count their
-// instructions, and end when the budget is exhausted.
+// instructions. They end when a limit is reached.
 #ifndef CUTE_GUARD_H
 #define CUTE_GUARD_H
 

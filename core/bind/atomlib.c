@@ -342,8 +342,8 @@ static bool whole_block(const Fn *fn, Dim thr) {
 
 // Raises an error if the block has fewer threads than the tiled operation,
 // because part of each tile would not be processed. Also raises an error if the
-// block has more threads, which would access elements beyond the tile, unless
-// only some threads of the block slice the operation.
+// block has more threads, because these would access elements beyond the tile.
+// More threads are no error if only some of them slice the operation.
 static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
   const int32_t *block = ir_fn(cx)->block;
   int64_t have = (int64_t)block[0] * block[1] * block[2];

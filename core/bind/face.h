@@ -243,8 +243,8 @@ bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r);
 Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t);
 // face_check_fits returns the number at idx as an integer, and raises an error
 // if type t cannot hold it. face_number_bits returns the number or boolean at
-// idx as raw bits of type t, both for kernels and for stores on the host. (Both
-// functions accept -1 as a u32.)
+// idx as raw bits of type t. Kernels and stores on the host use both functions.
+// Both accept -1 as a u32.
 lua_Integer face_check_fits(lua_State *L, int idx, DType t);
 uint64_t face_number_bits(lua_State *L, int idx, DType t);
 void face_push_bits(lua_State *L, DType t, uint64_t bits);

@@ -57,8 +57,8 @@ static void name_var(lua_State *L, Ctx *cx, const char *name) {
   if (i->birth == v->birth && i->op == OP_VAR) ir_name(cx, fn, v->r, name);
 }
 
-// Gives the name of a local to its value, on top of the stack: to a traced
-// value, or to the registers or shared memory of a tensor.
+// Names the value on top of the stack after the local variable that holds it: a
+// traced value, or the registers or shared memory of a tensor.
 static void name_local(lua_State *L, Ctx *cx, const char *name) {
   Fn *fn = ir_fn(cx);
   Value *v = trace_value(L, -1);

@@ -382,8 +382,9 @@ static void add_block_step(void *ud, const BlockStep *s) {
 }
 
 // lint_block_steps(fn) -> {{step =, first =, file =, line =}, ...}: loops whose
-// iterations several blocks repeat, because the start index of each block is
-// `first` (a multiple of the step) larger than that of the preceding block
+// iterations several blocks repeat. The start index of each block is `first`
+// larger than that of the preceding block, and `first` is a multiple of the
+// step.
 static int l_lint_block_steps(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -422,8 +423,8 @@ static void add_tail(void *ud, const LostTail *t) {
 }
 
 // lint_lost_tails(fn) -> {{name =, n =, extent =, file =, line =}, ...}: lines
-// of loops that read the first n of `extent` elements of each row of argument
-// `name`, although another line reads all of them
+// of loops that read only the first n elements of each row of argument `name`,
+// though a row has `extent` elements and another line reads all of them
 static int l_lint_lost_tails(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);

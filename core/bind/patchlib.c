@@ -48,10 +48,10 @@ static Ref amount_of(const Fn *fn, const Ins *i) {
   return r;
 }
 
-// mbar_of returns the memory object of an mbarrier that is an operand of i, and
-// stores in *first whether it is the first operand. map_of returns the operand
-// of a copy that is the address of a tensor map in memory. Both return 0 if
-// there is no such operand.
+// mbar_of returns the memory object of the mbarrier among the operands of i,
+// and stores in *first whether this is the first operand. map_of returns the
+// operand of a copy that is the address of a tensor map. Both return 0 if there
+// is no such operand.
 static Ref mbar_of(const Fn *fn, const Ins *i, bool *first) {
   Operand o;
   *first = true;

@@ -3,9 +3,11 @@
 // an equal key finds its prepared kernels here and launches them without Lua
 // code. The parameters of the kernels come from the arguments of the call.
 //
-// The key of a call has words that the key of a kernel lacks: the device of
-// memory, the values of dynamic extents, distances between operands that share
-// memory, and the code and upvalues of functions.
+// The key of a call has words that the key of a kernel lacks:
+//   the device of each memory
+//   the values of dynamic extents
+//   the distances between operands that share memory
+//   the code and the upvalues of functions
 #include "bind/argkey.h"
 #include "bind/gpulib.h"
 #include "bind/laylib.h"
@@ -456,11 +458,14 @@ static void make_results(Make *m) {
 }
 
 // calls:ready(description, arguments...): makes later calls with the key of
-// these arguments on the same stream run the launches of the description. Its
-// fields: steps = {{launch =, values = (as launch_values), from = {[kernel
-// argument] = {argument of the call, index of the number in it, part}}}, ...};
-// made = {new tensors}; work = workspace tensor; reads = (see `unchanged`);
-// alone = whether a graph cannot capture the launches.
+// these arguments on the same stream run the launches of the description. The
+// fields of the description:
+//   steps = {{launch =, values = (as launch_values), from = {[kernel argument]
+//     = {argument of the call, index of the number in it, part}}}, ...}
+//   made = {new tensors}
+//   work = workspace tensor
+//   reads = the values that the kernels' traces read (kernlib.c)
+//   alone = whether a graph cannot capture the launches
 static int l_ready(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_check(L, 1, MT_CALLS, "calls");

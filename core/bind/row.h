@@ -37,7 +37,7 @@
 
 #include "bind/face.h"
 
-// S(name, type of the result, field of the slot for the result, types of the
+// S(name, type of the result, field of Slot for the result, types of the
 // parameters, arguments): a type of C functions. The name consists of letters
 // for the result and the arguments (in_c in dispatch.c). `_` before the
 // arguments' letters: the function has no parameter for the context.

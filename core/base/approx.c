@@ -2,10 +2,12 @@
 // quadratic interpolation of the hardware, and the code that the PTX compiler
 // emits around the hardware's instruction.
 //
-// The upper bits of the argument choose a row of a table. The lower 17 bits of
-// the argument are x. The result is the fixed-point number
-//   c0 * 2^s0 + c1 * x + c2 * square(x) * 2^s2 + bias, truncated (Oberman and
-//   Siu, "A High-Performance Area-Efficient Multifunction Interpolator", 2005).
+// The upper bits of the argument choose a row {c0, c1, c2} of the function's
+// table (approxrows.h). x is the lower 17 bits of the argument. The result is
+// the fixed-point number
+//   c0 * 2^s0 + c1 * x + c2 * square(x) * 2^s2 + bias,
+// truncated. s0, s2 and bias depend on the function (Oberman and Siu, "A
+// High-Performance Area-Efficient Multifunction Interpolator", 2005).
 #include "base/approx.h"
 
 #include <math.h>
@@ -163,9 +165,9 @@ static uint32_t unit_sin(uint32_t turns, bool cosine) {
   return cut(sign, (uint64_t)r, 37);
 }
 
-// For each exponent of the argument of tanh, from -8 to 2: the index of the
-// first table row, and the number of leading fraction bits that are added to
-// this index to choose a row.
+// One entry for each exponent of tanh's argument, from -8 to 2. `start` is the
+// index of the first table row for the exponent. The `bits` leading bits of the
+// fraction are added to it to choose a row.
 static const struct { uint8_t start, bits; } tanh_pieces[] = {
   {0, 0}, {1, 0}, {2, 0}, {3, 1}, {5, 1}, {7, 2}, {11, 2}, {15, 2}, {19, 3},
   {27, 4}, {43, 3}

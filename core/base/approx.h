@@ -1,5 +1,5 @@
 // The approximate functions of the special function unit, bit-exact with an
-// H200. docs/simulator.md describes the rule and its proof.
+// H200. docs/simulator.md describes how they are computed, and the proof.
 #ifndef CUTE_APPROX_H
 #define CUTE_APPROX_H
 

@@ -14,9 +14,9 @@
 #define PRINTF_LIKE(f, a)
 #endif
 
-// Error kinds: the short stable names in brackets at the end of a message's
-// first line, e.g. "... [inadmissible]". docs/errors.md lists each with a wrong
-// and a corrected example.
+// Error kinds. The kind is the short stable name in brackets at the end of a
+// message's first line, as in "... [inadmissible]". docs/errors.md shows a
+// wrong and a corrected example for each kind.
 typedef enum ErrKind {
 #define ERR(id, name) ERR_##id,
 #include "base/errors.h"
@@ -28,8 +28,9 @@ typedef enum ErrKind {
 const char *err_name(ErrKind kind);
 
 // An error of the environment, such as a missing driver or source that NVRTC
-// rejects. A function with a Why parameter fills in this parameter and returns
-// false or NULL. The function's Lua binding then returns nil, "message [kind]".
+// rejects. If a function with a Why parameter fails, it fills in the Why and
+// returns false or NULL. The function's Lua binding then returns nil, "message
+// [kind]".
 typedef struct Why {
   ErrKind kind;
   char msg[1400];
@@ -47,8 +48,9 @@ typedef struct Arena {
 } Arena;
 
 // The context: `Ctx *cx` as first parameter means "may fail". A failure calls
-// `fail`, which never returns (the Lua bindings raise a Lua error). A function
-// therefore holds resources only in arenas or in objects owned elsewhere.
+// `fail`, which never returns (the Lua bindings raise a Lua error), so the
+// failing function cannot release anything. A function therefore keeps
+// resources only in arenas, or in objects that others free.
 typedef struct Ctx Ctx;
 struct Ctx {
   void (*fail)(Ctx *cx, ErrKind kind, const char *msg);  // never returns
@@ -69,8 +71,9 @@ _Noreturn void ctx_fail(Ctx *cx, ErrKind kind, const char *fmt, ...)
 // allocation fail (CUTELUA_MEMERR=N in the environment of a `make memerr`
 // build).
 void *base_realloc(void *p, size_t n);  // NULL when out of memory
-// Grows the array *p of *max elements of `size` bytes to hold n elements.
-// Returns false, with nothing changed, when memory is exhausted.
+// Grows the array *p, which has room for *max elements of `size` bytes, so that
+// it can hold n elements. Returns false, with nothing changed, when memory is
+// exhausted.
 bool base_room(void **p, uint32_t *max, uint32_t n, size_t size);
 // Allocates memory that may outlive the Lua state of the running call.
 void *base_lasting(size_t n);

@@ -315,7 +315,8 @@ BulkDiff bulk_diff(DType ta, const void *a, DType tb, const void *b,
 size_t bulk_difference(DType t, const void *a, const void *b, size_t n) {
   size_t bits = (size_t)dtype_bits(t), i = 0;
   const unsigned char *x = a, *y = b;
-  // Compare whole bytes first, then single elements of fewer bits.
+  // Compare whole bytes first. For types below 8 bits, then compare single
+  // elements.
   size_t bytes = n * bits / 8;
   if (memcmp(x, y, bytes) == 0) {
     i = bytes * 8 / bits;

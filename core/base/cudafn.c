@@ -21,8 +21,8 @@ float cudafn_exp(float x) {
   return unit_ex2(rest) * bits_float((uint32_t)(k + 1) << 23);
 }
 
-// Returns e^x 2^(bias - 127). The integer part of x log2 e is truncated and
-// limited to 126.
+// Returns e^x 2^(bias - 127). Splits x log2 e into a truncated integer, limited
+// to -126 ... 126, and a remainder.
 static inline float exp_scaled(float x, int bias) {
   float n = truncf(x * LOG2E);
   if (fabsf(n) > 126) n = copysignf(126, n);
@@ -51,15 +51,16 @@ float cudafn_expm1(float x) {
 
 // ---- logarithms ----
 
-// A number x split as 2^e (1 + r). `bits` has the bits of x or, if x is
-// subnormal, those of the normal number x 2^n (see split).
+// A number x split as 2^e (1 + r). `bits` holds the bits of x. If x is
+// subnormal, `bits` holds the bits of x 2^n instead, where n is a parameter of
+// split.
 typedef struct Split {
   uint32_t bits;
   float e, r;
 } Split;
 
-// Splits x. `least` has the bits of a lower bound of 1 + r. n is the power of 2
-// that scales a subnormal x.
+// Splits x. `least` holds the bits of a lower bound of 1 + r. A subnormal x is
+// multiplied by 2^n first.
 static inline Split split(float x, uint32_t least, int n) {
   bool tiny = x < 0x1p-126f;
   float scale = bits_float((uint32_t)(127 + n) << 23);

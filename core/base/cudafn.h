@@ -4,9 +4,9 @@
 // for sm_80 and sm_90a, with and without contraction (--fmad=false).
 //
 // A NaN result has an arbitrary sign and payload. On the GPU it is always
-// 0x7fffffff. The other functions of CUDA are single instructions (exp2f is
-// ex2.approx.f32, rsqrtf is rsqrt.approx.f32), or exact as in C (sqrtf, fmodf,
-// roundf ...).
+// 0x7fffffff. CUDA's other functions need no function here: they are single
+// instructions (exp2f is ex2.approx.f32, rsqrtf is rsqrt.approx.f32), or exact
+// as in C (sqrtf, fmodf, roundf ...).
 #ifndef CUTE_CUDAFN_H
 #define CUTE_CUDAFN_H
 

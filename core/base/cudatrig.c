@@ -12,8 +12,8 @@ static const uint32_t two_over_pi[6] = {0x3c439041, 0xdb629599, 0xf534ddc0,
 
 // Subtracts the nearest multiple k * pi / 2 from x, whose magnitude is 105615
 // or more. Returns the difference, and k modulo 4 in *quarter. Uses the method
-// of Payne and Hanek (1983): only the bits around the binary point of x's
-// fraction times 2 / pi affect the result.
+// of Payne and Hanek (1983): of the product of x's significand and 2 / pi, only
+// the bits around the binary point affect the result.
 static float reduce_large(float x, int32_t *quarter) {
   uint32_t u = float_bits(x), e = (u >> 23 & 255) - 128, shift = e & 31;
   uint32_t fraction = u << 8 | 0x80000000u, product[7];
@@ -44,15 +44,15 @@ static inline float reduce(float x, int32_t *quarter) {
   if (x != x || isinf(x)) return x * 0;
   if (fabsf(x) >= 105615) return reduce_large(x, quarter);
   *quarter = (int32_t)rintf(x * 0x1.45f306p-1f);
-  float n = (float)*quarter;  // The result is +0 even if x is -0.
+  float n = (float)*quarter;  // n is +0 even if x is -0.
   float r = fmaf(n, -0x1.4442dp-24f, fmaf(n, -0x1.921fb4p0f, x));
   return fmaf(n, -0x1.84698ap-48f, r);
 }
 
 // ---- sine, cosine, tangent ----
 
-// Returns the sine of r, or the cosine in odd quarters, with the sign of the
-// quarter.
+// Returns the sine of r + quarter * pi / 2: the sine of r, or in odd quarters
+// its cosine, negated in quarters 2 and 3.
 static inline float sine_of(float r, int32_t quarter) {
   float s = r * r, base = quarter & 1 ? 1 : r, p;
   if (quarter & 1)

@@ -45,8 +45,9 @@ typedef struct DLManagedTensor {
 
 enum { DL_READ_ONLY = 1, DL_COPIED = 2, DL_PADDED = 4 };  // bits of `flags`
 
-// A tensor with its owner, in the form since DLPack 1.0. If a consumer does not
-// know the version `major`, it must not read fields after `deleter`.
+// A tensor with its owner, in the form that DLPack 1.0 introduced. If a
+// consumer does not know the version `major`, it must not read fields after
+// `deleter`.
 typedef struct DLManagedTensorVersioned {
   struct { uint32_t major, minor; } version;
   void *owner;

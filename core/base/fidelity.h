@@ -1,16 +1,18 @@
 // Classes of operations by how a simulated result compares with a GPU's.
 //
-// Rows of ops.h, intrin.h, kinds.h, soft.h, MATHS (rows.h) and the opcodes of
-// PTX (rows.c) each name a class, so that an operation without a class does not
+// Each row of ops.h, intrin.h, kinds.h, soft.h and MATHS (rows.h), and each
+// opcode of PTX (rows.c), names a class. An operation without a class does not
 // compile.
 #ifndef CUTE_FIDELITY_H
 #define CUTE_FIDELITY_H
 
-// FI(ID, "name", what, "description"). The meaning of `what`: EXACT: the same
-// bits on every GPU. SM90: the same bits as an H100 and H200, which were
-// measured; on another architecture the last bits may differ. BOUND: a result
-// within an error bound. TIMING: exact values, but the simulator models the
-// order of accesses more weakly.
+// FI(ID, "name", what, "description"). The meaning of `what`:
+//   EXACT: the same bits on every GPU.
+//   SM90: the same bits as an H100 and H200, which were measured. On another
+//   architecture the last bits may differ.
+//   BOUND: a result within an error bound.
+//   TIMING: exact values, but the simulator orders accesses less strictly than
+//   PTX specifies.
 #define FIDELITIES(FI) \
   FI(EXACT, "exact", EXACT, "as PTX and IEEE 754 specify") \
   FI(ROW, "row", EXACT, "as the operation's row in another table says") \

@@ -1,7 +1,7 @@
 // Limits of a call into a Lua state that an application embeds: a budget of
 // instructions, a deadline, and requests from other threads to end the call.
 // The Lua interpreter, the simulator and other long loops count their
-// instructions, and end when the budget is exhausted.
+// instructions. They end when a limit is reached.
 #ifndef CUTE_GUARD_H
 #define CUTE_GUARD_H
 
@@ -28,8 +28,8 @@ typedef struct Guard {
   // Number of Lua instructions between two checks; 0: Lua runs without checks.
   int step;
   bool untrusted;  // whether the call is forbidden to open CUDA libraries
-  // The hook that the tracer installed, which the budget's hook calls
-  // (bind/limit.c).
+  // The tracer's debug hook and its mask and count, saved here while the budget
+  // needs a hook. The budget's hook calls this hook (bind/limit.c).
   void (*hook)(void);
   int mask, count;
 } Guard;

@@ -19,15 +19,15 @@ typedef struct Nearest {
 } Nearest;
 
 Nearest nearest_of(const char *name);
-// Offers the candidate s of n letters. Keeps the pointer s and does not copy
-// the text. A candidate is near if at most a third of the letters of the
-// unknown name differ, or if the unknown name is its prefix. A name of one
-// letter is near only to the same letter in the other case. If the unknown name
-// is a name of another language (synonyms.h), the best candidate is cutelua's
-// name for the same object. Of equally near candidates, the alphabetically
-// first one is the best.
+// Compares the unknown name with the candidate s of n letters. Stores s,
+// without copying the text, if it is the best candidate so far. A candidate is
+// near if at most a third of the letters of the unknown name differ, or if the
+// unknown name is its prefix. A name of one letter is near only to the same
+// letter in the other case. If the unknown name is a name of another language
+// (synonyms.h), the best candidate is cutelua's name for the same object. Of
+// equally near candidates, the alphabetically first one is the best.
 void nearest_offer(Nearest *to, const char *s, size_t n);
-// Offers each word of a space-separated list.
+// Calls nearest_offer for each word of a space-separated list.
 void nearest_offer_words(Nearest *to, const char *list);
 
 #endif

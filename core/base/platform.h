@@ -28,10 +28,11 @@ const char *platform_no_libraries(void);
 // it.
 int platform_glob_folders(void);
 
-// Maps n bytes of an open file, privately: changes do not reach the file. The
-// first byte, `from`, is a multiple of platform_page(). At least one page after
-// the n bytes is also accessible. Stores the number of mapped bytes, for
-// platform_unmap, in *all. Returns NULL if the system cannot map files.
+// Maps n bytes of an open file, from offset `from`, which is a multiple of
+// platform_page(). The mapping is private: changes do not reach the file. At
+// least one page after the n bytes is also accessible. Stores the number of
+// mapped bytes, for platform_unmap, in *all. Returns NULL if the system cannot
+// map files.
 void *platform_map(int fd, uint64_t from, size_t n, size_t *all);
 void platform_unmap(void *p, size_t all);
 size_t platform_page(void);

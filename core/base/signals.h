@@ -3,7 +3,7 @@
 // or start threads that would receive a signal. Both signals stay pending
 // during such a call and are delivered after it.
 //
-// Files that include this header define _POSIX_C_SOURCE.
+// A file must define _POSIX_C_SOURCE before it includes this header.
 #ifndef CUTE_SIGNALS_H
 #define CUTE_SIGNALS_H
 
@@ -25,10 +25,10 @@ typedef struct SigHold {
 
 // Blocks both signals in this thread and in threads that it starts from now on.
 void signals_hold(SigHold *h);
-// Blocks signals like signals_hold, for libraries that ignore a signal for a
-// moment. This would discard a pending signal: NVRTC's first compilation
-// ignores SIGINT before it installs its handler. Therefore a separate thread
-// receives the signals as soon as they arrive.
+// Blocks signals like signals_hold, and starts a thread that receives them as
+// soon as they arrive. This is for libraries that ignore a signal for a moment,
+// because the system then discards a pending signal: NVRTC's first compilation
+// ignores SIGINT before it installs its handler.
 void signals_catch(SigHold *h);
 // Restores the thread's previous signal mask. A signal that arrived in the
 // meantime is delivered before this function returns.

@@ -22,8 +22,8 @@
   SO(RINT, "cvt.rint", EXACT)    /* rounds to an integral value */ \
   SO(APPROX, "approx", UNIT)    /* Soft.mode selects the function */ \
   SO(DIV_APPROX, "div.approx", UNIT) SO(DIV_FULL, "div.full", UNIT) \
-  SO(PACK, "cvt.pack", EXACT)    /* c a b, from the high bits down */ \
-  /* Soft.from: type of b; Soft.mode: whether .hi */ \
+  SO(PACK, "cvt.pack", EXACT)    /* result: c, a, b from the high bits down */ \
+  /* Soft.from: type of b; Soft.mode: 1 for `.hi` */ \
   SO(DP4A, "dp4a", EXACT) SO(DP2A, "dp2a", EXACT) \
   SO(BMSK, "bmsk", EXACT) SO(SZEXT, "szext", EXACT) /* Soft.mode: .clamp */ \
   SO(FNS, "fns", EXACT) SO(PRMT, "prmt", EXACT)  /* Soft.mode: SoftPermute */ \

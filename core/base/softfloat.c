@@ -369,7 +369,8 @@ static uint64_t to_float(Soft s, uint64_t u) {
   if (s.flags & SOFT_FTZ && !late && is_small(from, &x)) x.sig = 0;
   int flags = late ? s.flags & ~SOFT_FTZ : s.flags;
   uint64_t r = pack(t, s.mode, flags, &x);
-  // From f64, .ftz flushes results that are subnormal after rounding.
+  // In conversions from f64, .ftz flushes results that are subnormal after
+  // rounding.
   if (late) {
     Num y = unpack(t, r);
     if (is_small(t, &y)) r &= sign_bit(t);
@@ -485,9 +486,9 @@ static float host_operand(uint64_t u, bool ftz) {
   return bits_float((uint32_t)(zero ? u & 0x80000000u : u));
 }
 
-// Computes s by the host's f32 arithmetic. Returns true if the result equals
-// the result of PTX: only for rounding to nearest and, with .ftz, only for
-// results above the subnormal numbers.
+// Computes s with the host's f32 arithmetic. Returns false if the host's result
+// may differ from PTX's. Only add, sub, mul and fma of f32, rounded to nearest,
+// are computed; with .ftz, only results above the smallest normal number.
 static bool by_host(Soft s, const uint64_t x[3], uint64_t *r) {
   bool ftz = s.flags & SOFT_FTZ;
   if (s.type != DT_F32 || s.mode != SOFT_RN || s.flags & ~SOFT_FTZ) {

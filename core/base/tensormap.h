@@ -8,14 +8,14 @@
 #include "base/dtype.h"
 
 // TT(ID, dtype, bits, code, class, reductions): element types in the order of
-// CUtensorMapDataType, with the number that encodes the type in a map. The
+// CUtensorMapDataType. `code` is the number that encodes the type in a map. The
 // class is 'I' for integers, 'F' for floats, and 'T' for floats that loads
 // round to tf32. The FTZ types load like the other types, but their reductions
 // flush subnormal numbers. The reductions listed are those that H100 and H200
-// execute. Any other reduction is an illegal instruction on these GPUs.
-// U4 is Blackwell's 16U4_ALIGN8B: 4-bit elements of any type, packed in both
-// memories. No map of U4 that a driver encoded has been seen: its code is the
-// next free number.
+// execute. Any other reduction is an illegal instruction on these GPUs. U4 is
+// Blackwell's 16U4_ALIGN8B: 4-bit elements of any type, packed in both
+// memories. Its code is a guess, the next free number: no map of U4 that a
+// driver encoded has been seen.
 #define TENSORMAP_TYPES(TT) \
   TT(U8, U8, 8, 0, 'I', "") TT(U16, U16, 16, 1, 'I', "") \
   TT(U32, U32, 32, 2, 'I', "add min max and or xor") \
@@ -32,8 +32,8 @@ typedef enum TensorMapType {
 #undef TT
   TMT_COUNT
 } TensorMapType;
-// Returns the type of a map that copies elements of type t, or TMT_COUNT if no
-// map copies them on all targets with TMA.
+// Returns the map type for elements of type t, or TMT_COUNT if some target with
+// TMA has no such map type.
 TensorMapType tensormap_type(DType t);
 // Return a map type's element type (f32 for the FTZ types), and the
 // space-separated names of the reductions that copies of this type support.
@@ -52,13 +52,13 @@ enum { TENSORMAP_ZEROS, TENSORMAP_NAN };  // value of elements out of bounds
 // mode.
 typedef struct TensorMap {
   bool im2col;
-  bool sm100;               // whether the GPU has type U4, like sm_100
+  bool sm100;               // whether the GPU supports type U4 (sm_100)
   int64_t type, rank;       // type: a TensorMapType
   uint64_t address;
   int64_t extent[TENSORMAP_RANK];      // elements
   // in bytes; stride[i] belongs to mode i + 1
   int64_t stride[TENSORMAP_RANK - 1];
-  int64_t box[TENSORMAP_RANK];         // in elements; im2col maps have none
+  int64_t box[TENSORMAP_RANK];         // in elements; unused by im2col maps
   // im2col maps: corners of the pixel box, and the channels and pixels of one
   // copy
   int64_t lower[TENSORMAP_RANK - 2], upper[TENSORMAP_RANK - 2];
@@ -85,8 +85,8 @@ void tensormap_read(const uint64_t words[TENSORMAP_WORDS], TensorMap *m);
 void tensormap_write(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]);
 
 // TF(ID, "name"): the fields of an encoded map that tensormap.replace sets,
-// with their names in PTX. Up to STEP, all fields but ADDRESS and RANK exist
-// once for each mode.
+// with their names in PTX. EXTENT, STRIDE, BOX and STEP exist once for each
+// mode.
 #define TENSORMAP_FIELDS(TF) \
   TF(EXTENT, "global_dim") TF(STRIDE, "global_stride") \
   TF(ADDRESS, "global_address") TF(RANK, "rank") TF(BOX, "box_dim") \

@@ -119,7 +119,7 @@ static int64_t swizzle_alignment(Ctx *cx, Swizzle sw) {
 }
 
 // Returns the swizzle that l applies last, and sets *rest to l without this
-// swizzle. Returns NULL if l does not end with a swizzle.
+// swizzle. Returns NULL if the last step of l is not a swizzle.
 static const Swizzle *last_swizzle(Ctx *cx, Layout l, Layout *rest) {
   const Outer *f = layout_last(cx, l, rest);
   return f && f->kind == OUTER_SWIZZLE ? &f->sw : NULL;
@@ -347,7 +347,7 @@ static int64_t bits_arg(lua_State *L, int idx) {
 }
 
 // recast_layout(new, old, layout), or (layout, old, new) as in C++. `new` and
-// `old` are bits of an element, or element types.
+// `old` are element types, or numbers of bits per element.
 static int l_recast_layout(lua_State *L) {
   Ctx *cx = face_enter(L);
   int at = laylib_box(L, 1) ? 1 : 3;

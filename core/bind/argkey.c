@@ -285,7 +285,7 @@ static void walk_tensor(Walk *w, int idx, const TensorBox *b) {
 // Appends a TMA atom. The atom is part of the program, but each launch passes
 // the address, extents and strides of its tensor.
 static void walk_tma(Walk *w, int idx, const TmaBox *b) {
-  if (b->a.runs) {  // The word of a bulk copy is the atom's address.
+  if (b->a.runs) {  // The key of a bulk copy is the atom's address.
     put(w, ARG_HEAD(ARG_OBJECT, 0));
     put_object(w, idx);
     return;
@@ -387,7 +387,7 @@ static Key *push_keys(Walk *w, int idx, size_t *n) {
   for (lua_pushnil(L); lua_next(L, idx);) {
     lua_pop(L, 1);
     if (!lua_checkstack(L, LUA_MINSTACK)) {
-      lua_settop(L, top);  // frees room on the stack for the error message
+      lua_settop(L, top);  // makes room on the stack for the error message
       face_error(L, ERR_LIMIT, "%s is a table of more than %zu fields, which "
                  "do not fit on Lua's stack\n  pass many numbers as a tensor",
                  argkey_path(w), *n);
@@ -743,7 +743,8 @@ typedef struct Span {
 // empty tensor, or a tensor that was closed.
 static bool span_of(const Leaf *l, Span *s) {
   if (!l->pointer) return false;
-  // All leaves of a symbolic tensor share memory, so they get the same span.
+  // A symbolic tensor has no memory. All its leaves get the same span, the
+  // address of the tensor object, so they count as overlapping.
   if (!l->host && !l->dev) {
     *s = (Span){(uint64_t)(uintptr_t)l->t, (uint64_t)(uintptr_t)l->t + 1,
                 s->leaf};

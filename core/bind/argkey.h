@@ -22,13 +22,13 @@ typedef enum ArgTag {
   ARG_INT, ARG_FLOAT,  // constants of the program; words: the value
   ARG_STRING,   // head: number of bytes; words: the bytes, padded to words
   ARG_DTYPE,    // head: DType
-  ARG_CONST,    // head: ConstKind; words: its Dim and swizzle
+  ARG_CONST,    // head: ConstKind; words: the constant's Dim and swizzle
   // ARG_OBJECT: words: the object's address. ARG_STREAM has no words, because
   // all streams are equal in a cached call.
   ARG_OBJECT, ARG_STREAM,
   // head: number of fields; words: the metatable, the keys and values
   ARG_TABLE,
-  ARG_SAME,  // a table that occurred before; head: its index among the tables
+  ARG_SAME,  // a table that was seen before; head: index in Walk.table
   // head: ArgFlags; words: the layout. Its dynamic extents and strides are
   // leaves.
   ARG_LAYOUT,
@@ -106,7 +106,7 @@ typedef struct Walk {
   uint64_t *w;             // words of the argument key that were written
   Leaf *leaf;
   size_t n, cap, nleaf, leafcap;
-  const void **table;      // addresses of the tables that occurred
+  const void **table;      // addresses of the tables that the walk has seen
   size_t ntable, tablecap;
   int call;  // stack index of the table {arguments, kernel =} of the call, or 0
   int argument;            // number of the argument that the walk is reading
@@ -142,9 +142,10 @@ typedef struct Walk {
 // argkey.c: begins a walk. `launch` is the first word: an integer that encodes
 // other properties for which the program is compiled.
 Walk argkey_begin(Ctx *cx, lua_State *L, uint64_t launch);
-void argkey_add(Walk *w, int idx);  // walks over the next kernel argument
+// walks over the next argument of the kernel
+void argkey_add(Walk *w, int idx);
 void argkey_put(Walk *w, uint64_t word);
-void argkey_value(Walk *w, int idx);   // walks over a value in an argument
+void argkey_value(Walk *w, int idx);   // walks over a value inside an argument
 // Appends the address of the object at idx.
 void argkey_object(Walk *w, int idx);
 // Reports whether the walk met table p before. If so, appends ARG_SAME.

@@ -510,7 +510,8 @@ const char *face_checklstr(lua_State *L, int idx, size_t *n) {
   return lua_tolstring(L, idx, n);
 }
 
-// Raises an error that names the type by the metatable's name, without "cute.".
+// Returns the userdata at idx. If it is of another type, raises an error that
+// names the expected type by the metatable's name, without "cute.".
 void *face_checkudata(lua_State *L, int idx, const char *tname) {
   void *p = luaL_testudata(L, idx, tname);
   if (!p) face_argerror(L, idx, tname + 5);

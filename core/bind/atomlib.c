@@ -248,7 +248,8 @@ static int l_make_cotiled_copy(lua_State *L) {
 }
 
 // umma_descriptors(maker, reader, tensor, mn_major): the tensor of descriptors
-// of a tcgen05 operation
+// by which a tcgen05 operation reads `tensor`. Error messages name the function
+// `maker` and the operation `reader`.
 static int l_umma_descriptors(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *maker = face_checkstr(L, 1), *reader = face_checkstr(L, 2);
@@ -260,6 +261,8 @@ static int l_umma_descriptors(lua_State *L) {
 }
 
 // umma_descriptor(maker, layout, bits, mn_major): a descriptor with address 0
+// for a layout of elements of `bits` bits. Error messages name the function
+// `maker`.
 static int l_umma_descriptor(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *maker = face_checkstr(L, 1);
@@ -270,7 +273,7 @@ static int l_umma_descriptor(lua_State *L) {
   return 1;
 }
 
-// descriptor_bits(tensor of descriptors): the first descriptor, a u64
+// descriptor_bits(tensor of descriptors): the tensor's first descriptor, a u64
 static int l_descriptor_bits(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -282,7 +285,8 @@ static int l_descriptor_bits(lua_State *L) {
   return 1;
 }
 
-// descriptor_of(bits, dtype): a tensor (1,1) of one descriptor
+// descriptor_of(bits, dtype): a tensor of shape (1,1) with one descriptor,
+// whose value is `bits`
 static int l_descriptor_of(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "a descriptor");
@@ -338,8 +342,8 @@ static bool whole_block(const Fn *fn, Dim thr) {
 
 // Raises an error if the block has fewer threads than the tiled operation,
 // because part of each tile would not be processed. Also raises an error if the
-// block has more threads, which would access elements beyond the tile, unless
-// only some threads of the block slice the operation.
+// block has more threads, because these would access elements beyond the tile.
+// More threads are no error if only some of them slice the operation.
 static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
   const int32_t *block = ir_fn(cx)->block;
   int64_t have = (int64_t)block[0] * block[1] * block[2];
@@ -363,8 +367,9 @@ static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
              "threads (%s)", what, (int)want, (int)have, (int)want, name);
 }
 
-// Makes the simulator check that a thread index is not negative, unless its
-// known bounds exclude this. Does not check indices without known bounds.
+// Makes the simulator check that a thread index is not negative. Omits the
+// check if the index is known not to be negative, or if its lower bound is
+// unknown.
 static void claim_thread(Ctx *cx, Dim thr) {
   Fn *fn = ir_fn(cx);
   Fact f = ir_fact(fn, dim_getref(thr));
@@ -581,9 +586,10 @@ static int thrfrg(lua_State *L, int which) {
 // ---- fields of a warpgroup MMA ----
 
 // The field ACCUMULATE of a tiled MMA selects whether the MMA adds to its
-// accumulators. During a trace, TRACE_STATE.tiled[tiled MMA] is a number n, and
-// TRACE_STATE.accumulate[n][n] is the field's value. Loops and branches compare
-// these tables before and after their bodies, and can restore a former value.
+// accumulators. During a trace, TRACE_STATE.tiled[tiled MMA] is the number n of
+// the MMA, TRACE_STATE.accumulate[n] is a table, and entry n of this table is
+// the field's value. Loops and branches compare these tables before and after
+// their bodies, and can restore a former value.
 
 // Pushes the table TRACE_STATE.accumulate[n] for the tiled MMA (or slice) at
 // idx, and returns n. Assigns n on first use.

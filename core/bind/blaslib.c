@@ -144,9 +144,9 @@ static BlasSpec check_spec(lua_State *L, bool asked) {
   return s;
 }
 
-// Creates a product that is still closed, and that keeps the GPU, the workspace
-// and the buffers alive. The product refers to a copy of the table at 2,
-// because the user may change this table.
+// Creates the userdata of a product, which is not open yet. The userdata keeps
+// the GPU, the workspace and the buffers alive. It refers to a copy of the
+// table at 2, because the user may change this table.
 static BlasGemm *new_blas(lua_State *L, int workspace) {
   BlasGemm *g = gpulib_handle(L, 1, sizeof *g, MT_BLAS);
   static const char *const keep[] = {"A", "B", "D", "scale_A", "scale_B",
@@ -192,7 +192,7 @@ int blaslib_cublaslt(lua_State *L) {
     face_error(L, ERR_ARG, "algos = %lld, workspace = %lld: algos must be 1 to "
                "%d, and workspace 0 or more bytes", (long long)max,
                (long long)bytes, MAX_ALGOS);
-  DevBuf *ws = devlib_new(L, 1, DT_U8, (size_t)bytes, &w);  // at index 3
+  DevBuf *ws = devlib_new(L, 1, DT_U8, (size_t)bytes, &w);  // stack index 3
   if (!ws) return gpulib_failed(L, &w);
   cublasLtMatmulHeuristicResult_t algos[MAX_ALGOS];
   int n = blas_lt_algos(gpu, &s, ws->bytes, algos, (int)max, &w);

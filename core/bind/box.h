@@ -5,13 +5,13 @@
 #include "bind/face.h"
 #include "tensor/tiled.h"
 
-// An atom or a tiled operation. The words of its layouts follow the struct in
-// its userdata.
+// AtomBox: an atom or a tiled operation. The words of its layouts follow the
+// struct in its userdata.
 typedef enum BoxKind { BOX_MMA, BOX_COPY } BoxKind;
 typedef struct AtomBox {
   BoxKind kind;
   bool tiled;
-  TiledMma mma;    // only mma.atom or copy.atom is set unless `tiled`
+  TiledMma mma;    // unless `tiled`, only mma.atom or copy.atom is set
   TiledCopy copy;
 } AtomBox;
 

@@ -222,9 +222,10 @@ static int buffer_gc(lua_State *L) {
   return 0;
 }
 
-// b:close() frees the memory, unless a graph uses it. The garbage collector
-// later frees memory that a GPU graph copies. If a graph of the simulator is
-// being recorded, the graph keeps the memory and reuses it.
+// b:close() closes the buffer and frees its memory, unless a graph uses the
+// memory. Memory that a CUDA graph copies is freed later, by the garbage
+// collector. While a graph of the simulator is being recorded, the graph keeps
+// the memory and reuses it.
 static int buffer_close(lua_State *L) {
   HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
   if (b->closed) return 0;
@@ -435,7 +436,8 @@ static int buffer_fill_normal(lua_State *L) {
   return self(L);
 }
 
-// A thread that fills a buffer, and an owner of the buffer's memory.
+// A thread that fills a buffer. The thread owns `memory`, the buffer's memory,
+// until filling:wait().
 typedef struct Filling {
   pthread_t thread;
   bool runs;

@@ -44,10 +44,12 @@ void buflib_push_owner(lua_State *L, int idx);
 // Pushes a new buffer on the memory of the buffer at idx, and returns it.
 HostBuf *buflib_reuse(lua_State *L, int idx, DType t, size_t count);
 
-// Pushes a buffer on memory at p that another library owns. The caller sets
-// `shared`, whose last drop releases the memory.
+// Pushes a buffer on memory at p that another library owns. The caller sets the
+// buffer's field `shared`. When its last owner drops it, the memory is
+// released.
 HostBuf *buflib_foreign(lua_State *L, DType t, size_t count, void *p);
-// Adds an owner to the memory of a buffer that owns memory, for shared_drop.
+// Adds an owner to the memory of a buffer, which must own its memory. The new
+// owner calls shared_drop on the result when it no longer needs the memory.
 // Returns NULL if memory is exhausted.
 struct Shared *buflib_share(HostBuf *b);
 

@@ -37,11 +37,11 @@ static void set_words(lua_State *L, const char *name, const uint64_t *w,
   lua_setfield(L, -2, name);
 }
 
-// Reads the layout at s->at, which is not a composed layout. Sets the fields
-// shape and stride of the table on top, lists of the extents and strides of all
-// leaves, and shape_div and stride_div if the layout is dynamic. Appends an
-// entry to the list of arguments for each dynamic extent and stride, with the
-// number `of` of the tensor's entry (0: a tensor without memory).
+// Reads the layout at s->at, which is not a composed layout. Sets fields of the
+// table on top: `shape` and `stride`, the lists of the extents and strides of
+// all leaves, and for a dynamic layout `shape_div` and `stride_div`. Appends an
+// entry to the list of arguments for each dynamic extent and stride. The entry
+// contains `of`, the number of the tensor's entry (0: a tensor without memory).
 static void scan_plain(Scan *s, uint64_t flags, int argument, lua_Integer of) {
   lua_State *L = s->L;
   bool dynamic = flags & ARG_DYNAMIC;

@@ -78,7 +78,7 @@ typedef struct Trial {
   int n;
 } Trial;
 
-// Key of the Trial in the registry, by its address.
+// The address of this variable is the registry's key of the Trial.
 static const char trial_key = 0;
 
 static void trial_hook(lua_State *L, lua_Debug *ar) {
@@ -89,8 +89,8 @@ static void trial_hook(lua_State *L, lua_Debug *ar) {
     t->at[t->n++] = (uintptr_t)bytecode_place(ar) - sizeof(uint32_t);
 }
 
-// Reports whether the addresses that the hook found are those of n consecutive
-// instructions, and whether the memory there contains the bytes of `code`.
+// Reports whether the hook recorded the addresses of n consecutive
+// instructions, and the memory at these addresses contains the bytes of `code`.
 static bool walked(const Trial *t, const char *code, size_t n) {
   if ((size_t)t->n != n) return false;
   for (size_t i = 0; i < n; i++)
@@ -124,12 +124,12 @@ static int l_vm_trial(lua_State *L) {
 
 // ---- comparisons of element types ----
 
-// Key of the function of vm_advise in the registry, by its address.
+// The address of this variable is the registry's key of vm_advise's function f.
 static const char advise_key = 0;
 
 // vm_advise(f): from now on, calls f() when a script reads the element type of
-// a tensor, a traced value or a vector. The script's function is at level 3 of
-// f.
+// a tensor, a traced value or a vector. Seen from f, the script's function is
+// at stack level 3.
 static int l_vm_advise(lua_State *L) {
   face_checktype(L, 1, LUA_TFUNCTION);
   lua_settop(L, 1);

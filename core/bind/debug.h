@@ -19,8 +19,8 @@ void debuglib_end(lua_State *L, SimDebug *d);
 // `recall`, also adds the last breakpoint or change that the run met, as in
 // stop:where().
 void debuglib_told(lua_State *L, const SimDebug *d);
-// Pushes a fault as a table, as in the lists `reports` and `relies` of the
-// simulator's report.
+// Pushes a fault as a table, in the form that the lists `reports` and `relies`
+// of the simulator's report have.
 void simlib_push_report(lua_State *L, Ctx *cx, const Fn *fn,
                         const SimReport *r);
 

@@ -61,7 +61,8 @@ static SimElement element_at(lua_State *L, int t) {
                       .lane = (int)face_get_int(L, t, "lane", 0)};
 }
 
-// Pushes the list in field k of the goal at t. Returns the length of the list.
+// Pushes the list in field k of the goal, a table at t. Returns the length of
+// the list, or 0 if the field is absent.
 static int push_list(lua_State *L, int t, const char *k) {
   if (lua_getfield(L, t, k) != LUA_TTABLE) return 0;
   lua_Unsigned n = lua_rawlen(L, -1);
@@ -267,8 +268,8 @@ static int l_bars(lua_State *L) {
 
 // ---- values ----
 
-// The lane whose values a script queries. check_eye reads its CTA, warp and
-// lane from three arguments.
+// The lane whose values a script asks for. check_eye reads the lane's CTA, warp
+// and number from three arguments.
 typedef struct Eye { const DebugBox *b; int warp, lane; } Eye;
 
 static Eye check_eye(lua_State *L, int idx) {

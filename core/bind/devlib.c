@@ -21,9 +21,9 @@ DevBuf *devlib_check(lua_State *L, int idx) {
   return b;
 }
 
-// Creates a device buffer. If the pool has no block that fits, runs the garbage
-// collector first, but only if 1/64 of the GPU's memory was requested since the
-// last such run.
+// Creates a device buffer. If the pool has no block that fits, may run the
+// garbage collector first. It runs only if 1/64 of the GPU's memory was
+// requested since its last such run.
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   DevBuf *b = gpulib_handle(L, gpu, sizeof *b, MT_DEVBUF);
   Gpu *g = b->own.gpu;
@@ -582,7 +582,7 @@ static int tensor_copy_from(lua_State *L) {
 
 void devlib_set(lua_State *L, DevBuf *b, uint64_t bits) {
   int size = dtype_bits(b->t);
-  char some[192];  // buffer for a number of whole elements
+  char some[192];  // 192 bytes: whole elements of every type below 8 bits
   Why w;
   if (size >= 8) {
     must(L, devbuf_fill(b, 0, b->count, bits, size / 8, NULL, &w), &w);

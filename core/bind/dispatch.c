@@ -13,7 +13,7 @@
 enum { MOST_ARGS = 4 };
 
 typedef union Slot {
-  LayoutOperand o;  // a Layout is its first field, so that l aliases it
+  LayoutOperand o;  // starts with a Layout, so the field l is o's layout
   Layout l;
   Tiler t;
   Tup p;
@@ -29,7 +29,8 @@ typedef union Slot {
 
 // ---- kinds of arguments ----
 
-// Types of userdata whose metatables store their kind at index 1.
+// Types of userdata, each with its kind of argument (KIND_...), which
+// dispatch_open stores at index 1 of the type's metatable.
 static const struct { const char *name; int kind; } typed[] = {
   {MT_TENSOR, KIND_TENSOR}, {MT_VALUE, KIND_VALUE}, {MT_VECTOR, KIND_VECTOR},
   {MT_TILED, KIND_TILED}};
@@ -179,7 +180,7 @@ static int push(lua_State *L, const FnRow *row, char letter, const Slot *x,
 
 static void apply(Ctx *cx, const FnRow *row, const Slot *a, Slot *x) {
   switch (row->shape) {
-  // call() calls functions of these two types itself
+  // call() itself calls functions of SHAPE_FACE and SHAPE_NUMBERED
   case SHAPE_FACE: case SHAPE_NUMBERED: break;
 #define APPLY(name, type, field, takes, from) \
   case SHAPE_##name: x->field = ((Fn_##name *)row->f) from; break;
@@ -188,8 +189,9 @@ static void apply(Ctx *cx, const FnRow *row, const Slot *a, Slot *x) {
   }
 }
 
-// A layout operation to apply to the coordinates that a tensor keeps for its
-// elements. a[0] receives the layout of these coordinates.
+// A layout operation that is also applied to Tensor.place, which states where a
+// tensor's elements are in the kernel's argument. a[0] receives the layout of
+// Tensor.place.
 typedef struct Applied {
   const FnRow *row;
   Slot *a;
@@ -236,8 +238,8 @@ static int call(lua_State *L, const FnRow *row, int n) {
 
 // ---- check of the rows ----
 
-// `letter` is the type of an argument in a row (row.h). Returns the letter for
-// the argument's C type, as in the names SHAPE_...
+// Returns the letter that stands for the C type of an argument in the names
+// SHAPE_... `letter` is the type of the argument in a row (row.h).
 static char in_c(char letter) {
   switch (letter) {
   case 'l': case 'V': case 'K': case 'W': return 'L';

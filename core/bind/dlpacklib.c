@@ -305,7 +305,8 @@ static int l_from_dlpack(lua_State *L) {
 
 // ---- export ----
 
-// A managed tensor, of either form, that this library creates.
+// A managed tensor that this library creates, in either form (versioned or
+// not).
 typedef struct Made {
   union {
     DLManagedTensor old;

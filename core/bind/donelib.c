@@ -9,8 +9,9 @@
 #include "ir/async_regs.h"
 #include "ir/opaque.h"
 
-// Raises an error about a traced boolean, or vector of booleans, that nothing
-// uses or that Lua tested. src is the boolean's line, an index into Fn.src.
+// Raises an error about a traced boolean, or a vector of booleans. Either
+// nothing uses the boolean, or Lua tested it. src is the boolean's line, an
+// index into Fn.src.
 static _Noreturn void unused_error(Ctx *cx, lua_State *L, uint32_t src,
                                    const char *what) {
   const Src *s = &ir_fn(cx)->src.p[src];

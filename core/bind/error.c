@@ -15,9 +15,10 @@ static size_t folder_length(const char *src) {
 }
 
 // Reports whether the chunk src belongs to a library, whose lines error
-// messages do not name. Kernels that are part of the program or of a rock
-// belong to a library. Unless `caller` is NULL, files in the folder of the
-// chunk `caller`, and the file FOLDER.lua next to this folder, also do.
+// messages do not name. Kernels that are embedded in the program or installed
+// by LuaRocks belong to a library. If `caller` is not NULL, so do the files in
+// the folder of the chunk `caller`, and the file FOLDER.lua next to this
+// folder.
 static bool is_library(const char *src, const char *caller) {
   if (strncmp(src, "=[kernels.", 10) == 0) return true;
   if (src[0] == '@' && strstr(src, "lua/5.4/kernels/")) return true;
@@ -47,8 +48,8 @@ static void push_where(lua_State *L, const char *caller) {
     lua_pushliteral(L, "");
 }
 
-// Escapes characters of the message on top of the stack that a terminal would
-// interpret instead of showing (bind/visible.c).
+// Escapes the characters in the message on top of the stack that a terminal
+// would interpret as commands (bind/visible.c).
 static void make_visible(lua_State *L) {
   size_t n;
   const char *s = lua_tolstring(L, -1, &n);

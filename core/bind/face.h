@@ -72,7 +72,7 @@ Ctx *face_enter(lua_State *L);
 // Returns the context like face_enter, but keeps scratch: for metamethods such
 // as __index and __gc.
 Ctx *face_ctx(lua_State *L);
-// Returns the context like face_ctx, for functions whose upvalue 1 is not the
+// Returns the context like face_ctx. For functions whose upvalue 1 is not the
 // Ctx.
 Ctx *face_state(lua_State *L);
 
@@ -83,13 +83,14 @@ void face_setfuncs(lua_State *L, const luaL_Reg *regs);
 // Stores the functions that rows (row.h) describe, like face_setfuncs.
 struct FnRow;
 void face_setrows(lua_State *L, const struct FnRow *rows);
-// Creates the metatable `tname` with these functions, and leaves it on top.
-// __index finds the functions as methods, unless regs has its own __index.
+// Creates the metatable `tname` with the functions in regs, and leaves it on
+// top. The functions become methods, which __index finds, unless regs has its
+// own __index.
 void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs);
 
-// Completes the metatable on top: the use of an operator or a method that the
-// type lacks then raises an error that names this operator or method.
-// face_newtype calls this.
+// Completes the metatable on top, which face_newtype does for its metatables.
+// Afterwards, using an operator or a method that the type lacks raises an error
+// that names the operator or method.
 void face_complete(lua_State *L);
 // Raises the error that the object at 1 has no field with the key at 2, for
 // types with their own __index. Suggests a name among `fields` (separated by
@@ -104,8 +105,8 @@ const char *face_meant(lua_State *L, const Nearest *n);
 void face_check_options(lua_State *L, int idx, const char *names);
 
 // Raises the error "file:line: msg [kind]". The position is in the innermost
-// Lua function that does not belong to cutelua (lua/cute, "=[cute...]"). "
-// [kind]" is appended to the first line of the message.
+// Lua function that does not belong to cutelua (lua/cute, "=[cute...]"). If msg
+// has several lines, " [kind]" follows the first.
 _Noreturn void face_error(lua_State *L, ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(3, 4);
 // Raises an error like face_error, with msg unchanged. If a library raises the
@@ -232,8 +233,8 @@ void face_push_tup(lua_State *L, Tup t);
 void face_push_dim(lua_State *L, Dim d);
 bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d);
 
-// vallib.c: traced scalars (MT_VALUE)
-// Pushes a value of the function being traced.
+// vallib.c: pushes a value of the function being traced, as a traced scalar
+// (MT_VALUE).
 void face_push_value(lua_State *L, Ref r);
 bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r);
 // Returns the number, boolean or traced value at idx as an IR value of type t.
@@ -242,8 +243,8 @@ bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r);
 Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t);
 // face_check_fits returns the number at idx as an integer, and raises an error
 // if type t cannot hold it. face_number_bits returns the number or boolean at
-// idx as raw bits of type t, both for kernels and for stores on the host. (Both
-// functions accept -1 as a u32.)
+// idx as raw bits of type t. Kernels and stores on the host use both functions.
+// Both accept -1 as a u32.
 lua_Integer face_check_fits(lua_State *L, int idx, DType t);
 uint64_t face_number_bits(lua_State *L, int idx, DType t);
 void face_push_bits(lua_State *L, DType t, uint64_t bits);
@@ -269,9 +270,8 @@ Fn *face_check_fn(lua_State *L, int idx);
 void face_set_place(lua_State *L, const Fn *fn, const char *file,
                     const char *line, uint32_t src);
 
-// tensorbox.c
-// Pushes a copy of a tensor. `owner` is the stack index of the host buffer or
-// function that the tensor belongs to; 0: none.
+// tensorbox.c: pushes a copy of a tensor. `owner` is the stack index of the
+// host buffer or function that the tensor belongs to; 0: none.
 void face_push_tensor(lua_State *L, const Tensor *t, int owner);
 bool face_test_tensor(lua_State *L, int idx, Tensor *t);
 Tensor face_check_tensor(lua_State *L, int idx);

@@ -85,7 +85,7 @@ static bool mma_field(Ctx *cx, lua_State *L, const AtomBox *b, const char *k) {
     Dim n[3] = {dim_int(cx, row->m), dim_int(cx, row->n),
                 dim_int(cx, row->k)};
     face_push_tup(L, tup_of(cx, n, 3));
-  // number of bits of a value of D, A, B, C
+  // numbers of bits of one value of D, A, B and C
   } else if (strcmp(k, "value_bits") == 0) {
     lua_createtable(L, 4, 0);
     for (int i = 0; i < 4; i++) {
@@ -145,7 +145,7 @@ static bool copy_field(Ctx *cx, lua_State *L, const AtomBox *b,
   return true;
 }
 
-// Returns the atom, tiled operation, or a slice's tiled operation at idx.
+// Returns the atom or tiled operation at idx, or raises an error.
 static const AtomBox *check_box(lua_State *L, int idx) {
   const AtomBox *b = luaL_testudata(L, idx, MT_ATOM);
   return b ? b : face_check(L, idx, MT_TILED, "atom or tiled operation");

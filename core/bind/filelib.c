@@ -269,8 +269,8 @@ static int l_put_in_place(lua_State *L) {
 // milliseconds.
 enum { LOOK = 20 };
 
-// Reports whether less time than allowed has passed since `since`, and no
-// Ctrl-C arrived.
+// Reports whether fewer than `seconds` seconds have passed since the time
+// `since`, and no Ctrl-C arrived.
 static bool may_wait(uint64_t since, double seconds) {
   return !signals_asked && (double)(base_nanotime() - since) < seconds * 1e9;
 }

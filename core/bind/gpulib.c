@@ -428,8 +428,9 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, DevBuf **buf) {
   return size;
 }
 
-// Raises an error if a packed size differs from the size of the kernel's
-// parameter. Ignores parameters whose sizes the driver does not report.
+// Raises an error if the packed size of an argument differs from the size of
+// the kernel's parameter. Ignores parameters whose sizes the driver does not
+// report.
 static void check_params(lua_State *L, GpuFn *f, const size_t *sizes, int n) {
   int size = 0, m = 0;
   while (m < n && (size = gpufn_param(f, m)) > 0) {
@@ -447,8 +448,9 @@ static void check_params(lua_State *L, GpuFn *f, const size_t *sizes, int n) {
                f->nparam, n);
 }
 
-// Creates a launch with the list of arguments at index 3. The userdata has the
-// struct, nargs + 1 pointers, the buffers and the packed arguments.
+// Creates a launch with the list of arguments at stack index 3. Its userdata
+// contains the struct, then nargs + 1 pointers to parameters, the list of
+// buffers, and the packed arguments.
 static GpuLaunch *new_prepared(lua_State *L, GpuFn *f) {
   lua_Integer n = luaL_len(L, 3);
   size_t sizes[MAX_ARGS], bytes = 0;

@@ -43,8 +43,8 @@ void gpulib_ran(lua_State *L, Gpu *g, const char *who);
 #define GPULIB_KEPT "cute.kept"
 #define GPULIB_BRANCHES "streams"
 // If a graph of g is being captured, keeps the object at idx alive as long as
-// the graph. Does not keep buffers of g: the graph owns their memory, and can
-// reuse this memory after a buffer is collected.
+// the graph. Buffers of g need not be kept: the graph owns their memory, and
+// can reuse it after a buffer is collected.
 void gpulib_keep(lua_State *L, const Gpu *g, int idx);
 // If a graph of g is being captured, the stream at idx joins the capture: keeps
 // the stream alive until the capture ends.

@@ -23,7 +23,8 @@ static int capture_close(lua_State *L) {
 
 // Captures the launches of the Lua function at stack index f in a new graph of
 // the GPU at stack index `gpu`, and pushes the graph. The stream at stack index
-// `stream` becomes the graph's default stream. `old` is passed on to graph_end.
+// `stream` becomes the graph's default stream. `old` is NULL or the graph to
+// update (graph_end).
 static GpuGraph *capture(lua_State *L, int gpu, int f, int stream,
                          GpuGraph *old) {
   GpuGraph *x = gpulib_handle(L, gpu, sizeof *x, MT_GRAPH);
@@ -72,7 +73,7 @@ static int l_update(lua_State *L) {
   lua_settop(L, 2);
   lua_pushnil(L);            // stack index 3: nil, because no stream is given
   lua_getiuservalue(L, 1, 1);  // stack index 4: the GPU
-  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // stack index 5: y
+  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // stack index 5
   *x = *y, *y = was;
   lua_getiuservalue(L, 5, 2);
   lua_setiuservalue(L, 1, 2);  // the objects that the new graph keeps alive

@@ -36,14 +36,14 @@ typedef struct Hook {
   bool records;  // whether to call TRACE_STATE.record before each source line
   bool undefined;    // whether TRACE_STATE.undefined has entries
   int born;          // register that receives the table being created
-  Sound sound[SOUND];  // at the hash of both addresses
+  Sound sound[SOUND];  // indexed by a hash of both addresses
   Writers writers;
   Readers readers;
 } Hook;
 
 #define MAX_FIELDS 64  // maximum size of a table whose fields get names
 
-// Key of the Hook in the registry, by its address.
+// The address of this variable is the registry's key of the Hook.
 static const char hook_key = 0;
 
 // Names the IR variable of the cute.var on top (a table with its value at 1).
@@ -57,8 +57,8 @@ static void name_var(lua_State *L, Ctx *cx, const char *name) {
   if (i->birth == v->birth && i->op == OP_VAR) ir_name(cx, fn, v->r, name);
 }
 
-// Gives the name of a local to its value, on top of the stack: to a traced
-// value, or to the registers or shared memory of a tensor.
+// Names the value on top of the stack after the local variable that holds it: a
+// traced value, or the registers or shared memory of a tensor.
 static void name_local(lua_State *L, Ctx *cx, const char *name) {
   Fn *fn = ir_fn(cx);
   Value *v = trace_value(L, -1);
@@ -295,9 +295,9 @@ static void check_spread(lua_State *L, lua_Debug *ar, int first) {
   if (!lua_isnil(L, -1) && of_user(L, ar)) raise_here(L, ar, ERR_ARG);
 }
 
-// Handles an inner call, all results of which become the last arguments of an
-// outer call. The outer call is in this function or, for a tail call, in the
-// caller.
+// Handles an inner call whose results all become the last arguments of an outer
+// call. The outer call is in the same function or, if the inner call is a tail
+// call, in the caller of this function.
 static void see_spread(lua_State *L, lua_Debug *ar, VmIns in) {
   lua_Debug up;
   if (in.op == VM_CALL && in.c) return;

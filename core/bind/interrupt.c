@@ -27,9 +27,10 @@ typedef struct Stop {
   pthread_t thread;  // thread that runs Lua, which receives the signals
   // The coroutine that runs, or NULL if no interrupt_call is active.
   lua_State *volatile running;
-  volatile sig_atomic_t raised;  // number of errors raised, up to 2
+  // number of "interrupted" errors raised, at most 2
+  volatile sig_atomic_t raised;
   int grace;                     // remaining instructions of the grace period
-  // hook that debug.sethook set while no interrupt_call was active
+  // hook that debug.sethook set, while no interrupt_call is active
   lua_Hook hook;
   int mask, count;
 } Stop;
@@ -51,7 +52,8 @@ static void arm(lua_State *L) {
 }
 
 static void stop_hook(lua_State *L, lua_Debug *ar) {
-  // Ctrl-C was handled while coroutine L was suspended.
+  // A handler already dealt with the Ctrl-C while coroutine L was suspended, so
+  // the hook is no longer needed.
   if (!signals_asked) {
     lua_sethook(L, NULL, 0, 0);
     return;
@@ -117,9 +119,10 @@ void interrupt_answered(void) { signals_asked = stop.raised = 0; }
 
 // ---- calls ----
 
-// Removes a hook that debug.sethook set from L after a call, because nothing
-// would catch an error that the hook raised. If `keep`, stores the hook in
-// stop.hook for the next call. Otherwise (the call failed) drops it.
+// After a call, removes the hook of L, which a script may have set by
+// debug.sethook, because nothing would catch an error that the hook raised. If
+// `keep`, stores the hook in stop.hook for the next call. Otherwise (the call
+// failed) drops it.
 static void park_hook(lua_State *L, bool keep) {
   lua_Hook f = lua_gethook(L);
   if (!keep || f == stop_hook) f = NULL;

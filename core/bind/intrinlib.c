@@ -248,7 +248,8 @@ static Ref take_peer(Ctx *cx, Place *p) {
   Ref rank = i->a[1];
   Ins own = *ir_get(fn, i->a[0]);
   p->mem = i->a[0];
-  // if the script accesses the object as a type other than the object's type
+  // Access the object as the type that the script uses, if it is not the
+  // object's type.
   if (own.type != p->type) {
     own.type = (uint8_t)p->type;
     own.src = 0;
@@ -396,7 +397,8 @@ static int l_tmem_address(lua_State *L) {
 }
 
 // tmem_alloc(destination, columns, pair): allocates columns of tensor memory,
-// and stores the address to shared memory.
+// and stores their address to `destination` in shared memory. pair: whether the
+// instruction is for a pair of CTAs (cta_group::2).
 static int l_tmem_alloc(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "alloc_tmem");
@@ -413,7 +415,7 @@ static int l_tmem_alloc(lua_State *L) {
   return 0;
 }
 
-// tmem_dealloc(address, columns, pair)
+// tmem_dealloc(address, columns, pair): frees columns that tmem_alloc allocated
 static int l_tmem_dealloc(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "dealloc_tmem");
@@ -424,7 +426,9 @@ static int l_tmem_dealloc(lua_State *L) {
   return 0;
 }
 
-// umma_commit(mbarrier, mask or nil, pair)
+// umma_commit(mbarrier, mask or nil, pair): makes the mbarrier track the
+// earlier tcgen05 operations of the thread. With a mask, the instruction
+// signals the mbarrier of each CTA in the mask. pair: as in tmem_alloc.
 static int l_umma_commit(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "commit");
@@ -437,8 +441,9 @@ static int l_umma_commit(lua_State *L) {
   return 0;
 }
 
-// cancel_cluster(response, mbarrier): requests that a cluster be canceled. The
-// response is written to 16 bytes of shared memory.
+// cancel_cluster(response, mbarrier): requests that a cluster that has not
+// started be canceled. The response is written to 16 bytes of shared memory,
+// and the mbarrier counts them.
 static int l_cancel_cluster(lua_State *L) {
   enum { BITS = 128 };
   Ctx *cx = face_enter(L);
@@ -455,7 +460,8 @@ static int l_cancel_cluster(lua_State *L) {
 }
 
 // st_async(destination, mbarrier, rank, values...): stores 1, 2 or 4 values of
-// one type to block `rank` of the cluster.
+// one type to `destination` in block `rank` of the cluster. The mbarrier of
+// that block counts the bytes.
 static int l_st_async(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "store_async_dsmem");

@@ -38,8 +38,8 @@ static void push_notes(lua_State *L, const JitOut *out) {
 // [, into]]]]]) -> {cubin=, ptx=, log=, cached=, image=, seconds=, nvrtc=,
 // notes=} | nil, message, log, warning about the cache's folder. `waiting` is a
 // text to print on stderr if the compilation takes longer than `patience`
-// seconds. `name` is the path of the source. `into` is the folder of an image's
-// cache that also receives the result.
+// seconds. `name` is the path of the source. If `into` is present, the result
+// is also stored in this folder, the cache of a container image.
 static int l_jit_compile(lua_State *L) {
   uint64_t start = base_nanotime();
   const char *options[32];
@@ -158,7 +158,8 @@ static CacheBox *push_box(lua_State *L) {
   return b;
 }
 
-// Pushes a box with a cache: the user's own, or the image's.
+// Pushes a box with a cache: the container image's if `image`, else the user's
+// own.
 static CacheBox *push_cache(lua_State *L, bool image) {
   CacheBox *b = push_box(L);
   if (image) cache_open_image(&b->c);
@@ -186,10 +187,11 @@ static void set_look(lua_State *L, CacheBox *b, const CacheFile *f,
 }
 
 // cache_list(image [, verify]) -> {dir=, on=, note=, warning=, max=, bytes=,
-// {name=, bytes=, used=, state=, key=, nvrtc=}, ...}: the entries of the user's
-// own cache or the image's, the least recently used first. If `verify` is true,
-// a state is "good" only if the checksum is correct. If `verify` is nil,
-// entries are not read, and state, key and nvrtc are missing.
+// {name=, bytes=, used=, state=, key=, nvrtc=}, ...}: the entries of the
+// container image's cache if `image` is true, else of the user's own, the least
+// recently used first. If `verify` is true, a state is "good" only if the
+// checksum is correct. If `verify` is nil, entries are not read, and state, key
+// and nvrtc are missing.
 static int l_cache_list(lua_State *L) {
   bool image = lua_toboolean(L, 1), verify = lua_toboolean(L, 2);
   bool look = !lua_isnoneornil(L, 2);
@@ -262,7 +264,8 @@ static int l_cache_load(lua_State *L) {
   return 2;
 }
 
-// cache_store(dir, key, text) -> true | nil, reason
+// cache_store(dir, key, text) -> true | nil, reason: stores `text` under the
+// text `key` in the folder `dir`, for cache_load
 static int l_cache_store(lua_State *L) {
   CacheKey key = key_argument(L);
   size_t n;

@@ -29,8 +29,8 @@ static bool same_value(lua_State *L, int a, int b) {
          lua_compare(L, a, b, LUA_OPEQ);
 }
 
-// Pops the value on top, and reports whether it is the same as entry i of the
-// list below it.
+// Pops the value on top. Reports whether the trace treats it as the same value
+// as entry i of the list below it.
 static bool is_entry(lua_State *L, lua_Integer i) {
   lua_rawgeti(L, -2, i);
   bool same = same_value(L, -1, -2);
@@ -66,7 +66,7 @@ static bool same_upvalues(lua_State *L, int read) {
   return true;
 }
 
-// Replaces the key on top and the table below the key by the field's value.
+// Pops a key and the table below the key, and pushes the value of t[key].
 // Searches the table, then the tables of its __index chain.
 static void get_field(lua_State *L) {
   for (int level = 0; level < 8; level++) {  // stack: table key

@@ -456,7 +456,7 @@ static int l_launch_known(lua_State *L) {
 }
 
 // The function that launcher returns. Upvalues 2 and 3: the launch, the
-// argument key.
+// argument key. Argument 1, the prepared launch in Lua, is not used.
 static int launch_again(lua_State *L) {
   Ctx *cx = face_enter(L);
   GpuLaunch l = *(const GpuLaunch *)lua_touserdata(L, lua_upvalueindex(2));
@@ -483,11 +483,11 @@ static int launch_again(lua_State *L) {
   return 1;
 }
 
-// launcher(launch, key, grid) -> f(prepared, arguments...), which launches on
-// the launch's GPU and returns true. f returns nothing if Lua code must handle
-// the launch, and raises an error if the arguments do not fit the key. After
-// the arguments, a table of options (grid, stream) may follow. If `grid` is
-// false, each call must pass the option `grid`.
+// launcher(launch, key, grid) -> f(prepared, arguments...). f launches on the
+// launch's GPU and returns true. It returns nothing if Lua code must handle the
+// launch, and raises an error if the arguments do not fit the key. After the
+// arguments, a table of options (grid, stream) may follow. If `grid` is false,
+// each call must pass the option `grid`.
 static int l_launcher(lua_State *L) {
   Ctx *cx = face_enter(L);
   GpuLaunch *l = face_check(L, 1, MT_LAUNCH, "launch");

@@ -190,7 +190,7 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
 // Appends the tuple at idx to b. If `layouts`, its leaves may be layouts.
 static void build(Ctx *cx, lua_State *L, int idx, TupB *b, bool layouts);
 
-// Reports whether the key of the entry on the stack is this word.
+// Reports whether the key below the top of the stack is the string `word`.
 static bool is_word(lua_State *L, const char *word) {
   return lua_type(L, -2) == LUA_TSTRING &&
          strcmp(lua_tostring(L, -2), word) == 0;

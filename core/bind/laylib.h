@@ -58,7 +58,8 @@ void laylib_push_any(lua_State *L, Tup t);
 
 void laylib_set_tuple(lua_State *L);  // makes the table on top print as a tuple
 
-// operands.c: the first operand of most functions, a layout or a tensor.
+// operands.c: the first operand of most layout functions, a layout or a tensor.
+// l is the layout, or the tensor's layout.
 typedef struct LayoutOperand {
   Layout l;
   Tensor t;

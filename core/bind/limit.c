@@ -43,7 +43,8 @@ static void limit_hook(lua_State *L, lua_Debug *ar) {
   int count = lua_gethookcount(L);
   if (ar->event == LUA_HOOKCOUNT) limit_spend(L, (uint64_t)count);
   else if (guard_ended()) end_call(L);
-  // If the counts differ, the coroutine was suspended when a call ended.
+  // The counts differ if an earlier call set the hook of this coroutine, and
+  // ended while the coroutine was suspended.
   if (count != g->step) limit_start(L);
 }
 

@@ -190,7 +190,7 @@ static void add_loads(void *ud, const UnusedLoads *u) {
 }
 
 // lint_unused_loads(fn) -> {{name =, n =, count =, file =, line =}, ...}: lines
-// that load `count` elements, of which nothing uses n
+// that load `count` elements, n of which no instruction uses
 static int l_lint_unused_loads(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -220,9 +220,10 @@ static void add_lanes(void *ud, const LostLanes *l) {
 }
 
 // lint_lost_lanes(fn) -> {{file =, line =, twice =, lanes =, scan =, warps =,
-// selects =, gap =, op =, distance =}, ...}: sums of a warp that lack lanes, or
-// count lanes twice. `warps` states whether `lanes` are warps of a block. op is
-// absent if no shuffle combines the sums of the lanes.
+// selects =, gap =, op =, distance =}, ...}: sums of a warp that lack the
+// values of some lanes, or contain them twice. `lanes` is a mask of these lanes
+// or, if `warps` is true, of warps of the block. op is absent if no shuffle
+// adds the sums of the lanes. lint/lost_lanes.h describes the other fields.
 static int l_lint_lost_lanes(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -247,9 +248,10 @@ static void add_repeated(void *ud, const RepeatedSum *s) {
 
 // lint_repeated_sums(fn) -> {{file =, line =, op =, lanes =, warps =, blocks =,
 // apart =, name =}, ...}: additions and stores of the same sum by several
-// lanes, warps or blocks; lanes: mask of the bits of the index in which such
-// lanes differ; apart: they store different values to the same element; name:
-// the shared tensor whose equal elements are added
+// lanes, warps or blocks. `lanes` is a mask of the bits of the lane index in
+// which these lanes differ. `apart` states whether they store different values
+// to the same element. `name` is the shared tensor whose equal elements are
+// added.
 static int l_lint_repeated_sums(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -273,9 +275,9 @@ static void add_result(void *ud, const UnreadResult *u) {
 
 // lint_unread_results(fn) -> {{name =, file =, line =, load =, some =, variable
 // =}, ...}: lines with a result in registers that no instruction reads. If
-// `load` is true, the results are loaded elements; if `variable` is true, a
-// variable that a loop updates; otherwise sums of an MMA. `some`: earlier sums
-// in the same registers are read.
+// `load` is true, the result consists of loaded elements. If `variable` is
+// true, it is a variable that a loop updates. Otherwise, it is the sums of an
+// MMA. `some` states whether earlier sums in the same registers are read.
 static int l_lint_unread_results(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -297,10 +299,10 @@ static void add_start(void *ud, const ZeroStart *z) {
 
 // lint_zero_starts(fn) -> {{op =, masked =, args =, name =, start =, file =,
 // line =}, ...}: reductions with a wrong start. A maximum, minimum or product
-// starts at 0, has 0 in place of elements that a condition excludes (masked),
-// or includes registers `name` that still contain their initial infinity; a sum
-// starts at `start`. Bit n of args: whether the operation combines elements of
-// argument n
+// has one of three mistakes: it starts at 0, it has 0 in place of elements that
+// a condition excludes (masked), or it includes registers `name` that still
+// contain their initial infinity. A sum starts at the constant `start`. Bit n
+// of args states whether the operation combines elements of argument n.
 static int l_lint_zero_starts(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -336,8 +338,10 @@ static void add_partial(void *ud, const PartialSum *s) {
   lua_rawseti(list->L, -2, ++list->n);
 }
 
-// lint_partial_sums(fn) -> {{warps =, extreme =, file =, line =}, ...}: sums or
-// maxima of a lane's own elements (or a warp's) that lack a reduction
+// lint_partial_sums(fn) -> {{warps =, extreme =, file =, line =}, ...}: sums
+// that combine only elements of one thread or, if `warps` is true, of one warp,
+// because a reduction is missing. `extreme` states whether the sum is a maximum
+// or minimum.
 static int l_lint_partial_sums(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -378,8 +382,9 @@ static void add_block_step(void *ud, const BlockStep *s) {
 }
 
 // lint_block_steps(fn) -> {{step =, first =, file =, line =}, ...}: loops whose
-// iterations several blocks repeat, because the start index of each block is
-// `first` (a multiple of the step) larger than that of the preceding block
+// iterations several blocks repeat. The start index of each block is `first`
+// larger than that of the preceding block, and `first` is a multiple of the
+// step.
 static int l_lint_block_steps(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -396,9 +401,10 @@ static void add_shared_step(void *ud, const SharedStep *s) {
   lua_rawseti(L, -2, ++list->n);
 }
 
-// lint_shared_steps(fn) -> {{name =, lost =, file =, line =}, ...}: steps of
-// scans and reductions in shared tensor `name` that lack element 0 or, if
-// `lost` is true, the threads' own elements
+// lint_shared_steps(fn) -> {{name =, lost =, file =, line =}, ...}: wrong steps
+// of scans and reductions in shared tensor `name`. If `lost` is true, the step
+// stores an element in place of the thread's own element. Otherwise it omits
+// element 0.
 static int l_lint_shared_steps(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -417,8 +423,8 @@ static void add_tail(void *ud, const LostTail *t) {
 }
 
 // lint_lost_tails(fn) -> {{name =, n =, extent =, file =, line =}, ...}: lines
-// of loops that read the first n of `extent` elements of each row of argument
-// `name`, although another line reads all of them
+// of loops that read only the first n elements of each row of argument `name`,
+// though a row has `extent` elements and another line reads all of them
 static int l_lint_lost_tails(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);

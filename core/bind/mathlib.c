@@ -13,9 +13,9 @@
 static double m_rsqrt(double x) { return 1 / sqrt(x); }
 static double m_rcp(double x) { return 1 / x; }
 
-// Functions of one argument, then functions of two: the user's name, the
-// function of MATHS (ir/rows.h), and the C function for plain Lua numbers.
-// NULL: functions of plain numbers are computed in f32, as the hardware does.
+// Functions of one argument, then functions of two arguments. F(name, function
+// of MATHS (ir/rows.h), C function for plain Lua numbers, or NULL). For NULL,
+// the function of plain numbers is computed in f32, as the hardware does.
 // OPT(name): a call may pass {fastmath = ...}.
 #define OPT(name) name "(x, opts?)"
 #define MATHS1(F) \
@@ -111,7 +111,7 @@ static int l_math(lua_State *L, int id) {
   return 1;
 }
 
-// Pushes the smaller or larger (op) of the arguments at a and b.
+// Pushes the smaller (OP_MIN) or larger (OP_MAX) of the arguments at a and b.
 static void pick(lua_State *L, Ctx *cx, int a, int b, Op op) {
   a = lua_absindex(L, a);
   b = lua_absindex(L, b);

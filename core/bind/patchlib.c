@@ -48,10 +48,10 @@ static Ref amount_of(const Fn *fn, const Ins *i) {
   return r;
 }
 
-// mbar_of returns the memory object of an mbarrier that is an operand of i, and
-// stores in *first whether it is the first operand. map_of returns the operand
-// of a copy that is the address of a tensor map in memory. Both return 0 if
-// there is no such operand.
+// mbar_of returns the memory object of the mbarrier among the operands of i,
+// and stores in *first whether this is the first operand. map_of returns the
+// operand of a copy that is the address of a tensor map. Both return 0 if there
+// is no such operand.
 static Ref mbar_of(const Fn *fn, const Ins *i, bool *first) {
   Operand o;
   *first = true;
@@ -78,7 +78,8 @@ static const char *role_of(const Operand *o) {
   return o->space == SP_RMEM ? NULL : "place";
 }
 
-// An operand with a role, and the state of a walk over these operands.
+// An operand that has a role (role_of). next_role steps from one such operand
+// to the next; `next` is its state.
 typedef struct RoleOperand {
   Operand o;
   const char *name;
@@ -102,8 +103,8 @@ static bool next_role(Operands *w, RoleOperand *r) {
 // Sets field `operands` of the table on top to a list {{role =, at =, ref =,
 // type =, value =, mem =}} of i's operands that have a role. `at` and `ref` are
 // the fields `at` and v of RoleOperand. Optional fields: value, if the operand
-// is constant; lo and hi, its bounds; own, if it is the block's rank in the
-// cluster; mem, its memory object.
+// is constant; its bounds lo and hi; own = true, if it is the block's rank in
+// the cluster; mem, its memory object.
 static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
   RoleOperand role = {0};
   lua_Integer n = 0;
@@ -287,8 +288,8 @@ static int l_sim_value(lua_State *L) {
   return 3;
 }
 
-// Float functions whose results have the same bits on every GPU. Some other
-// functions have the same bits only for f32.
+// Float functions whose results have the same bits on every GPU, in each type.
+// is_exact adds functions for which this is true only in f32.
 static const MathFn exact[] = {MF_SQRT, MF_RCP, MF_FLOOR, MF_CEIL, MF_TRUNC,
                                MF_ROUND, MF_RINT, MF_COPYSIGN, MF_FMOD};
 

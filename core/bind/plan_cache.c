@@ -3,9 +3,11 @@
 // an equal key finds its prepared kernels here and launches them without Lua
 // code. The parameters of the kernels come from the arguments of the call.
 //
-// The key of a call has words that the key of a kernel lacks: the device of
-// memory, the values of dynamic extents, distances between operands that share
-// memory, and the code and upvalues of functions.
+// The key of a call has words that the key of a kernel lacks:
+//   the device of each memory
+//   the values of dynamic extents
+//   the distances between operands that share memory
+//   the code and the upvalues of functions
 #include "bind/argkey.h"
 #include "bind/gpulib.h"
 #include "bind/laylib.h"
@@ -341,8 +343,9 @@ static void keep_buffer(Make *m, DevBuf *b, Slot *s) {
   r->kept[r->nkept++] = b;
 }
 
-// Sets a slot from the memory {buffer, offset, bytes, tma =} at stack index
-// `value`. b is the buffer, which is at stack index `buffer`.
+// Describes memory as the source s of a kernel parameter. The memory is the
+// list {buffer, offset, bytes, tma =} at stack index `value`. b is the buffer,
+// which is at stack index `buffer`.
 static void set_memory(Make *m, DevBuf *b, int buffer, int value, Slot *s) {
   lua_State *L = m->L;
   lua_rawgeti(L, value, 2);
@@ -371,9 +374,10 @@ static void set_memory(Make *m, DevBuf *b, int buffer, int value, Slot *s) {
   tmalib_encode(m->cx, &tma->a, &t, b->ptr + (uint64_t)at, s->map);
 }
 
-// Sets a slot from the number {type, value} at stack index `value`. The value
-// at stack index `mark` is {argument of the call, index of the number in that
-// argument, part}. `mark` is nil if the number is a constant.
+// Describes the number {type, value} at stack index `value` as the source s of
+// a kernel parameter. The value at stack index `mark` is {argument of the call,
+// index of the number in that argument, part}. `mark` is nil if the number is a
+// constant.
 static void set_number(Make *m, int value, int mark, Slot *s) {
   lua_State *L = m->L;
   lua_rawgeti(L, value, 1);
@@ -454,11 +458,14 @@ static void make_results(Make *m) {
 }
 
 // calls:ready(description, arguments...): makes later calls with the key of
-// these arguments on the same stream run the launches of the description. Its
-// fields: steps = {{launch =, values = (as launch_values), from = {[kernel
-// argument] = {argument of the call, index of the number in it, part}}}, ...};
-// made = {new tensors}; work = workspace tensor; reads = (see `unchanged`);
-// alone = whether a graph cannot capture the launches.
+// these arguments on the same stream run the launches of the description. The
+// fields of the description:
+//   steps = {{launch =, values = (as launch_values), from = {[kernel argument]
+//     = {argument of the call, index of the number in it, part}}}, ...}
+//   made = {new tensors}
+//   work = workspace tensor
+//   reads = the values that the kernels' traces read (kernlib.c)
+//   alone = whether a graph cannot capture the launches
 static int l_ready(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_check(L, 1, MT_CALLS, "calls");

@@ -18,9 +18,10 @@ static size_t span(const char *s, const char *set, size_t n) {
   return k < n ? k : n;
 }
 
-// Returns the letter of a conversion, given what follows its %. Skips flags, a
-// width and a precision of at most three digits, and a length. If anything else
-// follows the %, the result is a character that the caller rejects as a letter.
+// Returns a pointer to the letter of a conversion, given the text after its %.
+// Skips flags, a width and a precision of at most three digits, and a length.
+// If anything else follows the %, points to a character that the caller
+// rejects.
 static const char *conversion_letter(const char *s) {
   static const char digits[] = "0123456789";
   s += span(s, "-+ #0", 5);

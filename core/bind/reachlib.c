@@ -4,23 +4,25 @@
 
 #include <string.h>
 
-// Stack indices of the view and of its tables (see l_reach) in reach().
+// Stack indices in reach(): the argument `view`, and the tables in its fields
+// (see l_reach).
 enum { VIEW = 1, SEEN, FIXED, CHUNKS, HELPERS, LOCALS, PENDING, UPVALUES,
        BASE = UPVALUES };
 static const char *const tables[] = {
   NULL, NULL, "seen", "fixed", "chunks", "helpers", "locals", "pending",
   "upvalues"};
 
-// Numbers that each upvalue has in the list `upvalues`: see l_reach.
+// Positions of the four values that each upvalue has in the list `upvalues`
+// (see l_reach).
 enum { FUNCTION = 1, NUMBER, INITIAL, NAME, ENTRY = NAME };
 
 typedef struct Reach {
-  lua_Integer pending, found;  // lengths of the tables
+  lua_Integer pending, found;  // lengths of `pending` and `upvalues`
   lua_Integer fields, most;    // number of searched fields, and its limit
-  lua_Debug frame;             // the function with `locals`
+  lua_Debug frame;             // function whose locals are `locals`
 } Reach;
 
-// A value that no variable of a script holds: its address.
+// The address of this variable is a value that no variable of a script holds.
 static const char sentinel = 0;
 
 // Adds the value at idx to `seen`. Returns whether it was there before.
@@ -35,8 +37,8 @@ static bool was_seen(lua_State *L, int idx) {
   return false;
 }
 
-// Reports whether the table on top is not searched: no script changes the
-// fixed tables, except for the table of globals.
+// Reports whether the search skips the table on top. It skips the tables in
+// `fixed`, which scripts do not change, but never the table of globals.
 static bool is_fixed(lua_State *L) {
   lua_pushvalue(L, -1);
   bool fixed = lua_rawget(L, FIXED) != LUA_TNIL;
@@ -57,9 +59,10 @@ static void queue(lua_State *L, Reach *r) {
   lua_rawseti(L, PENDING, ++r->pending);
 }
 
-// Pops a value. Queues the function, or the functions that the table and the
-// tables in it contain. The tables that are being searched are on the stack,
-// each with its number of fields so far and its current key.
+// Pops a value. If it is a function, queues the function. If it is a table,
+// queues the functions in this table and in the tables that it contains. The
+// tables that are being searched are on the stack, each with its number of
+// fields so far and its current key.
 static void see(lua_State *L, Reach *r) {
   int base = lua_gettop(L) - 1;
   for (;;) {
@@ -93,7 +96,8 @@ static void see(lua_State *L, Reach *r) {
 }
 
 // Reports whether upvalue n, called `name`, of the function on top is a local
-// in `locals`: gives the local another value, and looks at the upvalue.
+// in `locals`. To find out, sets the local to the sentinel for a moment and
+// reads the upvalue.
 static bool is_local(lua_State *L, Reach *r, int n, const char *name) {
   bool same = false;
   lua_pushstring(L, name);
@@ -111,8 +115,8 @@ static bool is_local(lua_State *L, Reach *r, int n, const char *name) {
   return same;
 }
 
-// Adds an upvalue of the function below the top, which has its value on top,
-// to the list.
+// Appends an upvalue to the list `upvalues`. The value of the upvalue is on top
+// of the stack, and its function below this value.
 static void add(lua_State *L, Reach *r, int n, const char *name) {
   lua_pushvalue(L, -2);
   lua_rawseti(L, UPVALUES, r->found + FUNCTION);
@@ -194,9 +198,9 @@ static int l_reach(lua_State *L) {
   return 0;
 }
 
-// changed(upvalues) -> a list of the places in the list of l_reach of the
-// upvalues that have another value now, or nothing. An entry whose NUMBER is
-// not a number is skipped.
+// changed(upvalues) -> a list of the indices in `upvalues` (the list that
+// l_reach makes) at which the entries of changed upvalues start. Returns
+// nothing if no value changed. Skips an entry whose NUMBER is not a number.
 static int l_changed(lua_State *L) {
   lua_settop(L, 1);
   lua_getfield(L, 1, "n");

@@ -46,7 +46,7 @@ static bool record(lua_State *L, int first) {
 }
 
 // Calls f with each buffer in the value on top: a buffer, a tensor, or a list
-// of such values. The buffer is on top of the stack in these calls.
+// of such values. During each call of f, the buffer is on top of the stack.
 static void each_buffer(lua_State *L, void (*f)(lua_State *L, size_t *),
                         size_t *arg) {
   luaL_checkstack(L, LUA_MINSTACK, "arguments of a call");

@@ -87,7 +87,8 @@ static void push_lanes(lua_State *L, const SimRequest *r) {
 
 // requests:get(i) -> {kind=, width=, line=, mem=, base=, count=, wavefronts=,
 // least=, block=, warp=, lanes = {{lane=, at = byte of the object, group=,
-// pass=}}}: request i. line, mem, group and pass count from 1.
+// pass=}}}: request i. wavefronts is the number of its passes, and least is the
+// minimum for its lanes. line, mem, group and pass are numbers from 1 on.
 static int requests_get(lua_State *L) {
   const SimRequests *all = check_requests(L);
   lua_Integer i = face_checkint(L, 2);
@@ -115,8 +116,8 @@ static int requests_get(lua_State *L) {
 }
 
 // requests:worst(lines) -> list with an entry for each line: the number of the
-// request with the most passes beyond its minimum, or false if the line has no
-// such request
+// request that exceeds its minimum number of passes most, or false if no
+// request of the line exceeds it
 static int requests_worst(lua_State *L) {
   const SimRequests *all = check_requests(L);
   lua_Integer lines = face_checkint(L, 2);
@@ -239,9 +240,10 @@ static Move check_move(Ctx *cx, lua_State *L, int32_t *mem) {
 }
 
 // requests:search(mem, was, plain, bits, {b, m, s, b, m, s ...}) -> list with
-// an entry for each swizzle (b, m, s): the passes of all requests to object mem
-// if its layout were the plain layout under the swizzle, or false if the change
-// would require other requests
+// an entry for each swizzle (b, m, s). The entry is the number of passes of all
+// requests to object mem, if the object had the plain layout under the swizzle
+// instead of the layout `was`. The entry is false if the change would require
+// other requests.
 static int requests_search(lua_State *L) {
   Ctx *cx = face_enter(L);
   const SimRequests *all = check_requests(L);
@@ -281,8 +283,9 @@ static void add_to(lua_State *L, int t, int32_t line, lua_Integer n) {
 }
 
 // requests:cost(mem, was, plain, bits, swizzle or nil) -> {passes by line},
-// {passes beyond the minimum by line}: the costs of all requests to object mem
-// if its layout were the plain layout under the swizzle
+// {passes beyond the minimum by line}: the costs of all requests to object mem,
+// if the object had the plain layout under the swizzle instead of the layout
+// `was`
 static int requests_cost(lua_State *L) {
   Ctx *cx = face_enter(L);
   const SimRequests *all = check_requests(L);

@@ -5,10 +5,11 @@
 //   {"logical_divide(layout, tiler)", "LT>L", FN(layout_logical_divide)}
 //
 // Types: one letter per argument, `>`, a letter for the result.
-//   L  layout, or tensor with one      l  layout
-//   V  layout, or tuple: compact       T  tiler
-//   W  as L; a tensor's elements keep their coordinates (tensor.h)
-//   S  tuple, or object with a shape   Y  the same, with its modes unchanged
+//   L  layout, or the layout of a tensor     l  layout
+//   V  layout, or tuple: compact layout      T  tiler
+//   W  as L; also changes the tensor's Tensor.place
+//   S  tuple, or shape of a layout or tensor
+//   Y  as S; leaves of a tuple may be layouts
 //   R  tuple whose leaves may be layouts
 //   P  tuple                           p  the same, or NULL
 //   s  as S, or NULL                   X  tensor
@@ -17,7 +18,9 @@
 //   O  order of the preceding tuple; NULL: LayoutLeft
 //   Z  swizzle
 // all remaining arguments:
-//   *  coordinate    M  modes    H  as S, by modes    K  as L, by modes
+//   *  one coordinate    M  numbers of modes
+//   H  as S, then numbers of modes, which select an entry of the shape
+//   K  as L, then numbers of modes, which select a mode of the layout
 // from the row, not from the call:
 //   k  number of the row
 // only for choosing among alternatives, which read their arguments themselves:
@@ -34,7 +37,7 @@
 
 #include "bind/face.h"
 
-// S(name, type of the result, field of the slot for the result, types of the
+// S(name, type of the result, field of Slot for the result, types of the
 // parameters, arguments): a type of C functions. The name consists of letters
 // for the result and the arguments (in_c in dispatch.c). `_` before the
 // arguments' letters: the function has no parameter for the context.

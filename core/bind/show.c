@@ -70,7 +70,7 @@ static void put_object(lua_State *L, int idx, Shown *out) {
   const char *what = face_typename(L, idx);
   int top = lua_gettop(L);
   bool text = luaL_getmetafield(L, idx, "__tostring") != LUA_TNIL;
-  // Other objects have only an address as text, which is not shown.
+  // The text of another library's userdata is only an address. Do not show it.
   if (text && lua_type(L, idx) == LUA_TUSERDATA)
     text = luaL_getmetafield(L, idx, "__name") == LUA_TSTRING &&
            strncmp(lua_tostring(L, -1), "cute.", 5) == 0;

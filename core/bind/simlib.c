@@ -122,8 +122,8 @@ static uint8_t front_of(lua_State *L, int buf) {
 }
 
 // Copies the recorded uses of buffers by the preceding launch to the table on
-// top, shifted by SIM_FAR bits, so that they become uses by a launch before the
-// preceding one.
+// top. Shifts them by SIM_FAR bits, so that they become uses by an earlier
+// launch.
 static void push_back(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TTABLE) {
     for (lua_pushnil(L); lua_next(L, -2);) {
@@ -514,7 +514,7 @@ static bool multicasts(const Fn *fn) {
 }
 
 // Pushes a memory object that a fault names: {space=, name=, ptx=, raw=}. raw:
-// whether its address does not come from an argument.
+// whether it is global memory that no argument of the kernel points to.
 static void push_memory(lua_State *L, const Fn *fn, const Mem *m) {
   lua_createtable(L, 0, 4);
   face_set_str(L, "space", ir_space_word(m->space));
@@ -523,8 +523,8 @@ static void push_memory(lua_State *L, const Fn *fn, const Mem *m) {
   face_set_bool(L, "raw", m->arg == NO_ARG && m->space == SP_GMEM);
 }
 
-// Sets t.facts = {[name] = value}: the facts that the sentence of a fault
-// names.
+// Sets t.facts = {[name] = value}: the facts that the message of a fault
+// quotes.
 static void set_facts(lua_State *L, const Fn *fn, const SimReport *r) {
   lua_createtable(L, 0, r->nfact);
   for (int k = 0; k < r->nfact; k++) {
@@ -832,9 +832,10 @@ static void push_wrong(lua_State *L, const Fn *fn, const SimWrongSum *w) {
   lua_setfield(L, -2, "wrong");
 }
 
-// Sets field `name` of a report to the table of an operation, if there is one:
-// nonfinite (the first operation that computed a NaN or infinity), or inexact
-// (the first operation whose result its type cannot represent).
+// Sets field `name` of a report to the table of an operation, if there is one.
+// The name is "nonfinite" for the first operation that computed a NaN or
+// infinity, and "inexact" for the first operation whose result its type cannot
+// represent.
 static void push_operation(lua_State *L, const Fn *fn, const char *name,
                            const SimNonfinite *f) {
   if (!f->op) return;

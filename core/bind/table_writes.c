@@ -56,9 +56,9 @@ static void note_target(lua_State *L, int writes) {
   lua_settop(L, top);
 }
 
-// Pops a value that is about to be resumed. If it is a coroutine that started
-// outside the body, raises an error, because the coroutine's state cannot be
-// copied, and each trace of the body would advance the coroutine.
+// Pops a value that is about to be resumed. Raises an error if it is a
+// coroutine that started outside the body. Each trace of the body would advance
+// such a coroutine, because its state cannot be copied and restored.
 static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
   lua_State *co = lua_tothread(L, -1);
   lua_pushvalue(L, -1);

@@ -112,7 +112,7 @@ bool face_test_tensor(lua_State *L, int idx, Tensor *t) {
   own_box(L, b);
   *t = b->t;
   if (t->place && !tensor_usable(face_state(L), &t->place->at, b->born))
-    // The values of `place` belong to a loop or branch that has ended.
+    // Drop `place`, which refers to values of a loop or branch that has ended.
     t->place = NULL;
   return true;
 }

@@ -310,7 +310,7 @@ int tmalib_bulk_atom(lua_State *L) {
 }
 
 // tma_leaves(tensor) -> list of {extent, stride, whether the extent is 1 in
-// every launch} for the modes of its flattened layout.
+// every launch}, with an entry for each mode of the tensor's flattened layout.
 static int l_tma_leaves(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -330,7 +330,8 @@ static int l_tma_leaves(lua_State *L) {
 }
 
 // tma_coordinates(tensor, layout, zeros) -> the coordinate tensor with this
-// layout and the tensor's dynamic extents.
+// layout and the tensor's dynamic extents. The coordinate `zeros` is its first
+// element.
 static int l_tma_coordinates(lua_State *L) {
   Ctx *cx = face_enter(L);
   const TensorMarks *m = tensor_marks(L, 1);

@@ -17,7 +17,7 @@ typedef struct Value {
   const void *made;
   uint32_t tested;   // for a boolean: line where Lua tested it, or 0
   bool consumed;  // for a boolean: whether a kernel operation used it
-  // for a boolean: whether it is no error that no operation uses the boolean
+  // for a boolean: whether it may stay unused without an error
   bool lazy;
   // Whether the value replaces a Lua boolean that changes in a loop or branch.
   // Lua must not test such a value.

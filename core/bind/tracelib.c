@@ -228,9 +228,11 @@ static const char *agent_of(const Fn *fn, size_t mem) {
 }
 
 // fn:shared() -> a list of the shared objects of fn. An entry has the fields of
-// info().mems and these: index (from 1 on), file, line, bytes, view (the layout
-// by which the kernel accesses the object), views (whether the kernel also uses
-// other swizzles), agent (the asynchronous unit that accesses the object).
+// info().mems, and these:
+//   index, from 1 on; file; line; bytes
+//   view: the layout by which the kernel accesses the object
+//   views: whether the kernel also uses other swizzles
+//   agent: the asynchronous unit that accesses the object
 static int fn_shared(lua_State *L) {
   Fn *fn = face_check_fn(L, 1);
   lua_newtable(L);
@@ -630,8 +632,9 @@ TraceLeaves trace_leaves(Ctx *cx, Layout l) {
   return v;
 }
 
-// Pushes a text that describes a tensor except for its scalars, and a list of
-// the scalars: offset, and traced extents, strides and offsets in its layout.
+// Pushes a text that describes a tensor without its scalars, then a list of
+// these scalars: the offset, and the traced extents, strides and offsets in its
+// layout.
 static int push_tensor_parts(lua_State *L, Ctx *cx, const Tensor *t) {
   TraceLeaves v = trace_leaves(cx, t->l);
   lua_createtable(L, 2 + (int)v.n, 0);
@@ -717,9 +720,9 @@ static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
   face_push_tensor(L, &t, 0);
 }
 
-// rebuild(x, {scalars}, at) -> a value like x in which the scalars from index
-// `at` on replace x's, and the index after the last scalar that was used. x may
-// come from a region that has ended.
+// rebuild(x, {scalars}, at) -> a value like x whose scalars are those in the
+// list from index `at` on, and the index after the last scalar used. x may come
+// from a region that has ended.
 static int l_rebuild(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 2, LUA_TTABLE);
@@ -764,10 +767,10 @@ static int l_dtype_of(lua_State *L) {
   return 1;
 }
 
-// carried(boolean[, truth]) -> the traced boolean, marked as carried by a loop:
-// it is not an error if the body sets this boolean and nothing uses it. With
-// truth = true, the traced boolean replaces a boolean of Lua, and testing it in
-// Lua is an error.
+// carried(boolean[, truth]) -> the traced boolean, marked as carried by a loop.
+// Such a boolean may stay unused without an error, even if the body sets it.
+// With truth = true, the traced boolean replaces a boolean of Lua, and testing
+// it in Lua is an error.
 static int l_carried(lua_State *L) {
   Value *v = face_checkudata(L, 1, MT_VALUE);
   v->lazy = true;

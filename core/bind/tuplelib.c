@@ -112,7 +112,7 @@ static Tup back(Ctx *cx, Tup t) {
 static int l_repeat_like(lua_State *L) {
   Ctx *cx = face_enter(L);
   Dim d;
-  // ^The order of arguments is (profile, x) in C++, (x, profile) in the Python
+  // The order of arguments is (profile, x) in C++, (x, profile) in the Python
   // DSL.
   int at = lua_type(L, 1) == LUA_TTABLE ? 1 : 2;
   if (lua_type(L, 1) != LUA_TTABLE && lua_type(L, 2) != LUA_TTABLE) at = 1;

@@ -353,8 +353,8 @@ static bool ours(lua_State *L) {
 static int basic_index(lua_State *L) {
   if (ours(L)) return 0;
   if (lua_type(L, 2) != LUA_TSTRING) element_indexed(L, "a number");
-  // the error is about argument 1, the table of methods, which has no such
-  // field
+  // Argument 1 is the table of methods. Put a number there, because the message
+  // of the error describes argument 1.
   lua_pushvalue(L, 1);
   lua_pushinteger(L, 0);
   lua_replace(L, 1);

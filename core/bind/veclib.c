@@ -241,7 +241,7 @@ static Op check_reduction(lua_State *L, int idx) {
              s ? s : face_typename(L, idx));
 }
 
-// Returns `shape` with 1 for each mode that the profile reduces.
+// Returns `shape`, in which modes that the profile reduces have the extent 1.
 static Tup kept_shape(Ctx *cx, Tup profile, Tup shape) {
   if (tup_is_leaf(profile))
     return dim_kind(*profile) == DIM_ANY ? shape : tup_int(cx, 1);
@@ -255,8 +255,8 @@ static Tup kept_shape(Ctx *cx, Tup profile, Tup shape) {
 }
 
 // v:reduce(op, init [, profile [, {keep = true}]]) -> a scalar or, with a
-// profile such as {_, 1}, a vector of the modes marked `_`. Combines init with
-// the elements in their order.
+// profile such as {_, 1}, a vector of the modes marked `_`. Starts with init
+// and combines the elements in their order.
 static int vec_reduce(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Vector *v = veclib_check(L, 1);

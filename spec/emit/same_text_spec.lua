@@ -2,7 +2,7 @@
 -- depend on the order of a Lua table, which differs between processes.
 local support = require "spec.support"
 
-local PROCESSES = 5
+local PROCESSES = 3
 
 -- Returns the output of a command, which must be the same in all processes.
 local function same(words)

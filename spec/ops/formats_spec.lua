@@ -189,17 +189,17 @@ describe("ops.gemm of formats with scale factors", function()
   end)
 
   it("compiles without spills for each chip #long", function()
-    for _, name in ipairs {"nvfp4", "mxfp4", "mxfp8_e4m3", "mxfp8_e5m2",
+    local function gelu(x) return cute.ops.gelu(x) end
+    for i, name in ipairs {"nvfp4", "mxfp4", "mxfp8_e4m3", "mxfp8_e5m2",
                            "mxfp6_e3m2"} do
       local A, SA = operand({512, 512}, name, 1, true)
-      for _, chip in ipairs {"sm_100a", "sm_103a", "sm_110a", "sm_120a"} do
-        for _, f in ipairs {false, function(x) return cute.ops.gelu(x) end} do
-          local e = cute.ops.explain(A, A, {scale_a = SA, scale_b = SA,
-            epilogue = f or nil, device = "sim:" .. chip})
-          local out = kernels.compiled(e.trace(), chip)
-          assert.equal(0, out and out.resources.spill_stores or 0,
-                       name .. " on " .. chip)
-        end
+      for j, chip in ipairs {"sm_100a", "sm_103a", "sm_110a", "sm_120a"} do
+        local e = cute.ops.explain(A, A, {scale_a = SA, scale_b = SA,
+          epilogue = (i + j) % 2 == 0 and gelu or nil,
+          device = "sim:" .. chip})
+        local out = kernels.compiled(e.trace(), chip)
+        assert.equal(0, out and out.resources.spill_stores or 0,
+                     name .. " on " .. chip)
       end
     end
   end)

@@ -292,7 +292,7 @@ describe("bytes of shared memory", function()
     for part = 1, 3 do
       it(("have the reports of a model of bytes %s, %d"):format(name, part)
          .. support.long(part), function()
-        local faulty, clean, n = 0, 0, part == 1 and 200 or 2000
+        local faulty, clean, n = 0, 0, part == 1 and 200 or 800
         for seed = 10000 * part + 1, 10000 * part + n do
           local g = setmetatable({state = seed * 0x9e3779b97f4a7c15}, Gen)
           if test(g, seed) > 0 then faulty = faulty + 1

@@ -514,9 +514,11 @@ it("kernels of this repository rely only on PTX #long", function()
   end
   local ok, why = pcall(function()
     for i, k in ipairs(ours) do
-      assert.is_nil(k.wrong({300, 144, 320}, i))
-      -- also with the size and configuration of the GEMM ladder's kernel
-      assert.is_nil(k.wrong({256, 256, 448}, 1))
+      -- every third kernel with the size and configuration of the GEMM
+      -- ladder's kernel
+      local size, nth = {300, 144, 320}, i
+      if i % 3 == 0 then size, nth = {256, 256, 448}, 1 end
+      assert.is_nil(k.wrong(size, nth))
     end
   end)
   words.tell = tell

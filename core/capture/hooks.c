@@ -62,8 +62,8 @@ static void keep(const void *handle, const Image *image, bool library) {
   if (k.image) know(handle, &k);
 }
 
-// Records a module or library that was loaded from memory. The memory may be
-// the result of cuLinkComplete, whose linked PTX is known.
+// Records a module or library that was loaded from memory. If the memory is a
+// result of cuLinkComplete, records the PTX that was linked as its image.
 static void loaded(const void *handle, const void *data, bool library) {
   Kernel linked;
   if (!launch_wanted()) return;
@@ -80,7 +80,7 @@ static void found(const void *handle, const void *of, const char *name) {
 }
 
 // Asks the driver for the image and name of a kernel that the program found by
-// another function, such as cuModuleEnumerateFunctions.
+// a function without a hook, such as cuModuleEnumerateFunctions.
 static bool ask(CUfunction f, Kernel *k) {
   CUresult (*name_of)(const char **, const void *);
   CUresult (*module_of)(void **, const void *);

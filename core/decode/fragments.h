@@ -48,7 +48,7 @@ typedef struct SimMmaIns {
   uint32_t desc[2], add;
   const SimMem **smem;  // all objects of shared memory
   int nsmem;
-  // scale factors and metadata: operands of one 32-bit register
+  // scale factors of A and B, and metadata of A, each in one 32-bit register
   SimWord more[3];
   SimOperand meta;     // sparse A: tile positions of the half-words of metadata
 } SimMmaIns;

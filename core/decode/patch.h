@@ -68,8 +68,8 @@ typedef struct SimPatch {
   // PATCH_VALUE: the operand's number, a SimFrom, and the number of steps
   uint8_t operand, from, nstep;
   SimCalc step[PATCH_STEPS];
-  // PATCH_VALUE: the first and the last IR instruction that compute the
-  // operand, as set by patch_launch
+  // PATCH_VALUE: IR instructions `first` to last - 1 compute the operand.
+  // patch_launch sets both fields.
   Ref first, last;
 } SimPatch;
 

@@ -109,7 +109,7 @@ static uint32_t unit_of(const SimCauses *s, const SimCluster *c) {
   return (uint32_t)(c->index - s->first);
 }
 
-// ---- saved rows ----
+// ---- saved vector clocks ----
 
 static uint32_t *row(const SimCauses *s, uint32_t k) {
   return s->rows + (size_t)k * s->n;

@@ -13,7 +13,7 @@
 #include "sim/machine.h"
 #include "sim/steps.h"
 
-// The functions of the scheduler, which the machine calls.
+// The scheduler's functions, which the simulator calls (sim/steps.h).
 extern const SimSteps turns_steps;
 
 // ---- conflicts.c ----

@@ -48,8 +48,8 @@ typedef struct SimReport {
   int64_t offset;      // element of the object, if known
   int32_t block[3];
   int32_t thread[3];   // the first thread in which the fault occurred
-  // races: linear index of a thread on the other side, or -1. If the lane is
-  // unknown, `other` is any thread of the warp.
+  // races: linear index of the thread that made the other access, or -1. If its
+  // lane is unknown, `other` is any thread of its warp.
   int32_t other;
   // src: line of this access. src2: line of the other access. Both are indices
   // into Fn.src; 0: none.
@@ -61,7 +61,7 @@ typedef struct SimReport {
   // LACK_WAIT: whether the thread waited for the preceding phase of the
   // mbarrier, or, for a read of an unwritten element, at any mbarrier
   bool before;
-  // number of modes of coord; 0: coord is that of the element
+  // number of modes of coord; 0: coord is not set, and `offset` is the element
   int modes;
   // coordinate of the access, outside the tensor's shape
   int64_t coord[SIM_MODES];
@@ -104,8 +104,8 @@ typedef struct SimReport {
   // number of stages of the shared tensor, and the element's stage; 0: the
   // tensor is not a ring
   int stages, stage;
-  // if only the first elements of a shared tensor were written when another
-  // element was read: number of the first elements; 0: unknown
+  // number of elements that were written if only the first elements of a shared
+  // tensor were written when another element was read; 0: unknown
   int64_t filled;
   bool ready;
   SimStray strays;
@@ -115,7 +115,7 @@ typedef struct SimReport {
 
 typedef struct SimFault {
   SimReport r;
-  // number of the warp instruction that was counted last
+  // number of the warp instruction that r.count counted last
   uint64_t serial;
   union {                  // details of the fault; r.kind selects the member
     // OOB, ALIGN and INFLIGHT faults. `size` is the number of elements or bytes
@@ -134,11 +134,11 @@ typedef struct SimFault {
       int rank, ranks;
     } access;
     // RACE, WARPRACE: flying: the other access is by a pending operation.
-    // agent: the agent of the other access, for which no thread on this side
-    // waited. proxy: a proxy fence is missing between the accesses of a thread
-    // and of an agent. far: the threads are of two blocks. copy: a bulk copy
-    // writes. alone: 1 + number of a warp that did not execute a wait for the
-    // reading wgmma. cta: the CTA of a thread on the other side.
+    // agent: the agent that made the other access; no thread of this access
+    // waited for it. proxy: a proxy fence is missing between the accesses of a
+    // thread and of an agent. far: the threads are of two blocks. copy: a bulk
+    // copy writes. alone: 1 + number of a warp that did not execute a wait for
+    // the reading wgmma. cta: the CTA of the thread that made the other access.
     struct {
       SimClash how;
       Agent agent;
@@ -161,11 +161,12 @@ typedef struct SimFault {
     // two barriers, id and n. LANES_COUNT: the lanes of a warp name two thread
     // counts, n and others.
     struct { SimMisuse how; int64_t id, n, others; } barrier;
-    // DEADLOCK: waiting, ended: masks of warps of the CTA. The other numbers
-    // describe what the warps wait for: threads at a barrier, arrivals and
-    // bytes at an mbarrier, the cluster barrier, or registers. FLAG: `needed`
-    // blocks have not started. some: only some threads execute the branch that
-    // contains the wait.
+    // DEADLOCK: waiting, ended: masks of warps of the CTA. barrier: number of
+    // the barrier, or phase of the mbarrier. came: threads that arrived, or
+    // arrivals that an mbarrier lacks. needed: expected threads or arrivals;
+    // FLAG: blocks that have not started. bytes: bytes that an mbarrier lacks.
+    // watch/deadlock.c lists other uses. some: only some threads execute the
+    // branch that contains the wait.
     struct {
       SimStuck how;
       bool some;
@@ -232,10 +233,11 @@ typedef struct SimFault {
       int64_t value, lo, hi, div;
     } assumed;
   };
-  // Valid if r.lack is set. The mbarrier, its phase, the bytes that were
-  // completed (or, if `open` is set, expected so far), and the bytes that all
-  // copies bring. other: the element of another mbarrier of the array, at which
-  // the warp never waited (LACK_STAY) or waited last (LACK_STAGE).
+  // Describes an mbarrier, if r.lack is set. mem, element: the mbarrier. came:
+  // bytes that were completed in `phase` or, if `open` is set, expected so far.
+  // all: bytes of all copies. other: the element of another mbarrier of the
+  // array, at which the warp never waited (LACK_STAY) or waited last
+  // (LACK_STAGE).
   struct {
     int32_t mem;
     int64_t element, other, came, all;

@@ -186,7 +186,7 @@ typedef struct GpuEarly {
 
 // Number of threads that are creating a context. The process must not exit
 // while one of them runs, because the driver's own exit functions would destroy
-// what the thread uses.
+// objects that the thread uses.
 static int creating;
 static pthread_mutex_t early_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t early_end = PTHREAD_COND_INITIALIZER;
@@ -652,9 +652,9 @@ static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
                "runs at once\n  let each block do more", f->name,
                volume(l->grid), volume(l->block),
                l->smem + (unsigned)f->smem_static, f->own.gpu->name);
-  // The message begins with this kernel's name, except after a sticky error:
-  // After a sticky error, the message of gpu_check names all kernels that may
-  // have caused the error.
+  // The message begins with this kernel's name. After a sticky error it does
+  // not, because the message of gpu_check names all kernels that may have
+  // caused the error.
   bool one = !sticky(r);
   gpu_check(f->own.gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
   return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",

@@ -48,7 +48,8 @@ static inline int ummamath_k(const SimUmma *u) {
   return umma_kind(u->kind)->k * (u->sparse ? 2 : 1);
 }
 
-enum { SIM_UMMA_MOST = 256 };  // most rows and columns of a tile
+// maximum numbers of rows and of columns of a tile
+enum { SIM_UMMA_MOST = 256 };
 
 // The operands of m rows and n columns, all row-major: A (m,k), B
 // (n,ummamath_k), where k is the number of stored elements.

@@ -23,7 +23,7 @@ typedef enum SimClash { SIM_CLASHES(SIM_ID) } SimClash;
   /* cluster barrier: a second arrival, a wait without an arrival */ \
   X(BAR_TWICE_CLUSTER, "cluster twice") \
   X(BAR_UNCAME_CLUSTER, "cluster wait") \
-  /* only some of the threads had arrived when the block ended */ \
+  /* only a part of the threads had arrived when the block ended */ \
   X(BAR_LEFT, "left") \
   X(BAR_EARLY, "early")      /* the previous round may count the arrival */
 typedef enum SimMisuse { SIM_MISUSES(SIM_ID) } SimMisuse;

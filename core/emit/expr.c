@@ -610,16 +610,17 @@ void expr_element(Emit *e, Ref mem, Ref off) {
   text_puts(e, "]");
 }
 
-// Returns the constant part of an offset, which counts elements of `bits` bits,
-// in bytes. If that is no whole number of bytes, returns 0: put_terms then
-// writes the constant, too.
+// Returns the constant part of an offset in bytes. The offset counts elements
+// of `bits` bits. If the constant is not a whole number of bytes, returns 0,
+// and put_terms writes the constant.
 static int64_t beyond(const Lin *l, int bits) {
   return l->k * bits % 8 == 0 || !l->n ? l->k * bits / 8 : 0;
 }
 
-// Writes ` + (3 * x >> 1)`: the offset off without the constant `beyond`, in
-// bytes. It counts elements narrower than a byte. A shift rounds down, so the
-// sum of both parts is right even if a part is negative.
+// Writes ` + (3 * x >> 1)`: offset `off` in bytes, without the constant that
+// beyond() returns. `off` counts elements narrower than a byte. A shift rounds
+// down, so the sum of this text and the constant is correct even if one of the
+// two is negative.
 static void put_terms(Emit *e, Ref off, const Lin *l, int bits) {
   if (!l->n) return;
   text_puts(e, " + (");

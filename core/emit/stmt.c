@@ -431,7 +431,8 @@ static void move_out(Emit *e, const Side *d, const Side *s, int64_t bits) {
   text_end(e);
 }
 
-// Moves registers that no vector type can represent.
+// Moves `bits` bits between registers and memory for which no CUDA vector type
+// exists.
 static void move_words(Emit *e, const Side *d, const Side *s, int64_t bits) {
   const Side *r = d->regs ? d : s;
   bool words = r->g->wbits >= 32 && r->bit % r->g->wbits == 0 &&

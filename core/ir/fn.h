@@ -127,8 +127,8 @@ typedef struct Mem {
 static inline Memory mem_memory(const Mem *m) {
   return (Memory)space_rows[m->space].memory;
 }
-// Reports whether an object is in global memory or, as DSMEM is, in shared
-// memory of some block.
+// mem_is_global reports whether an object is in global memory, mem_is_shared
+// whether it is in shared memory of any block (DSMEM included).
 static inline bool mem_is_global(const Mem *m) {
   return mem_memory(m) == MEMORY_GLOBAL;
 }

@@ -236,7 +236,7 @@ DO(WGWAIT, "wgmma.wait_group", "", GROUPS, NONE, NONE, ORDER, FULL, EXACT,
 // k * bits of T / 32.
 OP(TMEM, "tmem", "address:v", MEM, NONE, ANY, OBJECT, LANE, EXACT, TCGEN05,
    NONE, NEVER)
-// Allocates columns for the CTA, and stores the address of the first.
+// Allocates columns for the CTA, and stores the address of the first column.
 DO(TCALLOC, "tcgen05.alloc", "dst:w.s columns:v", NONE, TCGEN05, NONE, MEET,
    FULL, EXACT, TCGEN05, SHARED, ALWAYS)
 // Values: the address of an allocation, and its number of columns.
@@ -253,7 +253,7 @@ DO(TCMMA, "tcgen05.mma", "=", MMA, TCGEN05, NONE, ASYNC(TCMMA), LANE, ROW,
 // Copies the rows that a DESC describes from shared to tensor memory.
 DO(TCCP, "tcgen05.cp", "dst:w.t src:v", COPY, TCGEN05, NONE, ASYNC(TCCP),
    LANE, EXACT, TCGEN05, CONTROL, NEVER)
-// Moves the 8 columns of 32 lanes that begin at the address down by a lane.
+// Shifts 8 columns of 32 lanes, from `address` on, down by one lane.
 DO(TCSHIFT, "tcgen05.shift", "address:v", NONE, TCGEN05, NONE, ASYNC(TCMMA),
    LANE, EXACT, TCGEN05, CONTROL, NEVER)
 // Arrives when the thread's earlier MMAs and copies have completed. mask: the
@@ -273,8 +273,8 @@ DO(TCWAITST, "tcgen05.wait::st", "", NONE, NONE, NONE, ORDER, FULL, EXACT,
 // Orders tcgen05 operations relative to the synchronization of threads.
 DO(TCFENCE, "tcgen05.fence", "", NONE, TCGEN05, NONE, ORDER, LANE, EXACT,
    TCGEN05, CONTROL, NEVER)
-// Order among threads. Operands: the number of threads, and the barrier's
-// number if it is traced.
+// Barriers of a CTA. Operands: the number of threads, and the barrier's number
+// if it is traced.
 DO(BAR, "bar.sync", "threads:v? number:v?", BARRIER, BARRIER, NONE, ORDER, WARP,
    EXACT, NONE, BARRIER, NEVER)
 DO(BARARRIVE, "bar.arrive", "threads:v? number:v?", BARRIER, BARRIER, NONE,
@@ -319,8 +319,8 @@ DO(CLUSTERARRIVE, "cluster.arrive", "", NONE, CLUSTER, NONE, ORDER, ROW, EXACT,
    CLUSTER, CLUSTER, NEVER)
 DO(CLUSTERWAIT, "cluster.wait", "", NONE, CLUSTER, NONE, ORDER, ROW, EXACT,
    CLUSTER, CONTROL, NEVER)
-// Registers that a warpgroup takes from its block's pool or returns; flags:
-// RGF_*.
+// Takes registers from the block's pool for the warpgroup, or returns registers
+// to the pool. flags: RGF_*.
 DO(SETMAXNREG, "setmaxnreg", "", REGISTERS, REGISTERS, NONE, ORDER, FULL, EXACT,
    SETMAXNREG, CONTROL, NEVER)
 // Overlapping launches (programmatic dependent launch): GRIDWAIT waits for the

@@ -133,8 +133,8 @@ static int before(CUfunction f, const CUlaunchConfig *c, void **params,
 
 // ---- the hooks ----
 
-// H(name, name in cuGetProcAddress, parameters, arguments): the hooks.
-// REAL(name) is the driver's function.
+// HOOKS lists the hooks: H(name, parameters). The macros above it are the
+// parameters of functions that have several variants.
 #define LAUNCH_ARGS \
   (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, \
    unsigned by, unsigned bz, unsigned smem, CUstream s, void **p, void **extra)

@@ -58,8 +58,8 @@ static inline bool actors_is(const SimActors *a, SimActor kind, int actor) {
 static inline int actors_own(const SimActors *a, SimActor kind, int warp) {
   return a->first[kind] + warp;
 }
-// Returns the agent whose operations have epochs of an actor, AGENT_NONE for
-// warps.
+// Returns the agent whose operations an actor's epochs count (AGENT in
+// SIM_ACTORS), or AGENT_NONE for warps.
 Agent actors_agent(const SimActors *a, int actor);
 
 #endif

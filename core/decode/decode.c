@@ -407,8 +407,8 @@ static int32_t new_stat(Prog *g, Ref r) {
   return (int32_t)g->p->nstat++;
 }
 
-// Records that an instruction accesses `bytes` bytes of m at once: no shadow
-// granule may be wider.
+// Records that an instruction accesses `bytes` bytes of m at once. The granules
+// in which the simulator records accesses may not be wider.
 static void note_access(Prog *g, const SimMem *m, int bytes, bool write) {
   if (bytes < 1 || bytes > 32 || (bytes & (bytes - 1)))
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bytes at once",
@@ -535,7 +535,7 @@ static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   if (rank) s->mem = peer_of(g, s->mem, rank);
   d->x = s;
   Ref phase = operand_ref(g->fn, i, ROLE_PARITY);
-  // true if the phase is given by a token, false if by a parity
+  // whether a token, not a parity, names the phase
   d->wide = phase && ir_type(g->fn, phase) == DT_U64;
   d->jump = g->l->tries ? 0 : g->token[d->ref];
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);

@@ -44,9 +44,9 @@ typedef struct SimCalc {
 enum { PATCH_STEPS = 6 };
 
 typedef struct SimPatch {
-  // The patched instruction, which must have an effect. With PATCH_BEFORE, ref
-  // may also be the end of the function. An instruction may have several
-  // PATCH_BEFOREs.
+  // The patched instruction. It must have an effect, because decoding may omit
+  // instructions without effects. With PATCH_BEFORE, ref may also be the end of
+  // the function. An instruction may have several PATCH_BEFOREs.
   Ref ref;
   uint8_t how;   // a SimPatchKind
   // The Op of a new instruction. Either it has no operands (a barrier, a wait,

@@ -207,7 +207,7 @@ typedef struct SimProg {
   uint32_t value_base, ntaint;
   SimRows *rows;  // all storage in SimWarp.v that has a value for each lane
   uint32_t nrows;
-  // The n results that may overflow, and the source line of each.
+  // The n integer results that may overflow, and the source line of each.
   struct { uint32_t n, *src; } wraps;
   uint32_t depth;      // maximum depth of nested regions
   int nthread, nwarp;  // number of threads and warps of a CTA

@@ -124,7 +124,8 @@ static Prec prefixed(Emit *e, const char *op, Ref r) {
 
 // ---- sums ----
 
-// A sum of integers. minus[k]: whether term[k] is subtracted. k: the constant.
+// A sum of integers. minus[i]: whether term[i] is subtracted. k: the constant
+// term.
 enum { LIN_MAX = 24, MOST_BEYOND = 1 << 26 };
 typedef struct Lin {
   Ref term[LIN_MAX];
@@ -233,8 +234,9 @@ static Prec infix(Emit *e, const Ins *i, const char *op, Prec p, Prec left,
   return p;
 }
 
-// Writes a bit operator. Readers rarely know C's precedence here, so operands
-// get parentheses unless they are chains of the same operator.
+// Writes a bit operator. Readers rarely know the precedence of C's bit
+// operators, so operands get parentheses unless they are chains of the same
+// operator.
 static Prec bitwise(Emit *e, const Ins *i, const char *op, Prec p) {
   const Ins *a = ir_get(e->fn, i->a[0]);
   bool chain = a->op == i->op && a->type == i->type;

@@ -431,8 +431,8 @@ static void move_out(Emit *e, const Side *d, const Side *s, int64_t bits) {
   text_end(e);
 }
 
-// Moves `bits` bits between registers and memory for which no CUDA vector type
-// exists.
+// Writes a move of `bits` bits, to or from registers, that no CUDA vector type
+// can represent.
 static void move_words(Emit *e, const Side *d, const Side *s, int64_t bits) {
   const Side *r = d->regs ? d : s;
   bool words = r->g->wbits >= 32 && r->bit % r->g->wbits == 0 &&

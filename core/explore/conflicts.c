@@ -66,7 +66,7 @@ struct SimCauses {
   Mbar *mbar;
   SimCause now;
   uint32_t *row;  // vector clock of the current step; NULL: no step runs
-  // mbarrier that the current step last used, and its phase
+  // at: mbarrier that the current step last used. in: its phase.
   int at;
   uint32_t in;
   uint32_t *rows, nrow, maxrow;  // vector clocks of finished steps

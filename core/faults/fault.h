@@ -14,8 +14,8 @@ typedef enum SimWay { WAY_NONE, WAY_STRAIGHT, WAY_AGAIN, WAY_LOOP } SimWay;
 
 enum { SIM_MODES = 8, SIM_ROUNDS = 8 };
 
-// An array of mbarriers, an index into Fn.mem, and how many phases its elements
-// began.
+// mem: an array of mbarriers, as an index into Fn.mem. phases: number of phases
+// that its elements began.
 typedef struct SimRound { int32_t mem; int64_t phases; } SimRound;
 
 // The mistake of a warp role that accesses a stage of a ring too early. WRITE,
@@ -72,8 +72,9 @@ typedef struct SimReport {
   SimLack lack;
   // races: path of synchronization from the first access to the second
   SimWay way;
-  // line of a loop without a barrier at its back edge: the loop of WAY_LOOP or,
-  // for WAY_STRAIGHT, the loop through which another path leads back
+  // line of a loop without a barrier at its back edge. WAY_LOOP: the loop of
+  // the path. WAY_STRAIGHT: a loop through which another path leads from one
+  // access to the other.
   uint32_t loop;
   bool outside;        // whether the missing barrier must be outside a branch
   // races: whether a cp.async writes a stage of a ring after a read of the
@@ -86,7 +87,7 @@ typedef struct SimReport {
   // arrivals and bytes that the phase should expect in addition; negative:
   // fewer
   int64_t arrivals, bytes;
-  // for waits that no thread can end: arrays of mbarriers of the CTA
+  // deadlocks at an mbarrier: the CTA's arrays of mbarriers
   SimRound round[SIM_ROUNDS];
   int nround;
   SimCounter counter;  // races of blocks: the counter, as in SimProg.counter
@@ -148,7 +149,7 @@ typedef struct SimFault {
     } race;
     // BLOCKRACE faults. `mine` and `other` are the access classes (cta_race.c)
     // of the two accesses, and `cta` is the CTA that made the other access.
-    // `draws` says that one CTA draws a number from a counter that the other
+    // `draws` says that one CTA atomically increments a counter that the other
     // CTA resets.
     struct { int mine, other; int32_t cta[3]; bool draws; } blocks;
     // DIVERGENT faults. `here` is the mask of the lanes that execute the
@@ -183,8 +184,8 @@ typedef struct SimFault {
     // the memory of this CTA. `commit`: a commit in flight accesses an mbarrier
     // of this CTA.
     struct { int32_t cta[3]; bool landed, commit; } gone;
-    // MAP: drained: the map changed during a load whose thread waited for a
-    // later group.
+    // MAP: drained: the map changed during a bulk copy whose thread has since
+    // committed a bulk group and waited for this group.
     struct { SimMapWrong how; bool drained; } map;
     // REGISTERS faults. `had` and `wanted` are the current and the requested
     // number of registers of each thread. `warp` is the warp's number in the

@@ -405,8 +405,8 @@ bool gpustream_sync(GpuStream *s, Why *w) {
          gpu_use(g, w) && CU(cuStreamSynchronize, (s->s));
 }
 
-// Interprets the result r of a query about the end of work: *out receives
-// whether the work has completed.
+// Sets *out to whether work has completed, according to the result r of the
+// driver's query.
 static bool done(Gpu *g, CUresult r, const char *what, bool *out, Why *w) {
   *out = r == CUDA_SUCCESS;
   return r == CUDA_ERROR_NOT_READY || gpu_check(g, r, what, w);

@@ -138,8 +138,8 @@ SimPasses access_matrix(int num, const uint32_t *addr, SimTurns *turns) {
 
 // A hash set of at most 64 keys, two for each lane. `used` is the mask of
 // occupied entries. The top six bits of the key's product with 2^64 / golden
-// ratio select the entry, which spreads neighbouring keys. If the entry is
-// occupied, the key gets the next free entry.
+// ratio select the entry. This spreads neighbouring keys over the table. If the
+// entry is occupied, the key gets the next free entry.
 typedef struct Keys {
   uint64_t used;
   uint64_t key[64];

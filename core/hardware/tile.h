@@ -17,10 +17,10 @@ typedef struct SimRule {
   bool emulated;
   // minimum of e (mma.h) in a sum: a smaller e is raised to it; 0: no minimum
   int floor;
-  // Exponents of the scale factors of each row of A and of B, or NULL: all
-  // products of an element have the two factors 2^scale_a, 2^scale_b. A factor
-  // may be SIM_SCALE_NAN. Both arrays have a multiple of 16 elements. With
-  // scale factors, K is `step`.
+  // Exponents of the scale factor of each row of A and of B; NULL: no scale
+  // factors. All products of an element are multiplied by 2^scale_a *
+  // 2^scale_b. An exponent may be SIM_SCALE_NAN. Both arrays have a multiple of
+  // 16 elements. With scale factors, K is `step`.
   const int32_t *scale_a, *scale_b;
 } SimRule;
 

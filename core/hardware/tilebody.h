@@ -14,13 +14,13 @@
 // operands of at most 12 significand bits is exact in f32. Multiplied by
 // 2^(F-e) and converted to an integer toward zero, it is the truncated term.
 //
-// Exponents have a bias of 127, as the bits of floats, and 16 bits, so that a
-// lane holds the exponents of two products. Lanes whose e is outside [E_LOW,
-// E_HIGH] are computed again by mma_sum. Either f32 cannot represent their
-// products or results, or they have NaNs or infinities, whose exponent is at
-// least E_SPECIAL - E_ZERO. Products may underflow although e is in this range.
-// This is harmless, because they would be truncated to zero: 2^(e-F) is at
-// least 2^-125.
+// Exponents have a bias of 127, as in the bits of floats. They have 16 bits, so
+// that a lane holds the exponents of two products. Lanes whose e is outside
+// [E_LOW, E_HIGH] are computed again by mma_sum. Either f32 cannot represent
+// their products or results, or they have NaNs or infinities, whose exponent is
+// at least E_SPECIAL - E_ZERO. Products may underflow although e is in this
+// range. This is harmless, because they would be truncated to zero: 2^(e-F) is
+// at least 2^-125.
 
 #include <string.h>
 
@@ -72,7 +72,8 @@ typedef union Halves {
 #endif
 
 #define SPLAT(x) ((VI){0} + (x))
-// A mask of the negative lanes. gcc would compute a comparison lane by lane.
+// A mask of the negative lanes. A comparison would be slower, because gcc
+// computes it lane by lane.
 #define NEGATIVE(v) ((v) >> 31)
 
 #if LANES == 4
@@ -218,8 +219,8 @@ INLINE void largest(const Part *p, int n, VI *e) {
   }
 }
 
-// Sets each lane of up to 2^(x - 127), where x is the lane's `field` plus its
-// scale factor.
+// Sets each lane of up to 2^(x - 127), where x is the lane's `field` plus the
+// exponent of its scale factors.
 TARGET __attribute__((noinline)) static void scale_up(
   const SimRule *r, const Part *p, int i, const VI *field, VF *up) {
   for (int l = 0; l < LANES; l++) {
@@ -254,9 +255,9 @@ INLINE void round_wide(const SimRule *r, const VI *s, int n, const VF *down,
   *d = h.f * *down;
 }
 
-// Computes the same result as round_wide, but faster. If the processor supports
-// the conversion, converts up to two chunks at once, because their sum rarely
-// needs more than 32 bits.
+// Computes the same result as round_wide, but faster. If the processor has
+// TRUNCATED, converts up to two chunks at once, because their sum rarely needs
+// more than 32 bits.
 INLINE void round_sums(const SimRule *r, const VI *s, int n, const VF *down,
                        VF *d) {
 #if defined(TRUNCATED)
@@ -364,7 +365,7 @@ INLINE size_t accumulator(int p, int g) {
   return (size_t)((row / 8 * 2 + p) * 32 + row % 8 * 4);
 }
 
-// step: r->step as a constant
+// step: r->step, as a compile-time constant
 INLINE bool multiply_body(const SimRule *r, int step, int N, int K,
                           const float *A, const float *B, const float *C,
                           float *D) {

@@ -178,9 +178,9 @@ typedef struct Assumed {
 // - Assertions for the modes of one coordinate of mem are consecutive entries.
 // - An entry with a note is not an assertion: it marks the beginning (lo is 1)
 //   or the end (lo is 0) of a named range of the script.
-// - Entries with a rule are the words of three layouts (layout/traced.c), in
-//   order. A word is lo if it is static. If it is traced, v is its value and lo
-//   is its encoding as a Dim.
+// - Entries with a rule are the shapes and strides of three layouts, number by
+//   number (layout/traced.c). A number is lo if it is static. If it is traced,
+//   v is its value and lo is its encoding as a Dim.
 typedef struct Claim {
   Ref at, v, limit;  // v: checked value; 0: lo is the checked value
   Ref mem;  // the accessed object; 0: cute.assume made the assertion

@@ -265,7 +265,7 @@ DO(TCLD, "tcgen05.ld", "=", COPY, NONE, NONE, ASYNC(TCLD), FULL, EXACT,
    TCGEN05, CONTROL, NEVER)
 DO(TCST, "tcgen05.st", "=", COPY, NONE, NONE, ASYNC(TCST), FULL, EXACT,
    TCGEN05, CONTROL, NEVER)
-// Wait until the warp's earlier copies of one direction have completed.
+// TCWAITLD waits for the warp's earlier TCLDs, TCWAITST for its earlier TCSTs.
 DO(TCWAITLD, "tcgen05.wait::ld", "", NONE, TCGEN05, NONE, ORDER, ROW, EXACT,
    TCGEN05, CONTROL, NEVER)
 DO(TCWAITST, "tcgen05.wait::st", "", NONE, NONE, NONE, ORDER, FULL, EXACT,
@@ -349,10 +349,10 @@ DO(BULKSTORE, "bulk.store", "dst:w.g src:r.s policy:v?", BITS, BULK, NONE,
 // mbarrier of that CTA counts the bytes.
 DO(BULKSEND, "bulk.send", "dst:w.s src:r.s bar:b rank:v", BITS, BULK, NONE,
    ASYNC(BULKLOAD), LANE, EXACT, TMA, BULKLOAD, NEVER)
-// Requests the cancellation of a cluster of the grid that has not started, so
-// that this cluster may do its work. The response of 16 bytes arrives at the
-// same address in each CTA of this cluster, and each CTA's mbarrier counts the
-// bytes. The intrinsics clc.* read a response.
+// Requests the cancellation of a cluster of the grid that has not started. This
+// cluster may then do the canceled cluster's work. The response of 16 bytes
+// arrives at the same address in each CTA of this cluster, and each CTA's
+// mbarrier counts the bytes. The intrinsics clc.* read a response.
 DO(CLCTRY, "clc.try_cancel", "dst:w.s bar:b", BITS, BULK, NONE,
    ASYNC(BULKLOAD), LANE, EXACT, CLC, BULKLOAD, NEVER)
 // BULKCOMMIT makes a group of a thread's stores. BULKWAIT waits until at most

@@ -731,8 +731,8 @@ static void add_place(Prog *g, SimUses *u, const Operand *o) {
   add_use(g, u, operand_ref(g->fn, m, ROLE_RANK));
 }
 
-// Adds the values that i uses. A shuffle only moves its first operand, and
-// therefore does not use it.
+// Adds the values that must be defined when i executes. A shuffle only moves
+// its first operand, which may be undefined.
 static void add_uses(Prog *g, const Ins *i, SimUses *u) {
   bool moves = intrin_shuffles(i);
   Operand o, dst = operand_of(g->fn, i, ROLE_DST);
@@ -756,8 +756,8 @@ static void add_uses(Prog *g, const Ins *i, SimUses *u) {
     }
 }
 
-// Returns the values that instruction i uses. Returns NULL if it uses no
-// per-lane values, as in the case of a uniform instruction.
+// Returns the values that must be defined when instruction i executes. Returns
+// NULL if no operand has per-lane values, as in a uniform instruction.
 static const SimUses *uses_of(Prog *g, const Ins *i, const SimIns *d) {
   if (d->uniform || op_effect((Op)i->op) & (EF_PURE | EF_VAR)) return NULL;
   size_t most = 2 * (OPERANDS + (size_t)i->nx);

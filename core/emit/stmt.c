@@ -219,7 +219,7 @@ typedef struct Side {
   bool fresh;  // whether nothing has been written to the register's word yet
   bool cut;        // memory only: whether the move is split into pieces
   int l2;          // number of bytes that a load prefetches to L2, or 0
-  int64_t piece;   // index of this piece of the move, which starts at `off`
+  int64_t piece;   // index of this piece in the move that starts at `off`
 } Side;
 
 static Side side_of(const Emit *e, const Operand *o) {

@@ -90,7 +90,7 @@ typedef struct SimReport {
   // deadlocks at an mbarrier: the CTA's arrays of mbarriers
   SimRound round[SIM_ROUNDS];
   int nround;
-  SimCounter counter;  // races of blocks: the counter, as in SimProg.counter
+  SimCounter counter;  // BLOCKRACE: a copy of SimProg.counter
   // LACK_PENDING: pending: number of groups that the wait leaves pending; most:
   // maximum number that it should leave. same: the reported group also has a
   // copy to another stage. open: a copy to another stage is in no group. idle:

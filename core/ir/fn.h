@@ -113,7 +113,8 @@ typedef struct Mem {
   uint32_t view;
   int8_t swizzle[3]; // swizzle of the layout: b, m, s; 0 0 0: none
   bool views;        // whether views of the object differ in swizzle
-  // whether the simulator accepts that parts are never read or never written
+  // whether the simulator accepts that parts of the object are never read or
+  // never written
   bool partial_ok;
   bool undefined_ok; // whether the simulator allows reads of unwritten elements
   bool nonfinite_ok; // whether the values may be NaN or infinity

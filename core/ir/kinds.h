@@ -176,7 +176,8 @@ enum { SCOPE_NONE, HINT_SCOPES(HV) };
 enum { EVICT_ANY, HINT_EVICTS(HV) };
 enum { PREFETCH_NONE, HINT_PREFETCHES(HV) };
 #undef HV
-// memory orders, from the weakest to the strongest
+// Code relies on this order: memory orders from the weakest to the strongest,
+// scopes from the narrowest to the widest.
 CONSECUTIVE(2, SEM_RELEASE, SEM_ACQ_REL);
 CONSECUTIVE(3, SEM_RELAXED, SEM_RELEASE);
 CONSECUTIVE(2, SCOPE_CTA, SCOPE_CLUSTER);

@@ -2,7 +2,7 @@
 //   OP(NAME, "name", "operands", imm, flags, rule, effect, who, fidelity, need,
 //      class, point)
 //   LEAF(NAME, "name", "operands", imm, effect, need)  an OP that precedes the
-//         first instruction, whose result has any type
+//         first instruction and has a result of any type
 //   DO(...)  an OP without a result
 //   SCALAR(NAME, "name", "operands", rule, fidelity, class)  a pure function of
 //         scalar values, computed lane by lane
@@ -36,7 +36,7 @@
 //   NONE  nothing                     RAW  a constant's bits
 //   ARG, MEM, TEXT, SREG, MATH  an index into Fn.arg, Fn.mem, Fn.text, an
 //         SReg, a MathFn              INTRIN  IntrinId | immediate << 16
-//   ELEMENTS, BITS  amount moved by each lane; otherwise one element
+//   ELEMENTS, BITS  amount that each lane moves; other kinds: one element
 //   MMA, COPY  id of an atom          UNROLL  #pragma unroll, 0: none
 //   BARRIER  number of a barrier      GROUPS  groups that may stay pending
 //   FENCE, ATOMIC  a FenceKind, an AtomicKind

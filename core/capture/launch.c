@@ -291,7 +291,8 @@ static uint64_t word(const unsigned char *p) {
   return v;
 }
 
-// Writes a structure as its bytes, or as fields if it has pointers.
+// Writes a structure: as a tensor map if its size, alignment and first word are
+// those of one, as fields if it has pointers, or as bytes.
 static void write_struct(Record *r, const Param *p, const unsigned char *v) {
   bool pointers = false;
   for (size_t at = 0; at + 8 <= p->size; at += 8)

@@ -140,8 +140,8 @@ static int pick_index(const Pick *k) {
   return i;
 }
 
-// Writes the name number `index` of a pattern to `out`, and the alternatives
-// that it uses to *k.
+// Writes name number `index` of a pattern to `out`. Stores the alternatives
+// that the name uses in *k.
 static void expand(const char *p, int index, char out[NAME], Pick *k) {
   int rest = pattern_count(p);
   size_t n = 0;
@@ -292,8 +292,8 @@ static const char *row_ptx(Block *b, const char *s,
   return keep(b, out);
 }
 
-// Sets the registers of operand i (D A B C), which has `all` bits in each
-// thread.
+// Sets the kind and number of the registers of operand i (0 to 3: D A B C).
+// all: the operand's number of bits in each thread.
 static void row_regs(AtomMma *r, int i, DType t, int all) {
   bool desc = r->kind == MK_WGMMA &&
               (i == 2 || (i == 1 && r->flags & AMF_SMEM_A));
@@ -424,12 +424,12 @@ static void copy_row(Block *b, const AtomCopyFam *f, const Pick *k,
 
 // ---- ids ----
 
-// An id is the number of a name. The names of the preceding families come
-// first. Within a family, names are ordered by their choices, and the last
-// choice varies fastest (pick_index, expand).
+// An id is the index of a name in the list of all names. The names of the
+// preceding families come first. Within a family, names are ordered by their
+// choices, and the last choice varies fastest (pick_index, expand).
 
-// Caches expanded rows: made[mma][id]. Any thread may fill an entry, since all
-// threads expand the same row.
+// Caches expanded rows: made[1][id] for MMAs, made[0][id] for copies. Any
+// thread may fill an entry, since all threads expand the same row.
 static _Atomic(Block *) made[2][IDS];
 
 static const AtomMmaFam *const mma_tables[] = {
@@ -447,8 +447,8 @@ static _Atomic int counts[2][FAMILIES];
 // Iterates over the families in order of their ids.
 typedef struct Walk {
   bool mma;
-  // Position of the next family in the tables, and the numbers of families and
-  // of ids before it.
+  // table, row: position of the next family in the tables. family, base:
+  // numbers of families and of ids before it.
   int table, row, family, base;
   const AtomMmaFam *m;   // current family
   const AtomCopyFam *c;

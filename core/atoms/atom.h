@@ -46,8 +46,8 @@ typedef struct AtomMma {
   // of which are stored. Two 2-bit indices select the stored elements.
   const char *stored, *meta;
   int group;
-  // wgmma: four lanes need the same metadata, and two of them supply it: lanes
-  // 2i and 2i + 1, where i is the selector.
+  // Sparse wgmma: four lanes need the same metadata. Two of the four supply it:
+  // lanes 2i and 2i + 1, where i is the selector.
   int selector;
   // Operands: D A B C, then the scales of A and of B (AMF_SCALE), then the
   // metadata of A (AMF_SPARSE). nop is the number of operands. Operand i has
@@ -159,9 +159,9 @@ typedef struct AtomCopy {
   int sm_min;
 } AtomCopy;
 
-// Positions of the two fields of an instruction descriptor for scale factors,
-// of A and of B. Each field selects the byte, 0 to 3, of a column at which the
-// scale factors start.
+// Bit positions, in an instruction descriptor, of the fields for the scale
+// factors of A and of B. Each field is the index, 0 to 3, of the byte in a
+// column of tensor memory where the scale factors start.
 enum { UMMA_SFA_BIT = 29, UMMA_SFB_BIT = 4 };
 // Returns the instruction descriptor of a tcgen05.mma. The two fields of the
 // scale factors are 0.
@@ -178,8 +178,9 @@ enum { UMMA_SELECTOR = 3 };
 int atom_umma_metadata_at(const AtomMma *a, int row, int w);
 // Reports whether four metadata bits select elements of a group of A.
 bool atom_umma_metadata_valid(const AtomMma *a, unsigned nibble);
-// Returns the id of the tcgen05.mma that has the PTX text `text` and an
-// instruction descriptor, with A in shared or in tensor memory, or -1.
+// Returns the id of the tcgen05.mma with this PTX text and instruction
+// descriptor, or -1. smem_a: whether A is in shared memory, not in tensor
+// memory.
 int atom_umma_find(const char *text, bool smem_a, uint32_t descriptor);
 // Writes the PTX opcode of a copy to or from tensor memory, such as
 // "tcgen05.ld.sync.aligned.32x32b.x4.b32", to `text`.

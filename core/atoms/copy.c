@@ -79,8 +79,9 @@ const AtomCopyFam atom_copies[] = {
    SAME3("(1,1):(0,0)"), .bits = "1", .sm_min = 90},
   {0}};
 
-// Layouts of ldmatrix and stmatrix with 8-bit transposes (T8), and of loads
-// that expand 4- or 6-bit values to bytes.
+// Layouts of the ldmatrix and stmatrix that transpose matrices of 8-bit
+// elements. L8: the rows, whose addresses come from all 32 lanes. T8, T8x: the
+// registers.
 #define L8(n) "((2,2,4,2),128):((128,1024,256," n "),1)"
 #define T8 "((4,8),(8,2,2)):((256,8),(1,128,64))"
 #define T8x(n) "((4,8),(8,2,2," n ")):((256,8),(1,128,64,1024))"

@@ -2,10 +2,10 @@
 // architecture. A row describes every atom whose name its pattern matches.
 //
 // A name pattern is literal text with choices {a|b|c}. {N=8..256+8} stands for
-// the numbers 8, 16 ... 256, and {R=1|2|4} for the numbers of a list. Layouts
-// refer to the chosen number as N or R. {T} stands for any element type, and T
-// for its number of bits. $0, $1 ... are the texts of the choices from the
-// left.
+// the numbers 8, 16 ... 256, and {R=1|2|4} for the listed numbers. Layouts
+// refer to the chosen number as N or R. {T} stands for any element type.
+// Layouts refer to its number of bits as T. $0, $1 ... are the texts of the
+// choices from the left.
 //
 // Layouts are in CuTe notation, with computed numbers [16N], [N/2], [C-1].
 //   MMA:    (thread,value) -> coordinate of the column-major MxK, NxK, MxN tile
@@ -23,8 +23,8 @@ typedef struct AtomMmaFam {
   // equals D's.
   const char *types;
   const char *thr, *a, *b, *c;
-  // AMF_SPARSE: layouts of the stored half of A (M x K/2) and of its metadata,
-  // where one 16-bit value covers four groups of a row
+  // AMF_SPARSE: layouts of the stored half of A (M x K/2) and of A's metadata.
+  // One 16-bit metadata value covers four groups of a row.
   const char *stored, *meta;
   short group;  // number of elements of a group of A, half of which are stored
   // PTX text with placeholders: $S for the shape "m16n8k16", $D $A $B $C for

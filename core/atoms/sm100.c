@@ -46,9 +46,9 @@
           types_, k, depth, group_, AMF_TABLE | flags_), \
   STORED(n "_WS_" src "_SPARSE<" names "{M=128}," NWS "," MM, ".ws.sp", kind_, \
          types_, k, depth, group_, AMF_WS | flags_)
-// MMAs with scale factors of type `sf`, one for each vs_ elements of a row that
-// are stored. Family-specific targets (sm_100f) do not have .scale_vec::4X, but
-// they have .block16.
+// MMAs with scale factors of type `sf`. One factor scales vs_ stored elements
+// of a row. The PTX text uses .block16, because family-specific targets
+// (sm_100f) do not have .scale_vec::4X.
 #define SCALED(umma, n, kind_, types_, k, vs_, sf, flags_) \
   umma(n, kind_ ".block_scale.block" #vs_, types_, k, AMF_SCALE | flags_, \
        .vs = vs_, .sf_type = sf)
@@ -126,9 +126,9 @@ const AtomMmaFam atom_sm100[] = {
   DENSE1("F8F6F4_TS<" TSU8 MN1 MM, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
   DENSE2("F8F6F4_2x1SM_TS<" TSU8 "{M=128|256}," N2SP "," MM, "f8f6f4",
          "$2 $0 $1", 32, AMF_BYTE),
-  // PTX shows the bits of 6- and 4-bit elements of A in a byte of tensor memory
-  // only in a picture. Therefore MMAs of them are neither emitted nor
-  // simulated.
+  // The PTX ISA shows only in a figure which bits of a byte of tensor memory
+  // hold a 6- or 4-bit element of A. Therefore MMAs with such an A are neither
+  // emitted nor simulated.
   DENSE1("F8F6F4_TS<" SMALL_A "," U8 ",{float|half_t}," MN1 MM, "f8f6f4",
          "$2 $0 $1", 32, AMF_TABLE | AMF_BYTE),
   DENSE2("F8F6F4_2x1SM_TS<" SMALL_A "," U8 ",{float|half_t},{M=128|256}," N2SP

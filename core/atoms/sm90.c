@@ -1,4 +1,4 @@
-// MMA atoms of Hopper: double precision, and of a warpgroup.
+// MMA atoms of Hopper: warp-wide MMAs in double precision, and warpgroup MMAs.
 #include "atoms/inside.h"
 
 #define C16 "((4,8),(2,2)):((32,1),(16,8))"

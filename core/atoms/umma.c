@@ -1,11 +1,12 @@
-// Instruction descriptors of tcgen05.mma, which CuTe calls UMMA, the places of
-// metadata, and the opcodes of copies of tensor memory.
+// Computes the instruction descriptors of tcgen05.mma (CuTe's UMMA), the
+// positions of sparse metadata in tensor memory, and the opcodes of tensor
+// memory copies.
 #include "atoms/atom.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// Returns the code of an element type of A or B.
+// Returns the code of an element type of A or B in an instruction descriptor.
 static uint32_t format(const AtomMma *r, DType t) {
   bool mx4 = r->flags & AMF_SCALE && !(r->flags & AMF_BYTE);
   switch ((int)t) {
@@ -20,8 +21,8 @@ static uint32_t format(const AtomMma *r, DType t) {
 
 uint32_t atom_umma_descriptor(const AtomMma *r) {
   uint32_t sum = r->d_type == DT_F16 ? 0 : r->d_type == DT_I32 ? 2 : 1;
-  // The accumulators of an MMA with scale factors are f32, and bits 4-5 belong
-  // to the position of B's factors.
+  // The accumulators of an MMA with scale factors are always f32. Bits 4-5 are
+  // then the field of B's scale factors (UMMA_SFB_BIT).
   uint32_t own = r->flags & AMF_SCALE ? (uint32_t)(r->sf_type == DT_UE8M0) << 23
                                       : sum << 4;
   uint32_t sparse = r->flags & AMF_SPARSE ? 4 : 0;
@@ -34,8 +35,8 @@ uint32_t atom_umma_descriptor(const AtomMma *r) {
 
 int atom_umma_metadata_at(const AtomMma *r, int row, int w) {
   if (atom_umma_metadata(r) > 1) return row * 4 + w;
-  // A column contains one metadata value of row r and one of row r + 8. Lanes l
-  // and l + 8 contain the two values of a row.
+  // A 32-bit column contains one metadata value of row i and one of row i + 8.
+  // Lanes l and l + 8 contain the two values of a row.
   return (row / 16 * 16 + w * 8 + row % 8) * 4 + row / 8 % 2;
 }
 

@@ -1,4 +1,5 @@
-// Entries of PTX: their parameters, and the variables of their module.
+// Finds entries in PTX text. Reads their parameters and the names of a module's
+// variables.
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +75,8 @@ static bool type_of(const char *word, Param *p) {
   return true;
 }
 
-// The alignment after .ptr belongs to the memory, not to the parameter.
+// The .align after .ptr is the alignment of the memory that the parameter
+// points to, not of the parameter.
 int entry_params(const char *ptx, const char *name, Param out[PARAMS]) {
   const char *s = entry_find(ptx, name);
   char word[NAME];

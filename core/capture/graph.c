@@ -163,8 +163,9 @@ static bool params_of(CUgraphNode node, NodeParams *p) {
   DRIVER(get, "cuGraphKernelNodeGetParams_v2");
   if (!get) DRIVER(get, "cuGraphKernelNodeGetParams");
   if (!get || get(node, p)) return false;
-  // For a kernel of a library, the driver returns the kernel's handle. It also
-  // returns a function that it created for the graph, which is unknown here.
+  // For a kernel of a CUlibrary, p->kern is the kernel's handle. p->func is
+  // then a function that the driver created for the graph, and hooks.c has not
+  // recorded it.
   if (!p->func || (p->kern && !kernel_known(p->func))) p->func = p->kern;
   return true;
 }

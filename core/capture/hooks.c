@@ -62,8 +62,8 @@ static void keep(const void *handle, const Image *image, bool library) {
   if (k.image) know(handle, &k);
 }
 
-// Records a module or library that was loaded from memory. The memory may be
-// the result of cuLinkComplete, whose linked PTX is known.
+// Records a module or library that was loaded from memory. If the memory is a
+// result of cuLinkComplete, records the PTX that was linked as its image.
 static void loaded(const void *handle, const void *data, bool library) {
   Kernel linked;
   if (!launch_wanted()) return;
@@ -80,7 +80,7 @@ static void found(const void *handle, const void *of, const char *name) {
 }
 
 // Asks the driver for the image and name of a kernel that the program found by
-// another function, such as cuModuleEnumerateFunctions.
+// a function without a hook, such as cuModuleEnumerateFunctions.
 static bool ask(CUfunction f, Kernel *k) {
   CUresult (*name_of)(const char **, const void *);
   CUresult (*module_of)(void **, const void *);
@@ -133,8 +133,8 @@ static int before(CUfunction f, const CUlaunchConfig *c, void **params,
 
 // ---- the hooks ----
 
-// H(name, name in cuGetProcAddress, parameters, arguments): the hooks.
-// REAL(name) is the driver's function.
+// HOOKS lists the hooks: H(name, parameters). The macros above it are the
+// parameters of functions that have several variants.
 #define LAUNCH_ARGS \
   (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, \
    unsigned by, unsigned bz, unsigned smem, CUstream s, void **p, void **extra)

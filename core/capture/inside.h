@@ -106,7 +106,8 @@ void warn_once(int which, const char *format, ...)
 enum { WARN_PTX, WARN_LARGE, WARN_GRAPH, WARN_FOLDER, WARN_MEMORY, WARN_KERNEL,
        WARN_PARAMS, WARN_DRIVER, WARNINGS };
 
-// Sets `f` to a function of the driver. The types of both are the same.
+// Sets the function pointer `f` to the driver's function `name`, or to NULL.
+// The caller declares `f` with the function's type.
 #define DRIVER(f, name) (*(void **)(void *)&(f) = driver_function(name))
 
 #endif

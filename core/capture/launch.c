@@ -1,6 +1,6 @@
 // Records of launches. A record is a folder with LAUNCH.json, module.ptx and a
-// .npy file for each allocation that the parameters reach. The folder gets its
-// name when it is complete.
+// .npy file for each allocation that the parameters reach. The folder has a
+// temporary name until it is complete.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fnmatch.h>
@@ -43,8 +43,8 @@ typedef struct Record {
   int regions;
   Pointer *pointer;
   size_t pointers, room;
-  uint64_t missed[MISSES];  // numbers of 256-byte blocks that are in no
-                            // allocation
+  uint64_t missed[MISSES];  // cache of 256-byte blocks (address / 256) that are
+                            // in no allocation
 } Record;
 
 // The kernel of a launch and the bytes of its parameters.
@@ -104,8 +104,8 @@ bool launch_wanted(void) {
 
 // ---- memory of the GPU ----
 
-// Waits for the work before the launch. If another thread captures a stream,
-// this wait must not affect it; the driver has a mode for this.
+// Waits for all work that precedes the launch. The relaxed capture mode keeps
+// the wait from invalidating a stream capture by another thread.
 static bool finish_work(void) {
   CUresult (*mode)(int *), (*wait)(void);
   int relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -188,7 +188,7 @@ static bool add_words(Record *r, int region, uint64_t from,
 
 // Finds the pointers in all recorded allocations. With `add`, also records the
 // allocations that these pointers reach. Stops when the recorded allocations
-// are larger than a record may be.
+// exceed the maximum size of a record.
 static bool find_pointers(Record *r, bool add) {
   uint64_t bytes = 0;
   uint64_t *piece = malloc(PIECE);
@@ -291,7 +291,8 @@ static uint64_t word(const unsigned char *p) {
   return v;
 }
 
-// Writes a structure as its bytes, or as fields if it has pointers.
+// Writes a structure: as a tensor map if its size, alignment and first word are
+// those of one, as fields if it has pointers, or as bytes.
 static void write_struct(Record *r, const Param *p, const unsigned char *v) {
   bool pointers = false;
   for (size_t at = 0; at + 8 <= p->size; at += 8)
@@ -419,8 +420,8 @@ static void write_launch(Record *r, const Passed *p, const char *ptx) {
   fputs("},\n", r->json);
 }
 
-// Writes the names of the allocations' files into LAUNCH.json, and the pointers
-// of each.
+// Writes the file name of each allocation, and the pointers in it, to
+// LAUNCH.json.
 static void write_names(Record *r, const char *name) {
   size_t k = 0;
   for (int i = 0; i < r->regions; i++) {
@@ -450,7 +451,8 @@ static bool write_memory(Record *r) {
   return true;
 }
 
-// Ends LAUNCH.json, with the sizes of the files, and gives the folder its name.
+// Writes the sizes of the files to LAUNCH.json, ends it, and gives the folder
+// its final name.
 static bool complete(Record *r) {
   if (settings.after) {
     fputs(",\n \"expect\": {", r->json);
@@ -532,8 +534,7 @@ static void end_record(Record *r, bool good) {
   free(r);
 }
 
-// Writes all data that is known before the launch. Prints a warning if that
-// fails.
+// Writes all data that is known before the launch. Prints a warning on failure.
 static bool fill(Record *r, const Passed *p, const char *ptx) {
   r->ptx = strlen(ptx);
   bool ok = write_file(r, "module.ptx", ptx, r->ptx);

@@ -32,8 +32,8 @@ static uint32_t word_at(const void *p) {
   return w;
 }
 
-// Returns the size of a file of machine code: the end of its section table or
-// of its program headers.
+// Returns the size of an ELF file: the end of its section table or of its
+// program headers, whichever is later.
 static size_t elf_size(const unsigned char *p) {
   uint64_t sections, programs;
   uint16_t n[4];
@@ -57,7 +57,8 @@ static size_t size_of(const void *data) {
 Image *image_new(const void *data) {
   Image *image = calloc(1, sizeof *image);
   if (!image || !data) return image;
-  // A wrapper and its fat binary are static data of the program.
+  // A wrapper and its fat binary are static data of the program, so they are
+  // not copied.
   bool fixed = (int)word_at(data) == WRAPPER;
   if (fixed) memcpy(&data, (const char *)data + 8, sizeof data);
   image->size = size_of(data);
@@ -70,7 +71,8 @@ Image *image_new(const void *data) {
 
 // ---- compressed texts ----
 
-// Reads a length in LZ4 data. n is its first four bits.
+// Reads a length in LZ4 data. n: the length's four bits in the token. If they
+// are 15, further bytes are added.
 static size_t length(const unsigned char **s, const unsigned char *end,
                      size_t n) {
   if (n != 15) return n;
@@ -101,7 +103,7 @@ static bool unpack_lz4(const unsigned char *s, size_t n, char *out,
   return at == size;
 }
 
-// Unpacks zstd by libzstd, if the machine has it.
+// Unpacks zstd data with libzstd, if it is installed.
 static bool unpack_zstd(const void *s, size_t n, char *out, size_t size) {
   size_t (*unpack)(void *, size_t, const void *, size_t);
   void *lib = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -131,8 +133,9 @@ static char *text_of(const Part *p, const unsigned char *data) {
 
 // ---- the PTX of an image ----
 
-// Returns the PTX text for the newest architecture that has the entry. Sets
-// *packed if a text cannot be unpacked.
+// Returns the PTX text in a fat binary that has the entry. If several have it,
+// returns the one for the newest architecture. Sets *packed if a text cannot be
+// unpacked.
 static char *fatbin_ptx(const unsigned char *p, size_t size, const char *name,
                         bool *packed) {
   const unsigned char *end = p + size;

@@ -5,21 +5,23 @@
 
 #include "ir/rows.h"
 
-// AC(ID, AGENT, NUMBER): kinds of actors, in the order of their numbers. AGENT:
-// the agent whose operations have epochs of the actor; BULKLOAD for an actor
-// whose epochs cover operations of several agents. NUMBER: how many actors of
-// the kind a cluster has, a variable of count_actors (decode.c).
+// AC(ID, AGENT, NUMBER): kinds of actors, in the order of actor numbers. AGENT:
+// the agent whose operations the actor's epochs count, or BULKLOAD if they
+// count operations of several agents. NUMBER: how many actors of the kind a
+// cluster has, a variable of count_actors (decode.c).
 // - WARP: the threads of a warp.
-// - BULK: of each warp, its bulk copies that complete as a group.
-// - TEAM: of each warpgroup, its MMAs.
-// - TCMMA, TCLD, TCST: of each warp, its operations in the tensor cores, its
-//   loads from tensor memory, and its stores there. If a thread has acquired an
-//   epoch, the operations with numbers up to the epoch have completed for it.
+// - BULK: one for each warp. It stands for the warp's bulk copies that complete
+//   as bulk groups.
+// - TEAM: one for each warpgroup. It stands for the wgmmas of the warpgroup.
+// - TCMMA, TCLD, TCST: three for each warp. They stand for its tcgen05
+//   operations in the tensor cores, its loads from tensor memory, and its
+//   stores to tensor memory. If a thread has acquired epoch n, the first n of
+//   these operations have completed for the thread.
 // - BEFORE: the preceding launch, if it may still run.
 // - TURN, MBAR: each mbarrier has two actors (mbar.h). The TURN actors of the
 //   warps precede those of the mbarriers.
-// - CPASYNC: of each warp, reads by its cp.asyncs in flight. These have no
-//   epoch, because no access is ordered after them.
+// - CPASYNC: one for each warp. It stands for reads by the warp's cp.asyncs in
+//   flight. These reads have no epoch, because no access is ordered after them.
 #define SIM_ACTORS(AC) \
   AC(WARP, NONE, warps) AC(BULK, BULKSTORE, bulk) AC(TEAM, WGMMA, teams) \
   AC(TCMMA, TCMMA, tensor) AC(TCLD, TCLD, tensor) AC(TCST, TCST, tensor) \
@@ -56,8 +58,8 @@ static inline bool actors_is(const SimActors *a, SimActor kind, int actor) {
 static inline int actors_own(const SimActors *a, SimActor kind, int warp) {
   return a->first[kind] + warp;
 }
-// Returns the agent whose operations have epochs of an actor, AGENT_NONE for
-// warps.
+// Returns the agent whose operations an actor's epochs count (AGENT in
+// SIM_ACTORS), or AGENT_NONE for warps.
 Agent actors_agent(const SimActors *a, int actor);
 
 #endif

@@ -11,7 +11,7 @@ typedef struct SimBulk {
   SimSide bar;             // the mbarrier at which a load completes
   // whether the copy moves a box of a tensor map, not contiguous bytes
   bool boxes;
-  // the tensor map; NULL: the kernel made the map in memory, see `place`
+  // the tensor map; NULL: the map is in memory, as operand `place`
   const TensorMap *map;
   // operand of the tensor map, if the map is in memory
   SimSide place;

@@ -136,8 +136,8 @@ static bool uniform_pass(Prog *g, uint32_t *open) {
     if (i->op == OP_BREAKIF && parts_lanes(g, i, open, n))
       changed |= spoil(g, open[n - (uint32_t)i->imm]);
     if (opens && !closes) {
-      // A VAR or region is divergent if some lanes leave its region while
-      // others stay.
+      // A region is divergent if some lanes leave it while others stay, or if
+      // it opens with a divergent condition or bound.
       if (g->bad[r]) g->uni[r] = false;
       if (!g->uni[r]) g->home[r] = 1;
       div += !g->uni[r];
@@ -407,8 +407,8 @@ static int32_t new_stat(Prog *g, Ref r) {
   return (int32_t)g->p->nstat++;
 }
 
-// Records that an instruction accesses `bytes` bytes of m at once: no shadow
-// granule may be wider.
+// Records that an instruction accesses `bytes` bytes of m at once. The granules
+// in which the simulator records accesses may not be wider.
 static void note_access(Prog *g, const SimMem *m, int bytes, bool write) {
   if (bytes < 1 || bytes > 32 || (bytes & (bytes - 1)))
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bytes at once",
@@ -455,7 +455,8 @@ static void decode_copy(Prog *g, const Ins *i, SimIns *d) {
     d->stat = new_stat(g, d->ref);
 }
 
-// Returns element k of an array of integers of `bytes` bytes.
+// Returns element k of an array of integers, which have `bytes` (4 or 8) bytes
+// each.
 static int64_t whole(const uint8_t *p, int64_t k, int bytes) {
   int64_t wide = 0;
   int32_t narrow = 0;
@@ -464,7 +465,8 @@ static int64_t whole(const uint8_t *p, int64_t k, int bytes) {
   return bytes == 8 ? wide : narrow;
 }
 
-// Records the first element of m, a tensor of counters, that is not 0.
+// If m can be a tensor of counters, records the first element of m that is not
+// 0 (SimCounter).
 static void note_counter(Prog *g, const SimMem *m) {
   enum { MOST_COUNTERS = 4096 };
   int bytes = m->bits / 8;
@@ -533,7 +535,7 @@ static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   if (rank) s->mem = peer_of(g, s->mem, rank);
   d->x = s;
   Ref phase = operand_ref(g->fn, i, ROLE_PARITY);
-  // true if the phase is given by a token, false if by a parity
+  // whether a token, not a parity, names the phase
   d->wide = phase && ir_type(g->fn, phase) == DT_U64;
   d->jump = g->l->tries ? 0 : g->token[d->ref];
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
@@ -729,8 +731,8 @@ static void add_place(Prog *g, SimUses *u, const Operand *o) {
   add_use(g, u, operand_ref(g->fn, m, ROLE_RANK));
 }
 
-// Adds the values that i uses. A shuffle only moves its first operand, and
-// therefore does not use it.
+// Adds the values that must be defined when i executes. A shuffle only moves
+// its first operand, which may be undefined.
 static void add_uses(Prog *g, const Ins *i, SimUses *u) {
   bool moves = intrin_shuffles(i);
   Operand o, dst = operand_of(g->fn, i, ROLE_DST);
@@ -754,8 +756,8 @@ static void add_uses(Prog *g, const Ins *i, SimUses *u) {
     }
 }
 
-// Returns the values that instruction i uses. A uniform instruction uses no
-// values of lanes.
+// Returns the values that must be defined when instruction i executes. Returns
+// NULL if no operand has per-lane values, as in a uniform instruction.
 static const SimUses *uses_of(Prog *g, const Ins *i, const SimIns *d) {
   if (d->uniform || op_effect((Op)i->op) & (EF_PURE | EF_VAR)) return NULL;
   size_t most = 2 * (OPERANDS + (size_t)i->nx);
@@ -835,7 +837,7 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
 #include "ir/ops.h"
     case OP_NOP: case OP_DSMEM: case OP_TMAPAT: case OP_PTR: case OP_TMEM:
     case OP_COUNT:
-      break;  // These operations do not occur in a program.
+      break;  // These operations do not occur in a decoded program.
   }
 }
 
@@ -880,8 +882,9 @@ static size_t decode_assertion(Prog *g, size_t k, SimIns *d) {
   return k + n;
 }
 
-// Returns an array with the field `x` (SimIns) of each patch that inserts an
-// operation on an mbarrier or on a tensor map.
+// Returns an array, indexed by patch, of SimIns.x for the instruction that the
+// patch makes. The entry is NULL unless the instruction operates on an mbarrier
+// or a tensor map.
 static const void *const *edited(Prog *g) {
   const void **x = arena_zero(g->cx, &g->cx->scratch,
                               (g->l->npatch + 1) * sizeof *x);
@@ -954,8 +957,8 @@ static void decode_all(Prog *g) {
 // with setmaxnreg: the largest number with which the required number of CTAs
 // fits on an SM. The number is limited by the kernel's own limit, and by
 // `largest`, the largest number that a setmaxnreg.inc requests (0: none), as in
-// ptxas 13.0. The warps are distributed over the quarters of an SM. A thread's
-// registers are allocated in units of 8.
+// ptxas 13.0. The warps are distributed over the four partitions of an SM. A
+// thread's registers are allocated in units of 8.
 static int registers_of(const SimProg *p, int64_t largest) {
   int blocks = p->fn->min_blocks > 0 ? p->fn->min_blocks : 1;
   int n = 65536 / 4 / LANES / (blocks * ((p->nwarp + 3) / 4));

@@ -24,8 +24,8 @@ static void check_cluster(Ctx *cx, const Launch *l, int64_t warps) {
 }
 
 // Maximum number of blocks in a run of the whole grid. Running more blocks
-// would take too long, and one element for each would need more memory than a
-// host has.
+// would take too long. An output with one element for each block would exceed a
+// host's memory.
 enum { MOST_BLOCKS = 1 << 27 };
 
 void fits_all(Ctx *cx, const Launch *l) {

@@ -1,4 +1,5 @@
-// Checks the dimensions of a launch, and how many blocks a GPU runs (fits.c).
+// Checks the dimensions of a launch, and computes how many blocks a GPU runs at
+// once (fits.c).
 #ifndef CUTE_DECODE_FITS_H
 #define CUTE_DECODE_FITS_H
 

@@ -125,7 +125,7 @@ static void set_a(Ctx *cx, SimMmaIns *mi) {
                     row->m, atom_mma_depth(row));
 }
 
-// Sets mi->arranged.
+// Sets mi->arranged: whether the accumulators are in the order of mma_place.
 static void find_arrangement(SimMmaIns *mi) {
   int n = mi->row->n;
   mi->arranged = mi->groups == 1 && mi->rows == MMA_ROWS;
@@ -146,7 +146,8 @@ static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
       row->n * row->k > 4096 || row->m * row->n > 4096)
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
   find_lanes(cx, mi);
-  // matrix.c computes these atoms itself, without mma.h.
+  // The simulator (matrix.c) computes these atoms without the functions of
+  // mma.h.
   bool own = atom_mma_alone(row) || row->flags & (AMF_SPARSE | AMF_SCALE) ||
              row->a_type == DT_C64;
   if (!own && !mma_known(&mi->m))
@@ -246,7 +247,8 @@ static void describe_copy(Ctx *cx, const SimMem **mem, const Operand *regs,
   bool load = row->op == CO_TMEM_LOAD;
   Tv tv = read_tv(cx, load ? row->dst : row->src);
   int lanes = strstr(row->ptx, "32x32b") ? 32 : 16;
-  // number of bits of one lane of tensor memory, and of a column
+  // bits: number of bits that the copy accesses in one lane of tensor memory.
+  // wide: number of bits that it accesses in one column.
   int bits = LANES * row->bits / lanes, wide = row->flags & CPF_PACK ? 16 : 32;
   uint16_t *at = NEW(cx, uint16_t, (size_t)row->num * LANES);
   for (int v = 0; v < row->num; v++)
@@ -267,9 +269,10 @@ static void describe_copy(Ctx *cx, const SimMem **mem, const Operand *regs,
 }
 
 // For each 16-byte piece of tensor memory that a tcgen05.cp writes, finds the
-// piece of the source, and the address in tensor memory. The first two modes of
-// the bits are rows and the bits of a row. Other modes are further rows or, if
-// their offset in the source is 0, copies.
+// piece of the source, and the address in tensor memory. In a layout of bits,
+// the first two modes are rows and the bits of a row. Each other mode repeats
+// these rows: it selects further source rows or, if its source stride is 0, the
+// same rows.
 static void describe_rows(Ctx *cx, SimTensorIns *x) {
   enum { BITS = 8 * PIECE };
   const AtomCopy *row = x->copy;

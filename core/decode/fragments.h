@@ -35,10 +35,10 @@ typedef struct SimMmaIns {
   int groups;
   int threads;         // number of lanes of a group
   const uint8_t *lane; // lane[g * threads + t]: lane number t of group g
-  // rows of a tile that the lanes of a group hold
+  // number of rows of a tile that the lanes of a group hold
   int rows;
   // whether value v of lane l of the accumulators is element v * 32 + l in the
-  // arrangement of mma_multiply
+  // order of mma_place, which mma_multiply expects
   bool arranged;
   SimOperand d, a, b, c;
   // For a wgmma, the operands d, a and c describe the 16 rows that one warp
@@ -48,9 +48,9 @@ typedef struct SimMmaIns {
   uint32_t desc[2], add;
   const SimMem **smem;  // all objects of shared memory
   int nsmem;
-  // scale factors and metadata: operands of one 32-bit register
+  // scale factors of A and B, and metadata of A, each in one 32-bit register
   SimWord more[3];
-  SimOperand meta;     // sparse A: tile positions of the half-words of metadata
+  SimOperand meta;     // sparse A: positions of its 16-bit metadata values
 } SimMmaIns;
 
 typedef struct SimMatrix {
@@ -97,9 +97,9 @@ typedef struct SimTensorIns {
   uint32_t desc[2], add;
   const SimMem **smem;  // all objects of shared memory
   int nsmem;
-  // copies: registers of each thread, as the units of rmem that start at
-  // reg[v]; at[v * 32 + lane] is lane * 512 + column, relative to the start of
-  // `acc`. span: number of columns.
+  // Copies: register v of each thread is in the units of rmem that start at
+  // reg[v]. at[v * 32 + lane] is its position in tensor memory, lane * 512 +
+  // column, relative to `acc`. span: number of columns.
   const AtomCopy *copy;
   const SimMem *rmem;
   const uint32_t *reg;

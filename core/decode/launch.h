@@ -39,9 +39,9 @@ typedef struct Launch {
   uint64_t *executed;
 } Launch;
 
-// A counter from which threads draw numbers by atomic additions, and which is
-// not 0 when the launch begins: 1 + index into Fn.mem (0: there is none),
-// element, and value.
+// A counter in global memory that threads may increment atomically, and that is
+// not 0 when the launch begins. mem: 1 + index into Fn.mem; 0: no such counter.
+// at: element of the object. value: value at the start of the launch.
 typedef struct SimCounter { int32_t mem; int64_t at, value; } SimCounter;
 
 #endif

@@ -1,14 +1,14 @@
-// The origins of the elements and the scale factors of an MMA, which the
-// machine announces (sim/hooks.h).
+// Records of where the elements and scale factors of an MMA come from. The
+// simulator passes them to listeners (sim/hooks.h).
 #ifndef CUTE_SIMORIGINS_H
 #define CUTE_SIMORIGINS_H
 
 #include "decode/fragments.h"
 
-// The origin of 16 bytes of shared memory that a bulk copy delivered: byte `at`
-// of global memory object mem; NULL: zeros for elements outside a tensor. row,
-// column: position in a matrix, which is equal for the matrices of a batch;
-// `column` is in bytes.
+// The origin of 16 bytes that a bulk copy wrote to shared memory. mem, at:
+// global memory object, and byte offset in it; mem NULL: the bytes are zeros
+// for elements outside a tensor. row, column: position in a matrix, not
+// counting the index of the matrix in a batch; `column` is in bytes.
 typedef struct SimOrigin16 {
   const SimMem *mem;
   int64_t at, row, column;
@@ -16,9 +16,9 @@ typedef struct SimOrigin16 {
 
 // The rows `first` to end - 1 of A (which = 0) or B (1) that a part of an MMA
 // multiplies with scale factors. desc: the descriptor of the rows in shared
-// memory. home: the first CTA that has rows; each CTA has `rows` of them. The
-// factors start in CTA `cta` at byte `byte` of the column of address sf;
-// `factor` has their bits.
+// memory. home: the first CTA whose shared memory contains rows. Each CTA
+// contains `rows` rows. The factors start in CTA `cta` at byte `byte` of the
+// column of address sf. `factor` points to the factors.
 typedef struct SimScaledRows {
   const SimTensorIns *x;
   uint64_t desc;
@@ -27,10 +27,12 @@ typedef struct SimScaledRows {
   int which, first, end, home, rows, cta, byte;
 } SimScaledRows;
 
-// A block of elements with the scale factor of another block. src: line of an
-// MMA; 0: there is no such block. n: number of such blocks. block, factor:
-// objects, as indices into Fn.mem; factor -1: it is outside its tensor, and
-// both entries are the same pair. block_at, factor_at: their offsets in bytes.
+// Two pairs of a block of elements and its scale factor that contradict each
+// other: one factor scales two blocks, or one block has two factors. src:
+// source line of an MMA; 0: no contradiction was found. n: number of
+// contradictions. block, factor: objects of each pair, as indices into Fn.mem.
+// factor -1: the factor is outside its tensor, and the two pairs are the same.
+// block_at, factor_at: offsets in bytes.
 typedef struct SimWrongScale {
   uint32_t src, n;
   int32_t block[2], factor[2];

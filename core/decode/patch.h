@@ -44,9 +44,9 @@ typedef struct SimCalc {
 enum { PATCH_STEPS = 6 };
 
 typedef struct SimPatch {
-  // The patched instruction, which must have an effect. With PATCH_BEFORE, ref
-  // may also be the end of the function. An instruction may have several
-  // PATCH_BEFOREs.
+  // The patched instruction. It must have an effect, because decoding may omit
+  // instructions without effects. With PATCH_BEFORE, ref may also be the end of
+  // the function. An instruction may have several PATCH_BEFOREs.
   Ref ref;
   uint8_t how;   // a SimPatchKind
   // The Op of a new instruction. Either it has no operands (a barrier, a wait,
@@ -68,8 +68,8 @@ typedef struct SimPatch {
   // PATCH_VALUE: the operand's number, a SimFrom, and the number of steps
   uint8_t operand, from, nstep;
   SimCalc step[PATCH_STEPS];
-  // PATCH_VALUE: the first and the last IR instruction that compute the
-  // operand, as set by patch_launch
+  // PATCH_VALUE: IR instructions `first` to last - 1 compute the operand.
+  // patch_launch sets both fields.
   Ref first, last;
 } SimPatch;
 

@@ -28,7 +28,7 @@ static inline bool sim_wide(DType t) { return dtype_bits(t) > 32; }
 // are stored in units. A unit is as wide as the narrowest element among all
 // names of the object. Unit u of lane l is at base + (u * 32 + l) * size.
 typedef struct SimMem {
-  Memory memory;       // that contains the object
+  Memory memory;       // the memory that contains the object
   DType type;
   int bits;            // bits of an element
   int own;             // bits of an element in the object's own type
@@ -56,7 +56,7 @@ typedef struct SimMem {
   uint32_t address;
   // raw address: whether it is in memory of Launch.known, not of an argument
   bool known;
-  bool lax;            // whether undefined elements may be read
+  bool lax;  // whether the kernel may read undefined elements without a report
   bool mbars;          // shared memory: whether it may hold mbarriers
   // global memory: its uses by the preceding launch (SIM_READ ...)
   uint8_t before;
@@ -160,8 +160,9 @@ typedef struct SimIns {
   // ring.
   uint32_t put;
   int64_t imm;
-  const SimUses *uses;  // NULL: the instruction uses no value of a lane
-  // results that may overflow and on which the instruction depends, or NULL
+  const SimUses *uses;  // NULL: the instruction uses no per-lane value
+  // the integer results that may overflow and that the instruction depends on,
+  // or NULL
   const struct SimWraps *wraps;
   const void *x;  // data of the operation: a SimCopy, SimSide, SimMmaIns ...
 } SimIns;
@@ -183,7 +184,7 @@ typedef struct SimArea SimArea;    // see areas.h
 // Data that communicating clusters share: the number of changes of global
 // memory so far, and tensor maps that the kernel made (tensormap_ops.c).
 typedef struct SimCommon { uint64_t changes; struct SimMaps *maps; } SimCommon;
-// maximum number of listeners that own state
+// maximum number of listeners with state in SimProg.own
 enum { SIM_OWNERS = 12 };
 
 typedef struct SimProg {
@@ -206,7 +207,7 @@ typedef struct SimProg {
   uint32_t value_base, ntaint;
   SimRows *rows;  // all storage in SimWarp.v that has a value for each lane
   uint32_t nrows;
-  // The n results that may overflow, and the source line of each.
+  // The n integer results that may overflow, and the source line of each.
   struct { uint32_t n, *src; } wraps;
   uint32_t depth;      // maximum depth of nested regions
   int nthread, nwarp;  // number of threads and warps of a CTA

@@ -35,7 +35,8 @@ static bool unite(Tokens *t, Ref a, Ref b) {
   return x != y;
 }
 
-// Returns the value or variable that receives the token of r's operand, or 0.
+// If instruction i (number r) passes its operand on, returns the value or
+// variable that receives it. Otherwise returns 0.
 static Ref passes(const Ins *i, Ref r) {
   if (i->op == OP_VSET) return i->a[0];
   if (i->op == OP_VAR || i->op == OP_VGET || op_pure((Op)i->op)) return r;

@@ -16,7 +16,7 @@ const char *atomtext_name(Emit *e, bool mma, int id) {
     if (!ok) *p = '_';
   }
   size_t n = strlen(s);
-  if (n && s[n - 1] == '_') s[n - 1] = '\0';  // was `>`
+  if (n && s[n - 1] == '_') s[n - 1] = '\0';  // the final `>` of the name
   return s;
 }
 
@@ -176,7 +176,7 @@ static void print_fma2(AsmFn *f, const AtomUse *u, bool separate) {
   asm_statement(f, "\"mov.b64 {%0, %1}, %2;\"", " : $o : $i");
 }
 
-// Writes a product-sum of two 16-bit integers as C expressions.
+// Writes a dot product of two pairs of 16-bit integers as C expressions.
 static void print_dp2a(Emit *e, const AtomUse *u, bool separate) {
   const char *a = reg(e, u->refs, "a", 0), *b = reg(e, u->refs, "b", 0);
   text_printf(e, "  %s = (short)%s * (short)%s + ((int)%s >> 16) * ((int)%s "

@@ -363,8 +363,7 @@ static void put_end(Emit *e) {
   text_newline(e);
 }
 
-// Reports whether the expression of r contains a read of the variable that
-// `set` sets.
+// Reports whether r is an inlined read of the variable that `set` sets.
 static bool reads_itself(const Emit *e, Ref r, const Ins *set) {
   const Ins *i = ir_get(e->fn, r);
   return i->op == OP_VGET && i->a[0] == set->a[0] &&
@@ -838,8 +837,8 @@ static void put_memory(Emit *e) {
       wgmma_descriptor(e, r);
 }
 
-// Moves the text from position `from` to its end to the earlier position `to`,
-// together with its `lines` entries.
+// Moves the text after position `from` to the earlier position `to`. Also moves
+// the entries of `lines` for this text.
 static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
   Buf *b = &e->out->text;
   size_t n = b->n - from, count = 0;

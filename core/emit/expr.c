@@ -124,7 +124,8 @@ static Prec prefixed(Emit *e, const char *op, Ref r) {
 
 // ---- sums ----
 
-// A sum of integers. minus[k]: whether term[k] is subtracted. k: the constant.
+// A sum of integers. minus[i]: whether term[i] is subtracted. k: the constant
+// term.
 enum { LIN_MAX = 24, MOST_BEYOND = 1 << 26 };
 typedef struct Lin {
   Ref term[LIN_MAX];
@@ -233,8 +234,9 @@ static Prec infix(Emit *e, const Ins *i, const char *op, Prec p, Prec left,
   return p;
 }
 
-// Writes a bit operator. Readers rarely know C's precedence here, so operands
-// get parentheses unless they are chains of the same operator.
+// Writes a bit operator. Readers rarely know the precedence of C's bit
+// operators, so operands get parentheses unless they are chains of the same
+// operator.
 static Prec bitwise(Emit *e, const Ins *i, const char *op, Prec p) {
   const Ins *a = ir_get(e->fn, i->a[0]);
   bool chain = a->op == i->op && a->type == i->type;
@@ -610,16 +612,17 @@ void expr_element(Emit *e, Ref mem, Ref off) {
   text_puts(e, "]");
 }
 
-// Returns the constant part of an offset, which counts elements of `bits` bits,
-// in bytes. If that is no whole number of bytes, returns 0: put_terms then
-// writes the constant, too.
+// Returns the constant part of an offset in bytes. The offset counts elements
+// of `bits` bits. If the constant is not a whole number of bytes, returns 0,
+// and put_terms writes the constant.
 static int64_t beyond(const Lin *l, int bits) {
   return l->k * bits % 8 == 0 || !l->n ? l->k * bits / 8 : 0;
 }
 
-// Writes ` + (3 * x >> 1)`: the offset off without the constant `beyond`, in
-// bytes. It counts elements narrower than a byte. A shift rounds down, so the
-// sum of both parts is right even if a part is negative.
+// Writes ` + (3 * x >> 1)`: offset `off` in bytes, without the constant that
+// beyond() returns. `off` counts elements narrower than a byte. A shift rounds
+// down, so the sum of this text and the constant is correct even if one of the
+// two is negative.
 static void put_terms(Emit *e, Ref off, const Lin *l, int bits) {
   if (!l->n) return;
   text_puts(e, " + (");

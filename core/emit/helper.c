@@ -29,8 +29,8 @@ static bool starts(const char *s, const char *with) {
 
 // Evaluates an #if of a helper for target sm. Returns -1 if the condition
 // depends on chip- or family-specific features, which only the CUDA compiler
-// knows. Below sm_100, the only such condition begins with == and is about
-// sm_90a.
+// knows. Below sm_100, the only such condition is the test for sm_90a, which
+// begins with ==.
 static int holds(const char *line, int sm) {
   int arch;
   if (sscanf(line, "#if __CUDA_ARCH__ >= %d", &arch) == 1)

@@ -16,9 +16,9 @@ typedef struct Known {
   bool **element;
 } Known;
 
-// Returns the flags of the register elements that `bits` bits from element
-// `off` of view mem occupy. Stores the number of these elements in *n. Returns
-// NULL if mem is not a register array.
+// Returns the flags (Known.element) of the register elements that overlap the
+// `bits` bits from element `off` of view mem on. Stores the number of these
+// elements in *n. Returns NULL if mem is not a register array.
 static bool *elements(const Known *k, Ref mem, int64_t off, int64_t bits,
                       int64_t *n) {
   const Ins *m = ir_get(k->fn, mem);

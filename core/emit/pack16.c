@@ -1,22 +1,22 @@
 // Merges two operations on 16-bit floats into one packed operation such as
 // add.bf16x2, if elements 2k and 2k + 1 of fragments undergo the same
 // operation. Conversions of 8-bit floats are also merged in pairs. Only the
-// emitter uses the rewritten function. The packed instructions return bit for
-// bit what ops.h defines for each element (f32, then one rounding; NaN is
-// 0x7fff), which was verified on an H200 for all pairs.
+// emitter uses the rewritten function. The packed instructions return the same
+// bits as the operations of ops.h on each element (computed in f32, rounded
+// once; NaN is 0x7fff). This was verified on an H200 for all pairs.
 //
 // Pairs start at loads: two loaded halves of a word form a word. The results of
 // one operation on such pairs also form a word. Two constants also form a word,
-// and one value that is used for both halves. An instruction that uses only one
-// half extracts it from the word. uses.c removes instructions that became
-// unused.
+// and so does one value that is used for both halves. An instruction that uses
+// only one half extracts it from the word. uses.c removes instructions that
+// became unused.
 #include <string.h>
 
 #include "emit/inside.h"
 #include "ir/fold.h"
 #include "ir/intrin.h"
 
-// maximum number of operations in the list of those without a partner
+// maximum number of operations without a partner that are remembered
 enum { OPEN = 32 };
 
 // The last load or store of one half of a word. `version` counts accesses to

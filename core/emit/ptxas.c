@@ -3,7 +3,7 @@
 // At -O3 for sm_90, ptxas of CUDA 13.0 has a bug in loops of f64 MMAs. The
 // first MMA of an iteration may read accumulators that the last MMA of the
 // previous iteration has not written yet. The first MMA waits for the loads of
-// its fragments, but not for the accumulators. On a card, a product of 8 x 8 x
+// its fragments, but not for the accumulators. On a GPU, a product of 8 x 8 x
 // 40 lost 8 of 40 products (spec/gpu/compiler_spec.lua). In a test with 400
 // random loops, 47 had the bug. In each of the 47, the first and the last MMA
 // use the same accumulators. At -O2 no loop had the bug. ptxas also drops

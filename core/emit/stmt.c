@@ -219,7 +219,7 @@ typedef struct Side {
   bool fresh;  // whether nothing has been written to the register's word yet
   bool cut;        // memory only: whether the move is split into pieces
   int l2;          // number of bytes that a load prefetches to L2, or 0
-  int64_t piece;   // index of this piece of the move, which starts at `off`
+  int64_t piece;   // index of this piece in the move that starts at `off`
 } Side;
 
 static Side side_of(const Emit *e, const Operand *o) {
@@ -431,7 +431,8 @@ static void move_out(Emit *e, const Side *d, const Side *s, int64_t bits) {
   text_end(e);
 }
 
-// Moves registers that no vector type can represent.
+// Writes a move of `bits` bits, to or from registers, that no CUDA vector type
+// can represent.
 static void move_words(Emit *e, const Side *d, const Side *s, int64_t bits) {
   const Side *r = d->regs ? d : s;
   bool words = r->g->wbits >= 32 && r->bit % r->g->wbits == 0 &&

@@ -150,7 +150,8 @@ void tcgen05_mma_helper(Emit *e, const AtomUse *u) {
   }
   if (sparse) {
     asm_param(&f, "unsigned", "e");
-    // The address is that of a pair of columns.
+    // The operand is the address of a pair of columns. Bit 0 of e selects one
+    // column of the pair.
     asm_in(&f, 'r', selects ? "e & ~1u" : "e");
     meta = PTX(e, "[%%%d], ", n++);
   }

@@ -7,7 +7,7 @@
 
 enum {
   WRAP = 66,             // column after which a list continues on a new line
-  FILE_MAX_LENGTH = 100  // longest file name in a comment
+  FILE_MAX_LENGTH = 100  // maximum length of a file name in a comment
 };
 
 void text_puts(Emit *e, const char *s) { buf_puts(e->cx, &e->out->text, s); }
@@ -77,8 +77,8 @@ void text_wrap(Emit *e, const char *s) {
   text_puts(e, "  ");
 }
 
-// Returns "gemm.lua" for the chunk "@scripts/gemm.lua", and "" for a chunk that
-// is not a file.
+// Returns "gemm.lua" for the chunk "@scripts/gemm.lua", "name" for the chunk
+// "=name", and "chunk" for other chunks.
 static const char *short_file(const char *chunk) {
   if (*chunk == '=') return chunk + 1;
   if (*chunk != '@') return "chunk";

@@ -10,12 +10,12 @@
 enum {
   // maximum number of expressions that are inlined in a statement
   MAX_WEIGHT = 14,
-  // if there are more accesses to register elements than this, arrays become
+  // with more accesses to register elements than this, register arrays become
   // scalars
   MANY = 1024,
   // maximum number of 8- or 16-bit elements of an array that may stay unpacked
   FEW = 32,
-  // if the other arrays have more words than this, no array stays unpacked
+  // if the packed arrays have more words than this, no array stays unpacked
   ROOM = 560,
   ROLL = 100,       // loops with more instructions are not unrolled
   // Loops traced from one script line are not unrolled if they have more
@@ -372,9 +372,9 @@ static void name_widths(const Emit *e, int *least, int *most) {
 
 // Finds the arrays that stay unpacked: at most FEW elements of 8 or 16 bits,
 // which are only copied in and out one at a time. Packing would cost
-// instructions and text. Larger arrays are packed. If the arrays that would
-// stay unpacked have more than ROOM words, they are packed, too, because they
-// would need too many registers.
+// instructions and text. Larger arrays are packed. If the other arrays have
+// more than ROOM words, all arrays are packed, because unpacked arrays would
+// need too many registers.
 static bool *passing(const Emit *e) {
   size_t n = e->fn->mem.n;
   bool *only = NEW(e->cx, bool, n + 1);

@@ -66,7 +66,7 @@ struct SimCauses {
   Mbar *mbar;
   SimCause now;
   uint32_t *row;  // vector clock of the current step; NULL: no step runs
-  // mbarrier that the current step last used, and its phase
+  // at: mbarrier that the current step last used. in: its phase.
   int at;
   uint32_t in;
   uint32_t *rows, nrow, maxrow;  // vector clocks of finished steps
@@ -109,7 +109,7 @@ static uint32_t unit_of(const SimCauses *s, const SimCluster *c) {
   return (uint32_t)(c->index - s->first);
 }
 
-// ---- saved rows ----
+// ---- saved vector clocks ----
 
 static uint32_t *row(const SimCauses *s, uint32_t k) {
   return s->rows + (size_t)k * s->n;

@@ -21,7 +21,8 @@
 enum { NONE = UINT32_MAX };
 
 typedef struct Turn {
-  // actor: the number of a warp among all warps, or the agent_id of an agent
+  // the actor of the step: the number of a warp among all warps, or the
+  // agent_id of an agent
   uint64_t who;
   // src: line of the step. row: index of the step's vector clock in SimCauses;
   // NONE: this entry is not a step, or its clock was dropped.
@@ -59,10 +60,11 @@ typedef struct SimTurns {
   size_t at;  // index in o->turn of the next required step
   int last;  // warp of the last step; -1: the last step was an agent's
   uint64_t switches, began;
-  // flags: flags SIM_FULL ... of this run. always: flags that every run of the
-  // kernel has.
+  // flags: the flags (SIM_FULL ...) of this run. always: the flags of every run
+  // of the kernel. src: the source line that is the reason for `always`.
   uint32_t flags, always, src;
-  // whether clusters are interchangeable, and whether the warps of a block are
+  // clusters: whether clusters are interchangeable. warps: whether the warps of
+  // a block are interchangeable.
   bool clusters, warps;
   // rank: number of each warp in the order of first steps, if clusters or warps
   // are interchangeable. name: the inverse of rank.
@@ -122,7 +124,7 @@ static bool alike_warps(const SimProg *p) {
 }
 
 // Returns flags such as SIM_CLOCK: reasons why the results may depend on more
-// than the schedule.
+// than the schedule. Sets *src to the source line of a reason.
 static uint32_t undecided(const SimProg *p, uint32_t *src) {
   uint32_t flags = 0;
   for (uint32_t k = 0; k < p->ninit; k++) {
@@ -393,9 +395,9 @@ static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
   return its;
 }
 
-// Reports whether w recently executed the last required step. Then the polls of
-// other warps run before instructions of w, because they may change what w
-// reads next.
+// Reports whether w recently executed the last required step. In this case, the
+// polls of other warps run before w's instructions, because a poll (an atomic)
+// may change the memory that w reads next.
 static bool is_held(const SimTurns *t, const SimWarp *w) {
   enum { LONG = 64 };
   return t->wanted < t->n && t->n - t->wanted < LONG &&
@@ -403,8 +405,8 @@ static bool is_held(const SimTurns *t, const SimWarp *w) {
 }
 
 // Returns the first warp that can run, counted from warp `after` on. late:
-// considers only warps whose next step is a poll. Otherwise considers only the
-// other warps.
+// whether to consider only warps whose next step is a poll, or only warps whose
+// next step is not a poll.
 static SimWarp *first(const SimTurns *t, SimCluster **c, int n, int after,
                       bool late) {
   SimWarp *best = NULL;

@@ -13,12 +13,12 @@
 #include "sim/machine.h"
 #include "sim/steps.h"
 
-// The functions of the scheduler, which the machine calls.
+// The scheduler's functions, which the simulator calls (sim/steps.h).
 extern const SimSteps turns_steps;
 
 // ---- conflicts.c ----
-// Happens-before between steps, to the extent that no other schedule can change
-// it. A vector clock has a component for each warp, and the number of completed
+// The part of happens-before between steps that holds in every schedule. A
+// vector clock has a component for each warp, and the number of completed
 // phases of each mbarrier.
 typedef struct SimCauses SimCauses;
 typedef struct SimCause {    // identifies a step
@@ -68,9 +68,10 @@ int64_t conflicts_lanes(const SimCauses *s);
 // The functions from here on record what the current step does. They are called
 // only if SimCluster.causes is set.
 //
-// conflicts_give records an arrival at a barrier. conflicts_take records that a
-// barrier was passed. at: number of a barrier of the CTA, or CAUSE_OPEN,
-// CAUSE_DONE for the cluster barrier.
+// conflicts_give records an arrival at a barrier. conflicts_take records that
+// the warp passed a barrier. conflicts_forget clears the record of a barrier.
+// at: number of a barrier of the CTA, or CAUSE_OPEN, CAUSE_DONE for the cluster
+// barrier.
 void conflicts_give(SimWarp *w, int at);
 void conflicts_take(SimWarp *w, int at);
 void conflicts_forget(SimWarp *w, int at);

@@ -29,8 +29,9 @@ typedef enum FieldType {
   AS_FLAG, AS_INT, AS_WORD, AS_LONG, AS_BLOCK, AS_NAME
 } FieldType;
 
-// A field of SimFault that is a fact in reports of some kinds, a set of bits.
-// names: for AS_NAME, the name of each value of the field.
+// A field of SimFault that is a fact in the reports of some kinds. kinds: a bit
+// mask of these SimKinds. names: for AS_NAME, the name of each value of the
+// field.
 typedef struct Field {
   uint32_t kinds;
   const char *name;

@@ -5,7 +5,8 @@
 #include "decode/prog.h"
 #include "faults/fault.h"
 
-// Return the names of a kind, and of a missing synchronization.
+// Return the name of a kind of report, and of a kind of missing
+// synchronization.
 const char *facts_kind_name(SimKind k);
 const char *facts_lack_name(SimLack k);
 // Returns the n facts of a fault, allocated by base_realloc. Returns NULL if

@@ -14,8 +14,8 @@ typedef enum SimWay { WAY_NONE, WAY_STRAIGHT, WAY_AGAIN, WAY_LOOP } SimWay;
 
 enum { SIM_MODES = 8, SIM_ROUNDS = 8 };
 
-// An array of mbarriers, an index into Fn.mem, and how many phases its elements
-// began.
+// mem: an array of mbarriers, as an index into Fn.mem. phases: number of phases
+// that its elements began.
 typedef struct SimRound { int32_t mem; int64_t phases; } SimRound;
 
 // The mistake of a warp role that accesses a stage of a ring too early. WRITE,
@@ -48,8 +48,8 @@ typedef struct SimReport {
   int64_t offset;      // element of the object, if known
   int32_t block[3];
   int32_t thread[3];   // the first thread in which the fault occurred
-  // races: linear index of a thread on the other side, or -1. If the lane is
-  // unknown, `other` is any thread of the warp.
+  // races: linear index of the thread that made the other access, or -1. If its
+  // lane is unknown, `other` is any thread of its warp.
   int32_t other;
   // src: line of this access. src2: line of the other access. Both are indices
   // into Fn.src; 0: none.
@@ -61,7 +61,7 @@ typedef struct SimReport {
   // LACK_WAIT: whether the thread waited for the preceding phase of the
   // mbarrier, or, for a read of an unwritten element, at any mbarrier
   bool before;
-  // number of modes of coord; 0: coord is that of the element
+  // number of modes of coord; 0: coord is not set, and `offset` is the element
   int modes;
   // coordinate of the access, outside the tensor's shape
   int64_t coord[SIM_MODES];
@@ -72,8 +72,9 @@ typedef struct SimReport {
   SimLack lack;
   // races: path of synchronization from the first access to the second
   SimWay way;
-  // line of a loop without a barrier at its back edge: the loop of WAY_LOOP or,
-  // for WAY_STRAIGHT, the loop through which another path leads back
+  // line of a loop without a barrier at its back edge. WAY_LOOP: the loop of
+  // the path. WAY_STRAIGHT: a loop through which another path leads from one
+  // access to the other.
   uint32_t loop;
   bool outside;        // whether the missing barrier must be outside a branch
   // races: whether a cp.async writes a stage of a ring after a read of the
@@ -86,10 +87,10 @@ typedef struct SimReport {
   // arrivals and bytes that the phase should expect in addition; negative:
   // fewer
   int64_t arrivals, bytes;
-  // for waits that no thread can end: arrays of mbarriers of the CTA
+  // deadlocks at an mbarrier: the CTA's arrays of mbarriers
   SimRound round[SIM_ROUNDS];
   int nround;
-  SimCounter counter;  // races of blocks: the counter, as in SimProg.counter
+  SimCounter counter;  // BLOCKRACE: a copy of SimProg.counter
   // LACK_PENDING: pending: number of groups that the wait leaves pending; most:
   // maximum number that it should leave. same: the reported group also has a
   // copy to another stage. open: a copy to another stage is in no group. idle:
@@ -104,8 +105,8 @@ typedef struct SimReport {
   // number of stages of the shared tensor, and the element's stage; 0: the
   // tensor is not a ring
   int stages, stage;
-  // if only the first elements of a shared tensor were written when another
-  // element was read: number of the first elements; 0: unknown
+  // number of elements that were written if only the first elements of a shared
+  // tensor were written when another element was read; 0: unknown
   int64_t filled;
   bool ready;
   SimStray strays;
@@ -115,7 +116,7 @@ typedef struct SimReport {
 
 typedef struct SimFault {
   SimReport r;
-  // number of the warp instruction that was counted last
+  // number of the warp instruction that r.count counted last
   uint64_t serial;
   union {                  // details of the fault; r.kind selects the member
     // OOB, ALIGN and INFLIGHT faults. `size` is the number of elements or bytes
@@ -134,11 +135,11 @@ typedef struct SimFault {
       int rank, ranks;
     } access;
     // RACE, WARPRACE: flying: the other access is by a pending operation.
-    // agent: the agent of the other access, for which no thread on this side
-    // waited. proxy: a proxy fence is missing between the accesses of a thread
-    // and of an agent. far: the threads are of two blocks. copy: a bulk copy
-    // writes. alone: 1 + number of a warp that did not execute a wait for the
-    // reading wgmma. cta: the CTA of a thread on the other side.
+    // agent: the agent that made the other access; no thread of this access
+    // waited for it. proxy: a proxy fence is missing between the accesses of a
+    // thread and of an agent. far: the threads are of two blocks. copy: a bulk
+    // copy writes. alone: 1 + number of a warp that did not execute a wait for
+    // the reading wgmma. cta: the CTA of the thread that made the other access.
     struct {
       SimClash how;
       Agent agent;
@@ -148,7 +149,7 @@ typedef struct SimFault {
     } race;
     // BLOCKRACE faults. `mine` and `other` are the access classes (cta_race.c)
     // of the two accesses, and `cta` is the CTA that made the other access.
-    // `draws` says that one CTA draws a number from a counter that the other
+    // `draws` says that one CTA atomically increments a counter that the other
     // CTA resets.
     struct { int mine, other; int32_t cta[3]; bool draws; } blocks;
     // DIVERGENT faults. `here` is the mask of the lanes that execute the
@@ -161,11 +162,12 @@ typedef struct SimFault {
     // two barriers, id and n. LANES_COUNT: the lanes of a warp name two thread
     // counts, n and others.
     struct { SimMisuse how; int64_t id, n, others; } barrier;
-    // DEADLOCK: waiting, ended: masks of warps of the CTA. The other numbers
-    // describe what the warps wait for: threads at a barrier, arrivals and
-    // bytes at an mbarrier, the cluster barrier, or registers. FLAG: `needed`
-    // blocks have not started. some: only some threads execute the branch that
-    // contains the wait.
+    // DEADLOCK: waiting, ended: masks of warps of the CTA. barrier: number of
+    // the barrier, or phase of the mbarrier. came: threads that arrived, or
+    // arrivals that an mbarrier lacks. needed: expected threads or arrivals;
+    // FLAG: blocks that have not started. bytes: bytes that an mbarrier lacks.
+    // watch/deadlock.c lists other uses. some: only some threads execute the
+    // branch that contains the wait.
     struct {
       SimStuck how;
       bool some;
@@ -182,8 +184,8 @@ typedef struct SimFault {
     // the memory of this CTA. `commit`: a commit in flight accesses an mbarrier
     // of this CTA.
     struct { int32_t cta[3]; bool landed, commit; } gone;
-    // MAP: drained: the map changed during a load whose thread waited for a
-    // later group.
+    // MAP: drained: the map changed during a bulk copy whose thread has since
+    // committed a bulk group and waited for this group.
     struct { SimMapWrong how; bool drained; } map;
     // REGISTERS faults. `had` and `wanted` are the current and the requested
     // number of registers of each thread. `warp` is the warp's number in the
@@ -232,10 +234,11 @@ typedef struct SimFault {
       int64_t value, lo, hi, div;
     } assumed;
   };
-  // Valid if r.lack is set. The mbarrier, its phase, the bytes that were
-  // completed (or, if `open` is set, expected so far), and the bytes that all
-  // copies bring. other: the element of another mbarrier of the array, at which
-  // the warp never waited (LACK_STAY) or waited last (LACK_STAGE).
+  // Describes an mbarrier, if r.lack is set. mem, element: the mbarrier. came:
+  // bytes that were completed in `phase` or, if `open` is set, expected so far.
+  // all: bytes of all copies. other: the element of another mbarrier of the
+  // array, at which the warp never waited (LACK_STAY) or waited last
+  // (LACK_STAGE).
   struct {
     int32_t mem;
     int64_t element, other, came, all;

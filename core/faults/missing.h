@@ -13,11 +13,11 @@
   SL(AHEAD, "ahead")       /* a later iteration started a cp.async */ \
   SL(ISSUER, "issuer")     /* the waiting thread started no group */ \
   SL(READ, "read")         /* the wait covers reads only, not writes */ \
-  SL(PARITY, "parity")     /* the wait succeeded in another phase */ \
+  SL(PARITY, "parity")     /* the wait succeeded in a wrong phase */ \
   SL(STAY, "stay")         /* all waits are at one mbarrier of a ring */  \
   SL(LANES, "lanes")       /* only other lanes of the warp waited */ \
   SL(BYTES, "bytes")       /* a phase expects a wrong byte count */ \
-  SL(TURN, "turn")         /* a stage is overwritten before its reads */ \
+  SL(TURN, "turn")         /* a stage is overwritten before it is read */ \
   SL(ROLES, "roles")       /* the race is between warp roles */ \
   SL(FIRST, "first")       /* first wait of a producer: use parity 1 */ \
   SL(COUNT, "count")       /* a phase expects too many arrivals */ \

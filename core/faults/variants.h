@@ -75,7 +75,7 @@ typedef enum SimTeamwork { SIM_TEAMWORKS(SIM_ID) } SimTeamwork;
   X(TENSOR_NONE, "") \
   X(TENSOR_COLUMNS, "columns")  /* no allocation can have this many columns */ \
   X(TENSOR_GIVEN_UP, "given up")  /* the CTA gave up its permit to allocate */ \
-  X(TENSOR_PAIR, "pair")        /* CTAs of a pair differ in their numbers */ \
+  X(TENSOR_PAIR, "pair")        /* a pair's CTAs ask for different counts */ \
   X(TENSOR_HALF, "half")        /* one CTA of a pair gives up the permit */ \
   X(TENSOR_RESIDENTS, "residents")  /* blocks may wait for each other */ \
   X(TENSOR_FREE, "free")        /* columns that are freed are not allocated */ \
@@ -85,15 +85,15 @@ typedef enum SimTeamwork { SIM_TEAMWORKS(SIM_ID) } SimTeamwork;
   X(TENSOR_OUTSIDE, "outside")  /* columns are not allocated */ \
   X(TENSOR_UNWRITTEN, "unwritten")  /* columns are read, but never written */ \
   X(TENSOR_WINDOW, "window")    /* the warp cannot access these lanes */  \
-  X(TENSOR_LANE, "lane")        /* an MMA's operand starts at another lane */ \
+  X(TENSOR_LANE, "lane")        /* an MMA's operand starts at a wrong lane */ \
   X(TENSOR_DIFFERS, "differs")  /* lanes of a warp have different operands */ \
   X(TENSOR_THREADS, "threads")  /* several threads issue an MMA */ \
-  X(TENSOR_DESCRIPTOR, "descriptor")  /* the descriptor is not modelled */    \
+  X(TENSOR_DESCRIPTOR, "descriptor")  /* the descriptor is not supported */    \
   X(TENSOR_CTAS, "ctas")        /* a commit names CTAs that do not exist */ \
   X(TENSOR_OPEN, "open")        /* no commit follows an MMA */ \
-  X(TENSOR_BYTE, "byte")        /* scale factors start at another byte */ \
+  X(TENSOR_BYTE, "byte")        /* scale factors start at a wrong byte */ \
   X(TENSOR_OVERLAP, "overlap")  /* an operand shares columns with D */ \
-  X(TENSOR_COPIES, "copies")    /* windows have different scale factors */ \
+  X(TENSOR_COPIES, "copies")    /* 32-lane windows differ in scale factors */ \
   X(TENSOR_RACE, "race")        /* accesses are not ordered */ \
   X(TENSOR_FENCE, "fence")      /* a tcgen05.fence is missing */
 typedef enum SimTensorWrong { SIM_TENSOR_WRONGS(SIM_ID) } SimTensorWrong;
@@ -108,7 +108,7 @@ typedef enum SimTensorLack { SIM_TENSOR_LACKS(SIM_ID) } SimTensorLack;
 #define SIM_ALLOTMENTS(X) \
   X(ALLOT_COUNT, "count")      /* the number of registers is invalid */ \
   X(ALLOT_DIFFERS, "differs")  /* warps execute different instructions */ \
-  X(ALLOT_APART, "apart")      /* no barrier is between two of them */ \
+  X(ALLOT_APART, "apart")      /* no barrier between two setmaxnregs */ \
   X(ALLOT_LACKS, "lacks")      /* some warps execute no setmaxnreg */
 typedef enum SimAllotment { SIM_ALLOTMENTS(SIM_ID) } SimAllotment;
 

@@ -482,7 +482,8 @@ size_t cache_clear(Cache *c, size_t keep, size_t *bytes) {
   *bytes = 0;
   if (!c->on || c->fixed) return 0;
   CacheFile *list = list_files(c, &n, &total, keep ? remove_old : remove_idle);
-  // With keep = 0, also remove files of 0 bytes.
+  // With keep = 0, also remove files of 0 bytes: the loop must not end while
+  // such files are left.
   if (!keep) total++;
   count = remove_files(c, list, n, total, keep, NULL, bytes);
   base_free(list);

@@ -312,7 +312,7 @@ static cublasStatus_t run_lt(BlasGemm *g, CUstream s) {
     ws ? ws->bytes : 0, s);
 }
 
-// ---- both ----
+// ---- cublasGemmEx and cublasLt ----
 
 bool blas_gemm_run(BlasGemm *g, const GpuStream *s, int n, Why *w) {
   const BlasSpec *p = &g->spec;

@@ -186,7 +186,7 @@ typedef struct GpuEarly {
 
 // Number of threads that are creating a context. The process must not exit
 // while one of them runs, because the driver's own exit functions would destroy
-// what the thread uses.
+// objects that the thread uses.
 static int creating;
 static pthread_mutex_t early_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t early_end = PTHREAD_COND_INITIALIZER;
@@ -405,8 +405,8 @@ bool gpustream_sync(GpuStream *s, Why *w) {
          gpu_use(g, w) && CU(cuStreamSynchronize, (s->s));
 }
 
-// Interprets the result r of a query about the end of work: *out receives
-// whether the work has completed.
+// Sets *out to whether work has completed, according to the result r of the
+// driver's query.
 static bool done(Gpu *g, CUresult r, const char *what, bool *out, Why *w) {
   *out = r == CUDA_SUCCESS;
   return r == CUDA_ERROR_NOT_READY || gpu_check(g, r, what, w);
@@ -652,9 +652,9 @@ static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
                "runs at once\n  let each block do more", f->name,
                volume(l->grid), volume(l->block),
                l->smem + (unsigned)f->smem_static, f->own.gpu->name);
-  // The message begins with this kernel's name, except after a sticky error:
-  // After a sticky error, the message of gpu_check names all kernels that may
-  // have caused the error.
+  // The message begins with this kernel's name. After a sticky error it does
+  // not, because the message of gpu_check names all kernels that may have
+  // caused the error.
   bool one = !sticky(r);
   gpu_check(f->own.gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
   return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",

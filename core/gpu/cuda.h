@@ -113,8 +113,8 @@ bool gpustream_new(GpuStream *s, Gpu *g, unsigned flags, Why *w);
 // Makes s an object for the stream `h` of another library, which must not
 // destroy the stream before s is closed.
 bool gpustream_foreign(GpuStream *s, Gpu *g, CUstream h, Why *w);
-// Waits for the stream's work. If a graph is capturing the stream, the stream
-// is destroyed when the capture ends.
+// Waits for the stream's work, and destroys the stream. If a graph is capturing
+// the stream, it is destroyed when the capture ends.
 void gpustream_close(GpuStream *s);
 bool gpustream_sync(GpuStream *s, Why *w);
 // Makes s wait for all work that was launched on `other` so far.
@@ -153,7 +153,7 @@ typedef struct GpuFn {
 bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name,
                 int level, Why *w);
 void gpufn_close(GpuFn *f);
-// Finds a variable of the kernel's module: its address and bytes.
+// Finds a variable of the kernel's module: its address and its size in bytes.
 bool gpufn_variable(const GpuFn *f, const char *name, uint64_t *ptr,
                     size_t *bytes, Why *w);
 // Returns the size of parameter k in bytes; 0: there is no parameter k; -1: the

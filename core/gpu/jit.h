@@ -10,7 +10,7 @@ typedef struct JitJob {
   const char *source;
   const char *name;     // the source's path in the log and .loc; NULL: "k.cu"
   const char *arch;     // target, such as "sm_90a"; the CUBIN runs only on it
-  const char *const *options;  // NVRTC options besides our own
+  const char *const *options;  // NVRTC options in addition to cutelua's own
   int noptions;
   bool no_cache;
   // folder of an image's cache, to which the result is also written, or NULL

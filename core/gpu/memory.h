@@ -28,8 +28,8 @@ typedef struct GpuBlock {
 } GpuBlock;
 
 typedef struct GpuPool {
-  GpuBlock *free[64];  // lists of free blocks by the logarithm of their bytes
-  size_t used, peak;   // bytes of buffers, and their maximum so far
+  GpuBlock *free[64];  // lists of free blocks, by log2 of their size
+  size_t used, peak;   // bytes in use by buffers, and the maximum so far
   size_t held;         // bytes allocated from the driver
   // Number of buffers that got a block from the pool, and from the driver.
   size_t hits, misses;
@@ -65,9 +65,8 @@ bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count);
 // caller.
 bool devbuf_foreign(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t ptr,
                     struct Shared *shared, Why *w);
-// Returns the owners of the buffer's memory, after adding an owner, who must
-// call shared_drop and may do so on any thread. Returns NULL if memory is
-// exhausted.
+// Adds an owner of the buffer's memory and returns the owners. The new owner
+// must call shared_drop, on any thread. Returns NULL if memory is exhausted.
 struct Shared *devbuf_share(DevBuf *b);
 // Allocates bytes for the next work on stream s. Chooses no block that another
 // stream may still use, so that the work need not wait.
@@ -89,8 +88,8 @@ bool devbuf_write(DevBuf *b, size_t at, const void *p, size_t n,
                   const GpuStream *s, Why *w);
 bool devbuf_read(DevBuf *b, size_t at, void *p, size_t n, const GpuStream *s,
                  Why *w);
-// Copies n bytes from a buffer, which may be another GPU's, on a stream of b's
-// GPU.
+// Copies n bytes from buffer src, which may be on another GPU, to buffer b, on
+// a stream of b's GPU.
 bool devbuf_copy(DevBuf *b, size_t at, DevBuf *src, size_t from, size_t n,
                  const GpuStream *s, Why *w);
 // Fills n elements of `size` bytes (1, 2, 4 or 8), from byte `at` on, in stream

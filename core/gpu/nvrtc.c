@@ -316,7 +316,7 @@ int nvrtc_list(const Nvrtc *list[], int most) {
   return n;
 }
 
-// ---- what determines the choice ----
+// ---- fingerprint of the choice ----
 
 static uint64_t hash_stat(uint64_t h, const char *path) {
   struct stat st;
@@ -326,8 +326,8 @@ static uint64_t hash_stat(uint64_t h, const char *path) {
   return base_hash(h, t, sizeof t);
 }
 
-// The driver's kernel module has the version in its name, so the driver need
-// not be opened.
+// The file contains the version of the driver's kernel module, so the driver
+// need not be opened.
 static uint64_t hash_driver(uint64_t h) {
   char text[200];
   FILE *f = fopen("/proc/driver/nvidia/version", "re");

@@ -44,9 +44,10 @@ static inline int banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
   return k->count[bank] - 1;
 }
 
-// Returns the sum of `so`, the passes of earlier groups, and the passes of the
-// lanes in `mask`, which form one group. An access of 1 << shift bytes is
-// aligned, and is treated as one word in a bank of that width.
+// Returns the passes of the lanes in `mask`, which form one group. so: the
+// passes of earlier groups, from which `turns` numbers passes. An access of 1
+// << shift bytes is aligned, and is treated as one word in a bank of that
+// width.
 static inline int group_passes(int shift, const uint32_t *addr, uint32_t mask,
                                SimPasses so, SimTurns *turns) {
   Banks k;
@@ -85,7 +86,7 @@ static bool pairs_agree(const uint32_t *addr, uint32_t mask, int d) {
   return true;
 }
 
-// Returns p plus the passes of the lanes in `mask`, which are served in groups
+// Returns p plus the passes of the lanes in `mask`. The hardware serves groups
 // of `lanes` lanes, one group after the other.
 static SimPasses by_groups(int shift, const uint32_t *addr, uint32_t mask,
                            int lanes, SimPasses p, SimTurns *turns) {
@@ -137,8 +138,8 @@ SimPasses access_matrix(int num, const uint32_t *addr, SimTurns *turns) {
 
 // A hash set of at most 64 keys, two for each lane. `used` is the mask of
 // occupied entries. The top six bits of the key's product with 2^64 / golden
-// ratio select the entry, which spreads neighbouring keys. If the entry is
-// occupied, the key gets the next free entry.
+// ratio select the entry. This spreads neighbouring keys over the table. If the
+// entry is occupied, the key gets the next free entry.
 typedef struct Keys {
   uint64_t used;
   uint64_t key[64];

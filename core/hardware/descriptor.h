@@ -12,7 +12,7 @@ enum { PIECE = 16 };  // bytes of a piece
 
 typedef struct Place {
   uint32_t start, lead, stride;  // fields of the descriptor, in bytes
-  // width of the swizzle in pieces of 16 bytes; 0: it is not modelled
+  // width of the swizzle in pieces of 16 bytes; 0: the swizzle is not supported
   uint32_t w;
   // whether the swizzle moves 32 bytes at a time, in groups of 4 rows
   bool by32;
@@ -41,8 +41,9 @@ static inline uint32_t piece_of_row(const Place *p, uint32_t r, uint32_t c) {
                        r / group * p->stride + c * lead);
 }
 
-// Returns the address of a 16-byte piece of an MN-major operand, with the rows
-// of group u in column k. A group has as many rows as a piece has elements.
+// Returns the address of the 16-byte piece of an MN-major operand that contains
+// the rows of group u in column k. A group has as many rows as a piece has
+// elements.
 static inline uint32_t piece_of_column(const Place *p, uint32_t u, uint32_t k) {
   uint32_t group = p->by32 ? 4 : 8, at = k % group * p->w * PIECE;
   if (p->w > 1)

@@ -47,7 +47,7 @@ uint64_t mma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
                  uint64_t c);
 
 // A sum with block scale factors, or with operands that a sparse A selects. The
-// sum has n products. Scale factor k of each side applies to products k * per
+// sum has n products. Scale factor k of A and of B applies to products k * per
 // to k * per + per - 1. If per is 0, there are no scale factors. Scale factors
 // are raw codes of `type`.
 //

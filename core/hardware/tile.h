@@ -15,12 +15,12 @@ typedef struct SimRule {
   // whether the instruction is an fp8 mma.sync on Hopper, which two f16
   // instructions implement
   bool emulated;
-  // smallest e (mma.h) of a sum, to which a smaller e is raised; 0: none
+  // minimum of e (mma.h) in a sum: a smaller e is raised to it; 0: no minimum
   int floor;
-  // Exponents of the scale factors of each row of A and of B, or NULL: all
-  // products of an element have the two factors 2^scale_a, 2^scale_b. A factor
-  // may be SIM_SCALE_NAN. Both arrays have a multiple of 16 elements. With
-  // scale factors, K is `step`.
+  // Exponents of the scale factor of each row of A and of B; NULL: no scale
+  // factors. All products of an element are multiplied by 2^scale_a *
+  // 2^scale_b. An exponent may be SIM_SCALE_NAN. Both arrays have a multiple of
+  // 16 elements. With scale factors, K is `step`.
   const int32_t *scale_a, *scale_b;
 } SimRule;
 
@@ -52,8 +52,8 @@ float mma_scaled_sum(int n, const double *value, const int *exp, int f,
 // subnormal numbers.
 int mma_least_exponent(DType t);
 
-// Handles infinities and NaNs of c and n products: if c or a product is one,
-// sets *out to the sum and returns true.
+// Handles infinities and NaNs: if c or one of the n products is infinite or a
+// NaN, sets *out to the sum and returns true.
 bool mma_special(int n, const float *a, const float *b, float c,
                  float *out);
 

@@ -9,18 +9,18 @@
 // Names in this header have no prefix.
 //
 // A vector has LANES / 4 rows of D and, in each row, four columns: 0 2 4 6 of a
-// block of eight columns, or 1 3 5 7. Thus a warp's accumulators need no
-// conversion. The product of two operands of at most 12 significand bits is
-// exact in f32. Multiplied by 2^(F-e) and converted to an integer toward zero,
-// it is the truncated term.
+// block of eight columns, or 1 3 5 7. This is the order of a warp's accumulator
+// registers (mma_place), so accumulators need no conversion. The product of two
+// operands of at most 12 significand bits is exact in f32. Multiplied by
+// 2^(F-e) and converted to an integer toward zero, it is the truncated term.
 //
-// Exponents have a bias of 127, as the bits of floats, and 16 bits, so that a
-// lane holds the exponents of two products. Lanes whose e is outside [E_LOW,
-// E_HIGH] are computed again by mma_sum. Either f32 cannot represent their
-// products or results, or they have NaNs or infinities, whose exponent is at
-// least E_SPECIAL - E_ZERO. Products may underflow although e is in this range.
-// This is harmless, because they would be truncated to zero: 2^(e-F) is at
-// least 2^-125.
+// Exponents have a bias of 127, as in the bits of floats. They have 16 bits, so
+// that a lane holds the exponents of two products. Lanes whose e is outside
+// [E_LOW, E_HIGH] are computed again by mma_sum. Either f32 cannot represent
+// their products or results, or they have NaNs or infinities, whose exponent is
+// at least E_SPECIAL - E_ZERO. Products may underflow although e is in this
+// range. This is harmless, because they would be truncated to zero: 2^(e-F) is
+// at least 2^-125.
 
 #include <string.h>
 
@@ -42,10 +42,10 @@ typedef int32_t HI __attribute__((vector_size(2 * LANES)));
 typedef float HF __attribute__((vector_size(2 * LANES)));
 typedef double HD __attribute__((vector_size(4 * LANES)));
 typedef int64_t HL __attribute__((vector_size(4 * LANES)));
-// four quads
+// vectors of four quads (16 lanes)
 typedef float Square __attribute__((vector_size(64)));
 typedef int32_t SquareI __attribute__((vector_size(64)));
-// vectors in memory
+// vectors in memory, which may be unaligned
 typedef VF MF __attribute__((aligned(4), may_alias));
 typedef VI MI __attribute__((aligned(4), may_alias));
 typedef union Halves {
@@ -57,7 +57,8 @@ typedef union Halves {
 
 #define QUADS (LANES / 4)             // rows in a vector
 #define GROUPS (MMA_ROWS / QUADS)  // vectors that hold a column of the tile
-#define CHUNK 8  // products whose sum, with an accumulator, fits in 32 bits
+// number of products whose sum, with an accumulator, fits in 32 bits
+#define CHUNK 8
 // Number of vectors that are computed together, so that their latencies
 // overlap. With four lanes, the number is 1, because such targets, for example
 // WebAssembly, have few registers.
@@ -71,7 +72,8 @@ typedef union Halves {
 #endif
 
 #define SPLAT(x) ((VI){0} + (x))
-// A mask of the negative lanes. gcc would compute a comparison lane by lane.
+// A mask of the negative lanes. A comparison would be slower, because gcc
+// computes it lane by lane.
 #define NEGATIVE(v) ((v) >> 31)
 
 #if LANES == 4
@@ -95,8 +97,9 @@ typedef union Halves {
 
 // ---- operands ----
 
-// Sets e, of type V, to the exponents of the elements of x, as SimRule defines
-// them.
+// Sets e, of type V, to the biased exponents of the elements of x, at least
+// emin + 127. The exponent of a zero is E_ZERO; of an infinity or NaN,
+// E_SPECIAL.
 #define EXPONENTS(e, x, emin, V) \
   do { \
     V mag = (V)(x) & 0x7fffffff, least = (V){0} + ((emin) + 127); \
@@ -106,15 +109,15 @@ typedef union Halves {
     e = (above & ~(zero | special)) | (zero & E_ZERO) | (special & E_SPECIAL); \
   } while (0)
 
-// Returns exponent e of an element, multiplied by 2^scale. The range of finite
-// exponents is smaller than 1000.
+// Returns the exponent of an element with exponent e after multiplication by
+// 2^scale. Zeros and special values, whose |e| is at least 1000, keep their e.
 INLINE int scaled(int e, int scale) {
   if (scale > SIM_SCALE_NAN / 2) return E_SPECIAL;
   return e > -1000 && e < 1000 ? e + scale : e;
 }
 
-// Loads four elements of K of QUADS rows from row `at` on. Elements of rows
-// beyond the first n are zero.
+// Loads four elements along K of each of QUADS rows, from row `at` on. Elements
+// of rows beyond the first n are zero.
 INLINE void load_quads(VF *x, const float *A, int at, int n, int K) {
   float t[LANES];
   for (int i = 0; i < QUADS; i++) {
@@ -192,7 +195,8 @@ typedef struct Part {
   int K, row, column;
 } Part;
 
-// Returns the scale factor of the products of lane l of vector i.
+// Returns the exponent of the scale factors of the products in lane l of vector
+// i.
 INLINE int scale_of(const SimRule *r, const Part *p, int i, int l) {
   if (!r->scale_a) return 0;
   return r->scale_a[p->row + i * QUADS + l / 4] +
@@ -215,8 +219,8 @@ INLINE void largest(const Part *p, int n, VI *e) {
   }
 }
 
-// Sets each lane of up to 2^(x - 127), where x is the lane's `field` plus its
-// scale factor.
+// Sets each lane of up to 2^(x - 127), where x is the lane's `field` plus the
+// exponent of its scale factors.
 TARGET __attribute__((noinline)) static void scale_up(
   const SimRule *r, const Part *p, int i, const VI *field, VF *up) {
   for (int l = 0; l < LANES; l++) {
@@ -251,9 +255,9 @@ INLINE void round_wide(const SimRule *r, const VI *s, int n, const VF *down,
   *d = h.f * *down;
 }
 
-// Computes the same result as round_wide, but faster. If the processor supports
-// the conversion, converts up to two chunks at once, because their sum rarely
-// needs more than 32 bits.
+// Computes the same result as round_wide, but faster. If the processor has
+// TRUNCATED, converts up to two chunks at once, because their sum rarely needs
+// more than 32 bits.
 INLINE void round_sums(const SimRule *r, const VI *s, int n, const VF *down,
                        VF *d) {
 #if defined(TRUNCATED)
@@ -271,16 +275,17 @@ INLINE void round_sums(const SimRule *r, const VI *s, int n, const VF *down,
   round_wide(r, s, n, down, d);
 }
 
-// Sets the lanes of *odd whose accumulators c and products, with the largest
-// exponent e, have no valid result. In lanes without terms, e becomes E_LOW.
+// Sets the lanes of *odd in which vector code cannot compute the sum of c and
+// the products. e: the largest exponent of these terms. In lanes without
+// nonzero terms, e becomes E_LOW.
 INLINE void classify(const VF *c, VI *e, const VI *products, VI *odd) {
   VI none = NEGATIVE(*products - E_NONE) & NEGATIVE(((VI)*c & 0x7fffffff) - 1);
   *odd = (NEGATIVE(E_HIGH - *e) | NEGATIVE(*e - E_LOW)) & ~none;
   *e = (*e & ~none) | (none & E_LOW);
 }
 
-// Computes d again from the accumulators c, in the lanes of vector i that are
-// set in `odd`.
+// Computes d again from the accumulators c with mma_sum, in the lanes of vector
+// i that are set in `odd`. Returns whether a result is a NaN or an infinity.
 TARGET static bool mend(const SimRule *r, const Part *p, int i, int n,
                         const VF *c, VF *d, const VI *odd) {
   bool special = false;
@@ -360,7 +365,7 @@ INLINE size_t accumulator(int p, int g) {
   return (size_t)((row / 8 * 2 + p) * 32 + row % 8 * 4);
 }
 
-// step: r->step as a constant
+// step: r->step, as a compile-time constant
 INLINE bool multiply_body(const SimRule *r, int step, int N, int K,
                           const float *A, const float *B, const float *C,
                           float *D) {

@@ -1,5 +1,5 @@
-// The arithmetic of tcgen05.mma. Sums of mma.h are computed by tile.c, and sums
-// of 4-bit kinds here.
+// The arithmetic of tcgen05.mma. Most kinds use the sums of mma.h, which tile.c
+// computes. This file computes the sums of the 4-bit kinds (mxf4, mxf4nvf4).
 #include "hardware/ummamath.h"
 
 #include <math.h>
@@ -8,8 +8,8 @@
 #include "hardware/mma.h"
 #include "hardware/tile.h"
 
-// MOST: most stored elements of a row. STRIP: rows of B that are multiplied
-// with a row of a sparse A at once.
+// MOST: maximum number of stored elements of a row. STRIP: number of rows of B
+// that are multiplied at once with a row of a sparse A.
 enum { MOST = SIM_TILE_K, STRIP = 16 };
 
 // ---- kinds ----
@@ -53,7 +53,7 @@ bool ummamath_known(const SimUmma *u) {
 
 // ---- sums of mma.h ----
 
-// Smallest e of sums of tf32 and bf16.
+// Minimum of e (mma.h) in sums of tf32 and bf16 products.
 enum { FLOOR = -133 };
 
 static SimRule rule_of(const SimUmma *u, int k) {
@@ -82,8 +82,8 @@ static void fused_tile(const SimUmma *u, const SimUmmaTile *t, int k) {
 
 // ---- e2m1 with scale factors ----
 
-// An e2m1 is an integer times 1/2. Its mask has the bit of its exponent, which
-// is 0, 1 or 2; the mask of 0 is 0. The product of two masks is the mask of the
+// An e2m1 is an integer times 1/2. Its mask is 1 << exponent, with exponent 0,
+// 1 or 2. The mask of 0 is 0. The product of two masks is the mask of the
 // product, and the bitwise or of masks has the largest exponent as its top bit.
 enum { LANES = 8, K = 64, GROUPS = 4, QUADS = 16, NEVER = -100000 };
 typedef int16_t Lanes __attribute__((vector_size(2 * LANES)));
@@ -103,8 +103,8 @@ static void load_e2m1(const float *from, int rows, Rows *to) {
     }
 }
 
-// Sums of the products of one element: of each 4 products in units of 1/4, and
-// the masks of each 16 products.
+// For one element of D in each lane. quad: sums of 4 products, in units of 1/4.
+// mask: bitwise ors of the masks of 16 products.
 typedef struct Sums { Lanes quad[QUADS], mask[GROUPS]; } Sums;
 
 // Adds the products of LANES rows of A and row l of B.
@@ -272,7 +272,8 @@ void ummamath_positions(UmmaKind kind, const uint32_t *meta, uint8_t *at) {
   for (int k = 0; k < umma_kind(kind)->k; k++) {
     int c = k / per, in = k % per;
     int nibble = (int)(meta[c / 8] >> (c % 8 * 4) & 15);
-    // Select one of two elements, or two of four elements or pairs.
+    // A nibble selects one of two elements, two of four elements, or two of
+    // four pairs of elements.
     if (chunk == 2) in = nibble >> 1 & 1;
     else if (chunk == 4) in = nibble >> (2 * in) & 3;
     else in = (nibble >> (in / 2 * 2) & 3) * 2 + in % 2;

@@ -33,7 +33,7 @@ typedef struct SimUmma {
   UmmaKind kind;
   DType a, b;   // types of the elements
   DType d;      // type of C and D: f32, f16, or i32
-  DType scale;  // DT_NONE, ue8m0, or e4m3, whose sign is ignored: ue4m3
+  DType scale;  // DT_NONE, ue8m0, or e4m3 for ue4m3 (sign ignored)
   int scales;   // number of scale factors of a row: 0, 1, 2, 4
   bool sparse;  // whether A is sparse
   bool sat;     // .satfinite of i8
@@ -48,7 +48,8 @@ static inline int ummamath_k(const SimUmma *u) {
   return umma_kind(u->kind)->k * (u->sparse ? 2 : 1);
 }
 
-enum { SIM_UMMA_MOST = 256 };  // most rows and columns of a tile
+// maximum numbers of rows and of columns of a tile
+enum { SIM_UMMA_MOST = 256 };
 
 // The operands of m rows and n columns, all row-major: A (m,k), B
 // (n,ummamath_k), where k is the number of stored elements.

@@ -145,8 +145,8 @@ static void use(Walk *w, Ref r, Ref mem, int64_t e, int64_t bits,
     Cell *c = &w->cell[lo];
     bool idle = !c->writes && !c->reads;
     if (written) c->constant = constant;
-    // A wgmma needs no fence after writes of constants: compilers move them
-    // after the fence anyway, and ptxas orders them.
+    // A wgmma needs no fence after writes of constants: compilers move such
+    // writes after the fence anyway, and ptxas orders the writes.
     if (idle && c->constant) continue;
     bool load = c->writes && waits_for(w, OP_TCWAITLD, c);
     if (load) found(w, FLIGHT_LOAD, r, c->by, mem, lo);

@@ -12,8 +12,8 @@
 // same wait and MMA may be reported more than once.
 typedef void FlightDone(void *ud, Ref wait, Ref of);
 
-// Walks all paths of fn. Returns the first use of registers that an MMA in
-// flight may still write, if any. `done` may be NULL. Uses cx->scratch.
+// Walks all paths of fn. Returns the first misuse of registers in flight, or
+// one of kind FLIGHT_NONE. `done` may be NULL. Uses cx->scratch.
 Flight async_regs_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud);
 
 #endif

@@ -11,9 +11,9 @@ struct Dump {
   Ctx *cx;
   const Fn *fn;
   Buf *out;
-  // for each name, an index of Fn.text: the first value that has the name
+  // for each name (an index into Fn.text): the first value that has the name
   Ref *first;
-  // for each name: 1 + the first memory object that has the name
+  // for each name: 1 + the index of the first memory object that has the name
   uint32_t *mem;
   uint32_t src;   // source line that was printed last
   bool bare;      // whether to omit the script's names and lines

@@ -219,8 +219,8 @@ uint64_t eval_reduce(DType t, uint64_t old, uint64_t v, bool ftz) {
   return flushed((uint32_t)eval_scalar(OP_ADD, t, old, v, 0));
 }
 
-// Evaluates the functions that PTX has as instructions. Returns false for other
-// functions.
+// Evaluates the functions that are single PTX instructions. Returns false for
+// other functions.
 static bool one_instruction(MathFn f, uint32_t x, uint32_t y, uint32_t *r) {
   switch ((int)f) {
     case MF_EXP2: case MF_EX2APPROX: *r = approx_ex2(x, false); break;

@@ -130,8 +130,8 @@ typedef struct Search {
   // for each instruction, and for each object of Fn.mem: the instruction that
   // makes its value inexact; 0: the value is exact
   Ref *from, *object;
-  // for each instruction: whether the GPU may contract the product and a sum to
-  // one FMA
+  // for each instruction: whether it is a product that the GPU may contract to
+  // an FMA with a sum
   uint8_t *product;
   bool changed;
 } Search;

@@ -113,7 +113,8 @@ typedef struct Mem {
   uint32_t view;
   int8_t swizzle[3]; // swizzle of the layout: b, m, s; 0 0 0: none
   bool views;        // whether views of the object differ in swizzle
-  // whether the simulator accepts that parts are never read or never written
+  // whether the simulator accepts that parts of the object are never read or
+  // never written
   bool partial_ok;
   bool undefined_ok; // whether the simulator allows reads of unwritten elements
   bool nonfinite_ok; // whether the values may be NaN or infinity
@@ -127,8 +128,8 @@ typedef struct Mem {
 static inline Memory mem_memory(const Mem *m) {
   return (Memory)space_rows[m->space].memory;
 }
-// Reports whether an object is in global memory or, as DSMEM is, in shared
-// memory of some block.
+// mem_is_global reports whether an object is in global memory, mem_is_shared
+// whether it is in shared memory of any block (DSMEM included).
 static inline bool mem_is_global(const Mem *m) {
   return mem_memory(m) == MEMORY_GLOBAL;
 }
@@ -178,9 +179,9 @@ typedef struct Assumed {
 // - Assertions for the modes of one coordinate of mem are consecutive entries.
 // - An entry with a note is not an assertion: it marks the beginning (lo is 1)
 //   or the end (lo is 0) of a named range of the script.
-// - Entries with a rule are the words of three layouts (layout/traced.c), in
-//   order. A word is lo if it is static. If it is traced, v is its value and lo
-//   is its encoding as a Dim.
+// - Entries with a rule are the shapes and strides of three layouts, number by
+//   number (layout/traced.c). A number is lo if it is static. If it is traced,
+//   v is its value and lo is its encoding as a Dim.
 typedef struct Claim {
   Ref at, v, limit;  // v: checked value; 0: lo is the checked value
   Ref mem;  // the accessed object; 0: cute.assume made the assertion

@@ -173,7 +173,8 @@ static uint64_t tf32_away(uint64_t a) {
 
 // Computes the intrinsics ADDRZ to RCPRM: six operations, each rounded toward
 // zero, up and down. Changes the host's rounding mode around the operation.
-// `volatile` prevents the compiler from moving the operation out.
+// `volatile` prevents the compiler from moving the operation past a change of
+// the mode.
 static uint64_t directed(IntrinId id, uint64_t a, uint64_t b, uint64_t c) {
   static const int modes[] = {FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};
   enum { KINDS = 6 };
@@ -376,7 +377,8 @@ static Fact fact_of(const Fn *fn, IntrinId id, const Ref *a) {
       return (Fact){0, INT32_MAX, 1};
     case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFUP: case IN_SHUFUPI:
     case IN_SHUFDOWN: case IN_SHUFDOWNI: case IN_SHUFBFLY: case IN_SHUFBFLYI:
-      // What is known about the operand of one lane is known about all lanes.
+      // A fact about the operand holds in all lanes, so it holds for the value
+      // of another lane.
       return ir_fact(fn, a[0]);
     default: break;
   }

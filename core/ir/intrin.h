@@ -15,13 +15,13 @@
 //   L  pure, but differs between lanes even if its operands do not
 //   A  reads the state of the thread, warp or GPU, each lane alone
 //   M  lanes act together: the last operand is the mask of these lanes
-// fidelity: a row of base/fidelity.h; ROW: as the row of base/soft.h says.
-// sm: the first architecture that supports it.
-// text: a C expression with $0 $1 $2 for the operands; or one PTX instruction
+// fidelity: a row of base/fidelity.h; ROW: as the row of base/soft.h says. sm:
+// the first architecture that supports it. text: a C expression with $0 $1 $2
+// for the operands; or one PTX instruction
 //   (or a block in braces) with %0 for the result and %1 .. for the operands;
 //   or only the instruction's mnemonic if the operands follow in order.
-//   $i is the immediate, the upper bits of Ins.imm; $m: the modifiers such as
-//   .rz.ftz for which the immediate stands (intrin_modifiers).
+//   $i is the immediate, the upper bits of Ins.imm; $m: modifiers such as
+//   .rz.ftz that the immediate encodes (intrin_modifiers).
 #ifndef CUTE_INTRIN_H
 #define CUTE_INTRIN_H
 
@@ -127,8 +127,8 @@
   /* two 4-bit floats in the low byte of a word */ \
   IN(E2M1F16, "cvt.f16x2.e2m1x2", "=:u", P, EXACT, 0, \
      "e2m1x2_to_f16x2($0)") \
-  /* scalars of kernels read from PTX: the immediate is a Soft (base/soft.h);
-     their PTX is at hand, so they have no text */ \
+  /* scalar operations of kernels read from PTX; immediate: Soft (base/soft.h).
+     The PTX is compiled, so they have no text. */ \
   IN(SOFT, "ptx", "u:uuu", P, ROW, 0, "") \
   IN(SOFT64, "ptx64", "U:UUU", P, ROW, 0, "") \
   /* Two f32 in 64 bits; the immediate: SoftRound, + INTRIN_FTZ. ptxas 13.0 \
@@ -143,7 +143,7 @@
      "mul$m.f32x2 %0, %1, %2; or.b64 %0, %0, 0;") \
   IN(FMAF322, "fma.f32x2", "=:UUU", P, EXACT, 100, \
      "fma$m.f32x2 %0, %1, %2, %3; or.b64 %0, %0, 0;") \
-  /* the answer of CLCTRY, in two halves: whether a cluster was canceled, and \
+  /* from CLCTRY's response (two halves): whether a cluster was canceled, and \
      the coordinates of its first CTA */ \
   IN(CLCVALID, "clc.is_canceled", "u:UU", P, EXACT, 100, \
      "{.reg .pred p; .reg .b128 h; mov.b128 h, {%1, %2}; " \

@@ -115,7 +115,7 @@ bool ir_rollback(Fn *fn, IrMark m);
 // they are treated as equal.
 uint64_t ir_digest(const Fn *fn, IrMark m);
 
-// ---- looking ----
+// ---- inspection ----
 static inline const Ins *ir_get(const Fn *fn, Ref r) { return &fn->ins.p[r]; }
 static inline DType ir_type(const Fn *fn, Ref r) { return fn->ins.p[r].type; }
 static inline Fact ir_fact(const Fn *fn, Ref r) { return fn->fact.p[r]; }

@@ -138,10 +138,10 @@ SReg sreg_find(const char *name);
 AtomicKind atomic_find(const char *name);
 FenceKind fence_find(const char *name);
 
-// Hints of a memory access. Ins.flags of LD, ST, ATOMIC, MBAR* and (PREFETCH
-// only) COPY, CPASYNC has a field of 3 bits for each hint. An access without
-// hints has 0 in all fields. HV(ID, "name", "PTX"): a value of a hint, numbered
-// from 1. HF(ID, shift, "name", values): a hint and its field.
+// Hints of a memory access. Ins.flags of LD, ST, ATOMIC and MBAR* has a field
+// of 3 bits for each hint. COPY and CPASYNC have only the field of PREFETCH. An
+// access without hints has 0 in all fields. HV(ID, "name", "PTX"): a value of a
+// hint, numbered from 1. HF(ID, shift, "name", values): a hint and its field.
 #define HINT_COPS(HV) /* cache operator */ \
   HV(COP_CA, "ca", ".ca") HV(COP_CG, "cg", ".cg") HV(COP_CS, "cs", ".cs") \
   HV(COP_LU, "lu", ".lu") HV(COP_CV, "cv", ".cv") HV(COP_WB, "wb", ".wb") \
@@ -176,7 +176,8 @@ enum { SCOPE_NONE, HINT_SCOPES(HV) };
 enum { EVICT_ANY, HINT_EVICTS(HV) };
 enum { PREFETCH_NONE, HINT_PREFETCHES(HV) };
 #undef HV
-// memory orders, from the weakest to the strongest
+// Code relies on this order: memory orders from the weakest to the strongest,
+// scopes from the narrowest to the widest.
 CONSECUTIVE(2, SEM_RELEASE, SEM_ACQ_REL);
 CONSECUTIVE(3, SEM_RELAXED, SEM_RELEASE);
 CONSECUTIVE(2, SCOPE_CTA, SCOPE_CLUSTER);

@@ -7,7 +7,9 @@
 
 typedef enum OpaqueKind {
   OPAQUE_NONE,
-  OPAQUE_USED,    // a kernel uses a token as an operand of an operation
+  // a token is an operand of an operation other than a store, a select or a
+  // wait
+  OPAQUE_USED,
   OPAQUE_STORED,  // a token is stored in global memory
   // the phase of a wait is a 64-bit value that no arrival returned
   OPAQUE_PHASE

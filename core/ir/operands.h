@@ -44,10 +44,11 @@ typedef struct Operand {
 typedef struct Operands {
   const Fn *fn;
   const Ins *i;
-  // the shape of the row of i's operation, from operands.c
+  // the shape (operands.c) of the operands of i's operation
   const struct OpShape *shape;
   int k;                // number of operands of the shape that were read
-  uint32_t ref, list;   // number of Refs that were read, and of Refs of lists
+  // ref: number of Refs read so far. list: number of Refs of lists read so far.
+  uint32_t ref, list;
   uint32_t reg;         // number of register numbers that were read
   int run;              // number of runs that were read
 } Operands;
@@ -72,8 +73,8 @@ bool operand_is_global(const Fn *fn, const Operand *o);
 // Returns the values in the list of an op, which follows the list of variables
 // if there is one. Sets *n to the number of values.
 const Ref *operands_list(const Fn *fn, const Ins *i, uint32_t *n);
-// Sets *from and *end to the range of elements of its register object that a
-// MEM operand, or register number k of a run, accesses. Returns false if the
+// Sets *from and *end to the range of elements that a MEM operand, or register
+// number k of a run, accesses in its register object. Returns false if the
 // elements are not known.
 bool operand_range(const Fn *fn, const Operand *o, int k, int64_t *from,
                       int64_t *end);

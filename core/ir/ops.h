@@ -2,7 +2,7 @@
 //   OP(NAME, "name", "operands", imm, flags, rule, effect, who, fidelity, need,
 //      class, point)
 //   LEAF(NAME, "name", "operands", imm, effect, need)  an OP that precedes the
-//         first instruction, whose result has any type
+//         first instruction and has a result of any type
 //   DO(...)  an OP without a result
 //   SCALAR(NAME, "name", "operands", rule, fidelity, class)  a pure function of
 //         scalar values, computed lane by lane
@@ -36,7 +36,7 @@
 //   NONE  nothing                     RAW  a constant's bits
 //   ARG, MEM, TEXT, SREG, MATH  an index into Fn.arg, Fn.mem, Fn.text, an
 //         SReg, a MathFn              INTRIN  IntrinId | immediate << 16
-//   ELEMENTS, BITS  amount moved by each lane; otherwise one element
+//   ELEMENTS, BITS  amount that each lane moves; other kinds: one element
 //   MMA, COPY  id of an atom          UNROLL  #pragma unroll, 0: none
 //   BARRIER  number of a barrier      GROUPS  groups that may stay pending
 //   FENCE, ATOMIC  a FenceKind, an AtomicKind
@@ -236,7 +236,7 @@ DO(WGWAIT, "wgmma.wait_group", "", GROUPS, NONE, NONE, ORDER, FULL, EXACT,
 // k * bits of T / 32.
 OP(TMEM, "tmem", "address:v", MEM, NONE, ANY, OBJECT, LANE, EXACT, TCGEN05,
    NONE, NEVER)
-// Allocates columns for the CTA, and stores the address of the first.
+// Allocates columns for the CTA, and stores the address of the first column.
 DO(TCALLOC, "tcgen05.alloc", "dst:w.s columns:v", NONE, TCGEN05, NONE, MEET,
    FULL, EXACT, TCGEN05, SHARED, ALWAYS)
 // Values: the address of an allocation, and its number of columns.
@@ -253,7 +253,7 @@ DO(TCMMA, "tcgen05.mma", "=", MMA, TCGEN05, NONE, ASYNC(TCMMA), LANE, ROW,
 // Copies the rows that a DESC describes from shared to tensor memory.
 DO(TCCP, "tcgen05.cp", "dst:w.t src:v", COPY, TCGEN05, NONE, ASYNC(TCCP),
    LANE, EXACT, TCGEN05, CONTROL, NEVER)
-// Moves the 8 columns of 32 lanes that begin at the address down by a lane.
+// Shifts 8 columns of 32 lanes, from `address` on, down by one lane.
 DO(TCSHIFT, "tcgen05.shift", "address:v", NONE, TCGEN05, NONE, ASYNC(TCMMA),
    LANE, EXACT, TCGEN05, CONTROL, NEVER)
 // Arrives when the thread's earlier MMAs and copies have completed. mask: the
@@ -265,7 +265,7 @@ DO(TCLD, "tcgen05.ld", "=", COPY, NONE, NONE, ASYNC(TCLD), FULL, EXACT,
    TCGEN05, CONTROL, NEVER)
 DO(TCST, "tcgen05.st", "=", COPY, NONE, NONE, ASYNC(TCST), FULL, EXACT,
    TCGEN05, CONTROL, NEVER)
-// Wait until the warp's earlier copies of one direction have completed.
+// TCWAITLD waits for the warp's earlier TCLDs, TCWAITST for its earlier TCSTs.
 DO(TCWAITLD, "tcgen05.wait::ld", "", NONE, TCGEN05, NONE, ORDER, ROW, EXACT,
    TCGEN05, CONTROL, NEVER)
 DO(TCWAITST, "tcgen05.wait::st", "", NONE, NONE, NONE, ORDER, FULL, EXACT,
@@ -273,8 +273,8 @@ DO(TCWAITST, "tcgen05.wait::st", "", NONE, NONE, NONE, ORDER, FULL, EXACT,
 // Orders tcgen05 operations relative to the synchronization of threads.
 DO(TCFENCE, "tcgen05.fence", "", NONE, TCGEN05, NONE, ORDER, LANE, EXACT,
    TCGEN05, CONTROL, NEVER)
-// Order among threads. Operands: the number of threads, and the barrier's
-// number if it is traced.
+// Barriers of a CTA. Operands: the number of threads, and the barrier's number
+// if it is traced.
 DO(BAR, "bar.sync", "threads:v? number:v?", BARRIER, BARRIER, NONE, ORDER, WARP,
    EXACT, NONE, BARRIER, NEVER)
 DO(BARARRIVE, "bar.arrive", "threads:v? number:v?", BARRIER, BARRIER, NONE,
@@ -319,8 +319,8 @@ DO(CLUSTERARRIVE, "cluster.arrive", "", NONE, CLUSTER, NONE, ORDER, ROW, EXACT,
    CLUSTER, CLUSTER, NEVER)
 DO(CLUSTERWAIT, "cluster.wait", "", NONE, CLUSTER, NONE, ORDER, ROW, EXACT,
    CLUSTER, CONTROL, NEVER)
-// Registers that a warpgroup takes from its block's pool or returns; flags:
-// RGF_*.
+// Takes registers from the block's pool for the warpgroup, or returns registers
+// to the pool. flags: RGF_*.
 DO(SETMAXNREG, "setmaxnreg", "", REGISTERS, REGISTERS, NONE, ORDER, FULL, EXACT,
    SETMAXNREG, CONTROL, NEVER)
 // Overlapping launches (programmatic dependent launch): GRIDWAIT waits for the
@@ -349,10 +349,10 @@ DO(BULKSTORE, "bulk.store", "dst:w.g src:r.s policy:v?", BITS, BULK, NONE,
 // mbarrier of that CTA counts the bytes.
 DO(BULKSEND, "bulk.send", "dst:w.s src:r.s bar:b rank:v", BITS, BULK, NONE,
    ASYNC(BULKLOAD), LANE, EXACT, TMA, BULKLOAD, NEVER)
-// Requests the cancellation of a cluster of the grid that has not started, so
-// that this cluster may do its work. The response of 16 bytes arrives at the
-// same address in each CTA of this cluster, and each CTA's mbarrier counts the
-// bytes. The intrinsics clc.* read a response.
+// Requests the cancellation of a cluster of the grid that has not started. This
+// cluster may then do the canceled cluster's work. The response of 16 bytes
+// arrives at the same address in each CTA of this cluster, and each CTA's
+// mbarrier counts the bytes. The intrinsics clc.* read a response.
 DO(CLCTRY, "clc.try_cancel", "dst:w.s bar:b", BITS, BULK, NONE,
    ASYNC(BULKLOAD), LANE, EXACT, CLC, BULKLOAD, NEVER)
 // BULKCOMMIT makes a group of a thread's stores. BULKWAIT waits until at most

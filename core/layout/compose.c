@@ -75,8 +75,8 @@ static Verdict look(Flat a, Flat b, Flat r, int64_t n, int64_t end,
   return SAME;
 }
 
-// Reports whether out(i) equals f(i * r.d) for all i < r.s, or if this cannot
-// be decided.
+// Reports whether out(i) equals f(i * r.d) for all i < r.s. Also returns true
+// if traced numbers leave this undecided.
 static bool follows(Flat f, Mode r, Flat out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t at;

@@ -200,7 +200,7 @@ int64_t layout_bound(Ctx *cx, Layout l) {
   for (; l.outer; l = l.outer->l) {
     const Outer *f = l.outer;
     m += dim_abs(cx, l.offset).w;
-    // a layout whose values are coordinates of f->l
+    // The values are coordinates of f->l, whose last index bounds them.
     if (l.at && f->kind == OUTER_LAYOUT)
       m = last_of(cx, f->l);
     m = f->kind == OUTER_LAYOUT
@@ -271,7 +271,8 @@ static int64_t coord_grain(Ctx *cx, Layout l) {
   for (int i = 1; i < f.n; i++) {
     int m = dim_basis_path(f.d[i], other), k = 0;
     while (k < n && k < m && path[k] == other[k]) k++;
-    // strides of the same mode of the coordinates, or of a mode inside it
+    // One path is a prefix of the other: the strides change the same mode of
+    // the coordinates, or one changes a mode inside the other's.
     if (k == n || k == m)
       g = least(g, m == n ? low_bit(dim_div(cx, dim_basis_value(f.d[i]))) : 1);
   }

@@ -75,9 +75,9 @@ static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
 }
 
 // If the tile covers all of l and l's values are coordinates, restores the
-// stride of the rest mode. Without this stride, tile 1 would start where tile 0
-// does if a new tensor map makes the tensor longer. made: the modes
-// (tile,rest).
+// stride of the rest mode. A new tensor map may later make the tensor longer.
+// Without this stride, tile 1 would then start where tile 0 does. made: the
+// modes (tile,rest).
 static Layout keep_step(Ctx *cx, Layout l, Layout t, Layout made) {
   Flat f = flat_of(cx, l);
   Dim step = layout_size(cx, t);

@@ -30,8 +30,8 @@ typedef struct Note {
   // these modes
   bool modes;
   bool quiet, bad;
-  // whether extents that a tile does not divide are rounded up in each mode of
-  // a division, as in CuTe
+  // whether a division rounds up extents that the tile does not divide, mode by
+  // mode, as in CuTe
   bool weak;
   bool gaps;          // whether a complement left gaps that no mode can fill
   // whether traced extents left a condition undecided, so that the kernel must

@@ -17,8 +17,8 @@ struct Layout {
   Tup shape;
   const Dim *stride;
   Dim offset;                 // offset of a composed layout, else 0
-  // offset of a layout whose values are coordinates, instead of `offset`; else
-  // NULL
+  // if the layout's values are coordinates: the offset as coordinates, which
+  // replaces `offset`; else NULL
   Tup at;
   const struct Outer *outer;  // NULL if the layout is plain
 };

@@ -38,7 +38,7 @@ bool tup_eq(Tup a, Tup b);  // whether nesting and leaves are equal
 typedef struct TupB {
   Dim *w;
   size_t n, cap;
-  size_t leaves;  // number of leaves and of modes that were added
+  size_t leaves;  // number of leaves appended so far
   int nopen;
   struct { uint32_t at, rank, leaves; } open[TUP_DEPTH_MAX + 1];
 } TupB;
@@ -53,7 +53,8 @@ Tup tup_int(Ctx *cx, int64_t v);
 // returns the flat tuple (d0,d1,..)
 Tup tup_of(Ctx *cx, const Dim *d, size_t n);
 Tup tup_pack(Ctx *cx, const Tup *t, int n);  // returns the tuple (t0,t1,..)
-// returns the tuple of these leaves, nested as shape is
+// returns a tuple with the nesting of `shape` and the leaves leaf[0], leaf[1],
+// ...
 Tup tup_like(Ctx *cx, Tup shape, const Dim *leaf);
 void tup_collect(Tup t, Dim *leaf);  // copies t's leaves to an array, in order
 Tup tup_repeat_like(Ctx *cx, Tup profile, Dim d);
@@ -133,8 +134,8 @@ Tup tup_crd2idx(Ctx *cx, Tup c, Tup shape, const Dim *stride);
 // if `stride` is NULL, the strides are compact
 Tup tup_idx2crd(Ctx *cx, Tup idx, Tup shape, Tup stride);
 Tup tup_crd2crd(Ctx *cx, Tup c, Tup src, Tup dst);
-// first: the stride of the first mode, or NULL for 1. right: the last mode, not
-// the first, has this stride.
+// Returns compact strides. `first` is the stride of the first mode, or NULL for
+// 1. If `right` is set, the last mode gets this stride instead.
 Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
 // Returns compact strides of `shape` with its modes ordered by their numbers in
 // `order`, the fastest first. If `order` is NULL, modes are ordered from left

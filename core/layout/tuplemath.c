@@ -169,7 +169,7 @@ static bool undivided(Ctx *cx, Tup x, Tup y, Dim bad[2]) {
   }
   bool each = !tup_is_leaf(y);
   int n = tup_rank(x);
-  // The division itself reports this error.
+  // map_shape_div reports the different ranks.
   if (each && tup_rank(y) != n) return false;
   Dim by = *y;
   x = tup_first(x);

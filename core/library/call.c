@@ -387,8 +387,8 @@ static void read_result(lua_State *L, Call *c, size_t k, int idx) {
                "cutelua_value cannot hold", k + 1, face_show(L, idx));
 }
 
-// Pushes a table from result numbers to the buffer or tensor that receives the
-// result, for results that are tensors.
+// Pushes a table that maps the number of each tensor result to the tensor that
+// receives the result.
 static void push_places(lua_State *L, Call *c) {
   const Task *t = c->task;
   lua_newtable(L);

@@ -72,7 +72,8 @@ cutelua_status state_enter(cutelua_state *s);
 void state_watch(cutelua_state *s, bool on);
 // Ends a call and returns `status`.
 cutelua_status state_leave(cutelua_state *s, cutelua_status status);
-// Records an error of the C interface itself. Returns CUTELUA_MISUSE.
+// Records the error that an argument of a C function is invalid. Returns
+// CUTELUA_MISUSE.
 cutelua_status state_misuse(cutelua_state *s, const char *fmt, ...)
   PRINTF_LIKE(2, 3);
 // Records that a file cannot be read. Returns CUTELUA_ERROR.

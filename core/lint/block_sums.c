@@ -56,8 +56,8 @@ static uint8_t of_operand(const Made *g, const Operand *o) {
   return g->of[o->ref];
 }
 
-// Reports whether value r is a sum whose first term is the element of object or
-// variable `to`. *n limits the search.
+// Reports whether a term of sum r is variable `to`, or an element of object
+// `to`. *n limits the search.
 static bool adds_to(const Fn *fn, Ref r, Ref to, int *n) {
   const Ins *i = ir_get(fn, r);
   if ((*n)-- <= 0) return false;
@@ -68,8 +68,8 @@ static bool adds_to(const Fn *fn, Ref r, Ref to, int *n) {
          (adds_to(fn, i->a[0], to, n) || adds_to(fn, i->a[1], to, n));
 }
 
-// Reports whether i adds to a variable, or to an element of an object of the
-// thread.
+// Reports whether i computes a sum: i is an MMA, a shuffle or a redux.add, or i
+// adds to a variable or to an element of an object outside global memory.
 static bool is_sum(const Fn *fn, const Ins *i) {
   int n = TERMS;
   if (op_class((Op)i->op) == CLASS_MMA || intrin_shuffles(i)) return true;

@@ -55,7 +55,7 @@ static bool is_own(const Fn *fn, const Operand *o) {
          (is_space(fn, o->ref, SP_RMEM) || is_space(fn, o->ref, SP_SMEM));
 }
 
-// ---- what values depend on ----
+// ---- origins of values ----
 
 static void add(Loop *g, Ref r, uint8_t of) {
   g->changed |= (g->of[r] | of) != g->of[r];
@@ -83,7 +83,7 @@ static void pass_on(Loop *g, Ref r) {
     if (o.written && is_own(fn, &o)) add(g, name_of(fn, o.ref), of | VARIES);
 }
 
-// ---- what an iteration passes on ----
+// ---- data for the next iteration ----
 
 // For a write: records the operand as written if each iteration executes the
 // write. For a read: reports whether the operand's value comes from the

@@ -5,11 +5,11 @@
 
 #include "ir/ir.h"
 
-// A sum (or maximum) of elements that the threads share among themselves, which
-// each thread combines with its own elements and stores.
+// A partial sum (or maximum). Each thread adds only its part of the elements,
+// combines this sum with its elements, and stores the result.
 typedef struct PartialSum {
   Ref at;           // the instruction that adds
-  bool warps;       // whether only the sums of warps are not combined
+  bool warps;  // whether the sums of lanes are combined, but not those of warps
   bool extreme;     // whether it is a maximum or minimum
 } PartialSum;
 

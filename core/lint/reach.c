@@ -15,7 +15,8 @@ typedef struct Search {
   const Fn *fn;
   Reach *reach;
   uint8_t *met;      // for each instruction: whether its operands were visited
-  // points of the program: bit 0: the last iterations, bit 1: the last block
+  // Points of the execution, by number: bit 0 selects the last iterations, and
+  // bit 1 the last block.
   IndexValues corner[CORNERS];
 } Search;
 
@@ -80,7 +81,8 @@ static bool add_claims(Search *s, Ref mem, uint32_t src) {
   return found;
 }
 
-// Adds the offsets of accesses.
+// Adds the offsets at which line `src` accesses object `mem`. Returns false if
+// it does not access the object.
 static bool add_offsets(Search *s, Ref mem, uint32_t src) {
   bool found = false;
   for (Ref r = 1; r < s->fn->ins.n; r++) {

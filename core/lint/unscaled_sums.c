@@ -133,7 +133,8 @@ static bool adds(const Search *s, Ref w) {
          (value && updates_reads_back(s->fn, value, i));
 }
 
-// Reports whether a loop sets variable or object `top` to single floats.
+// Reports whether an instruction in a loop stores a single float to variable or
+// object `top`.
 static bool is_stored_in_loop(const Search *s, Ref top) {
   const Fn *fn = s->fn;
   for (Ref w = top + 1; w < fn->ins.n; w++) {

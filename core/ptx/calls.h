@@ -1,4 +1,5 @@
-// A copy of a PTX function whose calls are replaced by the functions' text.
+// A copy of a PTX function in which each call is replaced by the text of the
+// called function.
 #ifndef PTX_CALLS_H
 #define PTX_CALLS_H
 
@@ -14,7 +15,8 @@ enum { SEVERAL = UINT32_MAX };
 // that states whether the launch is cooperative.
 enum { GRID_BYTES = 64, GRID_FLAG = 60 };
 
-// The text of one function in the copy.
+// The text of one function in the copy: of the entry, or of the function that
+// one call calls.
 typedef struct PtxBody {
   const PtxFunc *f;
   const struct PtxBody *outer;  // the body with the call; NULL for the entry

@@ -19,11 +19,12 @@ typedef struct PtxSlot {
   // at all uses
   Ref now;
   Ref var;        // otherwise: the variable that holds the register
-  int32_t root;   // index into PtxBuild.bound of the parameter that the
-                  // register points into, or PLAIN or MIXED; for a pointer,
-                  // the value counts bytes from the parameter's memory
-  // whether the register may point into a tensor map that is a parameter, but
-  // not to its start
+  // index into PtxBuild.bound of the parameter that the register points into,
+  // or PLAIN or MIXED; with an index, the register's value is a byte offset
+  // from the start of the parameter's memory
+  int32_t root;
+  // whether the register may point behind the first byte of a tensor map that
+  // is a parameter
   bool inside;
   uint32_t defs;
   uint8_t pool;  // index into PtxBuild.pool of the pool that holds the register
@@ -151,7 +152,7 @@ struct PtxRow {
                                   // rejected
   // argument of `emit`, which distinguishes rows with the same `emit`
   int k;
-  const char *takes;  // modifiers that may follow the name, types among them
+  const char *takes;  // modifiers that may follow the name, including types
   const char *note;   // "" if the result is exact; otherwise the error bound,
                       // or the reason why the opcode is rejected
 };

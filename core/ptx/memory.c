@@ -280,9 +280,9 @@ Place op_in_space(PtxOp *o, const Spaces *s, Where w) {
 typedef void Each(PtxOp *o, const Access *x, const Spaces *s, Where w,
                   Ref *v);
 
-// Emits a branch for each space that a generic address may be in, from space
-// number k on. each() emits the access in the branch. If the space is known,
-// emits the access without a branch.
+// Emits a branch for each space that a generic address may be in, from space[k]
+// on. each() emits the access in the branch. If the space is known, emits the
+// access without a branch.
 static void each_space(PtxOp *o, const Access *x, const Spaces *s, Ref *v,
                        Each *each, int k) {
   static const Where space[] = {IN_CLUSTER, IN_SHARED, IN_LOCAL};

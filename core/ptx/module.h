@@ -41,7 +41,7 @@ typedef struct PtxVar {
   bool array, range;
   uint32_t line;
   uint32_t reg;      // number of the range's first register in its function
-  // of a parameter: bytes from the start of the first parameter
+  // for a parameter: its byte offset from the start of the first parameter
   uint32_t offset;
   // initial values: index of the first one in PtxModule.inits, and their number
   uint32_t init, inits;
@@ -157,9 +157,9 @@ typedef struct PtxFunc {
   // directive
   uint32_t maxnreg, minnctapersm, maxclusterrank;
   bool explicitcluster;
-  uint32_t whole;             // index + 1 into PtxModule.funcs of an entry's
-                              // copy with the functions that it calls, or 0;
-                              // of such a copy: its own
+  // 1 + the index in PtxModule.funcs of this entry's copy in which calls are
+  // replaced (ptx_whole), or 0; for such a copy: 1 + its own index
+  uint32_t whole;
 } PtxFunc;
 
 // A declaration that hides a declaration of the same name in an outer scope.

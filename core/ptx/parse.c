@@ -695,8 +695,8 @@ static void instruction(Parse *p) {
   vec_push(p->cx, p->m->ins, i);
 }
 
-// Skips `.callprototype` and `.branchtargets`, whose label has been read, to
-// the `;`.
+// Reads `.branchtargets`, or skips `.callprototype` or `.calltargets`, up to
+// the `;`. `text` is the label in front of the directive.
 static void prototype(Parse *p, const char *text) {
   PtxIns i = {.guard = -1, .line = p->x.at_line, .loc = p->loc, .label = text};
   i.op = ptx_name(p->cx, p->m, p->x.at, p->x.n);

@@ -43,7 +43,8 @@ Layout layout_swizzled(Ctx *cx, Swizzle sw, Dim offset, Layout l) {
 
 static const Dim unit[2] = {{1}, {0}};
 
-// Maximum length of a chain of outer functions, which recursive functions walk.
+// Maximum length of a chain of outer functions. It limits the recursion of
+// functions that walk a chain.
 enum { OUTER_MAX = 64 };
 
 Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l) {
@@ -183,7 +184,8 @@ static int64_t bound_of(Ctx *cx, Layout l, int64_t m) {
     }
     if (__builtin_mul_overflow(top, dim_abs(cx, f.d[i]).w, &x) ||
         __builtin_add_overflow(sum, x, &sum) || sum > INT64_MAX / 2)
-      // Half of the range, so that an offset can be added without overflow.
+      // Return half of the range, so that the caller can add an offset without
+      // overflow.
       return INT64_MAX / 2;
   }
   return sum;
@@ -254,7 +256,7 @@ static int64_t grain_along(Ctx *cx, const Outer *f, const int *path, int n) {
 }
 
 // Returns the length of the runs of consecutive indices of l that l's outer
-// function maps to consecutive values. The right side of l has coordinates as
+// function maps to consecutive values. l's innermost layout has coordinates as
 // values.
 static int64_t coord_grain(Ctx *cx, Layout l) {
   if (!l.outer) return 1;

@@ -39,10 +39,10 @@ Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l);
 Layout layout_with_offset(Layout l, Tup offset);
 // whether an outer function of l is a Lua function
 bool layout_has_fn(Layout l);
-// Returns a layout that maps each linear index as l does, and passes integers
-// to outer functions even where l passes coordinates.
+// Returns a layout with l's values at all linear indices. Its innermost layout
+// has integer values, even if that of l has coordinates.
 Layout layout_indexed(Ctx *cx, Layout l);
-// Returns l with the outer function and the offset of `like`.
+// Returns l with the outer function and the offset of `like` applied last.
 Layout layout_seen_through(Ctx *cx, Layout l, Layout like);
 Tup layout_shifted(Ctx *cx, Layout l, Tup x);  // returns x plus l's offset
 // Return l's value for x, a value of its innermost layout shape:stride: apply

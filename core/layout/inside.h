@@ -90,7 +90,7 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget);
 // Implements complement_in for strides that are bases: each mode of the
 // coordinates has its own complement.
 Layout complement_based(Ctx *cx, Note *nt, Layout l, Tup cotarget);
-// Returns the codomain for which a product with t needs l's complement.
+// Returns the codomain in which a product of l with t takes l's complement.
 Tup product_room(Ctx *cx, Layout l, Layout t);
 
 #endif

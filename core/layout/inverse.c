@@ -1,5 +1,5 @@
-// Right and left inverses of layouts: of integer values, of coordinates, and of
-// composed layouts.
+// Right and left inverses of layouts whose values are integers or coordinates,
+// and of composed layouts.
 #include "layout/composed.h"
 #include "layout/inside.h"
 
@@ -257,7 +257,7 @@ static Layout left_plain(Ctx *cx, Note *nt, Layout l) {
 // ---- composed layouts ----
 
 // Returns the left or right inverse of layout l. The inverse of a composed
-// layout (rest o f) is f^-1 o rest^-1.
+// layout f o rest is rest^-1 o f^-1.
 static Layout inverse_of(Ctx *cx, Note *nt, Layout l, bool left) {
   if (!note_elements(cx, nt, l.shape)) return l;
   if (!l.outer && layout_has_xor(l)) return inverse_xor(cx, nt, l, left);

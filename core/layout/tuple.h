@@ -92,8 +92,9 @@ bool tup_empty(Tup t);
 // Fails if shape is empty. Operations that need elements call this.
 void tup_need_elements(Ctx *cx, const char *op, Tup shape);
 Tup tup_shape(Ctx *cx, Tup t);  // replaces layouts in t by their shapes
-Tup tup_product_each(Ctx *cx, Tup t);      // returns a 1-tuple for an integer
-// Returns the shape with the fewest extents that has the same elements: merges
+// returns the tuple of the modes' sizes; for an integer, a 1-tuple
+Tup tup_product_each(Ctx *cx, Tup t);
+// Returns a shape with fewer extents and the same number of elements: merges
 // adjacent extents that are both static or both traced.
 Tup tup_coalesce(Ctx *cx, Tup t);
 Tup tup_product_like(Ctx *cx, Tup t, Tup guide);
@@ -137,9 +138,9 @@ Tup tup_crd2crd(Ctx *cx, Tup c, Tup src, Tup dst);
 // Returns compact strides. `first` is the stride of the first mode, or NULL for
 // 1. If `right` is set, the last mode gets this stride instead.
 Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
-// Returns compact strides of `shape` with its modes ordered by their numbers in
-// `order`, the fastest first. If `order` is NULL, modes are ordered from left
-// to right.
+// Returns compact strides of `shape`. The mode with the smallest number in
+// `order` gets the smallest stride. If `order` is NULL, the strides grow from
+// left to right.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);
 // Reports whether two modes with more than one element have the same rank in
 // `order`.

@@ -25,7 +25,7 @@ typedef struct Given {
   const cutelua_tensor *tensor;
   DType t;
   int64_t shape[MOST_RANK], stride[MOST_RANK];
-  // number of elements in memory from the first one to the last one
+  // number of elements in memory from the tensor's first element to its last
   size_t reach;
   Span *span;    // NULL: the tensor has no elements, or is on a GPU
   size_t offset;  // index of the first element in the buffer

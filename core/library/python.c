@@ -110,7 +110,7 @@ void cutelua_python_start(void *const *values) {
 
 // ---- calls of Python's functions ----
 
-// Calls f with the arguments up to the first NULL.
+// Calls f with the arguments in `list`, up to the first NULL.
 static PyObject *call_with(PyObject *f, PyObject *const list[3]) {
   int n = 0;
   while (n < 3 && list[n]) n++;
@@ -144,8 +144,8 @@ typedef struct Exchange {
   int (*stream)(int32_t device, int32_t id, void **out);
 } Exchange;
 
-// For each type of tensor so far: its exchange interface (NULL: none), and
-// whether its tensors have an attribute requires_grad.
+// For each Python type of tensor that was seen so far: its exchange interface
+// (NULL: none), and whether its tensors have an attribute requires_grad.
 static struct { PyObject *type; const Exchange *api; bool grad; } known[64];
 static int nknown;
 
@@ -275,7 +275,7 @@ typedef struct Callable {
   uint64_t flags;        // argument `flags` of cutelua_python_call
 } Callable;
 
-static ptrdiff_t head;  // bytes of an object's head
+static ptrdiff_t head;  // bytes of the fields that every Python object has
 
 static Callable *callable_of(PyObject *x) {
   return (Callable *)(void *)((char *)x + head);
@@ -370,8 +370,8 @@ static bool read_text(PyCall *c, PyObject *x, StepKind op) {
   return true;
 }
 
-// Reads an item of a list or dictionary. Code of the item's class may remove it
-// from the container.
+// Reads an item of a list or dictionary. Keeps a reference to the item, because
+// code of the item's class may remove it from the container.
 static bool read_held(PyCall *c, PyObject *item, int depth) {
   py.Py_IncRef(item);
   bool ok = read_value(c, item, depth);
@@ -480,7 +480,8 @@ static void drop_step(Step *s) {
 
 // ---- the call in Lua ----
 
-// Executes a step. Also stores imported tensors in the list at `opened`.
+// Executes a step. Also stores the buffers of imported tensors in the list at
+// stack index `opened`.
 static void run_step(lua_State *L, PyCall *c, Step *s, int opened) {
   switch (s->op) {
     case STEP_NIL: lua_pushnil(L); return;

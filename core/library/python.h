@@ -24,8 +24,8 @@ CUTELUA_API PyObject *cutelua_python_call(cutelua_state *s, cutelua_ref ref,
                                           PyObject *args, PyObject *options,
                                           unsigned flags, void *stream);
 
-// Creates the class Callable, whose objects call a Lua function or kernel. They
-// have the fields _state, number and _flags, which are arguments of
+// Creates the class Callable, whose objects call a Lua function or kernel. The
+// objects have the fields _state, number and _flags, which are arguments of
 // cutelua_python_call. bytes: the size of an object of Python without fields.
 // from_spec: Python's function PyType_FromSpec.
 CUTELUA_API PyObject *cutelua_python_class(int bytes,
@@ -49,7 +49,7 @@ CUTELUA_API PyObject *cutelua_python_capsule(void *data, int rank,
 // Sets the CUDA stream of a tensor argument. The Python function `convert`
 // calls this before it returns a description of the tensor.
 CUTELUA_API void cutelua_python_stream(void *stream);
-// Takes the managed tensor from a capsule.
+// Takes the managed tensor from a capsule, which then no longer owns it.
 CUTELUA_API DLManagedTensorVersioned *cutelua_python_take(PyObject *capsule);
 CUTELUA_API void cutelua_python_drop(DLManagedTensorVersioned *m);
 // Returns a capsule of either form (versioned or not) with the memory of m,

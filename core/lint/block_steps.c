@@ -72,7 +72,7 @@ static void find_dependent(const Fn *fn, Ref loop, bool *on) {
   }
 }
 
-// Returns how deeply the regions are nested.
+// Returns the maximum nesting depth of the regions.
 static int depth_of(const Fn *fn) {
   int depth = 0, most = 0;
   for (Ref r = 1; r < fn->ins.n; r++) {

@@ -5,8 +5,9 @@
 // mutable.
 //
 // A loaded value has the input DATA, even if its address depends on the block.
-// If a branch's condition depends on the block and the branch loads, the
-// condition is ignored, because the loaded elements then depend on it.
+// If the condition of a branch depends on the block and the branch contains
+// loads, the condition is ignored, because it then determines which elements
+// are loaded.
 #include "lint/block_sums.h"
 
 #include "ir/intrin.h"

@@ -24,7 +24,7 @@ typedef struct IndexValues {
 } IndexValues;
 
 IndexValues index_values_at(Ctx *cx, const Fn *fn, int budget);
-// Forgets all values. Must be called when another block or iteration is set.
+// Forgets all values. Call it after setting another block or iteration.
 void index_values_forget(IndexValues *v);
 // Returns the value of r in each thread. Returns NULL if r depends on more than
 // indices and constants.

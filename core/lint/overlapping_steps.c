@@ -100,7 +100,7 @@ static bool enter(Loop *g, Ref r, bool other, bool *active) {
 }
 
 // Adds the elements that load r reads to its tile. Returns false if the
-// elements are not known.
+// elements are unknown.
 static bool add_load(Loop *g, Tile *tile, Ref r, const Operand *from,
                      const bool *active) {
   const int64_t *at = index_values(g->v, from->off);
@@ -266,7 +266,7 @@ static bool is_uniform(Loop *g, Ref r) {
 }
 
 // Reports whether r is computed only from uniform values and from elements that
-// the loop loads. Bounds may select elements.
+// the loop loads. Selections by bounds checks are allowed.
 static bool is_plain(Loop *g, Ref r, int depth) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);

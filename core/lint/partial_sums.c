@@ -222,7 +222,8 @@ static uint8_t of_loads(Search *s, const Chain *c) {
     const Ins *i = ir_get(fn, r);
     int64_t at;
     Ref b = base_of(fn, i->a[1], &at);
-    // loads of a register that holds an element
+    // If the load reads a register, use the load whose element was stored to
+    // the register.
     if (ir_get(fn, i->a[0])->op == OP_RMEM) {
       Ref w = s->by.last[i->a[0]];
       for (; w && ir_get(fn, w)->a[1] != i->a[1]; w = s->by.before[w]) continue;

@@ -1,5 +1,5 @@
-// Finds sums of a lane's or warp's own elements that lack a reduction
-// (partial_sums.c).
+// Finds sums over the elements of only one lane or warp that lack a reduction
+// over all lanes or warps (partial_sums.c).
 #ifndef CUTE_PARTIAL_SUMS_H
 #define CUTE_PARTIAL_SUMS_H
 
@@ -10,7 +10,7 @@
 typedef struct PartialSum {
   Ref at;           // the instruction that adds
   bool warps;  // whether the sums of lanes are combined, but not those of warps
-  bool extreme;     // whether it is a maximum or minimum
+  bool extreme;     // a maximum or minimum, not a sum
 } PartialSum;
 
 // Calls `found` for each sum that lacks a reduction.

@@ -65,8 +65,8 @@ static uint8_t of_product(uint8_t a, uint8_t b) {
   return !a || !b ? 0 : both ? PRODUCT : OTHER;
 }
 
-// Returns the origins of a product or quotient of a value with origins `of` and
-// value `by`.
+// Returns the origins of a value that had the origins `of` and was multiplied
+// or divided by value `by`.
 static uint8_t of_scale(const Made *g, uint8_t of, Ref by) {
   const Ins *i = ir_get(g->fn, by);
   while (i->op == OP_CVT) i = ir_get(g->fn, i->a[0]);

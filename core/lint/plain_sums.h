@@ -14,8 +14,8 @@ typedef struct PlainSums {
   bool copies;      // whether the function only copies the elements
   bool scaled;      // whether a constant or a scalar argument scales the sums
   Ref store;        // the first instruction that stores to the output
-  // the narrowest float types in which the function adds elements, and to which
-  // it converts them
+  // narrowest: the narrowest float type in which the function adds elements.
+  // rounded: the narrowest float type to which it converts elements.
   DType narrowest, rounded;
 } PlainSums;
 

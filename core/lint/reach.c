@@ -1,6 +1,6 @@
-// Finds how far the coordinates of an access reach. The coordinates are
-// computed for all threads of the first and of the last block, in the first and
-// in the last iteration of all loops.
+// Finds the largest coordinates of an access. The coordinates are computed for
+// all threads of the first and of the last block, in the first and in the last
+// iteration of all loops.
 #include "lint/reach.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 // iteration.
 //
 // For each running maximum, a forward pass finds the values that depend on it,
-// and of these the values that are made of an exponential. The pass is repeated
+// and marks those that are computed from an exponential. The pass is repeated
 // until nothing changes, because variables, registers and shared memory are
 // mutable.
 #include "lint/unscaled_sums.h"

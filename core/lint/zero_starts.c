@@ -183,8 +183,8 @@ static bool is_update(const Fn *fn, Ref w, Op op) {
   return r && op_of(fn, r, element) == op;
 }
 
-// Reports whether a variable begins with 0 and only `set` and instructions for
-// which is_update is true set it or its copies.
+// Reports whether a variable begins with 0, and is set, directly or through
+// copies, only by `set` and by instructions for which is_update is true.
 static bool var_starts_at_zero(const Fn *fn, Ref var, Op op, Ref set) {
   Ref root = updates_root(fn, var);
   if (!updates_is_zero(fn, ir_get(fn, root)->a[0])) return false;
@@ -378,8 +378,8 @@ static bool adds_elements(Search *s, Ref r) {
   return t.loads && number && !(t.power && t.known);
 }
 
-// Sets *z if a variable r starts at a constant other than 0, and nothing
-// but sums of it and loaded elements set it.
+// Sets *z if variable r starts at a constant other than 0, and is set only to
+// sums of itself and loaded elements.
 static void look_at_variable(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   double start;
@@ -397,9 +397,8 @@ static void look_at_variable(Search *s, Ref r, ZeroStart *z) {
                      .start = start};
 }
 
-// Sets *z if all registers or elements of shared tensor r start at a
-// constant other than 0, and nothing but sums of them and loaded elements is
-// stored to them.
+// Sets *z if all registers or elements of shared tensor r start at a constant
+// other than 0, and only sums of them and loaded elements are stored to them.
 static void look_at_object(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   double start = 0, other;

@@ -561,9 +561,9 @@ static void indexed(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
 
 // Replaces `mov r, %envreg1` by the upper half of the address of a workspace,
 // and %envreg2 by the lower half. The driver provides the workspace for
-// cooperative launches. All of its words are zero at first, except the word at
-// GRID_FLAG. In other launches, the address is 0, and the word at GRID_FLAG is
-// also 0.
+// cooperative launches. All words of the workspace are zero at first, except
+// the word at GRID_FLAG. In other launches, the address is 0, and the word at
+// GRID_FLAG is also 0.
 static void environment(PtxCopy *x, PtxArg to, bool upper) {
   PtxModule *m = x->m;
   if (x->workspace < 0) {

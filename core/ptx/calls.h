@@ -15,8 +15,8 @@ enum { SEVERAL = UINT32_MAX };
 // that states whether the launch is cooperative.
 enum { GRID_BYTES = 64, GRID_FLAG = 60 };
 
-// The text of one function in the copy: of the entry, or of the function that
-// one call calls.
+// The text of one function in the copy: of the entry, or of a called function
+// for one of its calls.
 typedef struct PtxBody {
   const PtxFunc *f;
   const struct PtxBody *outer;  // the body with the call; NULL for the entry
@@ -48,8 +48,9 @@ typedef struct PtxCopy {
   uint32_t calls;     // number of calls that were replaced
   // whether the entry reads its parameters at addresses that it computes
   bool computes;
-  uint32_t *def;      // for each register of the copy, its only definition as
-                      // index + 1 into PtxModule.ins, 0, or SEVERAL
+  // for each register of the copy: the index + 1 into PtxModule.ins of its only
+  // definition; 0: no definition; SEVERAL: several definitions
+  uint32_t *def;
   uint32_t defs;      // number of elements of def
   PtxText *text;      // the texts of all calls of printf
   uint32_t texts, text_cap;

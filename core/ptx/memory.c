@@ -5,8 +5,8 @@
 
 // ---- mov, cvta ----
 
-// Translates mov.b128, which packs two registers, unpacks two registers, or
-// copies.
+// Translates mov.b128, which packs two registers into one, unpacks one register
+// into two, or copies a register.
 static void mov_wide(PtxOp *o, const PtxArg *d, const PtxArg *s) {
   Ref v[2];
   for (int q = 0; q < 2; q++) {

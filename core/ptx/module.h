@@ -76,7 +76,7 @@ typedef enum PtxArgKind {
   PTX_A_REG,      // register; value is its number in the function
   PTX_A_INT,      // integer in value
   PTX_A_FLOAT,    // float; value holds its bit pattern, of width `bits`
-  PTX_A_VAR,      // a variable's address: value is an index into vars
+  PTX_A_VAR,      // a variable's address: value indexes PtxModule.vars
   PTX_A_LABEL,    // label; value is an index into PtxModule.labels
   PTX_A_FUNC,     // a function's name
   PTX_A_SPECIAL,  // a special register: name "%tid.x"
@@ -102,8 +102,9 @@ typedef struct PtxArg {
 
 typedef struct PtxIns {
   const char *op;       // "ld.global.v4.f32", interned
-  const char *label;    // targets of a .callprototype or .branchtargets;
-                        // otherwise NULL
+  // label in front of a .branchtargets, .callprototype or .calltargets;
+  // otherwise NULL
+  const char *label;
   uint32_t line;        // line number in the PTX text
   uint32_t loc;         // index into PtxModule.locs, plus 1; 0: none
   int32_t guard;        // register of the guard predicate, or -1

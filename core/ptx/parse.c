@@ -255,8 +255,8 @@ static bool is_special(const PtxLex *x) {
 }
 
 // Operands that are being read. They are copied to PtxModule.args only when the
-// list ends. Thus the operands of a list are adjacent there, although a list
-// nested in it is copied earlier.
+// list ends. Thus the operands of a list are adjacent in PtxModule.args,
+// although a list nested in it is copied earlier.
 typedef struct List {
   PtxArg few[16], *p;
   uint32_t n, cap;

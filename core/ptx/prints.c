@@ -32,8 +32,8 @@ static const PtxIns *definition(const PtxCopy *x, int64_t r) {
   return plain ? i : NULL;
 }
 
-// Returns the only value that is stored to all of .param variable v, or NULL if
-// no such value is known.
+// Returns the value that is stored to the whole .param variable v. Returns NULL
+// if there are several stores, or if the value is unknown.
 static const PtxArg *passed(const PtxCopy *x, int64_t v) {
   const PtxModule *m = x->m;
   const PtxArg *found = NULL;

@@ -372,8 +372,8 @@ void row_umma(PtxOp *o, int k) {
   uint32_t ids = (u.scaled ? scale_ids : 0) | (u.sparse ? UMMA_SELECTOR : 0);
   Descriptors all = values_of(o, u.desc, ids, 8);
   if (!all.n) op_reject(o, "its instruction descriptor is not a constant");
-  // Emits an MMA for each value that the simulator models, and a report for
-  // other values.
+  // Emits an MMA for each value of the descriptor that the simulator models,
+  // and a report for other values.
   Ref known = 0;
   for (int q = 0; q < all.n; q++) {
     int id = find_umma(o, text, smem_a, all.v[q]);

@@ -53,7 +53,7 @@ static int64_t largest(Search *s, Ref v) {
   return most;
 }
 
-// Adds the coordinate v (0: the constant `plain`) of a mode.
+// Adds a coordinate of a mode: value v, or the constant `plain` if v is 0.
 static void add_coordinate(Search *s, int mode, Ref v, int64_t plain) {
   Reach *r = s->reach;
   bool unknown = mode < r->modes && r->most[mode] < 0;

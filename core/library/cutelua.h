@@ -55,7 +55,7 @@ enum {
 
 // Works like lua_Alloc: allocates memory, resizes it, or frees it (new_size 0).
 // Returns memory aligned for any type, or NULL. Several threads may call the
-// function at a time.
+// function at the same time.
 typedef void *(*cutelua_alloc)(void *ud, void *p, size_t old_size,
                                size_t new_size);
 // Receives text that scripts, kernels and warnings print. stream is 1 for

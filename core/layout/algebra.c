@@ -155,7 +155,7 @@ static Mode take_least(Flat *f) {
 }
 
 // Returns text that names two coordinates of l with the same offset, or NULL if
-// there are none that the search finds.
+// the first 1024 coordinates have different offsets.
 static const char *collision(Ctx *cx, Layout l) {
   if (!layout_static(l) || layout_has_basis(l)) return NULL;
   int64_t n = dim_value(layout_size(cx, l));

@@ -9,7 +9,7 @@
 typedef struct Tiler {
   enum { TILER_ANY, TILER_LAYOUT, TILER_TUPLE } kind;
   int n;
-  const struct Tiler *mode;  // TILER_TUPLE: its entries
+  const struct Tiler *mode;  // TILER_TUPLE: one tiler for each of the n modes
   Layout l;                  // TILER_LAYOUT: the layout
   bool extent;  // whether the tiler is an integer n, stored as the layout n:1
 } Tiler;
@@ -20,7 +20,7 @@ const char *tiler_text(Ctx *cx, Tiler t);
 
 Layout layout_compose(Ctx *cx, Layout a, Layout b);
 Layout layout_compose_tiler(Ctx *cx, Layout a, Tiler b);
-// returns the composition a o Sw
+// returns a o b, the composition of a layout and a swizzle
 Layout layout_compose_swizzle(Ctx *cx, Layout a, Swizzle b);
 Layout layout_with_shape(Ctx *cx, Layout l, Tup shape);
 // if `cotarget` is NULL, uses the cosize of l
@@ -59,11 +59,12 @@ Layout layout_tv(Ctx *cx, Layout thr, Layout val, Tup *tiler);
 // ---- layouts whose extents are known only at launch (traced.c) ----
 typedef enum TracedRule {
   TRACED_NONE, TRACED_COMPOSE, TRACED_DIVIDE, TRACED_PRODUCT,
-  TRACED_COMPLEMENT,          // b is a layout whose shape is the codomain
-  TRACED_UPCAST  // b is a layout with n elements, where n is the factor
+  TRACED_COMPLEMENT,          // r is the complement of a in b's shape
+  TRACED_UPCAST  // r is a upcast by the number of b's elements
 } TracedRule;
-// Reads an assertion, which is stored as words (Claim in ir/fn.h), as the
-// layouts a, b and r. Traced values must have been replaced by numbers.
+// Decodes an assertion, which is stored as words (Claim in ir/fn.h), into the
+// layouts a, b and r of traced_differs. The caller must have replaced traced
+// values by numbers.
 void traced_read(const Dim *word, Layout l[3]);
 // Returns `word`, a word of an assertion, with v in place of its traced value.
 Dim traced_word(Ctx *cx, Dim word, int64_t v);
@@ -84,16 +85,18 @@ Layout layout_linear(Ctx *cx, Layout l);
 // ---- domains and codomains (domain.c) ----
 // returns a tuple of zeros in the profile of l's values
 Tup layout_coprofile(Ctx *cx, Layout l);
-// Returns the common factors of the shapes a and b in order. Each factor is a
-// mode whose stride is the index where the factor starts. Returns (1):(0) if
-// there are no common factors.
+// Returns a layout with one mode for each factor that an extent of a has in
+// common with an extent of b. The mode's extent is the factor. Its stride is
+// the step of the linear index that the factor counts. Returns (1):(0) if there
+// are no common factors.
 Layout layout_greatest_common_domain(Ctx *cx, Tup a, Tup b);
 // returns the layout i -> a(i) + b(i)
 Layout layout_add(Ctx *cx, Layout a, Layout b);
 
 // ---- the steps of the algebra as text (notation.c) ----
+
 // Functions for cute.explain: explain_on returns the buffer for the text of the
-// steps, or NULL. Callers test this buffer first, so that steps cost nothing
+// steps, or NULL. Callers test this buffer first, so that no text is formatted
 // without cute.explain.
 static inline Buf *explain_on(const Ctx *cx) {
   return cx->work ? cx->work->steps : NULL;

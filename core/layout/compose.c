@@ -1,12 +1,12 @@
-// Composes plain layouts. Composes each leaf of the right side with the left
-// side, and checks that the sums of the leaves do not carry into the next mode
-// of the left side.
+// Composes plain layouts. Composes each leaf of the right layout with the left
+// layout, and checks that the sums of the leaves do not carry into the next
+// mode of the left layout.
 #include "layout/inside.h"
 
 #include <string.h>
 
 // Returns text that explains why no single mode represents f on leaf r of the
-// right side: the text names the first coordinate where the step changes.
+// right layout: the text names the first coordinate where the step changes.
 static const char *counter(Ctx *cx, Flat f, Mode r) {
   Layout l = flat_layout(cx, f);
   if (!dim_static(r.s) || !dim_static(r.d) || !layout_static(l) ||
@@ -63,8 +63,8 @@ int64_t flat_at(Flat f, int64_t i) {
 
 typedef enum Verdict { SAME, OTHER, TOO_MANY } Verdict;
 
-// Compares a(b(i)) with r(i) for all i below n with b(i) below end. If they
-// differ, sets *at to the first such i.
+// Compares a(b(i)) with r(i) for all i below n with b(i) below end. Sets *at to
+// the first i where they differ.
 static Verdict look(Flat a, Flat b, Flat r, int64_t n, int64_t end,
                     int64_t *at) {
   for (*at = 0; *at < n; ++*at) {
@@ -75,8 +75,8 @@ static Verdict look(Flat a, Flat b, Flat r, int64_t n, int64_t end,
   return SAME;
 }
 
-// Reports whether out(i) equals f(i * r.d) for all i < r.s, or if this cannot
-// be decided.
+// Reports whether out(i) equals f(i * r.d) for all i < r.s. Also returns true
+// if traced numbers leave this undecided.
 static bool follows(Flat f, Mode r, Flat out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t at;
@@ -139,9 +139,9 @@ static void add_digit(Digits *g, int i, Dim n, Dim step, bool whole) {
     g->used[i] += most;
 }
 
-// The composition of one leaf of the right side. `out` has the modes of the
-// result. Mode k advances by step[k] in mode mode[k] of the left side. mode and
-// step are NULL if the leaf was composed by evaluation.
+// The composition of one leaf of the right layout. `out` has the modes of the
+// result. Mode k advances by step[k] in mode mode[k] of the left layout. mode
+// and step are NULL if the leaf was composed by evaluation.
 typedef struct Leaf {
   Flat out;
   int *mode;
@@ -202,7 +202,8 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   if (!note_elements(cx, nt, flat_layout(cx, f).shape) ||
       !note_elements(cx, nt, &r.s))
     return l;
-  // whether CuTe's condition holds although the result may be wrong
+  // whether the leaf meets CuTe's divisibility condition, but the result may
+  // still be wrong
   bool weak = false;
   if (dim_dynamic(r.d) && !traced_positive(cx, r.d)) nt->trust = true;
   for (int i = 0; i + 1 < f.n; i++) {
@@ -251,10 +252,11 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   return l;
 }
 
-// The part of the left side that a stride of the right side selects. An integer
-// selects all of the left side, and a basis selects the mode that it names.
+// The part of the left layout that a stride of the right layout selects. An
+// integer selects all of the left layout, and a basis selects the mode that it
+// names.
 typedef struct Part {
-  Dim stride;  // the first stride of the right side that selects this part
+  Dim stride;  // the first stride of the right layout that selects this part
   Flat left;         // the selected part, coalesced
   // Number of elements of the part. `left` does not determine it, because
   // `left` stores a last extent of 1 as 2.
@@ -271,16 +273,18 @@ typedef struct Compose {
   Layout right;
   Part *part;
   int nparts, capparts;
-  int *part_of;  // part that each leaf of the right side selects; -1: stride 0
-  size_t leaf;        // index of the next leaf of the right side
+  // part that each leaf of the right layout selects; -1: stride 0
+  int *part_of;
+  size_t leaf;        // index of the next leaf of the right layout
   TupB shape;
   struct Place *out;
   size_t n, cap;
 } Compose;
 
-// A mode of the result: extent s and stride d, the leaf of the right side that
-// it comes from, and the left mode and step by which it advances (see Leaf). If
-// the left mode is unknown, `mode` is -1.
+// A mode of the result. s, d: its extent and stride. leaf: the leaf of the
+// right layout from which it was computed. mode, step: it advances by `step` in
+// this mode of the left layout (see Leaf). If that mode is unknown, `mode` is
+// -1.
 typedef struct Place {
   Dim s, d;
   int leaf, mode;
@@ -405,12 +409,12 @@ static int64_t least(Ctx *cx, Dim s) {
   return lo > div ? lo : div;
 }
 
-// Reports whether the sum of several leaves of the right side may exceed the
+// Reports whether the sum of several leaves of the right layout may exceed the
 // extent of a left mode. The sum then carries into the next mode, which no
 // layout represents.
 static bool may_carry(Ctx *cx, const Part *p) {
-  // the left mode that positive ([0]) and negative ([1]) strides reach; -1: no
-  // mode; left.n: several
+  // number of the only left mode that positive ([0]) and negative ([1]) strides
+  // reach; -1: none; left.n: several modes
   int met[2] = {-1, -1};
   for (int i = 0; i < p->left.n; i++) {
     for (int k = 0; k < 2; k++) {
@@ -425,7 +429,7 @@ static bool may_carry(Ctx *cx, const Part *p) {
          (met[0] != met[1] || met[0] == p->left.n);
 }
 
-// Writes to b the modes of the right side that select part i, and to r the
+// Writes to b the modes of the right layout that select part i, and to r the
 // corresponding modes of the result. Returns the size of b, or more than
 // LOOK_MAX.
 static int64_t sides(Ctx *cx, Compose *c, int i, Flat *b, Flat *r) {
@@ -450,10 +454,10 @@ static int64_t sides(Ctx *cx, Compose *c, int i, Flat *b, Flat *r) {
 }
 
 // Reports whether the result of a division covers all coordinates of part i of
-// the left side. The result's extents are rounded up as needed. The result's
-// modes must enumerate the coordinates in the order of the right side's values,
-// without gaps. Coordinates and values are linear in these modes, so only their
-// strides are compared.
+// the left layout. The result's extents are rounded up as needed. The result's
+// modes must enumerate the coordinates in the order of the right layout's
+// values, without gaps. Coordinates and values are linear in these modes, so
+// only their strides are compared.
 static bool rounds_up(Ctx *cx, Compose *c, int i) {
   Flat left = c->part[i].left;
   int64_t elements = c->part[i].size.w;
@@ -498,7 +502,7 @@ static bool rounds_up(Ctx *cx, Compose *c, int i) {
   return last < size;
 }
 
-// Reports whether part i of the left side and the result's modes for it have
+// Reports whether part i of the left layout and the result's modes for it have
 // static extents and steps.
 static bool counted(Compose *c, int i) {
   for (int m = 0; m < c->part[i].left.n; m++)
@@ -510,7 +514,7 @@ static bool counted(Compose *c, int i) {
   return true;
 }
 
-// Checks that the tile and the rest of a divide cover the left side, although
+// Checks that the tile and the rest of a divide cover the left layout, although
 // extents may be rounded up.
 static void check_divide(Ctx *cx, Compose *c) {
   for (int i = 0; i < c->nparts; i++) {

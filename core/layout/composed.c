@@ -43,7 +43,8 @@ Layout layout_swizzled(Ctx *cx, Swizzle sw, Dim offset, Layout l) {
 
 static const Dim unit[2] = {{1}, {0}};
 
-// Maximum length of a chain of outer functions, which recursive functions walk.
+// Maximum length of a chain of outer functions. It limits the recursion of
+// functions that walk a chain.
 enum { OUTER_MAX = 64 };
 
 Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l) {
@@ -183,7 +184,8 @@ static int64_t bound_of(Ctx *cx, Layout l, int64_t m) {
     }
     if (__builtin_mul_overflow(top, dim_abs(cx, f.d[i]).w, &x) ||
         __builtin_add_overflow(sum, x, &sum) || sum > INT64_MAX / 2)
-      // Half of the range, so that an offset can be added without overflow.
+      // Return half of the range, so that the caller can add an offset without
+      // overflow.
       return INT64_MAX / 2;
   }
   return sum;
@@ -200,7 +202,7 @@ int64_t layout_bound(Ctx *cx, Layout l) {
   for (; l.outer; l = l.outer->l) {
     const Outer *f = l.outer;
     m += dim_abs(cx, l.offset).w;
-    // a layout whose values are coordinates of f->l
+    // The values are coordinates of f->l, whose last index bounds them.
     if (l.at && f->kind == OUTER_LAYOUT)
       m = last_of(cx, f->l);
     m = f->kind == OUTER_LAYOUT
@@ -254,7 +256,7 @@ static int64_t grain_along(Ctx *cx, const Outer *f, const int *path, int n) {
 }
 
 // Returns the length of the runs of consecutive indices of l that l's outer
-// function maps to consecutive values. The right side of l has coordinates as
+// function maps to consecutive values. l's innermost layout has coordinates as
 // values.
 static int64_t coord_grain(Ctx *cx, Layout l) {
   if (!l.outer) return 1;
@@ -271,7 +273,8 @@ static int64_t coord_grain(Ctx *cx, Layout l) {
   for (int i = 1; i < f.n; i++) {
     int m = dim_basis_path(f.d[i], other), k = 0;
     while (k < n && k < m && path[k] == other[k]) k++;
-    // strides of the same mode of the coordinates, or of a mode inside it
+    // One path is a prefix of the other: the strides change the same mode of
+    // the coordinates, or one changes a mode inside the other's.
     if (k == n || k == m)
       g = least(g, m == n ? low_bit(dim_div(cx, dim_basis_value(f.d[i]))) : 1);
   }

@@ -148,7 +148,8 @@ Ref dim_asref(Ctx *cx, Dim d) {
   }
 }
 
-// Returns the known range and divisor of d, as an integer.
+// Returns the known range and divisor of d. For a basis, they are those of its
+// value.
 static Fact fact_of(Ctx *cx, Dim d) {
   if (dim_tag(d) == TAG_XOR) {
     int64_t x = dim_xor_value(d);
@@ -165,7 +166,8 @@ int64_t dim_div(Ctx *cx, Dim d) { return fact_of(cx, d).div; }
 static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b);
 
 static Dim emit2(Ctx *cx, Op op, Dim a, Dim b) {
-  // Fails: d is not an integer, so a kernel cannot compute its value.
+  // dim_asref fails for an operand that is not an integer, because a kernel
+  // cannot compute with it.
   if (!dim_static(a)) dim_asref(cx, a);
   if (!dim_static(b)) dim_asref(cx, b);
   if (dim_kind(a) == DIM_BASIS || dim_kind(b) == DIM_BASIS)
@@ -289,8 +291,8 @@ static void need_nonzero(Ctx *cx, const char *op, Dim a, Dim b) {
     ctx_fail(cx, ERR_ARG, "%lld %s 0: division by zero", (long long)a.w, op);
 }
 
-// Returns the known range and divisor of b, used as a divisor. An extent may be
-// 0, but a divisor must not be 0.
+// Returns the known range and divisor of b, by which the caller divides. An
+// extent may be 0, but a divisor must not, so a lower bound of 0 becomes 1.
 static Fact divisor_fact(Ctx *cx, Dim b) {
   Fact f = fact_of(cx, b);
   if (f.lo == 0) f.lo = 1;

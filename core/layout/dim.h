@@ -1,7 +1,7 @@
 // Dim: one extent or stride, which is a static or a traced integer. Arithmetic
 // on static operands computes on the host; arithmetic on traced operands
 // appends instructions to the traced function. So one implementation of the
-// algebra serves both.
+// algebra serves static and traced numbers.
 #ifndef CUTE_DIM_H
 #define CUTE_DIM_H
 
@@ -15,10 +15,11 @@ typedef enum DimTag {
 } DimTag;
 typedef union Dim {
   int64_t w;
-  // TAG_LAYOUT: a pointer; TAG_XOR: a value
+  // TAG_LAYOUT: a pointer to the layout; TAG_XOR: the value of the stride
   struct { uint64_t bits : 60, tag : 4; } of;
-  // TAG_DYN, TAG_BASIS, TAG_BASISREF: a Ref or a 32-bit integer. A basis also
-  // has the mode of each level, in six bits.
+  // TAG_DYN and TAG_BASISREF: `value` is a Ref. TAG_BASIS: `value` is a 32-bit
+  // integer. For a basis, `path` has the mode number of each level, in six
+  // bits.
   struct { uint64_t value : 32, path : 24, levels : 4, tag : 4; } basis;
   struct { uint64_t words : 24, leaves : 24, rank : 12, tag : 4; } tup;
 } Dim;
@@ -28,7 +29,7 @@ typedef struct Layout Layout;
 
 typedef enum DimKind {
   DIM_INT,    // static integer
-  DIM_DYN,    // a value of the traced function; its Fact has its known divisor
+  DIM_DYN,  // a value of the traced function, whose Fact has the known divisor
   DIM_ANY,    // `_`
   // The basis v@j@i: a coordinate that is v in mode j of mode i, and 0 in all
   // other modes. v is a static integer of 32 bits or a Ref. A basis has at most
@@ -38,8 +39,8 @@ typedef enum DimKind {
   // An XORed stride, such as F9 for the stride 9. A multiple of this stride is
   // a carry-less product, and a sum with this stride is an XOR.
   DIM_XOR,
-  // a layout as a leaf of a tiler, which only the functions that edit modes
-  // accept
+  // a layout as a leaf of a tiler. Only functions that edit modes, such as
+  // tup_append, accept it.
   DIM_LAYOUT
 } DimKind;
 #define DIM_MAX (((int64_t)1 << 60) - 1)
@@ -52,7 +53,8 @@ static inline DimTag dim_tag(Dim d) { return (DimTag)(d.w >> 60); }
 // d must be a static integer
 static inline int64_t dim_value(Dim d) { return d.w; }
 static inline bool dim_is(Dim d, int64_t v) { return d.w == v; }
-static inline bool dim_eq(Dim a, Dim b) { return a.w == b.w; }  // same encoding
+// whether a and b have the same encoding
+static inline bool dim_eq(Dim a, Dim b) { return a.w == b.w; }
 DimKind dim_kind(Dim d);
 Dim dim_int(Ctx *cx, int64_t v);  // fails with ERR_OVERFLOW beyond DIM_MAX
 Dim dim_ref(Ref r);
@@ -68,7 +70,7 @@ const Layout *dim_getlayout(Dim d);
 Dim dim_xor(Ctx *cx, int64_t v);
 // d must be a DIM_XOR or a static integer.
 int64_t dim_xor_value(Dim d);
-// Requires integers.
+// Returns a ^ b for integers a and b.
 Dim dim_bit_xor(Ctx *cx, Dim a, Dim b);
 Dim dim_basis_value(Dim d);
 // Writes the path of basis d to `path` and returns the number of levels.

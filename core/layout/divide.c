@@ -51,8 +51,8 @@ typedef Layout Step(Ctx *cx, Note *nt, Layout l, Layout t);
 static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
   if (t.kind == TILER_ANY) return l;
   if (t.kind == TILER_LAYOUT) {
-    // An integer tile stands for its compact layout. Therefore tile 1 is 1:0
-    // or, if l's values are coordinates, 1:1.
+    // An integer tile n stands for the compact layout of shape n. Therefore
+    // tile 1 is 1:0 or, if l's values are coordinates, 1:1.
     if (t.extent && dim_is(*t.l.shape, 1) && !layout_has_basis(l))
       t.l = layout_leaf(cx, (Dim){1}, (Dim){0});
     return f(cx, nt, l, t.l);
@@ -75,9 +75,9 @@ static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
 }
 
 // If the tile covers all of l and l's values are coordinates, restores the
-// stride of the rest mode. Without this stride, tile 1 would start where tile 0
-// does if a new tensor map makes the tensor longer. made: the modes
-// (tile,rest).
+// stride of the rest mode. A new tensor map may later make the tensor longer.
+// Without this stride, tile 1 would then start where tile 0 does. made: the
+// modes (tile,rest).
 static Layout keep_step(Ctx *cx, Layout l, Layout t, Layout made) {
   Flat f = flat_of(cx, l);
   Dim step = layout_size(cx, t);
@@ -158,7 +158,7 @@ static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
   if (explain_on(cx))
     explain_say(cx, "divide: tile %s, rest %s", layout_text(cx, t),
                 layout_text(cx, pair[1]));
-  Note up = *nt;  // First, try extents that are rounded up, as in CuTe.
+  Note up = *nt;  // First, try to round extents up, as CuTe does.
   up.quiet = up.weak = true;
   Layout made = compose_in(cx, &up, l, both);
   if (up.bad) {
@@ -251,7 +251,8 @@ static bool splits(Tup t, Tup guide) {
 // also the tile if `tile` is true.
 static Layout open_modes(Ctx *cx, Layout l, bool tile) {
   Tup t = tup_first(l.shape), r = tup_next(t), both[2];
-  // tup_cat removes the parentheses of a 1-tuple, so a leaf remains a leaf.
+  // tup_cat removes the parentheses that tup_pack adds, so these modes stay as
+  // they are.
   both[0] = tile && tup_rank(t) != 1 ? t : tup_pack(cx, &t, 1);
   both[1] = tup_rank(r) != 1 ? r : tup_pack(cx, &r, 1);
   l.shape = tup_cat(cx, both, 2);

@@ -15,7 +15,8 @@ Tup layout_coprofile(Ctx *cx, Layout l) {
   return tup_repeat_like(cx, tup_from_terms(cx, term, n), (Dim){0});
 }
 
-// The leaves `s` of a shape, and for each of them the index stride, `from`.
+// The n leaves of a shape. from[i] is the step of the linear index that leaf
+// s[i] counts: the product of the leaves before it.
 typedef struct Digits {
   Dim *s, *from;
   size_t n;
@@ -37,9 +38,9 @@ static Digits digits(Ctx *cx, const char *op, Tup shape) {
   return d;
 }
 
-// Returns the common factor of leaf i of a and leaf j of b: how many indices
-// both enumerate with the same step, starting at index *at. Returns 1 if the
-// leaves have no common factor.
+// Returns the common factor of leaf i of a and leaf j of b: the number of steps
+// of the linear index that both leaves count. Stores the size of this step in
+// *at. Returns 1 if the leaves have no common factor.
 static int64_t shared(Ctx *cx, Digits a, size_t i, Digits b, size_t j,
                       Dim *at) {
   int64_t p = a.from[i].w, q = b.from[j].w;

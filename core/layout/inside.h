@@ -30,8 +30,8 @@ typedef struct Note {
   // these modes
   bool modes;
   bool quiet, bad;
-  // whether extents that a tile does not divide are rounded up in each mode of
-  // a division, as in CuTe
+  // whether a division rounds up extents that the tile does not divide, mode by
+  // mode, as in CuTe
   bool weak;
   bool gaps;          // whether a complement left gaps that no mode can fill
   // whether traced extents left a condition undecided, so that the kernel must
@@ -90,7 +90,7 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget);
 // Implements complement_in for strides that are bases: each mode of the
 // coordinates has its own complement.
 Layout complement_based(Ctx *cx, Note *nt, Layout l, Tup cotarget);
-// Returns the codomain for which a product with t needs l's complement.
+// Returns the codomain in which a product of l with t takes l's complement.
 Tup product_room(Ctx *cx, Layout l, Layout t);
 
 #endif

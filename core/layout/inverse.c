@@ -1,5 +1,5 @@
-// Right and left inverses of layouts: of integer values, of coordinates, and of
-// composed layouts.
+// Right and left inverses of layouts whose values are integers or coordinates,
+// and of composed layouts.
 #include "layout/composed.h"
 #include "layout/inside.h"
 
@@ -110,7 +110,7 @@ static void by_path(Ctx *cx, Paths *w, int *path, int depth) {
   Flat here = {NEW(cx, Dim, cap), NEW(cx, Dim, cap), 0};
   Dim *pre = NEW(cx, Dim, cap);
   int last = -1, p[DIM_LEVELS];
-  // Find the last mode whose path starts with this path.
+  // Find the largest mode number that follows path[0..depth) in a path.
   for (size_t i = 0; i < tup_leaves(w->l.shape); i++)
     if (under(w->l.stride[i], path, depth, p) > depth && p[depth] > last)
       last = p[depth];
@@ -257,7 +257,7 @@ static Layout left_plain(Ctx *cx, Note *nt, Layout l) {
 // ---- composed layouts ----
 
 // Returns the left or right inverse of layout l. The inverse of a composed
-// layout (rest o f) is f^-1 o rest^-1.
+// layout f o rest is rest^-1 o f^-1.
 static Layout inverse_of(Ctx *cx, Note *nt, Layout l, bool left) {
   if (!note_elements(cx, nt, l.shape)) return l;
   if (!l.outer && layout_has_xor(l)) return inverse_xor(cx, nt, l, left);
@@ -280,8 +280,8 @@ static Layout inverse_of(Ctx *cx, Note *nt, Layout l, bool left) {
   return layout_composed(cx, in, back, first);
 }
 
-// Returns how many indices i from 0 on satisfy l(r(i)) == i, with r(i) inside
-// l.
+// Returns the number of leading indices i = 0, 1, ... for which r(i) is an
+// index of l and l(r(i)) == i.
 static int64_t inverts(Ctx *cx, Layout l, Layout r) {
   int64_t n = dim_value(layout_size(cx, r)), size;
   size = dim_value(layout_size(cx, l));

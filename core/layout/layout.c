@@ -188,7 +188,7 @@ bool layout_static(Layout l) {
 }
 
 // Reports whether a stride of l is a basis. For a composed layout, checks only
-// the strides of the right side.
+// the strides of the innermost layout.
 bool layout_has_basis(Layout l) {
   size_t n = tup_leaves(l.shape);
   for (size_t i = 0; i < n; i++)
@@ -399,7 +399,8 @@ Layout layout_zip_of(Ctx *cx, const Layout *l, int n) {
 Flat flat_of(Ctx *cx, Layout l) {
   int n = (int)tup_leaves(l.shape);
   Dim *w = NEW(cx, Dim, 2 * (size_t)n + 2);
-  // The array has one more entry, because an empty layout becomes one mode.
+  // Each array has room for one more mode, because flat_coalesce turns an empty
+  // list into one mode.
   Dim *d = w + n + 1;
   tup_collect(l.shape, w);
   if (n) memcpy(d, l.stride, (size_t)n * sizeof *w);
@@ -568,7 +569,7 @@ Layout layout_domain_offset(Ctx *cx, Layout l, Tup coord, Tup *offset) {
   return layout_with_offset(l, layout_shifted(cx, l, x));
 }
 
-// Returns the value of l's right side for which the value of l is x, by
+// Returns the value of l's innermost layout for which the value of l is x, by
 // applying the inverses of l's outer functions.
 static Tup before(Ctx *cx, Layout l, Tup x) {
   if (!l.outer) return x;

@@ -17,8 +17,8 @@ struct Layout {
   Tup shape;
   const Dim *stride;
   Dim offset;                 // offset of a composed layout, else 0
-  // offset of a layout whose values are coordinates, instead of `offset`; else
-  // NULL
+  // if the layout's values are coordinates: the offset as coordinates, which
+  // replaces `offset`; else NULL
   Tup at;
   const struct Outer *outer;  // NULL if the layout is plain
 };
@@ -37,9 +37,9 @@ typedef struct LayoutFn {
 } LayoutFn;
 
 // The outer function of a composed layout: a swizzle, a layout or a user's
-// function. `l` continues the chain by its offset and outer function. In Sw o 3
-// o A o 2 o B, the layout is B with offset 2 and outer function A. A has offset
-// 3 and outer function Sw.
+// function. `l` continues the chain by its own offset and outer function. In Sw
+// o 3 o A o 2 o B, the layout is B with offset 2 and outer function A. A has
+// offset 3 and outer function Sw.
 typedef struct Outer {
   enum { OUTER_SWIZZLE, OUTER_LAYOUT, OUTER_FN } kind;
   Swizzle sw;

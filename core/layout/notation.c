@@ -342,7 +342,7 @@ static void check_strides(Parser *p, const char *colon, const char *at,
   }
 }
 
-// Parses an atom, or shape:stride.
+// Parses an integer, a tuple or a tiler, or a layout shape:stride.
 static Notation atom_layout(Parser *p) {
   peek(p);
   const char *start = p->at;
@@ -390,8 +390,8 @@ static Layout under(Ctx *cx, Notation f, Tup offset, Layout l) {
   return layout_led(cx, own, offset, l);
 }
 
-// Parses a function, followed by any number of "o [offset o] function". The
-// last of several functions must be a layout.
+// Parses one notation, or a chain "f o g" or "f o offset o g". In a chain, f is
+// a layout or swizzle, and g is a layout or again a chain.
 static Notation entry(Parser *p) {
   Notation f = function(p);
   if (peek(p) != 'o' || (f.kind != NOTE_SWIZZLE && f.kind != NOTE_LAYOUT))

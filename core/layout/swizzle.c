@@ -118,8 +118,8 @@ static void collect(const Fn *fn, Ref r, Terms *ts) {
   }
 }
 
-// Returns a mask of the bits that a value with fact f can have, or -1 if it can
-// have any bits.
+// Returns a mask of the bits that may be set in a value with fact f, or -1 if
+// any bit may be set.
 static int64_t possible_bits(Fact f) {
   if (f.lo < 0 || f.hi >= (int64_t)1 << 58) return -1;
   if (f.hi == 0) return 0;
@@ -157,7 +157,8 @@ static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
   if (!ts.ok) return plain_swizzle(cx, w, x);
   Ref in[TERMS], out[TERMS];
   int nin = 0, nout = 0;
-  // bits that the inner terms may set; -1: two terms may set the same bit
+  // bits that the terms in `in` may set; -1: two of these terms may set the
+  // same bit
   int64_t seen = 0;
   for (int i = 0; i < ts.n; i++) {
     Fact f = ir_fact(fn, ts.t[i]);
@@ -178,7 +179,8 @@ static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
   }
   if (seen >= 0 && !(seen & con_in)) {
     con_xor = con_in & zy;  // constant bits that the swizzle reads or changes
-    // other bits, which the swizzle does not affect and which do not carry
+    // The swizzle does not affect the other constant bits, and adding them
+    // later causes no carry.
     con_out += con_in & ~zy;
     con_in = 0;
   }
@@ -207,8 +209,8 @@ Dim swizzle_apply(Ctx *cx, Swizzle w, Dim x) {
 
 // ---- slices ----
 
-// Returns all bits that values of a static layout can have. Returns -1 if the
-// sum of modes may carry, or if strides are negative.
+// Returns a mask of the bits that may be set in values of a static layout.
+// Returns -1 if the sum of modes may carry, or if strides are negative.
 static int64_t layout_bits(Layout l) {
   int64_t all = 0;
   const Dim *d = l.stride;

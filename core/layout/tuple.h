@@ -38,7 +38,7 @@ bool tup_eq(Tup a, Tup b);  // whether nesting and leaves are equal
 typedef struct TupB {
   Dim *w;
   size_t n, cap;
-  size_t leaves;  // number of leaves and of modes that were added
+  size_t leaves;  // number of leaves appended so far
   int nopen;
   struct { uint32_t at, rank, leaves; } open[TUP_DEPTH_MAX + 1];
 } TupB;
@@ -53,7 +53,8 @@ Tup tup_int(Ctx *cx, int64_t v);
 // returns the flat tuple (d0,d1,..)
 Tup tup_of(Ctx *cx, const Dim *d, size_t n);
 Tup tup_pack(Ctx *cx, const Tup *t, int n);  // returns the tuple (t0,t1,..)
-// returns the tuple of these leaves, nested as shape is
+// returns a tuple with the nesting of `shape` and the leaves leaf[0], leaf[1],
+// ...
 Tup tup_like(Ctx *cx, Tup shape, const Dim *leaf);
 void tup_collect(Tup t, Dim *leaf);  // copies t's leaves to an array, in order
 Tup tup_repeat_like(Ctx *cx, Tup profile, Dim d);
@@ -91,8 +92,9 @@ bool tup_empty(Tup t);
 // Fails if shape is empty. Operations that need elements call this.
 void tup_need_elements(Ctx *cx, const char *op, Tup shape);
 Tup tup_shape(Ctx *cx, Tup t);  // replaces layouts in t by their shapes
-Tup tup_product_each(Ctx *cx, Tup t);      // returns a 1-tuple for an integer
-// Returns the shape with the fewest extents that has the same elements: merges
+// returns the tuple of the modes' sizes; for an integer, a 1-tuple
+Tup tup_product_each(Ctx *cx, Tup t);
+// Returns a shape with fewer extents and the same number of elements: merges
 // adjacent extents that are both static or both traced.
 Tup tup_coalesce(Ctx *cx, Tup t);
 Tup tup_product_like(Ctx *cx, Tup t, Tup guide);
@@ -133,12 +135,12 @@ Tup tup_crd2idx(Ctx *cx, Tup c, Tup shape, const Dim *stride);
 // if `stride` is NULL, the strides are compact
 Tup tup_idx2crd(Ctx *cx, Tup idx, Tup shape, Tup stride);
 Tup tup_crd2crd(Ctx *cx, Tup c, Tup src, Tup dst);
-// first: the stride of the first mode, or NULL for 1. right: the last mode, not
-// the first, has this stride.
+// Returns compact strides. `first` is the stride of the first mode, or NULL for
+// 1. If `right` is set, the last mode gets this stride instead.
 Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
-// Returns compact strides of `shape` with its modes ordered by their numbers in
-// `order`, the fastest first. If `order` is NULL, modes are ordered from left
-// to right.
+// Returns compact strides of `shape`. The mode with the smallest number in
+// `order` gets the smallest stride. If `order` is NULL, the strides grow from
+// left to right.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);
 // Reports whether two modes with more than one element have the same rank in
 // `order`.

@@ -169,7 +169,7 @@ static bool undivided(Ctx *cx, Tup x, Tup y, Dim bad[2]) {
   }
   bool each = !tup_is_leaf(y);
   int n = tup_rank(x);
-  // The division itself reports this error.
+  // map_shape_div reports the different ranks.
   if (each && tup_rank(y) != n) return false;
   Dim by = *y;
   x = tup_first(x);
@@ -570,8 +570,8 @@ static void walk(Ctx *cx, Walk *w, Tup c, Tup shape) {
   }
 }
 
-// Returns the strides of the compact layout of shape, including those of modes
-// with extent 1.
+// Returns the strides of the compact layout of shape. Modes with extent 1 also
+// get a stride, not 0.
 static const Dim *horner(Ctx *cx, Tup shape) {
   size_t n = tup_leaves(shape);
   Dim *d = NEW(cx, Dim, n), p = {1};
@@ -623,9 +623,9 @@ static void idx2crd(Ctx *cx, TupB *b, Tup idx, Tup shape, Tup stride) {
   tupb_close(cx, b);
 }
 
-// Converts an index to a coordinate of a compact layout, as evaluation does:
-// the last mode takes the remaining part of the index, even beyond the mode's
-// extent.
+// Converts an index to a coordinate of a compact layout, as the evaluation of a
+// layout does: the last mode takes the remaining part of the index, even beyond
+// the mode's extent.
 static void idx2crd_compact(Ctx *cx, TupB *b, Tup idx, Tup shape) {
   if (tup_is_leaf(shape)) {
     if (!tup_is_leaf(idx)) mismatch(cx, "idx2crd", idx, shape);
@@ -787,9 +787,9 @@ bool tup_order_ties(Ctx *cx, Tup shape, Tup order) {
   return false;
 }
 
-// Returns the strides of a compact layout of the shape. `order` numbers the
-// modes, the fastest first. Modes with traced numbers come after all others, in
-// their order in the shape.
+// Returns the strides of a compact layout of the shape. The mode with the
+// smallest number in `order` gets the smallest stride. Modes with traced
+// numbers come after all others, in their order in the shape.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order) {
   if (!order) return tup_compact(cx, shape, NULL, false);
   if (!tup_weakly_congruent(order, shape))

@@ -56,8 +56,8 @@ typedef struct Basis {
 
 static int top_bit(int64_t v) { return 63 - __builtin_clzll((uint64_t)v); }
 
-// Reduces x by the basis and returns the remainder. Sets *c to the index whose
-// value is the removed part.
+// Reduces x by the basis and returns the remainder. XORs into *c the index
+// whose value is the removed part.
 static int64_t reduced(const Basis *b, int64_t x, int64_t *c) {
   for (int k = BITS - 1; k >= 0 && x; k--)
     if (x >> k & 1 && b->v[k]) {

@@ -25,7 +25,7 @@ typedef struct Given {
   const cutelua_tensor *tensor;
   DType t;
   int64_t shape[MOST_RANK], stride[MOST_RANK];
-  // number of elements in memory from the first one to the last one
+  // number of elements in memory from the tensor's first element to its last
   size_t reach;
   Span *span;    // NULL: the tensor has no elements, or is on a GPU
   size_t offset;  // index of the first element in the buffer
@@ -387,8 +387,8 @@ static void read_result(lua_State *L, Call *c, size_t k, int idx) {
                "cutelua_value cannot hold", k + 1, face_show(L, idx));
 }
 
-// Pushes a table from result numbers to the buffer or tensor that receives the
-// result, for results that are tensors.
+// Pushes a table that maps the number of each tensor result to the tensor that
+// receives the result.
 static void push_places(lua_State *L, Call *c) {
   const Task *t = c->task;
   lua_newtable(L);

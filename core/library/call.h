@@ -8,8 +8,9 @@
 // Maximum number of arguments, and of modes of a tensor.
 enum { MOST_ARGS = 64, MOST_RANK = 8 };
 
-// A call to execute: of the operation `name` of cute.ops or, if `name` is NULL,
-// a launch of the kernel `ref`. If `calls` is set, `ref` is a function to call.
+// A call to execute. If `name` is not NULL, it calls the operation `name` of
+// cute.ops. Otherwise it calls the function `ref` (with `calls`), or launches
+// or compiles the kernel `ref`.
 typedef struct Task {
   cutelua_state *state;
   cutelua_ref ref;
@@ -20,11 +21,12 @@ typedef struct Task {
   size_t nresults;
   const cutelua_launch_options *launch;
   bool calls, compile;
-  bool misuse;  // whether an error means that an argument is invalid
+  // whether an error of the call means that an argument is invalid
+  bool misuse;
 } Task;
 
-// Executes the task in a call of its state. Records an error in *e, or as the
-// state's last error if e is NULL.
+// Executes the task between state_enter and state_leave of its state. Records
+// an error in *e, or as the state's last error if e is NULL.
 cutelua_status call_run(Task *t, LastError *e);
 
 #endif

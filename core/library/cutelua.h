@@ -23,7 +23,7 @@ extern "C" {
 // programs that were compiled with a smaller one.
 #define CUTELUA_ABI 1
 
-// The version of this header; cutelua_version returns that of the library.
+// The version of this header; cutelua_version returns the library's version.
 #define CUTELUA_VERSION "0.2.0"
 
 // A Lua state with its scripts, kernels and memory.
@@ -40,7 +40,8 @@ typedef enum cutelua_status {
   CUTELUA_MEMORY = 2,  // memory ran out, or the state's limit was reached
   CUTELUA_LIMIT = 3,   // a budget was exhausted, or the call was interrupted
   CUTELUA_MISUSE = 4,  // an argument of the C function is invalid
-  CUTELUA_BUSY = 5,    // a hook called a function of its own state
+  // a callback (print or alloc) called a function of its own state
+  CUTELUA_BUSY = 5,
   CUTELUA_FORKED = 6,  // the state belongs to the parent process
   CUTELUA_PENDING = 7  // a compilation is not finished
 } cutelua_status;
@@ -54,7 +55,7 @@ enum {
 
 // Works like lua_Alloc: allocates memory, resizes it, or frees it (new_size 0).
 // Returns memory aligned for any type, or NULL. Several threads may call the
-// function at a time.
+// function at the same time.
 typedef void *(*cutelua_alloc)(void *ud, void *p, size_t old_size,
                                size_t new_size);
 // Receives text that scripts, kernels and warnings print. stream is 1 for
@@ -72,8 +73,9 @@ typedef struct cutelua_options {
   void *print_ud;
   uint64_t memory;        // bytes of host memory; 0: no limit, or the default
                           // of untrusted states, 256 MiB
-  uint64_t instructions;  // budget of each call; 0: none, or the default of
-                          // untrusted states, 100 million
+  // number of Lua instructions that each call may execute; 0: no limit, or the
+  // default of untrusted states, 100 million
+  uint64_t instructions;
   uint64_t milliseconds;  // time limit of each call; 0: none, or the default
                           // of untrusted states, 10 seconds
 } cutelua_options;
@@ -119,10 +121,10 @@ typedef struct cutelua_arg {
 // Options of a launch. Zeros mean defaults.
 typedef struct cutelua_launch_options {
   size_t size;            // sizeof(cutelua_launch_options)
-  // numbers of blocks; 0 in grid[1] or grid[2] means 1
+  // numbers of blocks in the grid; 0 in grid[1] or grid[2] means 1
   uint32_t grid[3];
   uint32_t block[3];      // threads
-  uint32_t cluster[3];    // numbers of blocks of a cluster
+  uint32_t cluster[3];    // numbers of blocks in a cluster
   uint32_t flags;         // 0
   const char *device;     // "sim", "sim:sm_80", "gpu", "gpu:1"; NULL: the
                           // device of the tensors

@@ -73,7 +73,7 @@
   F(requires_grad)  /* the name "requires_grad" */ \
   F(failed)   /* f(status, state's address): raises a call's error */ \
   F(ref_type)  /* class of references to Lua values, a subclass of Callable; \
-                  made of the number and the state's address */ \
+                  made from the number and the state's address */ \
   F(classify)  /* f(type): address of its DLPackExchangeAPI, or 0 */ \
   F(convert)  /* f(object): converts it to a capsule, or to a simpler value */ \
   F(wrap)     /* f(capsule, like): makes a tensor of the kind of `like` */ \
@@ -110,7 +110,7 @@ void cutelua_python_start(void *const *values) {
 
 // ---- calls of Python's functions ----
 
-// Calls f with the arguments up to the first NULL.
+// Calls f with the arguments in `list`, up to the first NULL.
 static PyObject *call_with(PyObject *f, PyObject *const list[3]) {
   int n = 0;
   while (n < 3 && list[n]) n++;
@@ -144,8 +144,8 @@ typedef struct Exchange {
   int (*stream)(int32_t device, int32_t id, void **out);
 } Exchange;
 
-// For each type of tensor so far: its exchange interface (NULL: none), and
-// whether its tensors have an attribute requires_grad.
+// For each Python type of tensor that was seen so far: its exchange interface
+// (NULL: none), and whether its tensors have an attribute requires_grad.
 static struct { PyObject *type; const Exchange *api; bool grad; } known[64];
 static int nknown;
 
@@ -227,8 +227,9 @@ typedef struct PyCall {
   void *stream;
 } PyCall;
 
-// Flags of cutelua_python_call. OURS: the function is cutelua's own, and refers
-// to no tensor after a call that returns no references.
+// Flags of cutelua_python_call. OURS: the function belongs to cutelua. If a
+// call of it returns no references, it keeps no reference to the call's
+// tensors.
 enum { NO_GRAD_CHECK = 1, OURS = 2 };
 
 static bool grow(void **p, void *here, size_t *max, size_t need, size_t size) {
@@ -266,15 +267,15 @@ static bool fail(const char *text) {
 
 // ---- objects that can be called ----
 
-// The fields of an object of Python's class Callable. Python's own fields,
-// which every object has, come before them.
+// The fields of an object of the Python class Callable. They follow the fields
+// that every Python object has.
 typedef struct Callable {
   cutelua_state *state;  // NULL: py.bind sets the fields before the first call
   cutelua_ref number;
-  uint64_t flags;        // of cutelua_python_call
+  uint64_t flags;        // argument `flags` of cutelua_python_call
 } Callable;
 
-static ptrdiff_t head;  // bytes of an object's head
+static ptrdiff_t head;  // bytes of the fields that every Python object has
 
 static Callable *callable_of(PyObject *x) {
   return (Callable *)(void *)((char *)x + head);
@@ -369,8 +370,8 @@ static bool read_text(PyCall *c, PyObject *x, StepKind op) {
   return true;
 }
 
-// Reads an item of a list or dictionary. Code of the item's class may remove it
-// from the container.
+// Reads an item of a list or dictionary. Keeps a reference to the item, because
+// code of the item's class may remove it from the container.
 static bool read_held(PyCall *c, PyObject *item, int depth) {
   py.Py_IncRef(item);
   bool ok = read_value(c, item, depth);
@@ -479,7 +480,8 @@ static void drop_step(Step *s) {
 
 // ---- the call in Lua ----
 
-// Executes a step. Also stores imported tensors in the list at `opened`.
+// Executes a step. Also stores the buffers of imported tensors in the list at
+// stack index `opened`.
 static void run_step(lua_State *L, PyCall *c, Step *s, int opened) {
   switch (s->op) {
     case STEP_NIL: lua_pushnil(L); return;
@@ -518,7 +520,8 @@ static void push_stream(lua_State *L, int gpu, void *handle) {
     lua_pushnil(L);
     return;
   }
-  // the address of `key` is the key in the tables of GPUs
+  // The address of an element of `key` is the registry key of a GPU's table of
+  // streams.
   static const char key[64];
   int ordinal = ((Gpu *)lua_touserdata(L, gpu))->ordinal;
   const char *k = &key[ordinal & 63];
@@ -589,8 +592,8 @@ static void write_text(lua_State *L, PyCall *c, int idx) {
 
 static void write_value(lua_State *L, PyCall *c, int idx, int depth);
 
-// Writes a table: as a list if it has the indices 1 to n, otherwise as named
-// fields. Ignores all other keys.
+// Appends a table to the results: as a list if it has the indices 1 to n,
+// otherwise as named fields. Ignores all other keys.
 static void write_table(lua_State *L, PyCall *c, int idx, int depth) {
   size_t n = (size_t)lua_rawlen(L, idx), at = c->nres;
   if (depth > MOST_DEPTH)
@@ -612,7 +615,7 @@ static void write_table(lua_State *L, PyCall *c, int idx, int depth) {
   c->res[at].size = n;
 }
 
-// Writes the value at idx. May leave values on the stack.
+// Appends the value at idx to the results. May leave values on the stack.
 static void write_any(lua_State *L, PyCall *c, int idx, int depth) {
   if (!lua_checkstack(L, 8))
     face_error(L, ERR_LIMIT, "the results do not fit on Lua's stack");
@@ -679,7 +682,8 @@ static void close_all(lua_State *L, int opened) {
   }
 }
 
-// Adds the buffers of the tensors among results to the list at `opened`.
+// Adds the buffers of the result tensors, from stack index `first` on, to the
+// list at stack index `opened`.
 static void note_results(lua_State *L, int first, int opened) {
   for (int i = first, top = lua_gettop(L); i <= top; i++) {
     if (!tensorlib_box(L, i)) continue;
@@ -690,8 +694,8 @@ static void note_results(lua_State *L, int first, int opened) {
   }
 }
 
-// Calls the value of the reference with the arguments. Stack: the task, the
-// list of opened buffers, the module lua/cute/python.lua.
+// Calls the function or launches the kernel that c->ref identifies. Stack: the
+// PyCall, the list of opened buffers, the module lua/cute/python.lua.
 static int call_inside(lua_State *L) {
   PyCall *c = lua_touserdata(L, 1);
   int opened = 2, first = lua_gettop(L) + 1;
@@ -782,7 +786,7 @@ static int call_protected(lua_State *L) {
   CUcontext before = NULL;
   if (c->gpu) g = enter_gpu(L, c, &before);    // stack index 4: the GPU
   if (simulates) set_simulates(L, 3, true);
-  // functions of the bindings expect the context as this upvalue
+  // Functions of the bindings expect the context (face_state) as upvalue 1.
   lua_pushlightuserdata(L, face_state(L));
   lua_pushcclosure(L, call_inside, 1);
   lua_pushvalue(L, 1), lua_pushvalue(L, 2), lua_pushvalue(L, 3);
@@ -913,7 +917,7 @@ static PyObject *make_results(PyCall *c) {
 
 // ---- Ctrl-C ----
 
-// The state whose call a signal ends, and Python's handler.
+// The state whose call SIGINT ends, and Python's handler of SIGINT.
 static cutelua_state *interruptible;
 static struct sigaction python_handler;
 
@@ -958,7 +962,8 @@ static void unwatch_interrupts(void) {
 
 // ---- the interface ----
 
-// The stream that the library of a tensor named during this call, or NULL.
+// The CUDA stream that a tensor's Python library named during this call, or
+// NULL.
 static _Thread_local void *named_stream;
 
 void cutelua_python_stream(void *stream) { named_stream = stream; }
@@ -970,14 +975,15 @@ static bool find_stream(PyCall *c) {
   return fail("the current stream of the tensors' library is unknown");
 }
 
-// Prepares a call without arguments.
+// Initializes the empty lists of a call's steps and results.
 static void begin(PyCall *c) {
   c->step = c->few;
   c->res = c->some;
   c->maxstep = c->maxres = HERE;
 }
 
-// Releases the arguments and results that were not taken over.
+// Releases the arguments that Lua did not take over, and the results that
+// Python did not take over.
 static void end(PyCall *c) {
   for (size_t i = 0; i < c->nstep; i++) drop_step(&c->step[i]);
   for (size_t i = 0; i < c->nres; i++) drop_result(&c->res[i]);

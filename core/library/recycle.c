@@ -34,7 +34,7 @@ typedef struct Kept {
   Entry entry[TENSORS];
 } Kept;
 
-// Pushes the state's object and its list of tensors.
+// Pushes the state's Kept object and its list of tensors. Returns the object.
 static Kept *push_kept(lua_State *L) {
   static const char key;
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TNIL) {
@@ -87,7 +87,8 @@ static void open_again(lua_State *L, Entry *e, DLManagedTensorVersioned *m) {
   b->readonly = (m->flags & DL_READ_ONLY) != 0;
 }
 
-// Returns an entry for a new tensor, which is not in use, or NULL.
+// Returns an entry for a new tensor, or NULL if the running call uses all
+// entries.
 static Entry *choose(Kept *k) {
   if (k->n < TENSORS) return &k->entry[k->n++];
   for (int i = 0; i < TENSORS; i++) {

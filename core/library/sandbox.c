@@ -36,10 +36,9 @@ static int l_spend(lua_State *L) {
   return 0;
 }
 
-// Fields of the table lua/cutelua/init.lua that untrusted states have, because
-// kernels and the texts of errors need them. If `whole` is not NULL, the
-// field's value is the module `whole`. Otherwise the value is a field of the
-// module.
+// Names from the table in lua/cutelua/init.lua that untrusted states also have,
+// because kernels and error messages need them. Each name is a field of
+// `module`, or the module `whole` if it is not NULL.
 static const struct { const char *prefix, *name, *module, *whole; } names[] = {
   {"cute.", "testing", "cutelua.bench.testing", "cute.testing"},
   {"workshop.", "explained", "cutelua.text.choice", NULL},
@@ -47,12 +46,12 @@ static const struct { const char *prefix, *name, *module, *whole; } names[] = {
   {"workshop.", "notes", "cutelua.text.faults", NULL}};
 enum { NAMES = sizeof names / sizeof *names };
 
-// Modules that the modules of these fields require.
+// Modules that the modules in `names` require.
 static const char *const required[] = {
   "cutelua.bench.pattern", "cutelua.text.notes", "cutelua.text.outside"};
 enum { REQUIRED = sizeof required / sizeof *required };
 
-// Reports whether untrusted states need a module of the workshop.
+// Reports whether an untrusted state may require this module of lua/cutelua.
 static bool of_workshop(const char *module) {
   for (int k = 0; k < NAMES; k++)
     if (strcmp(names[k].module, module) == 0) return true;
@@ -61,7 +60,7 @@ static bool of_workshop(const char *module) {
   return false;
 }
 
-// Sets package.loaded.cutelua to a table of these fields.
+// Sets package.loaded.cutelua to a table of the names in `names`.
 static void add_workshop(lua_State *L) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_newtable(L);
@@ -77,9 +76,10 @@ static void add_workshop(lua_State *L) {
   lua_pop(L, 1);
 }
 
-// require(module) for the modules of cutelua. It finds only modules that the
-// library contains, few of which belong to the workshop. This is a C function,
-// because the tracer would record the tables that a Lua function writes.
+// require(module) for the modules of cutelua. It finds only embedded modules.
+// From lua/cutelua, it finds only the modules in `names` and `required`. This
+// is a C function, because the tracer would record the tables that a Lua
+// function writes.
 static int l_require(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   lua_settop(L, 1);
@@ -217,7 +217,7 @@ static void open_untrusted(lua_State *L) {
 // because both work for one state at a time.
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 
-// Calls the function in upvalue 1 under this lock.
+// Calls the function in upvalue 1 while holding the lock `one`.
 static int alone(lua_State *L) {
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);

@@ -13,7 +13,7 @@
 #include "bind/limit.h"
 
 // Defaults of untrusted states, numbers of Lua instructions between checks of a
-// budget, and the largest size of a message.
+// budget, and the largest size of a message in bytes.
 enum { MEMORY = 256 << 20, INSTRUCTIONS = 100000000, MILLISECONDS = 10000,
        STEP_UNTRUSTED = 64, STEP_TRUSTED = 1000,
        MESSAGE = 1 << 16 };
@@ -63,8 +63,9 @@ static void read_position(LastError *e, const char *s, size_t n) {
   }
 }
 
-// Sets *e to a message "file:line: sentence [kind]", which details may follow.
-// Cuts longer messages than MESSAGE bytes.
+// Stores a message of the form "file:line: sentence [kind]" and its parts in
+// *e. Further lines with details may follow. Cuts the message after MESSAGE
+// bytes.
 static void set_message(LastError *e, const char *s, size_t n,
                         const char *kind) {
   error_free(e);
@@ -108,8 +109,8 @@ cutelua_status state_io(cutelua_state *s, const char *path, const char *why) {
   return CUTELUA_ERROR;
 }
 
-// Records in *e the error on top of L, which ended a call with Lua's status
-// `status`.
+// Records in *e the error value on top of L's stack. `status` is Lua's status
+// of the call that the error ended.
 static cutelua_status record(lua_State *L, int status, LastError *e) {
   const Guard *g = guard_now;
   size_t n = 0;

@@ -14,15 +14,15 @@
 #define CUTELUA_BUILD
 #include "library/cutelua.h"
 
-// The memory of a state. The guard is the first member, so that guard_now also
-// points to the account.
+// The memory of a state. The guard is the first member, so that the pointer
+// guard_now (base/guard.h) also points to the account.
 typedef struct Account {
   Guard guard;
   cutelua_alloc alloc;
   void *alloc_ud;
 } Account;
 
-// Allocates memory of an account (heap.c): Lua's allocator.
+// Lua's allocator: allocates, resizes or frees memory of an account (heap.c).
 void *account_alloc(void *account, void *p, size_t old, size_t new);
 
 typedef struct LastError {
@@ -67,12 +67,14 @@ cutelua_status state_check(cutelua_state *s);
 // Begins a call: takes the state's lock, and starts its budget. On failure,
 // returns a status other than CUTELUA_OK, and the caller must return it.
 cutelua_status state_enter(cutelua_state *s);
-// Decides, for a state without limits, whether cutelua_interrupt can end Lua
-// code of this call. Checking for interrupts makes Lua code three times slower.
+// For a state without limits, `on` decides whether cutelua_interrupt can end
+// Lua code of this call. Checking for interrupts makes Lua code three times
+// slower.
 void state_watch(cutelua_state *s, bool on);
 // Ends a call and returns `status`.
 cutelua_status state_leave(cutelua_state *s, cutelua_status status);
-// Records an error of the C interface itself. Returns CUTELUA_MISUSE.
+// Records the error that an argument of a C function is invalid. Returns
+// CUTELUA_MISUSE.
 cutelua_status state_misuse(cutelua_state *s, const char *fmt, ...)
   PRINTF_LIKE(2, 3);
 // Records that a file cannot be read. Returns CUTELUA_ERROR.

@@ -1,6 +1,7 @@
-// The standard streams under the names that the Makefile gives them in Lua's
-// archive: a shared library cannot refer to libc's own variables as Debian's
-// archive does.
+// Defines the standard streams as library_stdin, library_stdout and
+// library_stderr. The Makefile renames the references in Debian's static Lua
+// library to these names, because a shared library cannot refer to libc's
+// stdin, stdout and stderr as the static library does.
 #include <stdio.h>
 
 extern FILE *library_stdin, *library_stdout, *library_stderr;

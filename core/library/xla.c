@@ -15,7 +15,8 @@
 
 // ---- the interface ----
 
-// The head of most structures: their size in bytes, and a list of extensions.
+// Most structures begin with a Head: the size in bytes and a list of
+// extensions.
 typedef struct Extension {
   size_t size;
   int type;  // 1: Metadata
@@ -49,7 +50,7 @@ typedef struct Buffer {
   int64_t rank, *shape;
 } Buffer;
 
-// The arguments or the results of a call. Kind 1: a Buffer.
+// The arguments or the results of a call. kinds[i] is 1 if list[i] is a Buffer.
 typedef struct Buffers {
   Head head;
   int64_t n;
@@ -66,7 +67,7 @@ typedef struct Scalar {
   void *value;
 } Scalar;
 
-// Named constants of the program. Kind 3: a Scalar.
+// Named constants of the program. kinds[i] is 3 if list[i] is a Scalar.
 typedef struct Attributes {
   Head head;
   int64_t n;
@@ -204,7 +205,8 @@ static Error *execute(const Frame *f, DLDevice device, void *stream) {
   return e;
 }
 
-// Answers a request of XLA other than a call. Returns false for a call.
+// Answers a request of XLA other than the execution of a call. Returns false if
+// XLA requests the execution.
 static bool answers(const Frame *f) {
   const Extension *x = f->head.extensions;
   if (x && x->type == METADATA) {

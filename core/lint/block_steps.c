@@ -16,7 +16,7 @@
 
 enum { DEPTH = 64, BUDGET = 1 << 16 };
 
-// ---- what depends on the block ----
+// ---- dependence on the block ----
 
 // Reports whether an operand of instruction r depends on the block.
 static bool any_depends(const Fn *fn, Ref r, const bool *on) {
@@ -37,8 +37,8 @@ static bool any_depends(const Fn *fn, Ref r, const bool *on) {
   return false;
 }
 
-// Marks what instruction r, which depends on the block, computes or writes.
-// Returns true if a mark was added.
+// Marks the result of instruction r, which depends on the block, and the
+// variables and objects that r writes. Returns true if a mark was added.
 static bool mark(const Fn *fn, Ref r, bool *on) {
   Operand o;
   bool changed = !on[r];
@@ -72,7 +72,7 @@ static void find_dependent(const Fn *fn, Ref loop, bool *on) {
   }
 }
 
-// Returns how deeply the regions are nested.
+// Returns the maximum nesting depth of the regions.
 static int depth_of(const Fn *fn) {
   int depth = 0, most = 0;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -117,10 +117,9 @@ static bool matters(const Fn *fn, Ref loop, Ref end, const bool *on,
 
 // ---- loops ----
 
-// Returns the difference between the loop's first values in this block and in
-// the preceding block, if the difference is the same in all threads and is
-// below the loop's limit. Sets *flat if the first value is the index of the
-// thread in the grid.
+// Returns the difference between the counter's first values in two adjacent
+// blocks, if the difference is the same in all threads and is below the loop's
+// limit. Sets *flat if the first value is the index of the thread in the grid.
 static int64_t lead_of(IndexValues *v, Ref loop, int64_t step, bool *flat) {
   const Ins *i = ir_get(v->fn, loop);
   int64_t lead = 0, limit;

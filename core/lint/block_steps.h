@@ -7,7 +7,8 @@
 typedef struct BlockStep {
   Ref loop;        // the FOR
   int64_t step;    // step of the loop
-  // difference of the loop's first values in two adjacent blocks
+  // difference between the first values of the loop's counter in two adjacent
+  // blocks
   int64_t first;
 } BlockStep;
 

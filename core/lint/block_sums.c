@@ -5,8 +5,9 @@
 // mutable.
 //
 // A loaded value has the input DATA, even if its address depends on the block.
-// If a branch's condition depends on the block and the branch loads, the
-// condition is ignored, because the loaded elements then depend on it.
+// If the condition of a branch depends on the block and the branch contains
+// loads, the condition is ignored, because it then determines which elements
+// are loaded.
 #include "lint/block_sums.h"
 
 #include "ir/intrin.h"
@@ -56,8 +57,8 @@ static uint8_t of_operand(const Made *g, const Operand *o) {
   return g->of[o->ref];
 }
 
-// Reports whether value r is a sum whose first term is the element of object or
-// variable `to`. *n limits the search.
+// Reports whether a term of sum r is variable `to`, or an element of object
+// `to`. *n limits the search.
 static bool adds_to(const Fn *fn, Ref r, Ref to, int *n) {
   const Ins *i = ir_get(fn, r);
   if ((*n)-- <= 0) return false;
@@ -68,8 +69,8 @@ static bool adds_to(const Fn *fn, Ref r, Ref to, int *n) {
          (adds_to(fn, i->a[0], to, n) || adds_to(fn, i->a[1], to, n));
 }
 
-// Reports whether i adds to a variable, or to an element of an object of the
-// thread.
+// Reports whether i computes a sum: i is an MMA, a shuffle or a redux.add, or i
+// adds to a variable or to an element of an object outside global memory.
 static bool is_sum(const Fn *fn, const Ins *i) {
   int n = TERMS;
   if (op_class((Op)i->op) == CLASS_MMA || intrin_shuffles(i)) return true;

@@ -25,7 +25,8 @@ typedef struct Search {
   uint32_t *met, search;
 } Search;
 
-// Reports whether sum or product i has a large constant, or a term that has.
+// Reports whether an operand of sum or product i is a large constant, or a
+// product with a large constant.
 static bool is_hash(const Fn *fn, const Ins *i) {
   OpClass c = op_class((Op)i->op);
   int64_t v;
@@ -116,8 +117,8 @@ static bool is_largest(Search *s, Ref r, int depth) {
          is_largest(s, i->a[1], depth - 1);
 }
 
-// Reports whether float r is a largest absolute value times or divided by a
-// number.
+// Reports whether float r is the largest absolute value of some elements,
+// multiplied or divided by a constant.
 static bool is_scale(Search *s, Ref r) {
   const Ins *i = ir_get(s->fn, r);
   while (op_class((Op)i->op) == CLASS_EXTREME) i = ir_get(s->fn, i->a[0]);

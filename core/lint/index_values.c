@@ -35,7 +35,8 @@ static bool last_counter(IndexValues *v, Ref r, int64_t *out) {
   return true;
 }
 
-// Computes the counter of loop r.
+// Computes the counter of loop r in each thread, in the iteration that *v
+// selects.
 static bool counter(IndexValues *v, Ref r, int64_t *out) {
   if (v->last && r != v->loop) return last_counter(v, r, out);
   const Ins *i = ir_get(v->fn, r);

@@ -15,14 +15,16 @@ typedef struct IndexValues {
   Ref loop;            // loop (a FOR) in iteration k; 0: none
   int64_t k;           // iteration of `loop`, from 0 on
   bool last;
-  int64_t **value;     // for each instruction: values, or NULL
-  uint8_t *met;        // for each instruction: whether computed
+  int64_t **value;  // for each instruction: its value in each thread, or NULL
+  // for each instruction: 0 if not computed, 1 if `value` is known, 2 if
+  // unknown
+  uint8_t *met;
   int budget;          // number of values that may still be computed
-  int depth;           // number of nested computations of values
+  int depth;           // current depth of recursion of index_values
 } IndexValues;
 
 IndexValues index_values_at(Ctx *cx, const Fn *fn, int budget);
-// Forgets all values. Must be called when another block or iteration is set.
+// Forgets all values. Call it after setting another block or iteration.
 void index_values_forget(IndexValues *v);
 // Returns the value of r in each thread. Returns NULL if r depends on more than
 // indices and constants.

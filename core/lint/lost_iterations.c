@@ -47,15 +47,15 @@ static Ref name_of(const Fn *fn, Ref r) {
   return ir_is_mem(fn, r) ? ir_memof(fn, r)->ref : r;
 }
 
-// Reports whether an operand is a variable, or an object of the thread or of
-// its block.
+// Reports whether an operand is a variable, or is in registers or shared
+// memory.
 static bool is_own(const Fn *fn, const Operand *o) {
   if (o->kind == OPERAND_VAR) return true;
   return o->ref && ir_is_mem(fn, o->ref) && !o->barrier &&
          (is_space(fn, o->ref, SP_RMEM) || is_space(fn, o->ref, SP_SMEM));
 }
 
-// ---- what values depend on ----
+// ---- origins of values ----
 
 static void add(Loop *g, Ref r, uint8_t of) {
   g->changed |= (g->of[r] | of) != g->of[r];
@@ -83,7 +83,7 @@ static void pass_on(Loop *g, Ref r) {
     if (o.written && is_own(fn, &o)) add(g, name_of(fn, o.ref), of | VARIES);
 }
 
-// ---- what an iteration passes on ----
+// ---- data for the next iteration ----
 
 // For a write: records the operand as written if each iteration executes the
 // write. For a read: reports whether the operand's value comes from the
@@ -121,7 +121,7 @@ static bool overlaps(const Fn *fn, Ref r) {
   return false;
 }
 
-// Reports whether every iteration affects the result because of instruction r.
+// Reports whether instruction r causes every iteration to affect the result.
 // always: whether each iteration executes r.
 static bool counts(Loop *g, Ref r, bool always) {
   const Fn *fn = g->fn;
@@ -220,8 +220,8 @@ static Ref overwrites(Loop *g) {
   return loads ? found : 0;
 }
 
-// Reports whether instructions of a loop load from global memory, and no
-// instruction has an effect by which every iteration affects the result.
+// Reports whether instructions of a loop load from global memory, and none has
+// an effect that makes every iteration affect the result.
 static bool is_open(const Fn *fn, Ref first, Ref end) {
   bool loads = false;
   Operand o;

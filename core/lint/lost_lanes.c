@@ -219,7 +219,7 @@ static void pass_on(Lanes *g, Ref r) {
   }
 }
 
-// ---- what is reported ----
+// ---- reports ----
 
 // Reports whether value r contains the unchanged index of the thread or lane.
 // Sets *ok to false at operations that may produce equal values in several
@@ -337,13 +337,15 @@ static Ref selected(const Fn *fn, const Ins *i) {
   return keeps && compares ? sel->a[0] : 0;
 }
 
-// Reports whether value r contains elements of the lane's own (is_input).
+// Reports whether value r contains elements that differ between lanes
+// (is_input).
 static bool is_own(const Fn *fn, Ref r) {
   bool ok = true;
   return is_input(fn, r, &ok, NEAR) && ok;
 }
 
-// Checks an addition r to a variable in a loop, or a selection by elements.
+// Checks instruction r, which may add to a variable in a loop, or select its
+// value by elements. Reports r in *l if only one lane's result is used.
 static void look_at_loop(const Lanes *g, Ref r, LostLanes *l) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -391,8 +393,8 @@ static uint32_t distance_of(const Fn *fn, Ref r, Ref *of) {
   return (uint32_t)d;
 }
 
-// Reports whether the lanes that use value r are known, and equal in bits `gap`
-// of their index.
+// Reports whether any lane uses value r, and the indices of all lanes that use
+// it agree in the bits `gap`.
 static bool agree_in(const Lanes *g, Ref r, uint32_t gap) {
   uint32_t used = g->need[r] & g->active[r];
   for (uint32_t l = 0; l < WARP; l++)
@@ -402,9 +404,9 @@ static bool agree_in(const Lanes *g, Ref r, uint32_t gap) {
 }
 
 // Looks for chains of butterfly shuffles whose distances leave out a power of
-// two between other distances. If lanes at such a distance use their results,
-// each has a sum of its own on purpose. inner[r]: whether another butterfly of
-// a chain combines r.
+// two between other distances. If lanes at such a distance from each other use
+// their results, their separate sums are intended. inner[r]: whether another
+// butterfly of a chain combines r.
 static void look_at_gaps(Ctx *cx, const Lanes *g,
                          void (*found)(void *ud, const LostLanes *l),
                          void *ud) {
@@ -426,7 +428,8 @@ static void look_at_gaps(Ctx *cx, const Lanes *g,
 }
 
 // Checks maximum or minimum r of a chain of shuffles. Reports the lanes that
-// use it although it lacks the values of some lanes, if another lane has all.
+// use an incomplete maximum, if another lane's maximum includes the values of
+// all lanes.
 static void look_at_extreme(Lanes *g, Ref r, const bool *inner,
                             LostLanes *l) {
   enum { STEPS = 16 };

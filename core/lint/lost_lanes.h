@@ -14,11 +14,11 @@ typedef struct LostLanes {
   // of the shuffle; false: no sum contains the values of `lanes`
   bool twice;
   uint32_t lanes;
-  // without a shuffle: whether the loop does not add elements but selects by
-  // them, such as the index of a maximum
+  // without a shuffle: whether the loop selects a value by its elements, such
+  // as the index of a maximum, instead of adding them
   bool selects;
-  bool warps;  // whether `lanes` are numbers of warps, and no instruction uses
-               // the sums of these warps
+  // whether the bits of `lanes` stand for warps, whose sums no instruction uses
+  bool warps;
   // whether `at` is a step of a scan, in which the last lane lacks the values
   // of `lanes`
   bool scan;

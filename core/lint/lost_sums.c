@@ -135,9 +135,10 @@ static bool uses(const Fn *fn, const Ins *i, Ref r) {
   return false;
 }
 
-// Reports whether i only adds to the sum in `what`: by an MMA that accumulates,
-// or by setting the variable to a sum that contains its old value. Sets the
-// bits of `sum` for instructions whose results contain the variable's value.
+// Reports whether instruction r does not use the sum in `what`, or only adds to
+// it: by an MMA that accumulates, or by setting the variable to a sum that
+// contains its old value. Sets bit r - base of `sum` if the result of r
+// contains the variable's value.
 static bool adds(const Fn *fn, Ref r, Ref what, uint64_t *sum, Ref base) {
   const Ins *i = ir_get(fn, r);
   bool mma = false, reads_sum = false;

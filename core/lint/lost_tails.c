@@ -3,8 +3,9 @@
 // the row's beginning on. The last tile would reach over the row's end, so the
 // loop omits the elements after the last whole tile.
 //
-// The omission is a mistake if another line reads the whole row. It is meant if
-// a line reads only the rest, or if the analysis cannot tell what a line reads.
+// The omission is a mistake if another line reads the whole row. It is taken as
+// intended if a line reads only the rest, or if the analysis cannot tell which
+// elements a line reads.
 #include "lint/lost_tails.h"
 
 #include <stdio.h>
@@ -35,8 +36,8 @@ typedef struct Search {
 
 // Finds the first and the last column that the threads read at offset `off` in
 // the state of s->v. The first lane of each warp determines the warp's row, and
-// a column may be beyond the row's end, because conditions do not count.
-// Returns false if the columns are unknown.
+// a column may be beyond the row's end, because conditions around the load are
+// ignored. Returns false if the columns are unknown.
 static bool columns(Search *s, Ref off, const Rows *rows, int64_t *first,
                     int64_t *last) {
   const int64_t *at = index_values(&s->v, off);
@@ -94,8 +95,8 @@ static bool reads_tiles(Search *s, Ref r, const Rows *rows, int64_t *n) {
          !moves(s, i->a[1], rows);
 }
 
-// Reports whether some load of the same tensor reads whole rows, and none only
-// elements from n on.
+// Reports whether another load of the same tensor reads whole rows, and no load
+// reads only elements from n on.
 static bool is_read(Search *s, Ref r, const Rows *rows, int64_t n) {
   const Fn *fn = s->fn;
   Ref mem = ir_get(fn, r)->a[0];

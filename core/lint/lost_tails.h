@@ -5,7 +5,7 @@
 #include "ir/ir.h"
 
 // A load in a loop that reads the first `n` of `extent` elements of each row of
-// argument `mem`, although the kernel reads the others elsewhere.
+// argument `mem`, although the kernel reads the other elements elsewhere.
 typedef struct LostTail {
   Ref at;
   const Mem *mem;

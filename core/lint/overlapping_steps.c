@@ -58,7 +58,7 @@ typedef struct Tile {
   int32_t arg;
   Ref at;              // a load
   int64_t width;       // number of elements that load `at` reads in a thread
-  // the first n accessed elements; in ascending order when all are known
+  // offsets of the n elements that were found; find_tiles sorts them at the end
   size_t n, cap;
   int64_t *element;
 } Tile;
@@ -78,7 +78,9 @@ static size_t unique(int64_t *x, size_t n) {
   return kept;
 }
 
-// Clears active[t] for each thread t that does not execute the region at r.
+// Clears active[t] for each thread t that does not execute the region at r, or
+// the region's ELSE if `other` is set. Returns false if these threads are
+// unknown.
 static bool enter(Loop *g, Ref r, bool other, bool *active) {
   const Ins *i = ir_get(g->fn, r);
   const int64_t *p, *limit, *step;
@@ -98,7 +100,7 @@ static bool enter(Loop *g, Ref r, bool other, bool *active) {
 }
 
 // Adds the elements that load r reads to its tile. Returns false if the
-// elements are not known.
+// elements are unknown.
 static bool add_load(Loop *g, Tile *tile, Ref r, const Operand *from,
                      const bool *active) {
   const int64_t *at = index_values(g->v, from->off);
@@ -181,8 +183,8 @@ static size_t shared(const Tile *a, const Tile *b) {
 
 // ---- sums ----
 
-// Marks what depends on the loop's counter, including variables that the loop
-// sets.
+// Marks the instructions that depend on the loop's counter, and the variables
+// that the loop sets.
 static void find_dependent(Loop *g) {
   const Fn *fn = g->fn;
   memset(g->on, 0, fn->ins.n * sizeof *g->on);
@@ -264,7 +266,7 @@ static bool is_uniform(Loop *g, Ref r) {
 }
 
 // Reports whether r is computed only from uniform values and from elements that
-// the loop loads. Bounds may select elements.
+// the loop loads. Selections by bounds checks are allowed.
 static bool is_plain(Loop *g, Ref r, int depth) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -279,8 +281,8 @@ static bool is_plain(Loop *g, Ref r, int depth) {
   return true;
 }
 
-// Reports whether value r is the sum of variable `var` and other values, which
-// must be plain.
+// Reports whether value r is the sum of variable `var` and other values. If
+// `plain` is set, the other values must satisfy is_plain.
 static bool is_sum(Loop *g, Ref r, Ref var, bool plain, int depth) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op == OP_VGET) return i->a[0] == var;
@@ -344,9 +346,9 @@ static bool is_combined(const Loop *g, Ref var) {
   return false;
 }
 
-// Reports whether the loop adds what it loads to sums over several threads: by
-// an MMA, from shared memory that it fills, or in variables that the threads
-// add later. Each load must be added once to such a sum.
+// Reports whether the loop adds the loaded elements to sums over several
+// threads: by an MMA, from shared memory that it fills, or in variables that
+// the threads add later. Each load must be added once to such a sum.
 static bool sums(Loop *g) {
   const Fn *fn = g->fn;
   bool found = false, staged = false;

@@ -8,9 +8,9 @@
 // - Unrolled additions of accumulators of an MMA: lanes share the rows.
 //
 // A forward pass finds which values depend on partial sums, and which of these
-// also depend on the thread's own elements by an operation other than a sum.
-// The note is about such values in stores to global memory. Shuffles and shared
-// memory combine values of several threads and end the search.
+// also depend on the thread's own elements by an operation other than a sum. A
+// kernel that stores such a value to global memory is reported. Shuffles and
+// shared memory combine values of several threads and end the search.
 #include "lint/partial_sums.h"
 
 #include "ir/intrin.h"
@@ -22,7 +22,8 @@
 
 // Bits of a value. THREAD: an index that depends on the thread. OWN: made of
 // elements that the thread chooses. LANES, WARPS: made of a partial sum that
-// lanes or warps share. MIXED: made of both. ACC: accumulators of an MMA.
+// lanes or warps share. MIXED: made of OWN elements and a partial sum. ACC:
+// accumulators of an MMA.
 enum { THREAD = 1, OWN = 2, LANES = 4, WARPS = 8, MIXED = 16, ACC = 32,
        PART = LANES | WARPS, NEAR = 24, WARP = 32, TERMS = 4, MOST = 64,
        // depth of searches that may visit an operand several times
@@ -74,7 +75,8 @@ static bool difference(const Fn *fn, Ref r, int32_t t, int depth, int64_t *d) {
   return true;
 }
 
-// Returns which threads have different values of integer r.
+// Returns LANES if adjacent lanes have different values of integer r, and WARPS
+// if adjacent warps have.
 static uint8_t sharers(const Fn *fn, Ref r) {
   int64_t lane, warp;
   if (ir_threads(fn) < WARP) return 0;
@@ -90,8 +92,8 @@ static bool is_global_load(const Fn *fn, const Ins *i) {
   return i->op == OP_LD && ir_get(fn, i->a[0])->op == OP_GMEM;
 }
 
-// Reports whether r depends on the counter of loop l through an element that is
-// loaded at an index that the counter decides.
+// Reports whether r is computed from a loaded element whose index depends on
+// the counter of loop l. index: whether r is part of such an index.
 static bool loads_by(Search *s, Ref r, Ref l, bool index, int depth) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
@@ -159,7 +161,7 @@ static void add_chain(const Fn *fn, Ref r, Op op, Chain *c, int depth) {
   }
 }
 
-// Returns the load of a global element, or of a register, of which a term is
+// Returns the load, of a global element or of a register, from which term r is
 // computed, or 0.
 static Ref load_in(const Fn *fn, Ref r, int depth) {
   const Ins *i = ir_get(fn, r);
@@ -172,7 +174,8 @@ static Ref load_in(const Fn *fn, Ref r, int depth) {
   return found;
 }
 
-// Splits an offset into a value and a constant.
+// Splits offset r into a value, which is returned, and a constant, which is
+// stored in *c.
 static Ref base_of(const Fn *fn, Ref r, int64_t *c) {
   const Ins *i = ir_get(fn, r);
   *c = 0;
@@ -180,9 +183,10 @@ static Ref base_of(const Fn *fn, Ref r, int64_t *c) {
   return r;
 }
 
-// Reports whether one mode of a tensor of two modes has both the distance d
-// between threads and the span between the elements of a thread, all of which
-// are multiples of `part`.
+// Reports whether two threads, and the elements of a thread, differ only along
+// one mode of tensor m, which has two modes. d: distance between the threads'
+// elements. part: divisor of the distances between the elements of a thread.
+// span: the largest of these distances.
 static bool same_mode(const Fn *fn, const Mem *m, int64_t d, int64_t part,
                       int64_t span) {
   long long n[2], stride[2];
@@ -205,7 +209,8 @@ static int64_t divisor(int64_t a, int64_t b) {
   return a < 0 ? -a : a;
 }
 
-// Returns which threads share the terms of a chain of loads of one tensor.
+// Returns LANES and WARPS if lanes and warps share the terms of a chain of
+// loads of one tensor.
 static uint8_t of_loads(Search *s, const Chain *c) {
   const Fn *fn = s->fn;
   Ref mem = 0, base = 0;
@@ -217,7 +222,8 @@ static uint8_t of_loads(Search *s, const Chain *c) {
     const Ins *i = ir_get(fn, r);
     int64_t at;
     Ref b = base_of(fn, i->a[1], &at);
-    // loads of a register that holds an element
+    // If the load reads a register, use the load whose element was stored to
+    // the register.
     if (ir_get(fn, i->a[0])->op == OP_RMEM) {
       Ref w = s->by.last[i->a[0]];
       for (; w && ir_get(fn, w)->a[1] != i->a[1]; w = s->by.before[w]) continue;
@@ -241,7 +247,8 @@ static uint8_t of_loads(Search *s, const Chain *c) {
   return sharers(fn, base);
 }
 
-// Returns which threads share the terms of a chain of accumulators of one MMA.
+// Returns LANES if lanes share the terms of a chain of accumulators of one MMA,
+// else 0.
 static uint8_t of_accumulators(Search *s, const Chain *c) {
   const Fn *fn = s->fn;
   Ref mem = 0;
@@ -291,7 +298,7 @@ static bool *inner_terms(Ctx *cx, const Fn *fn) {
   return inner;
 }
 
-// ---- what depends on them ----
+// ---- values that depend on partial sums ----
 
 // Reports whether value r is a sum or maximum of values of several lanes.
 static bool is_joined(Search *s, Ref r, int depth) {
@@ -419,8 +426,9 @@ static uint8_t of_stored(const Search *s, const Ins *i) {
   return out ? of : 0;
 }
 
-// Returns the bits of the stored values, considering only the partial sum r, if
-// these values are MIXED.
+// Returns the bits LANES and WARPS of partial sum r that the kernel's stored
+// values have, if a stored value is MIXED; else 0. Ignores all other partial
+// sums.
 static uint8_t of_mixed(Search *s, Ref r) {
   const Fn *fn = s->fn;
   uint8_t own = s->part[r], of = 0;

@@ -1,16 +1,16 @@
-// Finds sums of a lane's or warp's own elements that lack a reduction
-// (partial_sums.c).
+// Finds sums over the elements of only one lane or warp that lack a reduction
+// over all lanes or warps (partial_sums.c).
 #ifndef CUTE_PARTIAL_SUMS_H
 #define CUTE_PARTIAL_SUMS_H
 
 #include "ir/ir.h"
 
-// A sum (or maximum) of elements that the threads share among themselves, which
-// each thread combines with its own elements and stores.
+// A partial sum (or maximum). Each thread adds only its part of the elements,
+// combines this sum with its elements, and stores the result.
 typedef struct PartialSum {
   Ref at;           // the instruction that adds
-  bool warps;       // whether only the sums of warps are not combined
-  bool extreme;     // whether it is a maximum or minimum
+  bool warps;  // whether the sums of lanes are combined, but not those of warps
+  bool extreme;     // a maximum or minimum, not a sum
 } PartialSum;
 
 // Calls `found` for each sum that lacks a reduction.

@@ -3,7 +3,7 @@
 // computed from the elements, except that a constant or a scalar argument may
 // scale the finished sum.
 //
-// A forward pass finds what each value is made of. The pass is repeated until
+// A forward pass finds the origins of each value. The pass is repeated until
 // nothing changes, because variables, registers and shared memory are mutable.
 // A function is rejected if its sums may lack terms on purpose: an address or a
 // condition depends on data, a condition compares two values that both depend
@@ -17,10 +17,11 @@
 #include "ir/rows.h"
 #include "lint/updates.h"
 
-// What a value is made of. FIRST, SECOND: elements of the inputs. PRODUCT:
-// products of both. SUM: a sum of them. SCALED: a scaled sum. OTHER: anything
-// else that depends on elements. INDEX: the index of a thread, block or loop.
-// CYCLIC: an index that wraps around.
+// Origins of a value. FIRST, SECOND: elements of the first and second input.
+// PRODUCT: products of elements of both inputs. SUM: a sum of elements or
+// products. SCALED: a scaled sum. OTHER: anything else that depends on
+// elements. INDEX: the index of a thread, block or loop. CYCLIC: an index that
+// wraps around.
 enum { FIRST = 1, SECOND = 2, PRODUCT = 4, SUM = 8, SCALED = 16, OTHER = 32,
        INDEX = 64, CYCLIC = 128, ELEMENTS = FIRST | SECOND | PRODUCT,
        DATA = ELEMENTS | SUM | SCALED | OTHER };
@@ -28,7 +29,8 @@ enum { FIRST = 1, SECOND = 2, PRODUCT = 4, SUM = 8, SCALED = 16, OTHER = 32,
 typedef struct Made {
   const Fn *fn;
   PlainSums *s;
-  uint8_t *of;   // for each instruction: its value, variable or object
+  // for each instruction: the origins of its value, variable or object
+  uint8_t *of;
   bool changed, other;
   uint8_t out;   // origin of the values that are stored to the output
 } Made;
@@ -40,7 +42,7 @@ static uint8_t of_argument(const Made *g, Ref mem) {
   return OTHER;
 }
 
-// Returns what an operand that i reads is made of.
+// Returns the origins of an operand, or 0 if the instruction does not read it.
 static uint8_t of_operand(const Made *g, const Operand *o) {
   if (!o->ref || o->barrier) return 0;
   bool memory = o->kind == OPERAND_MEM || o->kind == OPERAND_MAP;
@@ -63,8 +65,8 @@ static uint8_t of_product(uint8_t a, uint8_t b) {
   return !a || !b ? 0 : both ? PRODUCT : OTHER;
 }
 
-// Returns what a product or quotient of a value and a constant or a scalar
-// argument is made of.
+// Returns the origins of a value that had the origins `of` and was multiplied
+// or divided by value `by`.
 static uint8_t of_scale(const Made *g, uint8_t of, Ref by) {
   const Ins *i = ir_get(g->fn, by);
   while (i->op == OP_CVT) i = ir_get(g->fn, i->a[0]);
@@ -72,7 +74,7 @@ static uint8_t of_scale(const Made *g, uint8_t of, Ref by) {
   return of | (plain ? SCALED : OTHER);
 }
 
-// Returns what a sum of values r and q, which are made of a and b, is made of.
+// Returns the origins of the sum of values r and q, whose origins are a and b.
 // Variables that begin with a constant count as sums.
 static uint8_t of_sum(const Made *g, uint8_t a, Ref r, uint8_t b, Ref q) {
   a &= DATA, b &= DATA;
@@ -134,7 +136,7 @@ static bool moves(const Ins *i) {
          c == CLASS_MATRIX;
 }
 
-// Returns what the operands of i that are no addresses are made of.
+// Returns the origins of the operands of i, without addresses.
 static uint8_t of_operands(const Made *g, const Ins *i) {
   uint8_t of = 0;
   Operand o;

@@ -5,17 +5,17 @@
 
 #include "ir/ir.h"
 
-// A function whose only output has sums of elements of one input, copies of
-// them, or sums of products of elements of two inputs. The numbers are indices
-// into Fn.arg.
+// Describes a function with one output. The output has sums or copies of the
+// elements of one input, or sums of products of elements of two inputs. `out`
+// and `in` are indices into Fn.arg.
 typedef struct PlainSums {
   int32_t out, in[2];
   int n;            // number of inputs
   bool copies;      // whether the function only copies the elements
   bool scaled;      // whether a constant or a scalar argument scales the sums
   Ref store;        // the first instruction that stores to the output
-  // the narrowest float types in which the function adds elements, and to which
-  // it converts them
+  // narrowest: the narrowest float type in which the function adds elements.
+  // rounded: the narrowest float type to which it converts elements.
   DType narrowest, rounded;
 } PlainSums;
 

@@ -1,6 +1,6 @@
-// Finds how far the coordinates of an access reach. The coordinates are
-// computed for all threads of the first and of the last block, in the first and
-// in the last iteration of all loops.
+// Finds the largest coordinates of an access. The coordinates are computed for
+// all threads of the first and of the last block, in the first and in the last
+// iteration of all loops.
 #include "lint/reach.h"
 
 #include <string.h>
@@ -15,7 +15,8 @@ typedef struct Search {
   const Fn *fn;
   Reach *reach;
   uint8_t *met;      // for each instruction: whether its operands were visited
-  // points of the program: bit 0: the last iterations, bit 1: the last block
+  // Points of the execution, by number: bit 0 selects the last iterations, and
+  // bit 1 the last block.
   IndexValues corner[CORNERS];
 } Search;
 
@@ -52,7 +53,7 @@ static int64_t largest(Search *s, Ref v) {
   return most;
 }
 
-// Adds the coordinate v (0: the constant `plain`) of a mode.
+// Adds a coordinate of a mode: value v, or the constant `plain` if v is 0.
 static void add_coordinate(Search *s, int mode, Ref v, int64_t plain) {
   Reach *r = s->reach;
   bool unknown = mode < r->modes && r->most[mode] < 0;
@@ -80,7 +81,8 @@ static bool add_claims(Search *s, Ref mem, uint32_t src) {
   return found;
 }
 
-// Adds the offsets of accesses.
+// Adds the offsets at which line `src` accesses object `mem`. Returns false if
+// it does not access the object.
 static bool add_offsets(Search *s, Ref mem, uint32_t src) {
   bool found = false;
   for (Ref r = 1; r < s->fn->ins.n; r++) {

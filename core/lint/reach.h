@@ -1,5 +1,5 @@
-// Finds how far the coordinates of an access reach, and what they depend on
-// (reach.c).
+// Finds the largest coordinates of an access, and the thread and block indices
+// on which they depend (reach.c).
 #ifndef CUTE_REACH_H
 #define CUTE_REACH_H
 

@@ -82,7 +82,7 @@ static uint8_t of_special(const Fn *fn, SReg s) {
   return size ? ALL : THREADS;
 }
 
-// ---- what is the same ----
+// ---- masks of equal values ----
 
 static bool is_redux(const Ins *i) {
   IntrinId id = intrin_id(i->imm);
@@ -216,8 +216,8 @@ static void equate(Sums *g, Ref tensor, uint8_t same) {
   g->equal[tensor] &= same;
 }
 
-// Narrows the masks of the result of instruction r and of what r writes.
-// `control` is the mask of the conditions around r.
+// Narrows the masks of the result of instruction r, and of the variables and
+// objects that r writes. `control` is the mask of the conditions around r.
 static void pass_on(Sums *g, Ref r, uint8_t control) {
   const Ins *i = ir_get(g->fn, r);
   uint8_t of = 0, same = of_result(g, r, &of);
@@ -272,7 +272,7 @@ static void pass_each(void *ud, Ref r, uint8_t control) {
   pass_on(ud, r, control);
 }
 
-// ---- what is reported ----
+// ---- reports ----
 
 typedef struct Look {
   Sums *g;
@@ -314,9 +314,9 @@ static uint8_t of_store(const Sums *g, Ref r, uint8_t control) {
   return one && own && of == (DATA | REDUCED) ? value & SAME_BLOCKS : 0;
 }
 
-// Returns in which of lanes, warps and blocks different values are stored to
-// the same element. Each value is computed from elements that only this lane,
-// warp or block loads.
+// Returns the mask SAME_* of the lanes, warps and blocks that store different
+// values to the same element. Each value is computed from elements that only
+// this lane, warp or block loads.
 static uint8_t of_apart(const Sums *g, Ref r, uint8_t control) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -379,7 +379,7 @@ static void find_equal(Sums *g) {
     }
     if (own) g->equal[m->ref] = THREADS;
   }
-  bool *stored = g->used;  // not set yet
+  bool *stored = g->used;  // borrows the array, which is not set yet
   for (Ref r = 1; r < fn->ins.n; r++) {
     Operand o;
     const Ins *i = ir_get(fn, r);

@@ -5,9 +5,9 @@
 
 #include "ir/ir.h"
 
-// Masks of the threads in which a value is the same. Bit k of SAME_LANES: in
-// any two lanes whose indices differ only in bit k. SAME_WARPS, SAME_BLOCKS: in
-// all warps of a block, in all blocks.
+// Bits that state between which threads a value is the same. Bit k of
+// SAME_LANES: any two lanes whose indices differ only in bit k. SAME_WARPS: all
+// warps of a block. SAME_BLOCKS: all blocks.
 enum { SAME_LANES = 31, SAME_WARPS = 32, SAME_BLOCKS = 64 };
 
 // at: an atomic addition whose result is unused, the sum of a value and its
@@ -26,8 +26,7 @@ typedef struct RepeatedSum {
 void repeated_sums(Ctx *cx, const Fn *fn,
                    void (*found)(void *ud, const RepeatedSum *s), void *ud);
 
-// Returns for each value the mask SAME_* of threads in which it is the same.
-// Returns NULL if this is not known.
+// Returns the mask of SAME_* for each value, or NULL if the masks are unknown.
 const uint8_t *same_values(Ctx *cx, const Fn *fn);
 
 #endif

@@ -1,11 +1,11 @@
 // Finds steps of scans and reductions in shared memory that lack elements.
 //
-// In a scan, thread i adds element i - d if there is such an element: if i is
-// at least d. With the condition i > d, the scan lacks element 0 in thread d.
+// In a scan, thread i adds element i - d if this element exists, which means i
+// >= d. With the condition i > d, the scan lacks element 0 in thread d.
 //
-// In a reduction by halves, each thread i below d adds element i + d to its own
-// one. If it stores element i + d without its own one, the own one is lost. A
-// single such step may move a half on purpose, several may not.
+// In a reduction by halves, each thread i < d adds element i + d to element i.
+// If the thread stores element i + d alone, element i is lost. A single such
+// step may copy a half on purpose. Several such steps are a mistake.
 #include "lint/shared_steps.h"
 
 #include "ir/rows.h"
@@ -101,7 +101,7 @@ static bool is_one_nearer(const Fn *fn, Ref r, Ref i, Ref d) {
 }
 
 // Reports whether load r and other loads in its branch read several elements
-// besides element `at`. The condition may then be that of another element.
+// besides element `at`. The condition may then guard another element.
 static bool is_window(const Search *s, Ref r, Ref at) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
@@ -127,8 +127,8 @@ static bool omits_first(const Search *s, Ref r) {
          (p->op == OP_LE && is_one_nearer(fn, i->a[1], at, d));
 }
 
-// Reports whether store r of element i, under the condition i < d, has element
-// i + d but not element i.
+// Reports whether store r to element i, under the condition i < d, stores a
+// value that contains element i + d but not element i.
 static bool loses_own(const Search *s, Ref r) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);

@@ -5,8 +5,9 @@
 
 #include "ir/ir.h"
 
-// A wrong step. lost: an element is stored in place of the thread's own one.
-// Otherwise, the condition omits element 0.
+// A wrong step. If `lost` is set, a thread replaces its own element by another
+// element instead of adding both. Otherwise, the step's condition omits element
+// 0.
 typedef struct SharedStep {
   Ref at;
   const Mem *mem;

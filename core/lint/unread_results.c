@@ -5,9 +5,10 @@
 //
 // A backward pass finds at each instruction the registers and variables whose
 // values a later effect needs, such as a store. An instruction without an
-// effect needs its operands only if its result is needed. Therefore an
-// accumulator to which MMAs add is not needed for that reason alone. The pass
-// is repeated until the registers at the beginning of each loop stay the same.
+// effect needs its operands only if its result is needed. Therefore an MMA that
+// adds to an accumulator does not by itself make the accumulator needed. The
+// pass is repeated until the registers at the beginning of each loop stay the
+// same.
 #include "lint/unread_results.h"
 
 #include <string.h>
@@ -208,7 +209,7 @@ static void pass(Live *g) {
   }
 }
 
-// ---- what is reported ----
+// ---- reports ----
 
 // Reports whether an instruction loads elements of memory into registers.
 static bool is_load(const Fn *fn, const Ins *i) {
@@ -291,8 +292,8 @@ static bool updates(const Fn *fn, Ref r, const Ins *set, int depth) {
   return false;
 }
 
-// Reports in *u whether r is the update of a float variable in a loop, and
-// nothing needs the variable.
+// Reports whether r updates, in a loop, a float variable that nothing reads.
+// Describes the update in *u.
 static bool look_at_variable(const Live *g, Ref r, UnreadResult *u) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -326,7 +327,7 @@ static bool look_at(const Live *g, Ref r, UnreadResult *u) {
   return is_load(fn, i) && is_read(g, &o, false) && is_overwritten(g, r, &o);
 }
 
-// ---- what the pass needs ----
+// ---- preparation of the pass ----
 
 // Assigns bits to the registers and variables. Returns the number of bits.
 static uint32_t number(Ctx *cx, Live *g) {

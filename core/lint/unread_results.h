@@ -5,12 +5,15 @@
 #include "ir/ir.h"
 
 typedef struct UnreadResult {
-  // an MMA, an instruction that loads elements, or one that sets a variable
+  // the instruction whose result is unread: an MMA, a load of elements, or the
+  // update of a variable
   Ref at;
   const Mem *mem;  // the registers, or NULL for a variable
   Ref var;         // the variable of a sum, or 0
   bool load;       // whether `at` loads elements that are overwritten unread
-  bool some;       // for an MMA: whether earlier sums in its registers are read
+  // for an MMA: whether an instruction reads sums that an earlier MMA left in
+  // the same registers
+  bool some;
 } UnreadResult;
 
 // Calls `found` for each unread result, once for each line.

@@ -9,7 +9,7 @@
 // iteration.
 //
 // For each running maximum, a forward pass finds the values that depend on it,
-// and of these the values that are made of an exponential. The pass is repeated
+// and marks those that are computed from an exponential. The pass is repeated
 // until nothing changes, because variables, registers and shared memory are
 // mutable.
 #include "lint/unscaled_sums.h"
@@ -133,7 +133,8 @@ static bool adds(const Search *s, Ref w) {
          (value && updates_reads_back(s->fn, value, i));
 }
 
-// Reports whether a loop sets variable or object `top` to single floats.
+// Reports whether an instruction in a loop stores a single float to variable or
+// object `top`.
 static bool is_stored_in_loop(const Search *s, Ref top) {
   const Fn *fn = s->fn;
   for (Ref w = top + 1; w < fn->ins.n; w++) {

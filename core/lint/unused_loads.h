@@ -6,7 +6,7 @@
 
 typedef struct UnusedLoads {
   Ref at;            // the first load whose value nothing uses
-  int64_t n, count;  // number of unused loads of the line, and of all its loads
+  int64_t n, count;  // number of the line's unused loads and of all its loads
   // whether an unused load follows a used load, or the offsets of the loads are
   // not sums of `base` and constants
   bool mixed;

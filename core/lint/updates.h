@@ -19,12 +19,12 @@ Ref updates_root(const Fn *fn, Ref var);
 // Reports whether r reads the variable or the element that instruction `set`
 // writes.
 bool updates_reads_back(const Fn *fn, Ref r, const Ins *set);
-// Returns the instruction at whose line the script writes update r: for a
-// variable, the operation that computes its new value.
+// Returns the instruction that has the script line of update r: for a variable,
+// the operation that computes its new value; else r.
 Ref updates_place(const Fn *fn, Ref r);
-// Reports whether instruction i adds to what it writes: it stores a sum one of
-// whose terms is the old value, or it is an MMA that accumulates. A selection
-// between such a sum and the old value also counts.
+// Reports whether instruction i adds to its target: it stores a sum of the
+// target's old value and other terms, or it is an MMA that accumulates. A
+// selection between such a sum and the old value also counts.
 bool updates_adds(const Fn *fn, const Ins *i);
 
 #endif

@@ -172,8 +172,8 @@ static Op op_of(const Fn *fn, Ref r, Ref element) {
   return less == (i->a[1] == element) ? OP_MIN : OP_MAX;
 }
 
-// Reports whether instruction w sets what it writes to 0, to its own value, or
-// to the maximum (minimum, product) of its own value and an element.
+// Reports whether instruction w sets its target to 0, to the target's old
+// value, or to the maximum (minimum, product) of the old value and an element.
 static bool is_update(const Fn *fn, Ref w, Op op) {
   const Ins *i = ir_get(fn, w);
   Ref element, value = operand_ref(fn, i, ROLE_VALUE);
@@ -183,8 +183,8 @@ static bool is_update(const Fn *fn, Ref w, Op op) {
   return r && op_of(fn, r, element) == op;
 }
 
-// Reports whether a variable begins with 0 and only `set` and instructions for
-// which is_update is true set it or its copies.
+// Reports whether a variable begins with 0, and is set, directly or through
+// copies, only by `set` and by instructions for which is_update is true.
 static bool var_starts_at_zero(const Fn *fn, Ref var, Op op, Ref set) {
   Ref root = updates_root(fn, var);
   if (!updates_is_zero(fn, ir_get(fn, root)->a[0])) return false;
@@ -211,7 +211,7 @@ static bool starts_at_zero(const Search *s, const Ins *set, Op op) {
   return zero;
 }
 
-// Reports in *z if instruction r updates a maximum that starts at 0.
+// Sets *z if instruction r updates a maximum that starts at 0.
 static void look_at_update(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   const Ins *set = ir_get(fn, r);
@@ -223,7 +223,7 @@ static void look_at_update(Search *s, Ref r, ZeroStart *z) {
     *z = (ZeroStart){.at = r, .op = op, .args = s->args};
 }
 
-// Reports in *z if branch r updates a variable that starts at 0 to a maximum or
+// Sets *z if branch r updates a variable that starts at 0 to a maximum or
 // minimum.
 static void look_at_branch(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
@@ -247,7 +247,7 @@ static void look_at_branch(Search *s, Ref r, ZeroStart *z) {
 
 // ---- elements that a condition excludes ----
 
-// Reports whether p is a condition on integers, such as a bound.
+// Reports whether p is a condition on integers, such as a bounds check.
 static bool is_bound(const Fn *fn, Ref p, int depth) {
   const Ins *i = ir_get(fn, p);
   if (depth == 0) return false;
@@ -258,8 +258,8 @@ static bool is_bound(const Fn *fn, Ref p, int depth) {
          is_bound(fn, i->a[0], depth - 1) && is_bound(fn, i->a[1], depth - 1);
 }
 
-// Reports whether value r is an element where a bound holds, and 0 elsewhere.
-// Sets *x to the element.
+// Reports whether value r is an element if a bounds check holds, and 0
+// otherwise. Sets *x to the element.
 static bool is_masked(const Search *s, Ref r, Ref *x) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
@@ -281,7 +281,7 @@ static bool is_masked(const Search *s, Ref r, Ref *x) {
          is_bound(fn, ir_get(fn, open)->a[0], NEAR);
 }
 
-// Reports in *z if maximum r has an operand that is 0 for excluded elements.
+// Sets *z if maximum r has an operand that is 0 for excluded elements.
 static void look_at_mask(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
@@ -294,7 +294,7 @@ static void look_at_mask(Search *s, Ref r, ZeroStart *z) {
 
 // ---- registers that nothing updates ----
 
-// Reports in *z if maximum r in a loop has an operand in a register that was
+// Sets *z if maximum r in a loop has an operand in a register that was
 // only filled with an infinity before the loop.
 static void look_at_kept(const Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
@@ -323,10 +323,10 @@ static void look_at_kept(const Search *s, Ref r, ZeroStart *z) {
 enum { LOADS = 4 };
 static const double SMALL = 1e-2;
 
-// Origin of the terms of a sum. loads: number of loads; only loads after
-// instruction `after` are counted. product: whether two loaded elements are
-// multiplied. power: whether a term is an exponential; known: whether a maximum
-// in it begins with a loaded element.
+// Origin of the terms of a sum. loads: number of loads after instruction
+// `after`. product: whether two loaded elements are multiplied. power: whether
+// a term is an exponential; known: whether a maximum in it begins with a loaded
+// element.
 typedef struct Terms {
   Ref after;
   const Ins *set;
@@ -359,8 +359,8 @@ static void add_terms(Search *s, Ref r, Terms *t, int depth) {
   }
 }
 
-// Reports whether instruction `set` adds loaded elements to its target in a
-// loop that begins with the first element.
+// Reports whether instruction r adds loaded elements to its target in a loop
+// that begins with the first element.
 static bool adds_elements(Search *s, Ref r) {
   const Fn *fn = s->fn;
   const Ins *set = ir_get(fn, r);
@@ -378,8 +378,8 @@ static bool adds_elements(Search *s, Ref r) {
   return t.loads && number && !(t.power && t.known);
 }
 
-// Reports in *z if a variable r starts at a constant other than 0, and nothing
-// but sums of it and loaded elements set it.
+// Sets *z if variable r starts at a constant other than 0, and is set only to
+// sums of itself and loaded elements.
 static void look_at_variable(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   double start;
@@ -397,9 +397,8 @@ static void look_at_variable(Search *s, Ref r, ZeroStart *z) {
                      .start = start};
 }
 
-// Reports in *z if all registers or elements of shared tensor r start at a
-// constant other than 0, and nothing but sums of them and loaded elements is
-// stored to them.
+// Sets *z if all registers or elements of shared tensor r start at a constant
+// other than 0, and only sums of them and loaded elements are stored to them.
 static void look_at_object(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   double start = 0, other;
@@ -422,9 +421,9 @@ static void look_at_object(Search *s, Ref r, ZeroStart *z) {
     *z = (ZeroStart){.at = at, .op = OP_ADD, .start = start};
 }
 
-// Reports in *z if r ends an unrolled sum of products of elements whose first
-// term is a constant other than 0. cute.reduce may begin sums of elements with
-// any number.
+// Sets *z if r ends an unrolled sum of products of elements whose first
+// term is a constant other than 0. Sums without products are not reported,
+// because cute.reduce may begin them with any number.
 static void look_at_chain(Search *s, Ref r, const bool *inner, ZeroStart *z) {
   const Fn *fn = s->fn;
   double start = 0;
@@ -447,7 +446,7 @@ static void look_at_chain(Search *s, Ref r, const bool *inner, ZeroStart *z) {
     *z = (ZeroStart){.at = r, .op = OP_ADD, .start = start};
 }
 
-// Returns, for each instruction, whether another sum adds to it.
+// Returns, for each instruction, whether its result is a term of a later sum.
 static bool *inner_sums(Ctx *cx, const Fn *fn) {
   bool *inner = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *inner);
   for (Ref r = 1; r < fn->ins.n; r++) {

@@ -11,7 +11,8 @@ typedef struct ZeroStart {
   Op op;       // OP_MAX, OP_MIN, OP_MUL or OP_ADD
   double start;  // OP_ADD: the constant with which the sum starts
   bool masked; // whether 0 stands for elements that a condition excludes
-  // mask of the first 64 arguments: the operation combines their elements
+  // bit k: whether the operation combines elements of argument k; only for the
+  // first 64 arguments
   uint64_t args;
   // registers that a maximum includes although they keep the infinity with
   // which they were filled, or NULL

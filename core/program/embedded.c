@@ -72,7 +72,8 @@ void embedded_load(lua_State *L, const Embedded *e) {
     unpack(L, e->name, e->code, e->code_packed_size, e->code_size);
     int rc = load_top(L, e, "b");
     if (rc == LUA_OK) return;
-    // The bytecode was written by another version of Lua.
+    // A syntax error means that another version of Lua wrote the bytecode. Load
+    // the text instead.
     if (rc != LUA_ERRSYNTAX) lua_error(L);
     lua_pop(L, 1);
   }

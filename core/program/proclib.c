@@ -101,8 +101,8 @@ static void end_child(pid_t pid) {
 }
 
 // Runs the program `words` in place of this child process, which also ends when
-// its parent does. If the system cannot run the program, writes the error's
-// number to the pipe `told`, which a successful start closes.
+// its parent does. If the system cannot run the program, writes errno to the
+// pipe `told`, which a successful start closes.
 static _Noreturn void become(char **words, int fd, bool own_errors,
                              pid_t parent, int told) {
   begin_tree();
@@ -115,7 +115,7 @@ static _Noreturn void become(char **words, int fd, bool own_errors,
 }
 
 // Runs a program in a child process, and stores the child's id. Returns 0 or an
-// error's number.
+// errno value.
 static int start(char **words, int fd, bool own_errors, pid_t *child) {
   int told[2], e = 0;
   if (pipe2(told, O_CLOEXEC) != 0) return errno;
@@ -237,8 +237,8 @@ static int process_accept(lua_State *L) {
 }
 
 // p:offer(text, from) -> index | nil, reason: sends the bytes of text from
-// index `from` on that the socket accepts without waiting. Returns the index of
-// the next byte to send.
+// index `from` on, as many as the socket accepts without waiting. Returns the
+// index of the next byte to send.
 static int process_offer(lua_State *L) {
   Process *p = check_process(L, 1);
   size_t n, at = (size_t)luaL_checkinteger(L, 3) - 1;
@@ -272,8 +272,8 @@ static int process_send(lua_State *L) {
   return 1;
 }
 
-// input() -> socket | nil, reason: standard input as an object that can be
-// polled and received from. Standard input may be a pipe, a terminal or a file.
+// input() -> socket | nil, reason: returns standard input as an object for
+// poll() and p:receive(). Standard input may be a pipe, a terminal or a file.
 // After this call, a write to a pipe that no process reads fails and does not
 // end the program.
 static int sys_input(lua_State *L) {
@@ -285,7 +285,7 @@ static int sys_input(lua_State *L) {
 
 // limit(bytes, files) -> true | nil, reason: limits the memory of this process.
 // If `files` is false, the process can no longer open files, sockets or pipes.
-// Open ones stay open.
+// Files that are open stay open.
 static int sys_limit(lua_State *L) {
   rlim_t bytes = (rlim_t)luaL_checkinteger(L, 1);
   struct rlimit memory = {bytes, bytes}, none = {0, 0}, open = {3, 3};
@@ -395,7 +395,8 @@ static int sys_lock(lua_State *L) {
 
 #define SELF "/proc/self/exe"
 
-// Reports whether a file can be run without another program that interprets it.
+// Reports whether a file is an ELF executable, which needs no interpreter
+// program.
 static bool is_machine_code(const char *path) {
   char head[4] = "";
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -1,5 +1,5 @@
 // The module "cute.sys" of the program: terminal, Ctrl-C, folders, embedded
-// files. The core library and the rock do not contain it.
+// files. The core library and the LuaRocks package do not contain it.
 #define _XOPEN_SOURCE 700
 #define _DEFAULT_SOURCE
 #include <dirent.h>
@@ -188,8 +188,8 @@ static void add_name(void *ud, const char *name, size_t n) {
   lua_rawseti(to->L, -2, ++to->n);
 }
 
-// atoms("mma" | "copy", prefix) -> the names that atom_each passes: of atoms
-// that begin with prefix, cut at "_"
+// atoms("mma" | "copy", prefix) -> the names of MMA or copy atoms that begin
+// with prefix, each cut after the next "_" (atom_each)
 static int l_atoms(lua_State *L) {
   const char *kind = luaL_checkstring(L, 1), *prefix = luaL_checkstring(L, 2);
   Names to = {L, 0};

@@ -53,7 +53,8 @@ static Ref element(PtxOp *o, uint32_t k) {
   return as(o, t, op_operand(o, k, DT_U16));
 }
 
-// Returns the immediate of an intrinsic on two f32.
+// Returns the immediate of an intrinsic on f32x2: the rounding, and INTRIN_FTZ
+// for .ftz.
 static int64_t modifiers(PtxOp *o, Soft s) {
   if (atoi(o->b->m->target + strlen("sm_")) < intrin_row(IN_FMAF322)->sm)
     op_reject(o, "it needs .target sm_100 or newer");
@@ -303,8 +304,8 @@ void row_divide(PtxOp *o, int k) {
   op_result(o, q);
 }
 
-// Translates sqrt.rn and rcp.rn of plain floats, and sqrt and rcp in any
-// rounding.
+// Translates sqrt and rcp without .approx: with .rn and no other modifier to
+// operations of the IR, otherwise to operations of soft.h.
 static void rounded_function(PtxOp *o, SoftApprox f) {
   DType t = o->elem[0];
   Soft s = descriptor(o, f == SOFT_A_RCP ? SOFT_RCP : SOFT_SQRT, SOFT_FTZ);

@@ -58,7 +58,8 @@ static Ref atomic_word(PtxOp *o, AtomicKind kind, Place p, int64_t at,
 typedef struct Atomic {
   AtomicKind kind;
   int n;              // number of data registers
-  uint32_t first;     // index of the address operand: red has no result
+  // index of the address operand: 1 for atom, 0 for red, which has no result
+  uint32_t first;
   uint16_t flags;
   bool read;          // whether the previous values are needed
 } Atomic;
@@ -90,7 +91,7 @@ static void set_all(PtxOp *o, const Atomic *x, const Ref *var, const Ref *v) {
 
 // Emits the atomic operation on a generic address, and sets variables to the
 // previous values. Emits a branch for each state space that the address may be
-// in, from number k on.
+// in, from space[k] on.
 static void atomic_each(PtxOp *o, const Atomic *x, const Spaces *s,
                         const Ref *var, int k) {
   static const Where space[] = {IN_CLUSTER, IN_SHARED, IN_GLOBAL};

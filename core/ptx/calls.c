@@ -206,8 +206,8 @@ static void move(PtxCopy *x, const char *how, PtxType t, PtxArg to,
 }
 
 // Finds the .param variable for parameter v, or for the result, of function
-// body y. This is the variable that the call names. If the call names a
-// register or a number, it is a new variable, and the function returns true.
+// body y. If the call names a .param variable, uses that variable. If the call
+// names a register or a number, declares a new variable and returns true.
 static bool place_param(PtxCopy *x, PtxBody *y, uint32_t v, PtxArg a) {
   PtxVar own = x->m->vars.p[v];
   if (own.space == PTX_REG) return false;
@@ -252,7 +252,7 @@ static void pass(PtxCopy *x, PtxBody *y, uint32_t v, PtxArg a) {
   }
 }
 
-// Moves result v of function body y to operand a of the call, if it is a
+// Moves result v of function body y to operand a of the call, if a is a
 // register.
 static void take_result(PtxCopy *x, PtxBody *y, uint32_t v, PtxArg a) {
   PtxVar own = x->m->vars.p[v];
@@ -276,7 +276,9 @@ static void check_number(PtxCopy *x, const PtxBody *y, uint32_t n,
            (unsigned)n, what, (unsigned)given);
 }
 
-// Connects the results of function body y to the operands of the call.
+// Connects the results of function body y to the operands of the call. Before
+// the body, assigns variables to results. After the body (`behind`), moves
+// results to registers.
 static void results(PtxCopy *x, PtxBody *y, const PtxArg *list, bool behind) {
   const PtxFunc *f = y->f;
   for (uint32_t k = 0; k < f->rets; k++) {
@@ -409,7 +411,7 @@ static void find_taken(PtxCopy *x) {
   }
 }
 
-// Reports whether operand a of a call has the type of parameter v.
+// Reports whether operand a of a call has the size of parameter v.
 static bool suits_param(const PtxCopy *x, const PtxVar *v, const PtxArg *a) {
   long long needs = ptx_size(v);
   if (a->kind == PTX_A_VAR) {
@@ -559,9 +561,9 @@ static void indexed(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
 
 // Replaces `mov r, %envreg1` by the upper half of the address of a workspace,
 // and %envreg2 by the lower half. The driver provides the workspace for
-// cooperative launches. All of its words are zero at first, except the word at
-// GRID_FLAG. In other launches, the address is 0, and the word at GRID_FLAG is
-// also 0.
+// cooperative launches. All words of the workspace are zero at first, except
+// the word at GRID_FLAG. In other launches, the address is 0, and the word at
+// GRID_FLAG is also 0.
 static void environment(PtxCopy *x, PtxArg to, bool upper) {
   PtxModule *m = x->m;
   if (x->workspace < 0) {

@@ -1,4 +1,5 @@
-// A copy of a PTX function whose calls are replaced by the functions' text.
+// A copy of a PTX function in which each call is replaced by the text of the
+// called function.
 #ifndef PTX_CALLS_H
 #define PTX_CALLS_H
 
@@ -14,7 +15,8 @@ enum { SEVERAL = UINT32_MAX };
 // that states whether the launch is cooperative.
 enum { GRID_BYTES = 64, GRID_FLAG = 60 };
 
-// The text of one function in the copy.
+// The text of one function in the copy: of the entry, or of a called function
+// for one of its calls.
 typedef struct PtxBody {
   const PtxFunc *f;
   const struct PtxBody *outer;  // the body with the call; NULL for the entry
@@ -46,8 +48,9 @@ typedef struct PtxCopy {
   uint32_t calls;     // number of calls that were replaced
   // whether the entry reads its parameters at addresses that it computes
   bool computes;
-  uint32_t *def;      // for each register of the copy, its only definition as
-                      // index + 1 into PtxModule.ins, 0, or SEVERAL
+  // for each register of the copy: the index + 1 into PtxModule.ins of its only
+  // definition; 0: no definition; SEVERAL: several definitions
+  uint32_t *def;
   uint32_t defs;      // number of elements of def
   PtxText *text;      // the texts of all calls of printf
   uint32_t texts, text_cap;

@@ -137,7 +137,8 @@ static void barrier_arrive(PtxOp *o) {
     emit(o, (Ins){.op = OP_MBARTX, .flags = flags | MBF_ARRIVE}, x, count);
     return;
   }
-  // With bytes: expect_tx, then one arrival, whose state is the result.
+  // With .expect_tx, emit the expect_tx, then one arrival, whose state is the
+  // result.
   if (tx) {
     emit(o, (Ins){.op = OP_MBARTX, .flags = flags}, x, count);
     x[2] = number(o, DT_I32, 1);
@@ -192,7 +193,7 @@ void row_copy_arrive(PtxOp *o, int k) {
 // ---- tensor maps and bulk copies ----
 
 // Reads the operand c, which is a vector {c0, c1} or a single number, as
-// numbers of type i32. Returns the number of numbers.
+// numbers of type i32. Returns how many numbers it read.
 static uint32_t numbers(PtxOp *o, const PtxArg *c, DType t, Ref *x) {
   uint32_t n = c->kind == PTX_A_VECTOR ? c->parts : 1;
   if (n > TENSORMAP_RANK)
@@ -250,7 +251,8 @@ static void dimension(PtxOp *o) {
 }
 
 // Reports whether the address of a load's mbarrier refers to the even CTA of
-// its pair: bit 24 has been cleared, and perhaps other bits that are 0 anyway.
+// its pair: an `and` clears bit 24 of the address. It may also clear the three
+// lowest bits, which are 0 anyway.
 static bool is_even(PtxOp *o, const PtxArg *bar) {
   const PtxBuild *b = o->b;
   const PtxArg *base = op_base(o, bar);

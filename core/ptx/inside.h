@@ -18,12 +18,13 @@ typedef struct PtxSlot {
   // the register's value, if the register has one definition, which is visible
   // at all uses
   Ref now;
-  Ref var;        // otherwise: the variable that holds the register
-  int32_t root;   // index into PtxBuild.bound of the parameter that the
-                  // register points into, or PLAIN or MIXED; for a pointer,
-                  // the value counts bytes from the parameter's memory
-  // whether the register may point into a tensor map that is a parameter, but
-  // not to its start
+  Ref var;        // else: the variable that holds the register
+  // index into PtxBuild.bound of the parameter that the register points into,
+  // or PLAIN or MIXED; with an index, the register's value is a byte offset
+  // from the start of the parameter's memory
+  int32_t root;
+  // whether the register may point behind the first byte of a tensor map that
+  // is a parameter
   bool inside;
   uint32_t defs;
   uint8_t pool;  // index into PtxBuild.pool of the pool that holds the register
@@ -139,8 +140,8 @@ static inline bool ptx_is(const char *op, const char *name) {
 // A row of the table of opcodes.
 struct PtxRow {
   const char *name;   // first words of the opcode: "ld", "cp.async.bulk"
-  // a Fidelity: how exactly the simulator computes the GPU's result. FI_ROW:
-  // see the operations of the IR that compute the result. FI_CONTRACTED applies
+  // a Fidelity: how exactly the simulator computes the GPU's result. FI_ROW: as
+  // exactly as the IR operations that compute the result. FI_CONTRACTED applies
   // only to floats whose text allows contraction, and FI_WEAKER only to
   // accesses with .sc or .volatile.
   uint8_t fidelity;
@@ -151,7 +152,7 @@ struct PtxRow {
                                   // rejected
   // argument of `emit`, which distinguishes rows with the same `emit`
   int k;
-  const char *takes;  // modifiers that may follow the name, types among them
+  const char *takes;  // modifiers that may follow the name, including types
   const char *note;   // "" if the result is exact; otherwise the error bound,
                       // or the reason why the opcode is rejected
 };
@@ -180,7 +181,8 @@ const PtxMma *ptx_mma(PtxBuild *b, const char *op);
 // Returns the parameter that an operand points into, as an index into
 // PtxBuild.bound. Returns PLAIN or MIXED if there is no single parameter.
 int32_t ptx_root(const PtxBuild *b, const PtxArg *a);
-// Returns the bound pointer at a byte offset of the parameters, or PLAIN.
+// Returns the index into PtxBuild.bound of the pointer at a byte offset of the
+// parameters, or PLAIN.
 int32_t ptx_bound_pointer(const PtxBuild *b, int64_t offset);
 
 // ---- operands ----
@@ -292,7 +294,7 @@ int op_vector(PtxOp *o);
 
 // assigns offsets in local memory to the local variables
 void local_memory(PtxBuild *b);
-// Loads from local memory. off counts bytes and need not be known.
+// Loads from local memory. off counts bytes and need not be a constant.
 Ref local_load(PtxOp *o, DType t, Ref off);
 void local_store(PtxOp *o, Ref off, Ref v);
 
@@ -338,7 +340,7 @@ Ref op_half(PtxOp *o, const PtxArg *a, int q);
 void op_set_half(PtxOp *o, const PtxArg *a, int q, Ref v);
 // Returns part k of an operand that is a vector, a pair or a list.
 const PtxArg *op_part(PtxOp *o, const PtxArg *a, uint32_t k);
-// Rejects operand a unless it has n registers. Reports whether it is a vector.
+// Rejects operand a unless it has n registers. Reports whether a is a vector.
 bool op_registers(PtxOp *o, const PtxArg *a, int n);
 // Rejects an instruction in a form that is not modelled.
 _Noreturn void op_reject(PtxOp *o, const char *what);

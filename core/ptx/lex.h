@@ -9,7 +9,7 @@ typedef enum PtxToken {
   TOK_NAME,       // identifiers, with a leading % or $: %r1, $L__BB0_2
   TOK_DIRECTIVE,  // .reg, with its point
   TOK_INT,
-  TOK_FLOAT,      // value holds its bits; bits is 32 or 64
+  TOK_FLOAT,      // `value` holds its bits; `bits` is their number, 32 or 64
   TOK_STRING,
   TOK_MARK        // one character of punctuation
 } PtxToken;

@@ -26,8 +26,8 @@ static DType narrowest(const PtxBuild *b) {
   return unsigned_of(bits);
 }
 
-// Finds out whether the function makes generic addresses of shared or local
-// memory, and addresses of a cluster.
+// Records in *b whether the function makes generic addresses of shared or local
+// memory, and addresses of other CTAs' shared memory (mapa).
 static void find_generic(PtxBuild *b) {
   for (uint32_t k = 0; k < b->f->n_ins; k++) {
     const char *op = b->m->ins.p[b->f->ins + k].op;

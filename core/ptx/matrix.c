@@ -20,8 +20,9 @@ static void append_words(char *text, const char *op, const char *with,
 }
 
 // Returns an mma's opcode with the modifiers of its kind behind .aligned, as in
-// the table of atoms. PTX has them behind the shape, where ptxas also accepts
-// them. With one scale factor for 32 elements, kind mxf4nvf4 is kind mxf4.
+// the table of atoms. The PTX ISA writes these modifiers behind the shape, and
+// ptxas accepts both orders. With one scale factor for 32 elements, kind
+// mxf4nvf4 is kind mxf4.
 static const char *by_kind(PtxBuild *b, const char *op) {
   static const char *const heads[] = {"mma", "sync", "aligned", "kind::",
     "sp::", "block_scale", "scale_vec::", NULL};
@@ -55,8 +56,9 @@ bool ptxrow_metadata(const PtxIns *i, uint32_t k) {
 }
 
 // Returns the number of the atom's operand that operand k of an mma corresponds
-// to, or -1. The metadata of a sparse A precedes a selector, and each scale
-// factor precedes the byte and the lanes of a quad that hold it.
+// to, or -1. In the mma, a selector follows the metadata of a sparse A. After
+// each scale factor come the numbers of the byte and of the lanes of a quad
+// that hold the factor.
 static int mma_operand(const AtomMma *row, uint32_t k) {
   if (k < 4) return (int)k;
   if (row->flags & AMF_SPARSE) {

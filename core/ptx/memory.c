@@ -5,8 +5,8 @@
 
 // ---- mov, cvta ----
 
-// Translates mov.b128, which packs two registers, unpacks two registers, or
-// copies.
+// Translates mov.b128, which packs two registers into one, unpacks one register
+// into two, or copies a register.
 static void mov_wide(PtxOp *o, const PtxArg *d, const PtxArg *s) {
   Ref v[2];
   for (int q = 0; q < 2; q++) {
@@ -280,9 +280,9 @@ Place op_in_space(PtxOp *o, const Spaces *s, Where w) {
 typedef void Each(PtxOp *o, const Access *x, const Spaces *s, Where w,
                   Ref *v);
 
-// Emits a branch for each space that a generic address may be in, from space
-// number k on. each() emits the access in the branch. If the space is known,
-// emits the access without a branch.
+// Emits a branch for each space that a generic address may be in, from space[k]
+// on. each() emits the access in the branch. If the space is known, emits the
+// access without a branch.
 static void each_space(PtxOp *o, const Access *x, const Spaces *s, Ref *v,
                        Each *each, int k) {
   static const Where space[] = {IN_CLUSTER, IN_SHARED, IN_LOCAL};

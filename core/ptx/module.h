@@ -41,7 +41,7 @@ typedef struct PtxVar {
   bool array, range;
   uint32_t line;
   uint32_t reg;      // number of the range's first register in its function
-  // of a parameter: bytes from the start of the first parameter
+  // for a parameter: its byte offset from the start of the first parameter
   uint32_t offset;
   // initial values: index of the first one in PtxModule.inits, and their number
   uint32_t init, inits;
@@ -76,7 +76,7 @@ typedef enum PtxArgKind {
   PTX_A_REG,      // register; value is its number in the function
   PTX_A_INT,      // integer in value
   PTX_A_FLOAT,    // float; value holds its bit pattern, of width `bits`
-  PTX_A_VAR,      // a variable's address: value is an index into vars
+  PTX_A_VAR,      // a variable's address: value indexes PtxModule.vars
   PTX_A_LABEL,    // label; value is an index into PtxModule.labels
   PTX_A_FUNC,     // a function's name
   PTX_A_SPECIAL,  // a special register: name "%tid.x"
@@ -102,8 +102,9 @@ typedef struct PtxArg {
 
 typedef struct PtxIns {
   const char *op;       // "ld.global.v4.f32", interned
-  const char *label;    // targets of a .callprototype or .branchtargets;
-                        // otherwise NULL
+  // label in front of a .branchtargets, .callprototype or .calltargets;
+  // otherwise NULL
+  const char *label;
   uint32_t line;        // line number in the PTX text
   uint32_t loc;         // index into PtxModule.locs, plus 1; 0: none
   int32_t guard;        // register of the guard predicate, or -1
@@ -157,9 +158,9 @@ typedef struct PtxFunc {
   // directive
   uint32_t maxnreg, minnctapersm, maxclusterrank;
   bool explicitcluster;
-  uint32_t whole;             // index + 1 into PtxModule.funcs of an entry's
-                              // copy with the functions that it calls, or 0;
-                              // of such a copy: its own
+  // 1 + the index in PtxModule.funcs of this entry's copy in which calls are
+  // replaced (ptx_whole), or 0; for such a copy: 1 + its own index
+  uint32_t whole;
 } PtxFunc;
 
 // A declaration that hides a declaration of the same name in an outer scope.

@@ -19,7 +19,8 @@ void ptx_fail(const PtxBuild *b, const char *fmt, ...) {
            place ? " (" : "", place ? place : "", place ? ")" : "");
 }
 
-// Returns the bound memory of a module's variable, or PLAIN.
+// Returns the index into PtxBuild.bound of a module variable's memory, or
+// PLAIN.
 static int32_t bound_variable(const PtxBuild *b, int64_t var) {
   for (size_t k = 0; k < b->nbound; k++) {
     if (b->bound[k].var == var + 1) return (int32_t)k;
@@ -27,7 +28,8 @@ static int32_t bound_variable(const PtxBuild *b, int64_t var) {
   return PLAIN;
 }
 
-// Returns the bound pointer at a byte offset of the parameters, or PLAIN.
+// Returns the index into PtxBuild.bound of the pointer at a byte offset of the
+// parameters, or PLAIN.
 int32_t ptx_bound_pointer(const PtxBuild *b, int64_t offset) {
   for (size_t k = 0; k < b->nbound; k++) {
     const PtxBound *p = &b->bound[k];
@@ -526,8 +528,8 @@ Place op_place(PtxOp *o, const PtxArg *a, Where space) {
   return (Place){ir_at_address(b->cx, b->fn, m, at), number(o, DT_I64, 0)};
 }
 
-// Returns the pool as elements of type t. (b1 and types narrower than a byte
-// are viewed as whole registers.)
+// Returns memory object `pool` viewed as elements of type t. (Registers with
+// elements narrower than a byte are in pools of whole words: give_home.)
 Ref op_view(PtxOp *o, Ref pool, DType t) {
   PtxBuild *b = o->b;
   Ins own = *ir_get(b->fn, pool);

@@ -4,7 +4,7 @@
 #include "ptx/inside.h"
 
 // Returns the parameter or structure field that was passed as a value and
-// contains these bytes, or NULL.
+// contains the `bytes` bytes from `at` on, or NULL.
 static const PtxBound *covering(const PtxBuild *b, uint32_t at, int bytes) {
   for (size_t k = 0; k < b->nbound; k++) {
     const PtxBound *p = &b->bound[k];

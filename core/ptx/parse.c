@@ -255,8 +255,8 @@ static bool is_special(const PtxLex *x) {
 }
 
 // Operands that are being read. They are copied to PtxModule.args only when the
-// list ends. Thus the operands of a list are adjacent there, although a list
-// nested in it is copied earlier.
+// list ends. Thus the operands of a list are adjacent in PtxModule.args,
+// although a list nested in it is copied earlier.
 typedef struct List {
   PtxArg few[16], *p;
   uint32_t n, cap;
@@ -695,8 +695,8 @@ static void instruction(Parse *p) {
   vec_push(p->cx, p->m->ins, i);
 }
 
-// Skips `.callprototype` and `.branchtargets`, whose label has been read, to
-// the `;`.
+// Reads `.branchtargets`, or skips `.callprototype` or `.calltargets`, up to
+// the `;`. `text` is the label in front of the directive.
 static void prototype(Parse *p, const char *text) {
   PtxIns i = {.guard = -1, .line = p->x.at_line, .loc = p->loc, .label = text};
   i.op = ptx_name(p->cx, p->m, p->x.at, p->x.n);

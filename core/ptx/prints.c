@@ -32,8 +32,8 @@ static const PtxIns *definition(const PtxCopy *x, int64_t r) {
   return plain ? i : NULL;
 }
 
-// Returns the only value that is stored to all of .param variable v, or NULL if
-// no such value is known.
+// Returns the value that is stored to the whole .param variable v. Returns NULL
+// if there are several stores, or if the value is unknown.
 static const PtxArg *passed(const PtxCopy *x, int64_t v) {
   const PtxModule *m = x->m;
   const PtxArg *found = NULL;
@@ -167,8 +167,8 @@ static PtxArg text_arg(PtxCopy *x, const char *text) {
 
 // ---- printf ----
 
-// A printf that is being translated: the text for .print, and the printed
-// values.
+// A printf that is being translated: the text and the values of the instruction
+// .print that replaces it.
 typedef struct Print {
   PtxCopy *x;
   PtxArg buffer;      // address of the values
@@ -206,7 +206,7 @@ static void put(Print *p, const char *s, size_t n) {
   p->n += n;
 }
 
-// Writes a text as a part of a format.
+// Appends a text to the format p->text, with each % doubled.
 static void put_literal(Print *p, const char *s) {
   for (; *s; s++) put(p, *s == '%' ? "%%" : s, *s == '%' ? 2 : 1);
 }
@@ -269,7 +269,7 @@ static void put_text(Print *p, const char *spec, size_t n) {
   p->at += 8;
 }
 
-// Writes the conversion that begins at s. Returns its end.
+// Translates the conversion of the format that begins at s. Returns its end.
 static const char *conversion(Print *p, const char *s) {
   const char *e = s + 1;
   e += strspn(e, "-+ #0");

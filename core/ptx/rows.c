@@ -310,7 +310,7 @@ static const PtxRow made[] = {
   {".check", ROW, 0, false, row_check, 0, "", ""},
   {".fetch", ROW, 0, false, row_fetch, 0, "", ""}};
 
-// ---- looking one up ----
+// ---- lookup ----
 
 const PtxRow *ptxrow_find(const char *op) {
   for (size_t k = 0; op[0] == '.' && k < sizeof made / sizeof *made; k++) {

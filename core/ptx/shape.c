@@ -17,11 +17,12 @@ typedef struct Node {
   uint32_t order;    // position in reverse postorder; SHAPE_NONE if not reached
   uint32_t idom;     // immediate dominator
   uint32_t preds;    // number of forward edges into the block
-  uint32_t loop;     // header of the innermost loop around it, or SHAPE_NONE
+  // header of the innermost loop around the block, or SHAPE_NONE
+  uint32_t loop;
   // for the header of a loop: the header of the next outer loop
   uint32_t outer;
-  // list of blocks emitted inside this block, sorted by `order`: first: the
-  // first one; next: the block's successor in its list
+  // list of the blocks emitted inside this block's region, sorted by `order`:
+  // first: the first one; next: the block's successor in its list
   uint32_t first, next;
   uint32_t after, next_after;  // for a header: list of blocks emitted after the
                                // loop, sorted by `order`; linked by next_after
@@ -89,7 +90,7 @@ static uint32_t meet(const Build *b, uint32_t x, uint32_t y) {
 }
 
 // Finds immediate dominators (Cooper, Harvey and Kennedy). One pass in reverse
-// postorder suffices in a reducible graph. `retreats` detects other graphs.
+// postorder suffices in a reducible graph. `loops` detects other graphs.
 static void dominators(Build *b) {
   b->node[0].idom = 0;
   for (bool changed = true; changed; ) {

@@ -1,4 +1,4 @@
-// source.c: positions of instructions in the source of PTX.
+// source.c: positions of PTX instructions in the source code (.loc).
 #include <string.h>
 
 #include "ptx/inside.h"

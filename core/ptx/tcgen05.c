@@ -239,8 +239,8 @@ static Descriptors values_of(PtxOp *o, Ref r, uint32_t ids, int depth) {
   return d;
 }
 
-// Emits a report for threads in which a mask of lanes that keep their
-// accumulators is not 0.
+// Requires that the operand disable-output-lane is 0. Rejects any other
+// constant, and emits a report for threads in which a computed mask is not 0.
 static void check_lanes(PtxOp *o, const PtxArg *mask) {
   Ref all = number(o, DT_U32, 0);
   for (uint32_t q = 0; q < mask->parts; q++) {
@@ -257,8 +257,8 @@ static void check_lanes(PtxOp *o, const PtxArg *mask) {
 }
 
 // Returns the text of the instruction in the table of atoms, which names the
-// number of elements that share a scale factor. With 32 of them, mxf4nvf4 is
-// mxf4.
+// number of elements that share a scale factor. With 32 such elements, kind
+// mxf4nvf4 is the same as kind mxf4.
 static const char *text_of(PtxOp *o, bool pair) {
   Ctx *cx = o->b->cx;
   const char *kind = NULL, *scales = "";
@@ -294,8 +294,8 @@ static void put_scales(PtxOp *o, const PtxArg *a, DType t, Ref desc, int bit,
   put_object(o, at, t, as(o, DT_I32, field(o, desc, bit, 3)), x);
 }
 
-// Appends the metadata at [a]. If it has one column, the descriptor selects the
-// column of the pair at the address.
+// Appends the metadata at [a]. If the metadata has one column, the selector in
+// the descriptor chooses one of the two columns at the address.
 static void put_metadata(PtxOp *o, const PtxArg *a, const AtomMma *row,
                          Ref desc, Ref *x) {
   Ref at = tensor_address(o, a), selector = field(o, desc, 0, UMMA_SELECTOR);
@@ -372,8 +372,8 @@ void row_umma(PtxOp *o, int k) {
   uint32_t ids = (u.scaled ? scale_ids : 0) | (u.sparse ? UMMA_SELECTOR : 0);
   Descriptors all = values_of(o, u.desc, ids, 8);
   if (!all.n) op_reject(o, "its instruction descriptor is not a constant");
-  // Emits an MMA for each value that the simulator models, and a report for
-  // other values.
+  // Emits an MMA for each value of the descriptor that the simulator models,
+  // and a report for other values.
   Ref known = 0;
   for (int q = 0; q < all.n; q++) {
     int id = find_umma(o, text, smem_a, all.v[q]);

@@ -265,7 +265,7 @@ void row_print(PtxOp *o, int k) {
   operands_emit(b->cx, b->fn, i, v, n, NULL, 0);
 }
 
-// Rejects a call that no copy of the function replaced.
+// Rejects a call, brx or wmma that calls.c did not replace.
 void row_call(PtxOp *o, int k) {
   (void)k;
   op_reject(o, "it has no text to replace it");

@@ -407,7 +407,7 @@ static void find_early(Frame *fr) {
   }
 }
 
-// ---- where pointers come from ----
+// ---- parameters that pointers point into ----
 
 static int32_t join(int32_t a, int32_t b) {
   if (a == UNSEEN) return b;
@@ -415,7 +415,8 @@ static int32_t join(int32_t a, int32_t b) {
   return MIXED;
 }
 
-// Returns the root of the pointer in `a + b`.
+// Returns the root (PtxSlot.root) of the sum of two values with the roots a and
+// b.
 static int32_t root_sum(int32_t a, int32_t b) {
   if (a == PLAIN) return b;
   if (b == PLAIN) return a;
@@ -614,9 +615,9 @@ static void close_region(PtxBuild *b, bool has_else) {
   ir_close(b->cx, fn);
 }
 
-// Clears the barriers in reserved shared memory: 5 words, for tiles of 2 to 32
-// warps. On a GPU, their initial contents are unknown, and each warp clears its
-// bit before it uses the bit.
+// Clears the barriers in reserved shared memory: 5 words, for the tiles of 2,
+// 4, 8, 16 and 32 warps of cooperative groups. On a GPU, their initial contents
+// are unknown, and each warp clears its bit before it uses the bit.
 static void clear_reserved(PtxBuild *b) {
   if (b->reserved < 0) return;
   Ctx *cx = b->cx;
@@ -852,7 +853,8 @@ static Ref condition(Frame *fr, const ShapeItem *it) {
   return op_pred(&o, &a);
 }
 
-// Opens the region of an item. next: the variable of a dispatch loop.
+// Opens the region of an item. next: the variable with the next block of a
+// dispatch loop.
 static void open_region(Frame *fr, const ShapeItem *it, Ref next) {
   Ctx *cx = fr->b->cx;
   Fn *fn = fr->b->fn;
@@ -884,7 +886,7 @@ static void break_out(Frame *fr, const ShapeItem *it) {
   ir_emit(fr->b->cx, fn, (Ins){.op = OP_BREAKIF, .a = {p}, .imm = all});
 }
 
-// Sets the variable of a dispatch loop.
+// Sets the variable with the next block of a dispatch loop.
 static void set_next(Frame *fr, const ShapeItem *it, Ref next) {
   Ctx *cx = fr->b->cx;
   Fn *fn = fr->b->fn;
@@ -1011,7 +1013,8 @@ static int64_t variable_named(const PtxModule *m, const char *name) {
   return -1;
 }
 
-// Addresses of functions follow the windows of local.c.
+// Returns an address above the windows of shared and local memory (`windows` in
+// local.c).
 int64_t ptx_function(const PtxModule *m, const char *name) {
   for (size_t k = m->funcs.n; name && k-- > 0;) {
     const PtxFunc *f = &m->funcs.p[k];

@@ -26,14 +26,14 @@ enum {
                   // lines of .loc
   PTX_INIT_FENCED = 2,  // each mbarrier.init is followed by a
                         // fence.mbarrier_init
-  PTX_STORE_ONCE = 4,  // lanes that execute a store by TMA together execute it
-                       // once
+  // a TMA store that several lanes execute together is executed only once
+  PTX_STORE_ONCE = 4,
   PTX_ALLOC_FENCED = 8,  // each tcgen05.alloc is followed by a
                          // fence.proxy.async
   // a use of a register that tcgen05.ld writes waits for the load, as in code
   // of ptxas
   PTX_LOADS_ORDERED = 16,
-  PTX_SETMAXNREG_ALIKE = 32,  // Fn.setmaxnreg_alike
+  PTX_SETMAXNREG_ALIKE = 32,  // sets Fn.setmaxnreg_alike
 };
 
 // Appends the body of entry f to fn, which is being traced. smem is the number
@@ -48,8 +48,9 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
 // modifier. Returns NULL if the opcode is accepted. A translation may still
 // reject the instruction because of its operands.
 const char *ptx_rejects(Ctx *cx, const char *op);
-// Returns f with the text of all functions that it calls: f itself, or a copy
-// that is made once. Errors: ERR_PTX for calls that cannot be replaced.
+// Returns f with each call replaced by the text of the called function: f
+// itself if nothing is to be replaced, otherwise a copy, which is made only
+// once. Errors: ERR_PTX for calls that cannot be replaced.
 const PtxFunc *ptx_whole(Ctx *cx, PtxModule *m, const PtxFunc *f);
 
 // Returns the number of bytes of f's shared variables. Sets *dynamic to whether

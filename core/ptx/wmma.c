@@ -5,8 +5,8 @@
 
 #include "ptx/calls.h"
 
-// type: of A and B. The extents of A in the mma instruction, and the bits of an
-// element.
+// type: element type of A and B. rows, k: extents of A in the mma instruction.
+// bits: width of an element.
 typedef struct Kind {
   const char *type;
   int rows, k, bits;
@@ -28,9 +28,10 @@ typedef struct Extents {
   int rows, columns;
 } Extents;
 
-// A fragment in memory. Lane 4 g + t has in register r, element h, the element
-// at g + row(r) and t * each + column(r) + h, in the order of the mma
-// instruction: rows of A or C, columns of B.
+// A fragment in memory. Element h of register r in lane 4 g + t is the element
+// in row g + row(r) and column t * w + column(r) + h of the matrix, where w is
+// 2 for C and D, otherwise `each`. place_of returns row(r) and column(r). For
+// B, rows and columns are exchanged.
 typedef struct Fragment {
   PtxCopy *x;
   char part;            // operand of the mma instruction: 'a', 'b', 'c' or 'd'
@@ -104,7 +105,7 @@ static PtxArg compute(PtxCopy *x, const char *op, PtxType t, PtxArg a,
 static const PtxType b16 = {PTX_B, 1, 16}, b32 = {PTX_B, 1, 32},
                      b64 = {PTX_B, 1, 64};
 
-// Returns a register with the bytes of a number of elements.
+// Returns a register with the number of bytes of `elements` elements.
 static PtxArg bytes_of(const Fragment *f, PtxArg elements) {
   PtxArg bits = compute(f->x, "mul.lo.u32", b32, elements, integer(f->bits));
   return compute(f->x, "shr.u32", b32, bits, integer(3));

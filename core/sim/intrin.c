@@ -27,7 +27,8 @@ static void fill(SimWarp *w, const SimIns *i, uint64_t u) {
 
 static void by_lane(SimWarp *w, const SimIns *i, IntrinId id, int64_t imm) {
   int n = i->uniform ? 1 : LANES;
-  if (id == IN_EX2FTZ && !i->uniform) {  // softmax spends its time here
+  // the exponentials of softmax use most of their time here
+  if (id == IN_EX2FTZ && !i->uniform) {
     approx_ex2_all(u32_at(w, i->a), LANES, u32_at(w, i->d));
     return;
   }
@@ -61,11 +62,11 @@ static void lane_masks(SimWarp *w, const SimIns *i, IntrinId id) {
 
 // ---- properties of the device ----
 
-// Returns a property of the simulated GPU. The clock of a warp counts the
-// warp's instructions.
+// Returns a property of the simulated GPU, such as a clock. The clock of a warp
+// is the number of instructions that the warp has executed.
 static uint64_t machine(const SimWarp *w, IntrinId id) {
   const SimProg *p = w->cluster->prog;
-  // allocation unit and reserved part of shared memory, in bytes
+  // in bytes: unit in which shared memory is allocated, and its reserved part
   enum { UNIT = 128, RESERVED = 1024 };
   uint64_t smem = (uint64_t)p->fn->smem_bytes;
   uint64_t total = (smem + UNIT - 1) / UNIT * UNIT;
@@ -86,7 +87,8 @@ static uint64_t machine(const SimWarp *w, IntrinId id) {
 
 // ---- collective operations ----
 
-// These functions execute an intrinsic for one group of lanes, w->active.
+// The following functions execute an intrinsic for one group of lanes,
+// w->active.
 
 static void tell(SimWarp *w, const SimIns *i, uint64_t u) {
   for (uint32_t m = w->active; m; m &= m - 1)
@@ -127,8 +129,9 @@ static void vote(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// Executes elect. PTX does not specify which lane is elected. Chooses a lane in
-// the middle, or the lowest lane if the immediate requests it.
+// Executes elect. PTX does not specify which lane is elected, so this function
+// elects a lane in the middle of the active lanes. If the immediate requests
+// it, the lowest lane is elected.
 static void elect(SimWarp *w, const SimIns *i) {
   uint32_t left = w->active;
   int skip = intrin_imm(i->imm) ? 0 : __builtin_popcount(left) / 2;
@@ -162,8 +165,8 @@ static void reduce(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// Executes a shuffle. Lanes that are in the mask but not active, and active
-// lanes outside the mask, were reported before.
+// Executes a shuffle. The caller has already reported lanes of the mask that
+// are not active, and active lanes outside the mask.
 static void shuffle(SimWarp *w, const SimIns *i, IntrinId id) {
   uint64_t x[LANES], by[LANES];
   operands(w, i, id, 0, x);

@@ -1,24 +1,26 @@
-// mbarriers. A phase completes when all expected arrivals and all expected
-// bytes have come. Threads that wait for the phase acquire what the arriving
-// threads released, and the writes of agents whose bytes the phase counted. In
-// hb_cluster.c, each mbarrier is an actor, and its epochs are its phases.
+// mbarriers. A phase completes when all expected arrivals were made and all
+// expected bytes were completed. Threads that wait for the phase acquire what
+// the arriving threads released, and the writes of agents whose bytes the phase
+// counted. In hb_cluster.c, each mbarrier is an actor, and its epochs are its
+// phases.
 //
-// mbarrier.init creates an mbarrier in its storage in shared memory. The
-// mbarrier's state is a SimMbar, which the address of the storage identifies.
+// mbarrier.init creates an mbarrier at an address of shared memory. The
+// mbarrier's state is a SimMbar, which this address identifies.
 #include "ir/intrin.h"
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/regs.h"
 
-// maximum number of arrivals, and maximum magnitude of the byte count
+// maximum number of arrivals of a phase, and maximum magnitude of its byte
+// count
 enum { MAX_COUNT = (1 << 20) - 1 };
 
 // The last use of an mbarrier by a warp: epoch, lanes and line. waited: line of
 // the warp's last successful wait at the mbarrier.
 struct SimUse { uint32_t clk, lanes, src, waited; };
 
-// The last successful wait of a warp. phase: 1 + number of the completed phase.
-// clk, lanes, src: epoch, lanes and line of the wait.
+// The last successful wait of a warp at an mbarrier. phase: 1 + number of the
+// completed phase. clk, lanes, src: epoch, lanes and line of the wait.
 struct SimPassed { uint32_t phase, clk, lanes, src; };
 
 // ---- lookup ----
@@ -36,7 +38,7 @@ static int actor_of(const SimCluster *c, const SimMbar *b) {
   return actors_first(&c->prog->actors, ACTOR_MBAR) + index_of(c, b);
 }
 
-// Returns the counter of waits at b that warp k passed.
+// Returns the counter of the waits at b that warp k has passed.
 static uint32_t *waits_of(const SimCluster *c, int k, const SimMbar *b) {
   return &c->mbars.waits[k * c->prog->nmbar + index_of(c, b)];
 }
@@ -91,8 +93,9 @@ void simmbar_free(SimCluster *c) {
 }
 
 // Reports whether mbarriers a and b are probably stages of one ring: they are
-// in one memory object of one CTA, and one line initialized them. (A script may
-// put several rings into one object, and PTX often has one object for all.)
+// in the same memory object and CTA, and the same line initialized them. (A
+// script may put several rings into one object. PTX often has one object for
+// all.)
 static bool share_ring(const SimCluster *c, const SimMbar *a,
                        const SimMbar *b) {
   int64_t size = c->prog->smem_bytes;
@@ -106,18 +109,19 @@ static bool at_sibling(const SimWarp *w, const SimMbar *b) {
   return m != b && share_ring(c, m, b);
 }
 
-// Reports whether no warp has waited at mbarrier b.
+// Reports whether no warp has passed a wait at mbarrier b.
 static bool is_unwatched(const SimCluster *c, const SimMbar *b) {
   for (int k = 0; k < c->prog->nall; k++)
     if (*waits_of(c, k, b) != b->born) return false;
   return true;
 }
 
-// Returns an mbarrier of b's ring that w never used and at which no warp has
-// waited, although w waited several times at b. Returns NULL if there is none.
-// (A warp visits all stages before it waits again at b, and uses both rings of
-// a pipeline, which one line initializes.) used: whether the returned mbarrier
-// must be in use.
+// Returns an mbarrier of b's ring that w seems to have skipped, or NULL if
+// there is none. w waited several times at b, but never used the returned
+// mbarrier, and no warp has waited there. (A correct warp visits all stages of
+// a ring before it waits again at b. It also uses both rings of a pipeline,
+// which one line initializes.) used: whether the returned mbarrier must be in
+// use.
 static const SimMbar *skipped(const SimWarp *w, const SimMbar *b, bool used) {
   const SimCluster *c = w->cluster;
   uint32_t stuck = w->state == SW_MBAR && w->mbar == index_of(c, b);
@@ -158,12 +162,13 @@ static SimFault *fault(SimWarp *w, const SimIns *i, int l, uint32_t src2,
   SimFault *f = simreport_fault(w, SIM_MBARRIER, l, i->src, src2, m->index,
                                 simprog_bit(m, off) / m->own);
   if (f) f->mbar.how = how;
-  // Results after this fault would be meaningless.
+  // Stop the run, because later results would be meaningless.
   w->cluster->stop = true;
   return f;
 }
 
-// Fills in a fault: an operation makes n arrivals, too many for b's phase.
+// Fills in a fault: an operation makes n arrivals, more than b's phase still
+// needs.
 static void over(SimFault *f, const SimMbar *b, int64_t n) {
   f->mbar.how = MBAR_OVER;
   f->mbar.n = b->expected;
@@ -195,8 +200,8 @@ static void next_came(SimCluster *c, SimMbar *b) {
 }
 
 // Finds a wait for the previous phase that does not happen before the end of
-// the current phase, and records this wait. If the current phase ended before
-// the wait, as in another schedule, the wait would be for a later phase.
+// the current phase, and records this wait. In another schedule, the current
+// phase could end before this wait. The wait would then be for a later phase.
 static void note_missed(SimCluster *c, SimMbar *b) {
   const SimProg *p = c->prog;
   b->missed = NULL;
@@ -258,11 +263,11 @@ int simmbar_actor(const SimCluster *c, const SimMbar *b) {
 
 // ---- operations of lanes ----
 
-// Lanes that use the same mbarrier with the same argument.
+// A group of lanes that use the same mbarrier with the same argument.
 typedef struct Group {
   SimMbar *b;
   uint32_t mask;
-  // the argument: number of arrivals or bytes, a parity or a token
+  // the argument: number of arrivals, number of bytes, a parity or a token
   int64_t amount;
   bool far;         // whether the mbarrier belongs to another CTA
 } Group;
@@ -300,8 +305,8 @@ static int64_t amount(const SimWarp *w, const SimIns *i, int l) {
   return i->c ? p[l] : 1;
 }
 
-// Returns the line that initializes mbarriers of object m, or 0 if there is no
-// such line, or if some of them are initialized.
+// Returns the line that will initialize mbarriers of object m. Returns 0 if
+// there is no such line, or if an mbarrier of m is already initialized.
 static uint32_t later_init(const SimCluster *c, const SimMem *m) {
   for (int k = 0; k < c->mbars.n; k++)
     if (c->mbars.p[k].mem == m->index) return 0;
@@ -314,7 +319,7 @@ static uint32_t later_init(const SimCluster *c, const SimMem *m) {
 }
 
 // Checks that b is initialized, and that its initialization happens before lane
-// l. Reports a fault otherwise. b is element off of object m.
+// l. Otherwise reports a fault and returns false. b is element off of object m.
 static bool is_known(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                      int64_t off, const SimMbar *b) {
   uint32_t init = b ? 0 : later_init(w->cluster, m);
@@ -355,8 +360,8 @@ void simmbar_land(SimMbar *b, const SimWarp *w, int lane, const SimIns *i,
   b->moved = moved;
 }
 
-// Moves lanes that use one mbarrier from v->left to group *g. Returns false if
-// no lanes are left or a fault was reported.
+// Moves the lanes of v->left that use the same mbarrier with the same argument
+// to group *g. Returns false if no lanes are left or a fault was reported.
 static bool next_group(Visit *v, Group *g) {
   SimWarp *w = v->x.w;
   if (!v->left || w->cluster->stop) return false;
@@ -383,8 +388,9 @@ static bool next_group(Visit *v, Group *g) {
   return true;
 }
 
-// Returns why lane l cannot initialize an mbarrier for n arrivals, or MBAR_NONE
-// if it can. `old` is the previous mbarrier at the same address, or NULL.
+// Returns the reason why lane l must not initialize an mbarrier for n arrivals,
+// or MBAR_NONE if it may. `old` is the previous mbarrier at the same address,
+// or NULL.
 static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   if (old && !old->gone) return MBAR_TWICE;
   if (n < 1 || n > MAX_COUNT) return MBAR_COUNT;
@@ -394,8 +400,8 @@ static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   return MBAR_NONE;
 }
 
-// Initializes an mbarrier. If the storage had an mbarrier b before, the new
-// mbarrier continues the numbers of b's phases, with an even number.
+// Initializes an mbarrier at addr. If an mbarrier b existed at this address
+// before, the new one continues the numbers of b's phases, with an even number.
 static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
   uint32_t phase = b ? (b->phase + 2) & ~1u : 0;
   SimPast past[PASTS];
@@ -444,7 +450,8 @@ void simmbar_init(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Reports whether a thread waits for b, or bytes are expected or in flight.
+// Reports whether b is in use: a thread waits for it, or bytes are expected or
+// in flight.
 static bool is_busy(const SimCluster *c, const SimMbar *b) {
   for (int k = 0; k < c->prog->nall; k++)
     if (c->warp[k].state == SW_MBAR && &c->mbars.p[c->warp[k].mbar] == b)
@@ -454,7 +461,8 @@ static bool is_busy(const SimCluster *c, const SimMbar *b) {
   return b->bytes != 0;
 }
 
-// Returns the line of a use of b that does not happen before lane l, or 0.
+// Returns the line of a use of b that does not happen before lane l, or 0 if
+// all uses do.
 static uint32_t used_still(SimWarp *w, int l, const SimMbar *b) {
   for (int u = 0; u < w->cluster->prog->nall; u++) {
     const struct SimUse *x = &b->use[u];
@@ -471,7 +479,7 @@ void simmbar_inval(SimWarp *w, const SimIns *i) {
   while (next_group(&v, &g)) {
     SimMbar *b = g.b;
     int l = __builtin_ctz(g.mask);
-    // Two lanes would invalidate the same mbarrier.
+    // Two lanes must not invalidate the same mbarrier.
     if (g.mask & (g.mask - 1)) {
       fault(w, i, l, i->src, v.x.m, v.off[l], MBAR_GONE);
       return;
@@ -490,9 +498,9 @@ void simmbar_inval(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Records a fence.mbarrier_init or a fence of the async proxy by the active
-// lanes of w. After the next barrier, other threads may use the mbarriers that
-// these lanes initialized.
+// Records that the active lanes of w executed a fence.mbarrier_init or a fence
+// of the async proxy. After the next barrier, other threads may use the
+// mbarriers that these lanes initialized.
 void simmbar_fence(SimWarp *w) {
   SimCluster *c = w->cluster;
   for (int k = 0; k < c->mbars.n; k++)
@@ -500,8 +508,8 @@ void simmbar_fence(SimWarp *w) {
       c->mbars.p[k].fenced = true;
 }
 
-// Records the completion of round `met` of the cluster barrier: threads of all
-// CTAs may now use the mbarriers that were fenced before.
+// Records that round `met` of the cluster barrier is complete. Threads of all
+// CTAs may now use the mbarriers for which a fence was executed before.
 void simmbar_share(SimCluster *c, uint32_t met) {
   for (int k = 0; k < c->mbars.n; k++)
     if (c->mbars.p[k].fenced && !c->mbars.p[k].shared)
@@ -509,9 +517,10 @@ void simmbar_share(SimCluster *c, uint32_t met) {
 }
 
 // Adds the accesses that an arrival releases to b's phase. An arrival releases
-// everything that happens before the arriving lanes. A relaxed arrival releases
-// only turn epochs (mbar.h), which order no memory. An arrival with CTA scope
-// at another CTA's mbarrier releases only accesses by agents.
+// everything that happens before the arriving lanes, with two exceptions. A
+// relaxed arrival releases only turn epochs (mbar.h), which order no memory. An
+// arrival with CTA scope at another CTA's mbarrier releases only accesses by
+// agents.
 static void release(SimWarp *w, const SimIns *i, const Group *g) {
   SimCluster *c = w->cluster;
   if (i->sem == SEM_RELAXED) {
@@ -528,8 +537,8 @@ static void release(SimWarp *w, const SimIns *i, const Group *g) {
     c->hooks->give(w, g->mask, &g->b->past[FAR_OPEN], GIVE_ALL);
 }
 
-// Reports whether all arrivals in b's previous phase happen before lane l, so
-// that lane l knows that the phase is complete.
+// Reports whether all arrivals in b's previous phase happen before lane l. Lane
+// l then knows that the phase is complete.
 static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
   // Expected bytes may complete the phase after its last arrival.
   if (b->fed[1]) return false;
@@ -542,7 +551,7 @@ static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
   return true;
 }
 
-// Checks that an arrival happens after the end of the previous phase. If not,
+// Checks that an arrival happens after the end of the previous phase. Otherwise
 // another schedule could count it in the previous phase, in place of another
 // arrival.
 static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
@@ -568,14 +577,15 @@ static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
   return true;
 }
 
-// Returns the token of an arrival that happens now: b's index + 1, b's phase.
+// Returns the token of an arrival at b in its current phase: b's index + 1 in
+// the upper half, b's phase in the lower half.
 static int64_t token_of(const SimCluster *c, const SimMbar *b) {
   return (int64_t)(index_of(c, b) + 1) << 32 | b->phase;
 }
 
 static int64_t phase_of(int64_t token) { return token & UINT32_MAX; }
 
-// Counts `each` arrivals by every lane of g, all in the same phase.
+// Counts `each` arrivals by every lane of g, all of them in the same phase.
 static void arrive(Visit *v, const Group *g, int64_t each) {
   SimCluster *c = v->x.w->cluster;
   SimMbar *b = g->b;
@@ -640,8 +650,8 @@ static bool is_over(const Visit *v, const Group *g) {
   return (g->b->phase & 1) != (g->amount & 1);
 }
 
-// Checks that the token in g->amount is from mbarrier g->b, and from its
-// current or previous phase. If not, reports a fault.
+// Checks that the token in g->amount came from mbarrier g->b, and from its
+// current or previous phase. Otherwise reports a fault and returns false.
 static bool fits_token(Visit *v, const Group *g) {
   SimWarp *w = v->x.w;
   int64_t phase = g->b->phase, asked = phase_of(g->amount);
@@ -664,7 +674,7 @@ static void acquire(SimWarp *w, const SimIns *i, const Group *g) {
     w->cluster->hooks->take(w, g->mask, &g->b->past[FAR_DONE]);
 }
 
-// Records that w passed wait i at g's mbarrier.
+// Records that w passed wait i at the mbarrier of group g.
 static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   SimMbar *b = g->b;
   ++*waits_of(w->cluster, w->id, b);
@@ -676,7 +686,8 @@ static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src};
 }
 
-// Returns the bytes in flight to b by operations that started in phase `phase`.
+// Returns the number of bytes in flight to b by operations that started in
+// phase `phase`.
 static int64_t flying_to(const SimCluster *c, const SimMbar *b,
                          uint32_t phase) {
   int64_t n = 0;
@@ -686,8 +697,9 @@ static int64_t flying_to(const SimCluster *c, const SimMbar *b,
   return n;
 }
 
-// Returns the warp whose waits at b ordered w's accesses: w if w waited at b,
-// otherwise the warp of its block that waited most often at b.
+// Returns the warp whose waits at b are used to order w's accesses. This is w
+// if w waited at b, otherwise the warp of its block that waited most often at
+// b.
 static const SimWarp *waiter_of(const SimWarp *w, const SimMbar *b) {
   const SimCluster *c = w->cluster;
   const SimWarp *u = w - w->in, *best = w;
@@ -741,8 +753,8 @@ static void look_at(SimWarp *w, const SimMbar *b, bool wait) {
 
 // ---- try_waits that decide whether a wait follows (try_wait.h) ----
 
-// Returns the word that encodes lane l's last try_wait. The word is 0 if the
-// lane has executed none.
+// Returns a pointer to the word that encodes the mbarrier and parity of lane
+// l's last try_wait. The word is 0 if the lane has executed none.
 static uint32_t *test_of(const SimWarp *w, const SimIns *i, int l) {
   return (uint32_t *)(void *)(w->v + i->jump) + l;
 }
@@ -757,14 +769,15 @@ static void note_test(SimWarp *w, const SimIns *i, int l, uint32_t addr,
   *test_of(w, i, l) = asked(addr, parity);
 }
 
-// Reports whether a wait matches lane l's last test, or lane l made no test.
+// Reports whether a wait has the mbarrier and parity of lane l's last test, or
+// lane l has made no test.
 static bool same_test(const SimWarp *w, const SimIns *i, int l, uint32_t addr,
                       int64_t parity) {
   uint32_t last = *test_of(w, i, l);
   return !last || last == asked(addr, parity);
 }
 
-// Checks that a wait is for the phase that the linked try_wait tested.
+// Checks that a wait is for the phase that its linked try_wait tested.
 static void check_token(const Visit *v) {
   const SimWarp *w = v->x.w;
   const SimIns *i = v->x.i;
@@ -801,7 +814,7 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
 }
 
 // Executes a try_wait whose result only decides whether a wait follows. The
-// result is false in all lanes, so that the wait is executed.
+// result is false in all lanes, so that the program executes the wait.
 static void put_off(Visit *v) {
   SimWarp *w = v->x.w;
   const SimIns *i = v->x.i;
@@ -842,9 +855,9 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   if (w->polling) c->calm.vain++;
 }
 
-// Reports the recorded wait at b that may come late. If the next phase ended
-// before the wait, as in another schedule, the wait would be for a phase that
-// never completes.
+// Reports the recorded wait at b that may come late (note_missed). In another
+// schedule, the next phase could end before this wait. The wait would then be
+// for a phase that never completes.
 static void tell_missed(SimCluster *c, const SimMbar *b) {
   const struct SimPassed *d = b->missed;
   if (!d || d->phase + 1 != b->phase) return;
@@ -856,8 +869,8 @@ static void tell_missed(SimCluster *c, const SimMbar *b) {
   f->mbar.n = (int64_t)d->phase - 1;
 }
 
-// Reports, after all warps exited, waits that may come late, and arrivals in
-// phases that never completed.
+// Reports, after all warps have exited, waits that may come late, and phases
+// with arrivals that never completed.
 void simmbar_end(SimCluster *c) {
   for (int k = 0; k < c->mbars.n; k++) {
     const SimMbar *b = &c->mbars.p[k];
@@ -875,7 +888,7 @@ void simmbar_end(SimCluster *c) {
 
 // ---- cp.async ----
 
-// The arrival of some lanes of a warp at an mbarrier when their cp.asyncs with
+// An arrival by some lanes of a warp at mbarrier b, when their cp.asyncs with
 // numbers up to `upto` are complete.
 typedef struct Landing {
   uint64_t upto;
@@ -883,8 +896,8 @@ typedef struct Landing {
   SimMbar *b;
 } Landing;
 
-// Counts n arrivals of an operation at its mbarrier. simmbar_complete checks
-// the phase when the operation completes.
+// Counts n arrivals that operation a makes at its mbarrier. simmbar_complete,
+// which the caller calls later, checks whether the phase is complete.
 static void count_late(SimCluster *c, const SimAsync *a, uint32_t n) {
   SimMbar *b = a->mbar;
   if (n <= b->missing) {
@@ -920,7 +933,7 @@ SimAsync *simmbar_commit(SimWarp *w, const SimIns *i, int rank, SimRun *run,
   Group g;
   SimCluster *c = w->cluster;
   visit(&v, w, i);
-  // the mbarrier at the same offset in the other CTA's memory
+  // the mbarrier at the same offset in the memory of the other CTA
   SimMem there = *v.x.m;
   there.rank = true;
   v.x.m = &there;
@@ -990,7 +1003,7 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
     *(Landing *)a->data = (Landing){w->copies.count, g.mask, g.b};
     a->mbar = g.b;
     a->phase = g.b->phase;
-    // The arrival completes after the warp's earlier cp.async arrivals.
+    // the arrival completes after the warp's earlier arrivals for cp.asyncs
     a->turn = w->copies.count + 1;
     a->generic = true;
   }

@@ -90,10 +90,10 @@ typedef void SimFound(void *ud, const SimFault *f);
 typedef struct SimLaunchHooks {
   // decoded prepares the instructions of a decoded program.
   // start allocates records in cx->scratch. all: all clusters run. whole: all
-  // clusters run, and they may have a random schedule.
+  // clusters run, and the results of all of them are wanted.
   // find calls `found` for the faults that only the whole launch shows.
   // unwritten returns the number of unwritten elements of outputs. It calls
-  // `found`, unless that is NULL, for each output that has such elements.
+  // `found`, unless `found` is NULL, for each output that has such elements.
   // parts describes the parts of memory that the launch did not access.
   // merge adds the NaNs and infinities of a cluster to those of the launch.
   // origin describes the first NaN or infinity that may have reached an output.
@@ -226,6 +226,7 @@ typedef struct SimHooks {
   void (*scaled)(SimWarp *w, const SimIns *i, const SimScaledRows *x);
 
   // ---- happens-before order ----
+  // All lanes of mask synchronize with each other.
   void (*meet)(SimWarp *w, uint32_t mask);
   // The lanes of mask release to `to`, or acquire `from`.
   void (*give)(SimWarp *w, uint32_t mask, SimPast *to, SimGive what);
@@ -241,6 +242,11 @@ typedef struct SimHooks {
   void (*waits)(SimWarp *w, const SimIns *i);
 
   // ---- questions that the machine asks the checks ----
+  // before: whether accesses by `lanes` of actor u in epoch clk happen before
+  // lane l of w. before_some: whether these accesses happen before some lane of
+  // w. runs: whether lane l runs after the start of some thread of CTA `rank`.
+  // knows: like the hook `before`, for accesses by a thread of cluster `unit`.
+  // holds: whether `past` covers epoch clk of an actor that is not a warp.
   bool (*before)(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
   bool (*before_some)(SimWarp *w, int u, uint32_t lanes, uint32_t clk);
   bool (*runs)(SimWarp *w, int l, int rank);

@@ -606,7 +606,7 @@ static bool run_all(Run *r) {
   if (r->prog->common && !w[0].turns) take_turns(&w[0]);
   else work(&w[0]);
   for (int k = 1; k <= started; k++) pthread_join(w[k].thread, NULL);
-  if (!r->stop) report_progress(r);  // the run is complete
+  if (!r->stop) report_progress(r);  // all clusters are done
   for (int k = 0; k < n; k++) worker_free(&w[k]);
   base_free(w);
   return !r->oom;

@@ -5,9 +5,15 @@
 // CTA has half of them along MN. K covers 32 bytes, or 16 elements if MN is
 // contiguous. If A is sparse, B's K is twice as long. Distances are in units of
 // 16 bytes. W is the width of the swizzle: 1 without a swizzle, and 2, 4 or 8
-// for swizzles of 32, 64 or 128 bytes. n and k count groups of 8 elements or of
-// W units. LBO and SBO are the offsets in the descriptor. The canonical layouts
-// are
+// for swizzles of 32, 64 or 128 bytes. n and k count groups of 8 or W. LBO and
+// SBO are fields of the descriptor. The canonical layouts are
+//   K contiguous   ((8,n),2):((W,SBO),LBO)      LBO = 1 where W > 1
+//   MN contiguous  ((W,n),(8,k)):((1,LBO),(W,SBO))     W > 1
+//                  ((1,n),(8,k)):((_,SBO),(1,LBO))     W = 1
+// The swizzle applies to byte addresses: Sw<log2 W,4,3>. If MN is contiguous,
+// tcgen05 also has another swizzle of 128 bytes, which moves 32 bytes at a
+// time: Sw<2,5,2>. With this swizzle, groups of K have 4 elements instead of 8,
+// and W is 8.
 #include <inttypes.h>
 
 #include "ir/fold.h"

@@ -121,7 +121,8 @@ bool tensor_wide(Ctx *cx, Layout l);
 // Returns the number of t's elements. Fails with ERR_STATIC if the number is
 // not static. `what` names the caller in the message.
 int64_t tensor_count(Ctx *cx, const Tensor *t, const char *what);
-// Options of a vectorized element-wise copy (autovec_copy).
+// Options of a vectorized element-wise copy (autovec_copy). The predicate
+// `pred` of tensor_copy is a tensor of bools, or NULL.
 typedef struct CopyHow {
   int64_t max_bits;
   // the user guarantees that pointers, traced offsets and traced strides are

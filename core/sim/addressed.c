@@ -14,8 +14,7 @@ static int64_t address_of(const SimWarp *w, const SimAddressed *m, int l) {
                    (uint64_t)off * (uint64_t)(m->bits / 8));
 }
 
-// Reports whether lane l accesses memory: the access has no predicate, or its
-// predicate is true.
+// Reports whether lane l accesses memory: it has no predicate, or a true one.
 static bool acts(const SimWarp *w, const SimAddressed *m, int l) {
   return !m->pred || ((const uint32_t *)(const void *)(w->v + m->pred))[l];
 }

@@ -1,5 +1,4 @@
-// Executes instructions that access memory through raw pointers (addressed.c).
-// The decoder makes one copy of such an instruction for each memory object.
+// Executes instructions with raw pointers, which have a copy for each object.
 #ifndef CUTE_SIM_ADDRESSED_H
 #define CUTE_SIM_ADDRESSED_H
 

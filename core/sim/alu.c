@@ -35,10 +35,9 @@ static float f32_of(uint64_t u) { return bits_float((uint32_t)u); }
 
 // ---- conversions ----
 
-// Rounds a large integer to odd (the lowest kept bit becomes 1 if a dropped bit
-// is 1), so that a double can represent it exactly. A later conversion to a
-// type with fewer than 42 significant bits then rounds correctly, as if in one
-// step.
+// Rounds a large integer to odd (a dropped 1 sets the last kept bit), so that a
+// double represents it exactly. A later conversion to a type with fewer than 42
+// significant bits then rounds correctly, as if in one step.
 static uint64_t odd(uint64_t a, uint64_t magnitude) {
   if (magnitude < (uint64_t)1 << 53) return a;
   return (a & ~(uint64_t)0x7ff) | (a & 0x7ff ? 0x800 : 0);

@@ -12,8 +12,8 @@
 // ASYNC_DELIVER) writes the bytes to the destination. Each call happens once,
 // as late as the program allows. run(a, ASYNC_DRAIN) tests whether a tensor map
 // in memory (a->mapped) has changed. It is called when the operation's thread
-// waits for a later bulk group, and the operation ends at an mbarrier. This
-// call may precede the other two, because in PTX the wait does not cover the
+// waits for a later bulk group, if the operation ends at an mbarrier. It may
+// precede the other calls, because in PTX the wait does not cover the
 // operation.
 #ifndef CUTE_SIMASYNC_H
 #define CUTE_SIMASYNC_H
@@ -47,18 +47,16 @@ struct SimAsync {
   // number: number of the operation, counted from the warp's first operation
   // (interleave.c). cause: the scheduling step that started the operation.
   uint32_t number, cause;
-  // number of the operation, counted from the cluster's first operation
+  // number of the operation among the cluster's operations
   uint64_t began;
-  // Operations that end at an mbarrier: the mbarrier that counts `bytes` bytes
-  // when the operation completes.
+  // Operations that end at an mbarrier: mbarrier that counts the bytes.
   SimMbar *mbar;
   // bytes: number of bytes that the mbarrier counts at completion. phase: the
   // mbarrier's phase when the operation started.
   uint32_t bytes, phase;
   SimRun *run;
   void *data;
-  // Operations that end at an mbarrier: index in the event log of the step that
-  // started the operation.
+  // Operations that end at an mbarrier: index in the event log of the start.
   size_t tape;
   // Operations that end at an mbarrier: epochs of the turn actors (mbar.h) that
   // the thread had acquired when it started the operation.

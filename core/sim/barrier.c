@@ -121,8 +121,7 @@ uint32_t simbarrier_missing(const SimWarp *w) {
   return w->valid & ~w->gone & ~w->round.came;
 }
 
-// Completes the round of the cluster barrier if all threads have arrived or
-// exited.
+// Completes the round of the cluster barrier if all threads arrived or exited.
 static void look(SimCluster *c) {
   const SimProg *p = c->prog;
   for (int k = 0; k < p->nall; k++)
@@ -222,8 +221,7 @@ static void misallot(SimWarp *w, const SimIns *i, uint32_t src2,
   f->registers.theirs = theirs ? (int)theirs->imm : 0;
 }
 
-// Reports whether setmaxnreg `last`, which another warp executed, counts as the
-// same instruction as i.
+// Reports whether another warp's setmaxnreg `last` counts as the same as i.
 static bool is_same(const SimWarp *w, const SimIns *last, const SimIns *i) {
   if (last == i) return true;
   return w->cluster->prog->fn->setmaxnreg_alike && last->imm == i->imm &&

@@ -15,8 +15,7 @@
 typedef struct Copy {
   const SimBulk *b;
   SimMapped m;
-  // offset in the cluster's shared memory of the box, or of the bytes if there
-  // is no tensor map
+  // offset in the cluster's shared memory of the box or the bytes
   uint32_t shared;
   // BULKSEND: offset of the destination in the cluster's shared memory
   uint32_t to;
@@ -40,8 +39,7 @@ typedef struct Run {
 // Returns the number of bytes of n elements.
 static int64_t size_of(const Copy *k, int64_t n) { return n * k->m.bits / 8; }
 
-// Returns coordinate i (i >= 1) of run *r of the box, and divides *r by the
-// box's extent in mode i.
+// Returns coordinate i >= 1 of the box's run *r. Divides *r by mode i's extent.
 static int64_t coordinate(const Copy *k, int i, int64_t *r) {
   const TensorMap *m = &k->m.map;
   if (k->b->flags & BKF_ROWS) return k->at[1 + *r];
@@ -481,10 +479,9 @@ static void answer(SimAsync *a, SimStage stage) {
   if (stage == ASYNC_DELIVER) move_shared(a->data, a->w->cluster, true);
 }
 
-// Executes clc.try_cancel, which requests to cancel a cluster of the grid that
-// has not started. The response, which the intrinsics clc.* read, holds the
-// coordinates of that cluster's first CTA and 1. If the request is refused, it
-// holds invalid coordinates and 0.
+// Executes clc.try_cancel, which requests to cancel a cluster of the grid. The
+// response, which the intrinsics clc.* read, has the coordinates of that
+// cluster's first CTA and 1 or, if refused, invalid coordinates and 0.
 static void start_cancel(SimWarp *w, const SimIns *i, int l) {
   const SimBulk *b = i->x;
   const SimProg *p = w->cluster->prog;

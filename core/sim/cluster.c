@@ -209,8 +209,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
 }
 
 // Reports whether all runnable warps poll memory that no warp of this cluster
-// will change. Sets *others to whether other clusters may still change that
-// memory.
+// will change. Sets *others to whether another cluster may change that memory.
 static bool is_stuck(SimCluster *c, bool *others) {
   bool global;
   c->calm.look = false;

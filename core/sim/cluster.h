@@ -12,8 +12,7 @@ void simcluster_begin(SimCluster *c, uint64_t index);
 // Runs the cluster. Returns false if it waits for other clusters.
 bool simcluster_run(SimCluster *c);
 void simcluster_end(SimCluster *c);     // ends the run: no warp can continue
-// Writes to id the grid position of CTA `number`. CTAs are numbered cluster by
-// cluster.
+// Writes to id the grid position of CTA `number`, counted cluster by cluster.
 void simcluster_place(const SimProg *p, uint64_t number, int32_t id[3]);
 
 #endif

@@ -325,8 +325,7 @@ void divergence_groups(SimWarp *w, const SimIns *i, SimGroup each) {
       w->active |= (uint32_t)(mask[l] == m) << l;
     w->active &= left;
     divergence_are(w, i, m & w->valid);
-    // sync_warp, for which `each` is NULL, is the only such operation that
-    // orders memory
+    // only sync_warp, for which `each` is NULL, orders memory
     if (each) each(w, i);
     else w->cluster->hooks->meet(w, w->active);
   }

@@ -1,5 +1,4 @@
-// Divergence inside a warp: lanes that wait for other lanes of their warp
-// (divergence.c).
+// Divergence: lanes of a warp that wait for other lanes (divergence.c).
 #ifndef CUTE_SIM_DIVERGENCE_H
 #define CUTE_SIM_DIVERGENCE_H
 

@@ -92,8 +92,8 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
       memcpy(p, w->v + i->c, (size_t)m->size * LANES);
       continue;
     }
-    // If a unit is wider than 8 bytes, only constants are stored. The upper
-    // half of the unit becomes zero.
+    // Only constants are stored to units wider than 8 bytes; zero the upper
+    // half.
     if (m->size > 8)
       for (int l = 0; l < LANES; l++)
         if (w->active >> l & 1) memset(p + l * m->size, 0, (size_t)m->size);
@@ -103,9 +103,8 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
   }
 }
 
-// Returns the first unit of the register element that lane l selects with the
-// index in slot `which`. Returns -1 and reports a fault if the index is out of
-// range.
+// Returns the first unit that lane l selects by the index in slot `which`.
+// Returns -1 and reports a fault if the index is out of range.
 static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
   const SimSide *s = i->x;
   const SimMem *m = s->mem;
@@ -126,8 +125,7 @@ static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
 static void pick(SimWarp *w, const SimIns *i) {
   const SimMem *m = ((const SimSide *)i->x)->mem;
   uint32_t lack = 0;
-  // index of the first undefined unit among those that the lowest lane in
-  // `lack` selects
+  // first undefined unit that the lowest lane in `lack` selects
   int64_t first = 0;
   for (int l = 0; l < LANES; l++) {
     int64_t at = w->active >> l & 1 ? chosen(w, i, i->c, l) : -1;
@@ -428,8 +426,7 @@ static void runaway(SimWarp *w, const SimIns *i, uint64_t quiet) {
 }
 
 // Returns how many instructions the cluster has executed since memory last
-// changed. Computes this number only once in OFTEN instructions, and returns 0
-// otherwise.
+// changed. Returns 0 except once in every OFTEN instructions.
 static uint64_t quiet_for(SimCluster *c) {
   enum { OFTEN = 1 << 20 };
   if (c->serial - c->calm.since < OFTEN) return 0;
@@ -568,9 +565,8 @@ static void wait_before(SimWarp *w) {
     w->cluster->hooks->learn(w, w->active, actors_first(all, ACTOR_BEFORE), 1);
 }
 
-// Executes launch_dependents, which lets the next launch start. Marks the CTA
-// as early if an active lane has not yet waited for the end of the preceding
-// launch.
+// Executes launch_dependents: the next launch may start. Marks the CTA as early
+// if an active lane has not waited for the end of the preceding launch.
 static void let_in(SimWarp *w) {
   const SimActors *all = &w->cluster->prog->actors;
   int actor = actors_first(all, ACTOR_BEFORE);
@@ -589,8 +585,7 @@ static bool again(SimWarp *w, bool done) {
   return false;
 }
 
-// If i is a load with a memory order, records it as a possible poll and returns
-// true.
+// If i is a load with a memory order, records a possible poll and returns true.
 static bool polls(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
   if (!i->sem) return false;
@@ -600,8 +595,7 @@ static bool polls(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-// Executes an atomic. If the atomic left memory unchanged, records it as a
-// possible poll.
+// Executes an atomic. If it left memory unchanged, records a possible poll.
 static void atomic(SimWarp *w, const SimIns *i) {
   uint64_t moved = w->cluster->moved;
   simmem_atomic(w, i);
@@ -619,9 +613,8 @@ static void fence(SimWarp *w, FenceKind kind) {
 
 static bool step(SimWarp *w, const SimIns *i);
 
-// Executes instruction i, an access through raw pointers, once for each memory
-// object that the active lanes address. Combines the values that the lanes
-// load.
+// Executes instruction i, an access with raw pointers, once for each memory
+// object that active lanes address. Combines the values that the lanes load.
 static bool at_addresses(SimWarp *w, const SimIns *i) {
   const SimAddressed *m = i->x;
   uint32_t all = w->active, left = all;
@@ -768,8 +761,7 @@ bool simexec_is_turn(const SimIns *i) {
   return false;
 }
 
-// Executes i; w->pc is already past i. Returns false if another warp may run
-// now.
+// Executes i; w->pc is past i. Returns false if another warp may run now.
 static inline bool execute(SimWarp *w, const SimIns *i) {
   w->cluster->serial++;
   w->count++;
@@ -792,8 +784,7 @@ void simexec_between(SimWarp *w) {
     simexec_turn(w);
 }
 
-// Counts an execution of i, atomically, because several host threads may run
-// clusters.
+// Counts an execution of i, atomically, as several host threads may run.
 static void count_execution(const SimProg *p, const SimIns *i) {
   uint64_t *n = &p->launch->executed[i->ref];
   __atomic_fetch_add(n, 1, __ATOMIC_RELAXED);

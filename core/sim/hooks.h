@@ -88,20 +88,18 @@ typedef void SimFound(void *ud, const SimFault *f);
 
 // Hooks for a whole launch.
 typedef struct SimLaunchHooks {
-  // decoded prepares the instructions of a decoded program.
-  // start allocates records in cx->scratch. all: all clusters run. whole: all
-  // clusters run, and the results of all of them are wanted.
-  // find calls `found` for the faults that only the whole launch shows.
-  // unwritten returns the number of unwritten elements of outputs. It calls
-  // `found`, unless `found` is NULL, for each output that has such elements.
-  // parts describes the parts of memory that the launch did not access.
-  // merge adds the NaNs and infinities of a cluster to those of the launch.
-  // origin describes the first NaN or infinity that may have reached an output.
-  // inexact describes the first result that its type could not represent.
-  // arrange sorts n faults so that each cause precedes its consequences, and
-  // returns the number of faults that it keeps.
-  // empty reports whether a launch without blocks has arguments with elements.
-  // stop frees the records.
+  // decoded prepares a program's instructions. start allocates records in
+  // cx->scratch; all: all clusters run; whole: the results of all are also
+  // wanted. find calls `found` for the faults that only the whole launch shows.
+  // unwritten returns the number of unwritten elements of outputs, and calls
+  // `found`, unless it is NULL, for each such output. parts describes memory
+  // that the launch did not access. merge adds a cluster's NaNs and infinities
+  // to those of the launch. origin describes the first NaN or infinity that may
+  // have reached an output. inexact describes the first result that its type
+  // could not represent. arrange sorts n faults, each cause before its
+  // consequences, and returns the number of faults that it keeps. empty reports
+  // whether a launch without blocks has arguments with elements. stop frees the
+  // records.
   void (*decoded)(Ctx *cx, SimProg *p);
   void (*start)(Ctx *cx, SimProg *p, bool all, bool whole);
   void (*find)(const SimProg *p, SimFound *found, void *ud);
@@ -136,8 +134,7 @@ typedef struct SimValueHooks {
   // i computed a quotient, a value that may overflow, or a value that depends
   // on a value that may overflow.
   void (*computed)(SimWarp *w, const SimIns *i);
-  // Returns the lanes of mask whose addresses in x come from an overflowed
-  // value, and reports them.
+  // Returns, and reports, the lanes of mask whose addresses in x overflowed.
   uint32_t (*wrapped)(const Access *x, uint32_t mask);
   // w executed i, an assertion.
   void (*asserted)(SimWarp *w, const SimIns *i);
@@ -195,15 +192,13 @@ typedef struct SimHooks {
   // already reads the bytes for another lane.
   void (*agent_reads)(Access *x, int l, uint32_t addr, int actor,
                       uint32_t epoch);
-  // Reports whether an agent of lane l may read the bytes that *t describes,
-  // which it already read for another warp. If the answer is false, agent_reads
-  // must check the bytes.
+  // Reports whether an agent of lane l may read the bytes in *t, which it read
+  // for another warp. If the answer is false, agent_reads must check the bytes.
   bool (*agent_rereads)(Access *x, int l, const SimLent *t);
   void (*agent_writes)(Access *x, int l, uint32_t addr);
-  // A write by an agent or a cp.async became visible. It wrote `bytes` bytes at
-  // addr of shared memory, and its source line is src. It is recorded as a
-  // write by `lanes` of `actor` in epoch clk. proxy: whether it used the async
-  // proxy.
+  // A write by an agent or a cp.async, from source line src, to `bytes` bytes
+  // at addr of shared memory became visible. It is recorded as a write by
+  // `lanes` of `actor` in epoch clk. proxy: whether it used the async proxy.
   void (*landed)(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
                  uint32_t lanes, uint32_t clk, uint32_t src, bool proxy);
   // An agent of lane l completed a write to global memory, or a cp.async of
@@ -216,9 +211,9 @@ typedef struct SimHooks {
   // w executed a tcgen05.fence.
   void (*tensor_fence)(SimWarp *w, const SimIns *i);
 
-  // wanted: whether a check needs the hook `came`. came: 16 bytes at addr of
-  // shared memory were copied from `from`. copied: tcgen05.cp copied rows.
-  // scaled: a part of a block-scaled MMA ran.
+  // wanted: whether a check needs `came`. came: 16 bytes at addr of shared
+  // memory were copied from `from`. copied: tcgen05.cp copied rows. scaled: a
+  // part of a block-scaled MMA ran.
   bool (*wanted)(const SimCluster *c);
   void (*came)(SimCluster *c, uint32_t addr, const SimOrigin16 *from);
   void (*copied)(SimCluster *c, const SimTensorIns *x, uint64_t desc, int cta,

@@ -27,8 +27,7 @@ static void fill(SimWarp *w, const SimIns *i, uint64_t u) {
 
 static void by_lane(SimWarp *w, const SimIns *i, IntrinId id, int64_t imm) {
   int n = i->uniform ? 1 : LANES;
-  // the exponentials of softmax use most of their time here
-  if (id == IN_EX2FTZ && !i->uniform) {
+  if (id == IN_EX2FTZ && !i->uniform) {  // softmax spends its time here
     approx_ex2_all(u32_at(w, i->a), LANES, u32_at(w, i->d));
     return;
   }
@@ -87,8 +86,7 @@ static uint64_t machine(const SimWarp *w, IntrinId id) {
 
 // ---- collective operations ----
 
-// The following functions execute an intrinsic for one group of lanes,
-// w->active.
+// Each of these functions executes an intrinsic for the lanes w->active.
 
 static void tell(SimWarp *w, const SimIns *i, uint64_t u) {
   for (uint32_t m = w->active; m; m &= m - 1)
@@ -129,9 +127,8 @@ static void vote(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// Executes elect. PTX does not specify which lane is elected, so this function
-// elects a lane in the middle of the active lanes. If the immediate requests
-// it, the lowest lane is elected.
+// Executes elect. PTX does not specify which lane is elected: elects a lane in
+// the middle or, if the immediate requests it, the lowest active lane.
 static void elect(SimWarp *w, const SimIns *i) {
   uint32_t left = w->active;
   int skip = intrin_imm(i->imm) ? 0 : __builtin_popcount(left) / 2;

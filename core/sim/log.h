@@ -4,8 +4,7 @@
 
 #include "sim/hooks.h"
 
-// The machine calls these functions if SimCluster.log is set. It is NULL unless
-// the cluster's run is logged.
+// SimCluster.log is NULL unless the run of the cluster is logged.
 typedef struct SimLog {
   // start creates a log and a cost model. play estimates the time of the logged
   // cluster. stop frees the log. If memory is exhausted, start sets *tape to

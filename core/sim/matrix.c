@@ -127,9 +127,8 @@ static void *room(SimWarp *w, int k) { return simmatrix_room(w, k); }
 #define TILE_AT(SIZE) (tile + (size_t)at[lane[t]] * SIZE)
 #define REG_AT(SIZE) (p + (size_t)lane[t] * SIZE)
 
-// Returns value v of lane l. A unit of these registers is narrower than a
-// value, because another view of the registers has narrower elements. The value
-// is therefore joined from several units.
+// Returns value v of lane l. A view with narrower elements makes the units of
+// these registers narrower than a value, so it is joined from several units.
 static uint64_t joined_get(SimWarp *w, const SimOperand *o, int v, int l) {
   const SimMem *m = o->mem;
   uint64_t u = 0;
@@ -214,8 +213,7 @@ static int16_t small_int(DType t, uint8_t u) {
   }
 }
 
-// Convert n accumulators in place between raw f16 and f32, the format that
-// mma.h needs.
+// Convert n accumulators in place between raw f16 and f32, as mma.h needs.
 void simmatrix_widen_f16(float *tile, int n) {
   for (int k = n; k-- > 0;) {
     uint16_t u;
@@ -247,8 +245,7 @@ static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
                                        (((uint64_t)1 << bits) - 1));
 }
 
-// Reports whether the registers of accumulators o are already arranged as
-// mma_multiply needs them.
+// Reports whether the registers of o are arranged as mma_multiply needs them.
 static bool is_arranged(const SimMmaIns *x, const SimOperand *o) {
   return x->arranged && o->mem->per == 1 && o->mem->size * 8 == o->mem->unit;
 }
@@ -533,8 +530,7 @@ static void scaled_tile(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
   simmatrix_scatter(w, x, 0, c);
 }
 
-// Executes dp4a, dp2a and packed multiply-adds, which compute one tile per
-// lane.
+// Executes dp4a, dp2a and packed multiply-adds: every lane has its own tile.
 static void mma_lanes(SimWarp *w, const SimIns *i) {
   const SimMmaIns *x = i->x;
   const AtomMma *r = x->row;

@@ -17,9 +17,9 @@ void simmatrix_gather(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
                       int g, void *to);
 void simmatrix_scatter(SimWarp *w, const SimMmaIns *x, int g,
                        const void *from);
-// Copy float accumulators between the registers of group g and a tile that is
-// arranged as mma_multiply needs it: _accumulators from the registers, _results
-// to the registers.
+// simmatrix_accumulators copies float accumulators from the registers of group
+// g to a tile in the arrangement of mma_multiply. simmatrix_results copies them
+// back.
 void simmatrix_accumulators(SimWarp *w, const SimMmaIns *x, int g, float *to);
 void simmatrix_results(SimWarp *w, const SimMmaIns *x, int g,
                        const float *from);
@@ -34,8 +34,7 @@ enum { SIM_METADATA_MOST = 16 * 4 };
 void simmatrix_metadata(SimWarp *w, const SimMmaIns *x, uint16_t *e);
 void simmatrix_check_metadata(SimWarp *w, const SimIns *i,
                               const SimMmaIns *x);
-// Returns the index along K, in the full matrix, of stored value i of row m of
-// a sparse A. e: the metadata of A.
+// Returns the index along K of stored value i of row m of a sparse A.
 int simmatrix_stored_at(const AtomMma *r, const uint16_t *e, int m, int i);
 // Convert n values in place: widen from f16 to f32, narrow from f32 to f16.
 void simmatrix_widen_f16(float *tile, int n);

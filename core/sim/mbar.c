@@ -1,8 +1,7 @@
-// mbarriers. A phase completes when all expected arrivals were made and all
-// expected bytes were completed. Threads that wait for the phase acquire what
-// the arriving threads released, and the writes of agents whose bytes the phase
-// counted. In hb_cluster.c, each mbarrier is an actor, and its epochs are its
-// phases.
+// mbarriers. A phase completes when all expected arrivals and bytes have come.
+// Threads that wait for the phase acquire what the arriving threads released,
+// and the writes of agents whose bytes the phase counted. In hb_cluster.c, each
+// mbarrier is an actor, and its epochs are its phases.
 //
 // mbarrier.init creates an mbarrier at an address of shared memory. The
 // mbarrier's state is a SimMbar, which this address identifies.
@@ -11,8 +10,7 @@
 #include "sim/mbar.h"
 #include "sim/regs.h"
 
-// maximum number of arrivals of a phase, and maximum magnitude of its byte
-// count
+// maximum number of arrivals, and maximum magnitude of the byte count
 enum { MAX_COUNT = (1 << 20) - 1 };
 
 // The last use of an mbarrier by a warp: epoch, lanes and line. waited: line of
@@ -93,9 +91,8 @@ void simmbar_free(SimCluster *c) {
 }
 
 // Reports whether mbarriers a and b are probably stages of one ring: they are
-// in the same memory object and CTA, and the same line initialized them. (A
-// script may put several rings into one object. PTX often has one object for
-// all.)
+// in the same memory object and CTA, and one line initialized them. (A script
+// may put several rings into one object, and PTX often has one object for all.)
 static bool share_ring(const SimCluster *c, const SimMbar *a,
                        const SimMbar *b) {
   int64_t size = c->prog->smem_bytes;
@@ -116,12 +113,11 @@ static bool is_unwatched(const SimCluster *c, const SimMbar *b) {
   return true;
 }
 
-// Returns an mbarrier of b's ring that w seems to have skipped, or NULL if
-// there is none. w waited several times at b, but never used the returned
-// mbarrier, and no warp has waited there. (A correct warp visits all stages of
-// a ring before it waits again at b. It also uses both rings of a pipeline,
-// which one line initializes.) used: whether the returned mbarrier must be in
-// use.
+// Returns an mbarrier of b's ring that w seems to have skipped, or NULL. w
+// waited several times at b but never used the returned one, at which no warp
+// has waited. (A correct warp visits all stages before it waits again at b. It
+// also uses both rings of a pipeline, which one line initializes.) used:
+// whether the returned mbarrier must be in use.
 static const SimMbar *skipped(const SimWarp *w, const SimMbar *b, bool used) {
   const SimCluster *c = w->cluster;
   uint32_t stuck = w->state == SW_MBAR && w->mbar == index_of(c, b);
@@ -167,8 +163,7 @@ static SimFault *fault(SimWarp *w, const SimIns *i, int l, uint32_t src2,
   return f;
 }
 
-// Fills in a fault: an operation makes n arrivals, more than b's phase still
-// needs.
+// Fills in a fault: an operation makes n arrivals, too many for b's phase.
 static void over(SimFault *f, const SimMbar *b, int64_t n) {
   f->mbar.how = MBAR_OVER;
   f->mbar.n = b->expected;
@@ -388,9 +383,8 @@ static bool next_group(Visit *v, Group *g) {
   return true;
 }
 
-// Returns the reason why lane l must not initialize an mbarrier for n arrivals,
-// or MBAR_NONE if it may. `old` is the previous mbarrier at the same address,
-// or NULL.
+// Returns why lane l cannot initialize an mbarrier for n arrivals, or MBAR_NONE
+// if it can. `old` is the previous mbarrier at the same address, or NULL.
 static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   if (old && !old->gone) return MBAR_TWICE;
   if (n < 1 || n > MAX_COUNT) return MBAR_COUNT;
@@ -450,8 +444,7 @@ void simmbar_init(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Reports whether b is in use: a thread waits for it, or bytes are expected or
-// in flight.
+// Reports whether a thread waits for b, or bytes are expected or in flight.
 static bool is_busy(const SimCluster *c, const SimMbar *b) {
   for (int k = 0; k < c->prog->nall; k++)
     if (c->warp[k].state == SW_MBAR && &c->mbars.p[c->warp[k].mbar] == b)
@@ -461,8 +454,7 @@ static bool is_busy(const SimCluster *c, const SimMbar *b) {
   return b->bytes != 0;
 }
 
-// Returns the line of a use of b that does not happen before lane l, or 0 if
-// all uses do.
+// Returns the line of a use of b that does not happen before lane l, or 0.
 static uint32_t used_still(SimWarp *w, int l, const SimMbar *b) {
   for (int u = 0; u < w->cluster->prog->nall; u++) {
     const struct SimUse *x = &b->use[u];
@@ -517,10 +509,9 @@ void simmbar_share(SimCluster *c, uint32_t met) {
 }
 
 // Adds the accesses that an arrival releases to b's phase. An arrival releases
-// everything that happens before the arriving lanes, with two exceptions. A
-// relaxed arrival releases only turn epochs (mbar.h), which order no memory. An
-// arrival with CTA scope at another CTA's mbarrier releases only accesses by
-// agents.
+// everything that happens before the arriving lanes. Exceptions: a relaxed one
+// releases only turn epochs (mbar.h), which order no memory; one with CTA scope
+// at another CTA's mbarrier releases only accesses by agents.
 static void release(SimWarp *w, const SimIns *i, const Group *g) {
   SimCluster *c = w->cluster;
   if (i->sem == SEM_RELAXED) {
@@ -577,8 +568,7 @@ static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
   return true;
 }
 
-// Returns the token of an arrival at b in its current phase: b's index + 1 in
-// the upper half, b's phase in the lower half.
+// Returns the token of an arrival at b now: b's index + 1, and b's phase.
 static int64_t token_of(const SimCluster *c, const SimMbar *b) {
   return (int64_t)(index_of(c, b) + 1) << 32 | b->phase;
 }
@@ -686,8 +676,7 @@ static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src};
 }
 
-// Returns the number of bytes in flight to b by operations that started in
-// phase `phase`.
+// Returns the bytes in flight to b by operations that started in phase `phase`.
 static int64_t flying_to(const SimCluster *c, const SimMbar *b,
                          uint32_t phase) {
   int64_t n = 0;
@@ -697,9 +686,8 @@ static int64_t flying_to(const SimCluster *c, const SimMbar *b,
   return n;
 }
 
-// Returns the warp whose waits at b are used to order w's accesses. This is w
-// if w waited at b, otherwise the warp of its block that waited most often at
-// b.
+// Returns the warp whose waits at b ordered w's accesses: w if w waited at b,
+// otherwise the warp of its block that waited most often at b.
 static const SimWarp *waiter_of(const SimWarp *w, const SimMbar *b) {
   const SimCluster *c = w->cluster;
   const SimWarp *u = w - w->in, *best = w;
@@ -769,8 +757,7 @@ static void note_test(SimWarp *w, const SimIns *i, int l, uint32_t addr,
   *test_of(w, i, l) = asked(addr, parity);
 }
 
-// Reports whether a wait has the mbarrier and parity of lane l's last test, or
-// lane l has made no test.
+// Reports whether a wait matches lane l's last test, or lane l made no test.
 static bool same_test(const SimWarp *w, const SimIns *i, int l, uint32_t addr,
                       int64_t parity) {
   uint32_t last = *test_of(w, i, l);

@@ -20,8 +20,7 @@ struct SimMbar {
   // the number of arrivals that the current phase still lacks.
   uint32_t expected, missing;
   int64_t bytes;           // expected bytes minus completed bytes
-  // number of completed phases: now (phase), and when the mbarrier was
-  // initialized (born)
+  // number of completed phases: now, and when the mbarrier was initialized
   uint32_t phase, born;
   // the initialization of the mbarrier: warp, lanes, epoch (clk) and line (src)
   int warp;
@@ -41,8 +40,7 @@ struct SimMbar {
   uint32_t left;
   bool moved;
   bool fed[2];  // whether the current and the previous phase expected bytes
-  // for each warp: epoch of its arrivals, in the current (0) and in the
-  // previous phase (1)
+  // for each warp: epochs of its arrivals in the current and the previous phase
   uint32_t *came[2];
   struct SimUse *use;      // for each warp: its last use of the mbarrier
   struct SimPassed *passed;  // for each warp: its last wait that succeeded
@@ -57,8 +55,7 @@ struct SimMbar {
   // `begun`: the current phase has an arrival. `early`: a wait succeeded before
   // the first phase was complete.
   bool begun, early;
-  // completed bytes: in the current phase (sum), and in the previous phase
-  // (had)
+  // completed bytes in the current phase (sum) and the previous phase (had)
   int64_t sum, had;
   // the accesses that arrivals released; the indices are OPEN to FAR_DONE
   SimPast past[PASTS];
@@ -96,15 +93,14 @@ SimMbar *simmbar_for(SimWarp *w, const SimIns *i, int l, const SimMem *m,
 void simmbar_complete(SimCluster *c, SimMbar *b, uint32_t bytes);
 uint32_t simmbar_epoch(const SimMbar *b);
 int simmbar_actor(const SimCluster *c, const SimMbar *b);
-// Each mbarrier has two actors: simmbar_actor, and its turn actor simmbar_twin.
+// Each mbarrier has two actors: simmbar_actor, and a turn actor, simmbar_twin.
 // (For other actors, simmbar_twin returns the actor itself.) A thread that
 // acquired an epoch of simmbar_actor sees what a phase releases. An epoch of
-// the turn actor only means that a phase is complete. A thread can acquire an
-// epoch of a turn actor even without memory order. It does so when another
-// thread had the epoch before, and then it arrives at the same mbarrier or
-// observes that a copy is complete. Each warp also has a turn actor, for its
-// arrivals. simmbar_turns returns the part of a vector clock for the turn
-// actors, warps first.
+// the turn actor only means that a phase is complete. A thread acquires such an
+// epoch even without memory order: it does so if it arrives at an mbarrier, or
+// observes that a copy is complete, after another thread that had the epoch.
+// Each warp also has a turn actor, for its arrivals. simmbar_turns returns the
+// part of a vector clock for turn actors, warps first.
 static inline uint32_t *simmbar_turns(const SimProg *p, uint32_t *vc) {
   return vc + actors_first(&p->actors, ACTOR_TURN);
 }

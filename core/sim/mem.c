@@ -207,9 +207,8 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
 
 static int lane_count(uint32_t mask) { return __builtin_popcount(mask); }
 
-// Writes to rel, for each lane, the distance of its address from the first
-// lane's address, which is rounded down to `unit`. Returns false if a distance
-// is too large.
+// Writes to rel the distance of each lane's address from the first lane's
+// address, rounded down to `unit`. Returns false if a distance is too large.
 static bool relative(const Access *x, uint32_t mask, int64_t base,
                      int64_t unit, uint32_t rel[LANES]) {
   int64_t first = (x->at[__builtin_ctz(mask)] + base) & ~(unit - 1);
@@ -476,8 +475,7 @@ int64_t simmem_byte(SimWarp *w, const SimIns *i, const SimSide *s, int lane) {
 
 // ---- elements narrower than a byte ----
 
-// Returns the position, in its first byte, of the first bit of lane l's
-// element.
+// Returns the position of the first bit of lane l's element in its first byte.
 static int part_shift(const Access *x, int l) {
   return (int)((uint64_t)x->off[l] * (uint64_t)x->m->bits & 7);
 }
@@ -559,10 +557,9 @@ void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
 
 // ---- atomics ----
 
-// Returns the new value of an atomic, computed as the GPU does. In global
-// memory, L2 adds floats, and flushes subnormal f32 to zero. In shared memory,
-// a loop of instructions adds the old value to the operand. cmp: the value with
-// which CAS compares.
+// Returns the new value of an atomic. In global memory, L2 adds floats and
+// flushes subnormal f32 to zero. In shared memory, a loop of instructions adds
+// the old value to the operand. cmp: the value with which CAS compares.
 static uint64_t atomic_new(AtomicKind k, const SimSide *s, uint64_t old,
                            uint64_t v, uint64_t cmp) {
   DType t = (DType)s->type;

@@ -11,13 +11,12 @@ typedef struct SimSwap {
   // src: source line of the step that was executed first. src2: source line of
   // the other step.
   uint32_t src, src2;
-  // The first steps of a schedule with the opposite order: for each step, the
-  // actor that executes it.
+  // the actors that execute the first steps of a schedule with the opposite
+  // order
   uint64_t *turn;
   size_t nturn;
 } SimSwap;
-// Flags of SimOrders. SIM_FULL: some results were dropped because they need too
-// much memory.
+// Flags of SimOrders. SIM_FULL: results were dropped for lack of memory.
 enum { SIM_FULL = 1,
        // lanes of one instruction conflict with each other at line `src`
        SIM_LANES = 2,

@@ -21,8 +21,7 @@ typedef struct SimRequest {
   // offset of the object's first byte in the CTA's shared memory
   uint32_t base;
   uint32_t addr[32];   // for each lane: byte offset in the object
-  // ACCESS_CPASYNC_CG: source address of each lane, relative to a multiple of
-  // 128
+  // ACCESS_CPASYNC_CG: source addresses, relative to a multiple of 128
   uint64_t src[32];
   uint64_t count;      // number of warp instructions that made this request
   int32_t block[3], warp;  // block and warp that first made the request

@@ -44,9 +44,8 @@ SimFault *simreport_state(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint64_t state);
 SimFault *simreport_fault(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint32_t src2, int32_t mem, int64_t offset);
-// Counts behaviour that the tested cards accept but PTX does not guarantee.
-// With SimOpts.strict, the behaviour is a fault, otherwise a note. Returns the
-// same as simreport_fault.
+// Counts behaviour that the tested cards accept but PTX does not guarantee: a
+// note, or with SimOpts.strict a fault. Returns the same as simreport_fault.
 SimFault *simreport_note(SimWarp *w, SimKind kind, int lane, uint32_t src,
                          uint32_t src2, int32_t mem, int64_t offset);
 // Reports whether two reports are equal except for their counts.

@@ -37,8 +37,7 @@ typedef struct Run {
   uint64_t first, total;
   // maximum number of communicating clusters that run at once
   uint64_t most;
-  // begun: number of clusters that were started. merged: number of clusters
-  // whose results were merged.
+  // begun: number of started clusters. merged: number with merged results.
   uint64_t begun, merged;
   bool stop, oom, stopped;
   uint32_t cut;           // SimResult.cut
@@ -326,9 +325,8 @@ static SimCluster *cluster_new(const Worker *w) {
 
 // ---- workers ----
 
-// Sets *cluster to the index of the next cluster to run. Returns false if no
-// cluster is left. wait: waits until the results of another cluster can be
-// kept.
+// Sets *cluster to the index of the next cluster to run. Returns false if none
+// is left. wait: waits until the results of another cluster can be kept.
 static bool next_cluster(Run *r, uint64_t *cluster, bool wait) {
   if (r->prog->launch->debug && r->prog->hooks->ended(r->prog)) return false;
   pthread_mutex_lock(&r->lock);

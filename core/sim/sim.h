@@ -39,22 +39,17 @@ typedef struct SimGap {
   bool alone;  // whether the launch accesses all elements of every other tensor
   int rank, n;         // rank of the tensor; number of ranges
   SimRanges of[2];
-  // none: number of elements that are never accessed. size: number of all
-  // elements.
-  int64_t none, size;
+  int64_t none, size;  // never accessed elements; all elements
 } SimGap;
 
-// A shared tensor of which a launch stored `count` elements, and never read n
-// of the stored elements.
+// A shared tensor. A launch stored `count` elements, and never read n of them.
 typedef struct SimUnread {
   int32_t mem;         // an index into Fn.mem
   uint32_t src;        // source line of a store to element `first`
   bool whole;          // whether nothing read any element of the tensor
-  // n, count: see the struct's comment. first: index of the first of the n
-  // elements.
+  // whether the n elements were read, but not after the last copy wrote them
   bool stale;
-  // index of the first of the n elements
-  // n, count: as above.
+  // n, count: as above. first: index of the first of the n elements.
   int64_t n, count, first;
 } SimUnread;
 
@@ -75,15 +70,13 @@ typedef struct SimWrongSum {
   int32_t out, in[2];      // arguments, as indices into Fn.arg
   int n;                   // number of inputs
   int modes, inmodes[2];   // numbers of modes with more than one coordinate
-  // inat: coordinates of the summed elements of each input; -1: all coordinates
-  // of the mode
+  // inat: coordinates of each input's elements; -1: all coordinates of a mode
   int64_t at[3], inat[2][3];
   double got, want;
   bool copies;  // whether each sum has only one term, so that `out` is a copy
   bool scaled;             // whether the sums are multiplied by a constant
   bool shifted;  // whether all elements exceed their sums by got - want
-  // extent of square tiles that are stored at exchanged tile coordinates; 0:
-  // none
+  // extent of square tiles whose tile coordinates are exchanged; 0: no tiles
   int64_t tile;
 } SimWrongSum;
 
@@ -155,8 +148,7 @@ typedef struct SimOpts {
   // call longjmp.
   bool (*progress)(void *ud, double done);
   void *ud;
-  // whether shared-memory requests are recorded; the run then uses one host
-  // thread
+  // whether shared-memory requests are recorded, on a single host thread
   bool record;
 } SimOpts;
 

@@ -92,10 +92,9 @@ struct SimWarp {
   // bar, mbar: numbers of the barrier and of the mbarrier at which the warp
   // waits or last waited. mbar is -1 before the first wait.
   int bar, mbar;
-  // polling: the last try_wait failed. refused: that try_wait failed only
-  // because the simulator lets some polls fail at random. vain: the current
-  // step only repeats a failed poll (core/explore/), so that checks ignore its
-  // accesses.
+  // polling: the last try_wait failed. refused: it failed only because the
+  // simulator lets some polls fail at random. vain: the current step only
+  // repeats a failed poll (core/explore/), so that checks ignore its accesses.
   bool polling, refused, vain;
   // The warp's cp.asyncs: entries `first` to `end` - 1 of `batch` are in
   // flight. committed: for each lane, number of committed groups. count: number
@@ -141,8 +140,7 @@ typedef struct SimPast {
   // clock with an epoch for each thread (hb_cluster.c), or NULL.
   uint32_t *vc, *row;
   bool rows;               // whether `row` is in use
-  // gate of the event log (event_log.h) at which threads wait that acquire this
-  // SimPast
+  // gate of the event log (event_log.h) for threads that acquire this SimPast
   uint32_t gate;
 } SimPast;
 
@@ -150,13 +148,12 @@ typedef struct SimBar {
   // expected: number of threads that the round needs. arrived: number of
   // threads that arrived (0: no round is open).
   int expected, arrived;
-  // members: mask of the CTA's warps that arrived. waiting: mask of its warps
-  // that wait.
+  // members, waiting: masks of the CTA's warps that arrived, and that wait
   uint32_t members, waiting;
   // for each warp: line and epoch of its arrival
   uint32_t src[MAX_WARPS], clk[MAX_WARPS];
-  // The previous round. before: mask of the warps that arrived. knows: mask of
-  // the warps that waited.
+  // previous round: masks of the warps that arrived (before), that waited
+  // (knows)
   uint32_t before, knows;
   // for each warp: epoch of its arrival in the previous round
   uint32_t last[MAX_WARPS];
@@ -214,9 +211,8 @@ struct SimCluster {
   uint8_t *smem;
   // records of the checks (hooks.h); the index is the check's number
   void *own[SIM_OWNERS];
-  // p: array of the n mbarriers (mbar.c); NULL: the cluster has created none
-  // yet. at: for each 8 bytes of shared memory, 1 + index in p of the mbarrier
-  // stored there.
+  // p: the n mbarriers (mbar.c); NULL: the cluster has created none yet. at:
+  // for each 8 bytes of shared memory, 1 + index in p of the mbarrier there.
   struct {
     SimMbar *p;
     uint16_t *at;
@@ -250,20 +246,17 @@ struct SimCluster {
   // whether a request of this cluster to cancel another cluster was refused
   bool refused;
   SimOut *out;
-  // Scratch memory for operands of MMAs. rooms: the allocation. tile: SIM_ROOMS
-  // buffers of SIM_ROOM bytes, aligned to 64 bytes. kept: prepared operands A
-  // and B.
+  // Scratch for operands of MMAs. rooms: the allocation. tile: SIM_ROOMS
+  // buffers of SIM_ROOM bytes, 64-byte aligned. kept: prepared operands A and
+  // B.
   struct { char *rooms, *tile; SimPrepared kept[2]; } mma;
-  // Data of the run.
-  // lock: pthread_mutex_t that atomics on global memory lock.
-  // quit: flag that other threads set to end the run.
-  // tick: function that is called from time to time; NULL: none.
-  // strict: whether notes are faults.
-  // budget: number of instructions after which a warp is reported as endless.
-  // patience: number of instructions without a change of memory after which a
-  // cluster is reported as endless.
-  // cancel: takes the next cluster of the grid that has not started, and sets
-  // *index to its index; may refuse at any time by returning false.
+  // Data of the run. lock: pthread_mutex_t that atomics on global memory lock.
+  // quit: flag that other threads set to end the run. tick: function that is
+  // called from time to time; NULL: none. strict: notes are faults. budget:
+  // instructions after which a warp is reported as endless. patience: the same
+  // for a cluster, since memory last changed. cancel: takes the next cluster of
+  // the grid that has not started, and sets *index to its index; may refuse at
+  // any time by returning false.
   struct {
     void *lock;
     const bool *quit;

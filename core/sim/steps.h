@@ -1,5 +1,4 @@
-// Calls from the machine to a scheduler for systematic schedules
-// (interleave.h).
+// The machine's calls to a scheduler of systematic schedules (interleave.h).
 #ifndef CUTE_SIMSTEPS_H
 #define CUTE_SIMSTEPS_H
 
@@ -15,15 +14,13 @@ struct SimAsync;
 typedef struct SimSteps {
   // ---- scheduling, see interleave.h ----
   // start creates a scheduler, and returns NULL if memory is exhausted. stop
-  // frees it.
-  // join adds cluster c, which is about to start, to the clusters that t
-  // schedules.
-  // next executes one more step of n clusters. It returns the index of a
-  // cluster that ended in this step, or -1 if none ended. It returns TURNS_NONE
-  // if no step is possible because the remaining warps wait forever.
-  // orders returns the results since the first cluster joined. It returns NULL
-  // if there is nothing to report, or if memory is exhausted.
-  // count returns the number of steps of all clusters so far.
+  // frees it. join adds cluster c, which is about to start, to the clusters of
+  // t. next executes one more step of n clusters. It returns the index of a
+  // cluster that ended in this step, -1 if none ended, or TURNS_NONE if no step
+  // is possible because the remaining warps wait forever. orders returns the
+  // results since the first cluster joined, or NULL if there is nothing to
+  // report or memory is exhausted. count returns the number of steps of all
+  // clusters so far.
   struct SimTurns *(*start)(const SimProg *p, const SimOpts *o);
   void (*stop)(struct SimTurns *t);
   void (*join)(struct SimTurns *t, SimCluster *c);

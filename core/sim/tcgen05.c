@@ -150,8 +150,7 @@ static SimFault *misuse(SimWarp *w, const SimIns *i, int l, uint32_t src2,
   return f;
 }
 
-// Stops the run after a fault, because later results would be meaningless.
-// Returns false.
+// Stops the run after a fault that makes later results meaningless.
 static bool stop(SimWarp *w) {
   w->cluster->stop = true;
   return false;
@@ -184,8 +183,7 @@ static int one_lane(SimWarp *w, const SimIns *i) {
 
 // ---- allocation ----
 
-// Returns the allocation that contains columns `column` to column + n - 1, or
-// NULL.
+// Returns the allocation with the columns `column` to column + n - 1, or NULL.
 static const Claimed *holder(const Tensor *t, int column, int n) {
   for (int k = 0; k < t->nclaimed; k++) {
     const Claimed *c = &t->claimed[k];
@@ -210,9 +208,8 @@ int simtcgen05_left(const SimWarp *w) {
   return n;
 }
 
-// Returns the first of n adjacent columns that are free in both t and u, or -1.
-// The GPU may choose any free columns. Therefore the choice is random if the
-// schedule is.
+// Returns the first of n adjacent columns that are free in t and u, or -1.
+// Chooses at random in random schedules, as the GPU may choose any columns.
 static int find_free(SimCluster *c, const Tensor *t, const Tensor *u, int n) {
   int found = -1;
   uint64_t seen = 0;
@@ -432,9 +429,9 @@ static void define(Tensor *t, uint32_t groups, uint32_t lanes, int column,
 
 // ---- copies of a warp ----
 
-// Checks a copy by w between registers and tensor memory. Sets *address to the
-// tensor-memory address of the copy, and *groups to the groups of lanes that
-// the copy accesses.
+// Checks a copy by w between registers and tensor memory. Sets *address to its
+// address in tensor memory, and *groups to the groups of lanes that it
+// accesses.
 static bool check_copy(SimWarp *w, const SimIns *i, uint32_t *address,
                        uint32_t *groups) {
   const SimTensorIns *x = i->x;
@@ -470,8 +467,7 @@ static void announce(SimWarp *w, const SimIns *i, SimActor unit,
   w->cluster->hooks->tensor(&a);
 }
 
-// Returns the cell of tensor memory for register v of lane l. If the register
-// occupies two cells, returns the first one.
+// Returns the cell of register v of lane l, or the first of its two cells.
 static uint32_t *cell_of(Tensor *t, const SimTensorIns *x, uint32_t address,
                          int v, int l) {
   uint32_t at = x->at[v * LANES + l];
@@ -646,8 +642,7 @@ static int rows_of(const SimTensorIns *x, int which) {
   return r ? (which ? r->n : r->m) / x->ctas : x->rows;
 }
 
-// Calls `see` for each 16-byte piece of an operand in the shared memory of a
-// CTA.
+// Calls `see` for each 16-byte piece of an operand in a CTA's shared memory.
 static void pieces_of(const SimTensorIns *x, int which, uint64_t desc, See *see,
                       void *ud) {
   const AtomMma *r = x->row;
@@ -659,8 +654,7 @@ static void pieces_of(const SimTensorIns *x, int which, uint64_t desc, See *see,
                0, rows, see, ud);
 }
 
-// Records that the agent reads an operand from shared memory of each CTA that
-// takes part.
+// Records that the agent reads an operand from each CTA's shared memory.
 static bool lend(SimWarp *w, const SimIns *i, int l, int which, uint64_t desc,
                  uint32_t epoch) {
   const SimTensorIns *x = i->x;
@@ -905,8 +899,7 @@ static uint32_t *row_at(const SimWarp *w, const AtomMma *r, const Part *p,
   return &tensor_at(w, p->cta)->cell[lane][address & 0xffff];
 }
 
-// Copies a part's rows of A from tensor memory, where each column holds several
-// packed elements.
+// Copies a part's rows of A, packed in columns, from tensor memory.
 static void load_tensor(const SimWarp *w, const Job *j, const Part *p,
                         char *to) {
   const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
@@ -1071,8 +1064,7 @@ static void run(SimWarp *w, const Job *j) {
 
 // ---- commit ----
 
-// A commit. When it completes, the first `upto` operations of its warp
-// complete.
+// A commit, which completes the first `upto` operations of its warp.
 typedef struct Commit { uint32_t upto; } Commit;
 
 static void land(SimAsync *a, SimStage stage) {

@@ -31,11 +31,10 @@ uint32_t simtcgen05_open(const SimWarp *w);
 void simtcgen05_end(SimCluster *c);
 
 // An access to columns `column` to column + n - 1 of the groups of lanes in
-// `groups` in tensor memory of CTA `cta`. The access is complete for threads
-// that acquired epoch `epoch` of actor `unit` of the warp. row: the atom of an
-// MMA. start: for an MMA, the first column of the accumulators. base: first
-// column of the allocation. freed: the columns are deallocated, which is
-// treated as a write by the warp.
+// `groups` of CTA `cta`. It is complete for threads that acquired epoch `epoch`
+// of actor `unit` of the warp. row: the atom of an MMA. start: for an MMA,
+// first column of the accumulators. base: first column of the allocation.
+// freed: the columns are deallocated, which is treated as a write by the warp.
 struct SimTensorAccess {
   SimWarp *w;
   const SimIns *i;

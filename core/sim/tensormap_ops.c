@@ -354,9 +354,8 @@ static bool decode_like(const SimProg *p, SimMapped *t) {
   return memcmp(want, t->words, sizeof want) == 0 && t->tensor;
 }
 
-// Decodes t->words into t, for a map whose tensor has a raw address. The map
-// may have any box. Returns false if the words do not encode a map that copy b
-// can use.
+// Decodes t->words into t, for a tensor at a raw address. The map may have any
+// box. Returns false if the words do not encode a map that copy b can use.
 static bool decode_any(const SimProg *p, SimMapped *t, const SimBulk *b) {
   bool rows = b->flags & BKF_ROWS;
   int modes = rows ? 2 : b->modes;

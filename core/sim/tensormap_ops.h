@@ -5,12 +5,10 @@
 #include "sim/bulk.h"
 
 struct SimAsync;
-// The tensor map that a copy uses. at: host address of the map if it is in
-// memory.
+// The tensor map that a copy uses. at: host address of a map in memory.
 typedef struct SimMapped {
   TensorMap map;
-  // object that contains the tensor, whose first byte is byte `first` of the
-  // object
+  // object that contains the tensor, which starts at byte `first` of the object
   const SimMem *tensor;
   int64_t first;
   int bits, bytes;         // bits of an element, bytes of a copy
@@ -24,14 +22,13 @@ void tensormap_ops_wrote(const Access *x, uint32_t mask);
 void tensormap_ops_reset(SimCluster *c);
 void tensormap_ops_free(struct SimMaps *t);
 // Loads the tensor map at operand s for lane l into t. If the program knows the
-// copy's map (SimBulk.map), the caller sets t->map to a copy of it, and the
-// loaded map must have the same box. Returns false and reports a fault if the
-// map is not valid.
+// copy's map (SimBulk.map), t->map must be a copy of it, and the loaded map
+// must have the same box. Returns false and reports a fault if the map is not
+// valid.
 bool tensormap_ops_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
                         SimMapped *t);
-// Checks that the tensor map of copy `a` has not changed since the copy loaded
-// it. Reports a change as a fault, or as a note if copy `a` was drained
-// (async.h).
+// Checks that the tensor map is unchanged since copy `a` loaded it. Reports a
+// change as a fault, or as a note if copy `a` was drained (async.h).
 void tensormap_ops_still(struct SimAsync *a, const SimSide *s,
                          const SimMapped *t);
 

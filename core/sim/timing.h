@@ -8,8 +8,7 @@
 #include <stdint.h>
 
 // Costs of a fence in cycles. cta, gpu, sys, async: latency until the warp
-// continues, by scope or proxy. cta_each, gpu_each, sys_each: time for which
-// each warp's fence occupies the SM.
+// continues. cta_each and so on: time of the SM for each warp's fence.
 typedef struct SimFenceCost {
   double cta, cta_each;
   double gpu, gpu_each;
@@ -42,8 +41,7 @@ typedef struct SimMachine {
   double atomic;
   double copy;         // minimum number of L1 cycles of a cp.async
   double peer;         // rate to and from shared memory of another CTA
-  // cycles of shared memory for an atomic that the GPU implements by a
-  // compare-and-swap loop
+  // shared-memory cycles of an atomic that a compare-and-swap loop implements
   double cas;
   // Latencies: of arithmetic, of loads from shared memory, of ldmatrix, of mma.
   double alu, shared, matrix, tensor;
@@ -52,8 +50,8 @@ typedef struct SimMachine {
   double tma;             // latency that a bulk copy adds
   double far_shared;      // latency of shared memory of another CTA
   double swapped;         // latency of a compare-and-swap in shared memory
-  // barrier: latency of a wait at an mbarrier. start: latency of the start of a
-  // block.
+  // latencies of a wait at an mbarrier (barrier), of the start of a block
+  // (start)
   double barrier, start;
   // Barriers of a block. meet: cost of each arrival. round: latency from the
   // last arrival until the waiting warps continue.
@@ -94,8 +92,7 @@ typedef enum SimPipe {
 typedef struct SimCost {
   uint32_t src;
   uint64_t slots;      // number of issue slots of the line's instructions
-  // passes: shared-memory passes. sectors: sectors of global memory. missed:
-  // sectors that missed L1.
+  // passes of shared memory, sectors of global memory, sectors that missed L1
   uint64_t passes, sectors, missed;
   double flops;
   double stall;  // cycles that warps waited at the line, summed over all warps
@@ -103,8 +100,7 @@ typedef struct SimCost {
 
 typedef struct SimTiming {
   double cycles;       // time at which the last cluster ends
-  // busy cycles of each unit of the first CTA's SM; for units of a quarter, the
-  // mean of the four quarters
+  // busy cycles of the first CTA's SM; for units of quarters, their mean
   double busy[PIPES];
   SimCost *cost;
   size_t ncost;

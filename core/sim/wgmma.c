@@ -44,9 +44,8 @@ struct SimTeam {
   uint32_t closed[WARPS][GROUPS];
   // for each warp: its waits that covered more MMAs than its earlier waits
   Waits waits[WARPS];
-  // A cached result of simwgmma_alone. At warp instruction number `serial`,
-  // lane `lane` happens after the waits of all four warps for the first `met`
-  // MMAs.
+  // A cached result: at warp instruction number `serial`, lane `lane` happens
+  // after the waits of all four warps for the first `met` MMAs.
   struct { uint64_t serial; uint32_t lane, met; } behind;
 };
 
@@ -54,8 +53,7 @@ struct SimTeam {
 
 static int per_cta(const SimProg *p) { return (p->nwarp + WARPS - 1) / WARPS; }
 
-// Returns the number of warpgroups of a cluster, or 0 if the kernel has no
-// wgmma.
+// Returns the number of warpgroups of a cluster, 0 if the kernel has no wgmma.
 static int teams(const SimProg *p) {
   return actors_of(&p->actors, ACTOR_TEAM);
 }
@@ -253,8 +251,7 @@ static bool is_dense(const SimMmaIns *x) {
   return !(x->row->flags & AMF_SPARSE) && !dtype_is_int(x->row->d_type);
 }
 
-// Loads a warp's rows of A, and writes them to `to` in the type of the
-// computation.
+// Writes a warp's rows of A to `to`, in the type of the computation.
 static void load_a(SimWarp *w, const Job *j, void *to) {
   const SimMmaIns *x = j->i->x;
   char *raw = simmatrix_room(w, 3);
@@ -327,8 +324,7 @@ static void run(SimWarp *first, const Job *j) {
 
 // ---- issue ----
 
-// Reports undefined registers that an MMA reads. Marks its accumulators as
-// defined.
+// Reports undefined registers that an MMA reads. Defines its accumulators.
 static void define(SimWarp *w, const Job *j) {
   const SimMmaIns *x = j->i->x;
   const SimOperand *o[2] = {j->add ? &x->c : NULL, j->desc[0] ? NULL : &x->a};
@@ -427,8 +423,7 @@ static int laggard(const SimTeam *t, uint32_t n) {
   return -1;
 }
 
-// Records that w waited for the first n MMAs, unless an earlier wait covered as
-// many.
+// Records that w waited for the first n MMAs, if earlier waits covered fewer.
 static void keep_wait(SimWarp *w, SimTeam *t, uint32_t n) {
   Waits *p = &t->waits[w->in % WARPS];
   if (p->n && p->at[p->n - 1].n >= n) return;

@@ -15,10 +15,10 @@ void simwgmma_commit(SimWarp *w);
 bool simwgmma_wait(SimWarp *w, const SimIns *i);
 // Returns the number, within its CTA, of a warp for which w waits.
 int simwgmma_lacks(const SimWarp *w);
-// Returns the number, within its CTA, of a warp that has not waited in time.
-// This warp's own wait for epoch `epoch` of its warpgroup's agent `actor` does
-// not happen before lane l of w. Returns -1 if there is no such warp, or if
-// `actor` is not the agent of a warpgroup.
+// Returns the number, within its CTA, of a warp whose own wait for epoch
+// `epoch` of its warpgroup's agent `actor` does not happen before lane l of w.
+// Returns -1 if there is no such warp, or if `actor` is not the agent of a
+// warpgroup.
 int simwgmma_alone(SimWarp *w, int l, int actor, uint32_t epoch);
 // Reports whether an MMA of w that is in flight writes unit number `unit` of
 // register object m.

@@ -150,7 +150,7 @@ static bool turn(SimWarp *w) {
   if (!t) return false;
   remove_part(w, t);
   swap(w, t);
-  // w continues at the instruction that it had not executed
+  // these lanes continue at the instruction at which they stopped
   w->state = SW_RUN;
   append(w, t);
   return true;

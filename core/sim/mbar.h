@@ -119,9 +119,9 @@ void simmbar_end(SimCluster *c);
 bool simmbar_arrived(const SimMbar *b, const SimWarp *u, uint32_t clk);
 // Returns the number of mbarriers in the memory object of b in b's CTA.
 int simmbar_array(const SimCluster *c, const SimMbar *b);
-// Reports whether w waited several times at one mbarrier of a ring, and skipped
-// another one: neither w nor any other warp waited there, and w did not use it.
-// used: whether the skipped mbarrier must be in use.
+// Reports whether w waited several times at one mbarrier of a ring, and never
+// used another one, at which no warp has waited. used: whether the other
+// mbarrier must be in use.
 bool simmbar_stays(const SimWarp *w, bool used);
 // Sets the fields of f that state why lane l of warp w accesses the bytes of a
 // copy too early. b: the mbarrier of the copy. `phase` is the number of the

@@ -39,7 +39,7 @@ typedef struct SimGap {
   bool alone;  // whether the launch accesses all elements of every other tensor
   int rank, n;         // rank of the tensor; number of ranges
   SimRanges of[2];
-  int64_t none, size;  // never accessed elements; all elements
+  int64_t none, size;  // numbers of elements: never accessed (none), all (size)
 } SimGap;
 
 // A shared tensor. A launch stored `count` elements, and never read n of them.

@@ -152,8 +152,8 @@ typedef struct SimBar {
   uint32_t members, waiting;
   // for each warp: line and epoch of its arrival
   uint32_t src[MAX_WARPS], clk[MAX_WARPS];
-  // previous round: masks of the warps that arrived (before), that waited
-  // (knows)
+  // The previous round: masks of the warps that arrived (before), and of the
+  // warps that waited (knows).
   uint32_t before, knows;
   // for each warp: epoch of its arrival in the previous round
   uint32_t last[MAX_WARPS];

@@ -123,7 +123,7 @@ static Dim atoms_of(Ctx *cx, const TiledMma *m, int i) {
   return layout_size(cx, layout_mode(cx, m->thr_vmnk, i + 1));
 }
 
-// Returns the extent along mode i that one instruction of all atoms covers.
+// Returns the extent along mode i that one instruction of every atom covers.
 static Dim core_of(Ctx *cx, const TiledMma *m, int i) {
   return dim_mul(cx, dim_int(cx, shape_of(&m->atom, i)), atoms_of(cx, m, i));
 }

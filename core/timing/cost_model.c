@@ -86,7 +86,8 @@ typedef struct Stage {    // a running cluster
   // number of the cluster, in the order in which clusters start
   uint32_t number;
   double began;
-  // for each CTA: time until which an atomic occupies a word (CROWD)
+  // for each CTA: time until which an atomic of CROWD or more lanes occupies a
+  // word
   double *word;
 } Stage;
 

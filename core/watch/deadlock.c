@@ -47,7 +47,8 @@ static bool same_place(const SimWarp *w, const SimWarp *u) {
   return u->state == w->state;
 }
 
-// Reports whether w is the first warp of its CTA that waits at its stop.
+// Reports whether w is the first warp of its CTA that waits at its barrier,
+// phase or flag.
 static bool is_first(const SimWarp *w) {
   for (const SimWarp *u = w - w->in; u < w; u++)
     if (same_place(w, u)) return false;
@@ -252,7 +253,7 @@ static void judge(Stops *all) {
   }
 }
 
-// Returns the mask of the stops (see the top of this file) on which stop k
+// Returns the mask of the stops (places where warps wait) on which stop k
 // depends, directly or through other stops.
 static uint64_t reach(const Stops *all, int k) {
   uint64_t seen = 0, next = all->s[k].behind;
@@ -264,8 +265,8 @@ static uint64_t reach(const Stops *all, int k) {
   return seen;
 }
 
-// Reports whether every stop (see the top of this file) on which stop k depends
-// also depends on k. behind: for each stop, the mask of the stops on which it
+// Reports whether every stop (place where warps wait) on which stop k depends
+// also depends on k. behind: for each stop, mask of the stops on which it
 // depends.
 static bool is_last(const uint64_t *behind, int k) {
   for (uint64_t m = behind[k]; m; m &= m - 1)

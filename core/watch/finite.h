@@ -20,7 +20,8 @@ typedef enum SimWatch {
 CONSECUTIVE(6, 0, WATCH_E4M3);
 CONSECUTIVE(4, WATCH_F16X2, WATCH_F32X2);
 CONSECUTIVE(2, WATCH_E4M3, WATCH_F16X2);
-// The rules for floats come last. Their results are also watched for NaNs.
+// Among the rules for exact results, the rules for floats come last. Such
+// results are also watched for NaNs.
 CONSECUTIVE(7, WATCH_INDEX, WATCH_SCALE);
 CONSECUTIVE(3, WATCH_SUMF16, WATCH_SCALE);
 

@@ -141,7 +141,7 @@ static Own *own(SimCluster *c) {
   return o;
 }
 
-// Adds a row without accesses to a chunk.
+// Adds a row of kind `kind`, without accesses, to a chunk.
 static RaceRow *new_row(RaceChunk *x, int kind) {
   Own *o = own(x->c);
   RaceRow *r = o ? o->spare : NULL;

@@ -257,8 +257,8 @@ void waits_look(SimFault *f, const Access *x, int l, uint32_t g) {
     uint32_t other = shadow_shared(c, (uint32_t)(first + to));
     const SimGran *q = &shadow_of(c)->gran[other];
     bool ready = is_ready(x, l, q);
-    // the warp whose copy to granule g the wait left pending, if it also fills
-    // granule `other`
+    // warp whose copy to granule g is still pending after its wait, if this
+    // warp also fills granule `other`; else NULL
     const SimWarp *u =
       f->r.lack == LACK_PENDING ? filler_of(c, g, other) : NULL;
     bool same = u && share_group(u, g, other);

@@ -171,9 +171,9 @@ typedef struct SimHooks {
   // Lane l accesses shared memory of CTA `rank`. keep: CTA `rank` must not exit
   // before the access.
   void (*reach)(SimWarp *w, const SimIns *i, int l, int rank, bool keep);
-  // All warps exited.
+  // Called after all warps exited.
   void (*exited)(SimCluster *c);
-  // No warp can run.
+  // Called when no warp can run.
   void (*deadlock)(SimCluster *c);
   // Returns whether all runnable warps repeat polls that cannot succeed. Sets
   // *global to whether one of them polls global memory.

@@ -454,7 +454,7 @@ local function function_value(path, node, block)
       if not p.optional and p.name ~= "..." then value.min = i end
     end
   end
-  -- A method's parameters include the receiver `self`, but the minimum number of
+  -- A method's parameters include the receiver `self`. The minimum number of
   -- arguments in its annotation does not count `self`.
   if value.params[1] == "self" and value.min == 0 then value.min = 1 end
   value.deprecated = block and block.deprecated

@@ -8,7 +8,7 @@
 
 typedef struct SimTensorAccess SimTensorAccess;  // tcgen05.h
 
-// What an agent read from shared memory for one warp. If the agent reads the
+// A read by an agent from shared memory for one warp. If the agent reads the
 // same bytes for another warp, it need not check every byte again. The bytes
 // are between the addresses first and end. by: the last n writes to them, as in
 // a granule (shadow.h). by.agent: the write was made through the async proxy. n
@@ -75,10 +75,10 @@ static inline int64_t simmem_from(const Access *x, int l) {
   return x->m->rank ? x->at[l] + x->home[l] - x->w->home : x->at[l];
 }
 
-// What the releasing lanes add to a SimPast. ALL: their accesses, and all
-// accesses that happen before them. AGENTS: epochs of all actors except warps
-// and mbarriers. FENCED: accesses before the lanes' last fence with cluster or
-// wider scope.
+// Accesses that the releasing lanes add to a SimPast. ALL: their accesses, and
+// all accesses that happen before them. AGENTS: epochs of all actors except
+// warps and mbarriers. FENCED: accesses before the lanes' last fence with
+// cluster or wider scope.
 typedef enum SimGive { GIVE_ALL, GIVE_AGENTS, GIVE_FENCED } SimGive;
 
 // A product d (m,n) = a (m,k) * b (n,k) + c that tensor cores computed.

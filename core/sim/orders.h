@@ -1,5 +1,5 @@
-// What a run with a systematic schedule (interleave.h) shows about other
-// schedules.
+// Facts about other schedules that a run with a systematic schedule shows
+// (interleave.h).
 #ifndef CUTE_SIMORDERS_H
 #define CUTE_SIMORDERS_H
 

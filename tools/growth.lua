@@ -92,8 +92,7 @@ local function vectors()
   return cute.ones({8}, cute.f32), cute.zeros({8}, cute.f32)
 end
 
--- ---- what child processes measure; size: size of the work; returns seconds
--- ----
+-- ---- measurements of child processes: size -> seconds ----
 
 local child = {}
 

@@ -1,15 +1,16 @@
--- annotations.lua [ROOT]: reports what an editor with the Lua language server
--- would mark in this repository, as lines "PATH:LINE: what".
+-- annotations.lua [ROOT]: reports, as lines "PATH:LINE: what", the faults that
+-- an editor with the Lua language server would mark in this repository.
 --
--- In lua/ it reports annotations that do not parse or are within a sentence,
--- types that are not declared, parameters that a function lacks or has in
--- another order, and classes, fields and aliases that are declared twice. In
--- lua/, kernels/ and scripts/ it reports names that a module or a class lacks,
--- calls with too many or too few arguments, and deprecated names.
+-- In lua/ it reports annotations that do not parse or that are inside a
+-- sentence, and types that are not declared. It reports annotated parameters
+-- that the function lacks or has in another order, and classes, fields and
+-- aliases that are declared twice. In lua/, kernels/ and scripts/ it reports
+-- names that a module or a class lacks, calls with too many or too few
+-- arguments, and deprecated names.
 --
--- The top level of a file is evaluated as far as possible without running it:
--- tables and functions, require, loops over literal lists. Unknown values are
--- skipped.
+-- It evaluates the top level of each file as far as it can without running the
+-- file: tables and functions, require, loops over literal lists. It skips
+-- unknown values.
 local root = arg[1] or "."
 package.path = package.path .. ";/usr/share/lua/5.1/?.lua;"
   .. "/usr/local/share/lua/5.1/?.lua"
@@ -33,9 +34,9 @@ end
 
 local parse_type
 
--- Returns a reader of a text, which starts at the text's first character.
--- take(pattern) returns the text that matches at the current position, after
--- blanks, and moves past it; it returns nil if nothing matches.
+-- Returns a reader of a text, whose position is at first the start of the text.
+-- take(pattern) skips blanks, returns the text that matches there, and moves
+-- past it. It returns nil if nothing matches.
 local function reader(text)
   local at = 1
   local r = {names = {}}
@@ -87,8 +88,9 @@ local function parse_fields(r)
   end
 end
 
--- Parses one alternative of a type, which has no `|` outside of parentheses.
--- The field `name` of the result is set if the alternative is a plain name.
+-- Parses one alternative of a type: a part that has no `|` outside of
+-- parentheses. Sets the field `name` of the result if the alternative is a
+-- plain name.
 local function parse_part(r)
   local part = {}
   if r.take "fun%f[^%w_]" then
@@ -139,7 +141,8 @@ end
 local classes, aliases = {}, {}  -- by name
 local used = {}  -- uses of types: {path, line, name}
 
--- Functions by tag: each reads the text of a tag into an annotation block.
+-- Functions by tag name. Each reads the text of its tag, such as @param, into
+-- an annotation block.
 local tags = {}
 
 local function read_type(block, line, text)
@@ -240,7 +243,8 @@ for name in ([[meta see cast diagnostic async nodiscard enum private protected
   tags[name] = function() end
 end
 
--- Returns the comment blocks of a text, by the line that follows them.
+-- Returns the comment blocks of a text, indexed by the number of the line that
+-- follows them.
 local function blocks(path, text)
   local list, block, number = {}, nil, 0
   for line in (text .. "\n"):gmatch "(.-)\r?\n" do
@@ -272,9 +276,10 @@ end
 -- Files
 ---------------------------------------------------------------------------
 
--- The kinds of values that the evaluator knows: {fields =, open = true if it
--- may have other fields}, {params =, min =, max =, returns =}, {text = a
--- string}, {instance = a class's name}, {union = instances}. nil: unknown.
+-- Values that the evaluator knows. A table: {fields =, open = true if it may
+-- have other fields}. A function: {params =, min =, max =, returns =}. A
+-- string: {text =}. An instance of a class: {instance = name}. One of several
+-- instances: {union = instances}. nil: an unknown value.
 local files, modules = {}, {}
 
 local function find(folder)
@@ -285,9 +290,9 @@ local function find(folder)
   return list
 end
 
--- Collects a file's assignments: variables by name, and the fields that
--- functions add to tables when they run, {[variable] = {[key] = true, or any =
--- true}}.
+-- Collects a file's assignments: the names of the variables that it assigns,
+-- and the fields that functions add to tables when they run. The fields are
+-- {[variable] = {[key] = true, or any = true}}.
 local function scan(node, found, inside)
   if node.tag == "Set" then
     for _, left in ipairs(node[1]) do
@@ -333,7 +338,7 @@ local function path_of(module)
   end
 end
 
--- Returns the field `key` of a class or of its base classes, or nil. The second
+-- Returns field `key` of a class or of its base classes, or nil. The second
 -- result is true if the field is not declared but may exist.
 local function class_field(name, key, seen)
   local class = classes[name]
@@ -352,8 +357,8 @@ local function class_field(name, key, seen)
   end
 end
 
--- Adds the classes in a type to `list`; returns false if a value of the type
--- may be something other than these classes or nil.
+-- Adds the classes in a type to `list`. Returns false if a value of the type
+-- may be anything other than nil or an instance of these classes.
 local function add_classes(list, parts, seen)
   for _, part in ipairs(parts) do
     local name = part.name
@@ -369,16 +374,16 @@ local function add_classes(list, parts, seen)
   return #parts > 0
 end
 
--- Returns the value that the evaluator gives to a type: an instance of a class,
--- or a union of several instances. Returns nil for other types.
+-- Returns the evaluator's value for a type: an instance of a class, or a union
+-- of several instances. Returns nil for other types.
 local function of_type(parts)
   local list = {}
   if not parts or not add_classes(list, parts, {}) then return nil end
   return #list > 1 and {union = list} or list[1]
 end
 
--- Combines a list of functions, any of which a call may reach, to one function
--- that accepts all arguments that any function of the list accepts.
+-- Combines the functions of a list, any of which a call may reach, into one
+-- function. It accepts all arguments that any function of the list accepts.
 local function any_of(list)
   local all = {params = {}, min = math.huge, max = 0, deprecated = true}
   for _, f in ipairs(list) do
@@ -391,13 +396,13 @@ end
 
 local field_of
 
--- Returns field `key` of a value that is one of several instances (`list`). The
--- field must exist in at least one of them.
+-- Returns field `key` of a value that is one of the instances in `list`. At
+-- least one of the instances must have the field.
 local function field_of_any(list, key)
   local found, instances = {}, {}
   for _, one in ipairs(list) do
     local got, there = field_of(one, key)
-    -- The field exists, but its value can be anything.
+    -- the field exists, but its value can be anything
     if there and not got then return nil, true end
     if got and got ~= found[1] then found[#found + 1] = got end
   end
@@ -449,16 +454,16 @@ local function function_value(path, node, block)
       if not p.optional and p.name ~= "..." then value.min = i end
     end
   end
-  -- For a method, the parameters include the receiver `self`, but the
-  -- annotation's minimum number of arguments does not.
+  -- A method's parameters include the receiver `self`. The minimum number of
+  -- arguments in its annotation does not count `self`.
   if value.params[1] == "self" and value.min == 0 then value.min = 1 end
   value.deprecated = block and block.deprecated
   value.returns = block and block.returns
   return value
 end
 
--- Parses the signatures in `text`, as cute.lang.signature takes them, and adds
--- their functions to the fields of the table `value`.
+-- Parses the signatures in `text`, which have the form that cute.lang.signature
+-- takes. Adds their functions to the fields of the table `value`.
 local function sign_fields(value, text)
   for name, inside in text:gmatch "([%w_]+)(%b())" do
     local min, max, n = 0, 0, 0
@@ -496,7 +501,7 @@ function Scope:get(name)
     s = s.parent
   end
 end
--- Sets a variable. A variable that is assigned again later becomes unknown.
+-- Sets a variable. A variable that is assigned again later is unknown.
 function Scope:set(name, value)
   self.vars[name] = not self.found.assigned[name] and value or false
 end
@@ -602,7 +607,7 @@ function evals.Index(s, node)
   return v
 end
 
--- Functions that return one of their arguments, with the index of the returned
+-- Functions that return one of their arguments, with the index of this
 -- argument.
 local GIVES = {["sign.public"] = 2, ["sign.class"] = 2, ["sign.strict"] = 2,
   ["sign.namespace"] = 1, setmetatable = 1}
@@ -669,8 +674,8 @@ local function eval_list(s, nodes, block)
   return values
 end
 
--- If the last expression of an assignment is a call, appends its further
--- results to `values`, until the list has n values.
+-- If the last expression of an assignment is a call, appends the call's second
+-- and later results to `values`, until the list has n values.
 local function spread(s, nodes, values, n)
   local last = nodes and nodes[#nodes]
   if not last or last.tag ~= "Call" and last.tag ~= "Invoke" or #nodes >= n then
@@ -764,8 +769,8 @@ function runs.Fornum(s, node)
   run_block(inner, node[#node])
 end
 
--- Returns the pairs {key, value} that a loop over a literal list or over the
--- fields of a known table visits.
+-- Returns the pairs {key, value} that a loop visits. The loop is over a literal
+-- list or over the fields of a known table.
 local function steps(s, node)
   local call = node[2][1]
   local name = call.tag == "Call" and written(call[1])
@@ -844,8 +849,8 @@ for _, use in ipairs(used) do
   end
 end
 -- The files of lua/cute/meta declare cute's types for editors. They use each
--- other's functions, so each file is evaluated twice; only the second pass
--- reports faults.
+-- other's functions, so each file is evaluated twice. Only the second
+-- evaluation reports faults.
 for pass = 1, 2 do
   for _, path in ipairs(LIBRARY) do
     if path:find "/meta/" and load_file(path) then

@@ -1,5 +1,5 @@
--- check.lua: checks the house rules for which reading the files is enough. It
--- prints one line per rule, then "counts PASSED FAILED".
+-- check.lua: checks those house rules that can be checked by reading the files.
+-- It prints one line per rule, then "counts PASSED FAILED".
 
 local passed, failed = 0, 0
 
@@ -15,7 +15,8 @@ local function read(path)
   return f:read "a"
 end
 
--- Defines a rule; check(path, text, complain) is called for each file.
+-- Defines a rule. check(path, text, complain) is called for each of the files;
+-- it calls complain(line, what) for each violation.
 local function rule(name, files, check)
   local complaints = {}
   for _, path in ipairs(files) do
@@ -54,7 +55,8 @@ table.move(LUA, 1, #LUA, #CODE + 1, CODE)
 
 rule("lines of at most 80 columns", CODE, function(path, text, complain)
   each_line(text, function(line, n)
-    -- The length does not include these marks, which docs/errors.md leaves out.
+    -- docs/errors.md leaves out these marks, so they do not count for the
+    -- length.
     if path:find "^spec/faults/" then
       line = line:gsub("  %-%- wrong$", ""):gsub("%-%- mend: ", "", 1)
     end
@@ -79,8 +81,8 @@ rule("the last line of sources is their SPDX license", CODE,
   end
 end)
 
--- tools/setup.sh defines a function `test` that always succeeds, so shell
--- scripts must not use the command `test`.
+-- tools/setup.sh defines a shell function `test` that always succeeds. Shell
+-- scripts must therefore use [ ] instead of the command `test`.
 rule("shell scripts ask by [ ], not by `test`", list "tools/*.sh .ci/run",
      function(_, text, complain)
   each_line(text, function(line, n)
@@ -88,8 +90,8 @@ rule("shell scripts ask by [ ], not by `test`", list "tools/*.sh .ci/run",
   end)
 end)
 
--- core/sim has only the execution of decoded programs. The decoder, the
--- arithmetic and the reports are in other rooms.
+-- core/sim only executes decoded programs. The decoder, the arithmetic and the
+-- reports are in other folders of core/.
 do
   local total = 0
   rule("core/sim of at most 11000 lines", list "core/sim/*.[ch]",
@@ -99,7 +101,8 @@ do
   end)
 end
 
--- The simulator's reports have facts only; sentences are in kinds.lua.
+-- The simulator's C code reports only facts. kinds.lua has the sentences. The
+-- limits in SHORTER keep such files short.
 local SHORTER = {["core/sim/report.c"] = 350}
 
 rule("files of at most 1500 lines", CODE, function(path, text, complain)
@@ -108,7 +111,7 @@ rule("files of at most 1500 lines", CODE, function(path, text, complain)
 end)
 
 do
-  -- One file per call: luac5.4 with several files ends in a double free.
+  -- one file per call, because luac5.4 with several files ends in a double free
   local long, count = {}, 0
   local p <close> = io.popen
     "ls spec/*.lua spec/*/*.lua | xargs -n 1 luac5.4 -l -p"
@@ -135,8 +138,8 @@ rule("C begins with a sentence that says what it is", list
     end
   end)
 
--- Returns C without comments, directives and strings. The lines keep their
--- numbers.
+-- Returns C code without comments, directives and strings. Line numbers do not
+-- change.
 local function bare(text)
   text = ("\n" .. text):gsub("/%*.-%*/", function(s)
     return s:gsub("[^\n]", "")
@@ -153,8 +156,8 @@ local function line_of(text, at)
   return n + 1
 end
 
--- A listener's state (core/watch/own.h) is read through the functions of its
--- file.
+-- The records of a check (core/watch/own.h) may only be read by functions of
+-- the check's own file.
 do
   local owner = {}
   rule("the state of a listener is used in one file", list "core/*/*.[ch]",
@@ -171,11 +174,11 @@ do
   end)
 end
 
--- Structs with a limit below 40 fields. Some of their fields were moved into
--- nested structs.
+-- Structs that must have fewer than the usual 40 fields, with their limits.
+-- Some of their fields were moved into nested structs.
 local FIELDS = {SimWarp = 35, SimCluster = 35}
 
--- Counts the declarators of a struct's body; a nested struct counts as one.
+-- Counts the declarators in a struct's body. A nested struct counts as one.
 local function count_fields(body)
   local n = 0
   body = body:gsub("%b{}", ""):gsub("%b()", ""):gsub("%b[]", "")
@@ -206,8 +209,8 @@ rule("one declaration a line in headers", list "core/*/*.h",
 end)
 
 -- Files that may have conditions that test three or more operations by name,
--- and how many such conditions. Elsewhere, a column of ops.h must replace such
--- a condition.
+-- with the number of these conditions. In other files, a column of ops.h must
+-- replace such a condition.
 local LISTS = {["core/ir/fidelity.c"] = 1, ["core/ir/opaque.c"] = 1,
   ["core/ir/verify.c"] = 1, ["core/timing/cost_model.c"] = 1,
   ["core/watch/meant.c"] = 2, ["core/watch/deadlock.c"] = 1,
@@ -239,8 +242,8 @@ rule("columns of ops.h, not lists of operations", list "core/*/*.[ch]",
   end
 end)
 
--- Prefixes of enumerators whose order matters if code compares or subtracts
--- them. Other enumerators that code compares or subtracts are sizes.
+-- Prefixes of enumerators that code compares or subtracts because their order
+-- matters. Other enumerators that code compares or subtracts are sizes.
 local ORDERED = {SR = 1, AT = 1, FE = 1, MF = 1, IN = 1, SEM = 1, SCOPE = 1,
   WHO = 1, TMF = 1, MK = 1, WATCH = 1, AGENT = 1, OP = 1}
 local asserted = {}
@@ -265,9 +268,9 @@ rule("assertions on the order of enumerators", list "core/*/*.[ch]",
   end
 end)
 
--- The rooms of core/, lowest first. Each has a list of the rooms whose headers
--- it may include besides its own, all of them lower. docs/hacking.md describes
--- the rooms.
+-- The rooms (folders) of core/, lowest first, as docs/hacking.md describes
+-- them. For each room, a list of the other rooms whose headers it may include.
+-- All of these are lower.
 local ROOMS = {
   base = {},
   atoms = {"base"},
@@ -311,9 +314,9 @@ rule("rooms include only what lies below them", C, function(path, text,
   end)
 end)
 
--- The rooms of lua/. Each has a list of the rooms whose modules it may require
--- besides its own. A file at the top of lua/cute is in the room `cute`. The
--- language names the workshop, `cutelua`, in one place:
+-- The rooms (folders) of lua/. For each room, a list of the other rooms whose
+-- modules it may require. A file at the top of lua/cute is in the room `cute`.
+-- The language (lua/cute) names the workshop (`cutelua`) only in
 -- lua/cute/lang/signature.lua.
 local LANGUAGE = {"lang", "arch", "cute", "nvgpu", "ops", "pipe"}
 local LUA_ROOMS = {
@@ -324,7 +327,7 @@ local LUA_ROOMS = {
   cute = {"lang", "arch", "nvgpu", "pipe", "ops"},
   ops = {"lang", "cute", "kernels"},
   kernels = {"lang", "cute"},
-  -- The workshop: all its rooms may require the language.
+  -- the workshop: all its rooms may require the language
   cutelua = {},
   text = {},
   bench = {"check", "program", "text"},
@@ -350,7 +353,7 @@ local LUA_ROOMS = {
   workshop = {"doc", "draw", "learn", "page", "program", "text"},
 }
 
--- Returns the room of a module's name, and its package.
+-- Returns the room of a module, given the module's name, and its package.
 local function lua_room(module)
   local package = module:match "^[^.]+"
   if package == "kernels" then return package, package end
@@ -424,7 +427,7 @@ rule("integers become Dims by dim_int", C, function(path, text, complain)
   end)
 end)
 
--- -Wswitch-enum finds a new operation only in switches without a cast.
+-- -Wswitch-enum reports a missing operation only in switches without a cast.
 rule("switches over operations are not cast", C, function(_, text, complain)
   each_line(text, function(line, n)
     if line:find "switch %(%(int%)[%w_.>%-]*op%)" then
@@ -471,9 +474,9 @@ do
   local kinds = dofile "lua/cute/lang/kinds.lua"
   local docs = read "docs/errors.md"
 
-  -- Checks the rows of a table against the kinds that a pattern finds in a
-  -- header. `level` is the Markdown prefix, such as "##", of the kinds'
-  -- headings in docs/errors.md.
+  -- Checks that a table has a row for each kind, and docs/errors.md a heading.
+  -- `pattern` finds the kinds in the header `text`. `level` is the Markdown
+  -- prefix, such as "##", of the headings.
   local function compare(rows, text, pattern, level, complain)
     local known = {}
     for kind in text:gmatch(pattern) do
@@ -509,7 +512,7 @@ do
     end)
 
   -- Returns the kinds of faults by their identifier in core/faults/kinds.h, and
-  -- the names of the lists of core/faults/variants.h.
+  -- the names of the lists in core/faults/variants.h.
   local function names()
     local kind, lists = {}, {}
     for id, name in read "core/faults/kinds.h":gmatch
@@ -526,8 +529,8 @@ do
     return kind, lists
   end
 
-  -- Reports whether a row of kinds.lua has a sentence for faults whose fact
-  -- "how" has the value `how`.
+  -- Reports whether a row of kinds.lua has a sentence for faults whose field
+  -- `how` has the value `how`.
   local function says(row, how)
     for _, case in ipairs(row) do
       if case[1] and not case.when and (not case.how or case.how == how) then
@@ -598,8 +601,8 @@ do
   rule("every folder has a README.md that says what it holds", TRACKED,
     function(path, _, complain)
       local folder = path:match "^(.*)/[^/]+$"
-      -- The folders of spec/faults are error kinds, and those of
-      -- examples/tasks are tasks. They need no README.md.
+      -- The folders of spec/faults are error kinds, and the folders of
+      -- examples/tasks are tasks. Neither needs a README.md.
       if (folder or ""):find "^spec/faults/"
         or (folder or ""):find "^examples/tasks/" then return end
       if folders[folder] == path and not has[folder] then
@@ -608,7 +611,7 @@ do
     end)
 end
 
--- These rules apply only if prose.ENFORCED in tools/prose.lua is true.
+-- these rules apply only if prose.ENFORCED in tools/prose.lua is true
 do
   local prose = dofile "tools/prose.lua"
   if prose.ENFORCED then

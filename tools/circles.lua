@@ -1,17 +1,17 @@
--- circles.lua BUILD: checks the dependencies between files of core/ from the
--- objects in a build folder. A circle of files is a strongly connected
--- component of the graph "file A uses a symbol that file B of the same room
--- defines". Prints circles above their room's limit with the symbols that form
--- the circle, and files that export more than 40 names.
+-- circles.lua BUILD: checks the dependencies between files of core/, using the
+-- object files in a build folder. In the graph, file A depends on file B of the
+-- same room (folder of core/) if A uses a symbol that B defines. A circle is a
+-- strongly connected component of this graph. Prints the circles that exceed
+-- their room's limit, with the symbols that form them, and the files that
+-- export more than 40 names.
 local build = arg[1]
 
--- The maximum number of files in a circle of a room. Layouts contain layouts,
--- so layout's circle is exempt: composition, division and tuples call each
--- other.
+-- The maximum number of files in a circle. The room `layout` is exempt: layouts
+-- contain layouts, so composition, division and tuples call each other.
 local MOST = 3
 local EXEMPT = {layout = true}
 
--- The largest number of names that a file may export. layout.c exports more,
+-- The maximum number of names that a file may export. layout.c exports more,
 -- because it has all functions that build layouts and take them apart.
 local EXPORTS = 40
 local MORE_EXPORTS = {["core/layout/layout.c"] = 58}
@@ -79,7 +79,8 @@ local function edges_of(files)
   return edges
 end
 
--- Returns the components of more than one file, by Tarjan's algorithm.
+-- Returns the strongly connected components of more than one file, by Tarjan's
+-- algorithm.
 local function circles_of(edges)
   local number, low, stack, on, count, out = {}, {}, {}, {}, 0, {}
   local function visit(v)

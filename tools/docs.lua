@@ -1,5 +1,5 @@
--- docs.lua: checks that documents only name existing things. tools/check.lua
--- calls the checks of links, paths and targets. `cutelua tools/docs.lua` (make
+-- docs.lua: checks that documents only name things that exist. tools/check.lua
+-- runs the checks of links, paths and targets. `cutelua tools/docs.lua` (make
 -- check) checks names such as `cute.copy`, which needs the program.
 local docs = {}
 
@@ -8,8 +8,8 @@ local function read(path)
   return f and f:read "a"
 end
 
---- Returns the sorted paths of the documents that git tracks, or of all of them
--- without git.
+--- Returns the sorted paths of the documents: those that git tracks or, without
+-- git, all of them.
 ---@return string[]
 function docs.files()
   local out = {}
@@ -44,7 +44,8 @@ local function each_span(text, f)
   end)
 end
 
--- Returns the set of anchors of a document's headings, as links write them.
+-- Returns the set of anchors of a document's headings, in the form in which
+-- links write them.
 local function anchors(text)
   local set, seen = {}, {}
   each_line(text, function(line)
@@ -64,7 +65,7 @@ local function plain(path)
   return path
 end
 
---- Complains about links whose file or heading does not exist.
+--- Complains about links to files or headings that do not exist.
 ---@param path string
 ---@param text string
 ---@param complain fun(line: integer, what: string)
@@ -91,8 +92,9 @@ local ROOMS = {core = "", lua = "", kernels = "", scripts = "", spec = "",
   tools = "", docs = "", web = "", findings = "", cute = "lua/",
   cutelua = "lua/"}
 
---- Complains about paths in code spans that do not exist. A path begins with a
--- room; `x/NAME.lua` and `x/*.lua` are patterns and stay unchecked.
+--- Complains about paths in code spans that do not exist. Only paths that begin
+-- with a top folder of the repository are checked. `x/NAME.lua` and `x/*.lua`
+-- are patterns and are not checked.
 ---@param _ string
 ---@param text string
 ---@param complain fun(line: integer, what: string)
@@ -116,7 +118,7 @@ local function make_targets()
   return set
 end
 
---- Complains about `make TARGET` without such a target.
+--- Complains about `make TARGET` if the Makefile has no such target.
 ---@param _ string
 ---@param text string
 ---@param complain fun(line: integer, what: string)
@@ -139,12 +141,13 @@ function docs.targets(_, text, complain)
   end)
 end
 
--- Names of a syntax that docs/from-python-dsl.md describes and rejects.
+-- Names of a syntax that docs/from-python-dsl.md describes as rejected.
 local REJECTED = {["cute.begin_if"] = true, ["cute.otherwise"] = true,
   ["cute.end_if"] = true, ["cute.endif"] = true}
 
---- Complains about `cute.NAME` in code spans that find() does not know. The
--- first column of tables in docs/from-*.md has the names of other libraries.
+--- Complains about `cute.NAME` in code spans if find(NAME) returns nothing. The
+-- first column of tables in docs/from-*.md is ignored, because it has the
+-- names of other libraries.
 ---@param find fun(name: string): any
 ---@param path string
 ---@param text string

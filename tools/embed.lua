@@ -1,8 +1,8 @@
 -- embed.lua OUT [--code] FILE...: writes C that contains the files, packed by
--- gzip; see program.h. lua/cute/x.lua becomes module cute.x, kernels/y.lua
--- kernels.y; docs/z.md keeps its path. --code: files of lua/cute/ and kernels/,
--- which nearly every script loads, are also contained as bytecode. Lua loads it
--- 15 times as fast as text.
+-- gzip (see program.h). lua/cute/x.lua becomes the module cute.x, and
+-- kernels/y.lua the module kernels.y. docs/z.md keeps its path. --code: also
+-- contains the bytecode of the files of lua/cute/ and kernels/, which nearly
+-- every script loads. Lua loads bytecode 15 times as fast as text.
 --
 -- embed.lua OUT core/emit/prelude.cu ...: writes the blocks of these files,
 -- each as a line HELPER(ID, "function", "text").
@@ -28,8 +28,8 @@ local function c_string(text)
   return #lines > 0 and table.concat(lines, "\n") or '  ""'
 end
 
--- Returns bytes as C string literals with octal escapes. String literals are
--- used because an initializer list would need a cast for each byte.
+-- Returns bytes as C string literals with octal escapes. An initializer list
+-- would need a cast for each byte.
 local function c_bytes(bytes)
   local lines = {}
   for i = 1, #bytes, 19 do
@@ -47,9 +47,9 @@ local function packed(path)
   return bytes
 end
 
--- Returns the size of a file's bytecode, which includes the debug information,
--- and the compressed bytecode. Returns 0 and "" for files that are embedded
--- only as text.
+-- Returns the size of a file's bytecode (including debug information), and the
+-- compressed bytecode. Returns 0 and "" for files that are embedded only as
+-- text.
 local function code(path, chunk)
   if not path:find "^lua/cute/" and not path:find "^kernels/" then
     return 0, ""

@@ -1,8 +1,9 @@
--- examples.lua PROGRAM FILE.md...: runs the examples of documents and writes
--- their output back. `make docs` calls it, spec/program/docs_spec.lua compares.
--- A block after `<!-- file NAME -->` is saved under that name. A block after
--- `<!-- output: COMMAND -->` becomes the shell's output for COMMAND, run
--- without a GPU in a folder with the files so far.
+-- examples.lua PROGRAM FILE.md...: runs the examples in documents, and updates
+-- their output in these documents. `make docs` calls it;
+-- spec/program/docs_spec.lua compares the output. A code block after `<!-- file
+-- NAME -->` is saved as file NAME. A block after `<!-- output: COMMAND -->` is
+-- replaced by the shell's output for COMMAND. COMMAND runs without a GPU, in a
+-- folder with the files saved so far.
 local examples = {}
 
 local function write(path, text)
@@ -14,8 +15,8 @@ local function quote(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
--- Returns what COMMAND prints to standard output and standard error if it runs
--- in a folder.
+-- Returns what COMMAND prints to standard output and standard error when it
+-- runs in a folder.
 local function output(folder, program, command)
   local p <close> = assert(io.popen(("cd %s && { export CUDA_VISIBLE_DEVICES= "
     .. "NO_COLOR=1; cutelua() { %s \"$@\"; }; %s; } 2>&1"):format(quote(folder),

@@ -1,19 +1,19 @@
--- figures.lua PROGRAM: draws the pictures of README.md: docs/pipeline.svg and,
--- from the program's output, docs/race.svg. `make docs` calls it.
+-- figures.lua PROGRAM: draws the pictures of README.md: docs/pipeline.svg, and
+-- docs/race.svg from the program's output. `make docs` calls it.
 local figures = {}
 
 local function escape(text)
   return (text:gsub("[&<>]", {["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;"}))
 end
 
--- Returns the start of an SVG with a size and a style.
+-- Returns the first lines of an SVG of this size and style.
 local function open_svg(width, height, style)
   return ('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" '
     .. 'viewBox="0 0 %d %d">\n<style>%s</style>'):format(width, height, width,
     height, style)
 end
 
--- Returns a picture of a terminal that shows a text. Prompts are green, lines
+-- Returns a picture of a terminal that shows a text. Prompts are green. Lines
 -- that end in an error's kind are red.
 function figures.terminal(text)
   local lines = {}
@@ -52,7 +52,7 @@ local ARROWS = {
   {520, 110, 546, 150},
 }
 
--- Returns the picture of the pipeline from Lua to CUDA C and the simulator.
+-- Returns the picture of the steps from Lua to CUDA C and to the simulator.
 function figures.pipeline()
   local out = {open_svg(710, 200,
     "text{font:12px system-ui,sans-serif;fill:#1f2328;text-anchor:middle}"
@@ -76,7 +76,8 @@ function figures.pipeline()
   return table.concat(out, "\n") .. "\n</svg>\n"
 end
 
--- Returns what the program prints for README.md's kernel without its barrier.
+-- Returns a picture of what the program prints for README.md's example kernel
+-- if its barrier is removed.
 function figures.race(program)
   local examples = dofile "tools/examples.lua"
   local f <close> = assert(io.open "README.md")

@@ -1,5 +1,6 @@
--- fit.lua [FILE] [--write] [--pack SET JOURNAL...]: fits the rule of ops.gemm
--- to measurements of `cutelua tune` (docs/measured/gemm_choices.tsv).
+-- fit.lua [FILE] [--write] [--pack SET JOURNAL...]: fits the rule by which
+-- ops.gemm chooses a configuration to measurements of `cutelua tune`
+-- (docs/measured/gemm_choices.tsv).
 --
 --     cutelua tools/fit.lua            prints the rule's regret: how much
 --                                      longer its choice takes than the best
@@ -10,12 +11,12 @@
 --                                      tuner to FILE; their new products form a
 --                                      set, whose regret is printed separately
 --
--- fit.lua fits the constants of three models, in
--- kernels/gemm_sm90/constants.lua, kernels/gemm_skinny/model.lua and
--- lua/cute/ops/blocks.lua, to all sets but "fresh". --write puts the numbers
--- into these files. The regret is the time of the rule's choice divided by the
--- best time, among measured choices: the rule's own choice counts if it was
--- measured.
+-- fit.lua fits the constants of three models to all sets but "fresh". The
+-- models are in kernels/gemm_sm90/constants.lua, kernels/gemm_skinny/model.lua
+-- and lua/cute/ops/blocks.lua. --write puts the constants into these files. The
+-- regret is the measured time of the rule's choice divided by the best measured
+-- time. If the rule's choice was not measured, the configuration with the least
+-- estimate among the measured ones takes its place.
 local blocks = require "cute.ops.blocks"
 local choose = require "cute.ops.choose"
 local constants = require "kernels.gemm_sm90.constants"
@@ -29,19 +30,20 @@ local skinny = require "kernels.gemm_skinny.model"
 local worker = require "cutelua.tune.worker"
 
 local ROUNDS, FOLDS = 6, 5
-local UNSEEN = "fresh"  -- set of products to which no constant is fitted
+local UNSEEN = "fresh"  -- set of products that is left out of the fit
 
 -- Microseconds that the host and the GPU need between two launches. Differences
--- between shorter times have no meaning.
+-- between shorter times mean nothing.
 local FLOOR = 2.8
 
 ---------------------------------------------------------------------------
 -- Measurements
 ---------------------------------------------------------------------------
 
--- Returns the microseconds of each configuration for a journal's problem. The
--- best configurations have long measurements. The short measurements of the
--- others are multiplied by the median ratio of long to short measurements.
+-- Returns the time in microseconds of each configuration for a journal's
+-- problem. The best configurations have long measurements. The other
+-- configurations have only short measurements, which are multiplied by the
+-- median ratio of long to short measurements.
 local function times_of(known)
   local ratios, times = {}, {}
   for name, t in pairs(known.final) do
@@ -65,10 +67,10 @@ end
 
 local unpack_times
 
--- Configurations slower than this multiple of the best time are dropped.
+-- configurations slower than this multiple of the best time are dropped
 local KEPT = 3
 
--- Returns those times of a problem's configurations that the file keeps: at
+-- Returns the times of a problem's configurations that are kept in the file: at
 -- most KEPT times the best time.
 local function kept(times)
   local least, list = math.huge, {}
@@ -79,9 +81,9 @@ local function kept(times)
   return list
 end
 
--- Merges new times of a problem into the earlier ones. The new times are scaled
--- by the median ratio of the configurations in both lists. Returns only the new
--- times if the lists share fewer than three configurations.
+-- Merges new times of a problem into its earlier times. The new times are
+-- scaled by the median ratio of the configurations that both lists contain. If
+-- the lists share fewer than three configurations, returns only the new times.
 local function joined(old, new)
   local ratios = {}
   for name, t in pairs(new) do
@@ -96,8 +98,8 @@ local function joined(old, new)
 end
 
 -- Writes a line for each problem: the problem, its set, and its times as
--- "NUMBER=MICROSECONDS". The head of the file lists the number of each
--- configuration. Problems of the file that no journal contains are kept.
+-- "NUMBER=MICROSECONDS". The head of the file lists the configuration of each
+-- number. Problems of the file that are in no journal are kept.
 local function pack(set, paths, file)
   local numbers, names = {}, {}
   local problems, sets, _, _, head = unpack_times(file)
@@ -129,8 +131,9 @@ local function pack(set, paths, file)
   end
 end
 
--- Returns times[problem][choice]; sets[problem]; the GPU's architecture and
--- SMs; the file's head. All are empty for a missing file.
+-- Returns times[problem][configuration]; sets[problem]; the GPU's architecture
+-- and number of SMs; and the file's head. All are empty if the file does not
+-- exist.
 function unpack_times(file)
   local names, times, sets, arch, sms, head = {}, {}, {}, nil, nil, nil
   local f <close> = io.open(file, "rb")
@@ -155,8 +158,8 @@ end
 -- Predictions of the rule
 ---------------------------------------------------------------------------
 
--- Returns a function that predicts a candidate's time for problem p by the
--- current rule, in ns.
+-- Returns a function that returns the time of candidate c for problem p, in ns,
+-- as the current rule predicts it.
 local function predictor(p, c, sms)
   if c.family == "gemm_sm90" then
     local m, n, o = p.m, p.n, options.complete(c.options, true)
@@ -176,8 +179,8 @@ local function predictor(p, c, sms)
 end
 
 -- Returns problems with their measured candidates: {problem, set, best, known =
--- the measured time of the rule's choice or nil, {t, ns = function, w = its
--- weight}...}.
+-- the measured time of the rule's choice, or nil, {t = the measured time, ns =
+-- a function that predicts the time, w = the candidate's weight}...}.
 local function problems_of(times, sets, arch, sms)
   local device, list = worker.device(arch, sms), {}
   for _, problem in ipairs(sorted(times)) do
@@ -203,7 +206,7 @@ local function problems_of(times, sets, arch, sms)
 end
 
 -- Returns the measured time of the configuration with the least estimate,
--- divided by the best measured time; also returns that configuration.
+-- divided by the best measured time. Also returns that configuration.
 local function regret(x)
   local least, chosen = math.huge, nil
   for _, c in ipairs(x) do
@@ -213,19 +216,21 @@ local function regret(x)
   return chosen.t / x.best, chosen
 end
 
--- Times that differ by less than this fraction count as equal.
+-- times that differ by less than this fraction count as equal
 local CLOSE = 0.02
 
-local WORST = 8  -- weight in the loss of the errors of predicted times
-local TIMES = 0.3  -- weight in the loss of how well the ratios between times
-                   -- are predicted
+local WORST = 8  -- loss: weight of the errors of predicted times
+-- loss: weight of the errors of predicted ratios between times
+local TIMES = 0.3
 
-local ANCHOR = 0.1  -- weight of how far a problem's mean ratio of predicted to
-                    -- measured time is from 1
+-- loss: weight of how far a problem's mean ratio of predicted to measured time
+-- is from 1
+local ANCHOR = 0.1
 
--- Returns the loss to minimize. Its terms are the smoothed regret; how much the
--- ratio of predicted to measured time varies within a problem (weight TIMES);
--- and how far a problem's mean ratio is from 1 (weight ANCHOR).
+-- Returns the loss that the fit minimizes. It is the sum of the smoothed
+-- regret, of how much the ratio of predicted to measured time varies within a
+-- problem (weight TIMES), and of how far a problem's mean ratio is from 1
+-- (weight ANCHOR).
 local function loss(list)
   local sum, off = 0, 0
   for _, x in ipairs(list) do
@@ -254,8 +259,8 @@ end
 -- The fit
 ---------------------------------------------------------------------------
 
--- Fitted constants: {table, field, file, pattern of the text before the
--- number}.
+-- The constants that are fitted: {table, field, file, pattern of the text
+-- before the number}.
 local SM90, BLOCKS, SKINNY = "kernels/gemm_sm90/constants.lua",
   "lua/cute/ops/blocks.lua", "kernels/gemm_skinny/model.lua"
 local fitted = {}
@@ -296,10 +301,12 @@ local function set(list)
   for i, f in ipairs(fitted) do f[1][f[2]] = list[i] end
 end
 
-local FAR = 0.0006  -- penalty for a constant that differs from its start value
+-- loss: weight of the difference of a constant from its start value
+local FAR = 0.0006
 
--- Fits to a list of problems, from `start` on: one constant after the other, a
--- step up or down, with smaller steps each round. The result is reproducible.
+-- Fits the constants to a list of problems, beginning with the values `start`.
+-- Changes one constant after another by a step up or down, with smaller steps
+-- in each round. The result is reproducible.
 local function fit(list, start)
   local state = 1
   local function random()
@@ -353,7 +360,7 @@ local function regrets_of(list, into)
   return into
 end
 
--- Cross-validates: returns the regret of each fifth of the problems with
+-- Cross-validates: returns the regret of each fifth of the problems for
 -- constants that were fitted to the other four fifths.
 local function held_out(list, start)
   local out = {}
@@ -368,7 +375,7 @@ local function held_out(list, start)
   return out
 end
 
--- Returns a number as text, as the files of constants write numbers.
+-- Returns a number as text, in the format of the files of constants.
 local function text_of(v)
   if v >= 100 and v < 1e5 then return ("%.0f"):format(v) end
   return (("%.3g"):format(v):gsub("e%+", "e"):gsub("e(%-?)0", "e%1"))
@@ -385,7 +392,7 @@ local function write()
         local n
         text, n = text:gsub("(" .. x[4] .. ")([%d.e-]+)(,?)( *)(%-?%-?)",
           function(before, was, comma, blanks, comment)
-            -- Keep a comment after the number in its column.
+            -- keep a comment after the number in its column
             if comment ~= "" then
               blanks = (" "):rep(math.max(1, #was + #blanks - #number))
             end

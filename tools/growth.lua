@@ -1,10 +1,10 @@
--- growth.lua: measures how time and memory grow with the size of the work, and
--- writes docs/measured/growth.tsv and a chart for each part
+-- growth.lua: measures how time and memory grow with the size of the work.
+-- Writes docs/measured/growth.tsv, and a chart for each part
 -- (docs/measured/growth_*.svg). `make growth` runs it in under three minutes on
 -- two idle cores.
 --
--- Each measurement has its own process, which prints the processor time of the
--- measured step in seconds and the process's peak memory in bytes. The natural
+-- Each measurement is a process of its own. It prints the processor time of the
+-- measured step in seconds, and the process's peak memory in bytes. The natural
 -- measure of a part is the quantity to which its time should be proportional.
 local chart = require "cutelua.bench.chart"
 local core = require "cute.core"
@@ -20,8 +20,8 @@ local function timed(f)
   return os.clock() - start
 end
 
--- Returns a matrix of normally distributed numbers, or of zeros if there is no
--- seed.
+-- Returns a matrix of normally distributed numbers, or of zeros if `seed` is
+-- nil.
 local function matrix(m, n, seed)
   local b = core.buffer("bf16", m * n)
   if seed then b:fill_normal(seed) end
@@ -31,7 +31,7 @@ end
 -- ---- kernels ----
 
 -- Returns a kernel whose threads pass a value to the next warp `barriers`
--- times, with a barrier before and after each read.
+-- times. There is a barrier before and after each read.
 local function ring(warps, barriers)
   return cute.kernel("ring", function(y)
     local tid = cute.arch.thread_idx()
@@ -47,8 +47,8 @@ local function ring(warps, barriers)
   end)
 end
 
--- Returns a kernel whose warps take numbers from a counter and store them. With
--- n warps there are n! different schedules.
+-- Returns a kernel whose warps draw numbers from a counter and store them. n
+-- warps have n! different schedules.
 local function tickets()
   return cute.kernel("tickets", function(counter, y)
     local tid = cute.arch.thread_idx()
@@ -92,7 +92,7 @@ local function vectors()
   return cute.ones({8}, cute.f32), cute.zeros({8}, cute.f32)
 end
 
--- ---- what children measure: n is the size; they return seconds ----
+-- ---- measurements of child processes: size -> seconds ----
 
 local child = {}
 
@@ -136,8 +136,8 @@ function child.emit(n)
   return timed(function() program:cuda() end)
 end
 
--- Returns the seconds that NVRTC takes, and the size of the CUDA C in
--- kilobytes.
+-- Returns the seconds that NVRTC takes to compile the program, and the size of
+-- its CUDA C in kilobytes.
 local function compile(program)
   local jit = require "cute.jit"
   local text = program:cuda "sm_90a"
@@ -178,10 +178,10 @@ local function factorial(n) return n < 2 and 1 or n * factorial(n - 1) end
 local SIZES = {64, 128, 256, 512, 1024, 2048}
 local STATEMENTS = {300, 1000, 3000, 10000, 20000}
 
--- Each part is a chart. It has series {name, child, sizes, natural, value}.
--- natural(size) measures the work; without `natural`, the work is the number
--- that the child prints, else the size. value(bytes, size) is the charted
--- value; without `value`, the chart shows the seconds.
+-- Each part is a chart. Its series are {name, child, sizes, natural, value}.
+-- natural(size) is the amount of work. Without `natural`, it is the number that
+-- the child prints or, if it prints none, the size. value(bytes, size) is the
+-- charted value. Without `value`, the chart shows the seconds.
 local PARTS = {
   {file = "simulator", title = "The simulator: a GEMM, bf16, one thread",
    x = "multiply-adds (M N K)",
@@ -204,7 +204,7 @@ local PARTS = {
    {"mma.sync, unrolled", "compile_mma", {16, 64, 256, 1024}}},
 }
 
--- Measures one size of a series. Returns the point {natural measure, value}.
+-- Measures one size of a series. Returns the point {amount of work, value}.
 local function point(series, size)
   local what, natural, value = series[2], series[4], series[5]
   measure.progress(("%s %d"):format(what, size))
@@ -215,8 +215,8 @@ local function point(series, size)
                            or tonumber(seconds))}
 end
 
--- Returns the exponent of the growth between two points: 1 if the value is
--- proportional to the natural measure.
+-- Returns the exponent of the growth between points p and q: 1 if the value is
+-- proportional to the amount of work.
 local function exponent(p, q)
   return math.log(q[2] / p[2]) / math.log(q[1] / p[1])
 end

@@ -1,6 +1,6 @@
 -- irdoc.lua: writes the tables of docs/ir.md from core/ir/rows.h,
--- core/ir/ops.h, core/ir/fn.h and core/ir/intrin.h. `make docs` calls it,
--- tools/check.lua compares.
+-- core/ir/ops.h, core/ir/fn.h and core/ir/intrin.h. `make docs` calls it;
+-- tools/check.lua checks that the tables are current.
 local irdoc = {}
 
 local function read(path)
@@ -8,8 +8,8 @@ local function read(path)
   return f:read "a"
 end
 
--- Returns the parts of an argument list, split at commas outside of quotes and
--- parentheses.
+-- Returns the parts of an argument list: splits it at commas outside of quotes
+-- and parentheses.
 local function arguments(text)
   local out, depth, quoted, from = {}, 0, false, 1
   for i = 1, #text do
@@ -28,8 +28,8 @@ local function arguments(text)
   return out
 end
 
--- Returns the list of arguments that a row of ops.h would have if it used the
--- macro OP instead of SCALAR or LEAF. `a` has the row's own arguments.
+-- Returns the arguments that a row of ops.h would have if it used the macro OP
+-- instead of SCALAR or LEAF. a: the arguments that the row has.
 local function full(macro, a)
   if macro == "SCALAR" then
     return {a[1], a[2], a[3], "NONE", "NONE", a[4], "PURE", "LANE", a[5],
@@ -42,8 +42,8 @@ local function full(macro, a)
 end
 
 -- Returns the rows of ops.h: {macro, id, name, operands, imm, flags, rule,
--- effect, who, fidelity, need, class, point, note}. A comment before or after a
--- row is its note.
+-- effect, who, fidelity, need, class, point, note}. The note of a row is the
+-- comment before or after it.
 local function operations(text)
   local rows, before = {}, {}
   text = text:match "\n#endif\n\n(//.-)#undef SCALAR"
@@ -86,7 +86,7 @@ local function intrinsics(text)
   return rows
 end
 
--- Returns the rows of ROLES in rows.h: {name, synchronizes, meaning}.
+-- Returns the rows of the table ROLES in rows.h: {name, synchronizes, meaning}.
 local function roles(text)
   local rows = {}
   text = text:match "#define ROLES%(RO%)(.-)\ntypedef"
@@ -99,8 +99,8 @@ local function roles(text)
   return rows
 end
 
--- Returns the rows of AGENTS in rows.h: {name, whether it uses the async proxy,
--- identifier of the operation that waits for it}.
+-- Returns the rows of the table AGENTS in rows.h: {name, whether the agent uses
+-- the async proxy, identifier of the operation that waits for it}.
 local function agents(text)
   local rows = {}
   text = text:match "#define AGENTS%(AG%)(.-)\ntypedef"
@@ -111,8 +111,8 @@ local function agents(text)
   return rows
 end
 
--- Returns the rows of a table of fn.h, whose macro is `row`, as lists of their
--- arguments, without quotes.
+-- Returns the rows of table `name` in fn.h, whose row macro is `row`. Each row
+-- is a list of its arguments, without quotes.
 local function rows_of(text, name, row)
   local rows = {}
   text = text:match("#define " .. name .. "%(" .. row .. "%)(.-)\ntypedef")
@@ -124,15 +124,17 @@ local function rows_of(text, name, row)
   return rows
 end
 
--- Returns the second arguments of the rows of a table by the first ones.
+-- Returns a map from the first argument to the second argument of each row of a
+-- table in fn.h.
 local function texts(text, name, row)
   local out = {}
   for _, a in ipairs(rows_of(text, name, row)) do out[a[1]] = a[2] end
   return out
 end
 
--- Returns the rows of SPACES in fn.h whose objects an operation declares:
--- {name, identifier of the operation, memory, lifetime, elements, granule}.
+-- Returns the rows of the table SPACES in fn.h, for spaces whose objects an
+-- operation declares: {name, identifier of the operation, memory, lifetime,
+-- elements, granule}.
 local function spaces(text)
   local rows = {}
   local exists = texts(text, "LIFETIMES", "LF")
@@ -164,7 +166,7 @@ local function add_table(out, head, rows)
   end
 end
 
--- Fails if an operand of r has a role that ROLES lacks.
+-- Fails if an operand of operation r has a role that the table ROLES lacks.
 local function check_roles(r, known)
   for role in r.operands:gmatch "([^%s:]*):" do
     if not known[role] then
@@ -200,7 +202,7 @@ local function role_table()
   return out
 end
 
--- Returns the names of operations by their identifiers.
+-- Returns the name of each operation, by its identifier.
 local function names()
   local name = {}
   for _, r in ipairs(operations(read "core/ir/ops.h")) do

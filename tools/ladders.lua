@@ -1,6 +1,6 @@
--- ladders.lua: copies the records of scripts/ladder.lua in docs/measured/ into
--- docs/ladders.md, between its marks, and draws the charts. Runs through
--- cutelua (`make ladders`).
+-- ladders.lua: copies the records of scripts/ladder.lua from docs/measured/
+-- into docs/ladders.md, between its marks, and draws the charts. `make ladders`
+-- runs it with cutelua.
 local chart = require "cutelua.bench.chart"
 
 local PAGE, FOLDER = "docs/ladders.md", "docs/measured/"
@@ -15,7 +15,7 @@ local function write(path, text)
   assert(f:write(text))
 end
 
--- Returns the rows of a record, and the comment in its first line.
+-- Returns the rows of a record file, and the comment in its first line.
 local function load_record(name)
   local rows, about = {}, nil
   for line in read(FOLDER .. name):gmatch "[^\n]+" do
@@ -35,7 +35,7 @@ local function ratio(a, b)
   return x and y and ("%.2f"):format(x / y) or "-"
 end
 
--- Fields of a record of results on a GPU, by name.
+-- For each kernel: names of the fields in its record of results on a GPU.
 local FIELDS = {
   gemm = {"name", "layout", "size", "cold", "hot", "rival_cold", "rival_hot",
           "error", "adds"},
@@ -62,8 +62,9 @@ local function add_table(out, head, rows)
   out[#out + 1] = ""
 end
 
--- Returns rows grouped by size; sizes are in the order of their first row. Each
--- row has its gain over the previous row if both belong to one series.
+-- Returns the rows grouped by size. The sizes are in the order of their first
+-- row. Each row gets its gain over the previous row if both belong to one
+-- series.
 local function by_size(rows)
   local order, place = {}, {}
   for i, r in ipairs(rows) do
@@ -106,8 +107,9 @@ local function gpu_table(out, rows, about, o)
   add_table(out, head, list)
 end
 
--- Draws a bar for each version of a kernel (rung) and each problem size: the
--- version's time divided by that of the rival library, launches back to back.
+-- Draws a bar for each version of a kernel (rung) and each problem size. The
+-- bar shows the version's time divided by the time of the rival library, with
+-- launches back to back.
 local function draw(path, rows, o)
   local bars = {}
   for i, r in ipairs(rows) do
@@ -117,7 +119,7 @@ local function draw(path, rows, o)
     rival = o.rival, unit = "of " .. o.rival .. ", hot"}))
 end
 
--- Adds a table of the simulator's counters from one record.
+-- Appends to `out` a table of the simulator's counters from one record.
 local function sim_table(out, name, words, head)
   local rows, about = load_record(name)
   out[#out + 1] = (words:gsub("@", about)) .. "\n"
@@ -129,8 +131,8 @@ end
 
 local page = read(PAGE)
 
--- Replaces the text between the marks of a part of docs/ladders.md by the lines
--- `out`.
+-- Replaces the text between the marks of part `part` of docs/ladders.md by the
+-- lines `out`.
 local function put(part, out)
   local first = ("<!-- %s: made by make ladders -->\n"):format(part)
   local last = ("<!-- %s end -->"):format(part)

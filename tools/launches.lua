@@ -1,10 +1,10 @@
 -- launches.lua: exports the kernels of an example script that uses
--- cutelua.bench.harness, and the arguments of their launches, for programs that
--- launch the kernels themselves (spec/bench/rivals.py).
+-- cutelua.bench.harness, and the arguments of their launches. Programs that
+-- launch the kernels themselves read them (spec/bench/rivals.py).
 --
 --  cutelua tools/launches.lua SCRIPT FOLDER ARCH [--OPTION VALUE]... EXTENT...
 --
--- Writes the compiled kernels to FOLDER and prints JSON: the operands, the
+-- Writes the compiled kernels to FOLDER, and prints JSON: the operands, the
 -- launches with their arguments in the order of the kernel's parameters, and
 -- the numbers of bytes and operations.
 local core = require "cute.core"
@@ -13,7 +13,8 @@ local lib = require "cutelua.bench.lessonlib"
 
 local job = {name = "launches"}
 
--- Returns Lua values as JSON; a table that is empty or has element 1 is a list.
+-- Returns a Lua value as JSON. A table that is empty or has element 1 becomes a
+-- list.
 local function json(x)
   if type(x) == "string" then
     return '"' .. x:gsub('[%c"\\]', function(c)
@@ -33,9 +34,10 @@ local function json(x)
   return "{" .. table.concat(out, ",") .. "}"
 end
 
--- Returns the arguments of a compiled kernel. Each is {"x"} for the memory of
--- operand x, {"f32", value}, or {"x", words} for a tensor map of x. `words` are
--- the map's 16 words of 64 bits; the first word, the address, is 0.
+-- Returns the arguments of a compiled kernel. An argument is {"x"} for the
+-- memory of operand x, {"f32", value} for a scalar, or {"x", words} for a
+-- tensor map of x. `words` are the map's 16 words of 64 bits. The first word,
+-- the address, is 0.
 local function arguments(l)
   local out = {}
   for i, v in ipairs(core.launch_values(l.args)) do

@@ -1,5 +1,5 @@
 -- manpage.lua: writes the man page as roff to standard output. `cutelua` runs
--- this script, which takes the texts from `cutelua --help`.
+-- this script, which takes its texts from `cutelua --help`.
 local environment = require "cutelua.doc.environment"
 local program = require "cutelua.program.main"
 
@@ -21,7 +21,7 @@ local function put(...)
   for _, line in ipairs {...} do out[#out + 1] = line end
 end
 local function verbatim(text) put(".nf", roff(text), ".fi") end
--- Returns text with Markdown's code spans in bold.
+-- Returns a text as roff, with Markdown's code spans in bold.
 local function words(text)
   return (roff(text):gsub("`([^`]+)`", "\\fB%1\\fR"))
 end

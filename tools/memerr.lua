@@ -1,6 +1,7 @@
--- memerr.lua PROGRAM [SCRIPT]: runs a script with allocation 1, 2, 3, ...
--- failing (a build with CUTE_MEMERR) until it succeeds. Each run must end by
--- itself, with an error or successfully, never by a signal.
+-- memerr.lua PROGRAM [SCRIPT]: runs a script again and again until it succeeds.
+-- Allocation number 1, 2, 3, ... fails in the runs (this needs a build with
+-- CUTE_MEMERR). Each run must end by itself, successfully or with an error, but
+-- never by a signal.
 local program, script = arg[1], arg[2] or "spec/memerr.lua"
 
 local function run(n)
@@ -21,8 +22,8 @@ while through < 3 and n < 1 << 24 do
     bad = bad + 1
   end
   through = code == 0 and through + 1 or 0
-  -- The loop tries every early allocation. Of the later ones it tries a sample
-  -- in which both even and odd numbers occur.
+  -- The loop tries every early allocation. Of the later ones it tries a sample,
+  -- which has both even and odd numbers.
   n = n + 1 + n // 150
 end
 print(("%s: gets through with %d allocations; %d bad ends"):format(script, n,

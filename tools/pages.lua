@@ -1,6 +1,7 @@
 -- pages.lua FOLDER FILE.md...: writes the documents as HTML pages that link to
--- one another. README.md becomes index.html, docs/README.md contents.html.
--- tutorial.lua writes tutorial.html. `make docs` runs it with the program.
+-- one another. README.md becomes index.html, and docs/README.md becomes
+-- contents.html. tutorial.lua writes tutorial.html. `make docs` runs this
+-- script by cutelua.
 local html = require "cutelua.text.html"
 local link = require "cutelua.page.link"
 local markdown = require "cutelua.text.markdown"
@@ -22,8 +23,8 @@ local NAMES = {["README.md"] = "index.html",
                ["docs/README.md"] = "contents.html",
                ["docs/measured/README.md"] = "measured.html"}
 
--- Returns a document's page: docs/explain.md is explain.html,
--- docs/measured/gemm.md measured-gemm.html.
+-- Returns the name of a document's page: docs/explain.md becomes explain.html,
+-- and docs/measured/gemm.md becomes measured-gemm.html.
 local function page_of(path)
   return NAMES[path]
     or path:gsub("^docs/", ""):gsub("/", "-"):gsub("%.md$", ".html")
@@ -41,7 +42,7 @@ nav { display: flex; flex-wrap: wrap; gap: 2px 14px; font-size: 13px;
   padding: 10px 0; border-bottom: 1px solid var(--rule); }
 ]]
 
--- pages: the HTML file of each document; nav: the links at the head of all
+-- pages: the HTML file of each document. nav: the links at the top of all
 -- pages.
 local pages, nav = {}, {}
 for i = 2, #arg do
@@ -56,16 +57,16 @@ nav[#nav + 1] = '<a href="reference.html">reference</a>'
 nav[#nav + 1] = ('<a href="%s">the workshop itself</a>'):format(
   e(link.address()))
 
--- Returns the SVG picture at a path as a data URL.
+-- Returns the SVG picture at `path` as a data URL.
 local function inside(path)
   return "data:image/svg+xml," .. read(path):gsub("[^%w]", function(c)
     return ("%%%02X"):format(c:byte())
   end)
 end
 
--- Returns the path in the repository of `file`, a link's path relative to the
--- folder `room`. With the folder "docs/measured/" and the link "../ops.md" it
--- returns "docs/ops.md".
+-- Returns the path in the repository of `file`, which is a link's path relative
+-- to the folder `room`. For the folder "docs/measured/" and the link
+-- "../ops.md", returns "docs/ops.md".
 local function resolve(room, file)
   local path = room .. file
   local n
@@ -73,8 +74,8 @@ local function resolve(room, file)
   return path
 end
 
--- Returns a function that maps a document's links to addresses of other
--- documents' pages, or of files in the tree.
+-- Returns a function that maps a link of the document at `path` to an address:
+-- of another document's page, or of a file in the repository.
 local function address(path)
   local room = path:match "^(.*/)" or ""
   return function(href, picture)

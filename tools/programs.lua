@@ -1,5 +1,6 @@
--- programs.lua PROGRAM: writes the generated parts of docs/programs.md, and
--- llms.txt. `make docs` calls it, spec/program/programs_spec.lua compares.
+-- programs.lua PROGRAM: writes llms.txt, and the generated parts of
+-- docs/programs.md. `make docs` calls it; spec/program/programs_spec.lua checks
+-- that both are current.
 local doc = require "cutelua.doc"
 local comments = require "cutelua.doc.comments"
 local json = require "cutelua.text.json"
@@ -12,8 +13,8 @@ local function read(path)
   return f:read "a"
 end
 
---- Returns an upper estimate of the number of tokens of a text. A word, a
--- number or a mark of code has at least one token, and a token has about four
+--- Returns an upper estimate of the number of tokens of a text. Each word,
+-- number or punctuation mark has at least one token. A token has about four
 -- letters of a word.
 ---@param text string
 ---@return integer
@@ -28,9 +29,9 @@ end
 -- The API
 ---------------------------------------------------------------------------
 
--- Topics of the API section. For the functions of a topic in WHOLE, the page
--- has the signature and the first sentence. For SIGNED it has only the
--- signature, and for NAMED only the name.
+-- Topics of the section about the API. For functions of the topics in WHOLE,
+-- the page has the signature and the first sentence. For topics in SIGNED it
+-- has only the signature, and for topics in NAMED only the name.
 local WHOLE = {"Kernels", "Loops, branches, variables", "Shared memory",
   "Copies and products", "Tiled operations", "Atoms"}
 local SIGNED = {"Tensors: making", "Tensors: parts and copies of memory",
@@ -42,8 +43,8 @@ local NAMED = {"Mathematics", "cute.arch: memory", "cute.arch: clusters",
   "cute.pipeline", "cute.ops", "cute.testing"}
 
 local KINDS = {["function"] = true, method = true}
--- Patterns of the names of items that the page leaves out: methods of PTX
--- modules, of kernels in CUDA C, and of bank conflicts.
+-- Patterns of the names that the page leaves out: methods of PTX modules, of
+-- kernels in CUDA C, and of bank conflicts.
 local OTHER = {"^%l+ module:", "^raw ", "^prepared raw ", "^conflict:"}
 
 local function is_other(name)
@@ -53,7 +54,7 @@ local function is_other(name)
   return false
 end
 
--- Returns the items of a topic that a program may call, without aliases.
+-- Returns the items of a topic that a program can call, without aliases.
 local function items_of(topic)
   local list = {}
   for _, item in ipairs(names.all()) do
@@ -106,8 +107,8 @@ end
 -- Idioms
 ---------------------------------------------------------------------------
 
--- Rows: title of the idiom, page and section that contain it, and the number of
--- the Lua code block in that section.
+-- Rows: title of the idiom; page and section that contain it; index of its Lua
+-- code block in that section.
 local IDIOMS = {
   {"Trace time and run time", "kernels", "Trace time and run time", 1},
   {"Branches", "kernels", "Branches", 1},
@@ -131,8 +132,8 @@ local IDIOMS = {
   {"Products", "ops", "gemm", 1},
 }
 
--- Returns the n-th code block of Lua in a section of a page. The text before
--- the first heading is the section "".
+-- Returns the n-th Lua code block in a section of a page. The section "" is the
+-- text before the first heading.
 local function block_of(page, section, n)
   local title, block, count = "", nil, 0
   for line in read("docs/" .. page .. ".md"):gmatch "([^\n]*)\n" do
@@ -179,7 +180,7 @@ programs.MISTAKES = {"race/second_reduction", "race/proxy_fence_before_stores",
   "shape-mismatch/example", "needs-static/example", "traced-in-lua/example",
   "loop-type-changed/example", "unknown-name/example"}
 
---- Returns the record of a run of a script.
+--- Runs a script, and returns the record that the run prints as JSON.
 ---@param program string
 ---@param path string
 ---@return table
@@ -189,14 +190,14 @@ function programs.record(program, path)
   return assert(json.decode(p:read "a"))
 end
 
--- Returns the first paragraph of a section of docs/errors.md.
+-- Returns the first paragraph of the section of docs/errors.md about a kind.
 local function meaning(kind)
   local pattern = "\n##+ " .. kind:gsub("%p", "%%%0") .. "\n\n(.-)\n\n"
   return assert(read "docs/errors.md":match(pattern), kind)
 end
 
--- Returns the sentences at the head of a script. If the script is the example
--- of docs/errors.md, returns instead what its kind of fault means.
+-- Returns the sentences in the comment at the top of a script. If the script is
+-- the example of docs/errors.md, returns what its kind of fault means instead.
 local function about(text, kind)
   local out = {}
   for line in text:gmatch "([^\n]*)\n" do
@@ -208,8 +209,8 @@ local function about(text, kind)
   return said:find "errors%.md" and meaning(kind) or said
 end
 
--- Returns the lines of a script around those that its repair changes, in the
--- form of a patch.
+-- Returns, in the form of a patch, the lines of a script that its repair
+-- changes, with the lines around them.
 local function patch(text)
   local lines, near = {}, {}
   for line in text:gmatch "([^\n]*)\n" do
@@ -248,7 +249,7 @@ end
 -- The files
 ---------------------------------------------------------------------------
 
---- Returns docs/programs.md with its current parts.
+--- Returns docs/programs.md with its generated parts updated.
 ---@param program string
 ---@return string
 function programs.page(program)
@@ -259,7 +260,7 @@ function programs.page(program)
     end))
 end
 
---- Returns llms.txt: the documents by task, from docs/README.md.
+--- Returns llms.txt: the documents by task, as docs/README.md lists them.
 ---@return string
 function programs.index()
   local out = {"# cutelua", "",

@@ -1,11 +1,11 @@
 -- prose.lua: measures the English of documents, comments and messages.
---  prose.lua sentences [WORDS] [FILE...]  sentences of documents above WORDS
+--  prose.lua sentences [WORDS] [FILE...]  sentences of more than WORDS words
 --  prose.lua openings [FILE...]           comments that open with a pronoun
---  prose.lua sample SEED                  a sample for a reader to judge
+--  prose.lua sample SEED                  a random sample for a reader to judge
 --  prose.lua list FILE...                 all comments and messages
 -- Without FILEs it reads every tracked file that it applies to. tools/check.lua
--- loads it as a module for the rules of `make rules`. ENFORCED: tools/check.lua
--- fails above WORDS and PERCENT.
+-- loads it as a module for the rules of `make rules`. If ENFORCED is set, these
+-- rules fail for documents and comments beyond the limits WORDS and PERCENT.
 local prose = {WORDS = 35, PERCENT = 3, ENFORCED = true}
 
 local function read(path)
@@ -13,8 +13,8 @@ local function read(path)
   return f:read "a"
 end
 
--- Returns the sorted files whose path matches one of the patterns: the tracked
--- ones, or all files without a git repository.
+-- Returns the sorted paths of the files that match one of the patterns: those
+-- that git tracks or, without a git repository, all of them.
 local function tracked(patterns)
   local out = {}
   local p <close> = io.popen("git ls-files 2>/dev/null || "
@@ -50,7 +50,7 @@ local function cells(line)
 end
 
 -- Calls f(text, line) for each paragraph, list item, heading and table cell.
--- Code blocks, fenced or indented, and HTML comments have no text.
+-- Skips code blocks, fenced or indented, and HTML comments.
 function prose.paragraphs(text, f)
   local part, first, fenced, list, blank, html = {}, nil, false, false, true
   local function finish()
@@ -93,7 +93,8 @@ function prose.paragraphs(text, f)
   finish()
 end
 
--- Returns a paragraph as read aloud: links are their texts, code one word.
+-- Returns a paragraph as it is read aloud: a link becomes its text, and code
+-- becomes one word.
 local function plain(text)
   text = text:gsub("``.-``", "C0DE"):gsub("`[^`]*`", "C0DE")
   text = text:gsub("!?%[([^%]]*)%]%b()", "%1"):gsub("<[^<>]*>", "")
@@ -108,8 +109,8 @@ local function word_count(text)
   return n
 end
 
--- Returns the sentences of a paragraph. A sentence ends at `.`, `!` or `?`
--- before a blank and something that does not begin in lower case.
+-- Returns the sentences of a paragraph. A sentence ends at `.`, `!` or `?` if a
+-- blank follows, and then something that does not begin in lower case.
 function prose.sentences(text)
   local out, from = {}, 1
   for stop, after in text:gmatch '[.!?]["%)%]%*]*()%s+()' do
@@ -123,7 +124,7 @@ function prose.sentences(text)
   return out
 end
 
--- Calls f(sentence, words, line) for each sentence above `limit` words.
+-- Calls f(sentence, words, line) for each sentence of more than `limit` words.
 function prose.long(text, limit, f)
   prose.paragraphs(text, function(paragraph, line)
     for _, sentence in ipairs(prose.sentences(plain(paragraph))) do
@@ -136,7 +137,7 @@ end
 -- ---- Comments ----
 
 -- Calls f(what, from, to) for each comment and string of C or Lua. `from` and
--- `to` limit the text without its marks.
+-- `to` are the limits of its text without its marks.
 local function lex_c(text, f)
   local at = 1
   while true do
@@ -199,15 +200,16 @@ local function lex(path, text, f)
   return (path:find "%.lua$" and lex_lua or lex_c)(text, f)
 end
 
--- Reports whether a line of a comment carries no prose of its own.
+-- Reports whether a line of a comment has no prose.
 local function is_mark(line)
   return line == "" or line:find "^@" or line:find "^[-=*/ ]+$"
     or line:find "^%-%-%-%- " or line:find "^SPDX%-" or line:find "^luacheck"
     or line:find "^-%->"
 end
 
--- Reports whether a line begins a mark of a planted fault (spec/faults.lua) or
--- of a wrong solution (spec/task/examples_spec.lua), which is data.
+-- Reports whether a line begins with the mark of a planted fault
+-- (spec/faults.lua) or of a wrong solution (spec/task/examples_spec.lua). Such
+-- a line is data.
 local function is_fault_mark(line)
   for _, mark in ipairs {"expect", "mend", "run", "needs", "wrong"} do
     if line:find("^" .. mark .. ":") then return true end
@@ -215,16 +217,17 @@ local function is_fault_mark(line)
   return false
 end
 
--- Calls f(text, line, before) for each comment; `before` is the code to the
--- left of a trailing comment, else empty. Comments in one column of consecutive
--- lines are one; an empty line, an annotation or an indented example ends it.
--- An annotation (---@param) extends over the lines that follow it. Labels of
--- one or two words, and headings between two rules, do not count as comments.
+-- Calls f(text, line, before) for each comment. `before` is the code to the
+-- left of a trailing comment, else "". Comments in the same column of
+-- consecutive lines are one comment. An empty line, an annotation or an
+-- indented example ends it. An annotation (---@param) includes the lines that
+-- continue it. Labels of one or two words, and headings between two rules, do
+-- not count as comments.
 function prose.comments(path, text, f)
   local part, first, last, column, code_before = {}, nil, nil, nil, nil
   local annotated = false
-  -- ruled: the previous line is a rule, such as a row of dashes; heading: the
-  -- text in `part` began after a rule
+  -- ruled: the previous line is a rule, such as a row of dashes. heading: the
+  -- text in `part` began after a rule.
   local ruled, heading = false, false
   local function finish()
     local said = table.concat(part, " ")
@@ -273,7 +276,7 @@ local OPENINGS = {
   "^to whom%f[%W]", "^to what%f[%W]", "^in what%f[%W]", "^from what%f[%W]",
 }
 
--- Reports whether a text opens with a pronoun where its subject should stand.
+-- Reports whether a text opens with a pronoun instead of its subject.
 function prose.opens_badly(text)
   text = text:lower()
   for _, pattern in ipairs(OPENINGS) do
@@ -282,7 +285,7 @@ function prose.opens_badly(text)
   return false
 end
 
--- Returns how many comments of the files there are, and a list of those that
+-- Returns the number of comments of the files, and a list of the comments that
 -- open with a pronoun: {path, line, text}.
 function prose.openings(files)
   local n, bad = 0, {}
@@ -302,9 +305,9 @@ local RAISES = {
   "fail_at", "core%.fail", "fail", "raise", "error", "stop", "throw",
 }
 
--- Appends the string `part` of a call to the message `said`. Strings with code
--- between them, such as two alternatives, are separated by " | ". A macro such
--- as PRId64 between them becomes "d".
+-- Appends `part`, a string of a call, to the message `said`. If there is code
+-- between two strings, such as between two alternatives, they are separated by
+-- " | ". A macro such as PRId64 between them becomes "d".
 local function append(said, part, between)
   local rest = #said > 0 and between:match '^"%s*PRI%l%d+(.*)$'
   if rest then
@@ -312,7 +315,7 @@ local function append(said, part, between)
     between = rest
   end
   if #said == 0 and part:find "^%l+[%l-]*$" then
-    said[1] = "[" .. part .. "] "  -- the kind
+    said[1] = "[" .. part .. "] "  -- the kind of the error
   elseif #said > 0 and between:find "[^%s.%(\"]" and not said[#said]:find "%] $"
   then
     said[#said + 1] = " | " .. part
@@ -321,7 +324,8 @@ local function append(said, part, between)
   end
 end
 
--- Calls f(text, line) for each message: the strings of a call that raises.
+-- Calls f(text, line) for each message, which consists of the strings of a call
+-- that raises an error.
 function prose.messages(path, text, f)
   for _, name in ipairs(RAISES) do
     for start, open in text:gmatch("%f[%w_.]()" .. name .. "()%s?%(") do
@@ -354,7 +358,7 @@ local function subjects(n)
   return out
 end
 
--- Returns n different members of a list, in random order.
+-- Returns n different members of a list in random order.
 local function draw(list, n)
   for i = 1, math.min(n, #list) do
     local j = math.random(i, #list)
@@ -363,8 +367,9 @@ local function draw(list, n)
   return table.move(list, 1, math.min(n, #list), 1, {})
 end
 
--- Returns the line of code that a comment at a line describes: what is left of
--- it, else the next line that is neither a comment nor empty.
+-- Returns the line of code that the comment at `line` describes: the code to
+-- the left of the comment, else the next line that is neither a comment nor
+-- empty.
 local function described(lines, line, before)
   if before:find "%S" then return before:match "^%s*(.-)%s*$" end
   for n = line + 1, math.min(line + 40, #lines) do
@@ -382,8 +387,8 @@ local function split_lines(text)
   return lines
 end
 
--- Appends the comments of a file, and its messages if it is the product's, as
--- {text, path, line, code}.
+-- Appends the comments of a file to `comments` and, for files of the product,
+-- its messages to `messages`. Each entry is {text, path, line, code}.
 local function gather(path, comments, messages)
   local text = read(path)
   local lines = split_lines(text)
@@ -407,9 +412,10 @@ local function print_rows(title, rows)
   end
 end
 
-local BEFORE, AFTER = 4, 10  -- lines of a file around a sampled comment
+-- lines of a file that are shown around a sampled comment
+local BEFORE, AFTER = 4, 10
 
--- Replaces the line of code of each comment by the file's lines around the
+-- Replaces the code of each comment by the lines of the file around the
 -- comment, as a reader of the file sees them.
 local function show_places(comments)
   for _, row in ipairs(comments) do
@@ -423,9 +429,9 @@ local function show_places(comments)
 end
 
 -- Prints 60 comments with the lines around them, 30 messages, 30 sentences of
--- documents and the 20 newest commit subjects. The same seed and files give the
--- same sample. The sample leaves out the notebook of docs/measured/ and cells
--- of tables that are not sentences.
+-- documents, and the 20 newest commit subjects. The same seed and files give
+-- the same sample. The sample leaves out the notebook of docs/measured/, and
+-- table cells that are not sentences.
 local function sample(seed)
   math.randomseed(seed)
   local comments, messages, sentences = {}, {}, {}

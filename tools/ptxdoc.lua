@@ -1,5 +1,5 @@
--- ptxdoc.lua: writes the table of opcodes of docs/ptx.md from core/ptx/rows.c.
--- `make docs` calls it, tools/check.lua compares.
+-- ptxdoc.lua: writes the table of opcodes in docs/ptx.md from core/ptx/rows.c.
+-- `make docs` calls it; tools/check.lua checks that the table is current.
 local ptxdoc = {}
 
 local function read(path)
@@ -7,7 +7,7 @@ local function read(path)
   return f:read "a"
 end
 
--- Returns the text of a row's argument: literals and macros, joined.
+-- Returns the text of an argument of a row: joins its literals and macros.
 local function text_of(code, macros)
   local out = {}
   while code:find "%S" do
@@ -71,7 +71,7 @@ local function table_lines()
   return table.concat(out, "\n") .. "\n\n"
 end
 
---- Returns the text of docs/ptx.md with the current table of the rows.
+--- Returns the text of docs/ptx.md with an updated table of opcodes.
 function ptxdoc.page()
   local text = read "docs/ptx.md"
   local _, from = text:find "<!%-%- opcodes: [^\n]*\n"

@@ -1,7 +1,7 @@
 -- reference.lua FOLDER: writes the reference of all public names from their
--- comments, as Markdown pages by topic and as one page of HTML with a search
--- box. The reference includes all atoms with their layouts, commands with their
--- options, environment variables. `make docs` runs it with the program.
+-- comments: as Markdown pages by topic, and as one HTML page with a search box.
+-- The reference also has all atoms with their layouts, commands with their
+-- options, and environment variables. `make docs` runs it by cutelua.
 local comments = require "cutelua.doc.comments"
 local cute = require "cute"
 local doc = require "cutelua.doc"
@@ -20,11 +20,11 @@ local function file_of(title)
   return name
 end
 
--- Returns a name such as "tensor:fill" as an anchor.
+-- Returns the anchor of a name such as "tensor:fill".
 local function anchor(name) return (name:gsub("[^%w_.]", "-")) end
 
 -- Returns the output of `cutelua --help`, and of `cutelua COMMAND --help` for
--- all commands.
+-- each command.
 local function commands(program)
   local out = {}
   local function add(command)
@@ -41,8 +41,8 @@ local function commands(program)
   return out
 end
 
--- Returns families of atoms, whose names differ only in numbers: {name =, count
--- =, atoms =}.
+-- Returns the families of atoms of a kind: {name =, count =, atoms =}. The
+-- names of a family's atoms differ only in numbers.
 local function families(kind)
   local list, by_key = {}, {}
   local i = 0
@@ -105,7 +105,8 @@ local function atom_row(kind, name)
   return row
 end
 
---- Returns the atoms: {title =, families = {name =, count =, rows =}}.
+--- Returns the families of all atoms: {title =, families = {name =, count =,
+-- rows =}}.
 function reference.atoms()
   local out = {}
   for _, kind in ipairs {"mma", "copy"} do
@@ -122,8 +123,8 @@ function reference.atoms()
   return out
 end
 
---- Returns the sections in order: {title =, items =}; classes follow the topic
--- that they belong to.
+--- Returns the sections of the reference in order: {title =, items =}. A class
+-- follows the topic that it belongs to.
 function reference.sections()
   local by_topic, list = {}, {}
   for _, title in ipairs(names.topics()) do
@@ -219,7 +220,8 @@ local function md_commands(list)
   return table.concat(out, "\n")
 end
 
---- Writes reference.md and a page for each group of topics that it links to.
+--- Writes reference.md, and a page for each group of topics, to which
+-- reference.md links.
 function reference.markdown(folder, data)
   local pages, order = {}, {}
   local index = {"# Reference\n\nAll public names, from the comments of the "
@@ -319,8 +321,8 @@ article p { margin: 4px 0; max-width: 76ch; } article pre { margin: 6px 0;
 article:target { background: var(--lit); }
 ]]
 
--- The search box hides entries that lack a word of the query; entries with it
--- in their name come first.
+-- The search box hides entries that do not have all words of the query. Entries
+-- whose name has them come first.
 local SCRIPT = [[
 (function () {
   var box = document.getElementById("search");
@@ -391,7 +393,7 @@ local function html_more(out, data)
   end
 end
 
---- Returns the reference as one page.
+--- Returns the reference as one HTML page.
 ---@return string
 function reference.html(data)
   local out = {'<input id="search" type="search" placeholder="search: a name, '
@@ -420,7 +422,7 @@ function reference.html(data)
                     script = SCRIPT, body = table.concat(out, "\n")}
 end
 
---- Writes the complete reference.
+--- Writes the reference in both forms, Markdown and HTML.
 ---@param folder string
 ---@param program string whose commands are described
 function reference.write(folder, program)

@@ -1,5 +1,6 @@
--- rockspec.lua [write]: compares the rockspec's version with VERSION and its
--- modules with the files, and prints the differences; `write` corrects them.
+-- rockspec.lua [write]: compares the rockspec's version with VERSION, and its
+-- modules with the files. Prints the differences. With `write`, also corrects
+-- them.
 local version_file <close> = assert(io.open "VERSION")
 local VERSION = version_file:read "l" .. "-1"
 local PATH = ("cutelua-%s.rockspec"):format(VERSION)

@@ -1,9 +1,9 @@
 -- A busted output handler that shows failures in full. It writes "PASSED FAILED
--- PENDING" to the file that CUTE_SUMMARY names, then a line with the
--- requirement of each pending test. Its argument is the list of excluded tags.
+-- PENDING" to the file that CUTE_SUMMARY names, then one line for each pending
+-- test with what the test needs. Its argument is the list of excluded tags.
 
--- Returns what a pending test needs: "NVRTC" from "needs NVRTC" and "(needs
--- NVRTC)".
+-- Returns what a pending test needs. This is "NVRTC" for "needs NVRTC" and for
+-- "(needs NVRTC)".
 local function need(text)
   return tostring(text):match "needs ([^()\n]+)" or "something else"
 end
@@ -14,8 +14,8 @@ return function(options)
   local tags = "," .. (options.arguments or {})[1] .. ","
   local needs = {}
 
-  -- Subscribe when the suite starts: busted's filters are subscribed earlier
-  -- and would otherwise hide these events.
+  -- Subscribe only when the suite starts. busted's filters are subscribed
+  -- earlier, and would otherwise hide these events.
   busted.subscribe({"suite", "start"}, function()
     for _, kind in ipairs {"describe", "it"} do
       busted.subscribe({"register", kind}, function(name)

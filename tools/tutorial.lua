@@ -1,5 +1,5 @@
 -- tutorial.lua FOLDER: writes the lessons of `cutelua learn` as Markdown pages
--- with pictures, and as one page of HTML. `make docs` runs it with the program.
+-- with pictures, and as one HTML page. `make docs` runs it by cutelua.
 local html = require "cutelua.text.html"
 local learn = require "cutelua.learn"
 local link = require "cutelua.page.link"
@@ -13,7 +13,8 @@ local function write(path, text)
   assert(f:write(text))
 end
 
--- Returns an HTML link that opens block `index` of a lesson in the workshop.
+-- Returns an HTML link that opens code block `index` of a lesson in the
+-- workshop.
 local function try(lesson, index, said)
   return ('<a class="try" href="%s#lesson=%s/%d">%s</a>'):format(
     e(link.address()), e(lesson.name), index, said)

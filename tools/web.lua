@@ -1,14 +1,14 @@
--- web.lua OUT WASM FILE...: writes those parts of the workshop's page that are
+-- web.lua OUT WASM FILE...: writes the parts of the workshop's page that are
 -- made from Lua files to the folder OUT. tools/web.mk runs this script in node,
--- by the program's WebAssembly build.
+-- by the WebAssembly build of cutelua.
 --
--- view.css and view.js draw kernels and pictures, also in the pages of other
--- commands. shelf-data.js defines SHELF: texts of scripts and kernels,
--- arguments that a script takes, and names of lessons. parts.js defines
--- workshopParts, the parts that a file:// page cannot fetch. workshop.html is
--- the page with all of these files inside.
+-- view.css and view.js draw kernels and pictures; the pages of other commands
+-- also use them. shelf-data.js defines SHELF: the texts of scripts and kernels,
+-- the arguments that each script takes, and the names of lessons. parts.js
+-- defines workshopParts, the parts that a file:// page cannot fetch.
+-- workshop.html is the page with all of these files inside.
 --
--- FILE... are the files of scripts/, kernels/ and the page. WASM is the
+-- FILE... are the files of scripts/, of kernels/ and of the page. WASM is the
 -- program, compressed by gzip and encoded as base64.
 local drawing = require "cutelua.draw.html"
 local html = require "cutelua.text.html"
@@ -35,7 +35,7 @@ local function constant(name, value)
   return ("var %s = %s;\n"):format(name, html.json(value))
 end
 
--- Returns the first sentence of the comment at the head of a file.
+-- Returns the first sentence of the comment at the top of a file.
 local function about(text)
   local words = {}
   for line in text:gmatch "([^\n]*)\n" do
@@ -47,8 +47,8 @@ local function about(text)
   return all:match "^(.-%.) " or all
 end
 
--- For each module that runs lessons: how to get the extents of a lesson, and
--- their defaults on the simulator, such as "--rows 16 --n 1000".
+-- For each module that runs lessons: a function that returns the extents of a
+-- lesson, and their defaults on the simulator, such as "--rows 16 --n 1000".
 local LESSONS = {
   {"cutelua.bench.lesson", "gemm", function(spec)
     local n = spec.sim_size or 256
@@ -110,14 +110,15 @@ local function file(name)
   return page[name] or error("web/index.html names " .. name)
 end
 
--- Escapes a script for inclusion in a page.
+-- Escapes a script so that a page can include it.
 local function inside(text)
   return (text:gsub("</([sS][cC][rR][iI][pP][tT])", "<\\/%1")
     :gsub("<!%-%-", "<\\!--"))
 end
 
 -- Returns the page with its files inside. parts.js goes before the first
--- script, and the page's content security policy allows inline scripts.
+-- script. The page's content security policy is changed to allow inline
+-- scripts.
 local function whole(text)
   local first = true
   text = text:gsub("script%-src 'self'", "script-src 'unsafe-inline'")

@@ -1,5 +1,6 @@
-// Executes instructions with raw pointers. Each lane executes the copy of the
-// instruction for the object that contains its address.
+// Executes instructions with raw pointers. The decoder makes one copy of such
+// an instruction for each memory object. Each lane executes the copy for the
+// object that contains its address.
 #include "sim/addressed.h"
 
 static int64_t base_of(const SimWarp *w, const SimAddressed *m, int l) {
@@ -13,7 +14,7 @@ static int64_t address_of(const SimWarp *w, const SimAddressed *m, int l) {
                    (uint64_t)off * (uint64_t)(m->bits / 8));
 }
 
-// Reports whether lane l accesses memory: its predicate is true or absent.
+// Reports whether lane l accesses memory: it has no predicate, or a true one.
 static bool acts(const SimWarp *w, const SimAddressed *m, int l) {
   return !m->pred || ((const uint32_t *)(const void *)(w->v + m->pred))[l];
 }
@@ -25,8 +26,8 @@ static bool is_known(const SimAddressed *m, int64_t address) {
   return false;
 }
 
-// Reports whether an address that is computed from address `base` may be in
-// object k. This is the case if `base` is in object k or in no memory object.
+// Reports whether an address that was computed from address `base` may be in
+// object k: `base` is in object k or in no memory object.
 static bool leads_to(const SimAddressed *m, int k, int64_t base) {
   return raw_pointer_in(m->piece[k], (uint64_t)base) || !is_known(m, base);
 }
@@ -37,15 +38,15 @@ uint32_t addressed_lanes(SimWarp *w, const SimAddressed *m, int k,
   uint32_t in = 0;
   for (uint32_t rest = left; rest; rest &= rest - 1) {
     int l = __builtin_ctz(rest);
-    // The last copy of the instruction (number n) is for lanes without an
-    // access.
+    // The last copy of the instruction (number n) is for lanes that access no
+    // memory.
     if (k == m->n) {
       at[l] = 0;
       in |= (uint32_t)!acts(w, m, l) << l;
       continue;
     }
     uint64_t first = (uintptr_t)m->piece[k]->p;
-    // unsigned, so that an address below `first` becomes a huge number
+    // unsigned, so that an address below `first` gives a huge number
     uint64_t d = (uint64_t)address_of(w, m, l) - first;
     uint64_t size = (uint64_t)m->bits / 8;
     if (d >= m->piece[k]->bytes || d % size ||

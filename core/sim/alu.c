@@ -1,6 +1,6 @@
 // Arithmetic on raw bits, with the same results as the GPU. One implementation
-// computes a single lane and supports every type. The other implementation
-// computes all 32 lanes and supports the common types.
+// computes a single lane and supports every type. The other computes all 32
+// lanes and supports only the common types.
 #include "ir/eval.h"
 #include "sim/machine.h"
 
@@ -11,10 +11,10 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-// Marks a function that is compiled twice, the second time for processors with
-// the feature "avx2" or "fma". The loader chooses a version. The thread
-// sanitizer does not support two versions, because it is not ready when the
-// loader runs.
+// Marks a function that is compiled twice: once for every processor, and once
+// for processors with the feature "avx2" or "fma". The loader chooses a version
+// when the program starts. The thread sanitizer does not support this, because
+// it is not ready when the loader runs.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && \
     !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define CLONES(feature) __attribute__((target_clones(feature, "default")))
@@ -22,9 +22,9 @@
 #define CLONES(feature)
 #endif
 
-// A loop over lanes that computes results from operands in other slots, or in
-// the same slot. gcc vectorizes the loop only if it knows that slots do not
-// overlap.
+// A loop over lanes that computes results from operands. An operand and a
+// result are in different slots, or in the same slot. gcc vectorizes the loop
+// only if it knows that different slots do not overlap.
 #if defined(__GNUC__) && !defined(__clang__)
 #define EACH_LANE(l) _Pragma("GCC ivdep") for (int l = 0; l < LANES; l++)
 #else
@@ -35,9 +35,9 @@ static float f32_of(uint64_t u) { return bits_float((uint32_t)u); }
 
 // ---- conversions ----
 
-// Rounds a large integer to odd, so that a double can represent it exactly. A
-// later conversion to a type with fewer than 42 significant bits then rounds
-// correctly, as if in one step.
+// Rounds a large integer to odd (a dropped 1 sets the last kept bit), so that a
+// double represents it exactly. A later conversion to a type with fewer than 42
+// significant bits then rounds correctly, as if in one step.
 static uint64_t odd(uint64_t a, uint64_t magnitude) {
   if (magnitude < (uint64_t)1 << 53) return a;
   return (a & ~(uint64_t)0x7ff) | (a & 0x7ff ? 0x800 : 0);
@@ -55,7 +55,7 @@ static uint64_t narrow_nan(DType to, uint64_t a) {
 static uint64_t convert_nan(DType from, DType to, uint64_t a, double x) {
   if (from == DT_F64 && (to == DT_F32 || to == DT_F16))
     return narrow_nan(to, a);
-  // Types below f32, except bf16, are converted through f32, where a NaN
+  // A NaN is converted to types below f32, except bf16, through f32. There it
   // becomes 7fffffff.
   bool by_f32 = to == DT_F64 && from != DT_F32 && from != DT_BF16;
   return by_f32 ? 0x7fffffffe0000000u : dtype_from_double(to, x);
@@ -67,7 +67,7 @@ static uint64_t convert(DType from, DType to, uint64_t a) {
     if (to == DT_BOOL) return x != 0;
     if (isnan(x) && dtype_is_float(to) && (from == DT_F64 || to == DT_F64))
       return convert_nan(from, to, a, x);
-    // a NaN becomes an integer that depends on the source type
+    // a NaN becomes an integer whose value depends on the source type
     if (!dtype_is_float(to))
       return eval_narrow(to, from == DT_F64 ? dtype_from_double(to, x)
                                        : dtype_from_float(to, (float)x));
@@ -90,7 +90,7 @@ static uint64_t math(const SimIns *i, uint64_t a, uint64_t b) {
   MathFn f = (MathFn)i->imm;
   if (t == DT_F32) return eval_math(f, (uint32_t)a, (uint32_t)b);
   if (t == DT_F64) return eval_math_f64(f, a, b);
-  // types narrower than f32 compute in f32
+  // types narrower than f32 are computed in f32
   uint32_t r = eval_math(f, float_bits(dtype_to_float(t, a)),
                          float_bits(dtype_to_float(t, b)));
   return dtype_from_float(t, bits_float(r));
@@ -114,7 +114,7 @@ static uint64_t lane_get(const char *v, uint32_t slot, bool wide, int l) {
   return ((const uint32_t *)(const void *)(v + slot))[l];
 }
 
-// Executes any arithmetic operation, one lane after the other.
+// Executes any arithmetic operation, one lane after another.
 static void lanes_slow(const SimIns *i, char *v) {
   bool in = sim_wide((DType)i->type);
   bool bw = i->op == OP_SHL || i->op == OP_SHR ? false : in;
@@ -132,9 +132,9 @@ static inline float result(float x) {
   return x == x ? x : bits_float(0x7fffffff);
 }
 
-// least and most return the minimum and the maximum, like eval_scalar: a number
-// if the other operand is a NaN, and -0 is less than +0. The bits of equal
-// operands differ at most in the sign of a zero.
+// least and most return the minimum and the maximum, like eval_scalar. If one
+// operand is a NaN, they return the other. -0 is less than +0: if the operands
+// compare equal, their bits differ at most in the sign of a zero.
 static inline float least(float a, float b) {
   float x = a < b ? a : b;
   x = b == b ? x : a;
@@ -147,7 +147,7 @@ static inline float most(float a, float b) {
 }
 
 // Returns the result x of an operation, or its second operand b if b is a NaN.
-// If both operands are NaNs, the hardware returns the second one.
+// If both operands are NaNs, the hardware returns the second operand.
 static inline double second(double x, double b) { return b == b ? x : b + b; }
 
 #define KEY(op, cls) ((op) * 8 + (cls))
@@ -196,8 +196,8 @@ static void lanes_select(const SimIns *i, char *v) {
   }
 }
 
-// Converts between the types that index arithmetic and epilogues use. Returns
-// false for other types.
+// Executes conversions between the types that index arithmetic and epilogues
+// use. Returns false for other types.
 static bool lanes_convert(const SimIns *i, char *v) {
   const uint32_t *a = (const uint32_t *)(const void *)(v + i->a);
   uint32_t *d = (uint32_t *)(void *)(v + i->d);
@@ -223,7 +223,7 @@ static bool lanes_convert(const SimIns *i, char *v) {
   }
 }
 
-// Computes d = a b + c with one rounding.
+// Computes d = a * b + c with one rounding.
 CLONES("fma")
 static void lanes_fma(const SimIns *i, char *v) {
   float *d = (float *)(void *)(v + i->d);

@@ -2,12 +2,12 @@
 // an mbarrier. A thread starts an operation, and an agent completes it as late
 // as the program allows. An operation that ends at an mbarrier completes at a
 // random time, or when a thread waits for it and no other thread can run. An
-// operation in a group completes when its thread waits for the group.
+// operation in a bulk group completes when its thread waits for the group.
 //
-// Until the operation completes, the destination is pending in the shadow
-// memory. An actor reads the source. Only threads that wait for the operation
-// acquire this actor's epoch. Thus a write to the source that does not happen
-// after such a wait is reported as a race.
+// Until the operation completes, its destination is marked as pending in the
+// shadow memory. The source is read by an actor, whose epoch only threads that
+// wait for the operation acquire. Thus a write to the source that does not
+// happen after such a wait is reported as a race.
 #include "sim/async.h"
 #include "sim/mbar.h"
 
@@ -79,8 +79,8 @@ static Access access_of(const SimAsync *a, const SimMem *m, uint32_t bytes) {
                   .agent = !a->generic};
 }
 
-// actor_of returns the actor that reads the sources, and the next function the
-// epoch that threads acquire from the completed operation.
+// actor_of returns the actor that reads the sources. epoch_of returns the epoch
+// that threads acquire from the completed operation.
 static int actor_of(const SimAsync *a) {
   return a->mbar ? simmbar_actor(a->w->cluster, a->mbar) : a->actor;
 }
@@ -150,7 +150,7 @@ static void fetch(SimAsync *a) {
   a->fetched = true;
 }
 
-// Announces that `actor` wrote the destination in `epoch`.
+// Announces that `actor` wrote the destination of operation a in `epoch`.
 static void settle(SimAsync *a, int actor, uint32_t epoch) {
   SimCluster *c = a->w->cluster;
   for (size_t k = 0; k < a->nspan; k++)
@@ -178,7 +178,7 @@ void simasync_land(SimCluster *c, size_t k) {
   simmbar_complete(c, b, bytes);
 }
 
-// Reports whether a warp waits at the mbarrier at which operation a ends.
+// Reports whether a warp waits at the mbarrier that operation a completes at.
 static bool awaited(const SimCluster *c, const SimAsync *a) {
   for (int k = 0; k < c->prog->nall; k++)
     if ((c->warp[k].state == SW_MBAR || c->warp[k].polling) &&
@@ -196,8 +196,8 @@ size_t simasync_first(const SimCluster *c, size_t k) {
   return k;
 }
 
-// Completes a random operation that ends at an mbarrier. wanted: only an
-// operation for which a thread waits. Returns false if there is no such
+// Completes a random operation that ends at an mbarrier. wanted: considers only
+// operations for which a thread waits. Returns false if there is no such
 // operation.
 static bool land_any(SimCluster *c, bool wanted) {
   size_t n = 0, pick = 0;
@@ -260,8 +260,8 @@ void simasync_wait(SimWarp *w, uint32_t pending, bool read) {
     }
     a->run(a, ASYNC_DELIVER);
     settle(a, w->id, w->clk);
-    // k is not incremented, because drop() moves another operation to index k.
-    // The order of operations in a group does not matter.
+    // drop() moved another operation to index k, so k is not incremented. The
+    // order in which operations of a group complete does not matter.
     drop(c, k);
   }
 }

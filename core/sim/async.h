@@ -1,5 +1,5 @@
-// Asynchronous operations (async.c). The caller starts an operation and
-// declares its reads, writes and completion:
+// Asynchronous operations (async.c). The caller starts an operation, and
+// declares its accesses and the mbarrier at which it completes:
 //
 //   SimAsync *a = simasync_start(w, i, lane, run, sizeof *data);
 //   if (!a) return;                       // out of memory
@@ -9,11 +9,12 @@
 //   simasync_writes(a, dst, at, n);
 //
 // run(a, ASYNC_FETCH) then reads the sources into a->data, and run(a,
-// ASYNC_DELIVER) writes the bytes to the destination. Both calls happen once,
+// ASYNC_DELIVER) writes the bytes to the destination. Each call happens once,
 // as late as the program allows. run(a, ASYNC_DRAIN) tests whether a tensor map
-// in memory (a->mapped) has changed. It may be called before the other two
-// calls for an operation that ends at an mbarrier, when the operation's thread
-// waits for a later bulk group. In PTX, this wait does not cover the operation.
+// in memory (a->mapped) has changed. It is called when the operation's thread
+// waits for a later bulk group, if the operation ends at an mbarrier. It may
+// precede the other calls, because in PTX the wait does not cover the
+// operation.
 #ifndef CUTE_SIMASYNC_H
 #define CUTE_SIMASYNC_H
 
@@ -28,36 +29,37 @@ struct SimAsync {
   int lane;                // lane that started the operation
   bool grouped;  // whether the operation completes with its group, not at an
                  // mbarrier
-  bool open;               // whether the operation is in no group yet
+  bool open;               // whether no bulk group contains the operation yet
   bool fetched;            // whether the sources have been read
-  // whether the operation uses the generic proxy; set before its accesses are
-  // declared
+  // whether the operation uses the generic proxy, not the async proxy; set
+  // before its accesses are declared
   bool generic;
   // mapped: the operation uses a tensor map in memory. drained: after the
-  // operation started, its thread committed a bulk group and waited for
-  // this group.
+  // operation started, its thread committed a bulk group and waited for this
+  // group.
   bool mapped, drained;
   uint32_t group;
   int actor;  // actor (hb_cluster.c) that reads the sources
   uint32_t epoch;
-  // mbarrier: position in the order in which the warp's operations complete; 0:
-  // the operation may complete in any order
+  // Operations that end at an mbarrier: position in the order in which the
+  // warp's operations must complete; 0: no such order.
   uint64_t turn;
-  // number: number of the operation among its warp's operations (interleave.c).
-  // cause: the scheduling step that started the operation.
+  // number: number of the operation, counted from the warp's first operation
+  // (interleave.c). cause: the scheduling step that started the operation.
   uint32_t number, cause;
-  uint64_t began;  // number of the operation among the cluster's operations
-  // mbarrier: mbarrier at which the operation completes `bytes` bytes
+  // number of the operation among the cluster's operations
+  uint64_t began;
+  // Operations that end at an mbarrier: mbarrier that counts the bytes.
   SimMbar *mbar;
-  // bytes: number of bytes to complete. phase: the mbarrier's phase when the
-  // operation started.
+  // bytes: number of bytes that the mbarrier counts at completion. phase: the
+  // mbarrier's phase when the operation started.
   uint32_t bytes, phase;
   SimRun *run;
   void *data;
-  // mbarrier: index in the event log of the step that started the operation
+  // Operations that end at an mbarrier: index in the event log of the start.
   size_t tape;
-  // mbarrier: epochs of the turn actors (mbar.h) that the thread had acquired
-  // when it started the operation
+  // Operations that end at an mbarrier: epochs of the turn actors (mbar.h) that
+  // the thread had acquired when it started the operation.
   uint32_t *turns;
   // ranges of shared memory that are pending until the operation completes
   SimSpan *span;
@@ -67,28 +69,28 @@ struct SimAsync {
 // Starts an operation by one lane of warp w at instruction i, with `data`
 // zeroed bytes at a->data. Returns NULL if memory is exhausted. If threads wait
 // for groups of the operation's agent (agent_groups), the operation completes
-// with its group, and its epoch is `agents.issued` of the agent that executes
-// the warp's bulk copies. Otherwise the operation completes a->bytes at
-// a->mbar; the caller sets both fields after this call.
+// with its group. The operation's epoch is then `agents.issued` of w. Otherwise
+// the operation completes a->bytes bytes at a->mbar; the caller sets both
+// fields after this call.
 SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimRun *run,
                          size_t data);
-// Declare that the operation reads or writes `bytes` bytes of the cluster's
-// shared memory from address addr on. An invalid access is reported as an
-// access to object m.
+// Declare that the operation reads or writes `bytes` bytes at address addr of
+// the cluster's shared memory. An invalid access is reported as an access to
+// object m.
 void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
                     uint32_t bytes);
 void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
                      uint32_t bytes);
-// Declare that the operation reads or writes n bytes of global memory from byte
-// `at` of m on. simasync_wrote_global makes the written bytes visible to other
-// threads.
+// Declare that the operation reads or writes n bytes of global memory, which
+// start at byte `at` of m. simasync_wrote_global makes the written bytes
+// visible to other threads.
 void simasync_reads_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 void simasync_writes_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 void simasync_wrote_global(SimAsync *a, const SimMem *m, int64_t at, int n);
-// simasync_commit puts the operations of the active lanes that are in no group
-// into a new group. simasync_wait completes all groups except the last
-// `pending` groups. With `read`, it only waits until the sources of these
-// groups have been read.
+// simasync_commit puts those operations of the active lanes that are in no
+// group into a new group. simasync_wait completes all groups of the active
+// lanes except their last `pending` groups. With `read`, simasync_wait only
+// waits until the sources of the groups have been read.
 void simasync_commit(SimWarp *w);
 void simasync_wait(SimWarp *w, uint32_t pending, bool read);
 
@@ -103,8 +105,8 @@ void simasync_chance(SimCluster *c);  // may complete a random operation
 bool simasync_press(SimCluster *c);
 // Completes operation k in the cluster's list.
 void simasync_land(SimCluster *c, size_t k);
-// Returns the operation that must complete first, if operation k is to
-// complete: k itself or an earlier one.
+// Returns the index of the operation that must complete before operation k
+// completes, or k if no earlier operation must.
 size_t simasync_first(const SimCluster *c, size_t k);
 void simasync_end(SimCluster *c);     // called after all warps have exited
 void simasync_reset(SimCluster *c);

@@ -44,15 +44,15 @@ void simbarrier_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
   w->cluster->stop = true;
 }
 
-// Reports whether some lane of w happens after warp u's arrival in epoch clk. u
-// is the number of warp u in w's CTA.
+// Reports whether some lane of w happens after warp u's arrival in epoch clk.
+// u: number of the warp in w's CTA.
 static bool knows_of(SimWarp *w, int u, uint32_t clk) {
   const SimWarp *o = w - w->in + u;
   return w->cluster->hooks->before_some(w, o->id, o->valid, clk);
 }
 
-// Checks that the arrivals of the previous round happen before w's arrival. If
-// not, another schedule could count w's arrival in the previous round.
+// Checks that the arrivals of the previous round happen before w's arrival.
+// Otherwise another schedule could count w's arrival in the previous round.
 static void check_round(SimWarp *w, const SimIns *i, const SimBar *b, int id) {
   if (b->knows >> w->in & 1) return;
   for (uint32_t m = b->before & ~(1u << w->in); m; m &= m - 1) {
@@ -221,16 +221,16 @@ static void misallot(SimWarp *w, const SimIns *i, uint32_t src2,
   f->registers.theirs = theirs ? (int)theirs->imm : 0;
 }
 
-// Reports whether another warp's setmaxnreg `last` is equivalent to i.
+// Reports whether another warp's setmaxnreg `last` counts as the same as i.
 static bool is_same(const SimWarp *w, const SimIns *last, const SimIns *i) {
   if (last == i) return true;
   return w->cluster->prog->fn->setmaxnreg_alike && last->imm == i->imm &&
          last->flags == i->flags;
 }
 
-// Checks the warps of w's warpgroup before setmaxnreg i: all warps must execute
-// i, after all of them executed the previous setmaxnreg. Otherwise reports
-// misuse and returns false.
+// Checks w's warpgroup before w executes setmaxnreg i. All its warps must
+// execute i, and each must have executed the previous setmaxnreg before.
+// Returns false after reporting misuse.
 static bool comes_along(SimWarp *w, const SimIns *i) {
   SimWarp *first = w - w->in % 4;
   w->regs.allot.n++;
@@ -259,12 +259,12 @@ static bool comes_along(SimWarp *w, const SimIns *i) {
 bool simbarrier_registers(SimWarp *w, const SimIns *i) {
   int *pool = &w->cta->pool[w->in % 4], n = (int)i->imm;
   bool more = i->flags & RGF_INC;
-  // A setmaxnreg for the number of registers that the warp already has needs no
-  // synchronization: Triton executes the same setmaxnreg.dec twice in a row.
+  // A setmaxnreg that requests the warp's present number of registers needs no
+  // synchronization. Triton executes the same setmaxnreg.dec twice in a row.
   if (n == w->regs.n) return true;
   if (!w->regs.wanted && !comes_along(w, i)) return true;
-  // If PTX has no .maxnreg, a kernel may start with fewer registers than fit,
-  // because ptxas chooses their number.
+  // If PTX has no .maxnreg, ptxas chooses the number of registers. A kernel may
+  // then start with fewer registers than the simulator assumes.
   bool chosen = w->cluster->prog->fn->registers < 0;
   if (more ? n < w->regs.n && !chosen : n > w->regs.n) {
     misallot(w, i, 0, ALLOT_COUNT, NULL);

@@ -10,19 +10,20 @@ void simbarrier_meet(SimWarp *w, const SimIns *i);
 bool simbarrier_wait(SimWarp *w, const SimIns *i);
 // Returns the lanes that have not arrived at the cluster barrier.
 uint32_t simbarrier_missing(const SimWarp *w);
-// Must be called after lanes of a warp exited the kernel.
+// Called after lanes of a warp exited the kernel. Updates the barriers.
 void simbarrier_exited(SimCluster *c);
 // Executes setmaxnreg. Returns false if w must wait (SW_REGISTERS).
 bool simbarrier_registers(SimWarp *w, const SimIns *i);
 void simbarrier_arrive(SimWarp *w, const SimIns *i, int64_t id,
                        int64_t threads, bool wait);
-// Reports misuse `how` of barrier `id`. fault.h describes n and others.
+// Reports misuse `how` of barrier `id`. SimFault.barrier describes n and
+// others.
 void simbarrier_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
                        SimMisuse how, int64_t id, int64_t n, int64_t others);
-// begins a new round of barrier b
+// Begins a new round of barrier b.
 void simbarrier_forget(const SimCluster *c, SimBar *b);
-// Report, after all warps exited, incomplete rounds of barriers, and warps that
-// lack a setmaxnreg which other warps of their warpgroup executed.
+// Report, after all warps exited, incomplete rounds of barriers (left), and
+// warps without a setmaxnreg that their warpgroup executed (allotments).
 void simbarrier_left(SimCluster *c);
 void simbarrier_allotments(SimCluster *c);
 

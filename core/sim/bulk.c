@@ -11,11 +11,12 @@
 #include <pthread.h>
 #include <string.h>
 
-// A bulk copy. The copied bytes follow the struct in memory.
+// A bulk copy. The copied bytes follow this struct in memory.
 typedef struct Copy {
   const SimBulk *b;
   SimMapped m;
-  uint32_t shared;  // offset of the box or bytes in the cluster's shared memory
+  // offset in the cluster's shared memory of the box or the bytes
+  uint32_t shared;
   // BULKSEND: offset of the destination in the cluster's shared memory
   uint32_t to;
   // offset of the first byte in the global memory object
@@ -27,15 +28,15 @@ static uint8_t *bytes_of(Copy *k) { return (uint8_t *)(k + 1); }
 
 // ---- boxes ----
 
-// A run of elements of a box along mode 0. at: offset of the run in the box.
-// skip: offset in the run of the first byte that is inside the tensor. n:
-// number of bytes inside the tensor. global: offset of these bytes in global
-// memory. All offsets are in bytes.
+// A run of elements of a box along mode 0; all values are in bytes. at: offset
+// of the run in the box. skip: offset in the run of the first byte that is
+// inside the tensor. n: number of bytes inside the tensor. global: offset in
+// global memory of the first byte inside the tensor.
 typedef struct Run {
   int64_t at, skip, n, global;
 } Run;
 
-// Returns the bytes of n elements.
+// Returns the number of bytes of n elements.
 static int64_t size_of(const Copy *k, int64_t n) { return n * k->m.bits / 8; }
 
 // Returns coordinate i >= 1 of the box's run *r. Divides *r by mode i's extent.
@@ -48,8 +49,8 @@ static int64_t coordinate(const Copy *k, int i, int64_t *r) {
     *r /= n;
     return c;
   }
-  // The last mode counts images. In an image, pixels are visited row by row, at
-  // all positions where the filter fits.
+  // im2col: the last mode counts images. In an image, pixels are visited row by
+  // row, at all positions where the filter fits.
   if (i == m->rank - 1) return k->at[i] + *r;
   int64_t low = m->lower[i - 1], step = m->step[i];
   n = (m->extent[i] + m->upper[i - 1] - low - 1) / step + 1;
@@ -62,7 +63,7 @@ static int64_t row_of(const TensorMap *m) {
   return m->im2col ? m->channels : m->box[0];
 }
 
-// Returns run r of the box. Its n is 0 if the run is outside the tensor.
+// Returns run r of the box. Run.n is 0 if the run is outside the tensor.
 static Run run_at(const Copy *k, int64_t r) {
   const TensorMap *m = &k->m.map;
   int64_t from = k->at[0], to = from + row_of(m);
@@ -98,8 +99,8 @@ static Run run_of(const Copy *k, int64_t r) {
   return (Run){.n = k->m.bytes, .global = k->global};
 }
 
-// Returns the address of 16 bytes of a box in shared memory, where addr is the
-// address of these bytes without a swizzle.
+// Returns the swizzled address of 16 bytes of a box in shared memory. addr:
+// their address without the swizzle.
 static uint32_t place(const Copy *k, uint32_t addr) {
   uint32_t bits = (1u << k->m.map.swizzle) - 1;
   return addr ^ ((addr >> 7 & bits) << 4);
@@ -117,8 +118,8 @@ static void move_shared(Copy *k, SimCluster *c, bool in) {
 
 // ---- global memory ----
 
-// Fills the buffer with the value of elements outside the tensor: zeros, or
-// 7ff7 in every 16 bits (a NaN).
+// Fills the copy's buffer with the value of elements outside the tensor: zeros,
+// or 7ff7 in every 16 bits (a NaN).
 static void fill(Copy *k) {
   uint8_t *p = bytes_of(k);
   memset(p, 0, (size_t)k->m.bytes);
@@ -127,7 +128,7 @@ static void fill(Copy *k) {
     memcpy(p + at, "\xf7\x7f", 2);
 }
 
-// Rounds f32 elements to tf32, to nearest even. All NaNs become the same NaN.
+// Rounds f32 elements to tf32, to nearest even. Every NaN becomes the same NaN.
 static void round_tf32(uint8_t *p, int64_t n) {
   for (int64_t at = 0; at < n; at += 4) {
     uint32_t u;
@@ -188,7 +189,7 @@ static void write_global(SimAsync *a, Copy *k) {
   if (reduces) pthread_mutex_unlock(lock);
 }
 
-// Announces the origins of the bytes that a copy delivered.
+// Announces where the bytes that copy k delivered come from.
 static void announce_origins(Copy *k, SimCluster *c) {
   uint32_t from = k->shared % (uint32_t)c->prog->smem_bytes;
   bool boxes = k->b->boxes;
@@ -228,7 +229,7 @@ static void store(SimAsync *a, SimStage stage) {
     write_global(a, k);
     return;
   }
-  // wait_group.read also guarantees that the tensor map was read.
+  // wait_group.read also guarantees that the copy has read its tensor map.
   still_mapped(a, k);
   move_shared(k, a->w->cluster, false);
 }
@@ -248,8 +249,8 @@ static int64_t value(const SimWarp *w, uint32_t slot, int l) {
 }
 
 // Returns the byte offset in the object of the first byte that lane l copies.
-// Returns -1 and reports a fault if a part is out of bounds or not aligned to
-// 16 bytes.
+// Returns -1 and reports a fault if some of the bytes are out of bounds or not
+// aligned to 16 bytes.
 static int64_t byte_at(SimWarp *w, const SimIns *i, const SimSide *s, int l,
                        int bytes, bool write) {
   int64_t off[LANES];
@@ -280,8 +281,8 @@ static Copy copy_of(SimWarp *w, const SimIns *i, int l) {
   return k;
 }
 
-// Sets k->global, the offset of the bytes in global memory that lane l copies.
-// Returns false if it reported a fault.
+// Sets k->global, the offset in global memory of the bytes that lane l copies.
+// Returns false after reporting a fault.
 static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
                         bool write) {
   const SimBulk *b = k->b;
@@ -293,8 +294,8 @@ static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
   return k->global >= 0;
 }
 
-// Sets k->shared, the offset of the bytes in shared memory that lane l copies.
-// Returns false if it reported a fault.
+// Sets k->shared, the offset in shared memory of the bytes that lane l copies.
+// Returns false after reporting a fault.
 static bool find_shared(SimWarp *w, const SimIns *i, int l, Copy *k,
                         bool write) {
   const SimSide *s = &k->b->shared;
@@ -319,8 +320,8 @@ static bool box_aligned(SimWarp *w, const SimIns *i, int l, bool write) {
   return false;
 }
 
-// Reports a box whose first byte in global memory is not aligned to 16 bytes. A
-// store of such a box is an illegal instruction (tested on an H200). Loads of
+// Reports a box whose first byte in global memory is not aligned to 16 bytes.
+// On an H200, a store of such a box raises an illegal instruction. Loads of
 // such boxes are also reported.
 static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
                            int64_t at, bool write) {
@@ -332,8 +333,8 @@ static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
   f->access.size = 16;
 }
 
-// Reports the integer overflow of products that a kernel used to compute the
-// coordinates of a box.
+// Reports a box whose coordinates the kernel computed from products that
+// overflowed.
 static void check_coordinates(SimWarp *w, const SimIns *i, int l,
                               const Copy *k) {
   const TensorMap *m = &k->m.map;
@@ -344,7 +345,7 @@ static void check_coordinates(SimWarp *w, const SimIns *i, int l,
   w->cluster->hooks->value.wrapped(&x, 1u << l);
 }
 
-// Checks and counts the global-memory accesses of a copy that starts.
+// Checks and counts the accesses to global memory of a copy that starts.
 static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
                        bool write) {
   const SimMem *m = k->m.tensor;
@@ -369,8 +370,8 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
   s->least_sectors += (uint64_t)((moved + 31) / 32);
 }
 
-// Sets the mbarrier of operation a: at offset `bar` of shared memory of the CTA
-// of rank `rank`. Returns false if it reported a fault.
+// Sets the mbarrier of operation a: the mbarrier at byte `bar` of the shared
+// memory of CTA `rank`. Returns false after reporting a fault.
 static bool complete_at(SimAsync *a, SimWarp *w, const SimIns *i, int l,
                         int rank, uint32_t bar, uint32_t bytes) {
   const SimBulk *b = i->x;
@@ -381,9 +382,9 @@ static bool complete_at(SimAsync *a, SimWarp *w, const SimIns *i, int l,
   return a->mbar;
 }
 
-// Starts a load to the CTA of rank `rank`. The load completes bytes at that
-// CTA's mbarrier or, with BKF_PAIR, at the mbarrier of the even CTA of its
-// pair.
+// Starts a load to the shared memory of CTA `rank`. The load completes bytes at
+// that CTA's mbarrier or, with BKF_PAIR, at the mbarrier of the even CTA of
+// that CTA's pair.
 static void load_to(SimWarp *w, const SimIns *i, int l, Copy k, int rank,
                     uint32_t bar) {
   const SimBulk *b = k.b;
@@ -478,9 +479,9 @@ static void answer(SimAsync *a, SimStage stage) {
   if (stage == ASYNC_DELIVER) move_shared(a->data, a->w->cluster, true);
 }
 
-// Executes clc.try_cancel: asks for a cluster of the grid to cancel. The
-// answer, which the intrinsics clc.* read, has the coordinates of that
-// cluster's first CTA and 1, or invalid coordinates and 0.
+// Executes clc.try_cancel, which requests to cancel a cluster of the grid. The
+// response, which the intrinsics clc.* read, has the coordinates of that
+// cluster's first CTA and 1 or, if refused, invalid coordinates and 0.
 static void start_cancel(SimWarp *w, const SimIns *i, int l) {
   const SimBulk *b = i->x;
   const SimProg *p = w->cluster->prog;

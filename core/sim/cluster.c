@@ -144,8 +144,8 @@ void simcluster_free(SimCluster *c) {
 
 // ---- scheduling ----
 
-// Reports whether all runnable warps have failed to see a phase of an mbarrier
-// complete for a long time.
+// Reports whether all runnable warps have long waited in vain for a phase of an
+// mbarrier.
 static bool in_vain(SimCluster *c) {
   enum { MANY = 10000 };
   if (c->calm.vain < MANY) return false;
@@ -155,7 +155,7 @@ static bool in_vain(SimCluster *c) {
   return !c->agents.landing;
 }
 
-// Returns a random one of the warps that can run, or NULL if no warp can run.
+// Returns a random warp among those that can run, or NULL if none can run.
 static SimWarp *pick(SimCluster *c) {
   SimWarp *can[MAX_ALL];
   uint64_t n = 0;
@@ -209,7 +209,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
 }
 
 // Reports whether all runnable warps poll memory that no warp of this cluster
-// will change. Sets *others if other clusters may still change that memory.
+// will change. Sets *others to whether another cluster may change that memory.
 static bool is_stuck(SimCluster *c, bool *others) {
   bool global;
   c->calm.look = false;

@@ -4,8 +4,8 @@
 
 #include "sim/state.h"
 
-// Allocates the CTAs of a cluster whose warps are allocated. Returns false if
-// memory is exhausted.
+// Allocates the CTAs of a cluster. The caller has allocated the cluster's
+// warps. Returns false if memory is exhausted.
 bool simcluster_init(SimCluster *c);
 void simcluster_free(SimCluster *c);
 void simcluster_begin(SimCluster *c, uint64_t index);

@@ -1,12 +1,12 @@
-// Divergence beyond branches. The lanes of a warp run together, branch by
-// branch, until some of them wait for a flag, a phase or a lock that other
-// lanes must provide. Then the warp splits into parts, each with its own
-// program counter, open regions and values. The parts are interleaved. They
-// merge where they meet at a collective operation (sync_warp, a barrier, a
-// shuffle).
+// Divergence that branches alone do not cause. The lanes of a warp run
+// together, branch by branch, until some of them wait for a flag, a phase or a
+// lock that other lanes must provide. Then the warp splits into parts, each
+// with its own program counter, open regions and values. The parts run in
+// turns. They merge when they reach the same collective operation (sync_warp, a
+// barrier, a shuffle).
 //
-// The running part is the SimWarp itself. The other parts are in the list
-// w->split.part, which starts with the part that has waited longest.
+// The SimWarp itself is the running part. The other parts are in the list
+// w->split.part, longest waiting part first.
 #include "sim/divergence.h"
 #include "sim/barrier.h"
 #include "sim/regs.h"
@@ -115,9 +115,9 @@ static void keep(SimFrame *frame, uint32_t depth, uint32_t lanes) {
   }
 }
 
-// Splits the active lanes off as a part, and continues with the lanes of the
-// running part that wait at the end of their branches and loops. Returns false
-// if there are no such lanes.
+// Makes the active lanes a separate part. Continues with the other lanes of the
+// running part, which wait at the end of their branches and loops. Returns
+// false if there are no such lanes.
 static bool part(SimWarp *w) {
   uint32_t rest = w->split.here & ~w->gone & ~w->active;
   if (!rest) return false;
@@ -150,7 +150,7 @@ static bool turn(SimWarp *w) {
   if (!t) return false;
   remove_part(w, t);
   swap(w, t);
-  // warp w continues at the instruction at which w stopped
+  // these lanes continue at the instruction at which they stopped
   w->state = SW_RUN;
   append(w, t);
   return true;
@@ -207,8 +207,8 @@ bool divergence_ended(SimWarp *w) {
 
 // ---- merging ----
 
-// Reports whether part t is at the instruction that w executes, in the same
-// iterations of all loops around that instruction.
+// Reports whether part t waits at the instruction that w executes, and both are
+// in the same iteration of every loop around that instruction.
 static bool is_here(const SimWarp *w, const SimPart *t) {
   const SimIns *prog = w->cluster->prog->ins;
   if (!t->waits || t->pc != w->pc - 1 || t->depth != w->depth) return false;
@@ -333,8 +333,8 @@ void divergence_groups(SimWarp *w, const SimIns *i, SimGroup each) {
 }
 
 // Moves a warp that has no active lanes to the next instruction with active
-// lanes. Leaves the regions that no lane executes, and enters the second half
-// of a branch.
+// lanes. Leaves regions in which no lane remains, and enters the second half of
+// a branch.
 void divergence_find(SimWarp *w) {
   const SimIns *prog = w->cluster->prog->ins;
   while (!w->active && w->depth) {
@@ -342,8 +342,8 @@ void divergence_find(SimWarp *w) {
     const SimIns *head = &prog[f->head];
     w->pc = head->jump;
     if (head->op == OP_IF) {
-      // The lanes of the other half of the branch run next. Without such lanes,
-      // the branch ends.
+      // If there are lanes for the other half of the branch, they run next.
+      // Otherwise the branch ends.
       if (f->other) return;
       if (prog[w->pc].op == OP_ELSE) w->pc = prog[w->pc].jump;
       w->pc++;

@@ -1,20 +1,20 @@
-// Lanes of a warp that wait for other lanes of the warp (divergence.c).
+// Divergence: lanes of a warp that wait for other lanes (divergence.c).
 #ifndef CUTE_SIM_DIVERGENCE_H
 #define CUTE_SIM_DIVERGENCE_H
 
 #include "sim/machine.h"
 
-// Switches to other lanes of w after the running lanes have long polled in
-// vain.
+// Switches w to other lanes when the running lanes have polled many times
+// without success.
 void divergence_turn(SimWarp *w);
-// Checks that all lanes of collective operation i are present. w->pc has
+// Checks that all lanes of collective operation i have arrived at i. w->pc has
 // already passed i. If lanes are missing, returns false and lets them run next.
 bool divergence_together(SimWarp *w, const SimIns *i);
-// Called when the running lanes of w have ended. Returns false if the whole
-// warp has ended. Otherwise lets other lanes run next.
+// Called when the running lanes of w have exited the kernel. Returns false if
+// all lanes of the warp have exited. Otherwise lets other lanes run next.
 bool divergence_ended(SimWarp *w);
-// Called when no warp can run. Looks for a warp with other lanes that can run,
-// and lets these lanes run next. Returns false if there is no such warp.
+// Called when no warp can run. Looks for a warp that has other lanes that can
+// run, and lets these lanes run next. Returns false if there is no such warp.
 bool divergence_press(SimCluster *c);
 void divergence_reset(SimWarp *w);
 // Moves w, which has no active lanes, to the next instruction with active
@@ -23,9 +23,9 @@ void divergence_find(SimWarp *w);
 // Returns true if exactly the lanes in `want` are active, else reports a fault.
 bool divergence_are(SimWarp *w, const SimIns *i, uint32_t want);
 // Splits the active lanes into groups whose lanes name the same mask. Reports a
-// fault if a group does not consist of the lanes of its mask. Then calls `each`
-// for every group, with w->active set to the group. If `each` is NULL, only
-// synchronizes the group's lanes.
+// fault if a group is not exactly the lanes of its mask. Then calls `each` for
+// every group, with w->active set to the group. If `each` is NULL, only
+// synchronizes the lanes of each group.
 typedef void (*SimGroup)(SimWarp *w, const SimIns *i);
 void divergence_groups(SimWarp *w, const SimIns *i, SimGroup each);
 

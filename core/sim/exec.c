@@ -76,7 +76,7 @@ static void load_register(SimWarp *w, const SimIns *i, const SimSide *s) {
   }
 }
 
-// Stores the value in slot c, in the active lanes, to the n elements of a
+// Stores the value in slot i->c, for the active lanes, to the n elements of a
 // register object that start at unit s->konst.
 static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
                            int64_t n) {
@@ -92,7 +92,8 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
       memcpy(p, w->v + i->c, (size_t)m->size * LANES);
       continue;
     }
-    // Only constants are stored to wider units, whose upper half becomes zero.
+    // Only constants are stored to units wider than 8 bytes; zero the upper
+    // half.
     if (m->size > 8)
       for (int l = 0; l < LANES; l++)
         if (w->active >> l & 1) memset(p + l * m->size, 0, (size_t)m->size);
@@ -102,8 +103,8 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
   }
 }
 
-// Returns the first unit of the register that lane l selects by the index in
-// slot `which`. Returns -1 and reports a fault if the index is out of range.
+// Returns the first unit that lane l selects by the index in slot `which`.
+// Returns -1 and reports a fault if the index is out of range.
 static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
   const SimSide *s = i->x;
   const SimMem *m = s->mem;
@@ -124,7 +125,7 @@ static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
 static void pick(SimWarp *w, const SimIns *i) {
   const SimMem *m = ((const SimSide *)i->x)->mem;
   uint32_t lack = 0;
-  // index of the first undefined unit that the lowest lane in `lack` selects
+  // first undefined unit that the lowest lane in `lack` selects
   int64_t first = 0;
   for (int l = 0; l < LANES; l++) {
     int64_t at = w->active >> l & 1 ? chosen(w, i, i->c, l) : -1;
@@ -173,8 +174,8 @@ static void packed_put(uint8_t *buf, const SimMem *m, int k, uint64_t u) {
   }
 }
 
-// Copies `bytes` bytes of the registers of each lane in mask to buf, from the
-// first unit of s on. Units are packed.
+// Copies `bytes` bytes of registers of each lane in mask to buf, starting at
+// the first unit of s. The units are packed without gaps.
 static void gather(SimWarp *w, const SimIns *i, const SimSide *s,
                    uint32_t mask, int bytes, SimLaneBuf buf) {
   const SimMem *m = s->mem;
@@ -268,8 +269,8 @@ static void store(SimWarp *w, const SimIns *i) {
   simmem_store(w, i, s->mem, w->active, off, bytes, buf);
 }
 
-// Copies registers to registers. Undefined elements stay undefined. If the
-// registers overlap, all are read before any is written.
+// Copies registers to registers. Undefined elements stay undefined. If source
+// and destination overlap, every element is read before it is overwritten.
 static void copy_registers(SimWarp *w, const SimCopy *c, uint32_t mask) {
   const SimMem *m = c->src.mem, *n = c->dst.mem;
   int units = c->bytes * 8 / m->unit;
@@ -317,7 +318,7 @@ static void copy(SimWarp *w, const SimIns *i) {
 
 // ---- collective operations ----
 
-// Checks that the whole warp is active. Stops the run after a divergent
+// Checks that all lanes of the warp are active. Stops the run after a divergent
 // barrier, because later results would be meaningless.
 static bool all_here(SimWarp *w, const SimIns *i) {
   if (divergence_are(w, i, i->who == WHO_FULL ? FULL : w->valid)) return true;
@@ -347,8 +348,8 @@ static void push(SimWarp *w, const SimIns *i, uint32_t other) {
 
 static void pop(SimWarp *w) { w->active = w->frame[--w->depth].mask; }
 
-// Makes the active lanes for which i's condition holds leave the `levels`
-// innermost regions, or the kernel.
+// Makes the active lanes for which i's condition holds leave the innermost
+// `levels` regions or, for OP_EXITIF, the kernel.
 static void leave_if(SimWarp *w, const SimIns *i, uint32_t levels) {
   uint32_t out = condition(w, i) & w->active;
   if (i->op == OP_EXITIF) {
@@ -490,8 +491,8 @@ static void trap(SimWarp *w, const SimIns *i) {
   w->cluster->stop = true;
 }
 
-// Prints value u of type `type`. spec, of n characters, is a conversion
-// specification such as %5d that fits the type.
+// Prints value u of type `type`. spec: a conversion specification of n
+// characters that fits the type, such as %5d.
 static bool print_value(SimText *t, const char *spec, size_t n, DType type,
                         uint64_t u) {
   char fmt[32];
@@ -557,7 +558,7 @@ static void end_warp(SimWarp *w, const SimIns *i) {
   simbarrier_exited(w->cluster);
 }
 
-// Records that the preceding launch is complete for the active lanes.
+// Records that the active lanes know that the preceding launch is complete.
 static void wait_before(SimWarp *w) {
   const SimActors *all = &w->cluster->prog->actors;
   if (actors_of(all, ACTOR_BEFORE))
@@ -575,8 +576,8 @@ static void let_in(SimWarp *w) {
       w->cta->early = true;
 }
 
-// Returns `done`, whether the current instruction was executed. If not, w
-// executes the instruction again when w runs next.
+// Returns `done`, which states whether the current instruction was executed. If
+// it was not, lets w execute the instruction again when w runs next.
 static bool again(SimWarp *w, bool done) {
   if (done) return true;
   w->pc--;
@@ -584,7 +585,7 @@ static bool again(SimWarp *w, bool done) {
   return false;
 }
 
-// If i is an ordered load, records it as a possible poll and returns true.
+// If i is a load with a memory order, records a possible poll and returns true.
 static bool polls(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
   if (!i->sem) return false;
@@ -594,7 +595,7 @@ static bool polls(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-// Executes an atomic. If it changed nothing, records it as a possible poll.
+// Executes an atomic. If it left memory unchanged, records a possible poll.
 static void atomic(SimWarp *w, const SimIns *i) {
   uint64_t moved = w->cluster->moved;
   simmem_atomic(w, i);
@@ -754,13 +755,13 @@ bool simexec_is_turn(const SimIns *i) {
     case POINT_NEVER: break;
     case POINT_ALWAYS: return true;
     case POINT_ORDERED: return i->sem;
-    // Of a try_wait and its linked wait (try_wait.h), only the wait is a step.
+    // If a try_wait is linked to a wait (try_wait.h), only the wait is a step.
     case POINT_UNLINKED: return !i->jump;
   }
   return false;
 }
 
-// Executes i, which w->pc has passed. Returns false if another warp may run.
+// Executes i; w->pc is past i. Returns false if another warp may run now.
 static inline bool execute(SimWarp *w, const SimIns *i) {
   w->cluster->serial++;
   w->count++;
@@ -783,7 +784,7 @@ void simexec_between(SimWarp *w) {
     simexec_turn(w);
 }
 
-// Counts an execution of i. Several host threads may run clusters.
+// Counts an execution of i, atomically, as several host threads may run.
 static void count_execution(const SimProg *p, const SimIns *i) {
   uint64_t *n = &p->launch->executed[i->ref];
   __atomic_fetch_add(n, 1, __ATOMIC_RELAXED);

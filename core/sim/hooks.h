@@ -8,12 +8,12 @@
 
 typedef struct SimTensorAccess SimTensorAccess;  // tcgen05.h
 
-// What an agent read from shared memory for one warp, so that the same read for
-// another warp need not look at every byte. The bytes lie between the addresses
-// first and end. Their n last writes are `by`, as in granules (shadow.h);
-// agent: the write was made through the async proxy. n is LENT_UNKNOWN if there
-// are more, or if bytes are undefined. serial: number of writes to shared
-// memory before the read.
+// A read by an agent from shared memory for one warp. If the agent reads the
+// same bytes for another warp, it need not check every byte again. The bytes
+// are between the addresses first and end. by: the last n writes to them, as in
+// a granule (shadow.h). by.agent: the write was made through the async proxy. n
+// is LENT_UNKNOWN if there are more than LENT_MOST writes, or if bytes are
+// undefined. serial: number of writes to shared memory before the read.
 enum { LENT_MOST = 4, LENT_UNKNOWN };
 typedef struct SimLent {
   uint64_t serial;
@@ -29,27 +29,27 @@ typedef struct Access {
   const SimMem *m;
   const int64_t *off;     // for each lane: offset in elements
   int64_t at[LANES];      // for each lane: byte offset in the object
-  // global memory: offset in bytes of the granule that is being checked
+  // global memory: byte offset of the granule (shadow.h) that is being checked
   int64_t piece;
-  // memory of other CTAs: for each lane, the first byte of the owning CTA's
-  // memory
+  // memory of other CTAs: for each lane, the first byte of the accessed CTA's
+  // shared memory
   uint32_t home[LANES];
   int bytes;
   // alignment in bytes that the access requires; 0: `bytes`
   int64_t unit;
   bool write;
   bool agent;             // whether the access uses the async proxy
-  // whether the access belongs to a cp.async, and may happen later
+  // whether the access belongs to a cp.async, which may execute it later
   bool flying;
-  // whether the access is an operation on an mbarrier that waiting threads
-  // acquire
+  // whether the access is an operation on an mbarrier; waiting threads acquire
+  // such accesses
   bool barrier;
-  // where agent_reads describes the read; NULL: nowhere
+  // where agent_reads stores a description of the read; NULL: it stores none
   SimLent *lent;
-  // mbarrier at which the access completes; NULL: none
+  // mbarrier that signals that the access is complete; NULL: none
   const struct SimMbar *ends;
   // Writes: lane l writes the bytes at data + l * stride; NULL: unknown bytes.
-  // same: the lanes whose bytes equal the bytes in shared memory.
+  // same: the lanes that write the bytes which shared memory already contains.
   const uint8_t *data;
   int stride;
   uint32_t same;
@@ -61,8 +61,8 @@ static inline uint32_t simmem_address(const Access *x, int l) {
   return home + x->m->base + (uint32_t)x->at[l];
 }
 
-// Returns the first byte of m, as the lanes of w access it. Lane l of an access
-// x accesses the byte at simmem_first(w, m) + simmem_from(x, l).
+// Returns the first byte of m, as the lanes of w see it. Lane l of an access x
+// accesses the byte at simmem_first(w, m) + simmem_from(x, l).
 static inline uint8_t *simmem_first(const SimWarp *w, const SimMem *m) {
   switch (m->memory) {
     case MEMORY_GLOBAL: return m->p;
@@ -75,31 +75,31 @@ static inline int64_t simmem_from(const Access *x, int l) {
   return x->m->rank ? x->at[l] + x->home[l] - x->w->home : x->at[l];
 }
 
-// What a release adds to a SimPast. ALL: all accesses that happen before the
-// lanes, and the accesses of the lanes. AGENTS: epochs of all actors except
-// warps and mbarriers. FENCED: accesses before a fence of the lanes with
+// Accesses that the releasing lanes add to a SimPast. ALL: their accesses, and
+// all accesses that happen before them. AGENTS: epochs of all actors except
+// warps and mbarriers. FENCED: accesses before the lanes' last fence with
 // cluster or wider scope.
 typedef enum SimGive { GIVE_ALL, GIVE_AGENTS, GIVE_FENCED } SimGive;
 
-// A product d (m,n) = a (m,k) * b (n,k) + c of tensor cores.
+// A product d (m,n) = a (m,k) * b (n,k) + c that tensor cores computed.
 typedef struct SimTile { const float *a, *b, *c, *d; int m, n, k; } SimTile;
 
 typedef void SimFound(void *ud, const SimFault *f);
 
-// The launch.
+// Hooks for a whole launch.
 typedef struct SimLaunchHooks {
-  // decoded prepares the instructions of a decoded program. start allocates
-  // records in cx->scratch; all: all clusters run; whole: also with a random
-  // schedule. find calls `found` for the faults that only the whole launch
-  // shows. unwritten calls `found`, unless it is NULL, for outputs that have
-  // unwritten elements, and returns the number of these elements. parts
-  // describes the parts of memory that the launch did not access. merge merges
-  // the NaNs and infinities of a cluster into those of the launch. origin
-  // describes the first NaN or infinity that may have reached an output.
-  // inexact describes the first result that its type could not represent.
-  // arrange sorts n faults so that each cause precedes its consequences, and
-  // returns the number of faults that it keeps. empty reports whether a launch
-  // without blocks has arguments with elements. stop frees the records.
+  // decoded prepares a program's instructions. start allocates records in
+  // cx->scratch; all: all clusters run; whole: the results of all are also
+  // wanted. find calls `found` for the faults that only the whole launch shows.
+  // unwritten returns the number of unwritten elements of outputs, and calls
+  // `found`, unless it is NULL, for each such output. parts describes memory
+  // that the launch did not access. merge adds a cluster's NaNs and infinities
+  // to those of the launch. origin describes the first NaN or infinity that may
+  // have reached an output. inexact describes the first result that its type
+  // could not represent. arrange sorts n faults, each cause before its
+  // consequences, and returns the number of faults that it keeps. empty reports
+  // whether a launch without blocks has arguments with elements. stop frees the
+  // records.
   void (*decoded)(Ctx *cx, SimProg *p);
   void (*start)(Ctx *cx, SimProg *p, bool all, bool whole);
   void (*find)(const SimProg *p, SimFound *found, void *ud);
@@ -119,8 +119,8 @@ typedef struct SimValueHooks {
   void (*registers)(SimWarp *w, const SimIns *i, const SimMem *m, int64_t unit,
                     uint32_t mask);
   // loaded: i loaded a register. picked: i selected registers by an index. The
-  // registers of the lanes in `lack` are undefined; `at` is an undefined unit
-  // of the lowest of these lanes. shuffled: lane l got the value of lane
+  // registers of the lanes in `lack` are undefined. `at` is an undefined unit
+  // of the lowest lane in `lack`. shuffled: lane l got the value of lane
   // from[l].
   void (*loaded)(SimWarp *w, const SimIns *i, const SimSide *s);
   void (*picked)(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
@@ -132,15 +132,15 @@ typedef struct SimValueHooks {
   void (*before_value)(SimWarp *w, const SimIns *i);
   void (*after_value)(SimWarp *w, const SimIns *i);
   // i computed a quotient, a value that may overflow, or a value that depends
-  // on such a value.
+  // on a value that may overflow.
   void (*computed)(SimWarp *w, const SimIns *i);
-  // Returns the lanes of mask whose addresses in x overflowed; reports them.
+  // Returns, and reports, the lanes of mask whose addresses in x overflowed.
   uint32_t (*wrapped)(const Access *x, uint32_t mask);
   // w executed i, an assertion.
   void (*asserted)(SimWarp *w, const SimIns *i);
-  // nonfinite: i computed results of the type that SimIns.watch names. fma: a *
-  // b + c of type t in lane l, as bits. tile: an MMA of group g computed a NaN
-  // or an infinity.
+  // nonfinite: i computed results of the type SimIns.watch. fma: lane l
+  // computed a * b + c = result in type t; all four are bits. tile: an MMA of
+  // group g computed a NaN or an infinity.
   void (*nonfinite)(SimWarp *w, const SimIns *i);
   void (*fma)(SimWarp *w, const SimIns *i, int l, DType t, uint64_t a,
               uint64_t b, uint64_t c, uint64_t result);
@@ -152,53 +152,53 @@ typedef struct SimHooks {
   SimValueHooks value;
 
   // ---- a cluster ----
-  // make allocates records of a cluster and returns false if memory is
-  // exhausted, reset prepares them for a run, end is called after the run, and
-  // free frees them.
+  // make allocates the checks' records of a cluster, and returns false if
+  // memory is exhausted. reset prepares the records for a run. end is called
+  // after the run. free frees the records.
   bool (*make)(SimCluster *c);
   void (*reset)(SimCluster *c);
   void (*end)(SimCluster *c);
   void (*free)(SimCluster *c);
 
   // ---- warps ----
-  // In a launch with a debugger: w executes i next. Returns false if w must not
-  // execute i.
+  // Called only in a launch with a debugger: w executes i next. Returns false
+  // if w must not execute i.
   bool (*step)(SimWarp *w, const SimIns *i);
   // Returns whether a debugger ended the launch.
   bool (*ended)(const SimProg *p);
   // w polled memory at instruction i, and memory had not changed.
   void (*polled)(SimWarp *w, const SimIns *i);
-  // Lane l accesses shared memory of CTA `rank`. keep: the access must happen
-  // before CTA `rank` exits.
+  // Lane l accesses shared memory of CTA `rank`. keep: CTA `rank` must not exit
+  // before the access.
   void (*reach)(SimWarp *w, const SimIns *i, int l, int rank, bool keep);
-  // All warps exited.
+  // Called after all warps exited.
   void (*exited)(SimCluster *c);
-  // No warp can run.
+  // Called when no warp can run.
   void (*deadlock)(SimCluster *c);
-  // Returns whether all runnable warps poll in vain. Sets *global to whether
-  // one of them polls global memory.
+  // Returns whether all runnable warps repeat polls that cannot succeed. Sets
+  // *global to whether one of them polls global memory.
   bool (*stuck)(const SimCluster *c, bool *global);
 
   // ---- memory ----
   // The lanes of mask access memory. Called once for all lanes, before bytes
-  // move.
+  // are moved.
   void (*access)(Access *x, uint32_t mask);
   // The lanes of mask executed an atomic, and the lanes of `stored` stored a
   // value. Called after `access`.
   void (*atomic)(Access *x, uint32_t mask, uint32_t stored);
   // An agent of lane l will read or write memory: x->bytes bytes at addr of
-  // shared memory, or at x->at[l] of global memory. A read is complete for
-  // threads that have acquired `epoch` of `actor`; actor -1: the agent already
-  // reads the bytes for another lane.
+  // shared memory, or at x->at[l] of global memory. Threads that have acquired
+  // `epoch` of `actor` know that the read is complete. actor -1: the agent
+  // already reads the bytes for another lane.
   void (*agent_reads)(Access *x, int l, uint32_t addr, int actor,
                       uint32_t epoch);
-  // Reports whether an agent of lane l may also read what *t describes. If the
-  // answer is false, agent_reads must check the bytes.
+  // Reports whether an agent of lane l may read the bytes in *t, which it read
+  // for another warp. If the answer is false, agent_reads must check the bytes.
   bool (*agent_rereads)(Access *x, int l, const SimLent *t);
   void (*agent_writes)(Access *x, int l, uint32_t addr);
-  // A write by an agent or a cp.async, to `bytes` bytes at addr of shared
-  // memory, from line src, became visible as a write by `lanes` of `actor` in
-  // epoch clk. proxy: whether it used the async proxy.
+  // A write by an agent or a cp.async, from source line src, to `bytes` bytes
+  // at addr of shared memory became visible. It is recorded as a write by
+  // `lanes` of `actor` in epoch clk. proxy: whether it used the async proxy.
   void (*landed)(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
                  uint32_t lanes, uint32_t clk, uint32_t src, bool proxy);
   // An agent of lane l completed a write to global memory, or a cp.async of
@@ -206,20 +206,21 @@ typedef struct SimHooks {
   // by `actor` in epoch clk.
   void (*settled)(Access *x, int l, int actor, uint32_t clk);
 
-  // An access to tensor memory. Called before bytes move.
+  // A warp accesses tensor memory. Called before bytes are moved.
   void (*tensor)(const SimTensorAccess *x);
   // w executed a tcgen05.fence.
   void (*tensor_fence)(SimWarp *w, const SimIns *i);
 
-  // wanted: whether a check needs `came`: 16 bytes of shared memory have an
-  // origin. copied: tcgen05.cp copied rows. scaled: a part of an MMA ran.
+  // wanted: whether a check needs `came`. came: 16 bytes at addr of shared
+  // memory were copied from `from`. copied: tcgen05.cp copied rows. scaled: a
+  // part of a block-scaled MMA ran.
   bool (*wanted)(const SimCluster *c);
   void (*came)(SimCluster *c, uint32_t addr, const SimOrigin16 *from);
   void (*copied)(SimCluster *c, const SimTensorIns *x, uint64_t desc, int cta,
                  int column);
   void (*scaled)(SimWarp *w, const SimIns *i, const SimScaledRows *x);
 
-  // ---- order ----
+  // ---- happens-before order ----
   // All lanes of mask synchronize with each other.
   void (*meet)(SimWarp *w, uint32_t mask);
   // The lanes of mask release to `to`, or acquire `from`.
@@ -228,19 +229,19 @@ typedef struct SimHooks {
   // The lanes of mask release only the epochs of turn actors (mbar.h).
   void (*give_turns)(SimWarp *w, uint32_t mask, uint32_t *to);
   void (*forget)(const SimCluster *c, SimPast *p);
-  // The lanes of mask acquire accesses up to an epoch of an actor other than a
-  // warp.
+  // The lanes of mask acquire accesses up to epoch `epoch` of `actor`, which is
+  // not a warp.
   void (*learn)(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
   void (*fence)(SimWarp *w, FenceKind kind);
   // w waits for groups of an agent's operations at instruction i.
   void (*waits)(SimWarp *w, const SimIns *i);
 
-  // ---- questions of the machine's own checks ----
+  // ---- questions that the machine asks the checks ----
   // before: whether accesses by `lanes` of actor u in epoch clk happen before
   // lane l of w. before_some: whether these accesses happen before some lane of
   // w. runs: whether lane l runs after the start of some thread of CTA `rank`.
-  // knows: like the hook `before`, for a thread of cluster `unit`. holds:
-  // whether `past` covers epoch clk of an actor that is not a warp.
+  // knows: like the hook `before`, for accesses by a thread of cluster `unit`.
+  // holds: whether `past` covers epoch clk of an actor that is not a warp.
   bool (*before)(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
   bool (*before_some)(SimWarp *w, int u, uint32_t lanes, uint32_t clk);
   bool (*runs)(SimWarp *w, int l, int rank);

@@ -61,11 +61,11 @@ static void lane_masks(SimWarp *w, const SimIns *i, IntrinId id) {
 
 // ---- properties of the device ----
 
-// Returns a property of the simulated GPU. The clock of a warp counts the
-// warp's instructions.
+// Returns a property of the simulated GPU, such as a clock. The clock of a warp
+// is the number of instructions that the warp has executed.
 static uint64_t machine(const SimWarp *w, IntrinId id) {
   const SimProg *p = w->cluster->prog;
-  // allocation unit and reserved part of shared memory, in bytes
+  // in bytes: unit in which shared memory is allocated, and its reserved part
   enum { UNIT = 128, RESERVED = 1024 };
   uint64_t smem = (uint64_t)p->fn->smem_bytes;
   uint64_t total = (smem + UNIT - 1) / UNIT * UNIT;
@@ -86,7 +86,7 @@ static uint64_t machine(const SimWarp *w, IntrinId id) {
 
 // ---- collective operations ----
 
-// These functions execute an intrinsic for one group of lanes, w->active.
+// Each of these functions executes an intrinsic for the lanes w->active.
 
 static void tell(SimWarp *w, const SimIns *i, uint64_t u) {
   for (uint32_t m = w->active; m; m &= m - 1)
@@ -127,8 +127,8 @@ static void vote(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// Executes elect. PTX does not specify which lane is elected. Chooses a lane in
-// the middle, or the lowest lane if the immediate requests it.
+// Executes elect. PTX does not specify which lane is elected: elects a lane in
+// the middle or, if the immediate requests it, the lowest active lane.
 static void elect(SimWarp *w, const SimIns *i) {
   uint32_t left = w->active;
   int skip = intrin_imm(i->imm) ? 0 : __builtin_popcount(left) / 2;
@@ -162,8 +162,8 @@ static void reduce(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// Executes a shuffle. Lanes that are in the mask but not active, and active
-// lanes outside the mask, were reported before.
+// Executes a shuffle. The caller has already reported lanes of the mask that
+// are not active, and active lanes outside the mask.
 static void shuffle(SimWarp *w, const SimIns *i, IntrinId id) {
   uint64_t x[LANES], by[LANES];
   operands(w, i, id, 0, x);

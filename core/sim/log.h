@@ -6,17 +6,17 @@
 
 // SimCluster.log is NULL unless the run of the cluster is logged.
 typedef struct SimLog {
-  // start creates a log and a cost model, play estimates the time of the logged
-  // cluster, and stop frees the log. start sets *tape to NULL, and play returns
-  // false, if memory is exhausted.
+  // start creates a log and a cost model. play estimates the time of the logged
+  // cluster. stop frees the log. If memory is exhausted, start sets *tape to
+  // NULL, and play returns false.
   void (*start)(Ctx *cx, const SimProg *p, const SimMachine *m,
                 struct SimTape **tape);
   bool (*play)(struct SimTape *t, bool (*go)(void *ud), void *ud,
                SimTiming *out);
   void (*stop)(struct SimTape *t);
 
-  // Log that instruction i of warp w begins or ends. again: i was not executed
-  // and will be repeated.
+  // Log that instruction i of warp w begins or ends. again: w did not execute i
+  // and will try again.
   void (*begin)(SimWarp *w, const SimIns *i);
   void (*end)(SimWarp *w, const SimIns *i, bool again);
   // Logs that each lane of mask accesses n bytes of global memory at start +
@@ -30,8 +30,8 @@ typedef struct SimLog {
   void (*mark)(SimWarp *w, uint32_t name, bool begins);
   // A gate is one round of a barrier or one phase of an mbarrier. `give` logs
   // that warp w contributes to the opening of a gate, for example by an
-  // arrival. `need` logs that w waits until a gate opens. `far` says that the
-  // gate belongs to another CTA.
+  // arrival. far: the gate belongs to another CTA. `need` logs that w waits
+  // until a gate opens.
   void (*give)(SimWarp *w, uint32_t *gate, bool far);
   void (*need)(SimWarp *w, uint32_t gate);
   // `agent` logs that warp w starts an asynchronous agent, and returns the

@@ -35,7 +35,7 @@
 
 // ---- alu.c ----
 uint64_t simalu_one(const SimIns *i, uint64_t a, uint64_t b, uint64_t c);
-// computes an arithmetic instruction in all 32 lanes
+// Computes an arithmetic instruction in all 32 lanes.
 void simalu_lanes(const SimIns *i, char *v);
 
 // ---- mem.c ----
@@ -45,14 +45,14 @@ struct SimMatrix;
 // another CTA.
 uint32_t simmem_check(Access *x, uint32_t mask);
 // Reports a fault if the preceding launch may still use an element of global
-// memory that lane l, or an agent on its behalf, reads or writes.
+// memory. Lane l, or an agent that it started, reads or writes this element.
 void simmem_depends(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                     int64_t element, bool write);
 // Returns the mbarrier at an address of shared memory, or NULL if there is no
 // mbarrier. Does not check whether the mbarrier is initialized.
 SimMbar *simmem_mbar(const SimCluster *c, uint32_t addr);
-// Reports a fault if an active mbarrier is among the n bytes at address addr of
-// the cluster's shared memory, which lane l accesses as data.
+// Reports a fault if lane l accesses an active mbarrier as data: one is among
+// the n bytes at address addr of the cluster's shared memory.
 void simmem_mbarriers(SimWarp *w, const SimIns *i, int l, uint32_t addr,
                       uint32_t n, bool write);
 typedef uint8_t SimLaneBuf[LANES][32];
@@ -72,10 +72,10 @@ void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                        uint32_t mask, const int64_t *off,
                        const uint32_t *value);
 void simmem_atomic(SimWarp *w, const SimIns *i);
-// The granules that a lane accesses. `key` identifies the first granule (for
-// conflicts_access), `p` points to the bytes of this granule in memory, and
-// `size` is the number of bytes of a granule. `n` is the number of granules, or
-// 0 if the kernel does not write the memory.
+// The granules of shadow memory (shadow.h) that a lane accesses. `key`
+// identifies the first granule (for conflicts_access), `p` points to the bytes
+// of this granule in memory, and `size` is the number of bytes of a granule.
+// `n` is the number of granules, or 0 if the kernel does not write the memory.
 typedef struct SimPlaces {
   uint64_t key;
   const uint8_t *p;
@@ -93,12 +93,12 @@ static inline void simmem_moved(SimCluster *c, bool global) {
 static inline uint64_t simmem_stamp(const SimCluster *c) {
   return c->moved + (c->prog->common ? c->prog->common->changes : 0);
 }
-// The accesses that a load or an atomic would make if it were executed now: the
-// bits that the active lanes would find in memory, and the keys (for
-// conflicts_access) of the granules that a lane would access.
+// The accesses that a load or an atomic would make if the warp executed it now:
+// the bits that the active lanes would find in memory, and the keys of the
+// granules that a lane would access.
 typedef struct SimAsk {
   // found: the bits that each lane would find. The granules have n successive
-  // keys, beginning with `key`.
+  // keys (for conflicts_access), of which `key` is the first.
   uint64_t found[LANES], key;
   int n, size;             // number of granules, and bytes in each
   bool one;                // whether all lanes access the same granules
@@ -106,21 +106,21 @@ typedef struct SimAsk {
 // Finds what instruction i would access, without executing it. Returns false if
 // i is neither a load nor an atomic, or is out of bounds.
 bool simmem_ask(SimWarp *w, const SimIns *i, SimAsk *a);
-// Reports whether atomic i leaves memory unchanged if its lanes find the bits
-// `found` in memory.
+// Reports whether atomic i would leave memory unchanged if each lane l found
+// the bits found[l] in memory.
 bool simmem_stays(SimWarp *w, const SimIns *i, const uint64_t *found);
-// Executes the accesses of ldmatrix or stmatrix: a lane moves a row of 16
-// bytes.
+// Executes the memory accesses of ldmatrix or stmatrix. Each lane moves a row
+// of 16 bytes.
 void simmem_rows(SimWarp *w, const SimIns *i, const struct SimMatrix *x,
                  const int64_t *off, SimLaneBuf buf);
 void simmem_cpasync(SimWarp *w, const SimIns *i);
 void simmem_commit(SimWarp *w);
-// Reports whether byte `at` of the cluster's shared memory is the destination
-// of a cp.async of w that is in no group yet.
+// Reports whether a cp.async of w that is in no group yet will write byte `at`
+// of the cluster's shared memory.
 bool simmem_open(const SimWarp *w, uint32_t at);
-// Finds the cp.async of warp w, in a committed group, that writes byte `at` of
-// the cluster's shared memory. Sets the lane and the group of this cp.async.
-// Returns false if no such cp.async exists.
+// Finds the cp.async of warp w, in a committed group, that will write byte `at`
+// of the cluster's shared memory. Sets *lane and *group to the lane and the
+// group of this cp.async. Returns false if no such cp.async exists.
 bool simmem_group(const SimWarp *w, uint32_t at, int *lane, uint32_t *group);
 // Completes the copies of the lanes of mask in w's cp.asyncs with numbers below
 // `upto`. Their bytes become visible as a write of `actor` in `epoch`.
@@ -135,10 +135,10 @@ void st_async_run(SimWarp *w, const SimIns *i);
 
 // ---- exec.c ----
 void simexec_warp(SimWarp *w);          // runs w until it waits, yields or ends
-// simexec_spend counts the instructions since the last call against the guard's
-// budget. simexec_tick does the same, reports progress, and stops the cluster
-// if the run of all clusters must end. src: the line that the cluster executes,
-// if known.
+// simexec_spend subtracts the instructions since the last call from the guard's
+// budget. simexec_tick does the same, and reports progress. It also stops the
+// cluster if the run of all clusters must end. src: the line that the cluster
+// executes, or 0 if it is unknown.
 void simexec_spend(SimCluster *c);
 void simexec_tick(SimCluster *c, uint32_t src);
 // simexec_is_turn reports whether i is a scheduling step (interleave.h).

@@ -1,11 +1,11 @@
-// Executes tensor-core instructions and matrix copies: gathers the registers of
-// a warp into tiles by the fragment layouts of decode/fragments.c, and scatters
-// tiles to registers.
+// Executes tensor-core instructions and matrix copies. Gathers the registers of
+// a warp into tiles, with the fragment layouts of decode/fragments.c, and
+// scatters tiles to registers.
 #include "sim/matrix.h"
 #include "sim/regs.h"
 
-// put_words stores a 32-bit word for each lane to units of registers. get_words
-// reads 32-bit words from units of registers.
+// put_words stores one 32-bit word for each lane to units of registers.
+// get_words reads these words from units of registers.
 static void put_words(const SimMem *m, char *p, const uint32_t *word) {
   int per = 32 / m->unit;
   uint32_t all = (uint32_t)unit_mask(m);
@@ -59,8 +59,8 @@ static void matrix_store(SimWarp *w, const SimIns *i, const SimMatrix *x,
   }
 }
 
-// Reads a 32-bit register of all lanes. Reports undefined values of lanes of
-// mask.
+// Reads a 32-bit register of all lanes. Reports undefined values in the lanes
+// of mask.
 static void get_word(SimWarp *w, const SimIns *i, const SimWord *x,
                      uint32_t mask, uint32_t *word) {
   for (int k = 0; k < 32 / x->mem->unit; k++)
@@ -96,7 +96,7 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i) {
   }
   int64_t off[LANES];
   SimLaneBuf buf;           // rows of the matrices, in order
-  uint16_t piece[32 * 8];   // the rows in pieces of 16 bits
+  uint16_t piece[32 * 8];   // the rows, in elements of 16 bits
   memset(buf, 0, sizeof buf);
   simmem_offsets(w, &x->smem, off);
   if (x->store) {
@@ -110,8 +110,8 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Returns the buffer for tile k: 0, 1 and 2: A, B and C; 3: raw elements of an
-// operand; 4 and 5: prepared operands.
+// Returns scratch buffer k. Buffers 0, 1 and 2 hold A, B and C; 3 holds raw
+// elements of an operand; 4 and 5 hold prepared operands A and B.
 void *simmatrix_room(SimWarp *w, int k) {
   return w->cluster->mma.tile + k * SIM_ROOM;
 }
@@ -127,8 +127,8 @@ static void *room(SimWarp *w, int k) { return simmatrix_room(w, k); }
 #define TILE_AT(SIZE) (tile + (size_t)at[lane[t]] * SIZE)
 #define REG_AT(SIZE) (p + (size_t)lane[t] * SIZE)
 
-// Returns value v of lane l. The registers also have a view with narrower
-// elements, so the value is joined from several units.
+// Returns value v of lane l. A view with narrower elements makes the units of
+// these registers narrower than a value, so it is joined from several units.
 static uint64_t joined_get(SimWarp *w, const SimOperand *o, int v, int l) {
   const SimMem *m = o->mem;
   uint64_t u = 0;
@@ -146,7 +146,7 @@ static void joined_put(SimWarp *w, const SimOperand *o, int v, int l,
              u >> (k * m->unit) & unit_mask(m));
 }
 
-// Returns how many bytes a value has in a tile.
+// Returns the number of bytes that a value of operand o occupies in a tile.
 static int value_size(const SimOperand *o) {
   return o->mem->per == 1 ? o->mem->size : o->mem->bits / 8;
 }
@@ -206,14 +206,14 @@ void simmatrix_scatter(SimWarp *w, const SimMmaIns *x, int g,
 static int16_t small_int(DType t, uint8_t u) {
   switch ((int)t) {
     case DT_I8: return (int8_t)u;
-    // Bit 3 is the sign.
+    // bit 3 is the sign
     case DT_I4: return (int16_t)((u & 15) - ((u & 8) << 1));
     case DT_U4: return u & 15;
     default: return u;
   }
 }
 
-// Convert accumulators in place between raw f16 and f32, as mma.h needs them.
+// Convert n accumulators in place between raw f16 and f32, as mma.h needs.
 void simmatrix_widen_f16(float *tile, int n) {
   for (int k = n; k-- > 0;) {
     uint16_t u;
@@ -238,14 +238,14 @@ static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
     mma_widen(o->type, raw, (size_t)o->size, out);
     return;
   }
-  // A 4-bit float that has a byte of its own is in bits 2 to 5.
+  // A 4-bit float that is stored in its own byte is in bits 2 to 5.
   int shift = bits == 4 && o->mem->bits == 8 ? 2 : 0;
   for (int k = 0; k < o->size; k++)
     out[k] = dtype_to_float(o->type, (uint64_t)((uint8_t)raw[k] >> shift) &
                                        (((uint64_t)1 << bits) - 1));
 }
 
-// Reports whether accumulators o are arranged as mma_multiply needs them.
+// Reports whether the registers of o are arranged as mma_multiply needs them.
 static bool is_arranged(const SimMmaIns *x, const SimOperand *o) {
   return x->arranged && o->mem->per == 1 && o->mem->size * 8 == o->mem->unit;
 }
@@ -299,7 +299,7 @@ void simmatrix_nonfinite(SimWarp *w, const SimIns *i, int g, const float *a,
     w, i, g, &(SimTile){a, b, tile, d_tile, rows, n, x->row->k});
 }
 
-// Prepares operand A or B (which 0 or 1) of an MMA for mma_multiply.
+// Prepares operand A (which = 0) or B (which = 1) of an MMA for mma_multiply.
 static void prepare(SimWarp *w, const SimMmaIns *x, int g, int which,
                     float *to) {
   float *tile = room(w, 0);
@@ -319,10 +319,10 @@ static bool same_bytes(const char *p, const char *q, size_t n) {
   return !differ;
 }
 
-// Returns the prepared operand A or B of an MMA. Loops over the tiles of a warp
-// multiply each operand several times, so the operands that were prepared last
-// are kept. A slot has the bytes of the registers, followed by the prepared
-// operand.
+// Returns the prepared operand A or B of an MMA. A loop over the tiles of a
+// warp multiplies each operand several times, so the last prepared operands are
+// kept in slots. A slot holds the bytes of the operand's registers, followed by
+// the prepared operand.
 static const float *prepared(SimWarp *w, const SimMmaIns *x, int g, int which) {
   enum { MOST = 64, ALIGN = 64 };
   const SimOperand *o = which ? &x->b : &x->a;
@@ -416,8 +416,8 @@ static void mma_double(SimWarp *w, const SimMmaIns *x, int g) {
   simmatrix_scatter(w, x, g, c);
 }
 
-// Multiplies matrices of complex doubles as the GPU does, by four instructions
-// on real and imaginary parts.
+// Multiplies matrices of complex doubles as the GPU does: by four
+// multiplications of real and imaginary parts.
 static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
   enum { MOST_K = 16 };
   double *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
@@ -443,10 +443,10 @@ static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
 
 // ---- block-scaled and sparse ----
 
-// Returns the lanes whose metadata the instruction reads.
+// Returns the lanes from which the instruction reads metadata.
 static uint32_t metadata_lanes(const AtomMma *r) {
-  // If a row has two words of metadata, two of a quad's four lanes hold the
-  // words.
+  // If a row has two words of metadata, these words are in two of the four
+  // lanes of a quad.
   bool alike = atom_mma_words(r) == 2;
   return alike ? 0x33333333u << 2 * r->selector : FULL;
 }
@@ -491,7 +491,7 @@ int simmatrix_stored_at(const AtomMma *r, const uint16_t *e, int m, int i) {
   return g * r->group + pick * r->group / 4 + (each ? in % each : 0);
 }
 
-// Unpacks the scale factors of a row, which lane 4 * (row % 8) + row / 8 holds.
+// Unpacks the scale factors of a row. Lane 4 * (row % 8) + row / 8 holds them.
 static void row_scales(const SimMmaIns *x, const uint32_t *word, int row,
                        uint8_t *to) {
   uint32_t u = word[row % 8 * 4 + row / 8];
@@ -564,7 +564,7 @@ static void mma_lanes(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Executes UniversalFMA. Every lane computes a result, in the result's type.
+// Executes UniversalFMA: every lane computes one result, in the result's type.
 static void fma_lanes(SimWarp *w, const SimIns *i) {
   const SimMmaIns *x = i->x;
   bool watched = w->cluster->prog->watched;
@@ -591,7 +591,7 @@ static void fma_lanes(SimWarp *w, const SimIns *i) {
 // ---- undefined operands ----
 
 // value_def returns the lanes in which value v of operand o is defined. set_def
-// sets whether value v is defined, for the active lanes.
+// marks value v as defined or undefined in the active lanes.
 static uint32_t value_def(SimWarp *w, const SimOperand *o, int v) {
   uint32_t d = FULL;
   for (int k = 0; k < o->mem->per; k++)
@@ -607,7 +607,7 @@ static void set_def(SimWarp *w, const SimOperand *o, int v, uint32_t def) {
 }
 
 // Reports whether all values of operand o are defined in all active lanes. Sets
-// *none if all are undefined.
+// *none to whether all of them are undefined.
 static bool all_defined(SimWarp *w, const SimOperand *o, bool *none) {
   uint32_t both = FULL, any = 0;
   for (int v = 0; v < o->nval; v++) {
@@ -619,8 +619,8 @@ static bool all_defined(SimWarp *w, const SimOperand *o, bool *none) {
   return !(w->active & ~both);
 }
 
-// Marks in `bad` the rows of o's tile that hold an undefined element of group
-// g.
+// Marks in `bad` the rows of o's tile that contain an undefined element from
+// group g.
 static void bad_rows(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
                      int g, int cols, bool *bad) {
   for (int v = 0; v < o->nval; v++) {
@@ -632,8 +632,8 @@ static void bad_rows(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
   }
 }
 
-// Marks an element of D as undefined if the element of C, an element of its row
-// of A, or an element of its column of B is undefined.
+// Marks an element of D as undefined if it depends on an undefined element: its
+// element of C, an element of its row of A, or an element of its column of B.
 static void spread_undefined(SimWarp *w, const SimMmaIns *x) {
   enum { MOST = 256 };
   int n = x->row->n, k = x->row->k;
@@ -656,9 +656,9 @@ static void spread_undefined(SimWarp *w, const SimMmaIns *x) {
     set_def(w, &x->d, v, def[v]);
 }
 
-// Sets which elements of D are defined. An operand without any defined element
-// is a fault. A partly undefined operand is not, because it may only affect
-// rows that are never stored.
+// Sets which elements of D are defined. Reports an operand without any defined
+// element as a fault. A partly undefined operand is no fault, because it may
+// only affect rows that are never stored.
 static void define(SimWarp *w, const SimIns *i, const SimMmaIns *x) {
   const SimOperand *o[3] = {&x->a, &x->b, &x->c};
   bool clean = true;

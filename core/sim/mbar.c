@@ -1,10 +1,10 @@
-// mbarriers. A phase completes when all expected arrivals and all expected
-// bytes have come. Threads that wait for the phase acquire what the arriving
-// threads released, and the writes of agents whose bytes the phase counted. In
-// hb_cluster.c, each mbarrier is an actor, and its epochs are its phases.
+// mbarriers. A phase completes when all expected arrivals and bytes have come.
+// Threads that wait for the phase acquire what the arriving threads released,
+// and the writes of agents whose bytes the phase counted. In hb_cluster.c, each
+// mbarrier is an actor, and its epochs are its phases.
 //
-// mbarrier.init creates an mbarrier in its storage in shared memory. The
-// mbarrier's state is a SimMbar, which the address of the storage identifies.
+// mbarrier.init creates an mbarrier at an address of shared memory. The
+// mbarrier's state is a SimMbar, which this address identifies.
 #include "ir/intrin.h"
 #include "sim/async.h"
 #include "sim/mbar.h"
@@ -17,8 +17,8 @@ enum { MAX_COUNT = (1 << 20) - 1 };
 // the warp's last successful wait at the mbarrier.
 struct SimUse { uint32_t clk, lanes, src, waited; };
 
-// The last successful wait of a warp. phase: 1 + number of the completed phase.
-// clk, lanes, src: epoch, lanes and line of the wait.
+// The last successful wait of a warp at an mbarrier. phase: 1 + number of the
+// completed phase. clk, lanes, src: epoch, lanes and line of the wait.
 struct SimPassed { uint32_t phase, clk, lanes, src; };
 
 // ---- lookup ----
@@ -36,7 +36,7 @@ static int actor_of(const SimCluster *c, const SimMbar *b) {
   return actors_first(&c->prog->actors, ACTOR_MBAR) + index_of(c, b);
 }
 
-// Returns the counter of waits at b that warp k passed.
+// Returns the counter of the waits at b that warp k has passed.
 static uint32_t *waits_of(const SimCluster *c, int k, const SimMbar *b) {
   return &c->mbars.waits[k * c->prog->nmbar + index_of(c, b)];
 }
@@ -91,8 +91,8 @@ void simmbar_free(SimCluster *c) {
 }
 
 // Reports whether mbarriers a and b are probably stages of one ring: they are
-// in one memory object of one CTA, and one line initialized them. (A script may
-// put several rings into one object, and PTX often has one object for all.)
+// in the same memory object and CTA, and one line initialized them. (A script
+// may put several rings into one object, and PTX often has one object for all.)
 static bool share_ring(const SimCluster *c, const SimMbar *a,
                        const SimMbar *b) {
   int64_t size = c->prog->smem_bytes;
@@ -106,18 +106,18 @@ static bool at_sibling(const SimWarp *w, const SimMbar *b) {
   return m != b && share_ring(c, m, b);
 }
 
-// Reports whether no warp has waited at mbarrier b.
+// Reports whether no warp has passed a wait at mbarrier b.
 static bool is_unwatched(const SimCluster *c, const SimMbar *b) {
   for (int k = 0; k < c->prog->nall; k++)
     if (*waits_of(c, k, b) != b->born) return false;
   return true;
 }
 
-// Returns an mbarrier of b's ring that w never used and at which no warp has
-// waited, although w waited several times at b. Returns NULL if there is none.
-// (A warp visits all stages before it waits again at b, and uses both rings of
-// a pipeline, which one line initializes.) used: whether the returned mbarrier
-// must be in use.
+// Returns an mbarrier of b's ring that w seems to have skipped, or NULL. w
+// waited several times at b but never used the returned one, at which no warp
+// has waited. (A correct warp visits all stages before it waits again at b. It
+// also uses both rings of a pipeline, which one line initializes.) used:
+// whether the returned mbarrier must be in use.
 static const SimMbar *skipped(const SimWarp *w, const SimMbar *b, bool used) {
   const SimCluster *c = w->cluster;
   uint32_t stuck = w->state == SW_MBAR && w->mbar == index_of(c, b);
@@ -158,7 +158,7 @@ static SimFault *fault(SimWarp *w, const SimIns *i, int l, uint32_t src2,
   SimFault *f = simreport_fault(w, SIM_MBARRIER, l, i->src, src2, m->index,
                                 simprog_bit(m, off) / m->own);
   if (f) f->mbar.how = how;
-  // Results after this fault would be meaningless.
+  // Stop the run, because later results would be meaningless.
   w->cluster->stop = true;
   return f;
 }
@@ -195,8 +195,8 @@ static void next_came(SimCluster *c, SimMbar *b) {
 }
 
 // Finds a wait for the previous phase that does not happen before the end of
-// the current phase, and records this wait. If the current phase ended before
-// the wait, as in another schedule, the wait would be for a later phase.
+// the current phase, and records this wait. In another schedule, the current
+// phase could end before this wait. The wait would then be for a later phase.
 static void note_missed(SimCluster *c, SimMbar *b) {
   const SimProg *p = c->prog;
   b->missed = NULL;
@@ -258,11 +258,11 @@ int simmbar_actor(const SimCluster *c, const SimMbar *b) {
 
 // ---- operations of lanes ----
 
-// Lanes that use the same mbarrier with the same argument.
+// A group of lanes that use the same mbarrier with the same argument.
 typedef struct Group {
   SimMbar *b;
   uint32_t mask;
-  // the argument: number of arrivals or bytes, a parity or a token
+  // the argument: number of arrivals, number of bytes, a parity or a token
   int64_t amount;
   bool far;         // whether the mbarrier belongs to another CTA
 } Group;
@@ -300,8 +300,8 @@ static int64_t amount(const SimWarp *w, const SimIns *i, int l) {
   return i->c ? p[l] : 1;
 }
 
-// Returns the line that initializes mbarriers of object m, or 0 if there is no
-// such line, or if some of them are initialized.
+// Returns the line that will initialize mbarriers of object m. Returns 0 if
+// there is no such line, or if an mbarrier of m is already initialized.
 static uint32_t later_init(const SimCluster *c, const SimMem *m) {
   for (int k = 0; k < c->mbars.n; k++)
     if (c->mbars.p[k].mem == m->index) return 0;
@@ -314,7 +314,7 @@ static uint32_t later_init(const SimCluster *c, const SimMem *m) {
 }
 
 // Checks that b is initialized, and that its initialization happens before lane
-// l. Reports a fault otherwise. b is element off of object m.
+// l. Otherwise reports a fault and returns false. b is element off of object m.
 static bool is_known(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                      int64_t off, const SimMbar *b) {
   uint32_t init = b ? 0 : later_init(w->cluster, m);
@@ -355,8 +355,8 @@ void simmbar_land(SimMbar *b, const SimWarp *w, int lane, const SimIns *i,
   b->moved = moved;
 }
 
-// Moves lanes that use one mbarrier from v->left to group *g. Returns false if
-// no lanes are left or a fault was reported.
+// Moves the lanes of v->left that use the same mbarrier with the same argument
+// to group *g. Returns false if no lanes are left or a fault was reported.
 static bool next_group(Visit *v, Group *g) {
   SimWarp *w = v->x.w;
   if (!v->left || w->cluster->stop) return false;
@@ -394,8 +394,8 @@ static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   return MBAR_NONE;
 }
 
-// Initializes an mbarrier. If the storage had an mbarrier b before, the new
-// mbarrier continues the numbers of b's phases, with an even number.
+// Initializes an mbarrier at addr. If an mbarrier b existed at this address
+// before, the new one continues the numbers of b's phases, with an even number.
 static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
   uint32_t phase = b ? (b->phase + 2) & ~1u : 0;
   SimPast past[PASTS];
@@ -471,7 +471,7 @@ void simmbar_inval(SimWarp *w, const SimIns *i) {
   while (next_group(&v, &g)) {
     SimMbar *b = g.b;
     int l = __builtin_ctz(g.mask);
-    // Two lanes would invalidate the same mbarrier.
+    // Two lanes must not invalidate the same mbarrier.
     if (g.mask & (g.mask - 1)) {
       fault(w, i, l, i->src, v.x.m, v.off[l], MBAR_GONE);
       return;
@@ -490,9 +490,9 @@ void simmbar_inval(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Records a fence.mbarrier_init or a fence of the async proxy by the active
-// lanes of w. After the next barrier, other threads may use the mbarriers that
-// these lanes initialized.
+// Records that the active lanes of w executed a fence.mbarrier_init or a fence
+// of the async proxy. After the next barrier, other threads may use the
+// mbarriers that these lanes initialized.
 void simmbar_fence(SimWarp *w) {
   SimCluster *c = w->cluster;
   for (int k = 0; k < c->mbars.n; k++)
@@ -500,8 +500,8 @@ void simmbar_fence(SimWarp *w) {
       c->mbars.p[k].fenced = true;
 }
 
-// Records the completion of round `met` of the cluster barrier: threads of all
-// CTAs may now use the mbarriers that were fenced before.
+// Records that round `met` of the cluster barrier is complete. Threads of all
+// CTAs may now use the mbarriers for which a fence was executed before.
 void simmbar_share(SimCluster *c, uint32_t met) {
   for (int k = 0; k < c->mbars.n; k++)
     if (c->mbars.p[k].fenced && !c->mbars.p[k].shared)
@@ -509,8 +509,8 @@ void simmbar_share(SimCluster *c, uint32_t met) {
 }
 
 // Adds the accesses that an arrival releases to b's phase. An arrival releases
-// everything that happens before the arriving lanes. A relaxed arrival releases
-// only turn epochs (mbar.h), which order no memory. An arrival with CTA scope
+// everything that happens before the arriving lanes. Exceptions: a relaxed one
+// releases only turn epochs (mbar.h), which order no memory; one with CTA scope
 // at another CTA's mbarrier releases only accesses by agents.
 static void release(SimWarp *w, const SimIns *i, const Group *g) {
   SimCluster *c = w->cluster;
@@ -528,8 +528,8 @@ static void release(SimWarp *w, const SimIns *i, const Group *g) {
     c->hooks->give(w, g->mask, &g->b->past[FAR_OPEN], GIVE_ALL);
 }
 
-// Reports whether all arrivals in b's previous phase happen before lane l, so
-// that lane l knows that the phase is complete.
+// Reports whether all arrivals in b's previous phase happen before lane l. Lane
+// l then knows that the phase is complete.
 static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
   // Expected bytes may complete the phase after its last arrival.
   if (b->fed[1]) return false;
@@ -542,7 +542,7 @@ static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
   return true;
 }
 
-// Checks that an arrival happens after the end of the previous phase. If not,
+// Checks that an arrival happens after the end of the previous phase. Otherwise
 // another schedule could count it in the previous phase, in place of another
 // arrival.
 static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
@@ -568,14 +568,14 @@ static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
   return true;
 }
 
-// Returns the token of an arrival that happens now: b's index + 1, b's phase.
+// Returns the token of an arrival at b now: b's index + 1, and b's phase.
 static int64_t token_of(const SimCluster *c, const SimMbar *b) {
   return (int64_t)(index_of(c, b) + 1) << 32 | b->phase;
 }
 
 static int64_t phase_of(int64_t token) { return token & UINT32_MAX; }
 
-// Counts `each` arrivals by every lane of g, all in the same phase.
+// Counts `each` arrivals by every lane of g, all of them in the same phase.
 static void arrive(Visit *v, const Group *g, int64_t each) {
   SimCluster *c = v->x.w->cluster;
   SimMbar *b = g->b;
@@ -640,8 +640,8 @@ static bool is_over(const Visit *v, const Group *g) {
   return (g->b->phase & 1) != (g->amount & 1);
 }
 
-// Checks that the token in g->amount is from mbarrier g->b, and from its
-// current or previous phase. If not, reports a fault.
+// Checks that the token in g->amount came from mbarrier g->b, and from its
+// current or previous phase. Otherwise reports a fault and returns false.
 static bool fits_token(Visit *v, const Group *g) {
   SimWarp *w = v->x.w;
   int64_t phase = g->b->phase, asked = phase_of(g->amount);
@@ -664,7 +664,7 @@ static void acquire(SimWarp *w, const SimIns *i, const Group *g) {
     w->cluster->hooks->take(w, g->mask, &g->b->past[FAR_DONE]);
 }
 
-// Records that w passed wait i at g's mbarrier.
+// Records that w passed wait i at the mbarrier of group g.
 static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   SimMbar *b = g->b;
   ++*waits_of(w->cluster, w->id, b);
@@ -741,8 +741,8 @@ static void look_at(SimWarp *w, const SimMbar *b, bool wait) {
 
 // ---- try_waits that decide whether a wait follows (try_wait.h) ----
 
-// Returns the word that encodes lane l's last try_wait. The word is 0 if the
-// lane has executed none.
+// Returns a pointer to the word that encodes the mbarrier and parity of lane
+// l's last try_wait. The word is 0 if the lane has executed none.
 static uint32_t *test_of(const SimWarp *w, const SimIns *i, int l) {
   return (uint32_t *)(void *)(w->v + i->jump) + l;
 }
@@ -764,7 +764,7 @@ static bool same_test(const SimWarp *w, const SimIns *i, int l, uint32_t addr,
   return !last || last == asked(addr, parity);
 }
 
-// Checks that a wait is for the phase that the linked try_wait tested.
+// Checks that a wait is for the phase that its linked try_wait tested.
 static void check_token(const Visit *v) {
   const SimWarp *w = v->x.w;
   const SimIns *i = v->x.i;
@@ -801,7 +801,7 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
 }
 
 // Executes a try_wait whose result only decides whether a wait follows. The
-// result is false in all lanes, so that the wait is executed.
+// result is false in all lanes, so that the program executes the wait.
 static void put_off(Visit *v) {
   SimWarp *w = v->x.w;
   const SimIns *i = v->x.i;
@@ -842,9 +842,9 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   if (w->polling) c->calm.vain++;
 }
 
-// Reports the recorded wait at b that may come late. If the next phase ended
-// before the wait, as in another schedule, the wait would be for a phase that
-// never completes.
+// Reports the recorded wait at b that may come late (note_missed). In another
+// schedule, the next phase could end before this wait. The wait would then be
+// for a phase that never completes.
 static void tell_missed(SimCluster *c, const SimMbar *b) {
   const struct SimPassed *d = b->missed;
   if (!d || d->phase + 1 != b->phase) return;
@@ -856,8 +856,8 @@ static void tell_missed(SimCluster *c, const SimMbar *b) {
   f->mbar.n = (int64_t)d->phase - 1;
 }
 
-// Reports, after all warps exited, waits that may come late, and arrivals in
-// phases that never completed.
+// Reports, after all warps have exited, waits that may come late, and phases
+// with arrivals that never completed.
 void simmbar_end(SimCluster *c) {
   for (int k = 0; k < c->mbars.n; k++) {
     const SimMbar *b = &c->mbars.p[k];
@@ -875,7 +875,7 @@ void simmbar_end(SimCluster *c) {
 
 // ---- cp.async ----
 
-// The arrival of some lanes of a warp at an mbarrier when their cp.asyncs with
+// An arrival by some lanes of a warp at mbarrier b, when their cp.asyncs with
 // numbers up to `upto` are complete.
 typedef struct Landing {
   uint64_t upto;
@@ -883,8 +883,8 @@ typedef struct Landing {
   SimMbar *b;
 } Landing;
 
-// Counts n arrivals of an operation at its mbarrier. simmbar_complete checks
-// the phase when the operation completes.
+// Counts n arrivals that operation a makes at its mbarrier. simmbar_complete,
+// which the caller calls later, checks whether the phase is complete.
 static void count_late(SimCluster *c, const SimAsync *a, uint32_t n) {
   SimMbar *b = a->mbar;
   if (n <= b->missing) {
@@ -920,7 +920,7 @@ SimAsync *simmbar_commit(SimWarp *w, const SimIns *i, int rank, SimRun *run,
   Group g;
   SimCluster *c = w->cluster;
   visit(&v, w, i);
-  // the mbarrier at the same offset in the other CTA's memory
+  // the mbarrier at the same offset in the memory of the other CTA
   SimMem there = *v.x.m;
   there.rank = true;
   v.x.m = &there;
@@ -990,7 +990,7 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
     *(Landing *)a->data = (Landing){w->copies.count, g.mask, g.b};
     a->mbar = g.b;
     a->phase = g.b->phase;
-    // The arrival completes after the warp's earlier cp.async arrivals.
+    // the arrival completes after the warp's earlier arrivals for cp.asyncs
     a->turn = w->copies.count + 1;
     a->generic = true;
   }

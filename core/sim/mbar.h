@@ -5,16 +5,16 @@
 
 #include "sim/async.h"
 
-// Indices of SimMbar.past. Each entry holds the releases in a phase of the
-// mbarrier, which waiting threads acquire. OPEN is for the current phase, DONE
-// for the previous phase. FAR_OPEN and FAR_DONE hold releases by threads of
-// other CTAs in these two phases, which only threads that wait with cluster
-// scope acquire.
+// Indices of SimMbar.past. Each entry holds the accesses that arrivals in a
+// phase released and that waiting threads acquire. OPEN is for the current
+// phase, DONE for the previous phase. FAR_OPEN and FAR_DONE hold releases by
+// threads of other CTAs in these two phases. Only threads that wait with
+// cluster scope acquire them.
 enum { OPEN, DONE, FAR_OPEN, FAR_DONE, PASTS };
 
 struct SimMbar {
   uint32_t at;  // byte offset of the storage in the cluster's shared memory
-  int32_t mem;             // memory object and element, for reports
+  int32_t mem;  // memory object and index of the element in it, for reports
   int64_t element;
   // `expected` is the number of arrivals that complete a phase. `missing` is
   // the number of arrivals that the current phase still lacks.
@@ -25,15 +25,14 @@ struct SimMbar {
   // the initialization of the mbarrier: warp, lanes, epoch (clk) and line (src)
   int warp;
   uint32_t lanes, clk, src;
-  // line of the instruction that invalidated the mbarrier; 0: no instruction
-  // did
+  // line of the instruction that invalidated the mbarrier; 0: still valid
   uint32_t gone;
   bool fenced;             // whether a fence followed the initialization
   // round of the cluster barrier that followed the fence; 0: none yet
   uint32_t shared;
-  // The last event of two kinds: an agent completed bytes, or a thread of
-  // another CTA arrived. landed: the mbarrier's epoch. land: the instruction.
-  // lander, lane: the thread's warp and lane. left: the warp's epoch. moved:
+  // The last completion of bytes by an agent, or the last arrival by a thread
+  // of another CTA. landed: epoch of the mbarrier. land: the instruction.
+  // lander, lane: the thread's warp and lane. left: epoch of that warp. moved:
   // whether an agent copied or arrived.
   uint32_t landed;
   const SimIns *land;
@@ -41,29 +40,29 @@ struct SimMbar {
   uint32_t left;
   bool moved;
   bool fed[2];  // whether the current and the previous phase expected bytes
-  // epochs of each warp's arrivals in the current and in the previous phase
+  // for each warp: epochs of its arrivals in the current and the previous phase
   uint32_t *came[2];
   struct SimUse *use;      // for each warp: its last use of the mbarrier
   struct SimPassed *passed;  // for each warp: its last wait that succeeded
-  // the first wait for a phase that does not happen before the end of the
-  // following phase; NULL: none
+  // The first wait that may come late: the wait does not happen before the end
+  // of the following phase. NULL: no such wait.
   struct SimPassed *missed;
   int misser;              // warp of the wait `missed`
-  // source line, warp and lane of the last arrival
+  // last: source line of the last arrival. comer, at_lane: its warp and lane.
   uint32_t last;
   int comer, at_lane;
   uint32_t expect;         // line of the last expect_tx
   // `begun`: the current phase has an arrival. `early`: a wait succeeded before
   // the first phase was complete.
   bool begun, early;
-  // completed bytes: in the current phase (sum), in the previous phase (had)
+  // completed bytes in the current phase (sum) and the previous phase (had)
   int64_t sum, had;
-  SimPast past[PASTS];  // accesses that the phases release, indexed by OPEN to
-                        // FAR_DONE
+  // the accesses that arrivals released; the indices are OPEN to FAR_DONE
+  SimPast past[PASTS];
 };
 
-// Execute mbarrier instructions of w's active lanes. simmbar_wait returns false
-// if w must wait (SW_MBAR).
+// Execute mbarrier instructions for w's active lanes. simmbar_wait returns
+// false if w must wait (SW_MBAR).
 void simmbar_init(SimWarp *w, const SimIns *i);
 void simmbar_inval(SimWarp *w, const SimIns *i);
 void simmbar_arrive(SimWarp *w, const SimIns *i);
@@ -72,20 +71,20 @@ bool simmbar_wait(SimWarp *w, const SimIns *i);
 void simmbar_try(SimWarp *w, const SimIns *i);
 void simmbar_cpasync(SimWarp *w, const SimIns *i);
 void simmbar_fence(SimWarp *w);
-// Starts, for the only active lane, an operation of an agent that arrives once
-// at the mbarrier of i in the CTA of this rank, with `data` zeroed bytes.
-// Returns NULL and reports a fault if the mbarrier is unusable.
+// Starts an operation by an agent for the only active lane. The operation
+// arrives once at the mbarrier of i in the CTA of rank `rank`. It has `data`
+// zeroed bytes. Returns NULL and reports a fault if the mbarrier is unusable.
 SimAsync *simmbar_commit(SimWarp *w, const SimIns *i, int rank, SimRun *run,
                          size_t data);
-// Counts the arrival of an operation of simmbar_commit. Threads that wait for
-// the phase acquire epoch `epoch` of `actor`.
+// Counts the arrival of operation a, which simmbar_commit started. Threads that
+// wait for the phase acquire epoch `epoch` of `actor`.
 void simmbar_arrived_by(SimCluster *c, const SimAsync *a, int actor,
                         uint32_t epoch);
 void simmbar_share(SimCluster *c, uint32_t met);
 // Returns the mbarrier at address addr of the cluster's shared memory, an
-// element of m, which lane l passes to an agent. Returns NULL and reports a
-// fault if the mbarrier is unusable. proxy: the agent does not use the generic
-// proxy.
+// element of m. Lane l passes this mbarrier to an agent. Returns NULL and
+// reports a fault if the mbarrier is unusable. proxy: the agent does not use
+// the generic proxy.
 SimMbar *simmbar_for(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                      uint32_t addr, bool proxy);
 // simmbar_complete records that an agent completes `bytes` bytes at b.
@@ -94,14 +93,14 @@ SimMbar *simmbar_for(SimWarp *w, const SimIns *i, int l, const SimMem *m,
 void simmbar_complete(SimCluster *c, SimMbar *b, uint32_t bytes);
 uint32_t simmbar_epoch(const SimMbar *b);
 int simmbar_actor(const SimCluster *c, const SimMbar *b);
-// Each mbarrier has two actors. A thread that acquired an epoch of
-// simmbar_actor sees what a phase releases. An epoch of simmbar_twin, a turn
-// actor, only means that a phase is complete. (For other actors, simmbar_twin
-// returns the actor itself.) A thread acquires an epoch of a turn actor even
-// without memory order: it does so when it arrives at an mbarrier, or observes
-// that a copy is complete, after another thread that had the epoch. There is
-// also a turn actor for the arrivals of each warp. simmbar_turns returns the
-// part of a vector clock for the turn actors, warps first.
+// Each mbarrier has two actors: simmbar_actor, and a turn actor, simmbar_twin.
+// (For other actors, simmbar_twin returns the actor itself.) A thread that
+// acquired an epoch of simmbar_actor sees what a phase releases. An epoch of
+// the turn actor only means that a phase is complete. A thread acquires such an
+// epoch even without memory order: it does so if it arrives at an mbarrier, or
+// observes that a copy is complete, after another thread that had the epoch.
+// Each warp also has a turn actor, for its arrivals. simmbar_turns returns the
+// part of a vector clock for turn actors, warps first.
 static inline uint32_t *simmbar_turns(const SimProg *p, uint32_t *vc) {
   return vc + actors_first(&p->actors, ACTOR_TURN);
 }
@@ -110,23 +109,23 @@ static inline int simmbar_twin(const SimProg *p, int actor) {
 }
 void simmbar_land(SimMbar *b, const SimWarp *w, int lane, const SimIns *i,
                   bool moved);
-// Adds epochs of turn actors to b's phase. Threads that see the phase complete
-// acquire these epochs.
+// Adds epochs of turn actors to b's current phase. Threads that see the phase
+// complete acquire these epochs.
 void simmbar_turned(SimCluster *c, SimMbar *b, const uint32_t *turns);
-// called after all warps of the cluster have exited
+// Called after all warps of the cluster have exited.
 void simmbar_end(SimCluster *c);
-// Reports whether warp u arrived at the mbarrier in its last complete phase,
-// before its epoch clk.
+// Reports whether warp u arrived at b in b's last complete phase, before epoch
+// clk of u.
 bool simmbar_arrived(const SimMbar *b, const SimWarp *u, uint32_t clk);
-// Returns the number of mbarriers in the array of b.
+// Returns the number of mbarriers in the memory object of b in b's CTA.
 int simmbar_array(const SimCluster *c, const SimMbar *b);
-// Reports whether w waited several times at one mbarrier of a ring, and no warp
-// waited at another mbarrier of that ring, which w did not use either. used:
-// whether the other mbarrier must be in use.
+// Reports whether w waited several times at one mbarrier of a ring, and never
+// used another one, at which no warp has waited. used: whether the other
+// mbarrier must be in use.
 bool simmbar_stays(const SimWarp *w, bool used);
-// Sets the fields of f that tell why warp w accesses the bytes of a copy too
-// early. `phase` is the number of the mbarrier's phase when the copy started.
-// `landed`: the copy is complete.
+// Sets the fields of f that state why lane l of warp w accesses the bytes of a
+// copy too early. b: the mbarrier of the copy. `phase` is the number of the
+// mbarrier's phase when the copy started. `landed`: the copy is complete.
 void simmbar_late(SimFault *f, const SimWarp *w, int l, const SimMbar *b,
                   uint32_t phase, bool landed);
 // Returns the number of successful waits of w at b, minus the number of
@@ -134,13 +133,13 @@ void simmbar_late(SimFault *f, const SimWarp *w, int l, const SimMbar *b,
 int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b);
 // Returns the line of w's last successful wait at b.
 uint32_t simmbar_waited(const SimWarp *w, const SimMbar *b);
-// Records in r how many phases the mbarriers in the CTA of mbarrier `of` began,
+// Records in r how many phases began at the mbarriers in the CTA of `of`,
 // summed over each array of mbarriers. The array of `of` comes first.
 void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r);
-// Reports whether w, which waits at b, waits for the phase after the one that
-// is next for w. The wait then has the wrong parity.
+// Reports whether w waits at b for the phase that follows the one it should
+// wait for next. The wait then has the wrong parity.
 bool simmbar_skipped(const SimWarp *w, const SimMbar *b);
-// Returns the pending arrival at an mbarrier that follows w's cp.asyncs, or
+// Returns the pending arrival that w's cp.asyncs will make at an mbarrier, or
 // NULL if no such arrival is pending.
 const struct SimAsync *simmbar_landing(const SimWarp *w);
 void simmbar_reset(SimCluster *c);

@@ -1,8 +1,8 @@
 // Accesses to shared and global memory: checks bounds and alignment, counts
 // statistics, announces the access (hooks.h), and moves bytes.
 //
-// A cp.async reads its source when it is issued. Its destination is pending
-// until a wait, which writes the bytes.
+// A cp.async reads its source when it is issued. Its destination is marked as
+// pending until a wait, which writes the bytes.
 #include "decode/areas.h"
 #include "decode/footprint.h"
 #include "ir/eval.h"
@@ -35,8 +35,8 @@ void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off) {
 
 // ---- bounds and alignment ----
 
-// Returns the first element of lane l's access that is in a gap of the object's
-// layout, or -1 if no element is in a gap.
+// Returns the first element of lane l's access that the object's layout does
+// not contain, or -1 if the layout contains all of them.
 static int64_t gap_at(const Access *x, int l) {
   const SimMem *m = x->m;
   int64_t first = x->at[l] * 8 / m->own;
@@ -87,7 +87,7 @@ static void fault_place(Access *x, SimKind kind, int l) {
 }
 
 // Reports the fault that lane l accesses memory of CTA `rank`, which may not
-// have started. Treats an mbarrier in this memory as uninitialized.
+// have started. Treats an mbarrier in that memory as uninitialized.
 static void fault_start(Access *x, int l, int rank) {
   SimFault *f = simreport_fault(x->w, SIM_START, l, x->i->src, 0, x->m->index,
                                 simprog_bit(x->m, x->off[l]) / x->m->own);
@@ -95,8 +95,8 @@ static void fault_start(Access *x, int l, int rank) {
   if (f) memcpy(f->gone.cta, cta->id, sizeof f->gone.cta);
 }
 
-// Sets x->home for each lane to the first byte of the memory of the CTA whose
-// memory the lane accesses.
+// Sets x->home, for each lane, to the first byte of the shared memory of the
+// CTA that the lane accesses.
 static uint32_t find_home(Access *x, uint32_t mask) {
   SimWarp *w = x->w;
   const SimProg *p = w->cluster->prog;
@@ -178,8 +178,8 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
   if (m->before) check_before(x, mask);
   int64_t bits = m->bits, last = m->bytes - x->bytes;
   int64_t unit = x->unit ? x->unit : x->bytes;
-  // In PTX, a tensor may begin at any element of its memory. Check the address,
-  // because a check of the offset is not sufficient.
+  // In PTX, a tensor may begin at any element of its memory. Therefore the
+  // address is checked, not only the offset.
   int64_t base = m->base + (int64_t)(uintptr_t)m->p;
   uint32_t wrong = 0;
   for (int l = 0; l < LANES; l++) {
@@ -223,7 +223,7 @@ static bool relative(const Access *x, uint32_t mask, int64_t base,
 }
 
 // Records the access as a shared-memory request. Lanes outside mask get address
-// 0. src: the sources of a cp.async; NULL: 0 for all lanes.
+// 0. src: source addresses of a cp.async; NULL: 0 for all lanes.
 static void record(const Access *x, SimAccess kind, uint32_t mask,
                    const uint64_t *src) {
   SimWarp *w = x->w;
@@ -269,7 +269,7 @@ static int global_sectors(const Access *x, uint32_t mask) {
 }
 
 // Reports whether L1 caches the sectors of this access. L1 does not cache
-// sectors that are stored or that may change.
+// sectors that the access stores or that may change.
 static bool keeps(const Access *x) {
   if (x->i->op == OP_CPASYNC) return !(x->i->imm & CPF_GLOBAL);
   return !x->write && (x->i->op == OP_COPY || (x->i->op == OP_LD &&
@@ -333,7 +333,7 @@ static inline void copy_bytes(void *d, const void *s, int n) {
   }
 }
 
-// Copies the bytes of each lane of mask, from p + at[lane] to buf + lane *
+// Copies n bytes for each lane of mask, from p + at[lane] to buf + lane *
 // stride.
 static inline void copy_lanes(uint8_t *buf, int stride, const uint8_t *p,
                               const int64_t *at, uint32_t mask, int n) {
@@ -374,8 +374,8 @@ static void announce(Access *x, uint32_t mask) {
   x->w->cluster->hooks->access(x, mask);
 }
 
-// Returns for each lane the distance of its bytes from simmem_first, in `far`
-// if the lanes access memory of several CTAs.
+// Returns, for each lane, the distance of its bytes from simmem_first. If the
+// lanes access memory of several CTAs, the distances are stored in `far`.
 static const int64_t *distances(const Access *x, int64_t far[LANES]) {
   if (!x->m->rank) return x->at;
   for (int l = 0; l < LANES; l++) far[l] = simmem_from(x, l);
@@ -388,7 +388,7 @@ static void read_lanes(Access *x, uint32_t mask, uint8_t *buf, int stride) {
   int64_t far[LANES];
   const int64_t *at = distances(x, far);
   announce(x, mask);
-  // one loop for each common width, so that the compiler specializes it
+  // each common width has its own call, so that the compiler specializes it
   if (x->bytes == 4) copy_lanes(buf, stride, p, at, mask, 4);
   else if (x->bytes == 16) copy_lanes(buf, stride, p, at, mask, 16);
   else copy_lanes(buf, stride, p, at, mask, x->bytes);
@@ -431,7 +431,7 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
               .write = true};
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
-  // While this thread holds the lock, other host threads execute no atomics.
+  // While this thread holds the lock, no other host thread executes an atomic.
   bool whole = i->sem && m->memory == MEMORY_GLOBAL;
   if (whole) pthread_mutex_lock(w->cluster->host.lock);
   write_lanes(&x, mask, buf);
@@ -503,8 +503,8 @@ void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
   for (int l = 0; l < LANES; l++) out[l] &= (1u << m->bits) - 1;
 }
 
-// Stores byte number `part` of the lanes' elements by an atomic operation,
-// because other host threads may write the other bits of that byte.
+// Stores byte number `part` of the lanes' elements, atomically, because other
+// host threads may write the other bits of that byte.
 static void put_bits(Access *x, uint32_t mask, const uint32_t *value,
                      int part) {
   const SimMem *m = x->m;
@@ -558,8 +558,8 @@ void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
 // ---- atomics ----
 
 // Returns the new value of an atomic. In global memory, L2 adds floats and
-// flushes subnormal f32. In shared memory, a loop of instructions adds the old
-// value to the operand. cmp: the value with which CAS compares.
+// flushes subnormal f32 to zero. In shared memory, a loop of instructions adds
+// the old value to the operand. cmp: the value with which CAS compares.
 static uint64_t atomic_new(AtomicKind k, const SimSide *s, uint64_t old,
                            uint64_t v, uint64_t cmp) {
   DType t = (DType)s->type;
@@ -666,7 +666,7 @@ bool simmem_stays(SimWarp *w, const SimIns *i, const uint64_t *found) {
 
 // ---- cp.async ----
 
-// A cp.async instruction that a warp executed and that is in flight.
+// A cp.async instruction of a warp whose copies are in flight.
 struct SimBatch {
   uint32_t mask;           // lanes whose copies are in flight
   uint32_t open;           // lanes for which the cp.async is in no group yet
@@ -678,8 +678,8 @@ struct SimBatch {
   // destinations, as offsets in the cluster's shared memory
   uint32_t dst[LANES];
   uint8_t data[LANES][16];
-  // the instruction of the cp.async if the kernel also writes the source, or
-  // NULL
+  // the cp.async if the kernel also writes its source; NULL: the kernel does
+  // not
   const SimIns *i;
   int64_t from[LANES];
 };
@@ -727,12 +727,12 @@ static void count_cpasync(Access *d, const Access *s, uint32_t mask,
 }
 
 // Reads the sources of a cp.async. part: number of bytes that each lane reads;
-// NULL: all bytes. Returns the lanes that read.
+// NULL: all lanes read all bytes. Returns the lanes that read.
 static uint32_t read_sources(Access *s, uint32_t mask, const uint32_t *part,
                              SimBatch *b) {
   uint32_t read = 0;
   s->unit = s->bytes;
-  // read one group of lanes, with equal numbers of bytes, at a time
+  // each iteration reads the lanes that have the same number of bytes
   while (mask) {
     uint32_t same = mask;
     for (int l = 0; part && l < LANES; l++) {
@@ -802,7 +802,7 @@ void simmem_commit(SimWarp *w) {
 }
 
 // Returns the pending cp.async of w that writes byte `at` of shared memory, and
-// its lane in *lane. Returns NULL if there is none. With `open`, searches the
+// sets *lane to its lane. Returns NULL if there is none. open: searches the
 // cp.asyncs that are in no group yet, otherwise the cp.asyncs in groups.
 static const SimBatch *batch_to(const SimWarp *w, uint32_t at, bool open,
                                 int *lane) {

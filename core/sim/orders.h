@@ -1,21 +1,22 @@
-// Facts about other schedules that a run with a systematic schedule
-// (interleave.h) shows.
+// Facts about other schedules that a run with a systematic schedule shows
+// (interleave.h).
 #ifndef CUTE_SIMORDERS_H
 #define CUTE_SIMORDERS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-// two scheduling steps that another schedule can execute in the opposite order
+// Two scheduling steps that another schedule can execute in the opposite order.
 typedef struct SimSwap {
-  // source line of the step that was executed first, and source line of the
-  // other step
+  // src: source line of the step that was executed first. src2: source line of
+  // the other step.
   uint32_t src, src2;
-  // actors of the first steps of a schedule with the opposite order
+  // the actors that execute the first steps of a schedule with the opposite
+  // order
   uint64_t *turn;
   size_t nturn;
 } SimSwap;
-// some results were dropped because they need too much memory
+// Flags of SimOrders. SIM_FULL: results were dropped for lack of memory.
 enum { SIM_FULL = 1,
        // lanes of one instruction conflict with each other at line `src`
        SIM_LANES = 2,
@@ -38,9 +39,9 @@ enum { SIM_FULL = 1,
 // communicate.
 typedef struct SimOrders {
   uint64_t cluster;        // index of the first cluster
-  // `count` is the number of scheduling steps. `hash` is a hash of their order,
-  // which is equal for two orders that differ only in the order of commuting
-  // steps.
+  // `count` is the number of scheduling steps. `hash` is a hash of their order.
+  // Two orders that differ only in the order of commuting steps have equal
+  // hashes.
   uint64_t count, hash;
   // number of switches to another warp, although the current warp could have
   // continued

@@ -4,20 +4,20 @@
 
 #include "decode/prog.h"
 
-// A line where an operation computed a NaN or infinity from finite operands.
-// All fields except `count` describe the line's first such result.
+// A line that computed a NaN or infinity from finite operands, by an operation.
+// All fields except `count` describe the first such result.
 typedef struct SimOrigin {
   const SimIns *i;
   bool nan;                // whether the result is a NaN
-  // whether the operation is an MMA. If so, v has the accumulator and the two
-  // factors of the largest product.
+  // whether the operation is an MMA; v then holds the accumulator and the two
+  // factors of the largest product
   bool sum;
   int n;                   // number of operands in v
   double v[3], result;
   int32_t block[3], thread[3];
   uint64_t count;  // number of NaNs and infinities that the line computed
 } SimOrigin;
-enum { SIM_ORIGINS = 8 };  // maximum number of lines that are kept
+enum { SIM_ORIGINS = 8 };  // maximum number of lines that a SimOrigins holds
 typedef struct SimOrigins {
   SimOrigin at[SIM_ORIGINS];
   int n;

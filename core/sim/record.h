@@ -1,7 +1,7 @@
-// Recorded accesses: the distinct requests of a run to shared memory, with the
-// lanes, the bytes in the memory object, and a count. These requests are enough
-// to compute the bank conflicts of the accesses for another layout of the
-// object.
+// Recorded accesses: the distinct requests that a run made to shared memory. A
+// request has the lanes, their bytes in the memory object, and a count. From
+// these requests, the bank conflicts for another layout of the object can be
+// computed.
 #ifndef CUTE_SIM_RECORD_H
 #define CUTE_SIM_RECORD_H
 
@@ -39,8 +39,8 @@ typedef struct SimRequests {
 // Counts request r, and records it if it is new. Returns false if memory is
 // exhausted.
 bool record_add(SimRequests *all, const SimRequest *r);
-// Returns the number of passes of request r if each lane l accessed byte
-// addr[l] of the object. access.h describes `turns`.
+// Returns the number of passes that request r would need if each lane l
+// accessed byte addr[l] of the object. access.h describes `turns`.
 SimPasses record_passes(const SimRequest *r, const uint32_t addr[32],
                         SimTurns *turns);
 void record_free(SimRequests *all);

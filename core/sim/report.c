@@ -30,8 +30,8 @@ const SimReport *simreport_of(const SimWarp *w, SimKind kind, uint32_t src,
   return NULL;
 }
 
-// If report r equals one of the n reports in `all`, adds 1 to that report's
-// count. Otherwise returns false.
+// Adds 1 to the count of the report in `all`, of n reports, that equals r.
+// Returns false if no report equals r.
 static bool count_again(const SimCluster *c, SimFault *all, uint32_t n,
                         const SimReport *r) {
   for (uint32_t k = 0; k < n; k++) {

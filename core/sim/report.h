@@ -14,12 +14,12 @@ typedef struct SimOut {
   uint64_t cluster;
   SimFault *fault, *note;
   // `nfault` is the number of faults of the cluster. `shown` is the number of
-  // these faults that were reported to a debugger.
+  // faults that were already reported to a debugger.
   uint32_t nfault, shown;
   uint32_t nnote;          // number of notes, at most MAX_NOTES
   SimStat *stat;
   uint64_t instructions, mmas, early;
-  // largest number of granules whose accesses were tracked at a time
+  // largest number of granules (shadow.h) that were tracked at the same time
   uint64_t granules;
   SimText text;            // the output of printf
   SimOrigins origins;      // NaNs and infinities from finite operands
@@ -36,21 +36,21 @@ typedef struct SimWarp SimWarp;
 // object `mem`, or NULL if no such fault was reported.
 const SimReport *simreport_of(const SimWarp *w, SimKind kind, uint32_t src,
                               int32_t mem);
-// Counts a fault of lane `lane` (-1: of no particular lane). Returns the fault
-// if this is the first such fault. Returns NULL if the fault was counted before
-// or if there are too many faults.
+// Counts a fault of lane `lane` (-1: no particular lane). Returns the fault if
+// this is the first one of its kind, line and object. Returns NULL if the fault
+// was counted before, or if there are too many faults.
 SimFault *simreport_state(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint32_t src2, int32_t mem, int64_t offset,
                           uint64_t state);
 SimFault *simreport_fault(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint32_t src2, int32_t mem, int64_t offset);
 // Counts behaviour that the tested cards accept but PTX does not guarantee: a
-// note, or with SimOpts.strict a fault. Returns as simreport_fault does.
+// note, or with SimOpts.strict a fault. Returns the same as simreport_fault.
 SimFault *simreport_note(SimWarp *w, SimKind kind, int lane, uint32_t src,
                          uint32_t src2, int32_t mem, int64_t offset);
 // Reports whether two reports are equal except for their counts.
 bool simreport_same(const SimReport *a, const SimReport *b);
-// Describes the function's misuse of an MMA's registers (Fn.flight).
+// Fills in `out` with the function's misuse of an MMA's registers (Fn.flight).
 void simreport_flight(const SimProg *p, SimFault *out);
 
 #endif

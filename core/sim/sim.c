@@ -1,5 +1,5 @@
 // Runs the clusters of a launch (its CTAs, if there are no clusters) on host
-// threads. Merges the results of finished clusters in the order of clusters, so
+// threads. Merges the results of the clusters in the order of their indices, so
 // that reports do not depend on the number of threads.
 #define _POSIX_C_SOURCE 200809L
 #include "sim/sim.h"
@@ -26,8 +26,7 @@
 #include "sim/wgmma.h"
 
 enum { MAX_THREADS = 256, AHEAD = 1024, TILE_ALIGN = 64,
-       // number of instructions that each started cluster costs in the guard's
-       // budget
+       // instructions that each started cluster costs in the guard's budget
        CLUSTER_COST = 256 };
 
 typedef struct Run {
@@ -38,17 +37,16 @@ typedef struct Run {
   uint64_t first, total;
   // maximum number of communicating clusters that run at once
   uint64_t most;
-  // numbers of clusters that were started, and whose results were merged
+  // begun: number of started clusters. merged: number with merged results.
   uint64_t begun, merged;
   bool stop, oom, stopped;
   uint32_t cut;           // SimResult.cut
-  // time of the last call of SimOpts.progress, and its argument
+  // told: time of the last call of SimOpts.progress. part: its argument.
   uint64_t told;
   double part;
   int nasleep;  // number of clusters that wait for others (Worker.asleep)
   Guard *guard;           // limits on the run's instructions and time, or NULL
-  // results of finished clusters that cannot be merged before earlier clusters
-  // finish
+  // results of finished clusters that wait until earlier clusters finish
   SimOut *done;
   pthread_mutex_t lock, atomics;
   pthread_cond_t moved;   // signaled when `merged` increases
@@ -68,11 +66,11 @@ typedef struct Run {
 typedef struct Worker {
   Run *run;
   SimCluster **cluster;         // clusters, allocated when needed
-  // live: number of running clusters, which come first in `cluster`. made:
+  // live: number of running clusters; they come first in `cluster`. made:
   // number of allocated clusters. max: capacity of `cluster`.
   int live, made, max;
-  // Linked list of Run.nasleep clusters that wait for others, the one that has
-  // waited longest first.
+  // Linked list of the Run.nasleep clusters that wait for other clusters,
+  // longest waiting first. asleep: first cluster. last: last cluster.
   SimCluster *asleep, *last;
   struct SimTurns *turns;              // state of systematic schedules
   pthread_t thread;
@@ -107,11 +105,11 @@ static SimOut *out_new(const Run *r, uint64_t cluster) {
 
 static void stop(Run *r) {
   r->stopped = true;
-  // The other host threads read this flag.
+  // other host threads read this flag
   __atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);
 }
 
-// Merges fault f into the n faults of `all`, which has room for `most`.
+// Merges fault f into the n faults of `all`, which has capacity for `most`.
 static void merge_into(SimFault *all, uint32_t *n, uint32_t most,
                        const SimFault *f) {
   for (uint32_t k = 0; k < *n; k++) {
@@ -160,9 +158,9 @@ static void merge(Run *r, SimOut *o) {
     stop(r);
 }
 
-// Hands over the results o of a cluster. Then merges results in the order of
-// clusters, up to the first cluster that has not finished. The caller holds the
-// lock.
+// Hands over the results o of a finished cluster. Then merges results in the
+// order of clusters, up to the first cluster that has not finished. The caller
+// holds the lock.
 static void hand_over(Run *r, SimOut *o) {
   SimOut **at = &r->done;
   while (*at && (*at)->cluster < o->cluster) at = &(*at)->next;
@@ -183,7 +181,7 @@ static void report_progress(void *p) {
   if (!r->opts->progress) return;
   r->told = base_nanotime();
   pthread_mutex_lock(&r->lock);
-  // A cluster that waits for others is treated as half done.
+  // a cluster that waits for other clusters counts as half done
   double part = ((double)r->merged + (double)r->nasleep / 2) /
                 (double)r->total;
   if (part > r->part) r->part = part;
@@ -212,9 +210,9 @@ static bool goes_on(void *run) {
 
 // ---- clusters that others cancel ----
 
-// The function SimCluster.host.cancel. Results do not depend on time, because
-// clusters run on one thread if the kernel cancels clusters. One request in
-// four is refused at random. All later requests of the cluster are also
+// Implements SimCluster.host.cancel. Clusters run on one thread if the kernel
+// cancels clusters, so that the results do not depend on time. One request in
+// four is refused at random. All later requests of that cluster are also
 // refused, because PTX does not allow a request after a refused one.
 static bool cancel(void *run, SimCluster *c, uint64_t *cluster) {
   Run *r = run;
@@ -327,8 +325,8 @@ static SimCluster *cluster_new(const Worker *w) {
 
 // ---- workers ----
 
-// Sets *cluster to the index of the next cluster to run. Returns false if there
-// is none. wait: waits until there is room for the cluster's results.
+// Sets *cluster to the index of the next cluster to run. Returns false if none
+// is left. wait: waits until the results of another cluster can be kept.
 static bool next_cluster(Run *r, uint64_t *cluster, bool wait) {
   if (r->prog->launch->debug && r->prog->hooks->ended(r->prog)) return false;
   pthread_mutex_lock(&r->lock);
@@ -366,8 +364,8 @@ static bool begin(Run *r, SimCluster *c, uint64_t index) {
   return true;
 }
 
-// Returns an unused SimCluster of a worker, allocated if necessary, or NULL if
-// memory is exhausted.
+// Returns an unused SimCluster of a worker, which is allocated if necessary.
+// Returns NULL if memory is exhausted.
 static SimCluster *place_for(Worker *w) {
   if (w->live < w->made) return w->cluster[w->live];
   if (w->made + w->run->nasleep == w->max) {
@@ -382,8 +380,8 @@ static SimCluster *place_for(Worker *w) {
   return c;
 }
 
-// Starts another cluster on a worker. Returns false if no cluster is left or
-// the worker has no room for another.
+// Starts another cluster on a worker. Returns false if there is none to start,
+// or if memory is exhausted.
 static bool another(Worker *w) {
   Run *r = w->run;
   uint64_t index;
@@ -412,7 +410,7 @@ static void finish(Worker *w, int k) {
 
 // ---- communicating clusters ----
 
-// Reports whether a worker may start another cluster.
+// Reports whether a worker may start another communicating cluster.
 static bool has_room(const Worker *w) {
   return (uint64_t)(w->live + w->run->nasleep) < w->run->most;
 }
@@ -434,9 +432,9 @@ static bool is_waiting(const SimCluster *c) {
   return c->sleep.since == c->prog->common->changes && !c->sleep.hopeless;
 }
 
-// Resumes at most n clusters, those that have waited longest, if memory has
-// changed since they began to wait. With `all`, resumes them in any case.
-// Returns false if it resumed no cluster.
+// Resumes at most n waiting clusters, longest waiting first, if memory has
+// changed since they began to wait. all: resumes them even if memory has not
+// changed. Returns false if it resumed no cluster.
 static bool wake(Worker *w, int n, bool all) {
   bool some = false;
   for (SimCluster *c; n-- > 0 && (c = w->asleep); some = true) {
@@ -450,7 +448,7 @@ static bool wake(Worker *w, int n, bool all) {
 }
 
 // Marks all waiting clusters as deadlocked: they wait for each other, and no
-// other cluster can start.
+// further cluster can start.
 static void give_up(Worker *w) {
   Run *r = w->run;
   wake(w, w->run->nasleep, true);
@@ -461,10 +459,10 @@ static void give_up(Worker *w) {
   }
 }
 
-// Runs communicating clusters in turns. At first only a few run. When all of
-// these wait, more start, up to the number that the GPU's SMs hold. If many
-// clusters wait, a change of memory resumes one at a time. The time of a grid
-// barrier is then linear in the number of blocks.
+// Runs communicating clusters in turns. At first only a few clusters run. When
+// all of them wait, more clusters start, up to the number that fits on the
+// GPU's SMs. If many clusters wait, a change of memory resumes them one at a
+// time, so that the time of a grid barrier is linear in the number of blocks.
 static void take_turns(Worker *w) {
   enum { FEW = 4, MANY = 16, OFTEN = 4 };
   Run *r = w->run;
@@ -512,7 +510,7 @@ static void keep_orders(Worker *w) {
   base_free(o);
 }
 
-// Continues the running clusters with random schedules.
+// Lets the running clusters continue with random schedules.
 static void leave(Worker *w) {
   for (int k = 0; k < w->live; k++) w->cluster[k]->steps = NULL;
 }
@@ -549,7 +547,7 @@ static void *work_decided(Worker *w) {
   return NULL;
 }
 
-// Thread function of a worker: runs clusters one after the other.
+// Thread function of a worker: runs clusters one after another.
 static void *work(void *p) {
   Worker *w = p;
   guard_now = w->run->guard;
@@ -580,9 +578,9 @@ static int thread_count(const Run *r) {
   return (uint64_t)n > most ? (int)most : (int)n;
 }
 
-// Starts threads for the workers w[1] to w[n-1]. Returns the number of threads.
-// These threads block signals, so that the thread that runs Lua handles
-// signals.
+// Starts threads for the workers w[1] to w[n-1], and returns the number of
+// started threads. These threads block signals, so that the thread that runs
+// Lua handles them.
 static int start_workers(Worker *w, int n) {
   SigHold hold;
   int k = 1;
@@ -606,7 +604,7 @@ static bool run_all(Run *r) {
   if (r->prog->common && !w[0].turns) take_turns(&w[0]);
   else work(&w[0]);
   for (int k = 1; k <= started; k++) pthread_join(w[k].thread, NULL);
-  if (!r->stop) report_progress(r);  // report that all clusters are done
+  if (!r->stop) report_progress(r);  // all clusters are done
   for (int k = 0; k < n; k++) worker_free(&w[k]);
   base_free(w);
   return !r->oom;
@@ -635,8 +633,8 @@ void sim_free(SimResult *r) {
   base_free(r);
 }
 
-// Returns the name of memory instruction i, and finds its objects. out: whether
-// the instruction moves data from shared to global memory.
+// Returns the name of memory instruction i. Sets *smem and *gmem to its memory
+// objects, and *out to whether it moves data from shared to global memory.
 static const char *memory_op(const SimProg *p, const Ins *i, int32_t *smem,
                              int32_t *gmem, bool *out) {
   const Fn *fn = p->fn;
@@ -667,7 +665,7 @@ static const char *memory_op(const SimProg *p, const Ins *i, int32_t *smem,
 }
 
 // Adds statistics record k to the result of its source line. Returns the line's
-// index, or -1 if the record was not used.
+// index, or -1 if the record's instruction was never executed.
 static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   const SimStat *a = &r->stat[k];
   if (!a->count) return -1;
@@ -687,8 +685,8 @@ static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   return (int32_t)(at - s->line);
 }
 
-// Builds the lines of the result. The requests, which referred to statistics
-// records, refer to lines afterwards.
+// Builds the lines of the result. Changes the requests, which refer to
+// statistics records, so that they refer to lines.
 static bool add_lines(Run *r, SimResult *s) {
   uint32_t n = r->prog->nstat;
   int32_t *of = base_realloc(NULL, n * sizeof *of);
@@ -709,7 +707,7 @@ static int by_cluster(const void *a, const void *b) {
 }
 
 // Returns reports with the facts of n faults, or NULL if memory is exhausted.
-// *done counts the finished reports.
+// Sets *done to the number of finished reports.
 static SimReport *report_all(const Run *r, SimFault *all, uint32_t n,
                              size_t *done) {
   SimReport *p = base_realloc(NULL, n * sizeof *p);
@@ -783,7 +781,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog, .guard = guard_now};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
-  // nothing runs if the grid is empty or if the function misuses an MMA's
+  // nothing runs if the grid is empty, or if the function misuses an MMA's
   // registers
   bool misused = prog->fn->flight.kind, none = prog->nunit == 0 || misused;
   bool one = !none && single && (o->machine || !prog->common);
@@ -810,7 +808,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (misused) simreport_flight(prog, &r.fault[r.nfault++]);
   if (ok && !r.stopped) prog->hooks->launch.find(prog, merge_fault, &r);
   bool whole = ok && !r.stopped && !r.nfault && !none;
-  // With an event log only one cluster runs. It writes only a part of the
+  // With an event log, only one cluster runs. It writes only a part of the
   // outputs, so unwritten elements are not reported.
   if (whole && !r.tape)
     unwritten = prog->hooks->launch.unwritten(prog, one ? NULL : merge_fault,

@@ -13,19 +13,19 @@
 #include "sim/orders.h"
 #include "sim/timing.h"
 
-// Ranges of coordinates in one mode of a tensor. With a period, range k is
-// from[0] + k * period to to[0] + k * period, and if tail is not 0, the last
-// range is tail to extent - 1. Without a period, only the first RANGES ranges
-// are here. Ranges include both ends.
+// Ranges of coordinates in one mode of a tensor; both ends belong to a range.
+// With a period, range k is from[0] + k * period to to[0] + k * period. If
+// `tail` is then not 0, the last range is `tail` to extent - 1. Without a
+// period, `from` and `to` hold the first SIM_RANGES of the n ranges.
 enum { SIM_RANGES = 3, SIM_GAPS = 4 };
 typedef struct SimRanges {
   int mode;
   int64_t extent, n, period, tail, from[SIM_RANGES], to[SIM_RANGES];
 } SimRanges;
 
-// A part of an argument that a launch never reads or stores (cover.c): the
-// elements with a coordinate in at least one of the ranges or, if `all` is set,
-// in each of them.
+// A part of an argument that a launch never reads or stores (cover.c). It
+// consists of the elements with a coordinate in at least one of the ranges `of`
+// or, if `all` is set, in each of these ranges.
 typedef struct SimGap {
   int32_t mem;         // memory object of the tensor, an index into Fn.mem
   uint32_t src;        // source line of the first load or store
@@ -36,56 +36,56 @@ typedef struct SimGap {
                        // elements
   bool blocks;  // whether the address of an access depends on the block index
                 // along all modes in `of`
-  bool alone;          // whether the launch accesses all elements of all other
-                       // tensors
+  bool alone;  // whether the launch accesses all elements of every other tensor
   int rank, n;         // rank of the tensor; number of ranges
   SimRanges of[2];
-  int64_t none, size;  // number of the omitted elements, and of all elements
+  int64_t none, size;  // numbers of elements: never accessed (none), all (size)
 } SimGap;
 
 // A shared tensor. A launch stored `count` elements, and never read n of them.
 typedef struct SimUnread {
   int32_t mem;         // an index into Fn.mem
-  uint32_t src;        // source line of a store to the first of the elements
+  uint32_t src;        // source line of a store to element `first`
   bool whole;          // whether nothing read any element of the tensor
-  bool stale;  // whether the n elements were read, but not after the last copy
-               // wrote them
+  // whether the n elements were read, but not after the last copy wrote them
+  bool stale;
   // n, count: as above. first: index of the first of the n elements.
   int64_t n, count, first;
 } SimUnread;
 
 // Two blocks that load the same elements, in clusters that store equal sums to
-// different elements, and the source line of the store; 0: no such blocks.
+// different elements. src: source line of the store; 0: there are no such
+// blocks.
 typedef struct SimTwins {
   uint32_t src;
   int32_t block[2][3];
 } SimTwins;
 
-// An element of output `out` of a launch, at the coordinate `at` in `modes`
-// modes. Its value `got` is not the sum `want` of elements of input in[0], or
-// of products of elements of in[0] and in[1], which the shapes suggest. src:
-// source line of a store; 0: there is no such element.
+// A wrong element of output `out` of a launch, at the coordinate `at` in
+// `modes` modes. Its value is `got`. From the shapes, it should be `want`: a
+// sum of elements of input in[0], or of products of elements of in[0] and
+// in[1]. src: source line of a store; 0: there is no such element.
 typedef struct SimWrongSum {
   uint32_t src;
   int32_t out, in[2];      // arguments, as indices into Fn.arg
   int n;                   // number of inputs
   int modes, inmodes[2];   // numbers of modes with more than one coordinate
-  int64_t at[3], inat[2][3];  // coordinates of the elements of the sum; -1: all
-                              // coordinates of the mode
+  // inat: coordinates of each input's elements; -1: all coordinates of a mode
+  int64_t at[3], inat[2][3];
   double got, want;
-  bool copies;             // whether each sum has only one term: `out` is a
-                           // copy
-  bool scaled;             // whether the sums are multiplied by a number
+  bool copies;  // whether each sum has only one term, so that `out` is a copy
+  bool scaled;             // whether the sums are multiplied by a constant
   bool shifted;  // whether all elements exceed their sums by got - want
-  int64_t tile;  // size of the tiles whose coordinates are swapped, or 0
+  // extent of square tiles whose tile coordinates are exchanged; 0: no tiles
+  int64_t tile;
 } SimWrongSum;
 
 // The first operation that computed a NaN or infinity from finite operands, in
 // a launch that stored a NaN or infinity to an output.
 typedef struct SimNonfinite {
-  // "mma": the sum of an MMA, with the accumulator and the factors of the
-  // largest product in v. "cvt": a conversion to the type named `to`. "fma",
-  // "+", or the name of a function. NULL: no such operation.
+  // Name of the operation; NULL: there is none. "mma": an MMA; v holds the
+  // accumulator and the factors of the largest product. "cvt": a conversion to
+  // the type named `to`. Otherwise "fma", "+", or the name of a function.
   const char *op;
   const char *to;
   int n;                   // number of operands
@@ -95,15 +95,15 @@ typedef struct SimNonfinite {
   int32_t block[3], thread[3];
   uint64_t count;  // number of NaNs and infinities that this line computed from
                    // finite operands
-  // of a result that is not exact: the key of its note (cutelua.text.notes)
+  // SimResult.inexact only: the key of its note in cutelua.text.notes
   const char *key;
 } SimNonfinite;
 
-// Memory traffic of an instruction. Bank conflicts are wavefronts above
-// `least`.
+// Memory traffic of an instruction. `wavefronts` - `least` is the number of
+// bank conflicts.
 typedef struct SimStat {
   uint64_t count;      // number of executed warp instructions
-  // shared memory: number of passes, and their minimum
+  // shared memory: number of passes (wavefronts), and their minimum (least)
   uint64_t wavefronts, least;
   uint64_t requests, sectors, least_sectors;  // global memory
   uint64_t bytes;      // bytes that the active lanes moved
@@ -113,7 +113,7 @@ typedef struct SimStat {
 typedef struct SimLine {
   uint32_t src;
   const char *op;      // "ld.shared", "cp.async", "ldmatrix" ...
-  // memory objects, as indices into Fn.mem, or -1
+  // memory objects that the instruction accesses, as indices into Fn.mem, or -1
   int32_t smem, gmem;
   bool out;            // whether the instruction copies from smem to gmem
   SimStat sum;
@@ -123,8 +123,7 @@ typedef struct SimOpts {
   uint64_t seed;
   int threads;         // host threads; 0: one for each core
   int max_reports;     // maximum number of distinct reports; 0: 16
-  // model of a GPU, on which the time of a single cluster is estimated; NULL:
-  // no estimate
+  // GPU whose time for a single cluster is estimated; NULL: no estimate
   const SimMachine *machine;
   // writer of the event log (log.h), used if `machine` is set
   const struct SimLog *log;
@@ -133,28 +132,28 @@ typedef struct SimOpts {
   bool strict;         // whether notes are reported as faults
   const struct SimHooks *hooks;  // checks that listen to the run (hooks.h)
   // steps: scheduler of a systematic schedule (interleave.h); NULL: the
-  // schedule is random. all: with `unit`, all clusters run, not only cluster
-  // `unit`.
+  // schedule is random. all: all clusters run, although `unit` names one
+  // cluster.
   const struct SimSteps *steps;
   bool all;
   // required first steps of the schedule; NULL: none
   const uint64_t *turn;
   size_t nturn;
-  // With `machine` or `steps`: index of the only cluster to run or, with `all`,
-  // of the only cluster to record. -1 means the first cluster with `machine`,
-  // and all clusters with `steps`.
+  // With `machine` or `steps`: index of the only cluster that runs or, with
+  // `all`, that is recorded. -1 means the first cluster with `machine`, and all
+  // clusters with `steps`.
   int64_t unit;
   // Called periodically on the calling thread with the completed fraction of
   // the run (0 to 1). If it returns false, the run stops. May be NULL. Must not
   // call longjmp.
   bool (*progress)(void *ud, double done);
   void *ud;
-  // whether shared-memory requests are recorded, which needs one host thread
+  // whether shared-memory requests are recorded, on a single host thread
   bool record;
 } SimOpts;
 
-// Parts of arguments that were never read or stored, outputs first, and of
-// shared tensors that were never read.
+// Parts of arguments that were never read or stored (outputs first), and parts
+// of shared tensors that were never read.
 typedef struct SimParts {
   SimGap gap[SIM_GAPS];
   int ngap;
@@ -171,12 +170,12 @@ typedef struct SimResult {
   size_t nreport, nnote;
   SimLine *line;
   size_t nline;
-  // with SimOpts.steps: results of the clusters that have swaps (SimSwap) or
+  // with SimOpts.steps: results of each cluster that has swaps (SimSwap) or
   // flags (SIM_FULL ...), and of cluster `unit`
   SimOrders *order;
   size_t norder;
-  // numbers of scheduling steps, of instructions, and of tensor-core
-  // instructions that warps executed
+  // turns: number of scheduling steps. instructions: number of executed warp
+  // instructions. mmas: number of executed tensor-core instructions.
   uint64_t turns, instructions, mmas;
   // ctas: number of CTAs that completed. early: number of CTAs that let the
   // next launch start before they waited for the preceding launch.
@@ -189,8 +188,8 @@ typedef struct SimResult {
   SimNonfinite nonfinite;
   SimNonfinite inexact;   // the first result that its type cannot represent
   SimParts parts;
-  // whether too many reports or `progress` ended the run. cut: the source line
-  // at which a cluster was then; 0: unknown
+  // stopped: too many reports or `progress` ended the run. cut: the source line
+  // that a cluster executed at that time; 0: unknown.
   bool stopped;
   uint32_t cut;
   bool empty;  // whether the grid has no blocks, although no argument is empty

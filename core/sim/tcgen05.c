@@ -1,20 +1,20 @@
 // Tensor memory, its allocation, and the tcgen05 operations.
 //
 // A warp issues its MMAs and its copies from shared memory to an agent. The
-// agent executes these operations in the order of issue, when a commit that
-// follows them completes, because no thread can observe their results sooner.
-// Until then the operands may be read from shared memory at any time. A commit
-// is an operation of the agent that arrives at an mbarrier (async.h). The
-// threads that wait at this mbarrier acquire the epoch of the warp's agent,
-// which is the number of its operations that have completed.
+// agent executes these operations in the order of issue, when a later commit
+// completes, because no thread can observe their results sooner. Until then the
+// operands may be read from shared memory at any time. A commit is an operation
+// of the agent that arrives at an mbarrier (async.h). Threads that wait at this
+// mbarrier acquire the epoch of the warp's agent, which is the number of the
+// agent's completed operations.
 //
-// Loads and stores of a warp move their data at once. They are treated as
-// incomplete until the warp waits for them, which core/watch/tensor.c checks.
+// A warp's loads and stores of tensor memory move their data at once. Until the
+// warp waits for them, core/watch/tensor.c treats them as incomplete.
 //
 // CTAs of ranks 2k and 2k + 1 are a pair. An MMA of a pair (cta_group::2) reads
-// A and B from the shared memory of both, and writes the tensor memory of both.
-// Both CTAs allocate and free the same columns: an allocation waits for the
-// allocation of the other CTA.
+// A and B from the shared memory of both CTAs, and writes the tensor memory of
+// both. Both CTAs allocate and free the same columns: an allocation waits until
+// the other CTA also allocates.
 #include "sim/tcgen05.h"
 
 #include "decode/fits.h"
@@ -28,24 +28,24 @@
 
 enum { ALL_GROUPS = (1 << TMEM_GROUPS) - 1, ALL_LANES = (1 << TMEM_GROUP) - 1 };
 
-// An allocation of columns, by warp `warp` of the CTA in line src. pair: the
-// other CTA of the pair has the same columns.
+// An allocation of columns by warp `warp` of the CTA in line src. pair: whether
+// the other CTA of the pair holds the same columns.
 typedef struct Claimed {
   int column, n, warp;
   uint32_t src;
   bool pair;
 } Claimed;
 
-// An allocation that has begun, by a warp of a CTA of a pair. column: the first
-// column, or -1 until the other CTA also allocates. i: NULL if there is no such
-// allocation.
+// An allocation that a warp of a CTA of a pair has begun. column: the first
+// column, or -1 until the other CTA also allocates. i: the instruction; NULL:
+// no allocation has begun.
 typedef struct Ask {
   const SimIns *i;
   int warp, n, column;
 } Ask;
 
 // The tensor memory of a CTA. defined: for each group of lanes and each column,
-// the lanes of the group that were written, as bits.
+// a mask of the group's lanes that were written.
 typedef struct Tensor {
   uint32_t cell[TMEM_LANES][TMEM_COLUMNS];
   uint16_t defined[TMEM_GROUPS][TMEM_COLUMNS];
@@ -58,18 +58,18 @@ typedef struct Tensor {
 // An MMA, a copy from shared memory or a shift in flight.
 typedef struct Job {
   const SimIns *i;
-  uint64_t desc[2];      // descriptors of A (0: it is in tensor memory) and B
-  // Addresses: d: of D, or of the columns that a shift moves. a: of A. meta: of
-  // A's metadata. sf: of the scale factors of A and B, which start at a byte of
-  // a column.
+  uint64_t desc[2];      // descriptors of A (0: A is in tensor memory) and of B
+  // Addresses in tensor memory. d: of D, or of the columns that a shift moves.
+  // a: of A. meta: of A's metadata. sf: of the scale factors of A and B. byte:
+  // byte of a column at which the scale factors begin.
   uint32_t d, a, meta, sf[2];
   uint8_t byte[2];
   bool add;
 } Job;
 
-// The operations that a warp issued. job[0] is operation number `done` of the
-// agent, counted from 0. closed: number of the operations that a commit
-// follows. issued: for each kind of actor, number of issued operations.
+// The operations that a warp issued to its agent. job[0] is operation number
+// `done` of the agent, counted from 0. closed: number of operations that a
+// commit follows. issued: for each kind of actor, number of issued operations.
 typedef struct Pipe {
   Job *job;
   uint32_t njob, cap;
@@ -80,8 +80,8 @@ struct SimTensors {
   Tensor *cta;
   Pipe *pipe;
   bool pair;  // whether pairs of CTAs allocate
-  // operands of the part of an MMA that runs: A, B and D, and bytes of one of
-  // them
+  // Buffers for the part of an MMA that runs. a, b, d: operands A, B and D.
+  // raw: raw bytes of an operand.
   float a[TMEM_LANES * 64], b[256 * 128], d[TMEM_LANES * 256];
   uint8_t sf[2][256 * 4];
   uint32_t meta[TMEM_LANES * 2];
@@ -170,8 +170,8 @@ static bool one_value(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t *u) {
   return true;
 }
 
-// Returns the only active lane. Returns -1 and reports a fault if there are
-// several, each of which would issue the operation.
+// Returns the only active lane. If several lanes are active, each of them would
+// issue the operation: reports a fault and returns -1.
 static int one_lane(SimWarp *w, const SimIns *i) {
   int l = __builtin_ctz(w->active), n = __builtin_popcount(w->active);
   if (n == 1) return l;
@@ -192,7 +192,7 @@ static const Claimed *holder(const Tensor *t, int column, int n) {
   return NULL;
 }
 
-// Reports whether some column from `column` on is allocated.
+// Reports whether one of the n columns from `column` on is allocated.
 static bool taken(const Tensor *t, int column, int n) {
   for (int k = 0; k < t->nclaimed; k++)
     if (column < t->claimed[k].column + t->claimed[k].n &&
@@ -208,8 +208,8 @@ int simtcgen05_left(const SimWarp *w) {
   return n;
 }
 
-// Returns the first of n adjacent columns that are free in t and u, or -1. The
-// GPU may choose any free columns.
+// Returns the first of n adjacent columns that are free in t and u, or -1.
+// Chooses at random in random schedules, as the GPU may choose any columns.
 static int find_free(SimCluster *c, const Tensor *t, const Tensor *u, int n) {
   int found = -1;
   uint64_t seen = 0;
@@ -274,9 +274,9 @@ bool simtcgen05_alone(const SimWarp *w) {
          !tensor_at(w, rank_of(w) ^ 1)->ask.i;
 }
 
-// Reports, as a note, an allocation of n columns by w while its CTA holds other
-// columns, if each block on the SM may hold as many columns and wait for n
-// more. All blocks on an SM share its columns.
+// Reports, as a note, that w allocates n columns while its CTA already holds
+// other columns. All blocks on an SM share the SM's columns. If each of them
+// holds as many columns and waits for n more, they may deadlock.
 static void note_residents(SimWarp *w, const SimIns *i, int n) {
   const SimProg *p = w->cluster->prog;
   int left = simtcgen05_left(w), held = TMEM_COLUMNS - left;
@@ -349,7 +349,7 @@ void simtcgen05_dealloc(SimWarp *w, const SimIns *i) {
     stop(w);
     return;
   }
-  // If a pair allocated the columns, they may be freed in both CTAs.
+  // If a pair allocated the columns, they are freed in both CTAs.
   for (int p = 0; p <= own->pair; p++) {
     SimTensorAccess x = {.w = w, .i = i, .cta = rank_of(w) ^ p, .write = true,
                          .freed = true, .groups = ALL_GROUPS,
@@ -376,9 +376,9 @@ static uint32_t address_of(SimWarp *w, const SimTensorPlace *p, int l) {
 }
 
 // Columns of tensor memory of CTA `cta` that an operation accesses: n columns
-// from an address on, of the groups of lanes in `groups`, for object m.
-// what: a name for the contents of the columns in reports, or NULL for an
-// operand of the operation.
+// from an address on, in the groups of lanes in `groups`. m: the memory object.
+// what: a name for the contents of the columns in reports; NULL: an operand of
+// the operation.
 typedef struct Columns {
   const SimMem *m;
   int cta;
@@ -387,7 +387,7 @@ typedef struct Columns {
   const char *what;
 } Columns;
 
-// Returns whether n columns of CTA `cta` are allocated. Columns of a pair must
+// Reports whether n columns of CTA `cta` are allocated. Columns of a pair must
 // be allocated in both CTAs.
 static bool allocated(const SimWarp *w, int cta, int column, int n) {
   const Claimed *c = holder(tensor_at(w, cta), column, n);
@@ -395,7 +395,7 @@ static bool allocated(const SimWarp *w, int cta, int column, int n) {
 }
 
 // Checks that columns are allocated and, for a read, that they were written.
-// Reports a fault otherwise.
+// Otherwise reports a fault and returns false.
 static bool check_columns(SimWarp *w, const SimIns *i, int l,
                           const Columns *x, bool read) {
   const Tensor *t = tensor_at(w, x->cta);
@@ -429,8 +429,9 @@ static void define(Tensor *t, uint32_t groups, uint32_t lanes, int column,
 
 // ---- copies of a warp ----
 
-// Checks a copy by w. Sets *address to the tensor-memory address of the copy,
-// and *groups to the groups of lanes that the copy accesses.
+// Checks a copy by w between registers and tensor memory. Sets *address to its
+// address in tensor memory, and *groups to the groups of lanes that it
+// accesses.
 static bool check_copy(SimWarp *w, const SimIns *i, uint32_t *address,
                        uint32_t *groups) {
   const SimTensorIns *x = i->x;
@@ -474,8 +475,8 @@ static uint32_t *cell_of(Tensor *t, const SimTensorIns *x, uint32_t address,
                  [(address & 0xffff) + at % TMEM_COLUMNS];
 }
 
-// Returns the register that is loaded from cells. packed: the register consists
-// of the lower halves of two cells.
+// Returns the register value that is loaded from `cell`. packed: the register
+// consists of the lower halves of two cells.
 static uint32_t register_of(const uint32_t *cell, bool packed) {
   return packed ? (cell[0] & 0xffff) | cell[1] << 16 : cell[0];
 }
@@ -535,24 +536,24 @@ void simtcgen05_wait(SimWarp *w, bool loads) {
 
 // ---- MMAs, copies from shared memory, and shifts: issue ----
 
-// Reports whether rows of A or D are in groups of 16 lanes, one for each
-// window.
+// Reports whether the rows of A or D are in groups of 16 lanes, one group in
+// each window of 32 lanes.
 static bool in_windows(const AtomMma *r) {
   return r->m == 64 && atom_mma_ctas(r) == 1 && !(r->flags & AMF_WS);
 }
 
-// The groups of lanes that hold the rows of A or D at an address.
+// Returns the groups of lanes that hold the rows of A or D at `address`.
 static uint32_t groups_of(const AtomMma *r, uint32_t address) {
   return in_windows(r) ? 0x55u << (address >> 16) / TMEM_GROUP : ALL_GROUPS;
 }
 
-// Returns the lane that holds row m of A or D, counted from the lane of the
+// Returns the lane that holds row m of A or D, relative to the lane in the
 // operand's address.
 static int lane_of(const AtomMma *r, int m) {
   return in_windows(r) ? m % 16 + m / 16 * 32 : m;
 }
 
-// Reports a fault if an operand starts at a lane at which it must not start.
+// Reports a fault because an operand starts at a lane where it must not start.
 static bool misplaced(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                       uint32_t lane) {
   SimFault *f = misuse(w, i, l, 0, m, TENSOR_LANE);
@@ -568,12 +569,12 @@ static bool check_lane(SimWarp *w, const SimIns *i, int l, const SimMem *m,
   return misplaced(w, i, l, m, lane);
 }
 
-// Returns how many columns the stored elements of A occupy.
+// Returns the number of columns that the stored elements of A occupy.
 static int columns_of_a(const AtomMma *r) {
   return atom_mma_depth(r) * dtype_bits(r->a_type) / 32;
 }
 
-// Returns how many columns of tensor memory the rows of D occupy.
+// Returns the number of columns of tensor memory that the rows of D occupy.
 static int columns_of_d(const AtomMma *r) {
   return r->n / atom_umma_parts(r);
 }
@@ -612,19 +613,19 @@ static void lend_piece(void *ud, uint32_t at) {
   if (f) f->access.size = PIECE;
 }
 
-// Reports whether the elements of A and B are packed e2m1.
+// Reports whether A and B consist of packed e2m1 elements.
 static bool is_packed(const AtomMma *r) {
   return r->flags & AMF_SCALE && !(r->flags & AMF_BYTE);
 }
 
-// Returns the bytes of an element, or of two packed elements, of A (0) or B
-// (1).
+// Returns the number of bytes of an element of A (0) or B (1), or of two packed
+// elements.
 static int bytes_of(const AtomMma *r, int which) {
   int bits = dtype_bits(which ? r->b_type : r->a_type);
   return bits < 8 ? 1 : bits / 8;
 }
 
-// Returns how many elements of a row of A (0) or B (1) are stored.
+// Returns how many elements of each row of A (0) or B (1) are stored.
 static int depth_of(const AtomMma *r, int which) {
   return which ? r->k : atom_mma_depth(r);
 }
@@ -641,7 +642,7 @@ static int rows_of(const SimTensorIns *x, int which) {
   return r ? (which ? r->n : r->m) / x->ctas : x->rows;
 }
 
-// Calls `see` for the pieces of an operand in the shared memory of a CTA.
+// Calls `see` for each 16-byte piece of an operand in a CTA's shared memory.
 static void pieces_of(const SimTensorIns *x, int which, uint64_t desc, See *see,
                       void *ud) {
   const AtomMma *r = x->row;
@@ -653,7 +654,7 @@ static void pieces_of(const SimTensorIns *x, int which, uint64_t desc, See *see,
                0, rows, see, ud);
 }
 
-// Records that the agent reads an operand from shared memory of each CTA.
+// Records that the agent reads an operand from each CTA's shared memory.
 static bool lend(SimWarp *w, const SimIns *i, int l, int which, uint64_t desc,
                  uint32_t epoch) {
   const SimTensorIns *x = i->x;
@@ -692,7 +693,7 @@ static bool check_all(SimWarp *w, const SimIns *i, int l, Columns x,
   return true;
 }
 
-// Announces accesses to columns in each CTA that takes part. start: the first
+// Announces accesses to columns in each CTA that takes part. start: first
 // column of an MMA's accumulators.
 static void announce_all(SimWarp *w, const SimIns *i, int l, Columns x,
                          bool write, uint32_t epoch, int start) {
@@ -711,9 +712,9 @@ static void announce_all(SimWarp *w, const SimIns *i, int l, Columns x,
   }
 }
 
-// Sets the address of the scale factors of A (0) or B (1) in j, which lane l
-// issues, and the columns that contain them. Returns false and reports a fault
-// if this address is not allowed.
+// Sets the address of the scale factors of A (0) or B (1) in job j, which lane
+// l issues. Sets *all to the columns that contain the scale factors. Returns
+// false and reports a fault if this address is not allowed.
 static bool find_scales(SimWarp *w, const SimIns *i, int l, int which, Job *j,
                         Columns *all) {
   const SimTensorIns *x = i->x;
@@ -732,9 +733,9 @@ static bool find_scales(SimWarp *w, const SimIns *i, int l, int which, Job *j,
   return stop(w);
 }
 
-// Sets the address of the metadata of j, which lane l issues, and the columns
-// that contain the metadata. Returns false and reports a fault if this address
-// is not allowed.
+// Sets the address of the metadata in job j, which lane l issues. Sets *all to
+// the columns that contain the metadata. Returns false and reports a fault if
+// this address is not allowed.
 static bool find_metadata(SimWarp *w, const SimIns *i, int l, Job *j,
                           Columns *all) {
   const SimTensorIns *x = i->x;
@@ -745,7 +746,7 @@ static bool find_metadata(SimWarp *w, const SimIns *i, int l, Job *j,
          check_all(w, i, l, *all, true);
 }
 
-// Checks that an operand shares no columns with the MMA's accumulators d.
+// Checks that operand x shares no columns with the MMA's accumulators d.
 static bool check_apart(SimWarp *w, const SimIns *i, int l, const Columns *x,
                         const Columns *d) {
   int from = (int)(x->address & 0xffff), to = (int)(d->address & 0xffff);
@@ -818,7 +819,7 @@ void simtcgen05_rows(SimWarp *w, const SimIns *i) {
   if (j) *j = now;
 }
 
-// A shift moves 8 columns of 32 lanes.
+// a shift moves 8 columns of 32 lanes
 enum { SHIFT_COLUMNS = 8, SHIFT_LANES = 32 };
 
 void simtcgen05_shift(SimWarp *w, const SimIns *i) {
@@ -845,9 +846,9 @@ typedef struct Load {
   const uint8_t *smem;
   int64_t limit;
   char *to;
-  // bytes: bytes of an element. bits: bits of an element in a piece, which
-  // packs elements narrower than a byte. k: extent of K if MN-major, else 0. n:
-  // number of pieces so far.
+  // bytes: bytes of an element. bits: bits of an element in a piece, where
+  // elements narrower than a byte are packed. k: extent of K if the operand is
+  // MN-major, else 0. n: number of pieces so far.
   int bytes, bits, k, n;
 } Load;
 
@@ -866,7 +867,7 @@ static void load_piece(void *ud, uint32_t at) {
     memcpy(to + r * l->k * b, piece + r * b, (size_t)b);
 }
 
-// Copies the rows of A or B in the shared memory of CTA `cta`.
+// Copies those rows of A or B that are in the shared memory of CTA `cta`.
 static void load_shared(const SimWarp *w, const Job *j, int which, int cta,
                         char *to) {
   const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
@@ -879,11 +880,11 @@ static void load_shared(const SimWarp *w, const Job *j, int which, int cta,
 }
 
 // A part of D: `rows` rows from lane `lane` on of CTA `cta`, and columns
-// `first` to first + n - 1.
+// `first` to first + n - 1 of D.
 typedef struct Part { int cta, lane, rows, first, n; } Part;
 
-// Returns part k of an MMA of w: those of the first CTA, then those of the
-// second CTA of a pair.
+// Returns part k of an MMA of w. The parts of the first CTA come first, then
+// those of the second CTA of a pair.
 static Part part_of(const SimWarp *w, const SimTensorIns *x, int k) {
   int parts = atom_umma_parts(x->row), own = k % parts;
   int n = columns_of_d(x->row);
@@ -891,14 +892,14 @@ static Part part_of(const SimWarp *w, const SimTensorIns *x, int k) {
                 rows_of(x, 0), n * own, n};
 }
 
-// Returns tensor memory at row m of a part, from an operand's address on.
+// Returns the tensor memory of row m of a part, for an operand at `address`.
 static uint32_t *row_at(const SimWarp *w, const AtomMma *r, const Part *p,
                         uint32_t address, int m) {
   uint32_t lane = (address >> 16) + (uint32_t)(p->lane + lane_of(r, m));
   return &tensor_at(w, p->cta)->cell[lane][address & 0xffff];
 }
 
-// Copies a part's rows of A from tensor memory. Columns have packed elements.
+// Copies a part's rows of A, packed in columns, from tensor memory.
 static void load_tensor(const SimWarp *w, const Job *j, const Part *p,
                         char *to) {
   const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
@@ -918,9 +919,9 @@ static void widen(const AtomMma *r, DType t, const void *raw, int n,
       ((int16_t *)out)[k] = t == DT_I8 ? (int8_t)u[k] : u[k];
 }
 
-// Copies the scale factors of A (0) or B (1) of a part from tensor memory to
-// `to`. Reports a fault if the four windows of lanes have different scale
-// factors.
+// Copies the scale factors of A (0) or B (1) for a part of D from tensor memory
+// to `to`. Each of the four windows of 32 lanes holds a copy of them. Reports a
+// fault if the copies differ.
 static void load_scales(SimWarp *w, const Job *j, const Part *p, int which,
                         uint8_t *to) {
   const SimTensorIns *x = j->i->x;
@@ -943,7 +944,7 @@ static void load_scales(SimWarp *w, const Job *j, const Part *p, int which,
 }
 
 // Copies the metadata of a part's rows from tensor memory to `to`. Reports a
-// fault if the tensor cores do not accept it.
+// fault if the tensor cores do not accept the metadata.
 static void load_metadata(SimWarp *w, const Job *j, const Part *p,
                           uint32_t *to) {
   const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
@@ -966,8 +967,8 @@ static void load_metadata(SimWarp *w, const Job *j, const Part *p,
   }
 }
 
-// Moves a part of D between tensor memory and the tile. An f16 is in the lower
-// half of a column.
+// Moves a part of D between tensor memory and the buffer `d`. An f16 is in the
+// lower half of a column.
 static void move_d(SimWarp *w, const Job *j, const Part *p, bool store) {
   const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
   float *tile = w->cluster->tensors->d;
@@ -984,7 +985,7 @@ static void move_d(SimWarp *w, const Job *j, const Part *p, bool store) {
   }
 }
 
-// Appends a piece of the source of a copy.
+// Appends a 16-byte piece of the source of a copy.
 static void add_piece(void *ud, uint32_t at) {
   Load *l = ud;
   char *to = l->to + l->n++ * PIECE;
@@ -992,7 +993,7 @@ static void add_piece(void *ud, uint32_t at) {
   if (at + PIECE <= l->limit) memcpy(to, l->smem + at, PIECE);
 }
 
-// Executes a copy from shared memory in CTA `cta`.
+// Executes a copy from shared memory to tensor memory in CTA `cta`.
 static void run_rows(SimWarp *w, const Job *j, int cta) {
   const SimTensorIns *x = j->i->x;
   Tensor *t = tensor_at(w, cta);
@@ -1063,7 +1064,7 @@ static void run(SimWarp *w, const Job *j) {
 
 // ---- commit ----
 
-// A commit that completes the first `upto` operations of its warp.
+// A commit, which completes the first `upto` operations of its warp.
 typedef struct Commit { uint32_t upto; } Commit;
 
 static void land(SimAsync *a, SimStage stage) {
@@ -1122,7 +1123,7 @@ uint32_t simtcgen05_open(const SimWarp *w) {
   return 0;
 }
 
-// Reports a permit to allocate that only one CTA of a pair gave up.
+// Reports a permission to allocate that only one CTA of a pair gave up.
 static void check_permit(SimCluster *c, int cta) {
   const Tensor *t = &c->tensors->cta[cta];
   if (!c->tensors->pair || !t->gone || c->tensors->cta[cta ^ 1].gone) return;
@@ -1130,8 +1131,8 @@ static void check_permit(SimCluster *c, int cta) {
   misuse(&c->warp[cta * c->prog->nwarp], &i, 0, 0, NULL, TENSOR_HALF);
 }
 
-// Reports columns that were not deallocated, permits that one CTA of a pair
-// gave up, and operations that no commit followed.
+// Reports columns that were not deallocated, permissions that only one CTA of a
+// pair gave up, and operations that no commit followed.
 void simtcgen05_end(SimCluster *c) {
   for (int k = 0; c->tensors && k < c->prog->ncta; k++) {
     const Tensor *t = &c->tensors->cta[k];

@@ -22,19 +22,19 @@ void simtcgen05_store(SimWarp *w, const SimIns *i);
 void simtcgen05_wait(SimWarp *w, bool loads);
 // Returns the number of free columns of w's CTA.
 int simtcgen05_left(const SimWarp *w);
-// Reports whether w waits for the other CTA of its pair to allocate.
+// Reports whether w waits because the other CTA of its pair has not allocated.
 bool simtcgen05_alone(const SimWarp *w);
-// Returns the line of an MMA or copy of the CTA or its pair that no commit
-// followed, or 0.
+// Returns the line of an MMA or copy of w's CTA, or of the other CTA of its
+// pair, that no commit followed. Returns 0 if there is none.
 uint32_t simtcgen05_open(const SimWarp *w);
-// called when all warps have exited
+// Called when all warps have exited.
 void simtcgen05_end(SimCluster *c);
 
 // An access to columns `column` to column + n - 1 of the groups of lanes in
-// `groups` of the CTA of rank `cta`. The access completes as epoch `epoch` of
-// `unit` of the warp. row: the atom of an MMA; for an MMA, `start` is the first
-// column of the accumulators. base: first column of the allocation. freed: the
-// columns are deallocated, which is treated as a write by the warp.
+// `groups` of CTA `cta`. It is complete for threads that acquired epoch `epoch`
+// of actor `unit` of the warp. row: the atom of an MMA. start: for an MMA,
+// first column of the accumulators. base: first column of the allocation.
+// freed: the columns are deallocated, which is treated as a write by the warp.
 struct SimTensorAccess {
   SimWarp *w;
   const SimIns *i;

@@ -1,7 +1,7 @@
-// Tensor maps that a kernel creates in memory. The kernel copies an argument's
-// map, changes it to describe another tensor, and releases it to the TMA proxy.
-// The threads that use the map acquire it. In such a map, the address of a
-// tensor consists of an object number and a byte offset.
+// Tensor maps that a kernel creates in memory. The kernel copies the map of an
+// argument, changes it to describe another tensor, and releases it to the TMA
+// proxy. The threads that use the map acquire it. In such a map, the address of
+// a tensor consists of an object number and a byte offset.
 //
 // Copies read a map through a separate proxy. A change to a map is visible to a
 // copy after two fences: a release after all writes to the map, and an acquire
@@ -16,23 +16,23 @@
 
 #include <string.h>
 
-// number of bits of an encoded address that hold the byte offset
+// number of low bits of a tensor's address in a map that hold the byte offset
 enum { WHERE = 40 };
 enum { BYTES = 128, KEPT = 8 };
 
 // An operation (fence or write) that `lanes` of a warp executed in epoch clk.
-// unit: index of the cluster, counted from 1; 0: there is no operation.
+// unit: 1 + index of the cluster; 0: there is no operation.
 typedef struct Deed { uint32_t unit, clk, lanes; uint16_t warp; } Deed;
-// The latest KEPT fences of a map, all of them releases or all acquires.
+// The latest KEPT fences of a map, either releases or acquires.
 typedef struct Fences { Deed deed[KEPT]; uint32_t n; } Fences;
 typedef struct Note {      // the writes to a map, and its fences
   uintptr_t at;  // host address of the map's 128 bytes; 0: the entry is unused
-  // cluster (as in Deed) and line of the last write
+  // unit: cluster of the last write, as in Deed. src: line of the last write.
   uint32_t unit, src;
   Deed word[TENSORMAP_WORDS];  // for each word of the map: its last write
   Fences released, acquired;   // fences since the last write
 } Note;
-// A hash table of maps, with 2^k entries.
+// a hash table of maps; `size` is a power of 2
 typedef struct SimMaps { Note *note; uint32_t n, size; } SimMaps;
 
 typedef uint64_t Words[TENSORMAP_WORDS];
@@ -57,8 +57,8 @@ static uint32_t aligned(SimWarp *w, const SimIns *i, const SimMem *m,
   return mask;
 }
 
-// Loads the words of the maps at operand s for the lanes of mask. Returns the
-// lanes for which it loaded them.
+// Loads the words of the tensor maps at operand s for the lanes of mask.
+// Returns the lanes whose maps were loaded.
 static uint32_t load(SimWarp *w, const SimIns *i, const SimSide *s,
                      uint32_t mask, Words *words) {
   int64_t off[LANES];
@@ -126,7 +126,7 @@ static bool grow(SimCluster *c, SimMaps *t) {
 }
 
 // Returns the entry of the map at address p. If there is no entry, creates one
-// if `make` is set, and otherwise returns NULL.
+// if `make` is set, else returns NULL.
 static Note *note_of(SimCluster *c, const uint8_t *p, bool make) {
   SimMaps *t = maps_of(c);
   uintptr_t at = (uintptr_t)p & ~(uintptr_t)(BYTES - 1);
@@ -154,8 +154,8 @@ static Deed deed_of(const SimWarp *w, uint32_t lanes) {
   return (Deed){w->cluster->index + 1, w->clk, lanes, (uint16_t)w->id};
 }
 
-// Reports whether operation d, as executed by lane `lane`, happens before lane
-// l of w.
+// Reports whether lane `lane`'s execution of operation d happens before lane l
+// of w.
 static bool knows(SimWarp *w, int l, const Deed *d, int lane) {
   if (d->unit == w->cluster->index + 1)
     return w->cluster->hooks->before(w, l, d->warp, 1u << lane, d->clk);
@@ -229,8 +229,8 @@ void tensormap_ops_release(SimWarp *w) {
   }
 }
 
-// Records an acquire of the map at operand s. Maps in shared memory are not
-// recorded, because copies do not use them.
+// Records that the active lanes acquire the map at operand s. Acquires of maps
+// in shared memory are not recorded, because copies do not use such maps.
 static void acquire(SimWarp *w, const SimSide *s) {
   int64_t off[LANES];
   if (s->mem->memory != MEMORY_GLOBAL) return;
@@ -318,8 +318,8 @@ static bool tell(SimWarp *w, const SimIns *i, int l, const SimSide *s,
   return false;
 }
 
-// Returns the memory object that contains a tensor's address, or NULL if the
-// address is in no object of global memory.
+// Returns the global memory object that contains a tensor's address, or NULL if
+// no object does.
 static const SimMem *object_at(const SimProg *p, uint64_t address) {
   uint64_t k = address >> WHERE;
   if (k < 1 || k > p->fn->mem.n) return NULL;
@@ -339,7 +339,7 @@ static bool is_inside(const TensorMap *m, const SimMem *of, int64_t at,
 }
 
 // Decodes t->words into t. Returns false if the words do not encode a map with
-// the same box as t->map.
+// the same box as the previous t->map.
 static bool decode_like(const SimProg *p, SimMapped *t) {
   uint64_t want[TENSORMAP_WORDS];
   TensorMap like = t->map;
@@ -354,8 +354,8 @@ static bool decode_like(const SimProg *p, SimMapped *t) {
   return memcmp(want, t->words, sizeof want) == 0 && t->tensor;
 }
 
-// Decodes t->words into t, for a tensor at a raw address. Returns false if the
-// words do not encode a map that copy b can use. The map may have any box.
+// Decodes t->words into t, for a tensor at a raw address. The map may have any
+// box. Returns false if the words do not encode a map that copy b can use.
 static bool decode_any(const SimProg *p, SimMapped *t, const SimBulk *b) {
   bool rows = b->flags & BKF_ROWS;
   int modes = rows ? 2 : b->modes;

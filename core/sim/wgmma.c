@@ -1,16 +1,16 @@
 // Warpgroup MMAs. Four warps issue an MMA together. The MMA runs
-// asynchronously. It is computed when one of the warps waits for its group,
+// asynchronously: it is computed when one of the warps waits for its group,
 // because no thread can observe the result sooner. Its registers must not be
 // accessed before that wait (ir/async_regs.h). A and B are read from shared
 // memory as the descriptors state, in pieces of 16 bytes with swizzled
 // addresses.
 //
-// Each warpgroup has an agent, whose epoch is the number of MMAs issued. An MMA
-// reads shared memory in its own epoch of this agent. Threads that wait for the
-// MMA acquire this epoch. PTX guarantees completion only to the threads that
-// execute the wait. Therefore the waits of each warp are recorded. A write that
-// happens after the wait of one warp, but not after those of the other three,
-// is reported as a note (simwgmma_alone).
+// Each warpgroup has an agent, whose epoch is the number of issued MMAs. The
+// n-th MMA reads shared memory in epoch n of this agent. Threads that wait for
+// the MMA acquire this epoch. PTX guarantees completion only to the threads
+// that execute the wait, so the waits of each warp are recorded. A write that
+// happens after the wait of one warp, but not after the waits of the other
+// three, is reported as a note (simwgmma_alone).
 #include "sim/wgmma.h"
 
 #include "hardware/descriptor.h"
@@ -20,7 +20,7 @@
 
 enum { WARPS = 4, ROWS = 16, GROUPS = 8 };
 
-// A wait of a warp for the first n MMAs, and the warp's epoch at that time.
+// A wait of a warp for the first n MMAs. clk: the warp's epoch at the wait.
 typedef struct Passed { uint32_t n, clk; } Passed;
 typedef struct Waits { Passed *at; uint32_t n, cap; } Waits;
 
@@ -29,7 +29,7 @@ typedef struct Job {
   const SimIns *i;
   uint64_t desc[2];  // descriptors of A (0: A is in registers) and of B
   bool add;          // whether the products are added to the accumulators
-  SimLent lent;      // B, as the first warp that issued the MMA read it
+  SimLent lent;      // how the first warp that issued the MMA read B
 } Job;
 
 struct SimTeam {
@@ -39,10 +39,10 @@ struct SimTeam {
   uint32_t njob, cap;
   uint32_t done;          // number of completed MMAs
   uint32_t issued[WARPS];
-  // For each warp and each of its latest groups: number of MMAs issued when the
-  // warp committed the group.
+  // For each warp and each of its latest groups: number of MMAs that the warp
+  // had issued when it committed the group.
   uint32_t closed[WARPS][GROUPS];
-  // waits of each warp that covered more MMAs than its earlier waits
+  // for each warp: its waits that covered more MMAs than its earlier waits
   Waits waits[WARPS];
   // A cached result: at warp instruction number `serial`, lane `lane` happens
   // after the waits of all four warps for the first `met` MMAs.
@@ -103,8 +103,8 @@ static int actor_of(const SimWarp *w) {
 
 // ---- descriptors ----
 
-// depth returns the extent of K that A (which 0) or B (1) has in memory.
-// bytes_of returns the bytes of an element.
+// depth returns how many elements along K are stored for a row of A (which = 0)
+// or B (which = 1). bytes_of returns the number of bytes of an element.
 static int depth(const AtomMma *r, int which) {
   return which ? r->k : atom_mma_depth(r);
 }
@@ -155,8 +155,8 @@ static void lend_piece(void *ud, uint32_t at) {
   if (f) f->access.size = PIECE;
 }
 
-// Records that an MMA reads w's part of the operands, which consists of the
-// warp's rows of A, and of B. first: w is the first warp of the warpgroup.
+// Records that an MMA reads w's part of the operands: the warp's rows of A, and
+// all of B. first: w is the first warp that issues the MMA.
 static void lend(SimWarp *w, Job *j, uint32_t epoch, bool first) {
   const SimMmaIns *x = j->i->x;
   Lend l = {.x = {.w = w, .i = j->i, .m = x->smem[0], .bytes = PIECE,
@@ -224,8 +224,8 @@ static void multiply(const SimMmaIns *x, int rows, const void *a,
     mma_tile(&x->m, rows, x->row->n, a, b, d, d);
 }
 
-// Computes D += A * B for a sparse A. The metadata of each row of A selects the
-// elements of B's rows (n,2K) that are multiplied.
+// Computes D += A * B for a sparse A. The metadata of each row of A selects
+// which elements of B's rows (n,2K) are multiplied.
 static void multiply_sparse(SimWarp *w, const SimMmaIns *x, const char *a,
                             const char *b, char *d) {
   const AtomMma *r = x->row;
@@ -251,7 +251,7 @@ static bool is_dense(const SimMmaIns *x) {
   return !(x->row->flags & AMF_SPARSE) && !dtype_is_int(x->row->d_type);
 }
 
-// Loads a warp's rows of A, converted, to `to`.
+// Writes a warp's rows of A to `to`, in the type of the computation.
 static void load_a(SimWarp *w, const Job *j, void *to) {
   const SimMmaIns *x = j->i->x;
   char *raw = simmatrix_room(w, 3);
@@ -260,7 +260,7 @@ static void load_a(SimWarp *w, const Job *j, void *to) {
   widen(x, x->row->a_type, raw, ROWS * atom_mma_depth(x->row), to);
 }
 
-// Loads B, converted, to `to`.
+// Loads B, and writes it to `to` in the type of the computation.
 static void load_b(SimWarp *w, const Job *j, void *to) {
   const SimMmaIns *x = j->i->x;
   char *raw = simmatrix_room(w, 3);
@@ -268,7 +268,7 @@ static void load_b(SimWarp *w, const Job *j, void *to) {
   widen(x, x->row->b_type, raw, x->row->n * x->row->k, to);
 }
 
-// Computes a warp's rows of D. b: the prepared B.
+// Computes a warp's rows of D. b: B, prepared for mma_multiply.
 static void compute_dense(SimWarp *w, const Job *j, const float *b) {
   const SimMmaIns *x = j->i->x;
   float *a = simmatrix_room(w, 0), *c = simmatrix_room(w, 2);
@@ -292,8 +292,8 @@ static void compute_dense(SimWarp *w, const Job *j, const float *b) {
   base_free(b_tile);
 }
 
-// Computes a warp's rows of D, of integers or with a sparse A. b: the elements
-// of B, converted.
+// Computes a warp's rows of D if the elements are integers or A is sparse. b:
+// B, as load_b writes it.
 static void compute(SimWarp *w, const Job *j, const void *b) {
   const SimMmaIns *x = j->i->x;
   const AtomMma *row = x->row;
@@ -324,7 +324,7 @@ static void run(SimWarp *first, const Job *j) {
 
 // ---- issue ----
 
-// Reports undefined registers that an MMA reads. Marks accumulators as defined.
+// Reports undefined registers that an MMA reads. Defines its accumulators.
 static void define(SimWarp *w, const Job *j) {
   const SimMmaIns *x = j->i->x;
   const SimOperand *o[2] = {j->add ? &x->c : NULL, j->desc[0] ? NULL : &x->a};
@@ -415,8 +415,8 @@ void simwgmma_commit(SimWarp *w) {
   t->closed[me][w->agents.teamwork++ % GROUPS] = t->issued[me];
 }
 
-// Returns the number in the warpgroup of the first warp that has not yet issued
-// the first n MMAs, or -1.
+// Returns the number, within the warpgroup, of the first warp that has not yet
+// issued the first n MMAs. Returns -1 if there is none.
 static int laggard(const SimTeam *t, uint32_t n) {
   for (int k = 0; k < WARPS; k++)
     if (t->issued[k] < n) return k;
@@ -437,12 +437,12 @@ static void keep_wait(SimWarp *w, SimTeam *t, uint32_t n) {
     p->at = at;
     p->cap = cap;
   }
-  // The wait gets a new epoch of its warp, which no thread has acquired yet.
+  // The warp gets a new epoch for the wait, which no thread has acquired yet.
   p->at[p->n++] = (Passed){n, ++w->clk};
 }
 
 // Reports whether a wait by warp u for the first n MMAs happens before lane l
-// of w. p: the recorded waits of warp u.
+// of w. p: the recorded waits of u.
 static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
                           uint32_t n) {
   uint32_t lo = 0, hi = p->n;
@@ -454,8 +454,8 @@ static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
   if (lo == p->n) return false;
   const SimProg *prog = w->cluster->prog;
   uint32_t clk = p->at[lo].clk;
-  // All lanes of u wait together, so it suffices that the wait of one of them
-  // happens before lane l.
+  // All lanes of u wait together. It suffices that one of them waits before
+  // lane l.
   for (uint32_t m = u->valid; m; m &= m - 1)
     if (w->cluster->hooks->before(w, l, u->id, m & -m, clk)) return true;
   // If u arrived at another block's mbarrier after the wait, lane l may have

@@ -9,25 +9,26 @@ void simwgmma_free(SimCluster *c);
 void simwgmma_reset(SimCluster *c);  // prepares for the next cluster
 void simwgmma_issue(SimWarp *w, const SimIns *i);
 void simwgmma_commit(SimWarp *w);
-// Waits for groups of MMAs. If other warps of the warpgroup have not issued all
-// of these MMAs, returns false, and w runs again when one of those warps issues
-// an MMA (SW_TEAM).
+// Waits for groups of MMAs. If another warp of the warpgroup has not issued all
+// MMAs of these groups, returns false. w then waits (SW_TEAM) until such a warp
+// issues an MMA.
 bool simwgmma_wait(SimWarp *w, const SimIns *i);
-// Returns the number in its CTA of a warp for which w waits.
+// Returns the number, within its CTA, of a warp for which w waits.
 int simwgmma_lacks(const SimWarp *w);
-// Returns the number in its CTA of a warp whose own wait for epoch `epoch` of
-// its warpgroup's agent does not happen before lane l of w. Returns -1 if there
-// is no such warp, or if `actor` is not the agent of a warpgroup.
+// Returns the number, within its CTA, of a warp whose own wait for epoch
+// `epoch` of its warpgroup's agent `actor` does not happen before lane l of w.
+// Returns -1 if there is no such warp, or if `actor` is not the agent of a
+// warpgroup.
 int simwgmma_alone(SimWarp *w, int l, int actor, uint32_t epoch);
-// Reports whether an MMA of w in flight writes unit number `unit` of registers
-// m.
+// Reports whether an MMA of w that is in flight writes unit number `unit` of
+// register object m.
 bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit);
 // Reports whether MMA n is in one of the first `groups` groups that w
-// committed. behind: number of these groups that were committed after the group
-// of the MMA.
+// committed. *behind: number of these groups that were committed after the
+// group that contains MMA n.
 bool simwgmma_closed(const SimWarp *w, uint32_t n, uint32_t groups,
                      uint32_t *behind);
-// called when all warps have exited or wait for ever
+// Called when all warps have exited or wait forever.
 void simwgmma_end(SimCluster *c);
 
 #endif

@@ -1,12 +1,12 @@
-// The shared memory operands of a wgmma, tcgen05.mma or tcgen05.cp: canonical
-// layouts, and the descriptors that encode them.
+// The shared-memory operands of a wgmma, tcgen05.mma or tcgen05.cp: their
+// canonical layouts, and the descriptors that encode these layouts.
 //
-// An operand of one instruction has MN x K elements, of which each CTA of a
-// pair has half along MN. K covers 32 bytes, or 16 elements if MN is
-// contiguous. For B, K is twice as long if A is sparse. Distances are in units
-// of 16 bytes. W is the width of the swizzle: 1 without a swizzle, and 2, 4 or
-// 8 for swizzles of 32, 64 or 128 bytes. n and k count groups of 8 or W. The
-// canonical layouts are
+// An operand of one instruction has MN x K elements; in a pair of CTAs, each
+// CTA has half of them along MN. K covers 32 bytes, or 16 elements if MN is
+// contiguous. If A is sparse, B's K is twice as long. Distances are in units of
+// 16 bytes. W is the width of the swizzle: 1 without a swizzle, and 2, 4 or 8
+// for swizzles of 32, 64 or 128 bytes. n and k count groups of 8 or W. LBO and
+// SBO are fields of the descriptor. The canonical layouts are
 //   K contiguous   ((8,n),2):((W,SBO),LBO)      LBO = 1 where W > 1
 //   MN contiguous  ((W,n),(8,k)):((1,LBO),(W,SBO))     W > 1
 //                  ((1,n),(8,k)):((_,SBO),(1,LBO))     W = 1
@@ -19,12 +19,12 @@
 #include "ir/fold.h"
 #include "tensor/inside.h"
 
-// An operand in shared memory. Its layouts return offsets in elements, before
+// An operand in shared memory. Its layouts map to offsets in elements, before
 // the swizzle is applied.
 typedef struct Shared {
   Ctx *cx;
   // for errors: the function that makes descriptors (maker), the instruction
-  // that uses them (reader), and its operand (what)
+  // that reads them (reader), and the operand's name (what)
   const char *maker, *reader, *what;
   bool umma;            // whether the operand belongs to a tcgen05 operation
   Layout part;          // the thread's partition (V,Rest...)
@@ -47,7 +47,7 @@ _Noreturn static void refuse(const Shared *o, const char *why) {
 }
 
 // Returns the swizzle's width W in units of 16 bytes. Fails unless the swizzle
-// is Sw<0..3,4,3> of byte addresses, or Sw<2,5,2>, for which it sets o->by32.
+// of byte addresses is Sw<0..3,4,3> or Sw<2,5,2>. Sets o->by32 for the latter.
 static int span_of(Shared *o) {
   const Swizzle *s = layout_swizzle(o->part);
   if (!o->part.outer) return 1;
@@ -71,9 +71,8 @@ static int64_t col_at(const Shared *o, int64_t c) {
   return dim_value(at(o->cx, o->col, c));
 }
 
-// Fails unless `have` equals `want`. `have` is the offset in elements from the
-// first element to element (r,c), and `want` is this offset in a canonical
-// layout.
+// Fails unless `have` equals `want`. `have` is the offset of element (r,c) from
+// the first element, in elements. `want` is this offset in a canonical layout.
 static void same(const Shared *o, int64_t r, int64_t c, int64_t have,
                  int64_t want) {
   if (have == want) return;
@@ -84,9 +83,9 @@ static void same(const Shared *o, int64_t r, int64_t c, int64_t have,
                          have, want));
 }
 
-// Checks the offsets of all n indices of mode K (if col) or MN. Adjacent
-// indices in a group of `run` indices must be `step` elements apart, and
-// adjacent groups must be `far` elements apart.
+// Checks the offsets of all n indices of mode K (if col) or MN (otherwise).
+// Indices in a group of `run` indices must be `step` elements apart. Adjacent
+// groups must be `far` elements apart.
 static void check_mode(const Shared *o, bool col, int n, int run,
                        int64_t step, int64_t far) {
   for (int i = 0; i < n; i++)
@@ -94,8 +93,8 @@ static void check_mode(const Shared *o, bool col, int n, int run,
          i % run * step + i / run * far);
 }
 
-// Returns the distance, in elements, from the first group of `run` adjacent
-// indices of a mode to the second group.
+// Returns the distance, in elements, between the first two groups of `run`
+// adjacent indices of a mode. Returns 0 if the mode has only one group.
 static int64_t far_of(const Shared *o, bool col, int n, int run) {
   if (n % run)
     refuse(o, arena_printf(o->cx, &o->cx->scratch, "its %d %s are not a "
@@ -104,7 +103,7 @@ static int64_t far_of(const Shared *o, bool col, int n, int run) {
   return n == run ? 0 : col ? col_at(o, run) : row_at(o, run);
 }
 
-// Encodes a distance, given in elements, as a 14-bit field in units of 16
+// Encodes a distance of `elements` elements as a 14-bit field in units of 16
 // bytes.
 static uint64_t field(const Shared *o, int64_t elements) {
   int64_t units = elements / o->unit;
@@ -147,7 +146,7 @@ static uint64_t describe(const Shared *o) {
   return field(o, lead) << 16 | field(o, stride) << 32 | kind_bits(o);
 }
 
-// Returns the operand that an MMA reads from shared memory.
+// Returns the operand (A or B) that an MMA reads from shared memory.
 static Shared operand_of_mma(Ctx *cx, const MmaAtom *a, char which) {
   const AtomMma *r = a->row;
   int k = which != 'A';
@@ -161,8 +160,9 @@ static Shared operand_of_mma(Ctx *cx, const MmaAtom *a, char which) {
 }
 
 // Sets the other fields of o from a partition (V,Rest...), where V is (MN,K)
-// and Rest counts instructions. Returns the layout of the descriptors, one for
-// each instruction, and sets *desc to a descriptor with address 0.
+// and Rest counts instructions. Returns the layout of the descriptors, which
+// has one descriptor for each instruction. Sets *desc to a descriptor with
+// address 0.
 static Layout describe_part(Shared *o, Layout part, uint64_t *desc) {
   Ctx *cx = o->cx;
   o->part = part;
@@ -191,8 +191,7 @@ Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
 
 // ---- in a kernel ----
 
-// Returns the period of l's swizzle in bytes: W units of 16 bytes, times 8
-// rows.
+// Returns the period of l's swizzle in bytes: 8 rows of W units of 16 bytes.
 static int64_t pattern(Layout l) {
   const Swizzle *s = layout_swizzle(l);
   return s && s->b ? 128 << s->b : 16;
@@ -241,7 +240,7 @@ Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t) {
   return descriptors(&o, t);
 }
 
-// Returns the operand of a tcgen05 operation, whose elements have the layout
+// Returns the operand of a tcgen05 operation. Its elements have the layout
 // ((MN,K),Rest...).
 static Shared operand_of_umma(Ctx *cx, const char *maker, const char *reader,
                               Layout l, int bits, bool mn_major) {

@@ -1,5 +1,5 @@
-// Functions for copy() and gemm(): they count the values of a layout, and
-// compute the offsets of these values.
+// Functions that copy() and gemm() use: they count the values of a layout, and
+// compute the offset of a value.
 #ifndef CUTE_TENSORINSIDE_H
 #define CUTE_TENSORINSIDE_H
 

@@ -52,8 +52,8 @@ void preflight_smem(Ctx *cx, const Fn *fn, int sm) {
 
 // ---- registers ----
 
-// Returns an instruction that selects a register of m by a traced index, among
-// more than PICK_SELECTS registers. Returns 0 if there is none.
+// Returns an instruction that selects one of more than PICK_SELECTS registers
+// of m by a traced index. Returns 0 if there is none.
 static Ref chooses(const Fn *fn, const Mem *m) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
@@ -66,8 +66,8 @@ static Ref chooses(const Fn *fn, const Mem *m) {
   return 0;
 }
 
-// Reports whether m is a fragment. Registers of a kernel read from PTX are not
-// fragments, because they have no layout.
+// Reports whether m is a fragment. Registers that were read from PTX have no
+// layout, so they are not fragments.
 static bool is_fragment(const Mem *m) {
   return m->space == SP_RMEM && m->layout != 0;
 }

@@ -1,8 +1,7 @@
 // Views of tensors. Every operation changes the plain (inner) layout and moves
-// the iterator. If the tensor is swizzled, the operation changes the offset
-// inside the swizzle instead of the iterator. Therefore a slice of a swizzled
-// tensor is correct even if traced coordinates change address bits that the
-// swizzle reads.
+// the iterator. In a swizzled tensor, the operation instead changes the offset
+// inside the swizzle. A slice of a swizzled tensor is therefore correct even if
+// traced coordinates change address bits that the swizzle reads.
 #include "tensor/place.h"
 
 #include <inttypes.h>
@@ -29,15 +28,15 @@ const char *tensor_show(Ctx *cx, const Tensor *t) {
 // ---- coordinate checks ----
 
 typedef struct Check {
-  const Tensor *t;  // the tensor; NULL: the shape is a vector's
+  const Tensor *t;  // the tensor; NULL: `shape` is that of a vector
   Tup shape;
   Tup coord;
   int mode;  // top-level mode to check; -1: all modes
 } Check;
 
 // Returns a hint if coord contains all three values of a call such as
-// thread_idx(), or "". In Lua, such a call as the last entry of a table adds
-// three entries instead of one.
+// thread_idx(), otherwise "". In Lua, such a call as the last entry of a table
+// adds three entries instead of one.
 static const char *three_values(Ctx *cx, Tup coord) {
   static const char *const names[] = {"thread_idx", "block_idx", "block_dim",
                                       "grid_dim"};
@@ -108,8 +107,8 @@ void tensor_check_coord(Ctx *cx, const Tensor *t, Tup coord) {
   check_coord(cx, &k, t->l.shape, coord);
 }
 
-// Reports whether coordinate c is known to be less than n. Static coordinates
-// were checked earlier.
+// Reports whether coordinate c is known to be less than n. A static coordinate
+// was checked earlier.
 static bool within(Ctx *cx, Dim c, Dim n) {
   if (!dim_static(n)) return false;
   if (dim_static(c)) return true;
@@ -117,8 +116,8 @@ static bool within(Ctx *cx, Dim c, Dim n) {
   return f.lo >= 0 && f.hi < dim_value(n);
 }
 
-// Returns the extent of a mode, or -1 if the kernel would have to compute the
-// extent.
+// Returns the extent of a mode, or -1 if the kernel would need instructions to
+// compute it.
 static Dim extent_of(Ctx *cx, Tup shape) {
   if (tup_static(shape)) return tup_size(cx, shape);
   return tup_is_leaf(shape) ? *shape : (Dim){-1};
@@ -126,8 +125,8 @@ static Dim extent_of(Ctx *cx, Tup shape) {
 
 // Checks that the element at coord is inside the shape. If `claim` is NULL,
 // only reports whether all coordinates are known to be inside. Otherwise
-// appends an assertion for each coordinate; *claim states whether the access
-// writes.
+// appends an assertion for each coordinate that may be outside; *claim is true
+// for a write.
 static bool look(Ctx *cx, const Tensor *t, Tup shape, Tup coord,
                  const bool *claim) {
   bool known = true;
@@ -203,8 +202,8 @@ static Tensor advance(Ctx *cx, Tensor t, Dim o) {
 }
 
 // Returns t's origin after a slice. x is the offset of the slice's coordinate
-// in layout l. o is the offset by which the iterator moves. If t is swizzled, a
-// part of x may remain in the layout of the slice.
+// in layout l. o is the part of this offset by which the iterator moves. If t
+// is swizzled, the remaining part of x stays in the layout of the slice.
 static Origin moved(Ctx *cx, Tensor t, Layout l, Tup x, Dim o) {
   Origin p = t.origin;
   const Swizzle *sw = layout_swizzle(l);
@@ -260,7 +259,7 @@ Tensor tensor_offset(Ctx *cx, Tensor t, Dim o) {
   return t;
 }
 
-// Slices t as if its layout were l: keeps the modes where coord has `_`, and
+// Slices t as if its layout were l. Keeps the modes where coord has `_`, and
 // moves the iterator by the offset of the other coordinates.
 static Tensor sliced(Ctx *cx, Tensor t, Layout l, Tup coord) {
   t.l = l;
@@ -294,8 +293,8 @@ bool tensor_wide(Ctx *cx, Layout l) {
   return dim_static(n) && dim_value(n) > INT32_MAX;
 }
 
-// Records the layout through which a kernel views shared memory that was
-// allocated as a number of elements. Views of a slice are not recorded.
+// Records the layout through which a kernel views shared memory that it
+// allocated as a plain number of elements. Views of a slice are not recorded.
 static void note_view(Ctx *cx, const Tensor *t) {
   Fn *fn = ir_fn(cx);
   if (!fn || !t->mem || t->space != SP_SMEM || !dim_is(t->off, 0) ||
@@ -359,16 +358,16 @@ Tensor tensor_domain_offset(Ctx *cx, Tensor t, Tup coord) {
 
 enum { MAX_MODES = 32 };
 
-// The result of dividing a layout by a tile, as in zipped_divide: tile[i] and
-// rest[i] are the two parts of divided mode i. `rest` then contains the modes
-// that the tiler does not cover.
+// The result of dividing a layout by a tile, as in zipped_divide. tile[i] and
+// rest[i] are the two parts of divided mode i. The last entries of `rest` are
+// the modes that the tiler does not cover.
 typedef struct Zipped {
   Layout tile[MAX_MODES], rest[MAX_MODES];
   int ntile, nrest;
 } Zipped;
 
 // Appends the extents of tiler t to b. Returns false if the tiler contains a
-// layout. A tuple of extents may tile a mode that has less nesting; the tuple
+// layout. A tuple of extents may tile a mode that is less nested. The tuple
 // then stands for its compact layout.
 static bool put_extents(Ctx *cx, TupB *b, Tiler t) {
   if (t.kind != TILER_TUPLE) {
@@ -410,7 +409,7 @@ static int put_all(Ctx *cx, Layout *to, Layout l) {
 }
 
 // Divides the whole tensor by one layout. The result has the modes of the tile
-// and the modes of the rest.
+// and the remaining modes.
 static Zipped zip_whole(Ctx *cx, Layout l, Tiler tiler) {
   Zipped z;
   Layout d = layout_logical_divide(cx, l, tiler);
@@ -449,8 +448,8 @@ static Zipped zip(Ctx *cx, const Tensor *t, Tiler tiler, Tup proj) {
   return z;
 }
 
-// Appends to b the modes of coord that the projection keeps, then `_` until b
-// has n modes.
+// Appends to b the modes of coord that the projection keeps, and then `_` until
+// b has n modes.
 static void put_coord(Ctx *cx, TupB *b, Tup coord, Tup proj, int n) {
   int got = 0, rank = tup_rank(coord);
   Tup c = tup_first(coord), p = proj ? tup_first(proj) : NULL;
@@ -473,9 +472,9 @@ static Tensor pick(Ctx *cx, Tensor t, const Layout *l, int n, TupB *coord) {
   return sliced(cx, t, layout_outer(all, t.l), tupb_done(cx, coord));
 }
 
-// Writes the modes that coord indexes to l, and the coordinate to b. coord is a
-// tuple of at most n modes. It may also be one linear coordinate for all modes,
-// which are then combined into one mode.
+// Writes the modes that coord indexes to l, and their coordinates to b. coord
+// is a tuple of at most n modes, or one linear coordinate for all n modes. In
+// the second case, these modes are combined into one mode.
 static int put_modes(Ctx *cx, Layout *l, TupB *b, const Layout *from, int n,
                      Tup coord, Tup proj) {
   bool leaf = tup_is_leaf(coord);
@@ -533,7 +532,8 @@ Tensor tensor_outer_partition(Ctx *cx, Tensor t, Tiler tiler, Tup coord) {
   return place_view(cx, t, outer, &by);
 }
 
-// Returns the linear coordinate of thread idx in mode m of the thread layout.
+// Returns the coordinate of thread idx in mode m of the thread layout, as a
+// linear index.
 static Dim thread_coord(Ctx *cx, Layout m, Dim idx) {
   Layout flat = layout_flatten(cx, m);
   Dim c = zero(), scale = dim_int(cx, 1);
@@ -629,9 +629,9 @@ void tensor_print(Ctx *cx, Tensor t, Buf *out) {
 // ---- visibility ----
 
 typedef struct Use {
-  Ctx *cx;       // NULL: only tests whether t has traced numbers
+  Ctx *cx;       // NULL: only finds out whether t has traced numbers
   uint32_t born;
-  bool quiet;    // set `bad` instead of failing
+  bool quiet;    // whether to set `bad` instead of failing
   bool any, bad;
 } Use;
 

@@ -1,5 +1,5 @@
 // Element-wise copies with the widest accesses that both sides allow
-// (autovec_copy), and loads and stores of all elements, which use such copies.
+// (autovec_copy). Loads and stores of all elements of a tensor use such copies.
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,23 +11,24 @@
 enum { MAX_WALK = 256 };
 enum { SRC, DST, PRED, SIDES };
 
-// A loop over elements of three sides: source, destination and predicate. Each
-// iteration advances by d[s] elements in the memory of side s, and by `step` in
-// the linear index.
+// A loop over the elements of three sides: source, destination and predicate.
+// Each iteration advances by d[s] elements in the memory of side s, and by
+// `step` in the linear index of the elements.
 typedef struct Loop {
   int64_t n, step;  // n: iterations
   Dim d[SIDES];
 } Loop;
 
-// The common loops over 2 or 3 layouts of equal size, fastest first. ok is
-// false if the layouts have no common loops, as with extents 2x3 and 3x2.
+// Nested loops that visit the elements of 2 or 3 layouts of equal size, fastest
+// loop first. ok is false if the layouts have no such common loops, as with
+// extents 2x3 and 3x2.
 typedef struct Walk {
   Loop loop[MAX_WALK];
-  Loop run[MAX_WALK];  // the loops that were merged into loop[0], the fastest
-                       // first
+  Loop run[MAX_WALK];  // the loops that were merged into loop[0], fastest first
   int n, runs, sides;
   bool ok;
-  bool promised;  // whether traced offsets and strides are treated as aligned
+  // whether the user guarantees that traced offsets and strides are aligned
+  bool promised;
 } Walk;
 
 typedef struct Cursor {  // iterates over the leaves of a layout
@@ -35,7 +36,7 @@ typedef struct Cursor {  // iterates over the leaves of a layout
   size_t leaf, leaves;
   Tup shape;
   int64_t left;  // remaining extent of the current leaf
-  Dim stride;    // distance to the next step within the leaf, in elements
+  Dim stride;    // distance between adjacent elements of the current leaf
 } Cursor;
 
 static void cursor_next(Cursor *c) {
@@ -85,14 +86,15 @@ static Walk walk(Ctx *cx, const Tensor *const *t, int sides, int64_t size) {
 static int64_t pow2_of(int64_t n) { return n & -n; }
 
 // Reports whether loop l extends a contiguous run of `run` elements on both
-// sides, and all its iterations have the same predicate.
+// sides, and all iterations of l have the same predicate.
 static bool continues(const Walk *w, const Loop *l, int64_t run) {
   if (!dim_is(l->d[SRC], run) || !dim_is(l->d[DST], run)) return false;
   return w->sides <= PRED || dim_is(l->d[PRED], 0);
 }
 
 // Merges the loops that form one contiguous run into loop[0]. Returns the run's
-// length in elements, and stores the first loop outside the run in *rest.
+// length in elements. Sets *rest to the index of the first loop that is not
+// merged.
 static int64_t gather_run(Walk *w, int *rest) {
   int64_t run = 1;
   *rest = 0;
@@ -110,8 +112,8 @@ static int64_t gather_run(Walk *w, int *rest) {
       memmove(&w->loop[at], &w->loop[at + 1], (size_t)(w->n - at) * sizeof l);
     }
     run *= l.n;
-    // Loop 0 covers the run found so far. Search for a loop that extends the
-    // run.
+    // Loop 0 covers the run found so far. Search again for a loop that extends
+    // it.
     at = 0;
   }
   return run;
@@ -123,15 +125,15 @@ static int64_t limit(int64_t v, int64_t by) {
   return by < v ? by : v;
 }
 
-// Returns the known divisor of d. If the user guarantees alignment, returns 0
-// (divisible by everything) for a traced d.
+// Returns the known divisor of d. If d is traced and the user guarantees
+// alignment, returns 0, which stands for divisible by everything.
 static int64_t divisor(Ctx *cx, const Walk *w, Dim d) {
   return w->promised && !dim_static(d) ? 0 : dim_div(cx, d);
 }
 
-// Returns the largest vector length (a power of two, at most v) that the
-// alignment of side s allows: the alignment of the side's base, offset and
-// swizzle, and of its strides in the loops after the run.
+// Returns the largest vector length that the alignment of side s allows: a
+// power of two, at most v. The alignment is that of the side's base, offset and
+// swizzle, and of its strides in the loops from number `from` on.
 static int64_t side_limit(Ctx *cx, const Walk *w, const Tensor *t, int s,
                           int from, int64_t v) {
   int bits = dtype_bits(t->type);
@@ -144,8 +146,8 @@ static int64_t side_limit(Ctx *cx, const Walk *w, const Tensor *t, int s,
   return v;
 }
 
-// Returns the number of elements that each access of the copy moves. Afterwards
-// one iteration of loop 0 moves that many elements.
+// Returns the number of elements that each access of the copy moves. Changes
+// loop 0 so that each of its iterations moves that many elements.
 static int64_t vector_of(Ctx *cx, Walk *w, const Tensor *const *t,
                          int64_t max_bits) {
   int rest;
@@ -183,8 +185,8 @@ static void store_at(Ctx *cx, const Tensor *t, Dim o, Ref v) {
 }
 
 // Moves v contiguous elements. `o` has the element offsets of both sides and of
-// the predicate. `end` has the linear indices of the first and the last
-// element.
+// the predicate. `end` has the linear indices of the first and the last of the
+// moved elements.
 static void move(Ctx *cx, const Tensor *const *t, const Dim *o,
                  const int64_t end[2], int64_t v, unsigned hints) {
   const Tensor *src = t[SRC], *dst = t[DST];
@@ -214,8 +216,8 @@ static void move(Ctx *cx, const Tensor *const *t, const Dim *o,
   operands_emit(cx, fn, i, x, 5, NULL, 0);
 }
 
-// Returns the linear (colexicographic) index of element j of the vector at loop
-// indices c.
+// Returns the linear (colexicographic) index of element j of a vector of v
+// elements. c: the indices of the loops at which the vector is moved.
 static int64_t number_of(const Walk *w, const int64_t *c, int64_t v,
                          int64_t j) {
   int64_t at = w->runs ? 0 : c[0] * w->loop[0].step, left = c[0] * v + j;
@@ -225,8 +227,8 @@ static int64_t number_of(const Walk *w, const int64_t *c, int64_t v,
   return at;
 }
 
-// Moves all elements in vectors of v elements. c counts through the indices of
-// the nested loops.
+// Moves all elements in vectors of v elements. c: the indices of the nested
+// loops.
 static void move_blocks(Ctx *cx, const Walk *w, const Tensor *const *t,
                         int64_t v, unsigned hints) {
   int64_t c[MAX_WALK] = {0};

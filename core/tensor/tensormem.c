@@ -11,10 +11,10 @@
 
 // ---- allocation ----
 
-// Returns the number of elements of memory that layout l needs. Rounds the
-// number up for a swizzle, which permutes elements within blocks whose size is
-// a power of two. Stores the number of elements that are before offset 0 in
-// *below.
+// Returns the number of elements of memory that layout l needs. A swizzle
+// permutes elements within blocks whose size is a power of two, so the number
+// is rounded up to full blocks. Sets *below to the number of elements that are
+// before offset 0.
 static int64_t reach(Ctx *cx, Layout l, const char *what, Dim *below) {
   Layout in = layout_inner(l);
   const Swizzle *sw = layout_swizzle(l);
@@ -74,7 +74,7 @@ Ref tensor_make_peer(Ctx *cx, Ref mem, Ref rank) {
   int own = dtype_bits(m.type), bits = dtype_bits((DType)i->type);
   m.space = SP_DSMEM;
   m.name = m.layout = 0;
-  // The new object counts elements of the view's type.
+  // the new object counts elements of the view's type
   m.count = m.count * own / bits;
   m.type = (DType)i->type;
   return ir_mem_of(cx, fn, m, mem, rank);
@@ -100,8 +100,8 @@ Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l) {
                   .off = below, .align = 16};
 }
 
-// Reports whether two modes of l with more than one element have the same
-// nonzero stride.
+// Reports whether two modes of l, each with more than one element, have the
+// same nonzero stride.
 static bool strides_tie(Ctx *cx, Layout l) {
   size_t n = tup_leaves(l.shape);
   Dim *shape = NEW(cx, Dim, n);
@@ -114,12 +114,13 @@ static bool strides_tie(Ctx *cx, Layout l) {
   return false;
 }
 
-// Returns a register fragment with one register for each element. Modes with
-// equal strides (as in a matrix of one column) would share registers in CuTe's
-// order by strides. Such a layout therefore gets a compact fragment.
+// Returns a register fragment with one register for each element. CuTe orders
+// the modes of a fragment by their strides. Modes with equal strides (as in a
+// matrix of one column) would then share registers. Such a layout therefore
+// gets a compact fragment.
 Tensor tensor_make_like(Ctx *cx, DType t, Layout l) {
   Layout f = l;
-  // The fragment is compact, because basis strides have no order.
+  // basis strides have no order, so the fragment is compact
   bool coords = l.outer && layout_has_basis(l);
   if (!coords) f = layout_fragment_like(cx, l);
   if (coords || strides_tie(cx, f)) f = layout_compact(cx, l.shape);
@@ -171,8 +172,8 @@ static Ref offset_ref(Ctx *cx, const Tensor *t, Dim o) {
 // ---- registers at a traced index ----
 
 // The registers among which a traced coordinate of a fragment selects: n
-// registers of mem, `step` registers apart, from register `first` on. The
-// run-time index `at` selects one of the n.
+// registers of mem, beginning with register `first`, at a distance of `step`
+// registers. The run-time index `at` (0 to n - 1) selects one of them.
 typedef struct Span {
   Ref mem;
   int64_t first, n, step;
@@ -199,7 +200,8 @@ static Span span_of(Ctx *cx, const Tensor *t, Tup coord) {
   put_open(cx, &b, coord);
   Layout l = layout_slice(cx, t->l, tupb_done(cx, &b), &base);
   base = dim_add(cx, t->off, base);
-  // If the registers start at a traced position, any register may be selected.
+  // If the first register depends on a traced value, any register of the
+  // fragment may be selected.
   if (!dim_static(base)) return s;
   s.first = dim_value(base) - dim_value(layout_below(cx, l));
   s.n = dim_value(layout_cosize(cx, l));
@@ -226,9 +228,9 @@ static void register_store(Ctx *cx, Ref mem, int64_t at, Ref value) {
   ir_emit(cx, ir_fn(cx), (Ins){.op = OP_ST, .a = {mem, off, value}});
 }
 
-// Returns a contiguous span for s. If s has few registers that are not
-// adjacent, copies them to a new fragment. If s has many, includes the
-// registers between them.
+// Returns a span with the registers of s whose step is 1. If s has few
+// registers that are not adjacent, copies them to a new fragment. If s has
+// many, includes the registers between them in the span.
 static Span gathered(Ctx *cx, const Tensor *t, Span s) {
   if (s.step == 1) return s;
   if (s.n > PICK_SELECTS) {

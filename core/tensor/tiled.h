@@ -6,8 +6,8 @@
 #include "atoms/atom.h"
 #include "tensor/tensor.h"
 
-// MmaAtom, CopyAtom: an atom's row with its parsed layouts. The layouts of a
-// CopyAtom count values of `type`, not bits.
+// MmaAtom and CopyAtom: an atom's row of the atom table, with its layouts as
+// parsed. The layouts of a CopyAtom count values of `type`, not bits.
 typedef struct MmaAtom {
   int id;
   const AtomMma *row;
@@ -20,10 +20,12 @@ typedef struct CopyAtom {
   const AtomCopy *row;
   DType type;          // type of the copied values
   // number of bits that one instruction copies; for autovec copies, the maximum
+  // number
   int bits;
   unsigned hints;      // hints of global loads, such as HINT_PREFETCH
-  // thr: layout of the atom's threads. src, dst, ref: layouts (thread,value) ->
-  // index of a value among all values that the atom copies.
+  // thr: layout of the atom's threads. src, dst, ref: layouts from
+  // (thread,value) to the index of the value among all values that the atom
+  // copies.
   Layout thr, src, dst, ref;
 } CopyAtom;
 
@@ -49,47 +51,48 @@ typedef struct TiledCopy {
   // of n:1
   bool tiler_int[TILED_MODES];
   int ntiler;
-  // 'A' or 'B': the operand of a tiled MMA for which the copy was made, if the
-  // layouts of A and B differ; 0: no such operand
+  // Name of the operand ('A' or 'B') of the tiled MMA for which the copy was
+  // made. 0: there is no such operand, or A and B have the same layouts.
   char operand;
 } TiledCopy;
 
 // ---- tiled.c ----
 // mma_atom and copy_atom look up an atom by name. They fail with ERR_NAME,
 // whose message lists the nearest names. If `name` is a family such as
-// "UniversalCopy" (without <type>), `bits` selects the atom. bits = 0 stands
-// for the type's width for UniversalCopy, and for 128 for cp.async.
+// "UniversalCopy" (without <type>), `bits` selects the atom. bits = 0 selects
+// the width of the type for UniversalCopy, and 128 bits for cp.async.
 MmaAtom mma_atom(Ctx *cx, const char *name);
 CopyAtom copy_atom(Ctx *cx, const char *name, DType type, int bits);
 
-// Makes a TiledMma. `atoms` has rank 1 to 3 and is padded with 1:0.
+// Makes a TiledMma. `atoms` has rank 1 to 3; missing modes become 1:0.
 TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
                         const TiledPerm perm[3]);
 int64_t tiled_mma_size(Ctx *cx, const TiledMma *m);  // number of threads
 // Returns the extent of mode i (M, N, K) of the tile, including the
 // permutation.
 Dim tiled_mma_tile(Ctx *cx, const TiledMma *m, int i);
-// Returns the extent of the operand `which` along mode i that one tile covers.
-// For a sparse A, the extent includes only stored values, so K is shorter than
-// in the product.
+// Returns the extent along mode i that one tile covers in the tensor of operand
+// `which`. For a sparse A, this tensor has only the stored values, so its K is
+// shorter than the product's.
 int64_t tiled_mma_extent(Ctx *cx, const TiledMma *m, char which, int i);
 
-// Partitions of an operand. which: 'A' (M,K,...), 'B' (N,K,...), 'C' (M,N,...).
-// The results have the form ((ThrV,(Thr0,Thr1)),(FrgV,(Rest0,Rest1,...))), or
-// (FrgV,Rest0,Rest1,...) for the slice of one thread. thr: thread index, static
-// or traced. A sparse A is the tensor of its stored values, (M,K/2,...); 'E' is
-// its metadata, with 16 bits for four groups of elements of a row.
+// Partition an operand. which: 'A' (M,K,...), 'B' (N,K,...), 'C' (M,N,...). A
+// sparse A is the tensor of its stored values, (M,K/2,...). 'E' is its
+// metadata, with 16 bits for four groups of elements of a row. The results have
+// the form ((ThrV,(Thr0,Thr1)),(FrgV,(Rest0,Rest1,...))), or
+// (FrgV,Rest0,Rest1,...) for one thread. thr: index of this thread, static or
+// traced.
 Layout tiled_mma_thrfrg(Ctx *cx, const TiledMma *m, char which, Layout l);
 Tensor tiled_mma_partition(Ctx *cx, const TiledMma *m, char which, Tensor t,
                            Dim thr);
 Tup tiled_mma_shape(Ctx *cx, const TiledMma *m, char which, Tup shape);
-// Returns the register layout for the partition of a tensor with layout l. The
-// register layout is compact by shape for C, and in the order of l's strides
-// for A and B.
+// Returns the register layout for the partition of a tensor with layout l. For
+// C, the register layout is compact in the order of its modes. For A and B, it
+// is compact in the order of l's strides.
 Layout tiled_mma_fragment(Ctx *cx, const TiledMma *m, char which, Layout l);
 DType tiled_mma_type(const MmaAtom *a, char which);
-// make_fragment_A, _B, _C: returns the register layout of a fragment for a
-// partition (V,Rest0,Rest1,..).
+// Implements make_fragment_A, _B and _C: returns the register layout of a
+// fragment for a partition (V,Rest0,Rest1,..).
 Layout tiled_mma_make_fragment(Ctx *cx, const MmaAtom *a, char which,
                                Layout part);
 Layout tiled_mma_tv(Ctx *cx, const TiledMma *m, char which);
@@ -106,35 +109,37 @@ bool gmma_from_shared(const MmaAtom *a, char which);
 // instruction's operand is not canonical.
 Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
                    uint64_t *desc);
-// make_fragment_A, _B of operands in shared memory: returns a tensor of
-// descriptors (SP_DESC).
+// Implements make_fragment_A and _B for operands in shared memory: returns a
+// tensor of descriptors (SP_DESC).
 Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t);
-// Makes the tensor of descriptors of a tcgen05 operation, whose tensor t has
-// the layout ((MN,K),Rest...). For tcgen05.cp, MN are rows, and K the elements
-// of a row. maker, reader: names of the function and operation in errors.
+// Makes the tensor of descriptors for a tcgen05 operation that reads tensor t,
+// which has the layout ((MN,K),Rest...). For tcgen05.cp, MN counts rows, and K
+// counts the elements of a row. maker, reader: names of the function and of the
+// operation for errors.
 Tensor gmma_of_umma(Ctx *cx, const char *maker, const char *reader, Tensor t,
                     bool mn_major);
 // Returns the descriptor with address 0 for a layout ((MN,K),Rest...) of
 // elements of `bits` bits.
 uint64_t gmma_descriptor(Ctx *cx, const char *maker, Layout l, int bits,
                          bool mn_major);
-// Returns the descriptor that is `units` of 16 bytes beyond desc.
+// Returns the descriptor whose address is `units` * 16 bytes beyond that of
+// desc.
 Ref gmma_beyond(Ctx *cx, Ref desc, Dim units);
 
 // ---- umma.c ----
-// Returns the number of rows of a CTA's fragment of A or C in tensor memory. A
-// CTA of a pair, and .ws, have 128 rows of A: if M gives the CTA 64 or 32 rows,
-// each row is stored two or four times.
+// Returns the number of rows of a CTA's fragment of A or C in tensor memory. In
+// a pair of CTAs, and with .ws, A always has 128 rows. If the CTA has only 64
+// or 32 rows of M, each row of A is stored two or four times.
 int umma_rows(const AtomMma *r, char which);
 // Returns the layout in tensor memory of a fragment of A or C of a tcgen05.mma,
-// for a partition (V,Rest...). Offsets are in elements: a column is 32 bits,
-// and a lane 2^16 columns.
+// for a partition (V,Rest...). Offsets are in elements. A column has 32 bits,
+// and lanes are 2^16 columns apart.
 Layout umma_fragment(Ctx *cx, const MmaAtom *a, char which, Layout part);
 
 // ---- tiledcopy.c ----
 TiledCopy tiled_copy_make(Ctx *cx, CopyAtom a, Layout thr, Layout val);
-// make_tiled_copy_impl: makes a TiledCopy from the layout (thread,value) ->
-// element of a tile, and the tiler of each mode.
+// Implements make_tiled_copy_impl: makes a TiledCopy from tv, the layout from
+// (thread,value) to an element of a tile, and the tiler of each mode.
 TiledCopy tiled_copy_tv(Ctx *cx, CopyAtom a, Layout tv, Tup tiler);
 TiledCopy tiled_copy_cotiled(Ctx *cx, CopyAtom a, Layout tv, Layout data);
 TiledCopy tiled_copy_of_mma(Ctx *cx, CopyAtom a, const TiledMma *m, char abc);
@@ -142,7 +147,7 @@ TiledCopy tiled_copy_of_copy(Ctx *cx, CopyAtom a, const TiledCopy *c,
                              char which);  // 'S': source; 'D': destination
 TiledCopy tiled_copy_c_atom(Ctx *cx, CopyAtom a, const TiledMma *m);
 int64_t tiled_copy_size(Ctx *cx, const TiledCopy *c);  // number of threads
-// Partition the source (which: 'S') or the destination ('D'). tidfrg returns
+// Partition the source (which = 'S') or the destination ('D'). tidfrg returns
 // (thr,(FrgV,FrgX),(RestM,RestN,...)).
 Layout tiled_copy_tidfrg(Ctx *cx, const TiledCopy *c, char which, Layout l);
 Tensor tiled_copy_partition(Ctx *cx, const TiledCopy *c, char which, Tensor t,
@@ -153,10 +158,10 @@ void tiled_copy_print(Ctx *cx, const TiledCopy *c, Buf *out);
 void tiled_copy_print_atom(Ctx *cx, const CopyAtom *a, Buf *out);
 
 // ---- tiledcall.c ----
-// Implements copy(): appends the instructions that copy src to dst, atom by
-// atom over the rest modes. pred is NULL or a tensor of bools. It has one
-// element for each index of src's rest modes, or an additional first mode with
-// one element for each atom in V.
+// Implements copy(): appends the instructions that copy src to dst, one atom
+// for each index of the rest modes. pred is NULL or a tensor of bools with one
+// element for each index of src's rest modes. It may have an additional first
+// mode, with one element for each atom in V.
 void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
                      const Tensor *pred);
 
@@ -164,9 +169,9 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
 // Implements gemm(): D = A * B + C, where A is (V,M,K), B is (V,N,K), and C and
 // D are (V,M,N). V is the mode of an atom's values. Some of the other modes may
 // be absent. more: the scale factors of A and B, or the metadata of a sparse A.
-// accumulate: for a warpgroup MMA, a predicate that selects whether the first
-// products are added to C (true) or overwrite it (false). 0: the products are
-// added.
+// accumulate: for a warpgroup MMA or tcgen05.mma, a predicate. If it is true,
+// the first products are added to C, otherwise they overwrite C. 0: the
+// products are added.
 void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
                 Tensor tc, const Tensor *more, int nmore, Ref accumulate);
 

@@ -9,8 +9,8 @@
 #include "ir/operands.h"
 #include "tensor/place.h"
 
-// Splits l into its mode 0 and the other modes. If the layout is one leaf, it
-// is mode 0.
+// Splits l into its mode 0 (v) and the other modes (rest). If the layout is one
+// leaf, this leaf is mode 0.
 static void split(Ctx *cx, Layout l, Layout *v, Layout *rest) {
   if (tup_is_leaf(l.shape)) {
     *v = l;
@@ -28,8 +28,8 @@ typedef struct Copy {
   const Tensor *src, *dst, *pred;
   int64_t nsrc, ndst;    // values that an instruction copies for each thread
   Layout pred_v, pred_rest;
-  // atom: index of the current atom in V. rest: current index in the rest
-  // modes.
+  // atom: index of the current atom in V. rest: current linear index in the
+  // rest modes.
   int64_t atom, rest;
   int64_t atoms;         // number of atoms in V
 } Copy;
@@ -57,9 +57,9 @@ _Noreturn static void misaligned(const Copy *k, bool dst, int64_t have,
            pair_text(k), need * 8 / dtype_bits(t->type), have * 8);
 }
 
-// Returns the offset of v's values in memory, in elements. `base` is the offset
-// of the first value in the tensor's layout. Fails unless the n values are
-// contiguous and aligned for one access.
+// Returns the offset in memory, in elements, of the values with layout v.
+// `base` is the offset of the first value in the tensor's layout. Fails unless
+// the n values are contiguous and aligned for one access.
 static Dim run_of(const Copy *k, bool dst, Layout v, Dim base, int64_t n) {
   Ctx *cx = k->cx;
   const Tensor *t = dst ? k->dst : k->src;
@@ -105,7 +105,8 @@ static void emit_move(const Copy *k, Op op, Layout s, Dim so, Layout d,
   if (pred) place_claim_ends(cx, k->dst, first, last, true, pred);
   unsigned flags = k->a->row->flags | k->a->hints;
   if (!pred) flags &= ~(unsigned)CPF_ZFILL;
-  // Copies 256 bits at once if the atom supports it, otherwise in parts.
+  // Copy 256 bits by one instruction if the atom supports it, otherwise in
+  // parts.
   bool whole = bits == 256 && k->a->row->ptx;
   int64_t step = bits > 128 && !whole ? 128 / dtype_bits(k->src->type)
                                       : k->nsrc;
@@ -124,8 +125,8 @@ _Noreturn static void no_pred(const Copy *k) {
            "take part", k->a->row->name);
 }
 
-// Writes to `out` the first element of each 32-bit register that holds v's
-// values.
+// Writes to `out` the first element of each of the `num` 32-bit registers that
+// hold the values with layout v.
 static void matrix_regs(const Copy *k, const Tensor *t, Layout v, Dim base,
                         uint32_t *out, int num) {
   Ctx *cx = k->cx;
@@ -165,7 +166,7 @@ static void emit_matrix(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
                 (uint32_t)row->num);
 }
 
-// Copies between the tensor memory of a warp and its registers.
+// Copies between a warp's lanes of tensor memory and its registers.
 static void emit_tensor(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
   const AtomCopy *row = k->a->row;
@@ -184,7 +185,8 @@ static void emit_tensor(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
                 (uint32_t)row->num);
 }
 
-// Copies rows of shared memory, which a descriptor describes, to tensor memory.
+// Copies rows of shared memory to tensor memory. A descriptor describes the
+// rows.
 static void emit_rows(const Copy *k, Dim so, Dim dof) {
   Ctx *cx = k->cx;
   if (k->pred)
@@ -197,7 +199,7 @@ static void emit_rows(const Copy *k, Dim so, Dim dof) {
   operands_emit(cx, ir_fn(cx), ins, x, 3, NULL, 0);
 }
 
-// Returns a tensor of the one fragment element at offset `at`.
+// Returns a tensor of one element: the fragment element at offset `at`.
 static Tensor element_of(const Copy *k, const Tensor *t, uint32_t at) {
   Tensor e = tensor_with_layout(*t, layout_unit(k->cx));
   e.off = dim_int(k->cx, at);
@@ -241,9 +243,9 @@ static void store_word(const Copy *k, uint32_t at, Ref word) {
   }
 }
 
-// Transposes a 2x2 block of words between each pair of lanes l and l ^ num,
-// where num is a field of the atom's row. Exchanges the second word of the
-// lower lane with the first word of the upper lane.
+// Transposes a 2x2 block of words between each pair of lanes l and l ^ num: the
+// second word of the lower lane and the first word of the upper lane change
+// places. num is a field of the atom's row.
 static void emit_shuffle(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
   Fn *fn = ir_fn(cx);
@@ -278,7 +280,7 @@ static void emit_movm(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
 
 static void copy_modes(Copy *k, Layout s, Dim so, Layout d, Dim dof, int top);
 
-// Copies the values of mode V: by one instruction if possible, otherwise by one
+// Copies the values of mode V, by one instruction if possible. Otherwise by one
 // instruction for each index of V's inner modes.
 static void copy_values(Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
@@ -348,7 +350,8 @@ static void check_space(const Copy *k, bool dst, Space want, const char *more) {
            spaces[k->src->space], spaces[k->dst->space], fit, more);
 }
 
-// Checks that the source and the destination are where the atom needs them.
+// Checks that the source and the destination are in the spaces that the atom
+// needs.
 static void check_spaces(const Copy *k, Space src, Space dst) {
   bool exchanged = src != dst && k->src->space == dst && k->dst->space == src;
   const char *more = !exchanged ? "" : "\n  are the source and the destination "
@@ -357,8 +360,8 @@ static void check_spaces(const Copy *k, Space src, Space dst) {
   check_space(k, true, dst, more);
 }
 
-// Reports whether values of type a can be copied as type b. An f32 can be
-// copied as tf32, which ignores the low bits.
+// Reports whether values of type a can be copied as type b without a
+// conversion. An f32 can be copied as tf32, which ignores the low bits.
 static bool type_moves(DType a, DType b) {
   return a == b || (a == DT_F32 && b == DT_TF32) ||
          (a == DT_TF32 && b == DT_F32);
@@ -439,9 +442,9 @@ static void check_operands(Copy *k) {
   }
 }
 
-// Checks the predicate tensor and splits it. The predicate tensor has the
-// source's rest modes, optionally preceded by a mode with one predicate for
-// each atom in V.
+// Checks the predicate tensor and splits it into pred_v and pred_rest. The
+// predicate tensor has the source's rest modes. A mode with one predicate for
+// each atom in V may precede them.
 static void set_pred(Copy *k, const Tensor *pred) {
   Ctx *cx = k->cx;
   if (!pred) return;
@@ -484,14 +487,14 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
     return;
   }
   CopyHow how = {.max_bits = a->bits > 128 ? 128 : a->bits, .hints = a->hints,
-    // An atom without CPF_PROMISED, such as DefaultCopy, does not guarantee
-    // that traced offsets are aligned.
+    // an atom without CPF_PROMISED, such as DefaultCopy, does not guarantee
+    // that traced offsets are aligned
     .promised = a->row->flags & CPF_PROMISED};
   if (!pred) {
     tensor_copy(cx, src, dst, NULL, how);
     return;
   }
-  // Expands the predicate tensor to one predicate for each element. A predicate
+  // Expand the predicate tensor to one predicate for each element. A predicate
   // without mode V applies to all of V.
   Layout sv, sr;
   split(cx, s, &sv, &sr);

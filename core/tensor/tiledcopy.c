@@ -34,8 +34,8 @@ static void need_static(Ctx *cx, Layout l, const char *what) {
              "without swizzle", what, layout_text(cx, l));
 }
 
-// Checks that the TV layout's threads and values are multiples of the atom's
-// threads and values.
+// Checks that the numbers of threads and values of the TV layout are multiples
+// of the atom's numbers.
 static void check_atom(Ctx *cx, const TiledCopy *c) {
   const CopyAtom *a = &c->atom;
   tup_need_elements(cx, "make_tiled_copy", c->tv.shape);
@@ -107,9 +107,9 @@ TiledCopy tiled_copy_of_copy(Ctx *cx, CopyAtom a, const TiledCopy *c,
   return n;
 }
 
-// Makes a TiledCopy whose tile consists of the elements of `shape` that tv maps
-// to. tv maps (thread,value) to linear coordinates of shape. Sets the tiler of
-// each mode, and tv in coordinates of the tile.
+// Makes a TiledCopy whose tile consists of those elements of `shape` that tv
+// reaches. tv maps (thread,value) to linear coordinates of shape. Sets the
+// tiler of each mode, and changes tv to linear coordinates of the tile.
 static TiledCopy on_touched(Ctx *cx, CopyAtom a, Tup shape, Layout tv) {
   TiledCopy c = {.atom = a};
   int n = tup_rank(shape);
@@ -135,7 +135,7 @@ static TiledCopy on_touched(Ctx *cx, CopyAtom a, Tup shape, Layout tv) {
 TiledCopy tiled_copy_cotiled(Ctx *cx, CopyAtom a, Layout tv, Layout data) {
   need_static(cx, tv, "the (thread,value) layout");
   need_static(cx, data, "the data layout");
-  // The appended mode 1:0 maps indices beyond the size of the data to 0.
+  // the appended mode 1:0 maps indices beyond the size of the data to 0
   Layout none = layout_unit(cx);
   Layout inv = concat2(cx, layout_left_inverse(cx, data), none);
   Layout coord = layout_compose(cx, inv, tv);
@@ -165,9 +165,8 @@ TiledCopy tiled_copy_c_atom(Ctx *cx, CopyAtom a, const TiledMma *m) {
 
 enum { MAX_RANK = 12 };
 
-// Maps ((TileM,TileN),(RestM,RestN,...)) to (thr,(FrgV,FrgX),(RestM,...)),
-// where trg is the atom's layout (thread,value) of the source or the
-// destination.
+// Maps ((TileM,TileN),(RestM,RestN,...)) to (thr,(FrgV,FrgX),(RestM,...)). trg:
+// the atom's layout (thread,value) of the source or of the destination.
 static Layout tile2thrfrg(Ctx *cx, const TiledCopy *c, Layout zipped,
                           Layout trg) {
   const CopyAtom *a = &c->atom;
@@ -238,8 +237,8 @@ static Tensor part(Ctx *cx, Tensor t, const void *x) {
   int rank = layout_rank(t.l);
   Tensor all = tensor_with_layout(t, tiled_copy_tidfrg(cx, c, which, t.l));
   if (dim_static(thr) && dim_value(thr) >= tiled_copy_size(cx, c)) {
-    // A thread index beyond the last thread continues in the last mode, as in
-    // every layout.
+    // As in every layout, a thread index beyond the last thread continues in
+    // the last mode.
     Layout tid = layout_mode(cx, layout_inner(all.l), 0);
     all = tensor_offset(cx, all, layout_eval(cx, tid, tup_leaf(cx, thr)));
     thr = dim_int(cx, 0);
@@ -263,9 +262,10 @@ Tensor tiled_copy_partition(Ctx *cx, const TiledCopy *c, char which, Tensor t,
 
 // ---- retile ----
 
-// Returns the layout (atom_vals,rest_vals) -> (v,m,n) of a fragment with v
-// values in its first mode. Sets *by to the extents of the other modes that one
-// tile of the copy covers. Values beyond a tile belong to the next tiles.
+// Returns the layout (atom_vals,rest_vals) -> (v,m,n) of a fragment whose first
+// mode has v values. Sets *by to the extents, in the fragment's other modes,
+// that one tile of the copy covers. If one tile has fewer values, the remaining
+// values belong to the next tiles.
 static Layout retiled(Ctx *cx, const TiledCopy *c, int64_t v, Tup *by) {
   Layout values = leaf1(cx, dim_int(cx, v)), all = values;
   Dim one[TILED_MODES];

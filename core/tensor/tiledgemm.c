@@ -7,14 +7,14 @@
 
 #include "ir/operands.h"
 
-// An operand of the product as modes (V,M,K), (V,N,K) or (V,M,N), with its
+// An operand of the product, with its modes (V,M,K), (V,N,K) or (V,M,N) and its
 // registers.
 typedef struct Part {
   const Tensor *t;
   char name;
   Layout v, mode[2];
   int64_t n[2];
-  // first element of each of V's registers, relative to the operand's offset
+  // for each register of V: its first element, relative to the operand's offset
   uint32_t reg[256];
   int nreg;
 } Part;
@@ -22,8 +22,8 @@ typedef struct Part {
 typedef struct Gemm {
   Ctx *cx;
   const MmaAtom *a;
-  // wgmma, tcgen05.mma: predicate that selects whether the product is added to
-  // C (true) or overwrites it; 0: the product is always added
+  // wgmma, tcgen05.mma: a predicate. If it is true, the product is added to C,
+  // otherwise it overwrites C. 0: the product is always added.
   Ref accumulate;
   Part d, x, y, c;   // the operands D, A, B, C
   Part more[3];      // scale factors of A and B, metadata of A
@@ -40,9 +40,9 @@ static int rank_of(const Tensor *t) {
   return tup_is_leaf(t->l.shape) ? 1 : layout_rank(t->l);
 }
 
-// Sets an operand's modes for one of CuTe's forms. mode[0] is the position of V
-// in the operand's layout. mode[1] and mode[2] are the positions of the other
-// two modes. -1 means that the form lacks the mode.
+// Sets an operand's modes for one of the forms of gemm() in CuTe. mode[0] is
+// the position of V in the operand's layout, and mode[1] and mode[2] are the
+// positions of the other two modes. -1 means that the form lacks the mode.
 static void set_modes(const Gemm *g, Part *o, const int mode[3]) {
   Ctx *cx = g->cx;
   Layout l = o->t->l, m[3];
@@ -60,8 +60,8 @@ static void set_modes(const Gemm *g, Part *o, const int mode[3]) {
 }
 
 static void dispatch(Gemm *g) {
-  // ab: rank of A and B; c: rank of C and D. mab, mc: positions of the modes of
-  // these operands (see set_modes).
+  // ab: rank of A and B. c: rank of C and D. mab, mc: positions of the modes of
+  // A and B, and of C and D (see set_modes).
   static const struct { int ab, c; int mab[3], mc[3]; } form[] = {
     {1, 1, {0, -1, -1}, {0, -1, -1}},   // (V) x (V) => (V)
     {1, 2, {-1, 0, -1}, {-1, 0, 1}},    // (M) x (N) => (M,N)
@@ -116,8 +116,8 @@ static void check_sizes(const Gemm *g) {
   }
 }
 
-// Reports whether operand i may have type `have`. Narrow floats of A and B may
-// have type u8 if the atom reads bytes.
+// Reports whether operand i may have type `have`. If the atom reads bytes, A
+// and B may have type u8 instead of a narrow float.
 static bool type_fits(const AtomMma *r, int i, DType have) {
   DType want = atom_mma_type(r, i);
   return want == have || (want == DT_TF32 && have == DT_F32) ||
@@ -151,8 +151,9 @@ static int64_t static_of(const Gemm *g, const Part *o, Dim d) {
            o->name, gemm_text(g));
 }
 
-// Sets the registers of operand i (0 D, 1 A, 2 B, 3 C): o->reg gets the first
-// element of each register. Fails unless a register's values are adjacent.
+// Sets the registers of operand i (0 D, 1 A, 2 B, 3 C): writes the first
+// element of each register to o->reg. Fails unless the values of each register
+// are adjacent.
 static void set_regs(const Gemm *g, Part *o, int i) {
   const AtomMma *r = g->a->row;
   Ctx *cx = g->cx;
@@ -192,8 +193,8 @@ static void put_operand(const Gemm *g, const Part *o, int64_t i, int64_t j,
   for (int r = 0; r < o->nreg; r++) p->reg[p->nreg++] = from + o->reg[r];
 }
 
-// Returns the descriptor of element (i,j) of an operand in shared memory. A
-// traced offset of the tensor is added first, so that all elements share that
+// Returns the descriptor of element (i,j) of an operand in shared memory. Adds
+// a traced offset of the tensor first, so that all elements share this
 // addition.
 static Ref descriptor(const Gemm *g, const Part *o, int64_t i, int64_t j) {
   Ctx *cx = g->cx;
@@ -203,7 +204,7 @@ static Ref descriptor(const Gemm *g, const Part *o, int64_t i, int64_t j) {
   return gmma_beyond(cx, gmma_beyond(cx, o->t->mem, first), then);
 }
 
-// Appends an operand in tensor memory.
+// Appends an operand in tensor memory to p.
 static void put_tensor(const Gemm *g, const Part *o, int64_t i, int64_t j,
                        Parts *p) {
   Ctx *cx = g->cx;
@@ -212,8 +213,8 @@ static void put_tensor(const Gemm *g, const Part *o, int64_t i, int64_t j,
     dim_add(cx, at(cx, o->mode[0], i), at(cx, o->mode[1], j))));
 }
 
-// Appends a WGMMA or TCMMA. The function `put` appends an operand that is in
-// registers or in tensor memory.
+// Appends a WGMMA or TCMMA instruction. The function `put` appends an operand
+// that is in registers or in tensor memory.
 static void emit_async(const Gemm *g, Op op, int64_t m, int64_t n, int64_t k,
                        void (*put)(const Gemm *g, const Part *o, int64_t i,
                                    int64_t j, Parts *p)) {
@@ -253,19 +254,19 @@ static void emit_mma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
   operands_emit(g->cx, ir_fn(g->cx), ins, p.mem, p.n, p.reg, p.nreg);
 }
 
-// Emits the outer product (V,M) x (V,N) for index k, in a serpentine order.
-// Consecutive instructions thus share the registers of an operand.
+// Emits the outer product (V,M) x (V,N) for index k, in serpentine order, so
+// that consecutive instructions share the registers of an operand.
 static void outer(const Gemm *g, int64_t k) {
   int64_t M = g->c.n[0], N = g->c.n[1];
   const AtomMma *r = g->a->row;
   int64_t bytes[2] = {count(g->cx, g->x.v, "gemm") * r->bits[1] / 8,
                       count(g->cx, g->y.v, "gemm") * r->bits[2] / 8};
-  // Row by row, in alternating directions.
+  // row by row, in alternating directions
   if (bytes[0] == 8 && bytes[1] == 8) {
     for (int64_t m = 0; m < M; m++)
       for (int64_t n = 0; n < N; n++)
         emit_mma(g, m, m & 1 ? N - 1 - n : n, k);
-  // Two rows at a time, in alternating directions.
+  // two rows at a time, in alternating directions
   } else if (bytes[0] == 4 && bytes[1] == 4) {
     for (int64_t m = 0; m < M; m += 2)
       for (int64_t n = 0; n < N; n++) {
@@ -273,7 +274,7 @@ static void outer(const Gemm *g, int64_t k) {
         emit_mma(g, m, s, k);
         if (m + 1 < M) emit_mma(g, m + 1, s, k);
       }
-  } else {  // Column by column, in alternating directions.
+  } else {  // column by column, in alternating directions
     for (int64_t n = 0; n < N; n++)
       for (int64_t m = 0; m < M; m++)
         emit_mma(g, n & 1 ? M - 1 - m : m, n, k);
@@ -282,8 +283,8 @@ static void outer(const Gemm *g, int64_t k) {
 
 // ---- gemm of a warpgroup, and with tensor memory ----
 
-// Checks that D and C are the same fragment, and that A and B are tensors of
-// descriptors exactly if the instruction reads them from shared memory.
+// Checks that D and C are the same fragment. Checks that A and B are tensors of
+// descriptors if the instruction reads them from shared memory, and only then.
 static void check_asynchronous(const Gemm *g) {
   const Part *o[2] = {&g->x, &g->y};
   Ctx *cx = g->cx;
@@ -319,7 +320,7 @@ static void asynchronous_gemm(Gemm *g) {
       for (int64_t m = 0; m < g->c.n[0]; m++)
         if (tensor) emit_async(g, OP_TCMMA, m, n, k, put_tensor);
         else emit_async(g, OP_WGMMA, m, n, k, put_operand);
-    // The products of later blocks of K are always added.
+    // the products of later blocks of K are always added
     g->accumulate = 0;
   }
 }
@@ -383,7 +384,7 @@ static void check_executable(Ctx *cx, const AtomMma *r) {
 // ---- scales and metadata ----
 
 // Reports whether v is a layout in tensor memory for the scale factors of one
-// instruction, with at least n rows: ((32,rows),4 windows,elements of K).
+// instruction, with at least n rows: ((32,rows / 32),4 windows,elements of K).
 static bool scales_fit(const Gemm *g, Layout v, int64_t n) {
   enum { LANE = 1 << 18, WINDOW = 32 };  // columns; lanes
   Ctx *cx = g->cx;
@@ -402,7 +403,8 @@ static bool scales_fit(const Gemm *g, Layout v, int64_t n) {
   return true;
 }
 
-// Checks scale factors (V,M,K) or (V,N,K) in tensor memory.
+// Checks the scale factors (V,M,K) or (V,N,K) of operand `main` in tensor
+// memory.
 static void check_scales(const Gemm *g, const Part *o, const Part *main,
                          const char *name) {
   const AtomMma *r = g->a->row;
@@ -423,8 +425,8 @@ static void check_scales(const Gemm *g, const Part *o, const Part *main,
              main->name, tensor_show(cx, o->t));
 }
 
-// Reports whether v has the metadata of one instruction in tensor memory, as
-// bytes (rows,bytes of a row).
+// Reports whether v is the layout in tensor memory of the metadata of one
+// instruction, as bytes (rows,bytes of a row).
 static bool metadata_fits(const Gemm *g, Layout v) {
   enum { LANE = 1 << 18 };  // bytes
   Ctx *cx = g->cx;
@@ -461,8 +463,8 @@ static void check_metadata(const Gemm *g, const Part *o) {
              tensor_show(cx, o->t));
 }
 
-// Sets the operands after D, A, B, C: scale factors (V,M,K) or (V,N,K), or
-// metadata (V,M,K). V is one 32-bit register, or is in tensor memory.
+// Sets an operand that follows D, A, B and C: scale factors (V,M,K) or (V,N,K),
+// or metadata (V,M,K). V is one 32-bit register or is in tensor memory.
 static void set_more(Gemm *g, int i, const Tensor *t) {
   static const char *const what[] = {"the scales of A", "the scales of B",
                                      "the metadata of A"};

@@ -7,10 +7,10 @@
 #include "base/tensormap.h"
 #include "tensor/tensor.h"
 
-// The regions that an atom copies. TMA_BOXES copies boxes through a tensor map.
-// The other atoms copy contiguous runs without a map: TMA_G2S from global to
-// shared memory, TMA_S2G from shared to global memory, TMA_S2S from shared
-// memory to another CTA's shared memory, and TMA_R2S from registers to another
+// The data that an atom copies. TMA_BOXES: boxes, through a tensor map. The
+// other atoms copy contiguous bytes without a map. TMA_G2S: from global to
+// shared memory. TMA_S2G: from shared to global memory. TMA_S2S: from shared
+// memory to another CTA's shared memory. TMA_R2S: from registers to another
 // CTA's shared memory (st.async).
 typedef enum TmaRuns { TMA_BOXES, TMA_G2S, TMA_S2G, TMA_S2S, TMA_R2S } TmaRuns;
 
@@ -18,7 +18,7 @@ typedef struct TmaAtom {
   DType type;
   uint8_t runs;        // TmaRuns
   bool store;          // whether the atom stores to global memory
-  // whether a load writes to several CTAs, which a mask selects
+  // whether a load writes to several CTAs; a mask in TmaCall selects them
   bool multicast;
   uint16_t flags;      // flags BKF_*
   // number of CTAs that share a tile; each CTA copies a slice of a box
@@ -29,21 +29,21 @@ typedef struct TmaAtom {
   // the tensor map. Its address, extents and strides are filled in at each
   // launch.
   TensorMap map;
-  // for each mode of the map: number of the leaf of the tensor's layout that
-  // the mode traverses, or -1 for no leaf
+  // for each mode of the map: index of the leaf of the tensor's layout that the
+  // mode traverses, or -1 if it traverses none
   int8_t leaf[TENSORMAP_RANK];
   // for each spatial mode of an im2col load: extent of the convolution's
   // result, dilation of the filter, and first position of the filter
   int32_t out[TENSORMAP_RANK - 2], dilation[TENSORMAP_RANK - 2],
     first[TENSORMAP_RANK - 2];
-  Ref ref;             // in a kernel: the instruction TMAP that names the map
+  Ref ref;             // in a kernel: the TMAP instruction that names the map
 } TmaAtom;
 
 // Returns the tensor map of a tensor at `address`, with the extents and strides
 // of t's leaves. The map may be invalid: see tensormap_check.
 TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
                   uint64_t address);
-// Returns how many bytes each CTA's shared memory receives with a tile.
+// Returns how many bytes a tile writes to the shared memory of each CTA.
 static inline int64_t tma_bytes(const TmaAtom *a) {
   return a->tile * dtype_bits(a->type) / 8;
 }
@@ -54,40 +54,42 @@ static inline int64_t tma_pattern(const TmaAtom *a) {
   return a->map.swizzle ? 128 << a->map.swizzle : TMA_ALIGN;
 }
 
-// Optional arguments of a copy as traced values; 0: absent.
+// Optional arguments of a copy, as traced values. 0 or NULL: absent.
 typedef struct TmaCall {
-  // the mbarrier on which a load completes, and the offset of this mbarrier
+  // the mbarrier at which a load completes, and its offset
   Ref bar, bar_off;
-  // mask: CTAs to which a multicast writes. policy: cache policy of L2.
+  // mask: mask of the CTAs to which a multicast load writes. policy: cache
+  // policy of L2.
   Ref mask, policy;
   Ref rank;            // S2S and R2S: rank of the destination CTA
-  // BKF_ROWS: for each value of a tile, the row of the tensor in global memory
+  // BKF_ROWS: for each value of a tile, the index of its row in the tensor in
+  // global memory
   const Tensor *rows;
 } TmaCall;
 
 // Implements copy() through a tensor map: emits one instruction for each box.
-// Both sides have modes ((TMA,TMA_Iter),Rest...). The global side is a tensor
-// of coordinates.
+// Source and destination have modes ((TMA,TMA_Iter),Rest...). The one in global
+// memory is a tensor of coordinates.
 void tma_copy(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
               const TmaCall *o);
-// Implements copy() without a tensor map. The first mode of both sides is
-// contiguous. For each index of the other modes, one instruction copies the
-// first mode.
+// Implements copy() without a tensor map. The first mode of the source and of
+// the destination is contiguous. For each index of the other modes, one
+// instruction copies the first mode.
 void tma_copy_runs(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
                    const TmaCall *o);
-// copy() of registers to another CTA (st.async): one instruction stores 1, 2 or
-// 4 adjacent values, depending on alignment.
+// Implements copy() from registers to another CTA's shared memory (st.async).
+// Each instruction stores 1, 2 or 4 adjacent values, depending on alignment.
 void tma_copy_send(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
                    const TmaCall *o);
 // ---- tensor maps in memory, each stored as 16 elements of 64 bits ----
 typedef struct MapPlace { Ref mem, off; } MapPlace;
 void tma_map_copy(Ctx *cx, const TmaAtom *a, MapPlace p);
-// Makes the map at p describe tensor t in global memory. t's leaves match the
-// atom's.
+// Makes the map at p describe tensor t in global memory. The leaves of t's
+// layout match those of the atom's tensor.
 void tma_map_update(Ctx *cx, const TmaAtom *a, const Tensor *t, MapPlace p);
-// Implements prefetch(): prefetches into L2 the boxes that `src`, a tensor of
-// coordinates, selects. If src is NULL, prefetches the tensor map instead.
-// BKF_ROWS: the boxes of the rows in `rows`.
+// Implements prefetch(): prefetches into L2 the boxes that `src` selects. src
+// is a tensor of coordinates. If src is NULL, prefetches the tensor map
+// instead. rows: the rows to prefetch (BKF_ROWS).
 void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src,
                   const Tensor *rows);
 

@@ -3,10 +3,10 @@
 
 #include <inttypes.h>
 
-enum { LANE = 1 << 16 };  // distance of two lanes, as a number of columns
+enum { LANE = 1 << 16 };  // distance of adjacent lanes, as a number of columns
 
-// Appends the rest modes of a partition to the n layouts in `mode`, with
-// strides from `next` on in elements. halves: the first factor of 2 gets a
+// Appends the rest modes of a partition to the n layouts in `mode`. Their
+// strides, in elements, start at `next`. halves: the first factor of 2 gets a
 // stride of 16 lanes.
 static void put_rest(Ctx *cx, Layout part, int64_t next, int64_t lane,
                      bool halves, Layout *mode, int *n) {
@@ -44,7 +44,7 @@ Layout umma_fragment(Ctx *cx, const MmaAtom *a, char which, Layout part) {
   const AtomMma *r = a->row;
   bool pair = atom_mma_ctas(r) == 2, sums = which == 'C';
   int bits = dtype_bits(sums ? r->d_type : r->a_type);
-  // Elements of A are packed in columns. Each element of D has a column.
+  // elements of A are packed in columns, each element of D has its own column
   int64_t step = sums ? 32 / bits : 1, m = r->m / atom_mma_ctas(r);
   int64_t lane = LANE * (32 / bits), cols = sums ? r->n : atom_mma_depth(r);
   Layout v = layout_rank(part) < 2 ? part : layout_mode(cx, part, 0);
@@ -54,7 +54,7 @@ Layout umma_fragment(Ctx *cx, const MmaAtom *a, char which, Layout part) {
              "for %s, whose V is (%" PRId64 ",%" PRId64 ")", which,
              layout_text(cx, part), sums ? "M,N" : "M,K", r->name, m, cols);
   // A CTA of a pair, and an MMA with .ws, use all lanes. The lanes after the
-  // rows contain other columns of D and, in a pair, a copy of A.
+  // rows contain the other columns of D and, in a pair, a copy of A.
   bool windows = m == 64 && !pair && !(r->flags & AMF_WS);
   int parts = sums ? atom_umma_parts(r) : 1;
   Layout mode[8], both[2] = {

@@ -1,15 +1,15 @@
 // Cost model: estimates the time that SMs need for an event log. Each warp
 // issues its instructions in order. An instruction issues when its inputs are
 // ready, its quarter of the SM (one warp scheduler) is free, and its pipe
-// accepts work. The model always advances the warp that can issue earliest. A
-// result is ready after the pipe's work and a latency. Asynchronous agents fill
-// shared memory through a separate pipe. A gate, which is one round of a
-// barrier or one phase of an mbarrier, opens when its last arrival or
-// completion comes.
+// accepts work. A result is ready after the pipe's work and a latency. The
+// model always advances the warp that can issue earliest. Asynchronous agents
+// fill shared memory through a separate pipe. A gate is one round of a barrier
+// or one phase of an mbarrier. It opens at its last arrival or completion.
 //
-// Arithmetic does not delay later instructions, because the compiler moves
-// independent instructions before instructions that wait. A warp waits for its
-// arithmetic at the end of a loop iteration, at branches and at barriers.
+// A warp does not wait for the operands of an arithmetic instruction when it
+// issues the instruction, because the compiler moves independent instructions
+// before instructions that wait. The warp waits for its arithmetic at the end
+// of a loop iteration, at branches and at barriers.
 //
 // The model does not simulate an SM exactly, because it does not know the
 // compiler's schedule and registers. Address arithmetic that a compiler folds
@@ -22,20 +22,21 @@
 #include "timing/work.h"
 
 enum { QUARTERS = 4, GROUPED = 64, SECTOR = 32, LINE = 128 };
-// Cycles of work that can be queued at a pipe before an instruction must wait:
-// at a pipe of the SM, and at global memory.
+// Cycles of work that can be queued before an instruction must wait. QUEUE: at
+// a pipe of the SM. FAR_QUEUE: at global memory.
 enum { QUEUE = 64, FAR_QUEUE = 1500 };
-// Number of arithmetic instructions that may issue before an earlier one whose
-// operands are not ready.
+// Number of arithmetic instructions that may issue before an earlier arithmetic
+// instruction has its operands.
 enum { AHEAD = 24 };
-// If at least this many lanes of an atomic access one word of shared memory,
-// other warps also wait.
+// Minimum number of lanes of an atomic that access one word of shared memory
+// for which other warps must also wait for the word.
 enum { CROWD = 16 };
 
-// Asynchronous operations of a thread or warp: the times `end` at which the
-// latest groups complete. No group completes before an earlier one.
+// Asynchronous operations of a thread or warp. end: for each of the latest
+// groups, the time at which it completes. No group completes before an earlier
+// one.
 typedef struct Groups {
-  // start and end of the operations that are in no group yet
+  // start (from) and end (open) of the operations that are in no group yet
   double from, open;
   double end[GROUPED];
   uint32_t n;
@@ -47,28 +48,29 @@ typedef struct Player {   // a warp of a running cluster
   // SM.
   int warp, quarter;
   size_t at;              // index in the log of the warp's next step
-  double t;               // earliest time of the warp's next step
+  double t;  // earliest time at which the warp can execute its next step
   uint32_t last;          // last instruction issued
   bool done;
   uint32_t gate;          // gate (event_log.h) at which the warp waits; 0: none
   double tensor;  // earliest time at which the warp can issue the next mma
-  // The time at which all arithmetic so far has its operands, and the
-  // instruction whose operands are ready last.
+  // last_end: time at which all arithmetic issued so far has its operands.
+  // last_at: the instruction whose operands are ready last.
   double last_end;
   uint32_t last_at;
-  // For each of the latest arithmetic instructions: the time at which its
-  // operands are ready, and its index.
+  // The latest arithmetic instructions. t: time at which the operands of the
+  // instruction are ready. at: index of the instruction.
   struct { double t; uint32_t at; } ahead[AHEAD];
   uint32_t nahead;
   double turn;            // time at which the current loop iteration started
   uint32_t passes;        // number of completed loop iterations
-  double given;           // earliest time of the warp's next arrival at a gate
-  // asked: issue time of the last bulk load. agents: time at which the data of
-  // that load arrives.
+  double given;  // earliest time at which the warp can arrive at a gate again
+  // asked: time at which the last bulk load was issued. agents: time at which
+  // its data arrives.
   double asked, agents;
   Groups copies, sums, stores;
-  double moved;           // time at which all copies of tensor memory are done
-  // for each value or register (its id): time at which it is ready
+  // time at which all copies between tensor memory and registers are done
+  double moved;
+  // for each value or register, by its id (work.h): time at which it is ready
   uint32_t *ready;
 } Player;
 
@@ -81,7 +83,8 @@ typedef struct Stage {    // a running cluster
   Player *player;
   Gate *gate;
   int live;
-  uint32_t number;        // index of the cluster in the order of starts
+  // number of the cluster, in the order in which clusters start
+  uint32_t number;
   double began;
   // for each CTA: time until which an atomic of CROWD or more lanes occupies a
   // word
@@ -95,15 +98,15 @@ typedef struct Sm {
 } Sm;
 
 // State of the cost model: the costs of a program's instructions on one
-// machine, and the dependences between these instructions.
+// machine, and the dependences between them.
 typedef struct SimClock {
   const SimProg *p;
   const SimMachine *m;
   const SimWorks *w;
   double *stall;  // for each instruction: cycles that warps waited at it
   const SimTape *tape;
-  // for each gate (event_log.h): number of arrivals and completions that open
-  // it
+  // for each gate (event_log.h): number of arrivals and completions that are
+  // needed to open it
   uint32_t *parts;
   Stage *stage;
   Sm *sm;
@@ -202,7 +205,7 @@ static void group_add(Groups *g, double from, double end) {
   if (end > g->open) g->open = end;
 }
 
-// Ends the current group of operations. `op` is the name of the operations.
+// Ends the current group of operations. `op` is the operations' name.
 static void group_close(SimClock *k, const Player *p, Groups *g,
                         const SimIns *i, const char *op) {
   double before = g->n ? g->end[(g->n - 1) % GROUPED] : 0;
@@ -211,7 +214,8 @@ static void group_close(SimClock *k, const Player *p, Groups *g,
   g->open = 0;
 }
 
-// Returns the time at which all groups except the last `pending` are complete.
+// Returns the time at which all groups are complete, except the last `pending`
+// groups.
 static double group_end(const Groups *g, uint32_t pending) {
   if (g->n <= pending) return 0;
   return g->end[(g->n - 1 - pending) % GROUPED];
@@ -219,8 +223,8 @@ static double group_end(const Groups *g, uint32_t pending) {
 
 // ---- gates ----
 
-// Returns the latency between the opening of the gate at which p waits and p's
-// next instruction.
+// Returns the time from the opening of the gate at which p waits to p's next
+// instruction.
 static double passage(const SimClock *k, const Player *p) {
   Op op = (Op)k->p->ins[p->last].op;
   if (op == OP_BAR) return k->m->round;
@@ -246,9 +250,9 @@ static void give(SimClock *k, Stage *s, uint32_t gate, double t) {
 
 static double most(double a, double b) { return a > b ? a : b; }
 
-// Occupies a pipe for `work` cycles, from time t or from when the pipe is free.
-// Returns the time at which the work ends. counts: adds the work to the pipe's
-// busy cycles.
+// Occupies a pipe for `work` cycles, from time t or, if the pipe is busy then,
+// from the time at which it is free. Returns the time at which the work ends.
+// counts: adds the work to the pipe's busy cycles.
 static double take(SimClock *k, double *pipe, SimPipe which, double t,
                    double work, bool counts) {
   *pipe = most(*pipe, t) + work;
@@ -265,8 +269,8 @@ static double operands(const SimClock *k, const Player *p, const SimWork *c,
 }
 
 // Returns the time at which instruction i of warp p can issue: its operands are
-// ready and its pipe accepts it. Arithmetic instructions do not wait for
-// operands here.
+// ready, and its pipe accepts it. An arithmetic instruction issues before its
+// operands are ready.
 static double can_go(const SimClock *k, const Player *p, const SimWork *c,
                      const SimIns *i, const Sm *sm, int q) {
   double t = c->kind == K_ALU ? p->t : operands(k, p, c, p->t);
@@ -311,7 +315,7 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
 }
 
 // Returns the time at which the last sector of a global access arrives. The
-// access occupies L1 for `work` cycles. one: counts these cycles as busy.
+// access occupies L1 for `work` cycles. one: counts the cycles as busy cycles.
 static double fetch(SimClock *k, Sm *sm, const SimStep *s, double work,
                     double t, bool one) {
   double end = take(k, &sm->l1, PIPE_L1, t, work, one) + k->m->l1_hit;
@@ -321,9 +325,9 @@ static double fetch(SimClock *k, Sm *sm, const SimStep *s, double work,
   return most(end, far + k->m->global);
 }
 
-// Executes an arithmetic instruction at time t. The instruction occupies its
-// pipes from t on. Returns the time of the result, which is a latency after the
-// last operand is ready.
+// Executes an arithmetic instruction at time t, which occupies its pipes from t
+// on. Returns the time of the result: the time at which the last operand is
+// ready, plus a latency.
 static double compute(SimClock *k, Player *p, const SimWork *c, Sm *sm, int q,
                       double t, uint32_t at) {
   bool one = p->warp < k->p->nwarp;
@@ -342,14 +346,14 @@ static double compute(SimClock *k, Player *p, const SimWork *c, Sm *sm, int q,
   return from + c->late;
 }
 
-// Executes a fence. The warp continues when this fence and the earlier fences
+// Executes a fence. The warp continues when this fence and all earlier fences
 // of the SM are complete.
 static void fence(Player *p, Sm *sm, double each, double late, double t) {
   sm->fence = most(sm->fence, t) + each;
   p->t = most(t + late, sm->fence);
 }
 
-// Reports whether access or arrival i contains an implicit fence.
+// Reports whether access or arrival i implies a fence.
 static bool releases(const SimIns *i) {
   bool arrival = i->op == OP_MBARARRIVE || i->op == OP_MBARTX ||
                  i->op == OP_MBARTOKEN;
@@ -357,9 +361,9 @@ static bool releases(const SimIns *i) {
   return i->sem >= SEM_RELEASE && i->scope >= SCOPE_CLUSTER;
 }
 
-// Executes an atomic in shared memory and returns the time of its result. Lanes
-// that access one word are serialized. If CROWD or more lanes of a warp access
-// one word, other warps also wait for that word.
+// Executes an atomic in shared memory, and returns the time of its result.
+// Lanes that access the same word are serialized. If CROWD or more lanes access
+// the same word, other warps also wait for that word.
 static double combine(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
                       const SimStep *s, Sm *sm, double t) {
   bool one = p->warp < k->p->nwarp;
@@ -380,7 +384,7 @@ static double combine(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
   return end;
 }
 
-// Executes step s of warp p at time t. Returns the time at which its result is
+// Executes step s of warp p at time t. Returns the time at which the result is
 // ready.
 static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
                       const SimStep *s, Sm *sm, int q, double t) {
@@ -422,8 +426,8 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
              (i->op == OP_ATOMIC ? m->atomic : 1), one);
       return t + (i->op == OP_ATOMIC ? m->global : 0);
     case K_CPASYNC:
-      // A cp.async writes data when the data arrives. Therefore its bank
-      // conflicts delay no other work.
+      // A cp.async writes shared memory when its data arrives, so its bank
+      // conflicts do not delay other work.
       take(k, &sm->shared, PIPE_SHARED, t,
            s->sectors * (double)SECTOR / LINE, one);
       work = most(s->sectors * (double)SECTOR / LINE, m->copy);
@@ -454,7 +458,7 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
       group_close(k, p, &p->sums, i, "tcgen05");
       p->agents = group_end(&p->sums, 0);
       return t;
-    case K_TCMOVE:  // The work is one cycle for each register of a warp.
+    case K_TCMOVE:  // the work is one cycle for each register of a lane
       sm->tmem[q] = most(sm->tmem[q], t) + c->work;
       p->moved = most(p->moved, sm->tmem[q] + m->shared);
       return p->moved;
@@ -476,8 +480,8 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
   return t;
 }
 
-// Simulates one instruction of warp p. If the instruction cannot issue at p->t,
-// sets p->t to the time at which it can issue, and returns false.
+// Simulates one instruction of warp p. If it cannot issue at p->t, sets p->t to
+// the time at which it can issue, and returns false.
 static bool play_run(SimClock *k, Player *p, const SimStep *s) {
   const SimIns *i = &k->p->ins[s->at];
   const SimWork *c = &k->w->work[s->at];
@@ -513,8 +517,8 @@ static bool play_run(SimClock *k, Player *p, const SimStep *s) {
   return true;
 }
 
-// Simulates the completion of an agent's operation, which may fill shared
-// memory of a CTA.
+// Simulates the completion of an agent's operation. The operation may fill
+// shared memory of a CTA.
 static void play_agent(SimClock *k, Player *p, const SimStep *s) {
   Sm *sm = &k->sm[s->cta];
   if (!s->at) return;
@@ -546,8 +550,8 @@ static void begin(SimClock *k, Stage *s, double t) {
   }
 }
 
-// Advances the warp with the earliest time by one step. Returns false if all
-// warps have ended.
+// Advances the warp with the earliest time by one step. *left: number of
+// clusters that have not started. Returns false if all warps have ended.
 static bool play(SimClock *k, int64_t *left) {
   if (!k->nheap) return false;
   Player *p = k->heap[0];

@@ -5,7 +5,7 @@
 
 #include "timing/event_log.h"
 
-extern const SimLog clock_log;  // writes an event log and plays it
+extern const SimLog clock_log;  // creates an event log, and estimates its time
 
 #endif
 // SPDX-License-Identifier: MIT

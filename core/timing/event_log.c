@@ -34,8 +34,8 @@ void event_log_free(SimTape *t) {
   base_free(t);
 }
 
-// Appends step s to w's log. Returns its index. If the log is full, drops the
-// step.
+// Appends step s to w's log, and returns the step's index. If the log is full,
+// drops s.
 static size_t push(SimWarp *w, SimStep s) {
   SimTape *t = tape_of(w);
   SimReel *r = reel_of(w);
@@ -80,11 +80,12 @@ void event_log_end(SimWarp *w, const SimIns *i, bool again) {
   s->passes = (uint32_t)(now->wavefronts - r->before.wavefronts);
   s->sectors = (uint32_t)(now->sectors - r->before.sectors);
   s->missed = op_effect((Op)i->op) & EF_LATER && i->op != OP_CPASYNC
-                // Agents bypass L1, so all their sectors miss.
+                // agents bypass L1, so all their sectors miss
                 ? s->sectors : r->missed;
 }
 
-// Reports whether the L1 of w's CTA has a sector, and inserts it if not.
+// Reports whether the L1 of w's CTA caches a sector. If not, inserts the
+// sector.
 static bool has(const SimWarp *w, uint64_t sector) {
   const SimTape *t = tape_of(w);
   uint64_t mix = sector ^ sector >> 13;
@@ -95,7 +96,7 @@ static bool has(const SimWarp *w, uint64_t sector) {
   return false;
 }
 
-// Reports whether list contains x. Appends x if not.
+// Reports whether list contains x. If not, appends x.
 static bool listed(uint64_t *list, int *n, uint64_t x) {
   for (int k = *n; k-- > 0;)
     if (list[k] == x) return true;

@@ -1,10 +1,10 @@
-// The event log of one cluster, which the cost model (cost_model.c) reads. For
-// each warp, the log has the instructions, the bytes that they move, and the
-// waits for other threads.
+// The event log of one cluster. The cost model (cost_model.c) reads it. For
+// each warp, the log has the executed instructions, the bytes that they move,
+// and the waits for other threads.
 //
-// Each wait of a warp is for a gate, which is one round of a barrier or one
-// phase of an mbarrier. The arrivals and completions in that round or phase are
-// the gate's parts. A gate opens when all its parts have arrived.
+// A warp waits for a gate: one round of a barrier or one phase of an mbarrier.
+// The arrivals and completions in that round or phase are the gate's parts. A
+// gate opens when all its parts have arrived.
 #ifndef CUTE_TIMING_EVENT_LOG_H
 #define CUTE_TIMING_EVENT_LOG_H
 
@@ -17,7 +17,7 @@ typedef enum SimMark {
   // A named range begins or ends. `at` is the range's name, an index into
   // Fn.text.
   TAPE_BEGIN, TAPE_END,
-  // An agent starts. Its completion is an arrival at gate `at` (0: at no gate).
+  // An agent starts. Its completion is a part of gate `at` (0: of no gate).
   TAPE_AGENT
 } SimMark;
 
@@ -42,10 +42,10 @@ typedef struct SimReel {  // the log of a warp
   SimStep *step;
   size_t n, cap;
   size_t run;          // index of the current instruction's step
-  // statistics record of the current instruction before it was executed
+  // statistics of the instruction (SimStat), before the warp executed it
   SimStat before;
-  // number of sectors that missed L1, and of L1 lines, that the current
-  // instruction has accessed so far
+  // Sectors that missed L1, and lines of L1, that the current instruction has
+  // accessed so far.
   uint32_t missed, lines;
 } SimReel;
 
@@ -70,23 +70,22 @@ void event_log_free(SimTape *t);
 // executed and will be repeated.
 void event_log_begin(SimWarp *w, const SimIns *i);
 void event_log_end(SimWarp *w, const SimIns *i, bool again);
-// Logs an access to global memory: each lane of mask accesses n bytes at start
-// + at[lane]. keeps: L1 caches the sectors.
+// Logs an access to global memory. Each lane of mask accesses n bytes at start
+// + at[lane]. keeps: L1 caches the accessed sectors.
 void event_log_global(SimWarp *w, uint64_t start, const int64_t *at,
                       uint32_t mask, int n, bool keeps);
 // Logs the beginning or the end of a named range.
 void event_log_mark(SimWarp *w, uint32_t name, bool begins);
-// Logs the maximum number of lanes of mask that access the same word in an
-// atomic.
+// Logs how many lanes of mask access the same word in an atomic: the maximum
+// over all words.
 void event_log_same(SimWarp *w, const int64_t *at, uint32_t mask);
-// Logs that w contributes a part of a gate (a round of a barrier or a phase of
-// an mbarrier), for example an arrival. Creates the gate if *gate is 0. far:
-// the gate belongs to another CTA of the cluster.
+// Logs that w contributes a part of a gate, for example an arrival. If *gate is
+// 0, creates the gate. far: the gate belongs to another CTA of the cluster.
 void event_log_give(SimWarp *w, uint32_t *gate, bool far);
 void event_log_need(SimWarp *w, uint32_t gate);
 // event_log_agent logs that w starts an agent, and returns the step's index.
-// event_log_land logs that this agent completes, having filled memory of CTA
-// `cta`. The completion is a part of *gate.
+// event_log_land logs that this agent has filled `bytes` bytes of CTA `cta`'s
+// memory, and is complete. The completion is a part of *gate.
 size_t event_log_agent(SimWarp *w);
 void event_log_land(SimWarp *w, size_t agent, uint32_t *gate, int cta,
                     uint32_t bytes);

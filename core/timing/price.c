@@ -1,7 +1,7 @@
 // Cost of arithmetic (price.h): the number of instructions that a compiler
-// emits for an operation, and the pipes that they use. For functions, these are
-// the instructions that ptxas of CUDA 13.0 emits for sm_90, on the path of
-// ordinary operands.
+// emits for an operation, and the pipes that these instructions use. For
+// mathematical functions, the numbers come from the code of ptxas 13.0 for
+// sm_90, on the path of ordinary operands.
 #include "timing/price.h"
 
 #include "ir/intrin.h"
@@ -10,12 +10,12 @@
 struct SimPrices {
   const Fn *fn;
   uint32_t *uses;   // for each value: number of its uses
-  bool *plain;  // for each value: whether an instruction uses the value for
-                // more than an address
-  // for each value: in_pairs()
+  // for each value: whether an instruction uses it for more than an address
+  bool *plain;
+  // for each value: the result of in_pairs
   bool *paired;
-  // for each value: whether its computation costs nothing, because the compiler
-  // merges it with the computation of an operand
+  // for each value: whether it costs nothing, because the compiler merges its
+  // computation with the computation of an operand
   bool *free;
 };
 
@@ -33,10 +33,11 @@ static bool by_const(const Fn *fn, const Ins *i) {
          (i->a[1] && ir_const(fn, i->a[1], &v));
 }
 
-// Reports whether the compiler merges i with `part`, an operand that has no
-// other uses. It merges sums of three terms, products and shifted values in a
-// sum, and logic on three words. If i selects between operands, the compiler
-// predicates the operand's instruction and needs no selection.
+// Reports whether the compiler merges i with the instruction `part`, which
+// computes an operand of i that has no other uses. The compiler merges three
+// terms of a sum, a product or a shifted value in a sum, and logic on three
+// words. If i selects between operands, the compiler instead predicates `part`,
+// and needs no selection.
 static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
   Op op = (Op)part->op;
   bool whole = !dtype_is_float((DType)part->type);
@@ -49,9 +50,9 @@ static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
          (op == OP_MUL || (op == OP_SHL && fixed) || (is_sum(op) && !fixed));
 }
 
-// Reports whether r is a 16-bit value from a fragment, or is computed from
-// 16-bit values of fragments. The compiler packs two operations on such values
-// into one instruction.
+// Reports whether r is a 16-bit value from a fragment, or is computed from such
+// values. The compiler packs two operations on such values into one
+// instruction.
 static bool in_pairs(const SimPrices *p, Ref r) {
   const Ins *i = ir_get(p->fn, r);
   Operand o;
@@ -64,7 +65,7 @@ static bool in_pairs(const SimPrices *p, Ref r) {
   return false;
 }
 
-// Marks the operands that the instruction at r uses for more than addresses.
+// Marks the operands that the instruction at r uses for more than an address.
 static void mark_plain(SimPrices *p, Ref r) {
   const Ins *i = ir_get(p->fn, r);
   bool part = op_pure((Op)i->op) && !p->plain[r] &&
@@ -107,8 +108,8 @@ static SimPrice of(double issue, double fma, double alu, double xu) {
 }
 
 // Returns the cost of a division by a divisor that is known only at run time.
-// fixed: the divisor's reciprocal is computed before the loop. The costs of
-// 64-bit divisions hold for numbers that fit in 32 bits.
+// fixed: the reciprocal of the divisor is computed before the loop. The costs
+// of 64-bit divisions are for numbers that fit in 32 bits.
 static SimPrice division(Op op, DType t, bool fixed) {
   bool rest = op == OP_MOD;
   if (dtype_bits(t) > 32) return of(48, 36, 24, 3);
@@ -118,16 +119,15 @@ static SimPrice division(Op op, DType t, bool fixed) {
 }
 
 // Finds the cost of an operation with a constant operand. power: the constant
-// is a power of two, so the compiler uses shifts. plain: the result is used
-// outside addresses. Returns false if the constant does not change the cost.
+// is a power of two, so the compiler uses shifts. plain: the result is used for
+// more than an address. Returns false if the constant does not change the cost.
 static bool by_constant(Op op, DType t, bool power, bool plain,
                         SimPrice *out) {
   double wide = dtype_bits(t) > 32 ? 2 : 1;
   bool rest = op == OP_MOD, sign = dtype_class(t) == 'I';
   if (is_sum(op)) {
     if (plain) return false;
-    // The operation is free, because the constant becomes a part of the
-    // address.
+    // the operation is free, because the constant becomes a part of the address
     *out = (SimPrice){0};
   } else if (op == OP_SHL || (op == OP_MUL && power)) {
     *out = of(wide, 0.6 * wide, 0.6 * wide, 0);
@@ -146,8 +146,8 @@ static bool by_constant(Op op, DType t, bool power, bool plain,
 
 // ---- scalar operations ----
 
-// The cost of each operation (SimPrice): instructions, and cycles of the pipes.
-// Two packed 16-bit operations become one instruction.
+// The cost of each operation (SimPrice): number of instructions, and cycles of
+// the pipes. Two packed 16-bit operations become one instruction.
 #define NOTHING {0, 0, 0, 0, 0}
 #define FMA(n) {n, n, 0, 0, 0}
 #define ALU(n) {n, 0, n, 0, 0}
@@ -192,7 +192,7 @@ static SimPrice integer(const SimPrices *p, Ref r, DType t, bool fixed) {
                   (i->a[1] && ir_const(p->fn, i->a[1], &v));
   bool power = constant && v > 0 && !(v & (v - 1));
   SimPrice c;
-  // Operations on booleans cost nothing, because comparisons set predicates.
+  // operations on booleans cost nothing, because comparisons set predicates
   if (t == DT_BOOL) return (SimPrice){0};
   if (constant && by_constant(op, t, power, p->plain[r], &c)) return c;
   if (op == OP_DIV || op == OP_MOD) return division(op, t, fixed);
@@ -203,7 +203,7 @@ static SimPrice integer(const SimPrices *p, Ref r, DType t, bool fixed) {
 }
 
 // Returns the cost of a 16-bit operation that is not packed with another one.
-// Except for FMAs, it equals the cost of the same operation on f32.
+// Except for an FMA, it follows from the cost of the same operation on f32.
 static SimPrice single_half(Op op, SimPrice f32) {
   if (op == OP_FMA) return of(1, 0.8, 0.4, 0);
   if (f32.issue != 1) return f32;
@@ -273,7 +273,7 @@ static SimPrice math_price(const Fn *fn, const Ins *i) {
   // A pow whose exponent is a constant needs no code for special cases.
   bool fixed = i->imm == MF_POW && ir_get(fn, i->a[1])->op == OP_CONST;
   if (fixed) p = of(31, 15, 16, 1);
-  if (bits == 16) {  // Functions of 16-bit floats are computed in f32.
+  if (bits == 16) {  // functions of 16-bit floats are computed in f32
     p.issue += 2;
     p.fma += 1;
     p.alu += 1;

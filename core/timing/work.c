@@ -1,5 +1,5 @@
-// Computes the cost of each instruction (work.h): memory, synchronization,
-// tensor cores. price.c has the cost of arithmetic.
+// Computes the cost (work.h) of memory instructions, synchronization and
+// tensor-core instructions. price.c has the cost of arithmetic.
 #include "timing/work.h"
 
 #include "decode/fragments.h"
@@ -22,7 +22,8 @@ typedef void See(void *ud, uint32_t id, bool written);
 typedef struct Works {
   SimWorks out;
   SimPrices *prices;
-  uint32_t *object;  // for each register object: the id of its first element
+  // for each register object: id of its first unit; each unit has its own id
+  uint32_t *object;
 } Works;
 
 static void see_units(const Works *k, const SimMem *m, int64_t first,
@@ -67,7 +68,7 @@ static void see_operand(const Works *k, const Operand *o, See *see,
 static void see_all(const Works *k, const SimIns *d, See *see, void *ud) {
   const Ins *i = ir_get(k->out.p->fn, d->ref);
   Operand o;
-  // d is not decoded from i, but from an assertion that is checked at i.
+  // d is an assertion that is checked at i, and is not decoded from i.
   if (d->op != i->op) return;
   for (Operands w = operands_of(k->out.p->fn, i); operands_next(&w, &o);)
     see_operand(k, &o, see, ud);
@@ -119,8 +120,8 @@ static void find_ids(Ctx *cx, Works *k) {
 
 // ---- costs of instructions ----
 
-// Returns for each value the depth of the innermost loop that changes it.
-// `around` receives the depth of the loops around it.
+// Returns, for each value, the depth of the innermost loop that changes the
+// value. Sets around[r] to the depth of the loops around value r.
 static uint8_t *find_loops(Ctx *cx, const Fn *fn, uint8_t *around) {
   uint8_t *in = arena_zero(cx, &cx->scratch, fn->ins.n);
   // Stack of the open regions: 1 for a loop, 0 for another region.
@@ -148,9 +149,9 @@ static uint8_t *find_loops(Ctx *cx, const Fn *fn, uint8_t *around) {
   return in;
 }
 
-// Returns the cost of an arithmetic instruction, with the latency from its last
-// operand to the result. The instructions of a function may overlap, because
-// compilers interleave them.
+// Returns the cost of an arithmetic instruction. Its latency is the time from
+// its last operand to the result. The instructions of a function may overlap
+// with other instructions, because compilers interleave them.
 static SimWork arithmetic(const Works *k, SimPrice p, double flops) {
   const SimMachine *m = k->out.m;
   double steps = p.issue > 1 ? p.issue - 1 : 0;
@@ -224,9 +225,10 @@ static bool is_packed_f4(const AtomMma *r) {
          r->a_type == DT_E2M1;
 }
 
-// Returns the cost of a tcgen05 operation. Unpacked floats of any size take the
-// time of 16 elements of 16 bits along K. All quarters of the SM, or of two SMs
-// for a pair of CTAs, work on an instruction.
+// Returns the cost of a tcgen05 operation. An instruction with unpacked floats
+// of any size takes as long as one with 16 elements of 16 bits along K. All
+// quarters of the SM work on an instruction; in a pair of CTAs, all quarters of
+// both SMs.
 static SimWork tensor_cost(const Works *k, const SimIns *d, SimWorkKind kind) {
   const SimTensorIns *x = d->x;
   const SimMachine *m = k->out.m;
@@ -255,7 +257,7 @@ static SimWork mma_cost(const Works *k, const SimIns *d) {
   bool team = d->op == OP_WGMMA;
   SimWork c = {.kind = team ? K_WGMMA : K_MMA, .slots = 1,
             .flops = (float)(2.0 * r->m * r->n * r->k / (team ? 4 : 1))};
-  if (atom_mma_alone(r)) {  // Each lane computes its own result.
+  if (atom_mma_alone(r)) {  // each lane computes its own result
     bool wide = bits == 64;
     SimPrice p = {.issue = 1, .fma = wide ? 0 : r->kind == MK_FMA2 ? 2 : 1,
                   .f64 = wide};
@@ -271,16 +273,17 @@ static SimWork mma_cost(const Works *k, const SimIns *d) {
   }
   c.work = (float)(bits == 64 ? n / 32 : n * bits / 16 / rate);
   if (!team) return c;
-  // All four warps read B together, so a quarter of the bytes is counted for
-  // each warp.
+  // All four warps share one read of B, so a quarter of its bytes is counted
+  // for each warp.
   double bytes = (double)r->n * r->k * bits / 8 / 4;
   if (r->flags & AMF_SMEM_A) bytes += (double)r->m * r->k * bits / 8 / 4;
   c.shared = (float)(bytes / LINE);
   return c;
 }
 
-// Reports whether a compare-and-swap loop implements an atomic in shared
-// memory: float sums, and types that do not have 32 bits.
+// Reports whether the GPU implements an atomic in shared memory by a
+// compare-and-swap loop. This is the case for float sums, and for types that do
+// not have 32 bits.
 static bool by_swaps(int64_t kind, DType t) {
   if (kind == AT_EXCH || kind == AT_CAS) return dtype_bits(t) < 32;
   return dtype_is_float(t) || dtype_bits(t) != 32;
@@ -372,8 +375,8 @@ static void find_costs(Ctx *cx, Works *k) {
     bool pure = op_pure((Op)d->op) && d->op == i->op;
     Ref by = pure ? i->a[1] : 0;
     SimWork c = cost_of(k, d, by && in[by] < around[d->ref]);
-    // Uniform values use another pipe. Invariant values are computed before the
-    // loop.
+    // Uniform values use another pipe, and invariant values are computed before
+    // the loop, so neither costs anything.
     if (pure && (d->uniform || in[d->ref] < around[d->ref])) c = (SimWork){0};
     c.ids = k->out.work[j].ids;
     c.nread = k->out.work[j].nread;

@@ -1,25 +1,27 @@
 // Cost of each instruction of a program: the values that it reads and writes,
-// its waits, and the cycles of its pipe.
+// what it waits for, and the cycles for which it occupies its pipe.
 #ifndef CUTE_TIMING_WORK_H
 #define CUTE_TIMING_WORK_H
 
 #include "sim/machine.h"
 
 typedef enum SimWorkKind {
-  // The instruction costs nothing. Its result is ready when its operands are.
+  // costs nothing; its result is ready when its operands are ready
   K_NONE,
   K_ALU,
   K_BRANCH,     // waits for all earlier arithmetic
-  // A loop starts; an iteration ends.
+  // K_HEAD: a loop starts. K_TURN: a loop iteration ends.
   K_HEAD, K_TURN,
   K_MEET,       // arrival at a barrier
-  // A fence. work: cycles that the SM's fence unit is busy; late: latency.
+  // A fence. SimWork.work: cycles for which the SM's fence unit is busy.
+  // SimWork.late: latency.
   K_FENCE,
   K_SHARED, K_SEND, K_ATOMIC, K_PEER, K_LDMATRIX, K_LOAD, K_STORE,
   K_CPASYNC, K_CPCOMMIT, K_CPWAIT, K_CPARRIVE,
   K_MMA, K_WGMMA, K_WGCOMMIT, K_WGWAIT,
-  // tcgen05: an MMA or a copy from shared memory; its commit; a copy between
-  // tensor memory and registers; a wait for such copies
+  // tcgen05. K_TCMMA: an MMA or a copy from shared memory. K_TCCOMMIT: its
+  // commit. K_TCMOVE: a copy between tensor memory and registers. K_TCWAIT: a
+  // wait for such copies.
   K_TCMMA, K_TCCOMMIT, K_TCMOVE, K_TCWAIT,
   K_BULKLOAD, K_BULKSTORE, K_BULKCOMMIT, K_BULKWAIT
 } SimWorkKind;
@@ -32,12 +34,14 @@ typedef struct SimWork {
   float fma, alu, xu, f64;
   // latency until the result is ready, or until the warp continues
   float late;
-  // shared-memory passes in which an instruction of tensor cores reads operands
+  // shared-memory passes in which a tensor-core instruction reads its operands
   float shared;
-  // floating-point operations: of each lane, or for an MMA of the warp
+  // number of floating-point operations, for each lane; for an MMA, for the
+  // warp
   float flops;
-  // index in SimWorks.id of nread ids that the instruction reads, followed by
-  // nwrite ids that it writes
+  // ids: index in SimWorks.id of the instruction's ids. These are the ids of
+  // the `nread` values that it reads, followed by those of the `nwrite` values
+  // that it writes.
   uint32_t ids, nread, nwrite;
 } SimWork;
 
@@ -45,7 +49,7 @@ typedef struct SimWorks {
   const SimProg *p;
   const SimMachine *m;
   SimWork *work;          // for each instruction: its cost
-  uint32_t *id;           // lists of ids; see SimWork.ids
+  uint32_t *id;           // lists of ids, to which SimWork.ids refers
   uint32_t nid;           // number of distinct ids (values and registers)
 } SimWorks;
 SimWorks *work_new(Ctx *cx, const SimProg *p, const SimMachine *m);

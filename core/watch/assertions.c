@@ -33,8 +33,8 @@ static void tell_assumption(SimWarp *w, const SimIns *i, int l) {
   if (!f) return;
   f->assumed.wrong = true;
   f->assumed.slice = ((const SimAssertion *)i->x)->slice;
-  // After a wrong thread index, ends the run before the lane's accesses cause
-  // further reports.
+  // After a wrong thread index, stop the run, so that the lane's accesses cause
+  // no further reports.
   w->cluster->stop |= f->assumed.slice;
   f->assumed.value = value_at(w, &t->value, l);
   f->assumed.lo = t->lo;
@@ -51,8 +51,8 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
   for (int k = 0; k < f->r.modes; k++) {
     const SimBounded *t = &c->part[k];
     int64_t v = value_at(w, &t->value, l);
-    // An assertion of a copy covers two elements, with coordinates v - lo and
-    // v. Report the coordinate that is out of range.
+    // An assertion of a copy covers two elements, at coordinates v - lo and v.
+    // Report the coordinate that is out of range.
     f->r.coord[k] = v < t->lo ? v - t->lo : v;
     f->extent[k] = t->limit.slot ? value_at(w, &t->limit, l)
                      : t->hi == INT64_MAX ? -1 : t->hi + 1;
@@ -61,7 +61,8 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
 
 // ---- layouts ----
 
-// A context for the check of a layout. It catches errors of the layout algebra.
+// A context in which a layout is checked. It catches errors of the layout
+// algebra.
 typedef struct Try {
   jmp_buf env;
   ErrKind kind;
@@ -76,9 +77,9 @@ _Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
   longjmp(t->env, 1);
 }
 
-// Returns the three layouts of an assertion as words (Claim in ir/fn.h), with
-// the values that lane l has for traced numbers. Returns NULL if one of the
-// first two layouts has no elements.
+// Returns the three layouts of assertion c as words (Claim in ir/fn.h). Traced
+// numbers have the values of lane l. Returns NULL if one of the first two
+// layouts has no elements.
 static const Dim *words_at(Ctx *cx, SimWarp *w, const SimAssertion *c, int l) {
   Dim *word = NEW(cx, Dim, (size_t)c->n);
   for (int k = 0; k < c->n; k++) {
@@ -95,9 +96,9 @@ static const Dim *words_at(Ctx *cx, SimWarp *w, const SimAssertion *c, int l) {
   return word;
 }
 
-// Describes in `text`, which has n bytes, how the layout in assertion c differs
-// from the correct layout. Returns false if the layout is correct, or if the
-// correct layout is unknown.
+// Writes to `text` (n bytes) how the layout in assertion c differs from the
+// correct layout. Returns false if the layout is correct, or if the correct
+// layout is unknown.
 static bool wrong_layout(SimWarp *w, const SimAssertion *c, int l, char *text,
                          size_t n) {
   Try t = {.text = text, .n = n};

@@ -5,7 +5,7 @@
 #include "decode/assertion.h"
 #include "sim/machine.h"
 
-// Checks assertion i->x, a SimAssertion, and reports active lanes that violate
+// Checks assertion i->x, a SimAssertion. Reports the active lanes that violate
 // it.
 void assertions_check(SimWarp *w, const SimIns *i);
 

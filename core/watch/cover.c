@@ -2,24 +2,24 @@
 // code of the kernel omits them on purpose. Such a part suggests a wrong
 // coordinate of a tile, a step between tiles that exceeds the tile, or too few
 // blocks. A part is reported only if all of these conditions hold:
-// - The kernel reads the argument and does not write it, or the opposite. An
-//   atomic whose result is unused is a store.
-// - Data, scalar arguments and limits of the kernel do not decide the part
+// - The kernel reads the argument and does not write it, or writes the argument
+//   and does not read it. An atomic whose result is unused is a store.
+// - Data, scalar arguments and limits in the kernel do not decide the part
 //   (meant.c). No scalar argument equals the part's first coordinate.
 // - The accessed elements are all elements with coordinates in certain ranges.
-//   In the modes with gaps, the ranges have at least two coordinates, and begin
-//   at 0 unless is_late holds. There are at most three gaps, or they are
-//   periodic. For outputs, the omitted elements may also form a box. Periodic
-//   gaps may begin at 0 if they are as wide as a block.
-// - In these modes, an address depends on more than constants, or on at least
-//   8 constants where the kernel compares with the extent, or is_counted,
+//   For outputs, the omitted elements may instead form a box.
+// - In each mode with gaps, the ranges have at least two coordinates, and begin
+//   at 0 unless is_late holds. There are at most three gaps, or the gaps are
+//   periodic. Periodic gaps may begin at 0 if they are as wide as a block.
+// - In each mode with gaps, an address depends on more than constants, or on at
+//   least 8 constants where the kernel compares with the extent, or is_counted,
 //   is_gridded, is_short, is_rest or is_alone holds.
 // - Another tensor of the kernel has a mode of the same extent (for an output,
 //   the kernel reads that tensor), or the kernel compares with the extent.
 // - The accessed elements do not form a smaller tensor (is_part).
 // - Periodic gaps are not unused fields of records (is_record).
-// - A single block accesses more than the first part of a mode, or an address
-//   depends on the block.
+// - If there is only one block, it accesses more than the first part of a mode,
+//   or an address depends on the block.
 // - No other argument shares the memory.
 // - cute.partial_ok and, for an output, cute.undefined_ok do not name the
 //   argument.
@@ -37,7 +37,8 @@ static const SimMeant *meant_of(const SimProg *p) {
 
 // ---- recording ----
 
-// Returns the argument whose memory is in area a, or -1 if there are several.
+// Returns the argument whose memory is in area a, or -1 if several arguments
+// are.
 static int32_t owner(const SimProg *p, const SimArea *a) {
   int32_t found = -1;
   for (size_t k = 0; k < p->fn->arg.n; k++) {
@@ -50,7 +51,7 @@ static int32_t owner(const SimProg *p, const SimArea *a) {
 }
 
 // Returns the number of 64-bit words in a map that has one bit for each granule
-// of a.
+// of area a.
 static size_t words_of(const SimArea *a) {
   return ((a->bytes >> a->shift) + 1) / 64 + 1;
 }
@@ -69,8 +70,8 @@ static bool is_partial(const Fn *fn, int32_t arg) {
   return false;
 }
 
-// Marks the arguments that the kernel reads. An atomic whose result is unused
-// is not a read.
+// Marks in `reads` the arguments that the kernel reads. An atomic whose result
+// is unused does not count as a read.
 static void find_reads(const SimProg *p, bool *reads) {
   Operand o;
   for (uint32_t k = 0; k < p->nins; k++) {
@@ -103,9 +104,10 @@ void cover_start(Ctx *cx, SimProg *p) {
 
 // ---- the covered coordinates ----
 
-// An argument and its accessed elements. For each coordinate of each mode,
-// `seen` has the bit HIT if an element with this coordinate was accessed, and
-// the bit MISSED if such an element was not accessed.
+// An argument and its accessed elements. seen: for each mode, a byte for each
+// coordinate. It has the bit HIT if an element with this coordinate was
+// accessed, and the bit MISSED if an element with this coordinate was not
+// accessed.
 enum { HIT = 1, MISSED = 2, MOST = 1 << 26 };
 typedef struct Cover {
   const SimArea *area;
@@ -147,8 +149,8 @@ static void visit(Cover *c) {
   }
 }
 
-// Allocates `seen`. Returns the number of elements of the shape, or 0 if there
-// are too many.
+// Allocates `seen`. Returns the number of elements of the shape, or 0 if the
+// shape has too many.
 static int64_t allocate(Ctx *cx, Cover *c) {
   int64_t size = 1;
   for (int k = 0; k < c->s.rank; k++) {
@@ -186,8 +188,8 @@ static int64_t product_of(const Cover *c, uint8_t bit) {
   return n;
 }
 
-// Collects the coordinates of a mode at which no element was accessed or, with
-// `boxed`, the coordinates at which some element was not accessed.
+// Collects the coordinates of a mode at which no element was accessed. boxed:
+// instead, the coordinates at which at least one element was not accessed.
 static void ranges_of(const Cover *c, int mode, bool boxed, SimRanges *r) {
   const uint8_t *seen = c->seen[mode];
   int64_t n = c->s.size[mode], from = -1, last = -1;
@@ -198,8 +200,8 @@ static void ranges_of(const Cover *c, int mode, bool boxed, SimRanges *r) {
     if (in && from < 0) from = k;
     if (in || from < 0) continue;
     if (r->n == 1) r->period = from - last;
-    // The last range may be shorter or longer than the others, because the
-    // tensor ends there.
+    // The tensor may end inside the last range, which is then shorter or longer
+    // than the others.
     int64_t length = r->to[0] - r->from[0] + 1;
     if (r->n)
       even &= from - last == r->period && (k == n || k - from == length);
@@ -222,8 +224,8 @@ static bool is_scalar(const SimProg *p, int64_t n) {
   return false;
 }
 
-// Reports whether another argument has a mode of extent n. With `stored`,
-// considers only arguments that the kernel reads.
+// Reports whether another argument has a mode of extent n. stored: considers
+// only arguments that the kernel reads.
 static bool is_shared(Ctx *cx, const SimProg *p, int32_t arg, int64_t n,
                       bool stored) {
   for (size_t k = 0; k < p->fn->arg.n; k++) {
@@ -239,7 +241,7 @@ static bool is_shared(Ctx *cx, const SimProg *p, int32_t arg, int64_t n,
 }
 
 // Reports whether periodic gaps are unused fields of records: each thread
-// accesses some elements of its records, at constant offsets.
+// accesses only some elements of its records, at constant offsets.
 static bool is_record(const Cover *c, const SimMeant *m, const SimRanges *r) {
   int k = 0;
   while (c->s.of[k] != r->mode) k++;
@@ -248,7 +250,7 @@ static bool is_record(const Cover *c, const SimMeant *m, const SimRanges *r) {
 }
 
 // Reports whether the launch accessed no element of argument k at the last
-// coordinate of a mode of extent n.
+// coordinate of its mode of extent n.
 static bool lacks_end(Ctx *cx, const SimProg *p, int32_t k, int64_t n) {
   const SimArea *a = areas_area(p, k);
   Cover c = {.area = a, .arg = &p->launch->arg[k]};
@@ -267,10 +269,10 @@ static bool lacks_end(Ctx *cx, const SimProg *p, int32_t k, int64_t n) {
   return lacks;
 }
 
-// Reports whether a bounds check seems to be too small by 1: the last
-// coordinate of a mode is omitted in this argument, and in each other argument
-// with a mode of this extent. If another argument is accessed at this
-// coordinate, as in x[i + 1] - x[i], the script omits the coordinate on
+// Reports whether a bounds check seems to be too small by 1. This is the case
+// if the last coordinate of a mode is omitted in this argument, and in every
+// other argument with a mode of this extent. If another argument is accessed at
+// this coordinate, as in x[i + 1] - x[i], the script omits the coordinate on
 // purpose.
 static bool is_one_less(Ctx *cx, const SimProg *p, int32_t arg,
                         const SimRanges *r) {
@@ -289,8 +291,8 @@ static bool is_one_less(Ctx *cx, const SimProg *p, int32_t arg,
   return other;
 }
 
-// Reports whether a loop around the accesses omits only its last step: it ends
-// one step before the extent, where the missing coordinates begin.
+// Reports whether a loop around the accesses omits only its last step: the loop
+// ends one step before the extent, where the omitted coordinates begin.
 static bool is_one_step(const SimProg *p, const SimMeant *m,
                         const SimRanges *r) {
   int64_t step;
@@ -303,10 +305,10 @@ static bool is_one_step(const SimProg *p, const SimMeant *m,
   return false;
 }
 
-// Reports whether a limit in the kernel seems to omit the coordinates from
-// `end` on intentionally. A limit is treated as a mistake if it equals the
-// extent of another mode, or if it is too small by 1 (is_one_less) or by a step
-// (is_one_step).
+// Reports whether a limit in the kernel omits the coordinates from r->from[0]
+// on intentionally. A limit that equals the extent of another mode counts as a
+// mistake. So does a limit that is too small by 1 (is_one_less) or by one step
+// of a loop (is_one_step).
 static bool is_limit(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                      const SimMeant *m, const SimRanges *r) {
   int64_t end = r->from[0];
@@ -318,19 +320,19 @@ static bool is_limit(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
   return !is_one_less(cx, p, arg, r) && !is_one_step(p, m, r);
 }
 
-// Returns the number of tiles in the extent, if the accessed coordinates are
-// the first tile; otherwise 1.
+// Returns the number of tiles in the extent if the accessed coordinates are
+// exactly the first tile. Otherwise returns 1.
 static int64_t tiles_of(const SimRanges *r) {
-  enum { LEAST = 8 };  // minimum tile size, unless tiles divide the extent
+  enum { LEAST = 8 };  // minimum tile size, unless the tile divides the extent
   int64_t tile = r->from[0];
   bool end = r->n == 1 && r->to[0] == r->extent - 1;
   bool good = end && tile && (tile >= LEAST || r->extent % tile == 0);
   return good ? (r->extent + tile - 1) / tile : 1;
 }
 
-// Reports whether the number of tiles (tiles_of) equals the number of
-// iterations of a loop around the accesses, or of blocks along x, y or z,
-// although no address depends on that loop, or on the block.
+// Reports whether a loop or the grid seems to have one iteration or block for
+// each tile (tiles_of), although no address depends on it. It is a loop around
+// the accesses, or the blocks along x, y or z.
 static bool is_counted(const SimProg *p, const SimMeant *m,
                        const SimRanges *r) {
   int64_t tiles = tiles_of(r);
@@ -341,8 +343,9 @@ static bool is_counted(const SimProg *p, const SimMeant *m,
   return false;
 }
 
-// Returns the lowest and the highest value of the counter of loop k around the
-// accesses. Returns false if they are not constant.
+// Returns in *first and *last the lowest and the highest value of the counter
+// of loop k around the accesses. Returns false if these values are not
+// constant.
 static bool values_of(const SimProg *p, const SimMeant *m, uint32_t k,
                       int64_t *first, int64_t *last) {
   const Ins *i = ir_get(p->fn, m->loop[k]);
@@ -356,7 +359,8 @@ static bool values_of(const SimProg *p, const SimMeant *m, uint32_t k,
 }
 
 // Reports whether a loop around the accesses omits only the first tiles of a
-// mode: it begins after tile 0, and its last tile is the last tile of the mode.
+// mode: the loop begins after tile 0, and its last tile is the last tile of the
+// mode.
 static bool is_late(const SimProg *p, const SimMeant *m, const SimRanges *r) {
   int64_t gap = r->to[0] + 1, first, last;
   if (r->n != 1 || r->from[0] || gap < 2) return false;
@@ -370,8 +374,8 @@ static bool is_late(const SimProg *p, const SimMeant *m, const SimRanges *r) {
   return false;
 }
 
-// Reports whether a loop around the accesses seems to have an iteration for
-// each tile of a mode, although the last tile is omitted.
+// Reports whether a loop around the accesses seems to have one iteration for
+// each tile of a mode, although the last tile is never accessed.
 static bool is_early(const SimProg *p, const SimMeant *m, const SimRanges *r) {
   int64_t first, last;
   if (r->n != 1 || r->to[0] != r->extent - 1) return false;
@@ -385,7 +389,8 @@ static bool is_early(const SimProg *p, const SimMeant *m, const SimRanges *r) {
 }
 
 // Reports whether a loop moves the accesses to the argument along a mode, but
-// does not move accesses to outputs. Such a loop computes sums over the mode.
+// does not move the accesses to outputs. Such a loop computes sums over this
+// mode.
 static bool is_summed(const SimProg *p, int32_t arg, int mode) {
   const SimMeant *m = &meant_of(p)[arg];
   for (uint32_t k = 0; k < m->ends; k++) {
@@ -401,10 +406,10 @@ static bool is_summed(const SimProg *p, int32_t arg, int mode) {
   return false;
 }
 
-// Reports whether a loop around the accesses has an iteration for each whole
-// tile of a mode, so that it omits the rest. The loop must begin at a block's
-// index, or there must be a single block. The kernel must not compare with the
-// first coordinate of the rest.
+// Reports whether a loop around the accesses has one iteration for each whole
+// tile of a mode, so that it omits the remaining coordinates. The loop must
+// begin at a block's index, or there must be only one block. The kernel must
+// not compare with the first omitted coordinate.
 static bool is_rest(const SimProg *p, const SimMeant *m, const SimRanges *r) {
   int64_t from = r->from[0];
   bool one = p->nunit * (uint64_t)p->ncta == 1;
@@ -422,7 +427,7 @@ static bool is_rest(const SimProg *p, const SimMeant *m, const SimRanges *r) {
   return false;
 }
 
-// Reports whether is_counted, is_late or is_summed holds for all modes with
+// Reports whether is_counted, is_late or is_summed holds for every mode with
 // omitted ranges.
 static bool is_counted_all(const SimProg *p, const SimGap *g, int32_t arg) {
   for (int k = 0; k < g->n; k++)
@@ -441,16 +446,16 @@ static bool is_gridded(const SimProg *p, const SimMeant *m, const SimGap *g) {
   return tiles > 1 && !m->blocks && tiles == (int64_t)p->nunit * p->ncta;
 }
 
-// Reports whether the accesses to a mode use only the coordinates k * (threads
-// of a block), although the kernel compares with the extent.
+// Reports whether the only accessed coordinates of a mode are multiples of the
+// number of threads of a block, although the kernel compares with the extent.
 static bool is_stride(const SimProg *p, const SimMeant *m,
                       const SimRanges *r) {
   return r->from[0] == 1 && r->period == p->nthread && p->nthread > 1 &&
          meant_bounds(m, r->extent);
 }
 
-// Reports whether the accesses omit, at regular distances, a range whose length
-// is a multiple of the block's threads.
+// Reports whether ranges of coordinates are omitted at regular distances, and
+// the length of a range is a multiple of the number of threads of a block.
 static bool is_block_step(const SimProg *p, const SimRanges *r) {
   int64_t n = p->nthread;
   bool end = !r->from[0] && r->n <= SIM_RANGES &&
@@ -459,10 +464,10 @@ static bool is_block_step(const SimProg *p, const SimRanges *r) {
          (r->to[0] + 1) % n == 0 && !end && !r->tail;
 }
 
-// Reports whether a launch seems to have too few threads: only the first
-// elements of a mode are stored, no address depends on the block, and the
-// kernel compares the thread's index with the extent. r: the elements that are
-// not stored.
+// Reports whether a launch seems to have too few threads. This is the case if
+// only the first elements of a mode are stored, no address depends on the
+// block, and the kernel compares the thread's index with the extent. r: the
+// elements that are not stored.
 static bool is_short(const SimMeant *m, const SimRanges *r, bool stored) {
   return stored && r->from[0] && r->n == 1 && r->to[0] == r->extent - 1 &&
          !m->blocks && meant_guards(m, r->extent, LIMIT_THREAD);
@@ -475,8 +480,8 @@ bool cover_complete(const SimProg *p, int32_t k) {
                           .arg = &p->launch->arg[k]});
 }
 
-// Reports whether input `arg` and vectors of extent n are the only tensors with
-// omitted elements, although two others have a mode of extent n.
+// Reports whether no tensor except input `arg` and vectors of extent n has
+// omitted elements, although two other tensors have a mode of extent n.
 static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
   int same = 0;
   for (size_t k = 0; k < p->fn->arg.n; k++) {
@@ -484,8 +489,8 @@ static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
     SimShape s;
     if ((int32_t)k == arg || !p->fn->arg.p[k].pointer || !a) continue;
     if (meant_shape(cx, p, (int32_t)k, &s) < 0) return false;
-    // Several vectors may lack the same last element, such as weights and
-    // biases.
+    // Several vectors, such as weights and biases, may lack the same last
+    // element.
     if (a->read && s.rank == 1 && lacks_end(cx, p, (int32_t)k, n)) continue;
     if ((a->read || a->stored) && !cover_complete(p, (int32_t)k)) return false;
     int j = 0;
@@ -495,7 +500,7 @@ static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
   return same > 1;
 }
 
-// Reports whether the kernel may omit the ranges of a mode by mistake.
+// Reports whether the kernel seems to omit the ranges r of a mode by mistake.
 static bool is_odd(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                    const SimGap *g, const SimRanges *r) {
   const SimMeant *m = &meant_of(p)[arg];
@@ -543,7 +548,8 @@ static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
   return !one || deep;
 }
 
-// Returns the first line that reads an argument's memory, or that writes it.
+// Returns the first line that reads the memory of an argument or, with
+// `stored`, that writes it.
 static uint32_t line_of(const SimProg *p, int32_t arg, bool stored) {
   for (uint32_t k = 0; k < p->nins; k++) {
     const SimIns *i = &p->ins[k];
@@ -564,11 +570,11 @@ static uint32_t line_of(const SimProg *p, int32_t arg, bool stored) {
   return 0;
 }
 
-// Reports whether the accessed box is as large as another tensor that is
-// accessed completely: the kernel reads all inputs of an output (or stores all
-// outputs of an input) completely, and one of these tensors has the extents of
-// the box. An example is a matrix that is stored into the corner of a larger
-// matrix.
+// Reports whether the accessed elements have the shape of another tensor. For
+// an output, this tensor is an input, and the kernel must read all inputs
+// completely. For an input, it is an output, and the kernel must store all
+// outputs completely. An example is a matrix that is stored into the corner of
+// a larger matrix.
 static bool is_part(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                     bool stored) {
   bool found = false;

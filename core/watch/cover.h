@@ -5,13 +5,15 @@
 #include "decode/areas.h"
 #include "sim/machine.h"
 
-// Begins to record which granules of the arguments the launch reads and stores.
+// Begins to record which granules of the arguments' memory the launch reads and
+// stores.
 void cover_start(Ctx *cx, SimProg *p);
 // Writes to `gap` the parts of arguments that the launch never read or never
-// stored and that may be mistakes. Returns their number.
+// stored and that suggest a mistake. Returns their number.
 int cover_find(Ctx *cx, SimProg *p, SimGap gap[SIM_GAPS]);
-// Reports whether the launch accessed all elements of argument k. Accesses to
-// arguments that the kernel both reads and writes are not recorded.
+// Reports whether the launch accessed all elements of argument k. Returns false
+// if the kernel both reads and writes the argument, because such accesses are
+// not recorded.
 bool cover_complete(const SimProg *p, int32_t k);
 
 static inline void cover_set(uint64_t *word, uint64_t bits) {
@@ -19,8 +21,8 @@ static inline void cover_set(uint64_t *word, uint64_t bits) {
     __atomic_fetch_or(word, bits, __ATOMIC_RELAXED);
 }
 
-// Records an access to `bytes` bytes, from byte `at` of object m on, by setting
-// the bits of their granules in `map`.
+// Records an access to `bytes` bytes of object m, from byte `at` on: sets the
+// bits of the accessed granules in `map`.
 static inline void cover_run(uint64_t *map, const SimMem *m, int64_t at,
                              int64_t bytes) {
   if (bytes < 1) return;
@@ -33,8 +35,8 @@ static inline void cover_run(uint64_t *map, const SimMem *m, int64_t at,
   cover_set(&map[last / 64], upto & ~(uint64_t)0 << (g & 63));
 }
 
-// Records accesses by the lanes of mask to `bytes` bytes each, in the bits of
-// m->area->read or m->area->stored.
+// Records that the lanes of mask access `bytes` bytes each, from byte at[lane]
+// on. map: m->area->read or m->area->stored.
 static inline void cover_lanes(uint64_t *map, const SimMem *m, uint32_t mask,
                                const int64_t *at, int bytes) {
   const SimArea *a = m->area;

@@ -1,20 +1,21 @@
 // Races between CTAs in global memory. CTAs run in any order and on many host
-// threads, so the records must not depend on the order. Each granule that the
-// kernel writes has records for each class of access: one for the CTA with the
-// lowest number that performed such an access and, if several CTAs did, one for
-// the CTA with the highest number. A record has the lowest thread of the CTA
-// that performed the access, the line, and whether all stores stored the same
-// value. Memory that a kernel only reads costs nothing.
+// threads, so the records must not depend on this order. Each granule that the
+// kernel writes has records for each class of access. One record is for the CTA
+// with the lowest number that performed such an access. If several CTAs did,
+// another record is for the CTA with the highest number. A record has the
+// lowest thread of the CTA that performed the access, the line, and whether all
+// stores stored the same value. Memory that a kernel only reads has no records.
 //
 // Strong accesses are atomics, and loads and stores with a memory order, of GPU
 // scope or wider. Two accesses race if different CTAs perform them, at least
-// one of them writes, and at most one is strong. Stores of elements narrower
-// than a byte, which are atomics on a GPU, are not checked. Stores of the same
-// value do not race in this check, because memory has that value after any
-// order of the stores. If reads race with them, the values may depend on the
-// order in this run (x = x + 1 by two CTAs), and the stores race whatever they
-// stored. The check assumes that nothing orders two CTAs; programs with such
-// ordering use hb_grid.c instead. Races inside a cluster are found by shadow.c.
+// one of them writes, and at most one of them is strong. Stores of elements
+// narrower than a byte, which are atomics on a GPU, are not checked. Stores of
+// the same value do not race in this check, because memory has that value after
+// any order of the stores. If reads race with these stores, however, the stored
+// values may depend on the order in this run (x = x + 1 by two CTAs). The
+// stores then race whatever they stored. The check assumes that nothing orders
+// two CTAs; programs with such ordering use hb_grid.c instead. shadow.c finds
+// races inside a cluster.
 #include "ir/intrin.h"
 #include "watch/cta_race.h"
 #include "watch/race_records.h"
@@ -42,7 +43,7 @@ void cta_race_access(SimWarp *w, const SimIns *i, const SimMem *m,
                (uint64_t)w->in << (THREAD_AT + 5) |
                (i->src < MAX_SRC ? (uint64_t)i->src << SRC_AT : 0) |
                (atomic ? MANY : 0);
-  // Values matter only if two plain stores race.
+  // Stored values matter only for races between two plain stores.
   bool values = data && class == WRITE;
   int64_t from = m->p - a->p;
   RaceChunk chunk = {.c = c, .a = a, .class = class};
@@ -97,8 +98,8 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
     const Mem *m = &p->fn->mem.p[k];
     if (!mem_is_global(m)) continue;
     const SimMem *s = p->mem[m->ref];
-    // The report names the argument that contains the byte or, if none does,
-    // the raw pointer.
+    // The report names the argument that contains the byte. If no argument
+    // does, it names the raw pointer.
     if (s && s->address) {
       f->r.mem = (int32_t)k;
       f->r.offset = (byte - area->p) * 8 / s->own;
@@ -110,8 +111,8 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
   }
 }
 
-// Reports whether granule g has records of two classes whose CTAs race. Writes
-// the two accesses to pair.
+// Reports whether granule g has records of classes x and y whose CTAs race.
+// Sets pair to the two accesses.
 static bool find_pair(const SimProg *p, const uint64_t *row[RACE_KINDS],
                       int x, int y, size_t g, Side pair[2]) {
   const uint64_t *s = row[x], *u = row[LAST + x];
@@ -127,8 +128,8 @@ static bool find_pair(const SimProg *p, const uint64_t *row[RACE_KINDS],
   return false;
 }
 
-// Reports whether all plain stores to granule g stored the same value, in any
-// order of the CTAs.
+// Reports whether all plain stores to granule g stored the same value, whatever
+// the order of the CTAs.
 static bool stored_same(const SimProg *p, const uint64_t *row[RACE_KINDS],
                         size_t g) {
   Side pair[2];
@@ -136,7 +137,7 @@ static bool stored_same(const SimProg *p, const uint64_t *row[RACE_KINDS],
          !find_pair(p, row, WRITE, READ, g, pair);
 }
 
-// Finds races in chunk n between the access classes x and y.
+// Finds races in chunk n between accesses of class x and accesses of class y.
 static void find_in_chunk(const SimProg *p, const SimArea *area, size_t n,
                           const uint64_t *row[RACE_KINDS], int x, int y,
                           SimFound *found, void *ud) {

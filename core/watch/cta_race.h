@@ -1,14 +1,15 @@
-// Global memory that clusters share, and races between them (cta_race.c).
+// Races between clusters in global memory (cta_race.c).
 #ifndef CUTE_WATCH_CTA_RACE_H
 #define CUTE_WATCH_CTA_RACE_H
 
 #include "sim/machine.h"
 
-// Starts to record accesses, if several clusters run and do not communicate.
+// Starts to record accesses to global memory, if several clusters run and do
+// not communicate.
 void cta_race_start(Ctx *cx, SimProg *p);
-// Records an access by the lanes of mask, each to `bytes` bytes from byte
-// at[lane] of m on. For a store, the bytes are at data + lane * stride. For an
-// atomic, data is NULL.
+// Records that the lanes of mask access `bytes` bytes each, from byte at[lane]
+// of m on. For a store, the stored bytes are at data + lane * stride. For a
+// load or an atomic, data is NULL.
 void cta_race_access(SimWarp *w, const SimIns *i, const SimMem *m,
                      uint32_t mask, const int64_t *at, int bytes,
                      const uint8_t *data, int stride);

@@ -1,9 +1,9 @@
-// Explains deadlocks. A stop is a place where warps wait. A stop depends on the
-// stops of those threads that could end the wait. The root cause is among the
-// stops that depend only on each other. The candidates are, from the most
-// likely on: a stop that no thread can end; the first wait of a producer for an
-// empty stage, with the wrong parity; a phase with a wrong arrival count; a
-// stop of producers; a stop of consumers.
+// Explains deadlocks. A stop is a barrier, a phase or a flag at which warps
+// wait. A stop depends on the stops of the threads that could end its wait. The
+// root cause is among the stops that depend only on each other. Among these,
+// the candidates are, most likely first: a stop that no thread can end; the
+// first wait of a producer for an empty stage, with the wrong parity; a phase
+// with a wrong arrival count; a stop of producers; a stop of consumers.
 #include "ir/operands.h"
 #include "sim/barrier.h"
 #include "sim/mbar.h"
@@ -23,8 +23,8 @@ typedef struct Stop {
   int bar;                 // STUCK_BARRIER: number of the named barrier
   SimLack lack;
   int rank;  // a stop with a lower rank is more likely to be the cause
-  // mask of the stops on which this stop depends; includes the stop itself if
-  // its own warps could end the wait
+  // mask of the stops on which this stop depends; contains this stop if its own
+  // warps could end the wait
   uint64_t behind;
 } Stop;
 typedef struct Stops {
@@ -47,7 +47,8 @@ static bool same_place(const SimWarp *w, const SimWarp *u) {
   return u->state == w->state;
 }
 
-// Reports whether w is the first warp of its CTA that waits at this stop.
+// Reports whether w is the first warp of its CTA that waits at its barrier,
+// phase or flag.
 static bool is_first(const SimWarp *w) {
   for (const SimWarp *u = w - w->in; u < w; u++)
     if (same_place(w, u)) return false;
@@ -114,7 +115,7 @@ static bool is_there(const Bring *d, const SimMem *m) {
          d->at < (int64_t)m->base + m->bytes;
 }
 
-// Reports whether i is an asynchronous copy that may complete bytes of the
+// Reports whether i is an asynchronous copy that may complete bytes at the
 // mbarrier.
 static bool brings_bytes(const SimIns *i, const Bring *d) {
   const Fn *fn = d->p->fn;
@@ -125,7 +126,7 @@ static bool brings_bytes(const SimIns *i, const Bring *d) {
   // a multicast may complete bytes at mbarriers in any CTA of the cluster
   if (i->op == OP_TMALOAD && !d->own) return true;
   SimMem m = *d->p->mem[bar];
-  // The operand is in another CTA's memory.
+  // the operand is in another CTA's memory
   if (operand_ref(fn, own, ROLE_RANK)) m.rank = 1;
   return is_there(d, &m);
 }
@@ -187,8 +188,9 @@ static void find_behind(Stops *all) {
 
 // ---- root cause ----
 
-// Returns the line of a wait, at an mbarrier in the CTA of `of`, that passed
-// more often than its phases ended; 0: there is none.
+// Returns the line of a wait that a warp passed more often than phases of its
+// mbarrier ended. The mbarrier is in the CTA of `of`. Returns 0 if there is no
+// such wait.
 static uint32_t hasty_wait(const SimCluster *c, const SimMbar *of) {
   int64_t size = c->prog->smem_bytes;
   for (int k = 0; k < c->mbars.n; k++) {
@@ -208,7 +210,7 @@ static void judge_mbarrier(Stop *s, bool nobody) {
   bool fills = warp_roles_fills(s->w);
   int64_t ahead = simmbar_ahead(s->w, b);
   // A producer waits for an empty stage, and the readers have exited. The
-  // producer's waits are one phase ahead, because the first wait did not block.
+  // producer is one phase ahead, because its first wait did not block.
   bool last = nobody && b->early && !some && ahead == 1;
   if (simmbar_stays(s->w, false)) {
     s->lack = LACK_STAY;
@@ -251,8 +253,8 @@ static void judge(Stops *all) {
   }
 }
 
-// Returns the mask of stops (places where warps wait) on which stop k depends,
-// directly or through other stops.
+// Returns the mask of the stops (places where warps wait) on which stop k
+// depends, directly or through other stops.
 static uint64_t reach(const Stops *all, int k) {
   uint64_t seen = 0, next = all->s[k].behind;
   while (next & ~seen) {
@@ -264,7 +266,8 @@ static uint64_t reach(const Stops *all, int k) {
 }
 
 // Reports whether every stop (place where warps wait) on which stop k depends
-// also depends on k.
+// also depends on k. behind: for each stop, mask of the stops on which it
+// depends.
 static bool is_last(const uint64_t *behind, int k) {
   for (uint64_t m = behind[k]; m; m &= m - 1)
     if (!(behind[__builtin_ctzll(m)] >> k & 1) && __builtin_ctzll(m) != k)
@@ -289,7 +292,8 @@ static void put_cause_first(Stops *all) {
 
 // ---- reports ----
 
-// Reports a fault about stop s: what its warps wait for, and which warps wait.
+// Reports a fault about stop s, which names what its warps wait for and which
+// warps wait.
 static SimFault *tell(const Stop *s, int32_t mem, int64_t element,
                       uint64_t state, uint32_t src2) {
   SimCluster *c = s->w->cluster;

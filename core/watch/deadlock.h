@@ -4,8 +4,8 @@
 
 #include "sim/machine.h"
 
-// Reports what each warp waits for, beginning with the root cause. Called when
-// no warp can run.
+// Called when no warp can run. Reports what each warp waits for, root cause
+// first.
 void deadlock_tell(SimCluster *c);
 
 #endif

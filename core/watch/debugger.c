@@ -1,5 +1,5 @@
-// Implements the debugger's interface (debugger.h): stop conditions, and access
-// to the state at a stop.
+// Implements the debugger's interface (debugger.h): stop conditions, and
+// functions that read the state at a stop.
 #include "watch/debugger.h"
 
 #include <string.h>
@@ -12,13 +12,13 @@
 #include "sim/wgmma.h"
 #include "watch/shadow.h"
 
-// The state of a watched element after the last executed instruction. clk and
-// src are the epoch and the line of the last write to the element. The epoch
-// and the line show a store even if it stored an equal value.
+// The state of a watched element after the last executed instruction. clk, src
+// and warp: epoch, line and warp of the last write to the element. They also
+// change if a store writes an equal value.
 typedef struct SimKept {
   SimThere there;
-  // `bits` is the element's value. `cluster` is the cluster whose shadow memory
-  // was read, as the number of its first CTA.
+  // bits: value of the element. cluster: number of the first CTA of the cluster
+  // whose shadow memory `clk` comes from.
   uint64_t bits, cluster;
   uint32_t clk, src;
   uint16_t warp;
@@ -88,7 +88,7 @@ static SimThere registers(SimWarp *w, const SimMem *m, int64_t e, int lane,
   return there;
 }
 
-// Returns the start of the memory of the CTA that owns m.
+// Returns the first byte of the shared memory of the CTA that owns m.
 static uint32_t home_of(SimWarp *w, const SimMem *m, int lane) {
   if (!m->rank) return w->home;
   return u32_at(w, m->rank)[lane] * (uint32_t)w->cluster->prog->smem_bytes;
@@ -151,7 +151,7 @@ SimAt debugger_writer(const SimDebug *d, Ref mem, int64_t e, int k, int lane) {
   a.step = 1;
   a.src = q->src;
   a.lanes = q->lanes;
-  a.warp = -1;  // -1: an asynchronous copy wrote the element, no warp
+  a.warp = -1;  // -1: an asynchronous copy wrote the element
   a.op = flies ? "cp.async" : "an agent";
   if (u >= p->nall) return a;
   const SimWarp *w = &d->c->warp[u];
@@ -239,7 +239,7 @@ static bool is_met(const SimDebug *d, const SimPoint *p) {
   return d->i->src && (!w->line || !same_line(fn, w->line, d->i->src));
 }
 
-// Returns the number of a warp of the cluster that can access element e: warp
+// Returns the index of a warp of the cluster that can access element e: warp
 // e->warp of CTA e->cta, or warp 0 for global memory. Returns -1 if the CTA is
 // in another cluster.
 static int eye_of(const SimDebug *d, const SimElement *e) {
@@ -262,8 +262,8 @@ static SimKept look_at(SimDebug *d, const SimElement *e) {
   return n;
 }
 
-// Reports whether element k changed in the previous instruction, and records
-// its new state.
+// Reports whether the previous instruction changed element k, and records the
+// element's new state.
 static bool changed(SimDebug *d, int k) {
   SimKept now = look_at(d, &d->change[k]), *was = &d->kept[k];
   bool anew = now.cluster == was->cluster &&
@@ -275,8 +275,8 @@ static bool changed(SimDebug *d, int k) {
   return other;
 }
 
-// Records the current state of the watched elements if the list changed at this
-// stop. Returns false if memory is exhausted.
+// Records the current state of the watched elements, if the caller changed the
+// list of elements at this stop. Returns false if memory is exhausted.
 static bool keep_elements(SimDebug *d) {
   if (d->nkept == d->nchange) return true;
   base_free(d->kept);
@@ -292,8 +292,8 @@ static void ask(SimDebug *d, SimWhy why, int which) {
   if (!d->stop(d)) d->over = true;
 }
 
-// Returns the instruction that changed element k: its last writer, or the
-// previous instruction if the writer is unknown.
+// Returns the instruction that changed element k: the element's last writer or,
+// if it is unknown, the previous instruction.
 static SimAt changed_by(const SimDebug *d, int k) {
   const SimElement *e = &d->change[k];
   if (debugger_warp(d, d->before.cta, 0) < 0) return d->before;
@@ -302,8 +302,8 @@ static SimAt changed_by(const SimDebug *d, int k) {
   return a.step ? a : d->before;
 }
 
-// Handles a stop condition that is met: stops or, with `recall`, only records
-// the condition. Returns false if the run continues.
+// Handles a stop condition that is met: stops the run or, with `recall`, only
+// records the instruction in d->met. Returns false if the run continues.
 static bool meet(SimDebug *d, SimWhy why, int which) {
   d->met = why == WHY_CHANGE ? changed_by(d, which) : at_of(d, d->w, d->i);
   d->met.step = d->step;

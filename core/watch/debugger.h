@@ -1,11 +1,11 @@
 // The debugger's interface to a run. The simulator calls the debugger before
-// every instruction. The debugger stops the run under given conditions, and
+// every instruction. The debugger stops the run when a condition is met, and
 // reads the state at a stop.
 //
 // The instructions of a run are numbered from 1 on, in the order of their
-// execution. With a debugger, all clusters run on one host thread. Runs with
-// the same seed execute the same instructions. To step back, the debugger
-// starts a new run, which stops at an earlier instruction.
+// execution. With a debugger, all clusters run on one host thread, and runs
+// with the same seed execute the same instructions. To step back, the debugger
+// starts a new run that stops at an earlier instruction.
 #ifndef CUTE_WATCH_DEBUGGER_H
 #define CUTE_WATCH_DEBUGGER_H
 
@@ -29,14 +29,14 @@ typedef struct SimElement {
 } SimElement;
 
 // The reason why a run stops. STEP: the next instruction has step number
-// `until`. POINT: a breakpoint was met. CHANGE: a watched element changed, or a
-// store wrote an equal value to the element. FAULT: a new fault was found. END:
-// a fault was found at the end of a cluster.
+// `until`. POINT: the run reached a breakpoint. CHANGE: a watched element
+// changed, or a store wrote an equal value to it. FAULT: a new fault was found.
+// END: a fault was found at the end of a cluster.
 typedef enum SimWhy {
   WHY_STEP, WHY_POINT, WHY_CHANGE, WHY_FAULT, WHY_END
 } SimWhy;
 
-// An instruction that a warp executed.
+// Position of an instruction that a warp executes.
 typedef struct SimAt {
   uint64_t step;           // step number; 0: no instruction
   int64_t cta;
@@ -50,8 +50,8 @@ typedef struct SimAt {
 typedef struct SimDebug SimDebug;
 struct SimDebug {
   // Stop conditions, which the caller sets before the run and at every stop. If
-  // `recall` is set, a condition that is met is recorded in `met` but does not
-  // stop the run.
+  // `recall` is set, the run does not stop when a condition is met. Instead,
+  // `met` records the instruction. faults: whether a fault is a stop condition.
   uint64_t until;  // the run stops before this step number at the latest
   bool recall, faults;
   const SimPoint *point;
@@ -64,9 +64,10 @@ struct SimDebug {
   // The current stop.
   uint64_t step;
   SimWhy why;
-  int which;               // index of the breakpoint or watchpoint that was met
-  // The instruction that last met a condition. For a changed element, this is
-  // the instruction that wrote the element.
+  // index in `point` or `change` of the breakpoint or watchpoint that was met
+  int which;
+  // The instruction at which a condition was last met. For a changed element,
+  // this is the instruction that wrote the element.
   SimAt met;
   bool over;               // whether the caller ended the run
   // Private to debugger.c.
@@ -74,8 +75,8 @@ struct SimDebug {
   struct SimWarp *w;
   // next instruction of warp w; NULL: the cluster has ended
   const struct SimIns *i;
-  SimAt before;  // the instruction that was executed before instruction i
-  struct SimKept *kept;    // last known state of the watched elements
+  SimAt before;  // the instruction that was executed before i
+  struct SimKept *kept;    // last recorded state of each watched element
   int nkept;
 };
 
@@ -87,17 +88,17 @@ void debugger_free(SimDebug *d);
 
 // ---- called at a stop ----
 SimAt debugger_at(const SimDebug *d);
-// Writes the newest fault to *out, with facts that are allocated by
-// base_realloc. Returns false if there is no fault or memory is exhausted.
+// Writes the newest fault to *out. The fault's facts are allocated by
+// base_realloc. Returns false if there is no fault, or if memory is exhausted.
 bool debugger_fault(const SimDebug *d, SimReport *out);
-// returns the number of warps in the cluster
+// Returns the number of warps in the cluster.
 int debugger_warps(const SimDebug *d);
-// Returns the number of warp `warp` of CTA `cta` among the warps of this
-// cluster, or -1 if the CTA is not in this cluster.
+// Returns the index, among the warps of this cluster, of warp `warp` of CTA
+// `cta`. Returns -1 if the CTA is not in this cluster.
 int debugger_warp(const SimDebug *d, int64_t cta, int warp);
 
-// State of warp k of the cluster. state is "runs", "barrier", "mbarrier",
-// "cluster", "registers", "warpgroup" or "ended".
+// The state of a warp. state is "runs", "barrier", "mbarrier", "cluster",
+// "registers", "warpgroup", "tensor memory" or "ended".
 typedef struct SimWarpAt {
   int64_t cta;
   int warp;
@@ -106,16 +107,17 @@ typedef struct SimWarpAt {
   // the warp waits. `active` is the mask of the warp's active lanes.
   uint32_t src, active;
   Ref ref;
-  // number of the barrier or mbarrier at which the warp waits, or -1
+  // bar: number of the barrier at which the warp waits, or -1. mbar: number of
+  // the mbarrier at which it waits, or -1.
   int bar, mbar;
   uint64_t count;          // number of instructions that the warp executed
-  // number of cp.async instructions in flight, and of other asynchronous
-  // operations
+  // copies: number of cp.async instructions in flight. agents: number of other
+  // asynchronous operations in flight.
   int copies, agents;
 } SimWarpAt;
 SimWarpAt debugger_warp_at(const SimDebug *d, int k);
 
-// The state of a barrier of warp k's CTA, or of an mbarrier.
+// The state of a barrier of a warp's CTA, or of an mbarrier.
 typedef struct SimBarAt {
   int64_t cta;
   int32_t mem;  // index of the mbarrier's memory object; -1: this is a barrier
@@ -127,15 +129,14 @@ int debugger_bars(const SimDebug *d, SimBarAt *out, int max);
 typedef enum SimThere {
   THERE, THERE_UNDEFINED, THERE_FLYING, THERE_NOT
 } SimThere;
-// Reads the value of IR instruction r in a lane of warp k of the cluster.
+// Reads the value that IR instruction r has in a lane of warp k of the cluster.
 // Returns false if r has no value there.
 bool debugger_value(const SimDebug *d, Ref r, int k, int lane, uint64_t *out);
 // Reads an element of a memory object as a lane of warp k would access it.
 SimThere debugger_element(const SimDebug *d, Ref mem, int64_t element, int k,
                           int lane, uint64_t *out);
-// Returns the instruction in this cluster that last wrote an element. The
-// result's step is 0 if no instruction wrote the element, or if the instruction
-// is unknown.
+// Returns the instruction of this cluster that last wrote an element. Its step
+// is 0 if no instruction wrote the element, or if the instruction is not known.
 SimAt debugger_writer(const SimDebug *d, Ref mem, int64_t element, int k,
                       int lane);
 

@@ -1,16 +1,17 @@
 // Finds results that their type cannot represent:
 // - an index, such as that of a maximum, that is rounded in a conversion to a
 //   float of 16 or 8 bits
-// - sums and products of i8 or i16 that wrap around, and those of i32 from
-//   which a float is computed
+// - sums and products of i8 or i16 that wrap around
+// - sums and products of i32 that wrap around and from which a float is
+//   computed
 // - quotients of integer sums that lose a fraction before they become floats
-// - 16-bit sums of a loop that are so large that further addends do not change
-//   them
+// - sums of 16-bit floats in a loop that are so large that further addends do
+//   not change them
 // - scales that become 0 in a narrow type
 //
-// Here, an index is a value that is computed from the indices of threads,
-// blocks and loops. Loaded data may select an index, but is not part of its
-// value.
+// In this file, an index is a value that is computed from the indices of
+// threads, blocks and loops. Loaded data may select an index, but its values
+// are not part of the index.
 #include "watch/exact.h"
 
 #include <math.h>
@@ -22,9 +23,9 @@
 #include "sim/regs.h"
 #include "watch/overflow.h"
 
-// Searches through the values from which a value is computed. met: for each
-// value, the number of the last search that visited it. known: for each value,
-// the result of the search that began there.
+// A search through the values from which a value is computed. met: for each
+// value, number of the last search that visited it. known: for each value,
+// result of the search that began at it.
 typedef enum Found { FOUND_UNKNOWN, FOUND_INDEX, FOUND_OTHER } Found;
 typedef struct Search {
   const Fn *fn;
@@ -35,7 +36,7 @@ typedef struct Search {
 
 static void look(Search *s, Ref r);
 
-// Visits all values that are written to a variable or an object.
+// Visits all values that are stored to a variable or a memory object.
 static void look_at_writers(Search *s, Ref target) {
   const Fn *fn = s->fn;
   Operand o, v;
@@ -82,9 +83,8 @@ static void look(Search *s, Ref r) {
   }
 }
 
-// Reports whether value r is an index. All loads of one object share one
-// search, and so do all reads of one variable, because a search visits all
-// instructions.
+// Reports whether value r is an index. All loads of one object have the same
+// result, and so do all reads of one variable. They therefore share one search.
 static bool is_index(Ctx *cx, Search *s, Ref r) {
   size_t n = s->fn->ins.n;
   const Ins *i = ir_get(s->fn, r);
@@ -102,7 +102,7 @@ static bool is_index(Ctx *cx, Search *s, Ref r) {
   return s->known[r] == FOUND_INDEX;
 }
 
-// Reports whether r adds to a sum of 16-bit floats in a variable.
+// Reports whether r adds to a sum of 16-bit floats that is kept in a variable.
 static bool is_sum(const Fn *fn, Ref r) {
   const Ins *i = ir_get(fn, r), *old = ir_get(fn, i->a[0]);
   if (old->op != OP_VGET) return false;
@@ -115,8 +115,8 @@ static bool is_sum(const Fn *fn, Ref r) {
 }
 
 // Returns the rule, WATCH_INDEX to WATCH_SCALE, by which the results of
-// instruction d are compared with exact results, or WATCH_NONE if they are not
-// compared.
+// instruction d are compared with exact results. Returns WATCH_NONE if they are
+// not compared.
 static SimWatch rule_of(Ctx *cx, Search *s, const SimIns *d,
                         const uint8_t *loss) {
   const Fn *fn = s->fn;
@@ -149,14 +149,16 @@ void exact_rules(Ctx *cx, SimProg *p) {
 
 // ---- recording ----
 
-// Returns an operand of i, which has i's type, as a number.
+// Returns the value of an operand of i in lane l as a number. The operand has
+// the type of i.
 static double operand(SimWarp *w, const SimIns *i, uint32_t slot, int l) {
   DType t = (DType)i->type;
   uint64_t u = lane_bits(w, slot, sim_wide(t), l);
   return dtype_is_float(t) ? dtype_to_double(t, u) : (double)dtype_int(t, u);
 }
 
-// Returns the exact result of a sum, difference, product or quotient.
+// Returns the exact result of sum, difference, product or quotient i of v[0]
+// and v[1].
 static double exact_result(const SimIns *i, const double v[2]) {
   if (i->op == OP_ADD) return v[0] + v[1];
   if (i->op == OP_SUB) return v[0] - v[1];
@@ -164,8 +166,8 @@ static double exact_result(const SimIns *i, const double v[2]) {
 }
 
 static void note_lane(SimWarp *w, const SimIns *i, int l) {
-  // a scale up to LEAST times that of a lower bound belongs to elements that
-  // are 0
+  // If a scale is at most LEAST times its lower bound, the elements that it
+  // scales are 0.
   static const double LEAST = 1 + 1e-6;
   const Fn *fn = w->cluster->prog->fn;
   bool converts = i->op == OP_CVT;
@@ -175,7 +177,8 @@ static void note_lane(SimWarp *w, const SimIns *i, int l) {
   double result = dtype_is_float(to) ? dtype_to_double(to, d)
                                      : (double)dtype_int(to, d);
   double exact = converts ? v[0] : exact_result(i, v);
-  // Record a sum if its addend did not change the sum, and a scale if it is 0.
+  // Record a sum only if its addend did not change it, and a scale only if it
+  // is 0.
   if (exact_is_sum(i) && (result != v[0] || v[1] == 0)) return;
   if (i->watch == WATCH_SCALE &&
       (result != 0 || v[0] <= LEAST * conversions_floor(fn, i->ref)))
@@ -201,7 +204,7 @@ const char *exact_key(const SimIns *i) {
 }
 
 const SimOrigin *exact_first(const SimOrigins *all) {
-  // maximum number of additions that may leave a sum unchanged without a report
+  // number of additions that may leave a sum unchanged without a report
   enum { FEW = 32 };
   for (int k = 0; k < all->n; k++) {
     const SimOrigin *o = &all->at[k];
@@ -211,7 +214,7 @@ const SimOrigin *exact_first(const SimOrigins *all) {
 }
 
 // Reports whether a sum, difference or product of i32 wraps in some lane. Tests
-// all lanes, active or not, because a loop without branches is fast.
+// inactive lanes too, because a loop without branches is fast.
 static bool any_wraps(SimWarp *w, const SimIns *i) {
   const int32_t *a = (const int32_t *)u32_at(w, i->a);
   const int32_t *b = (const int32_t *)u32_at(w, i->b);

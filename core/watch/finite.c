@@ -1,10 +1,10 @@
 // Finds the origins of NaNs and infinities. A result is recorded if it is a NaN
-// or an infinity although all operands of its operation are finite numbers, or
-// if it is a NaN although no operand is a NaN, as in -inf - -inf. Infinities
-// that a kernel writes as constants, such as the first maximum of a softmax,
-// are operands and are never recorded. Many recorded results are harmless:
-// exp(x) may be infinite where 1 / (1 + exp(x)) is wanted. Therefore a launch
-// is reported only if all its inputs are finite and an output has a NaN or an
+// or an infinity although all operands of its operation are finite. It is also
+// recorded if it is a NaN although no operand is a NaN, as in -inf - -inf.
+// Infinities that a kernel writes as constants, such as the first maximum of a
+// softmax, are operands and are never recorded. Many recorded results are
+// harmless: exp(x) may be infinite in 1 / (1 + exp(x)). Therefore a launch is
+// reported only if all its inputs are finite and an output has a NaN or an
 // infinity.
 #include "watch/finite.h"
 #include "watch/undefined.h"
@@ -20,8 +20,8 @@
 
 // ---- rules ----
 
-// A test for NaNs and infinities of a type. A number is one of these if its
-// bits u satisfy (u & mask) + add >= bit.
+// A test for NaNs and infinities of a type. Bits u are a NaN or an infinity if
+// (u & mask) + add >= bit.
 typedef struct Pattern {
   DType type;
   uint32_t mask, add, bit;
@@ -70,7 +70,8 @@ SimWatch finite_rule(const SimIns *d) {
   return makes ? rule_of((DType)d->type) : WATCH_NONE;
 }
 
-// Returns the type of i's result, which consists of `parts` numbers.
+// Returns the type of the numbers in i's result. Sets *parts to how many
+// numbers the result has.
 static DType part_of(const SimIns *i, int *parts) {
   SimWatch rule = (SimWatch)i->watch;
   *parts = 1;
@@ -98,18 +99,19 @@ bool finite_wanted(const Fn *fn) {
 
 // ---- guards ----
 
-// A search for results that a kernel guards: in cute.where(sum:ne(0), 1 / sum,
-// 0) the condition replaces the infinity. A result is guarded if its value
-// reaches only selections, and the condition of one of these selections depends
-// on an operand of the result.
+// A search for results that a kernel guards. For example, in
+// cute.where(sum:ne(0), 1 / sum, 0) the condition replaces the infinity. A
+// result is guarded if its value reaches only selections (cute.where), and the
+// condition of one of them depends on an operand of the result.
 typedef struct Guards {
   const Fn *fn;
-  bool *escapes;  // for each value: whether it has uses other than selections
-  // for each value: whether a condition depends on an operand of the value
+  // for each value: whether it reaches uses other than selections
+  bool *escapes;
+  // for each value: whether the condition of a selection depends on an operand
+  // of the value
   bool *tested;
-  // for each value: the last selection whose condition depends on the value
-  // (decides), and the last selection of which the value is an operand
-  // (reaches)
+  // decides: for each value, the last selection whose condition depends on it.
+  // reaches: for each value, the last selection whose result depends on it.
   Ref *decides, *reaches;
 } Guards;
 
@@ -180,8 +182,8 @@ void finite_guards(Ctx *cx, SimProg *p) {
 
 // ---- recording ----
 
-// Adds n to the count of the origin with i's line and operation. Returns false
-// if there is no such origin.
+// Adds n to the count of the origin that has i's line and operation. Returns
+// false if there is no such origin.
 static bool count_again(SimOrigins *all, const SimIns *i, bool nan,
                         uint64_t n) {
   for (int k = 0; k < all->n; k++) {
@@ -216,8 +218,8 @@ static void record(SimWarp *w, const SimIns *i, int l, int n, const double *v,
   o->result = result;
 }
 
-// Returns part p of value u, which is an operand or the result of i, as a
-// number.
+// Returns number p of value u, which is an operand or the result of i and
+// consists of numbers of type t.
 static double number(const SimIns *i, uint64_t u, DType t, int p) {
   if (i->op == OP_CVT && !dtype_is_float(t))
     return t == DT_U64 ? (double)u : (double)dtype_int(t, u);
@@ -246,8 +248,8 @@ static void note_lane(SimWarp *w, const SimIns *i, int l) {
   }
 }
 
-// Reports whether a result of i may be a NaN or infinity. Tests the results of
-// all lanes, active or not, because a loop without branches is fast.
+// Reports whether a result of i may be a NaN or infinity. Tests inactive lanes
+// too, because a loop without branches is fast.
 static inline bool is_special(SimWarp *w, const SimIns *i) {
   const uint32_t *d = u32_at(w, i->d);
   if (i->watch > WATCH_E4M3) return true;
@@ -290,7 +292,8 @@ static bool any_special(const float *x, int n) {
   return any >> 31;
 }
 
-// Returns the lane that holds element `at` of an MMA's result.
+// Returns the lane that holds element `at` of the result of MMA x by lane group
+// g.
 static int lane_of(const SimMmaIns *x, int g, int at) {
   for (int v = 0; v < x->d.nval; v++)
     for (int t = 0; t < x->threads; t++) {
@@ -323,8 +326,8 @@ void finite_tile(SimWarp *w, const SimIns *i, int g, const SimTile *t) {
 
 // ---- inputs and outputs ----
 
-// For each object in Fn.mem: whether it had a NaN or infinity before the
-// launch.
+// For each memory object (index in Fn.mem): whether it had a NaN or infinity
+// before the launch.
 struct SimInputs { bool *had; };
 
 static bool is_defined(const LaunchArg *a, size_t at, size_t bytes) {
@@ -333,7 +336,7 @@ static bool is_defined(const LaunchArg *a, size_t at, size_t bytes) {
   return true;
 }
 
-// Reports whether some of n numbers is a NaN or infinity.
+// Reports whether one of the n numbers at p is a NaN or infinity.
 #define ANY(TYPE, wide, mask, add, bit) { \
   const TYPE *u = (const TYPE *)(const void *)p; \
   wide any = 0; \
@@ -361,8 +364,8 @@ static int kind_of(double x) {
   return isnan(x) ? HAS_NAN : x < 0 ? HAS_MINUS : HAS_INF;
 }
 
-// Returns the kinds of numbers of type t that were written to the memory of
-// argument a.
+// Returns the kinds of NaNs and infinities among the numbers of type t that
+// were written to the memory of argument a.
 static int specials(const LaunchArg *a, DType t) {
   int found = 0;
   enum { BLOCK = 4096 };
@@ -382,8 +385,8 @@ static int specials(const LaunchArg *a, DType t) {
   return found;
 }
 
-// Returns the argument that contains object m, or NULL if m is not in global
-// memory.
+// Returns the argument whose memory contains object m, or NULL if m is not in
+// global memory.
 static const LaunchArg *arg_of(const SimProg *p, const Mem *m) {
   bool in = mem_outlives(m);
   return in && m->arg != NO_ARG ? &p->launch->arg[m->arg] : NULL;
@@ -397,8 +400,8 @@ SimInputs *finite_make(Ctx *cx, const SimProg *p) {
   for (size_t k = 0; k < fn->mem.n; k++) {
     const Mem *m = &fn->mem.p[k];
     const LaunchArg *a = arg_of(p, m);
-    // If the kernel does not write the memory, the memory is searched after the
-    // run, if necessary.
+    // Memory that the kernel does not write is searched after the run, if
+    // necessary.
     if (a && fn->arg.p[m->arg].written) t->had[k] = specials(a, m->type);
   }
   return t;
@@ -441,8 +444,8 @@ const SimOrigin *finite_first(const SimProg *p, const SimInputs *t,
       continue;
     found |= specials(a, m->type);
   }
-  // An infinity in an output may come only from an infinity of the same sign. A
-  // NaN may come from any origin.
+  // An infinity in an output comes from an infinity of the same sign. A NaN may
+  // come from any origin.
   for (int k = 0; k < all->n; k++)
     if (found & (HAS_NAN | kind_of(all->at[k].result))) return &all->at[k];
   return NULL;

@@ -6,8 +6,8 @@
 #include "decode/fragments.h"
 #include "sim/machine.h"
 
-// Rules that recognize a NaN or infinity of a type by its bits. SimIns.watch is
-// the rule for the results of an instruction.
+// Rules for the results of instructions (SimIns.watch). A rule recognizes a NaN
+// or an infinity of a type by its bits.
 typedef enum SimWatch {
   WATCH_NONE, WATCH_F32, WATCH_F16, WATCH_BF16, WATCH_E5M2, WATCH_E4M3,
   WATCH_F16X2, WATCH_BF16X2, WATCH_F64, WATCH_F32X2,
@@ -15,33 +15,36 @@ typedef enum SimWatch {
   WATCH_INDEX, WATCH_NARROW, WATCH_WRAPS, WATCH_FRACTION, WATCH_SUMF16,
   WATCH_SUMBF16, WATCH_SCALE
 } SimWatch;
-// Rules for results of one number in one 32-bit word precede rules for results
-// of two numbers or two words.
+// Rules for results that are one number in one 32-bit word come before rules
+// for results of two numbers or two words.
 CONSECUTIVE(6, 0, WATCH_E4M3);
 CONSECUTIVE(4, WATCH_F16X2, WATCH_F32X2);
 CONSECUTIVE(2, WATCH_E4M3, WATCH_F16X2);
-// Rules for floats, which are also watched for NaNs, follow those for others.
+// Among the rules for exact results, the rules for floats come last. Such
+// results are also watched for NaNs.
 CONSECUTIVE(7, WATCH_INDEX, WATCH_SCALE);
 CONSECUTIVE(3, WATCH_SUMF16, WATCH_SCALE);
 
-// Returns the rule for the results of instruction d, or WATCH_NONE if d cannot
-// produce a NaN or infinity from finite operands.
+// Returns the rule for the results of instruction d. Returns WATCH_NONE if d
+// cannot produce a NaN or infinity from finite operands.
 SimWatch finite_rule(const SimIns *d);
 // Reports whether launches of function fn are watched for NaNs and infinities.
-// They are not watched if fn's inputs are unknown, or if every output has a
-// type without infinities and NaNs or is declared by cute.nonfinite_ok.
+// They are not watched if the inputs of fn are unknown. They are also not
+// watched if every output has a type without infinities and NaNs, or is
+// declared by cute.nonfinite_ok.
 bool finite_wanted(const Fn *fn);
-// Clears the rules of results that the kernel guards by cute.where.
+// Clears the rules of instructions whose NaNs and infinities the kernel
+// replaces by cute.where.
 void finite_guards(Ctx *cx, SimProg *p);
-// Records the results of instruction i of warp w that are NaNs or infinities
-// although the operands of i are finite.
+// Records the NaNs and infinities that instruction i of warp w computed from
+// finite operands.
 void finite_note(SimWarp *w, const SimIns *i);
-// Records the multiply-add a * b + c of type t that lane l computed. The
-// operands and the result are given as bits.
+// Records that lane l computed the multiply-add a * b + c = result in type t.
+// All four numbers are given as bits.
 void finite_fma(SimWarp *w, const SimIns *i, int l, DType t, uint64_t a,
                 uint64_t b, uint64_t c, uint64_t result);
-// Records the results d of an MMA of lane group g, d (m,n) = a (m,k) * b (n,k)
-// + c, which has a NaN or an infinity.
+// Records that an MMA of lane group g, d (m,n) = a (m,k) * b (n,k) + c,
+// computed a NaN or an infinity in d.
 void finite_tile(SimWarp *w, const SimIns *i, int g, const SimTile *t);
 
 // Adds an origin for instruction i in lane l to the list `all`. Returns the new
@@ -50,16 +53,15 @@ SimOrigin *finite_origin(SimWarp *w, SimOrigins *all, const SimIns *i, int l,
                          bool nan);
 
 typedef struct SimInputs SimInputs;
-// Called before the launch: looks for NaNs and infinities in the arguments'
+// Called before the launch. Looks for NaNs and infinities in the arguments'
 // memory.
 SimInputs *finite_make(Ctx *cx, const SimProg *p);
 void finite_merge(SimOrigins *all, const SimOrigins *more);
 // Returns the first origin whose NaN or infinity may have reached an output.
-// Returns NULL if the inputs had NaNs or infinities, or if no output has a NaN
-// or infinity.
+// Returns NULL if an input had a NaN or infinity, or if no output has one.
 const SimOrigin *finite_first(const SimProg *p, const SimInputs *t,
                               const SimOrigins *all);
-// Returns the facts about an origin that the report's sentence names.
+// Returns the facts about an origin that its report names.
 SimNonfinite finite_facts(const SimOrigin *o);
 
 #endif

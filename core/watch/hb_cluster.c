@@ -3,11 +3,11 @@
 // vector clocks.
 //
 // Each warp counts epochs (w->clk), which its lanes share. Actors that are not
-// threads also count epochs. They are numbered after the warps. HbWarp.vc is
-// the vector clock of a warp: for each actor, the epoch up to which everything
-// happens before all lanes of the warp. Barriers and synchronization of whole
-// warps need no other clocks. Some accesses happen before single lanes only.
-// They are stored in rows: vector clocks with an epoch for every thread and
+// threads also count epochs, and are numbered after the warps. HbWarp.vc is the
+// vector clock of a warp. For each actor, it has the epoch up to which
+// everything happens before all lanes of the warp. Barriers and synchronization
+// of whole warps need no other clocks. Accesses that happen before single lanes
+// only are stored in rows: vector clocks with an epoch for every thread and
 // every other actor. Rows are allocated when a kernel first releases, fences,
 // or synchronizes a part of a warp. A lane has up to four rows:
 //
@@ -21,10 +21,11 @@
 //            releases them
 //
 // Each barrier has a row of the accesses that arriving threads released
-// (SimPast). Each location that holds a released value has two rows: one for
-// all releases, and one for the releases with cluster scope or wider.
+// (SimPast). Each location that holds a released value has a location record of
+// two rows: one for all releases, and one for the releases with cluster scope
+// or wider.
 //
-// hb_grid.c handles accesses of other clusters.
+// hb_grid.c handles the accesses of other clusters.
 #include "ir/intrin.h"
 #include "sim/bulk.h"
 #include "sim/mbar.h"
@@ -33,18 +34,19 @@
 
 #include <string.h>
 
-// The records of a cluster, allocated when needed.
+// The happens-before records of a cluster, allocated when needed.
 typedef struct Order {
   HbWarp *warp;            // for each warp of the cluster
   uint32_t *clocks;        // the vector clocks of the warps
   uint32_t *row;           // see row()
-  // records of locations that strong writes released: two rows each
+  // location records, for locations to which strong writes released; each
+  // consists of two rows
   uint32_t *location, nplace, maxplace;
 } Order;
 
 static Order *order_of(const SimCluster *c) { return c->own[OWN_HB_CLUSTER]; }
 
-// Returns the size in bytes of a vector clock with an epoch for each actor.
+// Returns the number of bytes of a vector clock with an epoch for each actor.
 static size_t clock_bytes(const SimCluster *c) {
   return (size_t)actors_clocked(&c->prog->actors) * sizeof(uint32_t);
 }
@@ -56,7 +58,7 @@ static size_t threads(const SimCluster *c) {
 }
 
 // words returns the number of epochs in a row. word returns the index in a row
-// of the epoch of actor u. For a warp, this is the epoch of lane 0.
+// of the epoch of actor u. For a warp, this is the index of lane 0's epoch.
 static size_t words(const SimProg *p) {
   return (size_t)(p->nall * (LANES - 1) + actors_clocked(&p->actors));
 }
@@ -65,8 +67,8 @@ static size_t word(const SimProg *p, int u) {
   return (size_t)(u < p->nall ? u * LANES : p->nall * (LANES - 1) + u);
 }
 
-// Returns row number k. The rows of all threads come first: all rows `seen`,
-// then all rows `pending`, `distant` and `fenced`. One scratch row follows.
+// Returns row number k. The rows `seen` of all threads come first, then the
+// rows `pending`, `distant` and `fenced` of all threads. A scratch row follows.
 static uint32_t *row(SimCluster *c, size_t k) {
   return order_of(c)->row + k * words(c->prog);
 }
@@ -108,7 +110,7 @@ static void join(const SimCluster *c, uint32_t *to, const uint32_t *from) {
   for (size_t k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-// Joins `from` into row `to`. If `some` is false, `to` has no valid clock, and
+// Joins `from` into row `to`. If `some` is false, `to` holds no clock yet, and
 // `from` is copied to it.
 static void add(const SimCluster *c, uint32_t *to, bool some,
                 const uint32_t *from) {
@@ -116,8 +118,7 @@ static void add(const SimCluster *c, uint32_t *to, bool some,
   else copy(c, to, from);
 }
 
-// Reports whether vc, which has an epoch for each actor, covers the whole row
-// r.
+// Reports whether vc, which has one epoch for each actor, covers all of row r.
 static bool within(const SimCluster *c, const uint32_t *r,
                    const uint32_t *vc) {
   const SimProg *p = c->prog;
@@ -129,8 +130,8 @@ static bool within(const SimCluster *c, const uint32_t *r,
   return !more;
 }
 
-// Expands a vector clock with an epoch for each actor into a row, which has an
-// epoch for each thread.
+// Expands a vector clock, which has an epoch for each actor, into a row, which
+// has an epoch for each thread.
 static void spread(const SimProg *p, const uint32_t *vc, uint32_t *out) {
   int n = actors_clocked(&p->actors);
   for (int u = 0; u < p->nall; u++)
@@ -139,7 +140,7 @@ static void spread(const SimProg *p, const uint32_t *vc, uint32_t *out) {
 }
 
 // Writes to `out` the row of everything that happens before lane l, including
-// the lane's own accesses.
+// lane l's own accesses.
 static void view(SimWarp *w, int l, uint32_t *out) {
   HbWarp *h = hb_of(w);
   SimCluster *c = w->cluster;
@@ -158,7 +159,7 @@ static void expand(SimWarp *w) {
   h->level = false;
 }
 
-// Records that the lanes of mask may have acquired something since their last
+// Records that the lanes of mask may have acquired accesses since their last
 // proxy fences.
 static void learn(SimWarp *w, uint32_t mask) {
   HbWarp *h = hb_of(w);
@@ -176,8 +177,8 @@ static void acquire(SimWarp *w, int l, const uint32_t *r) {
   h->seen |= 1u << l;
 }
 
-// Updates w's vector clock from lane 0's row, which holds for all lanes: raises
-// the epoch of a warp to the smallest epoch of the warp's lanes.
+// Updates w's vector clock from lane 0's row, which is the row of all lanes:
+// raises the epoch of each warp u to the smallest epoch of u's lanes.
 static void settle(SimWarp *w) {
   HbWarp *h = hb_of(w);
   const SimCluster *c = w->cluster;
@@ -264,7 +265,7 @@ bool hb_cluster_holds(const SimProg *p, const SimPast *past, int actor,
          (past->rows && past->row[word(p, actor)] >= clk);
 }
 
-// Adds to `to` the accesses of the lanes of mask, up to the current epoch.
+// Adds to `to` the accesses of the lanes of mask up to the current epoch.
 static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
   SimCluster *c = w->cluster;
   if (!make_past(c, to)) return;
@@ -274,7 +275,7 @@ static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
     to->row[w->id * LANES + __builtin_ctz(mask)] = w->clk;
 }
 
-// Records in vector clock vc that w arrived. Such a record orders no memory
+// Records in vector clock vc that w arrived. This record does not order memory
 // accesses.
 static void give_turn(SimWarp *w, uint32_t *vc) {
   const SimProg *p = w->cluster->prog;
@@ -298,8 +299,8 @@ static void join_words(uint32_t *to, const uint32_t *from, int n) {
   for (int k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-// Adds to `to` the epochs of n actors from `first` on that the lanes of mask
-// have acquired. None of these actors is a warp.
+// Adds to `to` the epochs that the lanes of mask have acquired of n actors,
+// beginning with actor `first`. None of these actors is a warp.
 static void give_actors(SimWarp *w, uint32_t mask, int first, int n,
                         uint32_t *to) {
   HbWarp *h = hb_of(w);
@@ -346,7 +347,7 @@ void hb_cluster_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch) {
   for (; mask; mask &= mask - 1) acquire(w, __builtin_ctz(mask), r);
 }
 
-// Makes the lanes of mask, a part of the warp, acquire `from`.
+// Makes the lanes of mask, which are only a part of the warp, acquire `from`.
 static void take_part(SimWarp *w, uint32_t mask, const SimPast *from) {
   SimCluster *c = w->cluster;
   if (!make_rows(c)) return;
@@ -400,7 +401,7 @@ uint32_t hb_cluster_epoch(SimWarp *w, int l, int u) {
 // ---- release and acquire ----
 
 // Returns the first row of granule g's location record. If there is no record,
-// creates one if `make` is set, and otherwise returns NULL.
+// creates one if `make` is set, else returns NULL.
 static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   Order *o = order_of(c);
   Shadow *s = shadow_of(c);
@@ -426,7 +427,7 @@ static uint32_t *location(SimCluster *c, int64_t g, bool make) {
 }
 
 // Makes the lanes of mask acquire the releases that their earlier relaxed reads
-// observed. Ignores reads of values from other CTAs unless `wide` is set.
+// observed. wide: includes releases by other CTAs.
 static void see(SimWarp *w, uint32_t mask, bool wide) {
   HbWarp *h = hb_of(w);
   for (uint32_t m = mask & h->pending; m; m &= m - 1)
@@ -485,9 +486,9 @@ void hb_cluster_write(SimWarp *w, const SimIns *i, int l, int64_t g,
   if (to || keep) shadow_of(c)->gran[g].flags |= GF_RELEASED;
 }
 
-// Executes a fence between the proxies of threads and agents. The fence covers
-// the accesses that happen before the active lanes, and the accesses of these
-// lanes.
+// Executes a proxy fence between accesses by threads and accesses by agents.
+// The fence covers the accesses of the active lanes, and the accesses that
+// happen before these lanes.
 static void fence_proxy(SimWarp *w, FenceKind kind) {
   HbWarp *h = hb_of(w);
   int n = actors_clocked(&w->cluster->prog->actors);
@@ -532,9 +533,8 @@ bool hb_cluster_some(SimWarp *w, int u, uint32_t lanes, uint32_t clk) {
   return false;
 }
 
-// A CTA is known to run if w synchronized with a thread of the CTA, directly or
-// through other threads. The CTA is also known to run if w acquired a release
-// of one of its threads.
+// A CTA is known to run if w synchronized with one of its threads, directly or
+// through other threads, or acquired a release by one of its threads.
 bool hb_cluster_runs(SimWarp *w, int l, int rank) {
   const SimProg *p = w->cluster->prog;
   HbWarp *h = hb_of(w);

@@ -1,24 +1,25 @@
 // Happens-before between clusters that communicate through global memory
-// (SimProg.common), by PTX's causality order, and races between such clusters.
+// (SimProg.common), by the causality order of PTX, and races between such
+// clusters.
 //
-// A release stores a snapshot (Message) at its address: a vector clock of the
-// accesses that happen before the releasing thread, with an epoch for each
-// thread of its cluster (hb_cluster.c). The snapshot is linked to the older
-// snapshots at the address that the thread has read. An acquire from that
-// address adds an edge (Hint) from the thread to the snapshot. The edge is
-// valid from the thread's current epoch on, and for all threads that have
-// acquired that epoch.
+// A release stores a snapshot (Message) at its address. A snapshot is a vector
+// clock of the accesses that happen before the releasing thread, with an epoch
+// for each thread of its cluster (hb_cluster.c). It is linked to the older
+// snapshots at the address that the thread has read. An acquire from this
+// address adds an edge (Hint) from the acquiring thread to the snapshot. The
+// edge is valid from the thread's current epoch on. It is also valid for all
+// threads that acquire this epoch.
 //
 // An access of another cluster happens before a thread if the thread reaches a
 // snapshot that covers the epoch of the access. A thread reaches the snapshots
-// of its own edges. From a snapshot, it reaches the snapshots of all edges that
-// the snapshot's cluster had when the snapshot was written.
+// of its valid edges. From a snapshot, it reaches the snapshots of all edges
+// that the snapshot's cluster had when the snapshot was stored.
 //
-// Each granule (the narrowest access) records the last write, and all accesses
-// from the last weak write on. Strong accesses are unordered among each other,
-// so a thread that is ordered after one strong access may be unordered with the
-// others. Therefore the record has the last strong access of each block and
-// kind.
+// Each granule (as wide as the narrowest access) records the last write, and
+// all accesses from the last weak write on. Strong accesses are unordered among
+// each other. A thread that is ordered after one strong access may therefore be
+// unordered with the others. For this reason, the granule records the last
+// strong access of each block and kind.
 #include "watch/hb_grid.h"
 
 #include "ir/intrin.h"
@@ -31,16 +32,17 @@
 enum { PAGE = 1024 };
 
 typedef struct Hint { uint32_t message, clk; uint16_t warp, lane; } Hint;
-// A proxy fence for global memory, which `lanes` of a warp executed together.
-// The snapshot `message` covers all accesses that happen before the fence.
+// A proxy fence for global memory that `lanes` of a warp executed together.
+// Snapshot `message` covers all accesses that happen before the fence.
 typedef struct Proxy {
   uint32_t clk, lanes, message;
-  uint16_t warp, lane;     // number of the warp; lowest lane of `lanes`
+  // warp: number of the warp. lane: lowest lane of `lanes`.
+  uint16_t warp, lane;
 } Proxy;
 
 typedef struct Unit {  // the acquire edges (Hint) and proxy fences of a cluster
   Hint *hint;
-  // edges of relaxed reads, which become valid at the next fence
+  // edges of relaxed reads; they become valid at the next fence
   Hint *soon;
   Proxy *proxy;
   uint32_t nhint, maxhint, nsoon, maxsoon, nproxy, maxproxy;
@@ -48,26 +50,28 @@ typedef struct Unit {  // the acquire edges (Hint) and proxy fences of a cluster
 
 typedef struct Message {
   uint32_t next;           // next older snapshot at the same address; 0: none
-  // chain: number of the chain of all snapshots at this address. nth: position
-  // in the chain.
+  // chain: number of the chain, which has all snapshots at this address. nth:
+  // position of the snapshot in the chain.
   uint32_t chain, nth;
   // the next older snapshot of the same cluster in the chain; 0: none
   uint32_t prior;
-  // unit: the snapshot's cluster. nhint: number of edges that this cluster had
-  // when the snapshot was written.
+  // unit: the cluster that stored the snapshot. nhint: number of edges that
+  // this cluster had at that time.
   uint32_t unit, nhint;
   // Index in SimRelay.word of the vector clock. If `full` is set, the clock has
   // an epoch for each thread. Otherwise it has an epoch for each warp, followed
-  // by the releasing thread and that thread's epoch.
+  // by the number of the releasing thread and its epoch.
   uint32_t word;
   bool full;
-  uint32_t asked;          // number of the last query that visited the snapshot
+  // number of the last query (SimRelay.question) that visited the snapshot
+  uint32_t asked;
 } Message;
 
-typedef struct Touch {     // an access by lanes of a warp
+typedef struct Touch {     // an access to a granule by lanes of a warp
   // unit: index of the cluster, counted from 1; 0: the entry is unused
   uint32_t unit, clk, lanes, src;
-  uint32_t turn;  // position of the access in the order of all accesses
+  // number of the access, counted over all accesses of the launch
+  uint32_t turn;
   uint16_t warp;
   // narrow: whether the access is strong with CTA scope
   bool strong : 1, agent : 1, narrow : 1;
@@ -80,14 +84,16 @@ typedef struct Touch {     // an access by lanes of a warp
 typedef struct Reader { Touch by; uint32_t next; } Reader;
 struct SimPlace {
   Touch write;
-  // list of the reads, and of the writes before the last write
+  // list of the reads since the last write, and of older writes that must still
+  // be checked
   uint32_t others;
-  uint32_t message;        // newest snapshot at this address
-  // number (turn) of the last write that is not an atomic
+  uint32_t message;        // newest snapshot at this address; 0: none
+  // number (Touch.turn) of the last write that is not an atomic
   uint32_t cut;
 };
 
-// The last snapshot of a cluster in a chain. message = 0: the entry is unused.
+// The last snapshot of a cluster in a chain. key: the chain and the cluster.
+// message: the snapshot; 0: the entry is unused.
 typedef struct Last { uint64_t key; uint32_t message; } Last;
 
 typedef struct SimRelay {
@@ -95,8 +101,8 @@ typedef struct SimRelay {
   Message *message;        // snapshots; index 0 is unused
   Last *last;              // hash table by chain and cluster
   uint32_t nlast, maxlast, nchain;
-  Reader *reader;          // entries of the lists of readers of each granule of
-                           // memory; index 0 is unused
+  // entries of the granules' lists (SimPlace.others); index 0 is unused
+  Reader *reader;
   uint32_t *word;
   uint32_t *todo;          // snapshots that a query must still visit
   uint32_t nmessage, maxmessage, nreader, maxreader, free, nword, maxword,
@@ -124,7 +130,7 @@ static int lanes_of(const SimProg *p) { return p->nall * LANES; }
 
 // ---- snapshots ----
 
-// Returns the last epoch of a thread that snapshot m covers.
+// Returns the last epoch of lane `lane` of warp `warp` that snapshot m covers.
 static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
   const uint32_t *r = relay_of(p)->word + m->word;
   if (m->full) return r[warp * LANES + lane];
@@ -133,8 +139,8 @@ static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
   return r[warp];
 }
 
-// Reports whether all lanes of each warp have the same epoch in row r, ignoring
-// thread `own`.
+// Reports whether, in row r, all lanes of each warp have the same epoch.
+// Ignores thread `own`.
 static bool is_level(const SimProg *p, const uint32_t *r, uint32_t own) {
   for (int u = 0; u < p->nall; u++) {
     const uint32_t *w = r + u * LANES;
@@ -180,8 +186,8 @@ static bool keep_last(SimCluster *c, uint32_t k) {
   return true;
 }
 
-// Creates a snapshot for lane l with vector clock `row`, in the chain before
-// snapshot `next`. Returns 0 if memory is exhausted.
+// Creates a snapshot for lane l with vector clock `row`, and puts it into the
+// chain before snapshot `next`. Returns 0 if memory is exhausted.
 static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
                             uint32_t next) {
   SimCluster *c = w->cluster;
@@ -212,8 +218,8 @@ static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
 }
 
 // Adds snapshot m to the n snapshots that the current query must still visit,
-// unless the query visited it already. Returns the new number of these
-// snapshots.
+// unless the query has already visited m. Returns the new number of snapshots
+// to visit.
 static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
   SimRelay *r = relay_of(c->prog);
   if (!m || r->message[m].asked == r->question) return n;
@@ -223,9 +229,9 @@ static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
   return n + 1;
 }
 
-// Reports whether the last snapshot of cluster `unit` in m's chain, not newer
-// than m, covers epoch clk of a thread. If so, the query need not walk the
-// chain.
+// Reports whether one snapshot in m's chain covers epoch clk of a thread: the
+// last snapshot of cluster `unit` that is not newer than m. The query then need
+// not walk the chain.
 static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
                         int lane, uint32_t clk) {
   const SimRelay *r = relay_of(p);
@@ -236,7 +242,7 @@ static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
   return k && told(p, &r->message[k], warp, lane) >= clk;
 }
 
-// Reports whether the snapshot, or another snapshot that can be reached from
+// Reports whether snapshot `message`, or a snapshot that can be reached from
 // it, covers epoch clk of a thread of cluster `unit`.
 static bool tells(SimCluster *c, uint32_t message, uint32_t unit, int warp,
                   int lane, uint32_t clk) {
@@ -309,18 +315,18 @@ static void drop_others(SimRelay *r, SimPlace *p) {
   p->others = 0;
 }
 
-// Reports whether two accesses of one warp are of the same kind. All reads are
-// of one kind, and all weak writes are of another kind. Strong writes are of
-// one kind if they have the same effects.
+// Reports whether two accesses are by the same warp and of the same kind. All
+// reads are of one kind. All weak writes are of a second kind. Two strong
+// writes are of the same kind if they have the same effects (draws, puts).
 static bool same_kind(const Touch *a, const Touch *b) {
   return a->unit == b->unit && a->warp == b->warp && a->agent == b->agent &&
          a->wrote == b->wrote && (!a->wrote || (a->strong == b->strong &&
          a->draws == b->draws && a->puts == b->puts));
 }
 
-// Returns the granule's list entry for accesses of the same kind as `me`, or a
-// new entry. If the list is too long, reuses its last entry. Returns NULL if
-// memory is exhausted.
+// Returns the granule's list entry for accesses like `me` (same_kind), or a new
+// entry. If the list is too long, reuses its last entry. Returns NULL if memory
+// is exhausted.
 static Touch *other_like(SimCluster *c, SimPlace *p, const Touch *me) {
   enum { MANY = 64 };
   SimRelay *r = relay_of(c->prog);
@@ -360,15 +366,15 @@ static int kind_of(const Touch *t) {
   return (t->wrote ? WRITE : READ) + (t->strong ? STRONG : 0);
 }
 
-// Reports whether the report of a race names access a before access b. A read
-// comes before a write, and the write of the later block before the write of
+// Reports whether the report of a race names access a before access b: reads
+// are named before writes, and the write of the later block before the write of
 // the other block.
 static bool comes_first(const Touch *a, int how, const Touch *b, int other) {
   bool write = how & WRITE, its = other & WRITE;
   return write != its ? !write : a->unit > b->unit;
 }
 
-// Reports a race whose first side is access a.
+// Reports a race. The report names access a first, then access b.
 static SimFault *tell(Access *x, int l, const Touch *a, int how, const Touch *b,
                       int other) {
   const SimProg *p = x->w->cluster->prog;
@@ -393,8 +399,8 @@ static void race(Access *x, int l, const Touch *me, const Touch *o) {
 }
 
 
-// Reports whether cluster `unit` executed a proxy fence after write o and
-// before the start of an agent by lane l.
+// Reports whether cluster `unit` executed a proxy fence between write o and the
+// start of an agent by lane l.
 static bool fenced_by(SimWarp *w, int l, const Touch *o, uint32_t unit) {
   SimCluster *c = w->cluster;
   SimRelay *r = relay_of(c->prog);
@@ -434,8 +440,8 @@ static void check_proxy(Access *x, int l, const Touch *me, const Touch *o) {
   f->race.agent = op_agent((Op)x->i->op);
 }
 
-// Reports whether atomic z observes write o, or the result of atomics that
-// observed o.
+// Reports whether atomic z observed write o, directly or through other atomics
+// that observed o.
 static bool sees(const SimPlace *p, const Touch *z, const Touch *o) {
   return z->atomic && z->strong && z->turn > o->turn &&
          (p->cut <= o->turn || p->cut > z->turn);
@@ -443,8 +449,8 @@ static bool sees(const SimPlace *p, const Touch *z, const Touch *o) {
 
 // Reports whether an atomic that happens before lane l observed strong write o.
 // An atomic of another cluster must be the last write. An atomic of lane l's
-// own cluster is considered only if lane l writes. If lane l reads, the atomic
-// might come before the other clusters' writes in another schedule.
+// own cluster counts only if lane l writes, because in another schedule it
+// might precede the other clusters' writes that lane l reads.
 static bool observed(SimWarp *w, int l, const SimPlace *p, const Touch *me,
                      const Touch *o) {
   const SimRelay *r = relay_of(w->cluster->prog);
@@ -462,14 +468,14 @@ static bool observed(SimWarp *w, int l, const SimPlace *p, const Touch *me,
 }
 
 // Reports whether access a draws a number from a counter and access b resets
-// this counter. If the accesses are unordered, the counter may return a number
-// twice, or skip one.
+// this counter. If these accesses are unordered, the counter may return a
+// number twice or skip one.
 static bool draws(const Touch *a, const Touch *b) {
   return a->strong && b->strong && a->draws && b->puts;
 }
 
 // Reports a race if access `me` of lane l conflicts with the earlier access o
-// of another cluster. same: both store the same value.
+// of another cluster. same: both accesses store the same value.
 static void check(Access *x, int l, const SimPlace *p, const Touch *me,
                   const Touch *o, bool same) {
   bool ours = draws(me, o), theirs = draws(o, me);
@@ -578,8 +584,8 @@ static void hint_later(SimWarp *w, int l, uint32_t message) {
   u->soon[u->nsoon++] = (Hint){message, 0, (uint16_t)w->id, (uint16_t)l};
 }
 
-// Executes a fence for the active lanes: the lanes acquire the releases that
-// their relaxed reads observed.
+// Executes a fence for the active lanes: they acquire the releases that their
+// relaxed reads observed.
 static void fence(SimWarp *w) {
   Unit *u = unit_of(w->cluster);
   uint32_t n = 0;

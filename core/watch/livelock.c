@@ -1,8 +1,8 @@
-// Detects livelock: warps that poll memory in vain. If a warp returns to an
-// earlier state (including its registers) while memory is unchanged, it will
-// return to this state forever. If all runnable warps return to earlier states,
-// they are deadlocked: each waits for a flag that no warp will set. A loop that
-// counts, or that reads a clock, never returns to an earlier state.
+// Detects livelock: warps whose polls of memory keep failing. If a warp returns
+// to an earlier state (including its registers) while memory is unchanged, it
+// will return to this state forever. If all runnable warps return to earlier
+// states, they are deadlocked: each waits for a flag that no warp will set. A
+// loop that counts, or that reads a clock, never returns to an earlier state.
 #include "watch/livelock.h"
 
 #include "ir/rows.h"
@@ -32,14 +32,14 @@ static uint64_t state_of(const SimWarp *w) {
   return h;
 }
 
-// Clears the value of instruction i, which the next iteration recomputes, so
-// that states can be compared.
+// Clears the value of instruction i, so that states can be compared. The next
+// iteration of the loop recomputes this value.
 static void clear(SimWarp *w, const SimIns *i) {
   const Ins *from = ir_get(w->cluster->prog->fn, i->ref);
   if (i->op == OP_VSET || i->op == OP_VAR || from->type == DT_NONE || !i->d)
     return;
   bool one = i->uniform && !i->spread;
-  // Use the type of the value, because i->wide may describe an operand.
+  // use the type of the value, because i->wide may describe an operand
   bool wide = sim_wide((DType)from->type);
   memset(w->v + i->d, 0, one ? 8 : (wide ? 8 : 4) * LANES);
 }
@@ -113,7 +113,7 @@ bool livelock_all(const SimCluster *c, bool *global) {
 
 // ---- trial runs of polls ----
 
-// Returns the size in bytes of w->wraps.lanes, which a trial run changes.
+// Returns the number of bytes of w->wraps.lanes, which a trial run changes.
 static size_t wrap_bytes(const SimProg *p) {
   return p->wraps.n * sizeof(uint32_t);
 }
@@ -162,9 +162,9 @@ bool livelock_only_reads(const SimWarp *w) {
   return end != NULL;
 }
 
-// Runs w to its next scheduling step as a trial, in which fences have no
-// effect. Returns false if an instruction on the way affects more than the
-// warp.
+// Runs w to its next scheduling step, as a trial in which fences have no
+// effect. Returns false if an instruction before that step affects more than
+// the warp.
 static bool goes_on(SimWarp *w) {
   enum { MOST = 4096 };  // maximum number of instructions
   const SimIns *ins = w->cluster->prog->ins;
@@ -177,9 +177,9 @@ static bool goes_on(SimWarp *w) {
   return false;
 }
 
-// Tries the next poll of w as if it read `a`. Returns the number of scheduling
-// steps after which w is in the same state again, or 0 if it is not known to
-// return.
+// Tries the next poll of w as if the poll read `a`. Returns the number of
+// scheduling steps after which w is in the same state again, or 0 if w is not
+// known to return to it.
 static int turns_back(SimWarp *w, SimAsk *a, uint64_t hash) {
   enum { MOST = 8 };  // maximum number of scheduling steps
   uint32_t first = w->pc;
@@ -215,8 +215,8 @@ static DType type_of(const SimPoll *s) {
   return (DType)((const SimSide *)s->i->x)->type;
 }
 
-// Returns the host address of the value that w polls, or NULL if the address is
-// out of bounds.
+// Returns the host address of the value that w polls, or NULL if the polled
+// address is out of bounds.
 static const uint8_t *asked(const SimWarp *w, const SimPoll *s) {
   const SimProg *p = w->cluster->prog;
   if (s->at < 0 || s->at + dtype_bits(type_of(s)) / 8 > s->m->bytes)
@@ -225,7 +225,7 @@ static const uint8_t *asked(const SimWarp *w, const SimPoll *s) {
   return simmem_first(w, s->m) + s->at + (int64_t)s->home - w->home;
 }
 
-// Adds to fault f the last write to the polled bytes by this cluster.
+// Adds to fault f the last write by this cluster to the polled bytes.
 static void find_writer(const SimWarp *w, const SimPoll *s, SimFault *f) {
   SimCluster *c = w->cluster;
   const SimProg *p = c->prog;

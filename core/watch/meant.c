@@ -1,17 +1,17 @@
-// Finds the arguments that a kernel may access in part on purpose. A part that
-// is never read or stored suggests a mistake only if the kernel's code alone
-// determines the part, and the code has no limit for the part. The part is
-// intended if an address of the argument, or a condition or a loop around its
-// accesses, depends on
+// Finds the arguments of which a kernel may access only a part on purpose. A
+// part that is never read or stored suggests a mistake only if the kernel's
+// code alone determines the part, and has no limit for it. The part is intended
+// if an address of the argument, or a condition or a loop around its accesses,
+// depends on one of these:
 // - data: values in global memory, clocks, inline PTX;
 // - a scalar argument of the kernel, unless a condition compares with it, or a
 //   loop ends at it and it is an extent of the argument;
 // - the block index, in a comparison with a number that is not a bound of an
-//   argument; a bound is an extent, or a number that divides an extent (a
+//   argument. A bound is an extent, or a number that divides an extent (a
 //   number of tiles).
 //
-// A forward pass over the function finds dependences. The pass is repeated
-// until nothing changes, because variables and registers are mutable.
+// Dependences are found by a forward pass over the function. The pass is
+// repeated until nothing changes, because variables and registers are mutable.
 #include "decode/footprint.h"
 #include "ir/intrin.h"
 #include "ir/operands.h"
@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-// Inputs on which a value depends. TICKET: the result of atomics that add a
+// Inputs on which a value may depend. TICKET: the result of atomics that add a
 // constant.
 enum { ON_DATA = 1, ON_SCALAR = 2, ON_BLOCK = 4, ON_LOOP = 8,
        ON_THREAD = 16, ON_TICKET = 32, FREE = ON_DATA | ON_TICKET,
@@ -32,19 +32,20 @@ typedef struct Meant {
   Ctx *cx;
   const SimProg *p;
   const Fn *fn;
-  // the inputs on which the value, the variable or the object depends
+  // the inputs on which the value, variable or object of the instruction
+  // depends
   uint8_t *on;
-  // for each argument: whether it is an extent or stride of a layout
+  // for each scalar argument: whether it is an extent or stride of a layout
   bool *sizes;
-  // Linked lists: the instructions that write a variable or a register object
-  // (writer, next), and the BREAKIFs that leave a region (leaver, after).
+  // Linked lists. writer, next: the instructions that write a variable or a
+  // register object. leaver, after: the BREAKIFs that leave a region.
   Ref *writer, *next;
   Ref *leaver, *after;
   // met: number of the last search that visited the instruction. search: number
-  // of searches.
+  // of searches so far.
   uint32_t *met, search;
-  // The arguments for which a condition or a region was searched: argument k
-  // has bit k % 64.
+  // for a condition or a region: the arguments for which it was searched;
+  // argument k is bit k % 64
   uint64_t *done;
   SimMeant *all;     // an entry for each argument of the kernel
   SimShape *shape;   // shape of each argument; rank 0: unknown
@@ -67,7 +68,7 @@ static bool put_shape(Ctx *cx, SimShape *s, Layout l) {
       if (d < 0 || extent < 1) return false;
       s->of[s->n] = k;
       s->step[s->n] = s->size[k];
-      // A mode of stride 0 repeats a single element.
+      // a mode of stride 0 repeats a single element
       s->extent[s->n] = d ? extent : 1;
       s->stride[s->n] = d;
       s->size[k] *= s->extent[s->n];
@@ -125,7 +126,7 @@ static bool is_bound(const Meant *g, int64_t n) {
 }
 
 // Reports whether r is a scalar argument whose value is an extent of shape s. A
-// loop up to it omits no coordinate of a mode of this extent.
+// loop that ends at it omits no coordinate of a mode of this extent.
 static bool is_extent(const Meant *g, const SimShape *s, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op != OP_ARG) return false;
@@ -162,7 +163,7 @@ static bool reads_hardware(const Ins *i) {
   return intrin_is_clock(id) || id == IN_WARPID;
 }
 
-// Returns the inputs on which an instruction's result depends in addition to
+// Returns the inputs on which the result of instruction i depends, apart from
 // its operands.
 static uint8_t on_own(const Meant *g, const Ins *i) {
   Op op = (Op)i->op;
@@ -179,12 +180,13 @@ static bool is_registers(const Meant *g, Ref r) {
   return r && ir_get(g->fn, r)->op == OP_RMEM;
 }
 
-// Reports whether an object is in registers or in the block's shared memory.
+// Reports whether object r is in registers or in the block's shared memory.
 static bool is_own(const Meant *g, Ref r) {
   return is_registers(g, r) || (r && ir_get(g->fn, r)->op == OP_SMEM);
 }
 
-// Reports whether i is an atomic that adds a constant, and so may draw tickets.
+// Reports whether i is an atomic that adds a constant, so that it may draw
+// tickets (numbers of work items).
 static bool is_ticket(const Meant *g, const Ins *i) {
   if (i->op != OP_ATOMIC || (i->imm != AT_ADD && i->imm != AT_INC))
     return false;
@@ -210,7 +212,7 @@ static uint8_t on_operand(const Meant *g, const Ins *i, const Operand *o) {
   return is_ticket(g, i) ? ON_TICKET : ON_DATA;
 }
 
-// Reports whether an operand is a variable or registers that are written.
+// Reports whether operand o is written and is a variable or a register object.
 static bool is_target(const Meant *g, const Operand *o) {
   if (!o->ref || !o->written) return false;
   if (o->kind == OPERAND_VAR || o->kind == OPERAND_RUN) return true;
@@ -225,9 +227,9 @@ static uint8_t on_result(const Meant *g, const Ins *i) {
   return on;
 }
 
-// Passes the inputs of instruction r to its result and to what r writes.
-// `control`: the inputs of the region around r. Returns whether something
-// changed.
+// Adds the inputs of instruction r to its result and to everything that r
+// writes. control: the inputs on which the region around r depends. Returns
+// whether a set of inputs changed.
 static bool pass_on(Meant *g, Ref r, uint8_t control) {
   const Ins *i = ir_get(g->fn, r);
   uint8_t on = on_result(g, i);
@@ -265,7 +267,7 @@ static bool pass(Meant *g) {
 
 // ---- conditions ----
 
-// Adds limit n of a condition to m, unless m has the limit.
+// Adds limit n of a condition to m, unless m already has it.
 static void add_limit(Meant *g, SimMeant *m, int64_t n, SimLimit how) {
   for (uint32_t k = 0; k < m->n; k++)
     if (m->limit[k] == n && m->how[k] == how) return;
@@ -285,8 +287,8 @@ static void add_limit(Meant *g, SimMeant *m, int64_t n, SimLimit how) {
 
 static void see(Meant *g, SimMeant *m, Ref r, bool limits);
 
-// Adds the constants and the scalar arguments of sum r to the limits. Returns
-// true if one of them is a bound, or an extent or stride of a layout.
+// Adds the constants and the scalar arguments in sum r to the limits of m.
+// Returns true if one of them is a bound, or an extent or stride of a layout.
 static bool add_terms(Meant *g, SimMeant *m, Ref r, SimLimit how, int depth) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op == OP_CONST || i->op == OP_ARG) {
@@ -299,7 +301,7 @@ static bool add_terms(Meant *g, SimMeant *m, Ref r, SimLimit how, int depth) {
   }
   bool sum = i->op == OP_ADD || i->op == OP_SUB;
   if (depth > 8 || (!sum && i->op != OP_CVT && i->op != OP_NEG)) {
-    // The condition depends on a scalar argument in a way that gives no limit.
+    // the condition depends on a scalar argument in a way that gives no limit
     if (g->on[r] & ON_SCALAR) m->free = true;
     see(g, m, r, false);
     return false;
@@ -336,8 +338,8 @@ static void see_writers(Meant *g, SimMeant *m, Ref r, bool limits) {
   for (Ref w = g->writer[r]; w; w = g->next[w]) see(g, m, w, limits);
 }
 
-// Collects the comparisons on which value r depends. With `limits`, a minimum
-// or a selection that depends on the block is also a limit.
+// Collects the comparisons on which value r depends. limits: a minimum or a
+// selection that depends on the block also counts as a limit.
 static void see(Meant *g, SimMeant *m, Ref r, bool limits) {
   if (!r || g->met[r] == g->search) return;
   g->met[r] = g->search;
@@ -360,8 +362,8 @@ static void see(Meant *g, SimMeant *m, Ref r, bool limits) {
   }
 }
 
-// Reports whether condition or region r was searched for argument m. Marks r as
-// searched.
+// Reports whether condition or region r was already searched for argument m,
+// and marks r as searched.
 static bool is_done(Meant *g, const SimMeant *m, Ref r) {
   uint64_t bit = (uint64_t)1 << ((m - g->all) & 63);
   bool done = g->done[r] & bit && g->fn->arg.n <= 64;
@@ -376,7 +378,7 @@ static void see_condition(Meant *g, SimMeant *m, Ref p) {
   see(g, m, p, false);
 }
 
-// Reports whether the loop at r ends one step before an extent.
+// Reports whether the loop at r ends one step before an extent of an argument.
 static bool ends_early(const Meant *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   int64_t end, step;
@@ -403,7 +405,7 @@ static void see_bounds(Meant *g, SimMeant *m, Ref r) {
     m->end[m->ends++] = end->imm;
   }
   g->search++;
-  // If a loop begins at a block's index, its end limits this index.
+  // If a loop begins at a block's index, the end of the loop limits this index.
   bool far = g->on[i->a[0]] & ON_BLOCK;
   if (far && !add_terms(g, m, i->a[1], LIMIT_FAR, 0) && !ends_early(g, r))
     m->free = true;
@@ -434,10 +436,10 @@ static void see_value(Meant *g, SimMeant *m, Ref r) {
   if (g->on[r] & ON_THREAD) m->threads = true;
 }
 
-// Finds the modes of an argument along which an offset depends on the block.
-// The offset is a sum. An argument has such a mode if a term that depends on
-// the block is a multiple of the mode's stride, but not of the mode's whole
-// length.
+// Finds the modes of an argument along which offset r depends on the block. The
+// offset is a sum. Each of its terms that depends on the block is compared with
+// each mode. The term moves along a mode if it is a multiple of the mode's
+// stride, but not of stride times extent.
 static void see_blocks(Meant *g, SimMeant *m, const SimShape *s, Ref r,
                        int depth) {
   const Ins *i = ir_get(g->fn, r);
@@ -457,12 +459,12 @@ static void see_blocks(Meant *g, SimMeant *m, const SimShape *s, Ref r,
 }
 
 // Finds the modes of argument `mem` along which offset r moves: the modes for
-// which the variable part of r is not a multiple of the mode's whole length.
+// which the variable part of r is not a multiple of stride times extent.
 static void see_offset(Meant *g, SimMeant *m, const Mem *mem, Ref r) {
   const SimShape *s = &g->shape[mem->arg];
   see_value(g, m, r);
-  // This search needs static strides, which `?` in the text of the layout
-  // excludes.
+  // The search needs static strides. A `?` in the text of the layout stands for
+  // a stride that is not static.
   if (!strchr(ir_str(g->fn, mem->layout), '?')) see_blocks(g, m, s, r, 0);
   else if (g->on[r] & ON_BLOCK) m->blocks = UINT32_MAX;
   const Ins *i = ir_get(g->fn, r);
@@ -478,12 +480,12 @@ static void see_offset(Meant *g, SimMeant *m, const Mem *mem, Ref r) {
       m->mode |= 1u << s->of[k];
 }
 
-// Writes the coordinates of a box to `at`. Returns their number.
+// Writes the coordinates of a box to `at`, and returns their number.
 static int box_at(const Meant *g, const Ins *i, Ref at[COVER_MODES]) {
   Operand q;
   int mode = 0;
-  // A load has a mask and a policy before its coordinates. A store has only a
-  // policy.
+  // a load has a mask and a policy before its coordinates, a store has only a
+  // policy
   int skip = i->op == OP_TMALOAD ? 2 : 1;
   for (Operands w = operands_of(g->fn, i); operands_next(&w, &q);)
     if (q.kind == OPERAND_VALUE && skip-- <= 0 && q.ref && mode < COVER_MODES)
@@ -491,21 +493,21 @@ static int box_at(const Meant *g, const Ins *i, Ref at[COVER_MODES]) {
   return mode;
 }
 
-// Finds the modes of a tensor map's tensor along which a box may move.
+// Finds the modes of the tensor of a tensor map along which a box may move.
 static void see_box(Meant *g, SimMeant *m, const Ins *i) {
   Ref at[COVER_MODES];
   int n = box_at(g, i, at);
   for (int k = 0; k < n; k++) {
     see_value(g, m, at[k]);
-    // The coordinates of gathered rows are coordinates of mode 1.
+    // the coordinates of gathered rows are coordinates of mode 1
     int mode = k > 1 && i->flags & BKF_ROWS ? 1 : k;
     if (g->on[at[k]] & ON_BLOCK) m->blocks |= 1u << mode;
     if (ir_get(g->fn, at[k])->op != OP_CONST) m->mode |= 1u << mode;
   }
 }
 
-// Reports whether value r depends on a loop: on its counter or on a variable
-// that the loop writes. end: the END of the loop.
+// Reports whether value r depends on a loop: on its counter, or on a variable
+// that the loop writes. end: the loop's END instruction.
 static bool depends(Meant *g, Ref r, Ref loop, Ref end) {
   if (r == loop) return true;
   if (!r || g->met[r] == g->search) return false;
@@ -523,7 +525,8 @@ static bool depends(Meant *g, Ref r, Ref loop, Ref end) {
   return false;
 }
 
-// Marks the modes along which an access depends on the loops around it.
+// Marks the modes along which the access to operand o depends on the loops
+// around it.
 static void see_loops(Meant *g, SimMeant *m, const Ins *i, const Operand *o,
                       const Ref *open, int depth) {
   for (uint32_t k = 0; k < m->ends; k++) {
@@ -543,8 +546,8 @@ static void see_loops(Meant *g, SimMeant *m, const Ins *i, const Operand *o,
 }
 
 // Finds out whether the execution of instruction i depends on data or scalar
-// arguments: through the conditions of the regions around i, or through the
-// predicate of i.
+// arguments, through its predicate or through the conditions of the regions
+// around it.
 static void see_given(const Meant *g, SimMeant *m, const Ins *i,
                       const Ref *open, int depth, Ref exits) {
   uint8_t on = 0;
@@ -560,8 +563,8 @@ static void see_given(const Meant *g, SimMeant *m, const Ins *i,
   m->scalar |= (on & ON_SCALAR) != 0;
 }
 
-// Records an access of instruction i to an argument. `open` has the `depth`
-// regions around i. `exits` has the conditions that end threads before i.
+// Records an access of instruction i to an argument. open: the `depth` regions
+// around i. exits: list of the instructions before i that end threads.
 static void see_access(Meant *g, const Ins *i, const Operand *o,
                        const Ref *open, int depth, Ref exits) {
   SimMeant *m = meant_of(g, o->ref);
@@ -609,7 +612,7 @@ static void link_all(Meant *g) {
     bool linked = false;
     for (Operands w = operands_of(g->fn, i); operands_next(&w, &o);) {
       // An instruction that writes several variables or objects is only in the
-      // list of the first one.
+      // list of the first of them.
       if (!is_target(g, &o) || linked) continue;
       g->next[r] = g->writer[o.ref];
       g->writer[o.ref] = r;
@@ -679,9 +682,9 @@ SimMeant *meant_all(Ctx *cx, const SimProg *p) {
 
 // ---- reads of shared tensors ----
 
-// Marks in open[] the shared tensors that instruction i reads, if the address
-// of the read, or the execution of i (`control`), depends on inputs other than
-// the indices of threads and loops.
+// Marks in open[] shared tensors that instruction i reads, if the address of
+// the read, or the execution of i, depends on inputs other than the indices of
+// threads and loops. control: the inputs on which the execution of i depends.
 static void see_shared(const Meant *g, const Ins *i, uint8_t control,
                        bool *open) {
   enum { KNOWN = ON_THREAD | ON_LOOP };
@@ -714,7 +717,7 @@ bool *meant_shared(Ctx *cx, const SimProg *p) {
     const Ins *i = ir_get(g.fn, r);
     if (op_opens((Op)i->op) && depth < DEPTH) {
       uint8_t on = g.on[r];
-      // A loop reads all elements if its number of iterations is known.
+      // a loop reads all elements if its number of iterations is known
       if (i->op != OP_IF) on &= (uint8_t)~ON_LOOP;
       else if (on & ON_LOOP) on |= ON_DATA;
       for (Ref b = g.leaver[r]; b; b = g.after[b]) on |= g.on[b] | ON_DATA;
@@ -732,9 +735,8 @@ bool *meant_shared(Ctx *cx, const SimProg *p) {
   return open;
 }
 
-// Reports whether limit k may be a number of elements. If the threads only
-// start copies of boxes, a limit of the thread index is not a number of
-// elements.
+// Reports whether limit k may be a number of elements. A limit of the thread
+// index is not a number of elements if the threads only start copies of boxes.
 static bool counts(const SimMeant *m, uint32_t k) {
   return m->threads || m->how[k] != LIMIT_THREAD;
 }
@@ -760,7 +762,7 @@ bool meant_ends(const SimMeant *m, int mode, int64_t end) {
     if (!counts(m, k) || (far && !(m->blocks >> mode & 1))) continue;
     if (n < 0 && n != INT64_MIN) n = -n;
     if (n == end || n == end - 1) return true;
-    // A limit may count vectors or tiles instead of elements.
+    // a limit may count vectors or tiles instead of elements
     if (!far || n < 2 || !end || end % n) continue;
     int64_t q = end / n;
     if ((q & (q - 1)) == 0) return true;

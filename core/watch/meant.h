@@ -1,4 +1,5 @@
-// Finds arguments that a kernel accesses in part on purpose (meant.c).
+// Finds arguments of which a kernel may access only a part on purpose
+// (meant.c).
 #ifndef CUTE_WATCH_MEANT_H
 #define CUTE_WATCH_MEANT_H
 
@@ -7,8 +8,8 @@
 
 // How the kernel accesses the memory of an argument.
 // - free: the accessed part depends on data, on a scalar argument or on a limit
-//   of the kernel, so it does not suggest a mistake.
-// - data, scalar: data or a scalar argument decides whether an access is
+//   in the kernel's code, so that an omitted part does not suggest a mistake.
+// - data, scalar: data, or a scalar argument, decides whether an access is
 //   executed.
 // - moves: an address depends on the block or on a loop. threads: an address
 //   depends on the thread's index.
@@ -16,10 +17,10 @@
 // - mode: mask of the modes along which an address depends on more than
 //   constants.
 // - limit: the n constants with which conditions compare. how: for each of
-//   them, the kind of the compared value (SimLimit).
+//   these constants, the kind of the compared value (SimLimit).
 // - end: the constants at which loops around the accesses end. loop: these
-//   loops. moved: for each loop, mask of the modes along which an address may
-//   depend on it.
+//   loops. moved: for each of these loops, mask of the modes along which an
+//   address may depend on the loop.
 // Kinds of values that conditions compare. FAR: a value that depends on the
 // block. THREAD: a value that depends only on the thread's index. NEAR: any
 // other value.
@@ -28,8 +29,8 @@ enum { MEANT_ENDS = 8 };  // maximum number of loop bounds that are recorded
 typedef struct SimMeant {
   bool free, data, scalar, moves, threads;
   uint32_t blocks, mode;
-  // largest number of elements that divides all parts of addresses that are not
-  // constant; 0: there are no such parts
+  // largest number of elements that divides all variable parts of addresses; 0:
+  // addresses have no variable parts
   int64_t unit;
   uint32_t n, cap;
   int64_t *limit;
@@ -38,37 +39,37 @@ typedef struct SimMeant {
   int64_t end[MEANT_ENDS];
   Ref loop[MEANT_ENDS];
   uint32_t moved[MEANT_ENDS];
-  // mask of the loops whose counter begins at a block's index
+  // mask of the loops (indices in `loop`) whose counter begins at a block's
+  // index
   uint32_t strides;
 } SimMeant;
 // Returns the accesses to each argument of the function.
 SimMeant *meant_all(Ctx *cx, const SimProg *p);
 // Returns, for each shared tensor (by index in Fn.mem), whether data, scalar
-// arguments or the block decide which elements of the tensor the kernel reads,
-// or whether it reads any elements.
+// arguments or the block decide which of its elements the kernel reads, or
+// whether the kernel reads any.
 bool *meant_shared(Ctx *cx, const SimProg *p);
-// Reports whether a condition may exclude the elements of a mode from
+// Reports whether a condition may exclude the elements of mode `mode` from
 // coordinate `end` on.
 bool meant_ends(const SimMeant *m, int mode, int64_t end);
-// Reports whether a condition, or the end of a loop, compares with n.
+// Reports whether a condition compares with n, or a loop ends at n.
 bool meant_bounds(const SimMeant *m, int64_t n);
-// Reports whether a condition compares a value of the kind `how` with n.
+// Reports whether a condition compares a value of kind `how` with n.
 bool meant_guards(const SimMeant *m, int64_t n, SimLimit how);
 
-// The modes of an argument's layout at the top level, mode by mode.
+// The top-level modes of an argument's layout, and the leaves of each mode.
 enum { COVER_MODES = 8, COVER_LEAVES = 16 };
 typedef struct SimShape {
   int rank, n;                  // numbers of modes and of leaves of the shape
   int64_t size[COVER_MODES];    // extent of each mode
-  // for each leaf: its mode, and by how much a step along the leaf changes the
-  // mode's coordinate
+  // for each leaf: its mode (of), and by how much a step along the leaf changes
+  // the mode's coordinate (step)
   int of[COVER_LEAVES];
   int64_t step[COVER_LEAVES];
   int64_t extent[COVER_LEAVES], stride[COVER_LEAVES];
 } SimShape;
-// Fills in the shape of the tensor of argument k, which is an object of the
-// function. Returns the index of this object in Fn.mem, or -1 if the shape is
-// unknown.
+// Fills in the shape of the tensor of argument k. Returns the index in Fn.mem
+// of the object with this tensor, or -1 if the shape is unknown.
 int32_t meant_shape(Ctx *cx, const SimProg *p, int32_t k, SimShape *s);
 
 // Reports whether the grid has no blocks, although all arguments have elements.

@@ -1,4 +1,4 @@
-// A hash of an integer for the records of listeners.
+// A hash of an integer, for the hash tables of the checks.
 #ifndef CUTE_WATCH_MIX_H
 #define CUTE_WATCH_MIX_H
 

@@ -1,10 +1,10 @@
-// Detects integer overflow: 32-bit results that do not fit. Products on which
-// an address depends are checked, because a wrong address may be valid by
-// accident. Products and sums that are compared, divided or shifted are
+// Detects integer overflow: 32-bit results that do not fit in 32 bits. Products
+// on which an address depends are checked, because a wrong address may be valid
+// by accident. Products and sums that are compared, divided or shifted are
 // checked, because compilers assume that signed numbers do not overflow (n + 1
 // > n is always true). A result is checked when it is computed, and reported
-// when a lane uses it. Results that fit according to the known bounds of their
-// operands are not checked.
+// when a lane uses it. Results that must fit because of the known bounds of
+// their operands are not checked.
 #include "watch/overflow.h"
 
 #include "decode/raw_pointer.h"
@@ -14,7 +14,7 @@
 // ---- results to check ----
 
 // Reports whether op is linear in its operands, so that an overflow of an
-// operand reaches the result. Remainders and bitwise operations are excluded,
+// operand reaches the result. Remainders and bitwise operations do not count,
 // because scripts let their operands overflow on purpose.
 static bool is_linear(Op op) {
   OpClass c = op_class(op);
@@ -26,8 +26,8 @@ static int64_t bounded(int64_t v) {
   return v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : v;
 }
 
-// Returns the exact result of op. For a shift, b is the power of two by which
-// it multiplies.
+// Returns the exact result of op. For a shift, b is the power of two that the
+// shift multiplies by.
 static int64_t exact(Op op, int64_t a, int64_t b) {
   if (op == OP_ADD) return a + b;
   if (op == OP_SUB) return a - b;
@@ -55,11 +55,11 @@ bool overflow_possible(const Fn *fn, Ref r, bool sums) {
 
 enum { NO_MEMORY = -2 };  // value of SimWraps.mem for results that are compared
 
-// A search through the operands from which an address is computed.
+// A search through the values from which an address is computed.
 typedef struct Find {
   const SimProg *p;
-  // seen: for each value, the number of the last search that visited it. stamp:
-  // number of this search.
+  // seen: for each value, number of the last search that visited it. stamp:
+  // number of the current search.
   uint32_t *seen, stamp;
   Ref *pending;           // values that the search must still visit
 } Find;
@@ -91,8 +91,9 @@ static void collect(Find *f, Ref r, int32_t mem, SimWraps *w) {
   }
 }
 
-// Reports whether the result of op depends on the order or size of its
-// operands, so that a compiler may simplify op if no overflow is possible.
+// Reports whether the result of op depends on the order or magnitude of its
+// operands. A compiler may simplify such an op because it assumes that no
+// overflow is possible.
 static bool compares(Op op) {
   OpClass c = op_class(op);
   return c == CLASS_COMPARE || c == CLASS_QUOTIENT || c == CLASS_EXTREME ||
@@ -127,9 +128,9 @@ static void collect_all(Find *f, const Ins *i, SimWraps *w) {
   }
 }
 
-// Attaches the results to check to instruction d. If d accesses memory through
-// raw pointers, d has a copy for each memory object. The results are also
-// attached to these copies.
+// Attaches to instruction d the results that must be checked. If d accesses
+// memory through raw pointers, d has a copy for each memory object, and the
+// results are also attached to these copies.
 static void attach(SimIns *d, const SimWraps *w) {
   d->wraps = w;
   if (d->op != OP_PTR) return;

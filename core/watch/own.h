@@ -1,6 +1,6 @@
-// The numbers of the listeners (hooks.h) that have state. The state of a
-// listener for a launch is in SimProg.own[number], for a cluster in
-// SimCluster.own[number], and for a warp in SimWarp.own[number].
+// The numbers of the checks that have records. A check's records for a launch
+// are SimProg.own[number], for a cluster SimCluster.own[number], and for a warp
+// SimWarp.own[number].
 #ifndef CUTE_WATCH_OWN_H
 #define CUTE_WATCH_OWN_H
 

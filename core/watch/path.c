@@ -1,7 +1,7 @@
-// Finds the program order of the two accesses of a race, which may run in
-// either order. The missing barrier belongs on the path from one access to the
-// other: in a straight line, or through the back edge of a loop. A path is
-// clear if it contains no barrier. It is open if it contains a barrier in a
+// Finds the path in the program between the two accesses of a race, which may
+// run in either order. The missing barrier belongs on the path from one access
+// to the other: in a straight line, or through the back edge of a loop. A path
+// is clear if it contains no barrier. It is open if it contains a barrier in a
 // branch that may be skipped, or a wait that orders only some threads.
 #include "watch/path.h"
 
@@ -14,7 +14,7 @@ enum { MOST = 64 };  // maximum number of accesses of a line that are examined
 
 typedef enum Way { CLEAR, OPEN, SHUT, APART } Way;
 
-// the instructions of a line that access the memory object
+// the instructions of a source line that access the memory object
 typedef struct Lines {
   uint32_t at[MOST];
   int n;
@@ -42,8 +42,8 @@ static bool does(const SimIns *i, bool write, int32_t mem) {
 }
 
 // Finds the instructions of line src that access memory object `mem`. If there
-// are none, finds the line's accesses to any object, because the line may use
-// another name of `mem`.
+// are none, finds the accesses of the line to any object, because another
+// object may be an alias of `mem`.
 static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
                  Lines *out) {
   out->n = 0;
@@ -55,10 +55,10 @@ static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
 
 // ---- paths ----
 
-// Classifies instruction i: SHUT if it orders all threads of a block, CLEAR if
-// it orders none, OPEN if it orders some. For a race with another CTA, SHUT
-// means that i orders all threads of the cluster. For a race inside a warp,
-// SHUT means that i orders the warp's lanes.
+// Classifies instruction i: SHUT if it orders all threads of the block, OPEN if
+// it orders some of them, CLEAR if it orders none. For a race with another CTA,
+// SHUT means that i orders all threads of the cluster. For a race inside a
+// warp, SHUT means that i orders the warp's lanes.
 static Way orders(const SimProg *p, const SimIns *i, const SimFault *f) {
   bool some = i->a || (i->put && (int64_t)i->put != p->nthread);
   if (i->op == OP_BAR) return f->race.far || some ? OPEN : SHUT;
@@ -72,7 +72,7 @@ static Way orders(const SimProg *p, const SimIns *i, const SimFault *f) {
 
 static Way worse(Way a, Way b) { return a > b ? a : b; }
 
-// Reports whether a branch from instruction head to end contains
+// Reports whether the branch from instruction head to instruction end contains
 // synchronization.
 static bool has_order(const SimProg *p, uint32_t head, uint32_t end,
                       const SimFault *f) {
@@ -81,14 +81,14 @@ static bool has_order(const SimProg *p, uint32_t head, uint32_t end,
   return false;
 }
 
-// Classifies the path from instruction `from` to the later instruction `to`
+// Classifies the path from instruction `from` to the later instruction `to`,
 // without back edges of loops.
 static Way straight(const SimProg *p, uint32_t from, uint32_t to,
                     const SimFault *f) {
   Way way = CLEAR;
   for (uint32_t k = from + 1; k < to; k++) {
     const SimIns *i = &p->ins[k];
-    // Skip the ELSE branch, which other threads execute.
+    // skip the ELSE branch, which other threads execute
     if (i->op == OP_ELSE) {
       if (to < i->jump) return APART;
       k = i->jump;
@@ -105,8 +105,8 @@ static Way straight(const SimProg *p, uint32_t from, uint32_t to,
   return way;
 }
 
-// Returns the class of the path with the least synchronization from an
-// instruction of `a` to a later one of `b`.
+// Returns the class of the path with the least synchronization among all paths
+// from an instruction of `a` to a later instruction of `b`.
 static Way best(const SimProg *p, const Lines *a, const Lines *b,
                 const SimFault *f) {
   Way way = APART;
@@ -123,8 +123,8 @@ static bool is_loop(const SimIns *i) {
   return op_loops((Op)i->op);
 }
 
-// Reports whether, in the loop from head to end, a clear path leads from some
-// access of `a` to the loop's end. With `back`: from the loop's head to some
+// Reports whether, in the loop from head to end, a clear path leads from an
+// access of `a` to the loop's end. back: instead, from the loop's head to an
 // access of `a`.
 static bool is_clear(const SimProg *p, const Lines *a, uint32_t head,
                      uint32_t end, bool back, const SimFault *f) {
@@ -138,7 +138,8 @@ static bool is_clear(const SimProg *p, const Lines *a, uint32_t head,
 }
 
 // Returns the innermost loop in which a clear path leads from an instruction of
-// `a`, through the back edge, to one of `b` in the next iteration, or NULL.
+// `a`, through the loop's back edge, to an instruction of `b` in the next
+// iteration. Returns NULL if there is none.
 static const SimIns *clear_loop(const SimProg *p, const Lines *a,
                                 const Lines *b, const SimFault *f) {
   const SimIns *found = NULL;
@@ -174,8 +175,8 @@ static void turn(const SimProg *p, SimFault *f) {
 }
 
 // Reports whether a barrier between accesses a and b must be outside of a
-// branch: the branch contains only one of the accesses, has them in different
-// halves, or is taken only by some threads.
+// branch. This is the case if the branch contains only one of the accesses, has
+// them in different halves, or is taken only by some threads.
 static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   for (uint32_t k = 0; k < a || k < b; k++) {
     if (p->ins[k].op != OP_IF) continue;
@@ -188,8 +189,8 @@ static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   return false;
 }
 
-// Records in f the path between the two accesses of the race. If `turned` is
-// set, exchanges the accesses first.
+// Records in f the path between the two accesses of the race. turned: exchanges
+// the accesses first.
 static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
                    const SimIns *loop) {
   if (turned) turn(p, f);
@@ -197,8 +198,9 @@ static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
   f->r.loop = loop ? loop->src : 0;
 }
 
-// If a clear path without back edges leads from an instruction of `a` to one of
-// `b`, records the path in f and returns true. Otherwise returns false.
+// If a clear path without back edges leads from an instruction of `a` to an
+// instruction of `b`, records the path in f and returns true. Otherwise returns
+// false.
 static bool goes_on(const SimProg *p, SimFault *f, const Lines *a,
                     const Lines *b, bool turned) {
   if (best(p, a, b, f) != CLEAR) return false;

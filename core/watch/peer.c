@@ -1,17 +1,17 @@
 // Checks accesses to shared memory of other CTAs of the cluster: reports CTAs
-// that may have exited before the access.
+// that may have exited before such an access.
 #include "sim/mbar.h"
 #include "watch/hb_cluster.h"
 #include "watch/peer.h"
 
 #include <string.h>
 
-// The last access of a warp to shared memory of another CTA: the warp's epoch
-// at that access, the mask of its lanes, and the source line.
+// The last access of a warp to shared memory of another CTA. clk, lanes, src:
+// epoch, lanes and line of the access.
 typedef struct SimReach { uint32_t clk, lanes, src; } SimReach;
 
-// Returns, for each CTA and each warp, the warp's last access to the CTA's
-// memory.
+// Returns a table with, for each CTA and each warp, the warp's last access to
+// the CTA's shared memory.
 static SimReach *reaches_of(const SimCluster *c) { return c->own[OWN_PEER]; }
 
 static size_t bytes_of(const SimCluster *c) {
@@ -35,10 +35,9 @@ static bool is_gone(const SimCluster *c, int rank) {
   return true;
 }
 
-// Reports that a CTA may have exited before an access to its memory. If
-// `landed` is NULL, a thread made the access. Otherwise a copy or a commit made
-// the access, and no thread waits at mbarrier `landed`, at which the copy or
-// commit completes.
+// Reports that a CTA may have exited before an access to its memory. landed:
+// NULL if a thread made the access. Otherwise a copy or a commit made it, and
+// completes at mbarrier `landed`, at which no thread waits.
 static void tell_gone(SimWarp *w, uint32_t src, int lane, int rank,
                       const SimMbar *landed) {
   SimFault *f = simreport_fault(w, SIM_EXIT, lane, src, 0, -1, 0);

@@ -7,8 +7,8 @@
 bool peer_init(SimCluster *c);         // returns false if memory is exhausted
 void peer_free(SimCluster *c);
 void peer_reset(SimCluster *c);
-// Records that lane l accesses shared memory of CTA `rank`. keep: the access
-// must happen before CTA `rank` exits.
+// Records that lane l accesses shared memory of CTA `rank`. keep: CTA `rank`
+// must not exit before the access.
 void peer_reach(SimWarp *w, const SimIns *i, int l, int rank, bool keep);
 // Called after all warps exited. Reports CTAs that may have exited before other
 // CTAs or agents accessed their shared memory.

@@ -1,46 +1,48 @@
 // Records of the accesses of CTAs to global memory. Each granule has up to
-// RACE_KINDS records of 8 bytes; memory that a kernel only reads has none.
+// RACE_KINDS records of 8 bytes. Memory that a kernel only reads has none.
 //
-// A chunk of granules is open or folded. An open chunk has a list of rows. When
-// a cluster ends, it folds the chunks that only one of its CTAs accessed. Since
-// CTAs usually access their parts in the same way, the threads and lines of
-// such a chunk are a form that many chunks share, and the stored values are
-// still in memory. A folded chunk thus is a word: the CTA and the number of the
-// form. The first access by another cluster opens the chunk again, before it
-// changes the memory. The records therefore have the same contents as if chunks
-// were never folded.
+// A chunk of granules is open or folded. An open chunk has a list of rows
+// (RaceRow). When a cluster ends, it folds the chunks that only one of its CTAs
+// accessed. CTAs usually access their parts in the same way. Therefore the
+// threads and lines of a chunk are a form that many chunks share, and the
+// stored values are still in memory. A folded chunk is one word: the CTA and
+// the number of the form. The first access by another cluster opens the chunk
+// again, before it changes the memory. The records therefore have the same
+// contents as if chunks were never folded.
 #include "watch/race_records.h"
 #include "watch/own.h"
 
 #include <sched.h>
 #include <stddef.h>
 
-// Pages have a slot for each chunk, and are created on first use. A slot is 0
-// if no CTA accessed the chunk, BUSY while a cluster is in the chunk, another
-// odd number if the chunk is folded, else the address of a list of rows. The
-// fields of a folded chunk's slot are, from the lowest bit on, 1, the number of
-// the form, and the CTA.
+// Pages have a slot for each chunk, and are created on first use. A slot is one
+// of these:
+// - 0 if no CTA accessed the chunk;
+// - BUSY while a cluster is in the chunk;
+// - another odd number if the chunk is folded: from the lowest bit on, 1, the
+//   number of the form, and the CTA;
+// - else the address of a list of rows.
 enum { BUSY = 1 };
 
 // A form: n words, one for each class in the set `classes` and each granule. A
-// word is 0 if there was no access. Otherwise it has the bits ACCESS, DIFFERENT
-// if different values were stored, and from WORD_AT on the line and the thread.
-// Only the first n words are allocated.
+// word of 0 states that there was no access. Other words have the bit ACCESS,
+// the bit DIFFERENT if different values were stored, and, from bit WORD_AT on,
+// the line and the thread. Only the first n words are allocated.
 typedef struct RaceForm {
   uint32_t classes, n;
   uint32_t word[LAST * CHUNK];
 } RaceForm;
 enum { ACCESS = 1, DIFFERENT = 2, WORD_AT = 2,
        PLACE = (1 << (CTA_AT - SRC_AT)) - 1 };
-// All forms of a launch, as a hash table that does not grow. Chunks whose form
-// finds no room stay open.
+// All forms of a launch: a hash table that does not grow. A chunk stays open if
+// the table has no free entry for its form.
 enum { FORMS = 1 << 12, PROBES = 32 };
 typedef struct RaceForms { RaceForm *form[FORMS]; } RaceForms;
 
-// forms: NULL: chunks are never folded.
+// forms: table of forms; NULL: chunks are never folded
 struct RaceRecords { RaceForms *forms; uint64_t *page[]; };
 
-// What a cluster has: the chunks that it opened, and unused rows.
+// The records of a cluster: the chunks that it opened, and unused rows.
 typedef struct Opened { const SimArea *a; size_t n; } Opened;
 typedef struct Own {
   Opened *opened;
@@ -59,7 +61,7 @@ static size_t pages(const SimArea *a) {
 }
 
 // Reports whether the kernel may store elements narrower than a byte to area a.
-// Such stores have no records, but change memory.
+// Such stores change memory, but have no records.
 static bool has_bits(const SimProg *p, const SimArea *a) {
   for (size_t k = 0; k < p->fn->mem.n; k++) {
     const SimMem *m = p->mem[p->fn->mem.p[k].ref];
@@ -139,7 +141,7 @@ static Own *own(SimCluster *c) {
   return o;
 }
 
-// Adds a row without accesses to a chunk.
+// Adds a row of kind `kind`, without accesses, to a chunk.
 static RaceRow *new_row(RaceChunk *x, int kind) {
   Own *o = own(x->c);
   RaceRow *r = o ? o->spare : NULL;
@@ -163,7 +165,8 @@ static bool equal(const RaceForm *x, const RaceForm *y) {
          memcmp(x->word, y->word, x->n * sizeof *x->word) == 0;
 }
 
-// Returns the number of a form that equals f, or -1 if there is no room.
+// Returns the number of a form that equals f, which is added if necessary.
+// Returns -1 if the table has no free entry for it.
 static int64_t number_of(RaceForms *all, const RaceForm *f) {
   uint64_t h = f->classes;
   for (uint32_t k = 0; k < f->n; k += 2) {
@@ -189,13 +192,14 @@ static int64_t number_of(RaceForms *all, const RaceForm *f) {
   return -1;
 }
 
-// Returns a digest of the value that granule g of area a has in memory.
+// Returns a digest of the value that is in memory at granule g of area a.
 static inline uint64_t held(const SimArea *a, size_t g) {
   return race_digest(a->p + (g << a->shift), 1 << a->shift);
 }
 
-// Writes the words of a row of chunk n to `word`. Returns false if CTAs other
-// than cta have records, or if memory does not hold the stored values.
+// Writes the words of a form for row r of chunk n to `word`. Returns false if
+// other CTAs than `cta` have records in the row, or if memory does not hold the
+// stored values.
 static bool describe(const SimArea *a, size_t n, const RaceRow *r,
                      uint64_t cta, uint32_t *word) {
   for (size_t g = 0; g < CHUNK; g++) {
@@ -211,7 +215,7 @@ static bool describe(const SimArea *a, size_t n, const RaceRow *r,
   return true;
 }
 
-// Returns the slot of chunk n with the rows r when it is folded, or 0 if the
+// Returns the slot value that folds chunk n, whose rows are r. Returns 0 if the
 // chunk must stay open.
 static uint64_t fold(const SimArea *a, size_t n, const RaceRow *r) {
   RaceForm f;
@@ -233,7 +237,7 @@ static uint64_t fold(const SimArea *a, size_t n, const RaceRow *r) {
   return number < 0 ? 0 : race_cta(some) << CTA_AT | (uint64_t)number << 1 | 1;
 }
 
-// Makes the rows of folded chunk n.
+// Restores the rows of folded chunk n from its slot.
 static bool unfold(RaceChunk *x, size_t n, uint64_t slot) {
   uint64_t cta = slot >> CTA_AT << CTA_AT;
   const RaceForm *f = x->a->races->forms->form[(slot - cta) >> 1];
@@ -255,8 +259,8 @@ static bool unfold(RaceChunk *x, size_t n, uint64_t slot) {
 
 // ---- chunks ----
 
-// Returns the page of slots at *at, or NULL if memory is exhausted. Creates a
-// missing page atomically.
+// Returns the page of slots at *at, which is created atomically if it is
+// missing. Returns NULL if memory is exhausted.
 static uint64_t *page(SimCluster *c, uint64_t **at) {
   uint64_t *old = __atomic_load_n(at, __ATOMIC_ACQUIRE);
   if (old) return old;
@@ -282,7 +286,8 @@ static void unlock(uint64_t *slot, uint64_t new) {
   __atomic_store_n(slot, new, __ATOMIC_RELEASE);
 }
 
-// Notes that the cluster opened chunk n, to fold it when the cluster ends.
+// Records that the cluster opened chunk n, so that the chunk can be folded when
+// the cluster ends.
 static bool note(RaceChunk *x, size_t n) {
   Own *o = own(x->c);
   if (!o) return false;
@@ -330,9 +335,9 @@ void race_records_fold(SimCluster *c) {
 
 // ---- accesses ----
 
-// Merges two records of accesses and returns the record to keep. If both
-// records belong to one CTA, keeps the lower record. Otherwise keeps the record
-// of the CTA with the lower number or, with `higher`, of the CTA with the
+// Merges two records of accesses, and returns the record to keep. If both
+// records belong to the same CTA, keeps the lower record. Otherwise keeps the
+// record of the CTA with the lower number. higher: instead, of the CTA with the
 // higher number.
 static uint64_t merge(uint64_t x, uint64_t y, bool higher) {
   bool first = x >> SRC_AT < y >> SRC_AT;

@@ -1,5 +1,5 @@
-// Records of the accesses to areas of global memory (race_records.c), in which
-// cta_race.c finds races between CTAs.
+// Records of the accesses to areas of global memory (race_records.c).
+// cta_race.c compares them to find races between CTAs.
 #ifndef CUTE_WATCH_RACE_RECORDS_H
 #define CUTE_WATCH_RACE_RECORDS_H
 
@@ -9,16 +9,16 @@
 #include <string.h>
 
 // Fields of a record, from the lowest bit on:
-// - the stored value: a digest, or MANY if values differed;
-// - the line: an index into Fn.src, or 0 if it is too large;
+// - the stored value: a digest, or MANY if different values were stored;
+// - the line: an index into Fn.src, or 0 if the index is too large;
 // - the thread;
-// - the CTA, numbered from 1 on.
+// - the CTA, counted from 1.
 // A record of 0 states that there was no access.
 enum { SRC_AT = 16, THREAD_AT = 28, CTA_AT = 38, MANY = 0xffff };
 enum { MAX_SRC = 1 << (THREAD_AT - SRC_AT), MAX_CTA = (1 << 26) - 2 };
 static inline uint64_t race_cta(uint64_t record) { return record >> CTA_AT; }
 
-// Returns a digest of the n bytes of a stored value. It is below MANY.
+// Returns a digest of a stored value of n bytes. It is less than MANY.
 static inline uint64_t race_digest(const uint8_t *data, int n) {
   uint64_t u = 0;
   int k = 0;
@@ -32,15 +32,15 @@ static inline uint64_t race_digest(const uint8_t *data, int n) {
   return (u >> 32) * MANY >> 32;
 }
 
-// Classes of accesses to a granule. Each class has a record of the CTA with the
-// lowest number that performed such an access. If several CTAs did, there is
-// also a record of the CTA with the highest number, whose kind is LAST plus the
-// class.
+// Classes of accesses to a granule. For each class, a record describes the CTA
+// with the lowest number that performed such an access. If several CTAs did,
+// another record, whose kind is LAST plus the class, describes the CTA with the
+// highest number.
 enum { READ, WRITE, STRONG_READ, STRONG_WRITE, LAST, RACE_KINDS = 2 * LAST };
 
-// The granules of an area come in chunks of CHUNK, and the chunks in pages of
-// RACE_PAGE. A chunk has a row of records for each kind of record that one of
-// its granules has.
+// The granules of an area are grouped into chunks of CHUNK, and the chunks into
+// pages of RACE_PAGE. A chunk has one row of records for each kind of record
+// that at least one of its granules has.
 enum { CHUNK = 32, RACE_PAGE = 128 };
 typedef struct RaceRow {
   struct RaceRow *next;  // another row of the chunk
@@ -48,9 +48,9 @@ typedef struct RaceRow {
   uint64_t record[CHUNK];
 } RaceRow;
 
-// A chunk of area a in which a cluster records accesses of a class. Other
-// clusters wait until the chunk is left. rows: all of its rows. record: the
-// records of the class.
+// A chunk of area a in which a cluster records accesses of one class. Other
+// clusters wait until this cluster leaves the chunk. rows: all rows of the
+// chunk. record: the records of the class.
 typedef struct RaceChunk {
   SimCluster *c;
   const SimArea *a;
@@ -62,7 +62,8 @@ typedef struct RaceChunk {
 // Enters chunk n of x->a. Returns false if memory is exhausted.
 bool race_enter(RaceChunk *x, size_t n);
 void race_leave(RaceChunk *x);
-// Merges an access into the records of granule g of the chunk, which has some.
+// Merges an access into the records of granule g of the chunk, which already
+// has a record.
 void race_merge(RaceChunk *x, size_t g, uint64_t access);
 // Adds an access to the records of granule g of the chunk.
 static inline void race_add(RaceChunk *x, size_t g, uint64_t access) {
@@ -71,7 +72,7 @@ static inline void race_add(RaceChunk *x, size_t g, uint64_t access) {
 }
 
 // race_records_start allocates the records of a launch in cx->scratch.
-// race_records_fold shrinks the records of a cluster that has ended.
+// race_records_fold compresses the records of a cluster that has ended.
 void race_records_start(Ctx *cx, SimProg *p);
 void race_records_fold(SimCluster *c);
 void race_records_release(SimCluster *c);
@@ -79,9 +80,9 @@ void race_records_free(SimProg *p);
 
 // Returns the number of chunks of an area, or 0 if the area has no records.
 size_t race_chunks(const SimArea *a);
-// Stores the records of each kind of chunk n in `row`, or NULL if there are
-// none. Returns false if no two CTAs can have accessed the chunk. Works only
-// after the launch.
+// Sets row[kind], for each kind, to the records of this kind in chunk n, or to
+// NULL if there are none. Returns false if at most one CTA accessed the chunk.
+// May only be called after the launch.
 bool race_rows(const SimArea *a, size_t n, const uint64_t *row[RACE_KINDS]);
 
 #endif

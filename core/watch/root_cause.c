@@ -1,8 +1,8 @@
 // Finds root causes. One missing barrier or wait causes many faults: races in
 // both directions on all tensors that it protects, reads of elements that have
 // not arrived, and deadlocks. Memory faults that share a line or a tensor form
-// a group, together with the deadlocks that they cause. The report of each
-// group begins with the root cause.
+// a group, together with the deadlocks that they cause. The root cause is the
+// first fault of each group in the report.
 #include "watch/root_cause.h"
 
 #include "watch/path.h"
@@ -17,7 +17,7 @@ static bool is_race(const SimFault *f, SimClash how) {
 // ---- faults covered by another ----
 
 // Reports whether fault a, about an out-of-range coordinate, explains fault f,
-// which is about the element at that coordinate.
+// about the out-of-bounds element at this coordinate.
 static bool names(const SimFault *a, const SimFault *f) {
   return a->r.kind == SIM_OOB && f->r.kind == SIM_OOB && a->r.modes &&
          !f->r.modes && a->r.mem == f->r.mem && a->r.src == f->r.src;
@@ -30,7 +30,7 @@ static bool repeats(const SimFault *a, const SimFault *f) {
 }
 
 // Reports whether a, a race between warps, explains f, a race between lanes of
-// one warp on the same two lines.
+// one warp at the same two lines.
 static bool covers(const SimFault *a, const SimFault *f) {
   return a->r.kind == SIM_RACE && f->r.kind == SIM_WARPRACE &&
          a->r.mem == f->r.mem &&
@@ -38,8 +38,8 @@ static bool covers(const SimFault *a, const SimFault *f) {
           (a->r.src == f->r.src2 && a->r.src2 == f->r.src));
 }
 
-// Merges faults that became equal when the accesses of races were put in
-// program order. Returns the number of faults left.
+// Merges faults that became equal when path.c put the accesses of races in
+// program order. Returns the number of remaining faults.
 static uint32_t joined(SimFault *f, uint32_t n) {
   uint32_t kept = 0;
   for (uint32_t k = 0; k < n; k++) {
@@ -70,7 +70,7 @@ static bool of_memory(const SimFault *f) {
 }
 
 // Reports whether fault f is about synchronization: threads that wait forever,
-// or misuse of a barrier or an MMA.
+// or misuse of a barrier or of an MMA.
 static bool of_order(const SimFault *f) {
   SimKind k = f->r.kind;
   return k == SIM_DEADLOCK || k == SIM_BARRIER || k == SIM_WARPGROUP ||
@@ -90,9 +90,9 @@ static bool within(const Fn *fn, const SimFault *f, uint32_t *lo,
   return f->r.src && f->r.src2 && a->file == b->file;
 }
 
-// Reports whether faults a and b, on different tensors, may have the same
-// cause: if their ranges of lines overlap, one barrier or wait could separate
-// the accesses of both races.
+// Reports whether races a and b, on different tensors, may have the same cause.
+// This is the case if their ranges of lines overlap: one barrier or wait could
+// then separate the accesses of both races.
 static bool overlap(const Fn *fn, const SimFault *a, const SimFault *b) {
   uint32_t lo, hi, lo2, hi2;
   return a->r.kind == b->r.kind && a->r.lack == b->r.lack && a->r.src2 &&
@@ -109,8 +109,8 @@ static bool together(const Fn *fn, const SimFault *a, const SimFault *b) {
   return (of_memory(a) || of_order(a)) && (of_memory(b) || of_order(b));
 }
 
-// Writes to of[k] the number of the group of fault k: the index of the group's
-// first fault.
+// Writes to of[k] the number of the group of fault k, which is the index of the
+// group's first fault.
 static void group(const Fn *fn, const SimFault *f, uint32_t n, uint32_t *of) {
   for (uint32_t k = 0; k < n; k++) of[k] = k;
   for (uint32_t k = 0; k < n; k++)
@@ -124,8 +124,8 @@ static void group(const Fn *fn, const SimFault *f, uint32_t n, uint32_t *of) {
 
 // ---- conclusions from several faults ----
 
-// Returns a race in which f's line reads an element that a later write
-// overwrites, or NULL if there is no such race.
+// Returns a race in which f's line reads an element before a later write
+// overwrites it, or NULL if there is none.
 static const SimFault *filled_later(const SimFault *f, const SimFault *all,
                                     uint32_t n) {
   for (uint32_t k = 0; k < n; k++)
@@ -153,8 +153,8 @@ static void conclude(SimFault *all, uint32_t n) {
   }
 }
 
-// Reports whether an earlier fault in the list says that line src reads f's
-// tensor before its first write.
+// Reports whether `all` has, before f, the fault that line src reads f's tensor
+// before its first write.
 static bool is_early(const SimFault *f, uint32_t src, const SimFault *all) {
   for (const SimFault *u = all; u < f; u++)
     if (u->r.src == src && u->r.mem == f->r.mem && u->r.kind == SIM_UNINIT)
@@ -200,8 +200,8 @@ static int place_of(const SimFault *f, const SimFault *all) {
 }
 
 // Returns 1 for a write-after-read or write-after-write race with a known path,
-// otherwise 0. Among faults with equal place_of, faults of rank 0 come first,
-// because a read that comes too early often causes a race in which a write
+// otherwise 0. Among faults with equal place_of, those with 0 come first. A
+// read that comes too early often also causes a race in which a write
 // overwrites data before another read.
 static int rank_of(const SimFault *f) {
   return f->r.kind == SIM_RACE && f->r.way && f->race.how != CLASH_RAW;
@@ -215,11 +215,11 @@ static bool is_wild(const Fn *fn, const SimFault *f) {
           (f->r.mem >= 0 && fn->mem.p[f->r.mem].space == SP_SMEM));
 }
 
-// Reports whether f is likely a consequence of `wild`, a write outside of a
-// tensor: f is a read outside of a tensor, a read of an unwritten register, or
-// a race in the tensor of `wild`. For example, swapping two predicates of a
-// copy causes all of these faults. If `wild` is a read outside of a shared
-// tensor, a race in that tensor is also a consequence.
+// Reports whether f is likely a consequence of `wild`. Consequences of a write
+// outside of a tensor are: a read outside of a tensor, a read of an unwritten
+// register, and a race in the tensor of `wild`. For example, swapped predicates
+// of a copy cause all of these. The only consequence of a read outside of a
+// shared tensor is a race in that tensor.
 static bool yields(const Fn *fn, const SimFault *f, const SimFault *wild) {
   bool write = wild->access.write;
   if (f->r.kind == SIM_OOB) return write && !f->access.write;
@@ -230,9 +230,8 @@ static bool yields(const Fn *fn, const SimFault *f, const SimFault *wild) {
          fn->mem.p[f->r.mem].space == SP_RMEM;
 }
 
-// Reports whether the faults of group `of` come last in the report. This is the
-// case if all of these faults may be consequences of one access outside of a
-// tensor.
+// Reports whether the faults of group `of` come last in the report, because all
+// of them may be consequences of one access outside of a tensor.
 static bool is_late(const Fn *fn, const SimFault *f, uint32_t n,
                     const uint32_t *of, uint32_t group) {
   for (uint32_t w = 0; w < n; w++) {

@@ -1,10 +1,10 @@
 // Finds launches in which several clusters compute the same sums, and store
-// them to different elements: for example, the tiles of B are selected by the
-// block's row instead of its column, so that no load depends on the column. The
-// sums of two clusters are equal if they depend on the block only through loads
-// (lint/block_sums.c), and each warp loads the same elements in both clusters.
-// Such clusters are twins. A launch is reported only if most clusters that load
-// anything have a twin: blocks at the end of a tensor may repeat loads of other
+// them to different elements. For example, the block's row selects the tiles of
+// B instead of its column, so that no load depends on the column. Two clusters
+// are twins if their sums are equal: the sums depend on the block only through
+// loads (lint/block_sums.c), and each warp loads the same elements in both
+// clusters. A launch is reported only if most clusters that load anything have
+// a twin, because blocks at the end of a tensor may repeat loads of other
 // blocks on purpose, or have fewer loads. Clusters with different z indices are
 // not twins: z usually counts the products of a batch, which may all share one
 // operand matrix. A cluster that skips loads of other clusters has no twin: if
@@ -21,9 +21,9 @@
 
 #include <stdlib.h>
 
-// src: line of the store. sum: for each cluster, the hash of its loads; 0: the
-// cluster loads nothing. sites: for each cluster, the set of the lines of its
-// loads, each line modulo 64.
+// src: line of the store. sum: for each cluster, hash of its loads; 0: the
+// cluster loads nothing. sites: for each cluster, set of the lines of its
+// loads; a line is bit (line % 64).
 typedef struct SameReads {
   uint32_t src;
   uint64_t *sum, *sites;
@@ -75,7 +75,7 @@ void same_reads_find(Ctx *cx, const SimProg *p, SimTwins *out) {
     by[n++] = &s->sum[k];
   }
   qsort(by, n, sizeof *by, compare);
-  // first: index at which the group of the first twin begins
+  // index at which the first group of twins begins
   size_t twins = 0, first = n;
   for (size_t k = 0, end; k < n; k = end) {
     for (end = k + 1; end < n && *by[end] == *by[k];) end++;

@@ -1,19 +1,21 @@
 // Finds blocks of elements that an MMA multiplies with the scale factor of
-// another block: a tile takes the factors of other rows, of another part of K,
-// or of a stage of the ring that it does not multiply. No single access is
-// wrong then.
+// another block. A tile may take the factors of other rows, of another part of
+// K, or of another stage of the ring. No single access is wrong in this case.
 //
 // The kernel itself shows which factor belongs to a block: each block of A or B
-// must always have the same factor, and no two blocks the same. Bulk copies
-// bring both from global memory, so each 16 bytes of shared memory, and each
-// column of tensor memory that tcgen05.cp fills, have an origin. An MMA makes
-// pairs of the origins of blocks and of their factors. A launch is reported if
-// - a factor belongs to blocks in different rows or parts of K. Matrices of a
-//   batch may share factors;
+// must always have the same factor, and two blocks must not have the same
+// factor. Bulk copies load blocks and factors from global memory. Therefore
+// each 16 bytes of shared memory, and each column of tensor memory that
+// tcgen05.cp fills, have an origin in global memory. An MMA makes pairs: the
+// origin of a block and the origin of its factor. A launch is reported if
+// - a factor belongs to blocks in different rows or parts of K (matrices of a
+//   batch may share factors);
 // - a block has two factors with different values; or
-// - the factor of a block inside its tensor is outside of the factors' tensor.
-// Bytes that threads store have no origin, and make no pairs. Neither have
-// operands whose M or N is contiguous, sparse operands, and A in tensor memory.
+// - a block is inside its tensor, but its factor is outside of the factors'
+//   tensor.
+// Bytes that threads store have no origin, and make no pairs. The same holds
+// for operands whose M or N is contiguous, for sparse operands, and for A in
+// tensor memory.
 #include "watch/scales.h"
 
 #include "decode/fragments.h"
@@ -25,10 +27,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 1 << 21 };  // number of pairs that are recorded
+enum { MOST = 1 << 21 };  // maximum number of recorded pairs
 
-// at: address of the byte in global memory; 0: unknown; OUTSIDE: the byte is
-// outside its tensor, and read as zero. place: position in a matrix.
+// The origin of a byte. at: its address in global memory; 0: unknown; OUTSIDE:
+// the byte is outside its tensor, and was read as zero. place: position of the
+// byte in its matrix.
 enum { OUTSIDE = 1 };
 typedef struct Origin {
   uint64_t at, place;
@@ -41,15 +44,15 @@ typedef struct Pair {
   uint8_t value;           // bits of the factor
 } Pair;
 
-// The pairs of a launch: a hash table with open addressing.
+// The pairs of a launch, in a hash table with open addressing.
 typedef struct Pairs {
   pthread_mutex_t lock;
   Pair *pair;
   uint32_t n, cap;
 } Pairs;
 
-// The origins in a cluster: of each 16 bytes of shared memory, and of the first
-// byte of each cell of tensor memory.
+// The origins in a cluster. piece: for each 16 bytes of shared memory. cell:
+// for the first byte of each cell of tensor memory.
 typedef struct Origins {
   Origin *piece;
   Origin (*cell)[TMEM_LANES][TMEM_COLUMNS];
@@ -127,7 +130,8 @@ void scales_forget(const SimCluster *c, uint32_t addr, uint32_t bytes) {
   memset(o->piece + first, 0, (end - first) * sizeof *o->piece);
 }
 
-// Returns the origin of a byte that is `more` bytes behind one with origin o.
+// Returns the origin of the byte that is `more` bytes after a byte with origin
+// o.
 static Origin behind(Origin o, uint32_t more) {
   if (o.at > OUTSIDE) o.at += more, o.place += more;
   return o;
@@ -146,7 +150,8 @@ static uint32_t home_of(const SimCluster *c, int cta) {
 
 void scales_copied(SimCluster *c, const SimTensorIns *x, uint64_t desc, int cta,
                    int column) {
-  enum { CELLS = 4, ROWS = TMEM_LANES * 2 };  // cells of a piece, most pieces
+  // cells of a piece; maximum number of pieces
+  enum { CELLS = 4, ROWS = TMEM_LANES * 2 };
   Origins *o = origins_of(c);
   uint32_t at[ROWS];
   Addresses l = {at, 0};
@@ -163,8 +168,8 @@ void scales_copied(SimCluster *c, const SimTensorIns *x, uint64_t desc, int cta,
 
 // ---- pairs ----
 
-// Returns the place of a pair in a table of `cap` pairs: the pair itself, or a
-// free place.
+// Returns the entry of pair p in a table of capacity `cap`, or a free entry for
+// it.
 static Pair *find(Pair *table, uint32_t cap, const Pair *p) {
   uint64_t h = watch_mix(p->block.at) + p->factor.at;
   for (uint32_t k = (uint32_t)watch_mix(h);; k++) {
@@ -175,7 +180,8 @@ static Pair *find(Pair *table, uint32_t cap, const Pair *p) {
   }
 }
 
-// Makes room for another pair. Returns false if there are too many pairs.
+// Grows the table if necessary, so that another pair fits. Returns false if
+// there are too many pairs, or if memory is exhausted.
 static bool grow(Pairs *t) {
   if (t->n * 2 < t->cap) return true;
   uint32_t cap = t->cap ? t->cap * 2 : 1 << 12;
@@ -196,7 +202,7 @@ static void add(Pairs *t, const Pair *p) {
   else if (p->src < q->src) q->src = p->src;
 }
 
-// Adds the pairs of row m of x.
+// Records the pairs of row m of x.
 static void add_row(const SimCluster *c, const SimIns *i,
                     const SimScaledRows *x, int m) {
   const Origins *o = origins_of(c);

@@ -41,13 +41,14 @@ static bool grow(SimCluster *c, uint32_t n) {
 
 // ---- tracked lines of global memory ----
 
-// A hash table of 2^k lines. Key 0 marks an unused entry. The table also stores
-// the line that was found last.
+// A hash table of lines; its capacity is a power of 2. A key of 0 marks an
+// unused entry. last: the line that was found last.
 typedef struct ShadowLine { uint64_t key; uint32_t first; } ShadowLine;
 typedef struct SimLines {
   ShadowLine *at, last;
   uint32_t n, max;
-  // list of released lines, linked by `clk` of their first granules; 0: the end
+  // list of released lines, linked by `clk` of each line's first granule; 0:
+  // end
   uint32_t free;
 } SimLines;
 
@@ -78,7 +79,8 @@ static bool more_lines(SimCluster *c) {
   return true;
 }
 
-// Reports whether epoch clk of an actor happens before all running warps.
+// Reports whether epoch clk of an actor happens before all warps that still
+// run.
 static bool is_known(const SimCluster *c, int actor, uint32_t clk) {
   if (actors_is(&c->prog->actors, ACTOR_CPASYNC, actor)) return false;
   for (int k = 0; k < c->prog->nall; k++)
@@ -115,7 +117,7 @@ static void give_back(SimCluster *c, uint32_t first) {
   s->lines->free = first;
 }
 
-// Releases the lines with which no later access can race, and rebuilds the
+// Releases the lines with which no later access can race, and rebuilds the hash
 // table of the remaining lines. Returns false if memory is exhausted.
 static bool collect(SimCluster *c) {
   SimLines *t = shadow_of(c)->lines;
@@ -139,17 +141,17 @@ static bool collect(SimCluster *c) {
   return true;
 }
 
-// Returns the first granule of a released or new line, or 0 if memory is
-// exhausted.
+// Returns the first granule of a line that was released or is new. Returns 0 if
+// memory is exhausted.
 static uint32_t line_room(SimCluster *c) {
   Shadow *s = shadow_of(c);
-  // number of granules, which take 1.5 MB, above which lines are collected
+  // number of granules (1.5 MB) above which lines are collected
   enum { MANY = 1 << 16 };
   SimLines *t = s->lines;
   if (!t->free && s->ngran + LINE > s->maxgran) {
     uint32_t lines = t->n;
     if (s->maxgran >= MANY && !collect(c)) return 0;
-    // If only few lines were released, add memory, so that collections become
+    // If few lines were released, also add memory, so that collections become
     // rarer.
     if (t->n > lines / 2 && !more_room(c)) return 0;
   }
@@ -191,16 +193,16 @@ int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g) {
   return t->last.first + g % LINE;
 }
 
-// Reports whether x accesses global memory. The tensor of a tensor map is also
-// in global memory.
+// Reports whether x accesses global memory. The tensor of a tensor map is in
+// global memory too.
 static bool is_global(const Access *x) { return x->m->memory != MEMORY_SHARED; }
 
 // ---- lists of reads ----
 
 // Makes room for another entry in the lists of reads. Reads of shared memory by
-// warps of other CTAs and by agents are rare. Granules of shared memory with
-// such reads (GF_FAR) have a list of them. Granules of global memory have a
-// list of all their reads.
+// warps of other CTAs and by agents are rare, so only granules with such reads
+// (GF_FAR) have a list of them. Granules of global memory have a list of all
+// their reads.
 static bool make_far(SimCluster *c) {
   Shadow *s = shadow_of(c);
   if (!s->farat) {
@@ -216,8 +218,8 @@ static bool make_far(SimCluster *c) {
   return true;
 }
 
-// Returns an unused entry of the lists of reads. make_far must have made room
-// for this entry.
+// Returns an unused entry of the lists of reads. The caller must have called
+// make_far before.
 static uint32_t take_far(SimCluster *c) {
   Shadow *s = shadow_of(c);
   uint32_t k = s->farfree;
@@ -236,8 +238,8 @@ void shadow_drop(SimCluster *c, uint32_t g) {
 
 // ---- pages of shared memory ----
 
-// Returns the level (the set of granules of equal width) of a granule of shared
-// memory. Returns NULL for a granule of global memory.
+// Returns the level of a granule of shared memory, which has all granules of
+// this width. Returns NULL for a granule of global memory.
 static const SimLevel *level_of(const SimCluster *c, uint32_t g) {
   for (int s = WIDEST; s >= c->prog->shift; s--) {
     const SimLevel *v = &shadow_of(c)->pages->level[s];
@@ -246,8 +248,8 @@ static const SimLevel *level_of(const SimCluster *c, uint32_t g) {
   return NULL;
 }
 
-// Returns the records of the reads of granule g: one record for each warp of
-// the CTA that owns the granule.
+// Returns the records of the reads of granule g: one for each warp of the CTA
+// whose memory contains the granule.
 static inline SimRead *row_of(const SimCluster *c, const SimLevel *v,
                               uint32_t g) {
   return &v->read[(g - v->first) * (uint32_t)c->prog->nwarp];
@@ -262,8 +264,8 @@ uint32_t shadow_byte(const SimCluster *c, uint32_t g) {
   return v ? byte_of(v, g) : UINT32_MAX;
 }
 
-// Returns the first warp of the CTA whose memory contains granule g, as its
-// number in the cluster.
+// Returns the number, in the cluster, of the first warp of the CTA whose memory
+// contains granule g.
 static int first_warp(const SimProg *p, const SimLevel *v, uint32_t g) {
   return (int)(byte_of(v, g) / (uint32_t)p->smem_bytes) * p->nwarp;
 }
@@ -273,8 +275,8 @@ static inline uint32_t granule_at(const SimLevel *v, uint32_t addr) {
 }
 
 // Returns the level of the granule that the access to shared memory covers
-// exactly. Returns NULL if the access covers several granules, or only a part
-// of a granule.
+// exactly. Returns NULL if the access covers several granules, or only part of
+// one.
 static inline const SimLevel *one_granule(const Access *x, uint32_t addr) {
   const SimPages *t = shadow_of(x->w->cluster)->pages;
   unsigned shift = t->shift[addr / SHADOW_PAGE];
@@ -300,7 +302,7 @@ static bool make_level(SimCluster *c, int shift) {
 }
 
 // Copies the records of granule g to granule `to` of the same CTA, which has no
-// records.
+// records yet.
 static void copy_granule(SimCluster *c, const SimLevel *from, uint32_t g,
                          const SimLevel *v, uint32_t to) {
   Shadow *s = shadow_of(c);
@@ -321,8 +323,8 @@ static void copy_granule(SimCluster *c, const SimLevel *from, uint32_t g,
   }
 }
 
-// Splits granule g into narrower granules of level v. Only the first narrower
-// granule keeps the location record of a strong access.
+// Splits granule g into the narrower granules of level v. Only the first of
+// them keeps the location record of a strong access.
 static void split_granule(SimCluster *c, const SimLevel *from, uint32_t g,
                           const SimLevel *v) {
   Shadow *s = shadow_of(c);
@@ -352,8 +354,8 @@ void shadow_split(SimCluster *c, uint32_t addr, uint32_t bytes) {
 
 // ---- readers ----
 
-// Returns the list entry for an actor's reads of granule g or, with `wrote`,
-// for its writes. Returns NULL if memory is exhausted.
+// Returns the list entry for an actor's reads of granule g. wrote: the list
+// entry for the actor's writes instead. Returns NULL if memory is exhausted.
 static SimRead *far_entry(SimCluster *c, uint32_t g, int actor, bool wrote) {
   Shadow *s = shadow_of(c);
   SimGran *q = &s->gran[g];
@@ -374,10 +376,11 @@ static SimRead *far_read(SimCluster *c, uint32_t g, int actor) {
   return far_entry(c, g, actor, false);
 }
 
-// An iteration over all recorded reads of granule g since its last write.
+// An iteration over all recorded reads of a granule since its last write.
 typedef struct Readers {
   const SimCluster *c;
-  // row: reads by the warps of the CTA. read: the current read, by `actor`.
+  // row: reads by the warps of the CTA. read: the current read. actor: the
+  // actor that made the current read.
   const SimRead *row, *read;
   uint32_t left, far;
   int first, actor;
@@ -414,8 +417,8 @@ static bool next_reader(Readers *r) {
 
 // ---- faults ----
 
-// Returns the index of the element at granule g, in the memory object of access
-// x.
+// Returns the index, in the memory object of access x, of the element at
+// granule g.
 static int64_t element_at(const Access *x, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   if (is_global(x)) return x->piece * 8 / x->m->own;
@@ -423,8 +426,8 @@ static int64_t element_at(const Access *x, uint32_t g) {
   return (byte - x->m->base) * 8 / x->m->own;
 }
 
-// Returns the linear index in its block of the first thread in `lanes` of actor
-// u, or -1 if u is not a warp.
+// Returns the index, in its block, of the first thread in `lanes` of actor u.
+// Returns -1 if u is not a warp.
 static int thread_of(const SimProg *p, int u, uint32_t lanes) {
   if (actors_is(&p->actors, ACTOR_CPASYNC, u)) u -= actors_clocked(&p->actors);
   if (u >= p->nall) return -1;
@@ -442,7 +445,7 @@ static SimFault *fault_at(Access *x, SimKind kind, int l, uint32_t src2,
   return f;
 }
 
-// Returns the kind of agent whose operation in flight writes granule g.
+// Returns the kind of agent whose pending operation writes granule g.
 static Agent flying_to(const SimCluster *c, uint32_t g) {
   if (shadow_of(c)->gran[g].flags & GF_AGENT) return AGENT_BULKLOAD;
   return simasync_to(c, shadow_byte(c, g)) ? AGENT_STASYNC : AGENT_CPASYNC;
@@ -455,9 +458,9 @@ static const SimMbar *mbarrier_of(const SimCluster *c, int actor) {
   return k >= 0 && k < c->mbars.n ? &c->mbars.p[k] : NULL;
 }
 
-// Returns the agent of an operation at line src that completes like operations
-// of `like`. The flag states whether the agent uses the async proxy. If there
-// is no such operation, returns `like`.
+// Returns the agent of an operation at line src that completes in the same way
+// as operations of agent `like`. proxy: whether the agent uses the async proxy.
+// If there is no such operation, returns `like`.
 static Agent agent_at(const SimProg *p, uint32_t src, Agent like, bool proxy) {
   for (uint32_t k = 0; k < p->nins; k++) {
     Agent agent = op_agent((Op)p->ins[k].op);
@@ -478,13 +481,13 @@ static Agent agent_of(const SimCluster *c, int actor, uint32_t src,
                  !(q->flags & GF_AGENT);
   Agent found = agent_at(c->prog, src, agent,
                          agent_rows[agent].proxy && !generic);
-  // If the proxy is generic and no other agent was found, cp.asyncs of the line
-  // arrived at the mbarrier.
+  // If the generic proxy was used and no other agent was found, a cp.async of
+  // this line arrived at the mbarrier.
   return generic && found == agent ? AGENT_CPASYNC : found;
 }
 
-// Fills in the reason why x accesses granule g before an agent's write to g is
-// complete.
+// Fills in f with the reason why x accesses granule g before an agent's write
+// to g is complete.
 static void say_late(SimFault *f, const Access *x, int l, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   const SimGran *q = &shadow_of(c)->gran[g];
@@ -501,7 +504,7 @@ static void say_late(SimFault *f, const Access *x, int l, uint32_t g) {
   if (b) simmbar_late(f, x->w, l, b, q->clk - 1, true);
 }
 
-// If the race with `actor` is between warp roles, fills in the missing
+// If the race with `actor` is between warp roles, fills in f with the missing
 // synchronization. A barrier of the whole block cannot separate warp roles.
 static void say_roles(SimFault *f, const Access *x, uint32_t g, int actor) {
   const SimCluster *c = x->w->cluster;
@@ -514,8 +517,8 @@ static void say_roles(SimFault *f, const Access *x, uint32_t g, int actor) {
   waits_stray(f, x, g, clk ? &c->warp[actor] : NULL, clk);
 }
 
-// Fills in the reason why the waits of threads did not cover the read of
-// granule g by `actor`.
+// Fills in f with the reason why no wait covers the read of granule g by
+// `actor`.
 static void say_reader(SimFault *f, const Access *x, int l, uint32_t g,
                        int actor) {
   const SimCluster *c = x->w->cluster;
@@ -557,8 +560,8 @@ static void fault_race(Access *x, int l, SimClash how, int actor,
 
 // ---- reads ----
 
-// Reports whether the last write of granule g happens before lane l because it
-// is strong and a strong read observed it.
+// Reports whether the last write of granule g happens before lane l because the
+// write is strong and a strong read observed it.
 static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
   if (!(q->flags & GF_STRONG)) return false;
   for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
@@ -570,8 +573,8 @@ static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
 }
 
 // Reports whether a proxy fence for `space` comes after epoch clk of lane k of
-// warp u and before lane l of w. The fence may have been executed by lane k, or
-// by a lane that synchronized with lane k later.
+// warp u and before lane l of w. The fence was executed by lane k, or by
+// another lane of u that synchronized with lane k later.
 static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
                        uint32_t clk, int space) {
   HbWarp *h = hb_of(u);
@@ -588,8 +591,9 @@ static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
 }
 
 // Reports whether a proxy fence is missing between an earlier access and x, an
-// access by an agent. `lanes` of actor u made the earlier access in epoch clk.
-// A fence by lane l's warp, which issued x, also suffices.
+// access by an agent. lanes, u, clk: lanes, actor and epoch of the earlier
+// access. A fence by the warp of lane l, which started the agent, also
+// suffices.
 static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
                         uint32_t clk) {
   SimWarp *w = x->w;
@@ -618,8 +622,8 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
 }
 
 // Reports whether `lanes` of w stored the present value of granule q. If
-// several lanes of an atomic made the last write, each lane stored a different
-// value.
+// several lanes of an atomic made the last write, each of them stored a
+// different value.
 static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
   if (q->warp == w->id && !(lanes & ~q->lanes) &&
       (lanes == q->lanes || !(q->flags & GF_STRONG)))
@@ -628,8 +632,8 @@ static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
   return q->also >> w->in & 1 && q->warp / n == w->id / n;
 }
 
-// Reports whether a write of w with these flags and the last write of q are
-// both strong. The scope of each write must include the CTA of the other write.
+// Reports whether a write by w with these flags and the last write of q are
+// both strong. The scope of each write must include the CTA of the other one.
 static bool both_strong(const SimWarp *w, uint8_t flags, const SimGran *q) {
   if (!(flags & q->flags & GF_STRONG)) return false;
   int n = w->cluster->prog->nwarp;
@@ -644,16 +648,16 @@ static bool strong_for(const Access *x, int actor, const SimRead *d) {
   return x->i->sem && d->strong && (!narrow || actor / n == x->w->id / n);
 }
 
-// Reports whether the kept write d is strong for all actors. Such a write is
-// kept only because atomics without a result followed it, and such atomics may
-// execute in any order.
+// Reports whether the recorded write d is strong for all actors. Such a write
+// is recorded only if atomics without a result followed it, because these
+// atomics may execute in any order.
 static bool is_loose(const SimCluster *c, const SimRead *d) {
   return d->kind == READ_WROTE && d->strong &&
          !(d->narrow && c->prog->ncta > 1);
 }
 
-// Reports races of x with weaker writes that came before the last write, unless
-// these writes happen before lane l.
+// Reports races of x with weaker writes before the last strong write (GF_KEPT),
+// unless these writes happen before lane l.
 static void check_kept(Access *x, int l, uint32_t g) {
   SimWarp *w = x->w;
   const SimGran *q = &shadow_of(w->cluster)->gran[g];
@@ -669,7 +673,8 @@ static void check_kept(Access *x, int l, uint32_t g) {
   }
 }
 
-// Fills in f for an access to granule g, which an operation in flight writes.
+// Fills in f for an access to granule g, to which an operation in flight
+// writes.
 static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
                        const SimGran *q) {
   const SimProg *p = x->w->cluster->prog;
@@ -689,8 +694,8 @@ static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
     f->r.lack = waits_ahead(x, l, u, g) ? LACK_AHEAD : LACK_BARRIER;
 }
 
-// If exactly the first elements of a shared tensor of this CTA have been
-// written, returns their number; otherwise 0.
+// Returns how many elements of a shared tensor of this CTA have been written,
+// if these are exactly the first elements of the tensor. Otherwise returns 0.
 static int64_t filled_of(const Access *x) {
   const Shadow *s = shadow_of(x->w->cluster);
   const SimPages *t = s->pages;
@@ -708,8 +713,8 @@ static int64_t filled_of(const Access *x) {
   return bytes * 8 / x->m->own;
 }
 
-// If the last successful wait of w was for a phase that had not ended,
-// describes that wait in f.
+// If w's last successful wait was for a phase that had not ended, describes
+// this wait in f.
 static void say_parity(SimFault *f, const SimWarp *w) {
   if (w->mbar < 0) return;
   const SimMbar *b = &w->cluster->mbars.p[w->mbar];
@@ -721,13 +726,13 @@ static void say_parity(SimFault *f, const SimWarp *w) {
   f->late.phase = b->phase;
 }
 
-// Reports a read of an unwritten element. Names the copy or the warp role that
-// should have written it.
+// Reports a read of an unwritten element. The report names the copy or the warp
+// role that should have written it.
 static void say_undefined(Access *x, int l, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   SimLack lack = LACK_NONE;
-  // If the line was reported before, reuse the src2 of that report. Searching
-  // for src2 at each read would take too long.
+  // If the line was reported before, reuse src2 of that report, because a
+  // search at each read would take too long.
   const SimReport *same =
     simreport_of(x->w, SIM_UNINIT, x->i->src, x->m->index);
   bool full = c->out->nfault >= (uint32_t)c->host.max_reports;
@@ -743,7 +748,7 @@ static void say_undefined(Access *x, int l, uint32_t g) {
   waits_look(f, x, l, g);
 }
 
-// Returns the lanes that made the last write of q, without lane l.
+// Returns the lanes that made the last write of q, except lane l of x->w.
 static uint32_t others_of(const Access *x, int l, const SimGran *q) {
   return q->lanes & ~(q->warp == x->w->id ? 1u << l : 0);
 }
@@ -770,25 +775,26 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   fault_race(x, l, CLASH_RAW, q->warp, others_of(x, l, q), q->src, g, false);
 }
 
-// Flags that decide whether the quick check suffices: if a granule has only
-// GF_DEFINED of these flags, an access is compared only with the last write.
+// Flags that decide whether the quick check suffices. If a granule has only
+// GF_DEFINED of these flags, it suffices to compare an access with the last
+// write.
 enum { SURE = GF_DEFINED | GF_PENDING | GF_KEPT };
 
-// Returns r, the record for reads of granule q by w, a warp of the CTA that
-// owns q. Clears the record if it is older than the last write.
+// Returns r, the record for reads of granule q by w, a warp of the CTA whose
+// memory contains q. Clears the record if it is older than the last write.
 static inline SimRead *near_read(const SimWarp *w, SimGran *q, SimRead *r) {
   if (!(q->readers >> w->in & 1)) *r = (SimRead){0};
   q->readers |= 1u << w->in;
   return r;
 }
 
-// Reports whether lane l accesses memory of another CTA.
+// Reports whether lane l accesses shared memory of another CTA.
 static bool is_far(const Access *x, int l) {
   return x->m->rank && x->home[l] != x->w->home;
 }
 
 // Returns the actor that stands for a warp's cp.asyncs in flight. No access can
-// be ordered after the reads of this actor.
+// be ordered after reads by this actor.
 static int flyer(const SimWarp *w) {
   return actors_first(&w->cluster->prog->actors, ACTOR_CPASYNC) + w->id;
 }
@@ -798,8 +804,8 @@ static unsigned kind_of(const SimIns *i) {
   return shadow_flags(i) & GF_NARROW ? READ_NARROW : READ_STRONG;
 }
 
-// Checks and records a read of granule g by lane l. `near` is the record of the
-// warp's reads of g if g is in memory of the warp's CTA, otherwise NULL.
+// Checks and records that lane l reads granule g. near: record of the warp's
+// reads of g; NULL: g is not in memory of the warp's CTA.
 static inline void read_granule(Access *x, int l, uint32_t g, SimRead *near) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
@@ -860,9 +866,9 @@ void shadow_defined(Access *x, int l, uint32_t addr) {
   }
 }
 
-// Returns the k-th granule that lane l accesses in global memory, and sets
-// x->piece to the granule's position for reports. Returns NO_GRANULE if no such
-// granule exists, or memory is exhausted.
+// Returns the k-th granule that lane l accesses in global memory. Sets x->piece
+// to the granule's byte offset, for reports. Returns NO_GRANULE if there is no
+// such granule, or if memory is exhausted.
 static int64_t piece(Access *x, int l, size_t k) {
   const SimArea *a = x->m->area;
   if (k >= (size_t)x->bytes >> a->shift) return NO_GRANULE;
@@ -888,7 +894,7 @@ static void extend_lent(const SimCluster *c, SimLent *t, uint32_t addr,
   if (addr + bytes > t->end) t->end = addr + bytes;
 }
 
-// Adds the last write of granule q to *t.
+// Adds the last write of granule q to the writes of *t.
 static void note_lent(SimLent *t, const SimGran *q) {
   int n = t->n;
   if ((q->flags & SURE) != GF_DEFINED) n = t->n = LENT_UNKNOWN;
@@ -980,8 +986,8 @@ void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch) {
 
 // ---- writes ----
 
-// Reports whether write x and a read d by `actor` are both strong. The scope of
-// each access must include the CTA of the other access.
+// Reports whether write x and read d by `actor` are both strong. The scope of
+// each access must include the CTA of the other one.
 static bool strong_too(const Access *x, int actor, const SimRead *d) {
   if (!x->i->sem || d->kind == READ_WEAK) return false;
   int n = x->w->cluster->prog->nwarp;
@@ -996,8 +1002,8 @@ static SimFault *note_at(Access *x, int l, uint32_t src2, uint32_t g) {
   return f;
 }
 
-// Reports as a note if PTX does not guarantee that a read d completes before
-// write x, although d happens before x:
+// Reports, as a note, a read d that happens before write x, although PTX does
+// not guarantee that it completes before x:
 // - A warpgroup's MMA may still read, unless the waits of all four warps for
 //   the MMA happen before x.
 // - A thread's read of shared memory may come after an agent's write if no
@@ -1018,8 +1024,8 @@ static void check_promise(Access *x, int l, uint32_t g, int actor,
 }
 
 // Reports races of write x with reads since the last write that do not happen
-// before x. `same`: x stores the present value of the granule. Reads by threads
-// that stored this value are then no race.
+// before x. same: x stores the present value of the granule. Reads by threads
+// that stored this value do not race then.
 static void check_readers(Access *x, int l, uint32_t g, bool same) {
   SimWarp *w = x->w;
   const SimGran *q = &shadow_of(w->cluster)->gran[g];
@@ -1047,7 +1053,7 @@ static void check_readers(Access *x, int l, uint32_t g, bool same) {
 
 // Reports a race of write x with the last write. If both writes store the same
 // value and are unordered, returns the mask of the warps of the CTA that stored
-// the value; otherwise 0.
+// this value. Otherwise returns 0.
 static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
                              bool same, uint8_t flags) {
   SimWarp *w = x->w;
@@ -1055,7 +1061,7 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
     fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, true);
     return 0;
   }
-  // For a write by an agent, the end of the mbarrier's phase gives the order.
+  // A write by an agent is ordered by the end of the mbarrier's phase.
   bool agent = q->flags & GF_AGENT;
   int actor = agent ? simmbar_twin(w->cluster->prog, q->warp) : q->warp;
   if (hb_cluster_before(w, l, actor, q->lanes, q->clk)) return 0;
@@ -1067,10 +1073,10 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
   return 0;
 }
 
-// Reports whether access d by `actor` must still be checked after a strong
-// write. No check is needed if access d is strong or happens before all warps.
+// Reports whether read or write d by `actor` must still be checked after a
+// strong write. No check is needed if d is strong, or happens before all warps.
 static bool stays(const SimCluster *c, int actor, SimRead *d) {
-  // A strong read that precedes the strong write does not observe it.
+  // a strong read before the strong write did not observe this write
   if (d->kind != READ_WROTE) d->strong = 0;
   return d->kind > (c->prog->ncta > 1 ? READ_STRONG : READ_NARROW) &&
          !is_known(c, actor, d->clk);
@@ -1078,8 +1084,8 @@ static bool stays(const SimCluster *c, int actor, SimRead *d) {
 
 // Removes, after a strong write of granule g, the entries of g's list that need
 // no more checks. loosely: the write is an atomic without a result, so that
-// loose entries (is_loose) remain. Even old loose entries remain, because each
-// actor has at most one loose entry.
+// loose entries (is_loose) remain. They remain even if they are old, because
+// each actor has at most one.
 static void keep_far(SimCluster *c, uint32_t g, bool loosely) {
   Shadow *s = shadow_of(c);
   SimGran *q = &s->gran[g];
@@ -1101,8 +1107,8 @@ static void keep_far(SimCluster *c, uint32_t g, bool loosely) {
   if (!s->farat[g]) q->flags &= (uint8_t)~GF_FAR;
 }
 
-// Adds the last write of granule g to its list, if it must still be checked
-// after the following write, which is strong.
+// Adds the last write of granule g to g's list, if it must still be checked
+// after the strong write that follows.
 static void keep_write(SimCluster *c, uint32_t g, bool loosely) {
   SimGran *q = &shadow_of(c)->gran[g];
   bool weak = !(q->flags & GF_STRONG), narrow = q->flags & GF_NARROW;
@@ -1119,17 +1125,17 @@ static void keep_write(SimCluster *c, uint32_t g, bool loosely) {
   q->flags |= GF_KEPT;
 }
 
-// If the last write is by other lanes in the same execution of an atomic as x,
-// returns these lanes, otherwise 0. The hardware executes the lanes of an
-// atomic in any order, so a later access by one lane is not ordered after the
-// other lanes' accesses.
+// Returns the lanes that made the last write, if they made it in the same
+// execution of an atomic as x. Otherwise returns 0. The hardware executes the
+// lanes of an atomic in any order, so a later access by one of these lanes is
+// not ordered after the accesses of the others.
 static uint32_t beside(const Access *x, int l, const SimGran *q) {
   const SimWarp *w = x->w;
   if (x->i->op != OP_ATOMIC || !(q->flags & GF_STRONG) || q->warp != w->id ||
       q->clk != w->clk || q->src != x->i->src)
     return 0;
-  // The last write is by the current execution of the atomic only if an earlier
-  // lane among the writers has the same address.
+  // The current execution of the atomic made the last write only if one of the
+  // writing lanes before lane l has lane l's address.
   for (uint32_t m = q->lanes & w->active & ((1u << l) - 1); m; m &= m - 1) {
     int k = __builtin_ctz(m);
     bool home = !x->m->rank || x->home[k] == x->home[l];
@@ -1223,8 +1229,8 @@ void shadow_set_all(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
   }
 }
 
-// Returns a hash of a granule's n bytes. The hash is never 0, because 0 stands
-// for unknown bytes.
+// Returns a hash of the n bytes of a granule. The hash is never 0, because 0
+// stands for unknown bytes.
 static uint32_t hash_of(const uint8_t *p, size_t n) {
   uint64_t h = 0;
   for (size_t at = 0; p && at < n; at += 8) {
@@ -1236,9 +1242,9 @@ static uint32_t hash_of(const uint8_t *p, size_t n) {
   return p ? (uint32_t)h | 1 : 0;
 }
 
-// Another cluster, on another host thread, may have stored to the granule.
-// Therefore the new value is compared with a hash of this cluster's last store,
-// not with memory.
+// Compares the new value with a hash of this cluster's last store, not with
+// memory, because another cluster, on another host thread, may have stored to
+// the granule.
 void shadow_write_global(Access *x, int l, const uint8_t *data,
                          uint8_t flags) {
   SimCluster *c = x->w->cluster;

@@ -1,21 +1,21 @@
-// Checks the order of accesses to tensor memory, which barriers alone do not
-// order.
+// Checks the order of accesses to tensor memory. Barriers alone do not order
+// these accesses.
 //
 // An MMA is complete for threads that wait at an mbarrier at which a later
-// commit arrived. A load or store of a warp is complete after its tcgen05.wait.
-// Each operation has an epoch of its actor (tcgen05.h), and is complete for a
-// thread that has acquired the epoch. A thread's wait for loads or stores is
-// not enough for other threads: these must also synchronize with the thread,
-// and so acquire the epoch.
+// commit arrived. A warp's load or store is complete after its tcgen05.wait.
+// Each operation has an epoch of its actor (tcgen05.h), and is complete for the
+// threads that have acquired this epoch. If one thread waits for loads or
+// stores, other threads acquire the epoch only when they synchronize with this
+// thread.
 //
-// Two MMAs with the same accumulators and shape execute in the order in which
-// they were issued. The same is true of an MMA after a copy from shared memory
-// or a shift, of a shift after an MMA, and of a copy of 4 lanes after a shift.
-// For these pairs, only the issue of the second operation must be ordered after
-// the first. PTX orders no other operations of the tensor cores without a
-// commit. GPUs may order them, so such findings are notes. PTX also requires a
-// tcgen05.fence on both sides of the synchronization of threads, except before
-// a commit. A missing fence is also a note.
+// Two MMAs with the same accumulators and shape execute in the order of issue.
+// The same is true of an MMA after a copy from shared memory or a shift, of a
+// shift after an MMA, and of a copy of 4 lanes after a shift. In these cases,
+// only the issue of the second operation must be ordered after the issue of the
+// first. PTX orders no other operations of the tensor cores without a commit.
+// GPUs may order them, so such findings are notes. PTX also requires a
+// tcgen05.fence on both sides of a synchronization of threads, except before a
+// commit. A missing fence is also a note.
 #include "watch/tensor.h"
 
 #include "sim/mbar.h"
@@ -26,8 +26,8 @@
 
 enum { READERS = 4 };  // number of reads of a cell that are recorded
 
-// An access: an operation of a warp, executed by an actor of kind `unit` and
-// issued in epoch clk of the warp.
+// An access: an operation that `warp` issued in its epoch clk, and that an
+// actor of kind `unit` executes in its epoch `epoch`.
 typedef struct Past {
   uint32_t epoch, clk;
   int16_t warp;
@@ -37,7 +37,8 @@ typedef struct Past {
   const SimIns *i;
 } Past;
 
-// The accesses to one column of a group of lanes since the last write.
+// The accesses to one column of a group of lanes: the last write, and the reads
+// since that write.
 typedef struct Cell {
   Past wrote, read[READERS];
   int reads;
@@ -45,15 +46,16 @@ typedef struct Cell {
 
 typedef struct Tensors {
   Cell (*cell)[TMEM_GROUPS][TMEM_COLUMNS];  // cells of each CTA
-  // before: for each warp, its last fence::before_thread_sync. after: for each
-  // warp and each actor of tensor memory, the last epoch of the actor that
-  // happened before the warp's last fence::after_thread_sync.
+  // before: for each warp, epoch of its last fence::before_thread_sync. after:
+  // for each warp and each actor of tensor memory, the last epoch of the actor
+  // that happened before the warp's last fence::after_thread_sync.
   uint32_t *before, *after;
 } Tensors;
 
 static Tensors *tensors_of(const SimCluster *c) { return c->own[OWN_TENSOR]; }
 
-// Returns the number of actors of tensor memory: TCMMA to TCST.
+// Returns the number of actors of tensor memory: those of the kinds TCMMA to
+// TCST.
 static int units(const SimProg *p) {
   return actors_first(&p->actors, ACTOR_TCST + 1) -
          actors_first(&p->actors, ACTOR_TCMMA);
@@ -122,13 +124,13 @@ static int actor_of(const SimTensorAccess *x, const Past *p) {
   return actors_own(&x->w->cluster->prog->actors, p->unit, p->warp);
 }
 
-// Reports whether the access p has completed for the thread that makes x.
+// Reports whether access p is complete for the thread that makes access x.
 static bool completed(const SimTensorAccess *x, const Past *p) {
   return before(x, actor_of(x, p), 1, p->epoch);
 }
 
-// Reports whether the tensor cores execute the operations of p and x in the
-// order in which they were issued.
+// Reports whether the tensor cores execute the operations of accesses p and x
+// in the order of issue.
 static bool pipelined(const SimTensorAccess *x, const Past *p) {
   const SimTensorIns *q = p->i->x, *own = x->i->x;
   if (x->i->op == OP_TCSHIFT) return p->i->op == OP_TCMMA;
@@ -139,8 +141,8 @@ static bool pipelined(const SimTensorAccess *x, const Past *p) {
   return q->row == x->row && p->start == x->start;
 }
 
-// Reports whether the tensor cores execute p before x because p was issued
-// first.
+// Reports whether the tensor cores execute access p before access x because p
+// was issued first.
 static bool in_order(const SimTensorAccess *x, const Past *p) {
   if (p->unit != ACTOR_TCMMA || x->freed || !pipelined(x, p)) return false;
   return p->warp == x->w->id || before(x, p->warp, 1u << p->lane, p->clk);
@@ -172,7 +174,8 @@ static int32_t object(const SimTensorAccess *x) {
   return x->m ? x->m->index : -1;
 }
 
-// Reports, as a note, a missing fence between ordered accesses p and x.
+// Reports, as a note, a missing tcgen05.fence between accesses p and x, which
+// are ordered.
 static void check_fences(const SimTensorAccess *x, const Past *p, SimClash how,
                          int column) {
   const Tensors *t = tensors_of(x->w->cluster);
@@ -191,7 +194,8 @@ static void check_fences(const SimTensorAccess *x, const Past *p, SimClash how,
   fill(f, x, p, TENSOR_FENCE, how, lacks, column);
 }
 
-// Reports whether a reported fault of tensor memory has p as its first access.
+// Reports whether a fault of tensor memory was reported whose first access is
+// p.
 static bool is_told(const SimWarp *w, const Past *p) {
   const SimOut *o = w->cluster->out;
   for (uint32_t k = 0; k < o->nfault; k++)

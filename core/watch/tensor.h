@@ -1,4 +1,4 @@
-// Order of accesses to tensor memory (tensor.c).
+// Checks the order of accesses to tensor memory (tensor.c).
 #ifndef CUTE_WATCH_TENSOR_H
 #define CUTE_WATCH_TENSOR_H
 
@@ -7,7 +7,8 @@
 bool tensor_init(SimCluster *c);   // returns false if memory is exhausted
 void tensor_reset(SimCluster *c);
 void tensor_free(SimCluster *c);
-// Checks an access against earlier ones that conflict with it, and records it.
+// Checks an access against earlier accesses that conflict with it, and records
+// it.
 void tensor_access(const SimTensorAccess *x);
 void tensor_fence(SimWarp *w, const SimIns *i);  // w executed a tcgen05.fence
 

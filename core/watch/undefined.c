@@ -1,12 +1,13 @@
 // Finds uses of undefined values: uninitialized registers, and quotients by
 // zero. Reading an undefined value is not a fault by itself. For example, a
 // predicated load may leave registers undefined that affect only results that
-// are never stored, and cute.where computes both branches. Each value has a
-// mask of the lanes in which it is undefined, and a mask of the bits that are
-// undefined in some lane. Single bits matter, because compilers leave half of a
-// register undefined if nothing reads that half. It is a fault to use undefined
-// bits as an address, as a condition, or in a store outside registers. Kernels
-// that never read an undefined register have no extra cost (w->taints.some).
+// are never stored, and cute.where computes both branches. It is a fault to use
+// undefined bits as an address, as a condition, or in a store outside
+// registers. Each value has a mask of the lanes in which it is undefined, and a
+// mask of the bits that are undefined in some lane. Single bits matter, because
+// compilers leave half of a register undefined if nothing reads that half.
+// Kernels that never read an undefined register have no extra cost
+// (w->taints.some).
 #include "ir/eval.h"
 #include "ir/intrin.h"
 #include "watch/undefined.h"
@@ -31,14 +32,14 @@ static void use(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t mask) {
   SimTaint *t = taint_at(w, slot);
   uint32_t hit = t->mask & mask;
   if (!hit) return;
-  // Clear the mask, so that each undefined value is reported once.
+  // clear the mask, so that each undefined value is reported once
   t->mask &= ~hit;
   fault(w, i, hit, t);
 }
 
 // ---- registers ----
 
-// Returns why the registers of unit number `unit` are undefined in the lanes of
+// Returns the reason why unit number `unit` of m is undefined in the lanes of
 // `lack`.
 static SimTaint cause(const SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t lack, int64_t unit) {
@@ -48,8 +49,8 @@ static SimTaint cause(const SimWarp *w, const SimIns *i, const SimMem *m,
                     (uint32_t)(unit * m->unit / m->own), UINT64_MAX};
 }
 
-// Records that the value in `slot`, which is undefined because of a division by
-// zero, is stored to registers.
+// Records that the value in `slot` is stored to registers m, if the value is
+// undefined because of a division by zero.
 static void keep(SimWarp *w, const SimMem *m, uint32_t slot) {
   if (!(undefined_mask(w, slot) & w->active)) return;
   const SimTaint *t = taint_at(w, slot);
@@ -95,8 +96,8 @@ static void clear(SimWarp *w, const SimIns *i) {
   taint_at(w, i->d)->mask = 0;
 }
 
-// Returns the lanes in which the divisor of an integer division is 0. A uniform
-// divisor is stored only in lane 0.
+// Returns the lanes in which the divisor of integer division i is 0. A uniform
+// divisor is only stored for lane 0.
 static uint32_t divides_by_zero(SimWarp *w, const SimIns *i) {
   DType t = (DType)i->type;
   if ((i->op != OP_DIV && i->op != OP_MOD) || dtype_is_float(t)) return 0;
@@ -115,7 +116,7 @@ void undefined_divide(SimWarp *w, const SimIns *i) {
 }
 
 // Reports whether an intrinsic moves bits of its first two operands to
-// positions that the third operand selects.
+// positions that its third operand selects.
 static bool moves_bits(IntrinId id) {
   return id == IN_PRMT || id == IN_BFI || id == IN_BFI64 ||
          id == IN_FUNNEL_L || id == IN_FUNNEL_R || id == IN_FUNNEL_LC ||
@@ -159,8 +160,8 @@ static uint64_t undefined_bits(SimWarp *w, const SimIns *i,
   }
 }
 
-// Returns the lanes of `out` whose result depends on undefined bits, and sets
-// *bits to the undefined bits of the result.
+// Returns those lanes of `out` in which the result depends on undefined bits.
+// Sets *bits to the undefined bits of the result.
 static uint32_t undefined_lanes(SimWarp *w, const SimIns *i, uint32_t out,
                                 uint64_t *bits) {
   uint32_t slot[3] = {i->a, i->b, i->c}, lanes = 0;
@@ -219,9 +220,9 @@ void undefined_shuffle(SimWarp *w, const SimIns *i, const int *from) {
 
 // ---- around an instruction ----
 
-// Reports undefined values that i uses. Arithmetic is not reported: undefined
-// operands only make its result undefined. MMAs check the registers that they
-// read.
+// Reports undefined values that i uses. Undefined operands of arithmetic are
+// not reported; they only make the result undefined. MMAs check the registers
+// that they read.
 void undefined_before(SimWarp *w, const SimIns *i) {
   const SimUses *u = i->uses;
   for (int k = 0; u && k < u->n; k++) use(w, i, u->slot[k], w->active);
@@ -238,8 +239,8 @@ void undefined_after(SimWarp *w, const SimIns *i) {
   bool element = i->op == OP_PICK ||
                  (i->op == OP_LD &&
                   sim_in_registers(((const SimSide *)i->x)->mem));
-  // undefined_load and undefined_pick set the masks of results that are read
-  // from registers.
+  // for results that are read from registers, undefined_load and undefined_pick
+  // set the masks
   if (i->uniform || element) return;
   if (i->op == OP_VSET) assign(w, i);
   else if (effect & (EF_PURE | EF_VAR)) propagate(w, i);

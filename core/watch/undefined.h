@@ -4,24 +4,25 @@
 
 #include "sim/regs.h"
 
-// Reports a fault if unit number `unit` of registers is undefined in a lane of
-// mask.
+// Reports a fault if unit number `unit` of register object m is undefined in a
+// lane of mask.
 void undefined_registers(SimWarp *w, const SimIns *i, const SimMem *m,
                          int64_t unit, uint32_t mask);
 // Makes the result of register load i undefined in the lanes in which the
 // register is undefined.
 void undefined_load(SimWarp *w, const SimIns *i, const SimSide *s);
-// Makes the result of i, which selects a register by an index, undefined in the
-// lanes of `lack`. `at` is the unit that the lowest of these lanes selects.
+// Handles instruction i, which selects a register by an index: makes its result
+// undefined in the lanes of `lack`. `at` is the unit that the lowest lane in
+// `lack` selects.
 void undefined_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
                     uint32_t lack);
 
 void undefined_divide(SimWarp *w, const SimIns *i);  // called after DIV and MOD
 uint32_t undefined_mask(SimWarp *w, uint32_t slot);
 void undefined_shuffle(SimWarp *w, const SimIns *i, const int *from);
-// undefined_before and undefined_after are called for every instruction of a
+// undefined_before and undefined_after are called around every instruction of a
 // warp that has undefined values. They report uses of undefined values, and
-// make results undefined that depend on such values.
+// mark results that depend on such values as undefined.
 void undefined_before(SimWarp *w, const SimIns *i);
 void undefined_after(SimWarp *w, const SimIns *i);
 

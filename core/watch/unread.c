@@ -1,20 +1,21 @@
-// Finds elements of shared tensors that a launch stores and never reads: loops
-// over a tile that end early, fragments of the wrong part, sums that lack some
-// warps' partial sums. A tensor is reported only if all of these hold:
-// - The kernel decides which elements it reads: neither data nor scalar
-//   arguments nor the block do (meant.c).
-// - Some reading thread is not among the threads whose stores are never read.
-//   (Otherwise, the threads keep their own values in registers.)
+// Finds elements of shared tensors that a launch stores and never reads. Causes
+// are loops over a tile that end early, fragments of the wrong part, or sums
+// that lack the partial sums of some warps. A tensor is reported only if all of
+// these conditions hold:
+// - The kernel's code decides which elements it reads. Data, scalar arguments
+//   and the block do not (meant.c).
+// - At least one reading thread is not among the threads whose stores are never
+//   read. (Otherwise, the threads keep their own values in registers.)
 // - The accesses are not a scan, in which each thread reads only elements of
 //   earlier threads.
 // - cute.partial_ok does not name the tensor.
-// - Some of the elements are not 0. Copies fill elements outside of a tensor
-//   with zeros.
+// - At least one unread element is not 0. (Copies fill elements outside of a
+//   tensor with zeros.)
 // If copies alone fill a tensor and some elements are read, elements that
 // nothing has read since the last copy are reported: a loop over tiles ends
-// early, or a tile is copied twice. An element is considered read if any
-// element of the same vector is read, because vectors may contain more elements
-// than a kernel needs.
+// early, or a tile is copied twice. An element counts as read if any element of
+// the same vector is read, because vectors may contain more elements than a
+// kernel needs.
 #include "sim/bulk.h"
 #include "watch/cover.h"
 #include "watch/meant.h"
@@ -25,24 +26,24 @@
 #include <string.h>
 
 // The last store to a unit of shared memory in the first block, and the reads
-// after it.
+// since that store.
 typedef struct SimUnit {
   uint32_t src;              // line
   int32_t writer[2];         // lowest and highest thread that stored the unit
-  // lowest and highest thread that read the unit; reader[1] < 0: no thread
+  // lowest and highest thread that read the unit; reader[1] < 0: no thread did
   int32_t reader[2];
 } SimUnit;
 
-// Threads of a block: a mask of lanes for each warp.
+// A set of threads of a block, with a mask of lanes for each warp.
 typedef struct Threads { uint32_t lanes[MAX_WARPS]; } Threads;
 
-// The accesses of the launch to shared memory. A unit has the bytes of the
+// The launch's accesses to shared memory. A unit has as many bytes as the
 // narrowest access.
 typedef struct SimShared {
-  // Sets of units. stored: stored units. used: units that were read. lost:
-  // units with a number other than 0 that was never read. stale: units whose
-  // last number other than 0 was never read. fresh: units that were read since
-  // the last store.
+  // Sets of units. stored: units that were stored. used: units that were read.
+  // lost: units that held a value other than 0 and were never read. stale:
+  // units that were read, but whose last value, which was not 0, was not.
+  // fresh: units that were read since the last store.
   uint64_t *stored, *used, *lost, *stale, *fresh;
   SimUnit *unit;
   bool begun;                // whether a block has set `unit`
@@ -90,7 +91,7 @@ static bool is_zero(const uint8_t *p, uint32_t n) {
   return n == 0;
 }
 
-// Bits of word number `word` of SimShared's masks.
+// One 64-bit word, with number `word`, of each set of SimShared.
 typedef struct Word {
   size_t word;
   uint64_t stored, used, lost, stale, fresh;
@@ -146,8 +147,8 @@ static bool has(const uint64_t *map, size_t k) {
   return map[k / 64] >> (k & 63) & 1;
 }
 
-// Returns the bytes of the widest store to object number j. Sets *src to the
-// line of the first store.
+// Returns the number of bytes of the widest store to object number j. Sets *src
+// to the line of the first store.
 static int64_t width_of(const SimProg *p, int32_t j, uint32_t *src) {
   enum { BULK = 16 };
   int64_t most = 1;
@@ -174,15 +175,16 @@ static bool overlaps(const Fn *fn, const Mem *m) {
   return false;
 }
 
-// lost: threads that stored unread units. kept: threads that stored units which
-// are read. read: threads that read units.
+// The threads that access a tensor. lost: threads that stored units which are
+// never read. kept: threads that stored units which are read. read: threads
+// that read units.
 typedef struct Sides {
   Threads lost, kept, read;
-  // lowest and highest thread that stored unread units ([0]) and read units
-  // ([1])
+  // lowest (from) and highest (to) thread that stored unread units ([0]), and
+  // that stored read units ([1])
   int32_t from[2], to[2];
-  // up: all read units are read only by later threads; down: only by earlier
-  // threads
+  // up: every unit that is read is read only by threads after its writers.
+  // down: only by threads before its writers.
   bool up, down;
 } Sides;
 
@@ -204,7 +206,8 @@ static void add_unit(Sides *s, const SimUnit *u, bool used) {
 }
 
 // Reports whether every reading thread stored to the tensor, but no thread ever
-// reads these stores. Such threads keep their own values in registers.
+// reads the stores of these threads. Such threads keep their own values in
+// registers.
 static bool is_kept(const Sides *s) {
   bool some = false;
   for (int k = 0; k < MAX_WARPS; k++) {
@@ -217,7 +220,7 @@ static bool is_kept(const Sides *s) {
 
 // Reports whether the accesses look like a scan: only later threads read a
 // value, and the values of the last threads, which also read, are unread. Also
-// accepts the opposite direction.
+// accepts a scan in the opposite direction.
 static bool is_scan(const Sides *s) {
   bool reads = false;
   for (int k = 0; k < MAX_WARPS; k++)
@@ -226,7 +229,7 @@ static bool is_scan(const Sides *s) {
   return (s->up && s->from[0] > s->to[1]) || (s->down && s->to[0] < s->from[1]);
 }
 
-// Reports whether any of the units `from` to end - 1 held a number other than 0
+// Reports whether any of the units `from` to end - 1 held a value other than 0
 // that nothing read.
 static bool is_lost(const SimShared *s, size_t from, size_t end) {
   for (size_t k = from; k < end; k++) {
@@ -236,7 +239,7 @@ static bool is_lost(const SimShared *s, size_t from, size_t end) {
   return false;
 }
 
-// Reports whether copies alone fill object number j.
+// Reports whether object number j is only filled by copies.
 static bool is_copied(const SimProg *p, int32_t j) {
   for (uint32_t k = 0; k < p->nins; k++) {
     const SimIns *i = &p->ins[k];
@@ -248,7 +251,8 @@ static bool is_copied(const SimProg *p, int32_t j) {
   return true;
 }
 
-// Finds the elements of object number j that nothing read since the last copy.
+// Finds the elements of object number j that nothing has read since the last
+// copy.
 static bool find_stale(Ctx *cx, SimProg *p, int32_t j, size_t from, size_t end,
                        SimUnread *u) {
   SimShared *s = p->own[OWN_UNREAD];

@@ -7,9 +7,10 @@
 
 // Begins to record which bytes of shared memory the blocks store and read.
 void unread_start(Ctx *cx, SimProg *p);
-// Adds the accesses of a cluster that has finished.
+// Adds the accesses of a cluster that has ended.
 void unread_add(const SimCluster *c);
-// Writes the tensors with unread elements to `unread`. Returns their number.
+// Writes to `unread` the shared tensors that have unread elements. Returns the
+// number of these tensors.
 int unread_find(Ctx *cx, SimProg *p, SimUnread unread[SIM_GAPS]);
 
 #endif

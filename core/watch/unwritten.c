@@ -1,14 +1,14 @@
 // Finds unwritten outputs. An output is a tensor that was unwritten before the
-// launch, and to which the kernel stores without reading it. By using
-// cute.empty, a script promises that the whole tensor will be written. If a
-// kernel has no visible effect at all, every tensor that was unwritten before
-// the launch is an output, except tensors that are accessed through tensor
-// maps, because these maps may be for loads. If an argument is part of a
-// tensor, only that part is an output. cute.undefined_ok allows unwritten
+// launch, and to which the kernel stores without reading it. A script that
+// creates the tensor with cute.empty guarantees that all of it will be written.
+// If a kernel has no visible effect at all, every tensor that was unwritten
+// before the launch is an output. Tensors that are accessed through tensor maps
+// are an exception, because these maps may be for loads. If an argument is part
+// of a tensor, only that part is an output. cute.undefined_ok allows unwritten
 // elements.
 //
-// A kernel may leave a part of an output unchanged if that part was written
-// before the launch. cover.c finds parts that a mistake seems to omit.
+// A kernel may leave a part of an output unchanged if this part was written
+// before the launch. cover.c finds parts that are probably omitted by mistake.
 #include "decode/footprint.h"
 #include "sim/bulk.h"
 #include "watch/unwritten.h"
@@ -21,12 +21,12 @@ struct SimLeft {
   const LaunchArg *arg;
   int bits;                // bits of an element of the object
   SimFootprint of;
-  bool moves;              // whether the footprint is known only in the launch
+  bool moves;              // whether the footprint is known only at the launch
 };
 
-// Reports whether unwritten elements of argument k's memory are not a fault:
-// the kernel reads this memory or allows undefined elements in it, through
-// argument k or an overlapping argument.
+// Reports whether unwritten elements of argument k's memory are no fault. This
+// is the case if the kernel reads this memory, or allows undefined elements in
+// it, through argument k or an overlapping argument.
 static bool is_free(const SimProg *p, int32_t k) {
   const SimArea *a = areas_area(p, k);
   for (size_t j = 0; j < p->fn->mem.n; j++) {
@@ -63,7 +63,7 @@ static SimLeft *one_of(Ctx *cx, const SimProg *p, int32_t mem, bool idle) {
 
 SimLeft *unwritten_make(Ctx *cx, const SimProg *p) {
   SimLeft *all = NULL;
-  // A raw pointer may point to any output, so no output can be checked.
+  // a raw pointer may point to any output, so no output can be checked
   if (ir_has_addresses(p->fn)) return NULL;
   bool idle = ir_is_idle(p->fn);
   for (size_t k = 0; k < p->fn->mem.n; k++) {
@@ -80,8 +80,8 @@ static bool is_written(const SimLeft *t, int64_t element) {
   return t->arg->defined[at / 8] >> (at & 7) & 1;
 }
 
-// Returns the first line that writes to an argument's memory, directly or
-// through another memory object, such as the bytes that PTX accesses.
+// Returns the first line that writes to the argument of memory object `mem`,
+// through this or another object, such as the bytes that PTX accesses.
 static uint32_t line_of(const SimProg *p, int32_t mem) {
   int32_t arg = p->fn->mem.p[mem].arg;
   for (uint32_t k = 0; k < p->nins; k++) {

@@ -6,7 +6,7 @@
 #include "sim/hooks.h"
 
 typedef struct SimLeft SimLeft;
-// Returns the outputs that must be checked after the launch. Called before it.
+// Called before the launch. Returns the outputs that must be checked after it.
 SimLeft *unwritten_make(Ctx *cx, const SimProg *p);
 // Returns the number of unwritten elements after the launch. Calls `found` for
 // each output that has unwritten elements, unless `found` is NULL.

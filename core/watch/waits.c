@@ -1,10 +1,10 @@
-// Explains why waits for groups (cp.async, wgmma, bulk stores) did not suffice.
-// Without this explanation, a fault's message would advise to add a wait that
-// the kernel already has. There are four reasons: the wait left the group
-// pending, the waiting threads had started no group, the wait was for reads
-// only, or a barrier is missing after the wait. Also explains accesses to a
-// stage of a ring (ring.h): the stage is probably wrong if the data of another
-// stage is complete and waited for, but nothing has read it.
+// Explains why a wait for groups (cp.async, wgmma, bulk stores) did not order
+// an access. Without this explanation, a fault's message would advise to add a
+// wait that the kernel already has. There are four reasons: the wait left the
+// group pending, the waiting threads had started no group, the wait was for
+// reads only, or a barrier is missing after the wait. Also explains accesses to
+// a stage of a ring (ring.h): the stage is probably wrong if the data of
+// another stage is complete and waited for, but nothing has read it.
 #include "watch/waits.h"
 
 #include "sim/async.h"
@@ -37,7 +37,7 @@ void waits_note(SimWarp *w, const SimIns *i) {
   d->read = i->op == OP_BULKWAIT && i->flags & BKF_READ;
 }
 
-// Reports whether the last wait for groups by lane k of warp u happens before
+// Reports whether the last wait of lane k of warp u for groups happens before
 // lane l of x->w.
 static bool is_behind(const Access *x, int l, const SimWarp *u, Agent kind,
                       int k) {
@@ -62,16 +62,18 @@ static bool is_wait(const SimIns *i, const void *ud) {
   return op_rows[i->op].imm == IMM_GROUPS && i->src == d->src;
 }
 
-// Reports whether u has yet to execute a wait that x->w has executed.
+// Reports whether u has not yet executed a wait that x->w has executed, but can
+// still reach it.
 static bool waits_later(const Access *x, const SimWarp *u, Agent kind) {
   const SimWaited *d = &hb_of(x->w)->waited[kind];
   return d->times > hb_of(u)->waited[kind].times &&
          warp_roles_ahead(u, is_wait, d);
 }
 
-// Finds out why a wait did not cover a group that lane k of warp u started. in:
-// whether the lane committed the group before the wait. behind: number of
-// groups that the lane committed after this group and before the wait.
+// Finds the reason why a wait did not cover a group that lane k of warp u
+// started. in: whether the lane committed the group before the wait. behind:
+// number of groups that the lane committed after this group and before the
+// wait.
 static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
                   Agent kind, int k, bool in, uint32_t behind) {
   const SimWaited *d = &hb_of(u)->waited[kind];
@@ -88,7 +90,7 @@ static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
   }
 }
 
-// Finds out why a wait did not cover group number g of lane k of warp u.
+// Finds the reason why a wait did not cover group number g of lane k of warp u.
 static void judge_group(SimFault *f, const Access *x, int l, const SimWarp *u,
                         Agent kind, int k, uint32_t g) {
   uint32_t n = hb_of(u)->waited[kind].groups[k];
@@ -125,7 +127,7 @@ static void say_bulk(SimFault *f, const Access *x, int l, int actor,
       judge_group(f, x, l, a->w, AGENT_BULKSTORE, a->lane, a->group);
     return;
   }
-  // A wait covered the copy, so a barrier is missing.
+  // a wait covered the copy, so a barrier is missing
   f->r.lack = LACK_BARRIER;
 }
 
@@ -195,7 +197,7 @@ static bool copies(const SimProg *p, uint32_t src, bool grouped) {
 }
 
 // Reports whether the copy that wrote granule q happens before lane l of x, and
-// nothing has read q.
+// nothing has read q yet.
 static bool is_ready(const Access *x, int l, const SimGran *q) {
   int busy = GF_PENDING | GF_FAR;
   return q->flags & GF_DEFINED && !(q->flags & busy) && !q->readers &&
@@ -204,7 +206,7 @@ static bool is_ready(const Access *x, int l, const SimGran *q) {
 }
 
 // Returns the warp that has pending writes to both granules a and b, if the
-// write to b is a cp.async. Otherwise returns NULL.
+// write to b is by a cp.async. Otherwise returns NULL.
 static const SimWarp *filler_of(const SimCluster *c, uint32_t a, uint32_t b) {
   const SimGran *p = &shadow_of(c)->gran[a], *q = &shadow_of(c)->gran[b];
   bool both = p->flags & q->flags & GF_PENDING && p->warp == q->warp &&
@@ -222,8 +224,8 @@ static bool share_group(const SimWarp *u, uint32_t a, uint32_t b) {
          lane[0] == lane[1] && group[0] == group[1];
 }
 
-// Reports whether a cp.async by threads that execute line `src` fills granule
-// q.
+// Reports whether a cp.async fills granule q, and its threads may also execute
+// line `src`.
 static bool is_filled(const SimProg *p, uint32_t src, const SimGran *q) {
   return q->flags & (GF_DEFINED | GF_PENDING) && copies(p, q->src, true) &&
          !warp_roles_apart(p, src, q->src);
@@ -255,7 +257,8 @@ void waits_look(SimFault *f, const Access *x, int l, uint32_t g) {
     uint32_t other = shadow_shared(c, (uint32_t)(first + to));
     const SimGran *q = &shadow_of(c)->gran[other];
     bool ready = is_ready(x, l, q);
-    // The wait left u's copy to granule g pending, and u also fills `other`.
+    // warp whose copy to granule g is still pending after its wait, if this
+    // warp also fills granule `other`; else NULL
     const SimWarp *u =
       f->r.lack == LACK_PENDING ? filler_of(c, g, other) : NULL;
     bool same = u && share_group(u, g, other);

@@ -21,15 +21,16 @@ typedef struct Region {
 } Region;
 typedef struct Path { Region r[DEEP]; int n; } Path;
 
-// Reports whether i accesses data: memory other than mbarriers and tensor maps.
+// Reports whether i accesses data, which is memory other than mbarriers and
+// tensor maps.
 static bool accesses(const SimIns *i) {
   Op op = (Op)i->op;
   bool other = op_flag_kind(op) == FLAGS_MBAR || operand_has(op, ROLE_TMAP);
   return op_effect(op) & EF_MEMORY && !other;
 }
 
-// Updates *at, the regions around instruction k, to those around instruction k
-// + 1. Returns false if regions are nested too deeply.
+// Changes *at from the regions around instruction k to the regions around
+// instruction k + 1. Returns false if regions are nested too deeply.
 static bool step(const SimProg *p, uint32_t k, Path *at) {
   const SimIns *i = &p->ins[k];
   if (i->op == OP_ELSE) at->r[at->n - 1].other = true;
@@ -40,8 +41,8 @@ static bool step(const SimProg *p, uint32_t k, Path *at) {
   return true;
 }
 
-// Finds the regions around the first access of line src. Returns false if the
-// line has no access or the regions are nested too deeply.
+// Finds the regions around the first access of line src to data. Returns false
+// if the line has no such access, or if regions are nested too deeply.
 static bool path_of(const SimProg *p, uint32_t src, Path *at) {
   at->n = 0;
   for (uint32_t k = 0; k < p->nins; k++) {
@@ -78,7 +79,7 @@ bool warp_roles_parts(const SimProg *p, const SimIns *branch) {
   return by_thread(p->fn, branch->ref, &left);
 }
 
-// Reports whether different threads execute the code at two paths.
+// Reports whether the code at the two paths is executed by different threads.
 static bool parted(const SimProg *p, const Path *a, const Path *b) {
   int k = 0;
   while (k < a->n && k < b->n && a->r[k].head == b->r[k].head &&
@@ -131,7 +132,8 @@ bool warp_roles_some(const SimWarp *w) {
 
 // ---- reachable instructions ----
 
-// Returns the index in w->frame of the outermost loop that w executes, or -1.
+// Returns the index in w->frame of the outermost loop that w executes, or -1 if
+// it executes none.
 static int loop_of(const SimWarp *w) {
   for (uint32_t k = 0; k < w->depth; k++) {
     if (op_loops((Op)w->cluster->prog->ins[w->frame[k].head].op)) return (int)k;
@@ -139,7 +141,8 @@ static int loop_of(const SimWarp *w) {
   return -1;
 }
 
-// Reports whether the ELSE at k belongs to a branch whose second half w skips.
+// Reports whether the ELSE at k belongs to an open branch whose second half w
+// will skip.
 static bool leaves(const SimWarp *w, uint32_t k) {
   for (uint32_t f = 0; f < w->depth; f++)
     if (w->cluster->prog->ins[w->frame[f].head].jump == k)
@@ -156,8 +159,8 @@ bool warp_roles_ahead(const SimWarp *w, SimIs *is, const void *ud) {
     for (k = head; k < p->ins[head].jump; k++)
       if (is(&p->ins[k], ud)) return true;
   }
-  // Other lanes of a diverged warp may be at any instruction, so search all
-  // instructions.
+  // Other lanes of a diverged warp may be at any instruction. Search all of
+  // them.
   if (w->split.part) k = 0;
   for (; k < p->nins; k++) {
     if (p->ins[k].op == OP_ELSE && leaves(w, k)) k = p->ins[k].jump;
@@ -168,8 +171,8 @@ bool warp_roles_ahead(const SimWarp *w, SimIs *is, const void *ud) {
 
 static bool is_shared(const SimMem *m) { return m->memory == MEMORY_SHARED; }
 
-// Returns 1 if i fills shared memory, -1 if it reads shared memory, and
-// otherwise 0.
+// Returns 1 if i fills shared memory, -1 if i reads shared memory, and 0
+// otherwise.
 static int fills(const SimIns *i) {
   OpClass c = op_class((Op)i->op);
   if (c == CLASS_BULKLOAD || c == CLASS_CPASYNC || c == CLASS_SEND ||

@@ -124,8 +124,8 @@ static bool all_defined(const uint8_t *bits, int64_t at, int n) {
   return true;
 }
 
-// Reports a fault if some bytes that lane l reads are undefined although the
-// object does not allow undefined bytes.
+// Reports a fault if lane l reads undefined bytes of an object that does not
+// allow this.
 static void check_defined(const Access *x, int l) {
   const SimMem *m = x->m;
   if (!m->defined || m->lax || all_defined(m->defined, x->at[l], x->bytes))
@@ -165,7 +165,7 @@ static void computed(SimWarp *w, const SimIns *i) {
 // ---- accesses ----
 
 // Checks for races with other clusters. The lanes of mask read, or write the
-// bytes at x->data (NULL if an atomic writes).
+// bytes at x->data. If an atomic writes, x->data is NULL.
 static void meet_others(Access *x, uint32_t mask) {
   const SimMem *m = x->m;
   if (m->area && m->area->place)
@@ -176,9 +176,9 @@ static void meet_others(Access *x, uint32_t mask) {
 
 static bool in_relay(const Access *x) { return x->w->cluster->prog->common; }
 
-// Returns the first granule of lane l's bytes, or NO_GRANULE if these bytes
-// have no granules. Splits granules of shared memory that are wider than the
-// access.
+// Returns the first granule of the bytes that lane l accesses, or NO_GRANULE if
+// these bytes have no granules. Splits granules of shared memory that are wider
+// than the access.
 static int64_t granule(const Access *x, int l) {
   SimCluster *c = x->w->cluster;
   if (x->m->memory == MEMORY_SHARED)
@@ -187,8 +187,8 @@ static int64_t granule(const Access *x, int l) {
 }
 
 // Records in the bits of `map` which bytes of global memory the lanes access
-// (cover.h). Uses the machine's result whether the bytes are adjacent, except
-// for a cp.async, which is recorded later.
+// (cover.h). Whether these bytes are adjacent is taken from the machine's
+// statistics of the access, except for a cp.async, which is recorded later.
 static void cover(const Access *x, uint32_t mask, uint64_t *map) {
   const SimPattern *q = x->w->cluster->pattern;
   bool counted = x->i->op != OP_CPASYNC && x->i->stat >= 0;
@@ -227,9 +227,9 @@ static bool own_release(const SimWarp *w, int l, const SimGran *g) {
   return g->flags & GF_RELEASED && g->warp == w->id && g->lanes == 1u << l;
 }
 
-// Reports whether lane l's store leaves memory unchanged, after the stores of
-// the lower lanes of mask. All lanes store equally many aligned bytes, so a
-// lower lane stores either all of these bytes or none of them.
+// Reports whether lane l's store, after the stores of the lower lanes of mask,
+// leaves memory unchanged. All lanes store the same number of aligned bytes. A
+// lower lane therefore stores either all of lane l's bytes or none of them.
 static bool is_same(const Access *x, uint32_t mask, int l) {
   const SimCluster *c = x->w->cluster;
   uint32_t addr = simmem_address(x, l);
@@ -287,7 +287,7 @@ static void write_global(Access *x, uint32_t mask) {
 }
 
 // Passes an access to global memory to the checks for races between clusters,
-// for coverage and for repeated loads.
+// for coverage, and for equal loads.
 static void announce(Access *x, uint32_t mask) {
   const SimArea *a = x->m->area;
   if (!a) return;
@@ -299,8 +299,8 @@ static void announce(Access *x, uint32_t mask) {
   if (x->write && a->maps && !atomic) tensormap_ops_wrote(x, mask);
 }
 
-// Handles an access to global memory by lane l's agent, which was announced
-// when the access started.
+// Handles an access to global memory by lane l's agent. The access was
+// announced when it started.
 static void complete(Access *x, int l) {
   bool combines = x->write && !x->data;
   if (combines) check_defined(x, l);
@@ -310,8 +310,8 @@ static void complete(Access *x, int l) {
 }
 
 static void global_access(Access *x, uint32_t mask) {
-  // Stores of elements narrower than a byte are not compared with the accesses
-  // of other clusters.
+  // Stores of elements narrower than a byte are not compared with accesses of
+  // other clusters.
   if (!x->write || x->m->bits >= 8) announce(x, mask);
   if (x->i->op == OP_ATOMIC) return;  // see atomic()
   if (x->write) write_global(x, mask);
@@ -333,12 +333,13 @@ static void access(Access *x, uint32_t mask) {
     case MEMORY_SHARED: shared_access(x, mask); break;
     case MEMORY_REGISTERS: case MEMORY_TENSOR: case MEMORY_NONE: return;
   }
-  // Later accesses are in a new epoch, after the release.
+  // after the release, later accesses are in a new epoch
   bool releases = x->write && x->i->sem >= SEM_RELEASE;
   if (releases && x->i->op != OP_ATOMIC) x->w->clk++;
 }
 
-// Records lane l's atomic on granule g. stored: whether it stored a value.
+// Records that lane l executed an atomic on granule g. stored: whether the
+// atomic stored a value.
 static void atomic_lane(Access *x, int l, int64_t g, bool stored) {
   SimCluster *c = x->w->cluster;
   bool relay = x->m->memory == MEMORY_GLOBAL && in_relay(x);

@@ -1,4 +1,4 @@
-// The listeners to the machine's hooks (sim/hooks.h).
+// The checks, which listen to the machine's hooks (sim/hooks.h).
 //
 //   watch.c       passes what the machine announces to the checks
 //   shadow.c      last writes and reads of each granule in a cluster

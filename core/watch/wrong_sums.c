@@ -1,21 +1,21 @@
-// Finds outputs that are not the sums which the shapes of the arguments
-// suggest. If a kernel only multiplies and adds elements (lint/plain_sums.c)
-// of A (M,K) and B (N,K), and stores C (M,N), then C is the product of A and B.
+// Finds outputs that are not the sums that the shapes of the arguments suggest.
+// If a kernel only multiplies and adds elements (lint/plain_sums.c) of A (M,K)
+// and B (N,K), and stores C (M,N), then C must be the product of A and B.
 // Several products may be possible, for example if N equals K. The output is
-// reported if it is none of them at some of its elements.
+// reported if it differs from each of them at some of its elements.
 //
-// An index is assigned to each mode: to each mode of the output its own index,
-// and SUMMED to modes that are summed over. Modes of inputs have the index of a
-// mode of the output with the same extent, or SUMMED. An assignment is a
-// possible product if each index of the output occurs in an input. With two
-// inputs, SUMMED must occur once in each input.
+// A possible product assigns an index to each mode. Each mode of the output has
+// its own index. A mode of an input has the index of a mode of the output with
+// the same extent, or SUMMED if the product sums over it. Each index of the
+// output must occur in an input. If there are two inputs, SUMMED must occur
+// once in each of them.
 //
-// An output that contains the right sums in another order, such as from the
-// last to the first, is not reported. Only swapped coordinates of tiles are
-// reported, in a square output or in a copy.
+// An output with the right sums in another order, such as from the last to the
+// first, is not reported. The only exception are exchanged coordinates of
+// tiles, which are reported in a square output or in a copy.
 //
 // The launch must have read all elements of the inputs and stored all elements
-// of the output: missing parts have other notes (cover.c).
+// of the output. cover.c reports missing parts.
 #include "lint/plain_sums.h"
 #include "watch/cover.h"
 #include "watch/meant.h"
@@ -31,10 +31,10 @@ typedef struct Tensor {
   const LaunchArg *arg;
   DType type;
   SimShape s;
-  int n, mode[MODES];       // the modes with more than one coordinate
+  int n, mode[MODES];       // mode: the n modes with more than one coordinate
 } Tensor;
 
-// For each input, the index of each of its modes.
+// A possible product: for each input, the index of each of its modes.
 typedef struct Product { int8_t index[2][MODES]; } Product;
 
 typedef struct Search {
@@ -43,7 +43,8 @@ typedef struct Search {
   PlainSums sums;
   Product possible[MOST];
   int count;
-  double scale;             // factor of the sums in the last comparison
+  // factor by which the kernel multiplies the sums, from the last comparison
+  double scale;
 } Search;
 
 // ---- possible products ----
@@ -63,8 +64,8 @@ static bool find_tensor(Ctx *cx, SimProg *p, int32_t arg, Tensor *t) {
 
 static int64_t extent(const Tensor *t, int k) { return t->s.size[t->mode[k]]; }
 
-// Returns the number of elements that a sum of product q has, or 0 if q is
-// impossible.
+// Returns the number of terms of each sum of product q, or 0 if q is not
+// possible.
 static int64_t terms_of(const Search *s, const Product *q) {
   int64_t terms = 0;
   int found = 0, sums[2] = {0};
@@ -82,8 +83,7 @@ static int64_t terms_of(const Search *s, const Product *q) {
   return s->n == 2 && (sums[0] > 1 || sums[1] > 1) ? 0 : terms;
 }
 
-// Adds all products whose first modes, before mode k of input i, are those of
-// q.
+// Adds all products that agree with q in the modes before mode k of input i.
 static void add_products(Search *s, Product *q, int i, int k) {
   while (i < s->n && k == s->in[i].n) i++, k = 0;
   if (i == s->n) {
@@ -104,7 +104,7 @@ static void add_products(Search *s, Product *q, int i, int k) {
 
 // ---- elements ----
 
-// Returns the index of the element at a coordinate of each mode.
+// Returns the index of the element that has coordinate at[k] in each mode k.
 static int64_t element_at(const Tensor *t, const int64_t at[MODES]) {
   int64_t x[COVER_MODES] = {0}, element = 0;
   for (int k = 0; k < t->n; k++) x[t->mode[k]] = at[k];
@@ -122,11 +122,11 @@ static double value_at(const Tensor *t, int64_t element) {
   return dtype_to_double(t->type, raw);
 }
 
-// A sum and the root of the sum of the squares of its terms.
+// A sum, and its size: the root of the sum of the squares of its terms.
 typedef struct Sum { double sum, size; } Sum;
 
-// Returns the element of input i that belongs to term number `term` of the sum
-// of product q at a coordinate of the output.
+// Returns the index, in input i, of the element in term number `term` of the
+// sum that product q has at coordinate `at` of the output.
 static int64_t element_of(const Search *s, const Product *q, int i,
                           const int64_t at[MODES], int64_t term) {
   int64_t own[MODES] = {0};
@@ -138,8 +138,8 @@ static int64_t element_of(const Search *s, const Product *q, int i,
   return element_at(&s->in[i], own);
 }
 
-// Returns the distance of the elements of input i that belong to neighbouring
-// terms of product q, or 0 if it is not constant.
+// Returns the distance in input i between the elements of adjacent terms of
+// product q, or 0 if this distance is not constant.
 static int64_t step_of(const Search *s, const Product *q, int i) {
   const Tensor *t = &s->in[i];
   int mode = -1, leaf = -1;
@@ -156,7 +156,7 @@ static int64_t step_of(const Search *s, const Product *q, int i) {
   return leaf < 0 ? 0 : t->s.stride[leaf];
 }
 
-// Returns the sum of product q at a coordinate of the output.
+// Returns the sum that product q has at coordinate `at` of the output.
 static Sum sum_at(const Search *s, const Product *q, const int64_t at[MODES]) {
   Sum sum = {0};
   int64_t terms = terms_of(s, q), first[2], step[2];
@@ -178,8 +178,8 @@ static Sum sum_at(const Search *s, const Product *q, const int64_t at[MODES]) {
 
 // ---- the comparison ----
 
-// Returns the distance of 1 from the next number of a float type; 0 for other
-// types.
+// Returns the distance from 1 to the next number of float type t, or 0 if t is
+// no float type.
 static double epsilon(DType t) {
   if (!dtype_is_float(t)) return 0;
   for (double e = 0.5; e > 1e-17; e /= 2)
@@ -187,7 +187,7 @@ static double epsilon(DType t) {
   return 1e-17;
 }
 
-// An element of the output, and the sum of a product there.
+// An element of the output (got), and the sum that a product has there (want).
 typedef struct Sample {
   int64_t at[MODES];
   double got;
@@ -196,7 +196,8 @@ typedef struct Sample {
 
 enum { SAMPLES = 16 };
 
-// Chooses elements of the output that are spread over all modes.
+// Chooses elements of the output that are spread over all modes. Returns their
+// number.
 static int choose(const Search *s, Sample *list) {
   uint64_t x = 0x9e3779b97f4a7c15u;
   int64_t terms = terms_of(s, &s->possible[0]);
@@ -213,8 +214,8 @@ static int choose(const Search *s, Sample *list) {
   return n;
 }
 
-// Returns the factor by which the samples exceed the sums: 1 unless the kernel
-// scales its sums.
+// Returns the factor by which the samples exceed their sums, which is 1 unless
+// the kernel scales its sums.
 static double factor_of(const Search *s, const Sample *list, int n) {
   double top = 0, low = 0;
   for (int k = 0; k < n; k++) {
@@ -224,9 +225,9 @@ static double factor_of(const Search *s, const Sample *list, int n) {
   return s->sums.scaled && low > 0 ? top / low : 1;
 }
 
-// Computes the sums of product q. Returns the index of the first sample whose
-// value is too far from its sum, n if there is none, or -1 if a number is not
-// finite.
+// Computes the sums of product q, and compares them with the samples. Returns
+// the index of the first sample that is too far from its sum, or n if there is
+// none. Returns -1 if a number is not finite.
 static int compare(Search *s, const Product *q, Sample *list, int n) {
   for (int k = 0; k < n; k++) {
     list[k].want = sum_at(s, q, list[k].at);
@@ -236,7 +237,7 @@ static int compare(Search *s, const Product *q, Sample *list, int n) {
   double sums = epsilon(s->sums.narrowest), each = epsilon(s->sums.rounded);
   bool exact = !dtype_is_float(s->out.type) && !s->sums.scaled;
   int64_t terms = terms_of(s, q);
-  // A sum of a type narrower than f32 may lose all terms that are small
+  // A sum in a type narrower than f32 may lose all terms that are small
   // compared with the sum.
   double all = epsilon(s->out.type) +
                sums * (sums > 1e-6 ? (double)terms : sqrt((double)terms));
@@ -256,7 +257,8 @@ static bool is_near(double got, double want, double size) {
 }
 
 // Reports whether all samples exceed their sums by the same number. The samples
-// must have several different sums, or any output would do.
+// must have several different sums, because otherwise any output would satisfy
+// this.
 static bool is_shifted(const Sample *list, int n) {
   enum { LEAST = 3 };
   double shift = list[0].got - list[0].want.sum;
@@ -271,8 +273,8 @@ static bool is_shifted(const Sample *list, int n) {
   return different >= LEAST;
 }
 
-// Reports whether all samples hold the sums of the elements at which the tiles
-// of the first two modes are swapped. Returns the size of the tiles, or 0.
+// Returns the extent of tiles if each sample has the sum of the element at
+// exchanged tile coordinates in the first two modes. Otherwise returns 0.
 static int64_t swapped_tile(const Search *s, const Product *q,
                             const Sample *list, int n) {
   Sample other[SAMPLES];
@@ -322,9 +324,9 @@ static SimWrongSum describe(const SimProg *p, const Search *s,
   return w;
 }
 
-// Reports whether the output has the right sums in another order: in an input's
-// single sums, each sample equals any sum; in products, the sum at the opposite
-// end of some modes.
+// Reports whether the output has the right sums in another order. If there is
+// one input, each sample must equal any of the sums. If there are two, it must
+// equal the sum at the opposite end of some modes.
 static bool is_permuted(const Search *s, const Product *q, const Sample *list,
                         int n) {
   int64_t size = 1, at[MODES] = {0};
@@ -353,9 +355,9 @@ static bool is_permuted(const Search *s, const Product *q, const Sample *list,
   return found == (n < 32 ? (1u << n) - 1 : UINT32_MAX);
 }
 
-// Finds the possible sums, or the possible copies, and chooses samples. Returns
-// the number of samples, 0 if there is no possible sum, or -1 if all samples
-// agree with one possible sum.
+// Finds the possible sums, or with `copies` the possible copies, and chooses
+// samples. Returns the number of samples, 0 if no sum is possible, or -1 if all
+// samples agree with one possible sum.
 static int find_products(Search *s, bool copies, Sample *list) {
   Product q = {0};
   s->sums.copies = copies;
@@ -378,8 +380,7 @@ void wrong_sums_find(Ctx *cx, SimProg *p, SimWrongSum *out) {
   if (!find_tensor(cx, p, s->sums.out, &s->out)) return;
   for (int i = 0; i < s->n; i++)
     if (!find_tensor(cx, p, s->sums.in[i], &s->in[i])) return;
-  // Compare before the analysis of the function, because most outputs are
-  // right.
+  // Compare before the function is analysed, because most outputs are right.
   s->sums.narrowest = s->sums.rounded = DT_F64;
   int n = find_products(s, false, list);
   if (n < 0) return;
@@ -388,7 +389,8 @@ void wrong_sums_find(Ctx *cx, SimProg *p, SimWrongSum *out) {
   if (!plain_sums(cx, p->fn, &s->sums)) return;
   n = find_products(s, s->sums.copies, list);
   if (n <= 0) return;
-  // the first possible product has the modes in CuTe's order: (M,K), (N,K)
+  // the first possible product has the order of modes that CuTe uses: (M,K),
+  // (N,K)
   SimWrongSum w = {0};
   bool permuted = s->sums.copies;
   for (int k = s->count - 1; k >= 0 && !w.shifted && !w.tile; k--) {

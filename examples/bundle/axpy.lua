@@ -1,4 +1,4 @@
--- The script of the example: a kernel for vectors of any length, y = a x + y.
+-- The script of main.c: a kernel for vectors of any length, y = a x + y.
 local cute = require "cute"
 
 local axpy = cute.kernel("axpy", function(x, y, a)

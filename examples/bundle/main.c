@@ -8,7 +8,8 @@
 
 #include "axpy.h"
 
-// Functions of CUDA's driver. A program with the toolkit includes cuda.h.
+// Functions of the CUDA driver. A program that has the toolkit includes cuda.h
+// instead.
 typedef uint64_t Address;
 typedef void *Context;
 int cuInit(unsigned flags);
@@ -25,14 +26,15 @@ enum { N = 1000 };
 
 static float x[N], y[N];
 
-// Copies the vectors to the GPU, launches, and copies y back.
+// Copies the vectors to the GPU, launches the kernel, and copies y back.
 static int run(Address dx, Address dy) {
   if (cuMemcpyHtoD_v2(dx, x, sizeof x) || cuMemcpyHtoD_v2(dy, y, sizeof y))
     return fprintf(stderr, "the copy to the GPU failed\n"), 1;
   axpy_tensor a = axpy_vector((void *)(uintptr_t)dx, AXPY_F32, N);
   axpy_tensor b = axpy_vector((void *)(uintptr_t)dy, AXPY_F32, N);
   axpy_stream stream = NULL;  // the default stream
-  // A wrong argument is an error with a text, and nothing is launched.
+  // A launch with a wrong argument does nothing and returns an error with a
+  // text.
   int status = axpy_axpy(&b, &b, 3.0f, stream);
   printf("%s\n", axpy_error());
   if (status != AXPY_E_OVERLAP) return 1;

@@ -1,5 +1,5 @@
--- The application of the images. On a GPU it runs there, otherwise on the
--- simulator.
+-- The application in the container images. It runs on a GPU if there is one,
+-- otherwise on the simulator.
 local cute = require "cute"
 local gpu = require "cute.gpu"
 

@@ -1,8 +1,9 @@
 // A front end for a small language, which makes IR as docs/ir.md describes:
 //   y = 2 * x + reverse(x * x) - sum(x) / 128
 // A program is one assignment. Each name is an f32 array of n elements, which
-// blocks of 128 threads compute. reverse(e) is e of the block's opposite
-// thread, and sum(e) is the sum of e over the threads of the block.
+// blocks of 128 threads compute. Each thread computes one element. reverse(e)
+// is the value of e in the opposite thread of the block. sum(e) is the sum of e
+// over the threads of the block.
 //
 // In the repository, after `make`:
 //   rooms='base atoms ir lint layout hardware decode faults sim watch emit'
@@ -13,9 +14,9 @@
 //   ./blockwise ir 'y = 2 * x'       prints the IR; cu: the CUDA C
 //   ./blockwise 1000 'y = 2 * x'     runs it on the simulator, with 1000
 //                                    elements, and prints y
-// Element k of each array is k % 7 + 1 before the run. A third word makes a
-// mistake that the simulator reports: `unsynchronized` leaves out the barriers,
-// and `unguarded` the tests of the bounds.
+// Before the run, element k of each array is k % 7 + 1. A third word on the
+// command line makes a mistake that the simulator reports: `unsynchronized`
+// leaves out the barriers, and `unguarded` leaves out the bounds checks.
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -35,11 +36,11 @@ typedef struct Compiler {
   struct Work work;
   jmp_buf out;
   Fn fn;
-  const char *at;          // rest of the text
+  const char *at;          // rest of the program's text
   char name[MAX_NAMES][16];
-  Ref array[MAX_NAMES];    // the object of each argument
+  Ref array[MAX_NAMES];    // the memory object of each array
   int names;
-  Ref tid, index, in;      // in: whether the thread has an element
+  Ref tid, index, in;  // in: whether the thread's index is within the arrays
   bool unsynchronized, unguarded;
 } Compiler;
 
@@ -98,8 +99,9 @@ static void open_if(Compiler *c, Ref pred) {
   ir_open(&c->cx, &c->fn, (Ins){.op = OP_IF, .a = {pred}});
 }
 
-// Loads the thread's element of an array: 0 beyond the last element. A value
-// that a region computes is visible afterwards only in a variable.
+// Loads the thread's element of an array, or 0 beyond the last element. The
+// value is kept in a variable, because other values of a region are not visible
+// after the region.
 static Ref load_element(Compiler *c, int k) {
   if (c->unguarded) return value(c, OP_LD, DT_F32, c->array[k], c->index, 0);
   Ref zero = ir_float(&c->cx, &c->fn, DT_F32, 0);
@@ -115,8 +117,8 @@ static void barrier(Compiler *c) {
   if (!c->unsynchronized) value(c, OP_BAR, DT_NONE, 0, 0, 0);
 }
 
-// Writes x to an element of a new object in shared memory for each thread, and
-// returns the object.
+// Creates an object in shared memory with one element for each thread. Writes x
+// to the thread's element, and returns the object.
 static Ref share(Compiler *c, Ref x) {
   Mem m = {.space = SP_SMEM, .type = DT_F32, .count = BLOCK, .align = 16,
            .offset = c->fn.smem_bytes, .arg = NO_ARG};
@@ -195,7 +197,7 @@ static Ref expression(Compiler *c) {
   }
 }
 
-// Compiles one assignment to an Fn.
+// Compiles one assignment to a function of the IR (Fn).
 static void compile(Compiler *c, const char *source) {
   Ctx *cx = &c->cx;
   Fn *fn = ir_init(cx, &c->fn, "blockwise");
@@ -243,7 +245,7 @@ static void print_cuda(Compiler *c) {
 }
 
 // Runs the program on arrays of n elements. Prints the elements of the result,
-// or the faults, and returns the number of faults.
+// or the faults. Returns the number of faults.
 static size_t run(Compiler *c, int n) {
   Ctx *cx = &c->cx;
   size_t args = c->fn.arg.n;

@@ -1,5 +1,5 @@
-// Launches the kernel of scale.lua on the simulator, calls the script's
-// function, multiplies matrices by an operation, and shows an error.
+// Launches the kernel of scale.lua on the simulator, calls a function of the
+// script, multiplies matrices by an operation of cute.ops, and shows an error.
 //
 //     cc scale.c $(pkg-config --cflags --libs cutelua) -o scale
 //     ./scale scale.lua
@@ -35,7 +35,7 @@ static cutelua_arg number(double x) {
   return a;
 }
 
-// Computes y = 3 x by a launch of the kernel.
+// Computes y = 3 x by launching the script's kernel.
 static int launch(cutelua_state *s, cutelua_ref script) {
   static float x[N], y[N];
   const int64_t shape[] = {N};
@@ -56,7 +56,7 @@ static int launch(cutelua_state *s, cutelua_ref script) {
   return y[N - 1] != 3 * (N - 1);
 }
 
-// Calls the function of the script, which launches the kernel.
+// Calls the script's function, which launches the kernel.
 static int call(cutelua_state *s, cutelua_ref script) {
   static float x[N], y[N];
   const int64_t shape[] = {N};
@@ -97,7 +97,7 @@ int main(int argc, char **argv) {
   printf("interface %d\n", cutelua_abi());
   int bad = failed(s, cutelua_load_file(s, argv[1], &script), "load") ||
             launch(s, script) || call(s, script) || multiply(s);
-  // An error has a kind, a file and a line.
+  // every error has a kind, a file and a line
   cutelua_status status =
     cutelua_load_text(s, "local x = nil\nreturn x.y", 25, "broken", &script);
   printf("status %d, kind %s, %s:%d\n", (int)status, cutelua_error_kind(s),

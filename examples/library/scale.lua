@@ -1,4 +1,4 @@
--- The script of the examples: a kernel, and a function that chooses its grid.
+-- The script of scale.c: a kernel, and a function that chooses its grid.
 local cute = require "cute"
 
 local scale = cute.kernel("scale", function(x, y, factor)

@@ -1,5 +1,5 @@
--- A script of the application. `host` is a function of the application, `cute`
--- is loaded by Lua's own require.
+-- A script of the application host.c. host.c defines the global table `host`;
+-- Lua's own require loads `cute`.
 local cute = require "cute"
 
 local clamp = cute.kernel("clamp", function(x, most)

@@ -1,19 +1,19 @@
-// An application that has a Lua interpreter of its own and lets scripts use
-// cutelua as a Lua module.
+// An application that has its own Lua interpreter, and lets scripts use cutelua
+// as a Lua module.
 //
 //     luarocks make --local                      # in cutelua's source folder
 //     eval "$(luarocks path)"
 //     cc host.c -I/usr/include/lua5.4 -Wl,-E -l:liblua5.4.a -lm -ldl -o host
 //     ./host app.lua
 //
-// -Wl,-E exports Lua's functions to the module, which contains no Lua.
+// -Wl,-E exports Lua's functions to the module, which does not contain Lua.
 #include <stdio.h>
 
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
 
-// The function host.readings of scripts.
+// Implements host.readings, which scripts call.
 static int readings(lua_State *L) {
   static const double values[] = {1, 2, 3, 4};
   lua_createtable(L, 4, 0);
@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
   lua_pushcfunction(L, readings);
   lua_setfield(L, -2, "readings");
   lua_setglobal(L, "host");
-  // An error of cutelua is a table; luaL_tolstring gives its text.
+  // an error of cutelua is a table; luaL_tolstring returns its text
   int bad = luaL_dofile(L, argv[1]) != LUA_OK;
   fprintf(bad ? stderr : stdout, "%s\n", luaL_tolstring(L, -1, NULL));
   lua_close(L);

@@ -1,4 +1,4 @@
--- The script of the example: a kernel of its own, and an operation.
+-- The script of the example: one kernel, and one operation of cute.ops.
 local cute = require "cute"
 
 local add = cute.kernel("add", function(x, y, z)

@@ -1,5 +1,5 @@
--- Writes the PTX that NVRTC makes of CUDA C: cutelua nvrtc.lua SOURCE PTX ARCH
--- [options of NVRTC].
+-- Compiles CUDA C by NVRTC, and writes the resulting PTX: cutelua nvrtc.lua
+-- SOURCE PTX ARCH [options of NVRTC].
 local core = require "cute.core"
 
 local source <close> = assert(io.open(arg[1]))

@@ -1,11 +1,12 @@
--- Compares the simulator of a GPU with that GPU, bit by bit:
--- cutelua bits.lua CASE... CASE is a case.json that compare.py --folder keeps.
--- Prints a row for each output, and fails if one differs.
+-- Compares the results of the simulator with the results of the GPU that it
+-- simulates, bit by bit: cutelua bits.lua CASE... Each CASE is a case.json that
+-- compare.py --folder keeps. Prints a row for each output, and fails if an
+-- output differs.
 package.path = arg[0]:gsub("[^/]*$", "?.lua;") .. package.path
 local read = require "case".read
 local cute = require "cute"
 
--- Returns the difference of two buffers in words.
+-- Returns a text that states in how many words two buffers differ.
 local function difference(sim, gpu)
   local same, first = sim:equal(gpu)
   if same then return "equal" end

@@ -1,4 +1,4 @@
--- A case of tools/ptx/seeds.lua: a kernel of another compiler, with the
+-- A case of tools/ptx/seeds.lua: a kernel that another compiler made, with the
 -- arguments of one launch.
 local cute = require "cute"
 local json = require "cutelua.text.json"
@@ -20,8 +20,8 @@ function case.read(path)
   return self
 end
 
--- Returns a structure that begins with a tensor map of boxes with 128 bytes
--- of swizzle, as CUTLASS passes it.
+-- Returns a structure that begins with a tensor map, as CUTLASS passes it. The
+-- map's boxes have a swizzle of 128 bytes.
 local function boxed(t, box)
   local cpasync, rows = cute.nvgpu.cpasync, cute.make_layout(box,
     cute.LayoutRight)
@@ -30,8 +30,8 @@ local function boxed(t, box)
                                              t, smem, box))}
 end
 
--- Reads the tensors. Returns the arguments of a launch, and a table {buffer =
--- ..., shape = ...} for each tensor by name.
+-- Reads the tensors of a case. Returns the arguments of a launch, and a table
+-- that has {buffer = ..., shape = ...} for the name of each tensor.
 local function fill(self)
   local tensors, arrays, args = {}, {}, {}
   for name, path in pairs(self.tensors) do
@@ -55,8 +55,8 @@ local function fill(self)
   return args, arrays
 end
 
---- Reads the tensors again and launches the kernel on them, on the case's
--- device by default.
+--- Reads the tensors again, and launches the kernel on them. The default device
+-- is the case's device.
 ---@param options table of the launch, besides grid, block and cluster
 ---@return boolean? ok
 ---@return string? why the text of a report

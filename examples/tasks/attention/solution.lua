@@ -1,5 +1,5 @@
--- A warp computes a row; each lane holds one element of its vectors. A larger
--- score rescales the sums of the softmax.
+-- A warp computes a row, and each lane holds one element of its vectors. A
+-- score larger than the maximum so far rescales the sums of the softmax.
 local cute = require "cute"
 local arch = cute.arch
 

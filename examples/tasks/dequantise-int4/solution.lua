@@ -1,4 +1,4 @@
--- A thread unpacks one byte.
+-- Each thread unpacks one byte.
 local cute = require "cute"
 local arch = cute.arch
 

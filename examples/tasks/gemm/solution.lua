@@ -1,5 +1,5 @@
--- A block computes 16 x 16 elements; tiles of 16 steps of K pass through shared
--- memory.
+-- A block computes 16 x 16 elements. Tiles of A and B with 16 steps of K pass
+-- through shared memory.
 local cute = require "cute"
 local arch = cute.arch
 

@@ -1,4 +1,4 @@
--- One block counts in shared memory.
+-- One block counts all elements in shared memory.
 local cute = require "cute"
 local arch = cute.arch
 

@@ -1,4 +1,4 @@
--- A warp sums a row.
+-- Each warp sums one row.
 local cute = require "cute"
 local arch = cute.arch
 

@@ -1,5 +1,5 @@
--- A tile of 32 x 32 elements passes through shared memory, whose rows have one
--- element more, so that its columns are in different banks.
+-- A tile of 32 x 32 elements passes through shared memory. Its rows have one
+-- extra element, so that the elements of a column are in different banks.
 local cute = require "cute"
 local arch = cute.arch
 

@@ -1,8 +1,7 @@
 --- Helpers for specs of cute.ops: they make operands with any strides, and
--- compute the products of these operands in plain Lua.
+-- compare products of these operands with sums in f64 on the host.
 local core = require "cute.core"
 local cute = require "cute"
-local oracle = require "cutelua.bench.oracle"
 local support = require "spec.support"
 
 local ops = {}
@@ -140,21 +139,18 @@ function ops.at(t, batch, i, j)
   return t(table.unpack(c))
 end
 
--- Returns rows 0 to n - 1 of t, each as a list of parts of `width` elements.
--- The last part ends in zeros.
-local function parts(t, batch, n, width)
-  local K, rows = t.shape[cute.rank(t)], {}
+-- Returns the matrix of a batch of t (..., n, k) as a row-major buffer of f64.
+local function matrix(t, batch)
+  local rank = cute.rank(t)
+  local n, K = t.shape[rank - 1], t.shape[rank]
+  local out, at = core.buffer("f64", n * K), 0
   for i = 0, n - 1 do
-    rows[i] = {}
-    for from = 0, K - 1, math.max(width, 1) do
-      local part = {}
-      for k = from, from + width - 1 do
-        part[#part + 1] = k < K and ops.at(t, batch, i, k) or 0
-      end
-      table.insert(rows[i], part)
+    for k = 0, K - 1 do
+      out[at] = ops.at(t, batch, i, k)
+      at = at + 1
     end
   end
-  return rows
+  return out
 end
 
 --- Calls f(batch, i, j, dot product of A's row i and B's row j) for all
@@ -162,21 +158,17 @@ end
 function ops.each(A, B, D, f)
   local rank = cute.rank(D)
   local M, N, K = D.shape[rank - 1], D.shape[rank], A.shape[cute.rank(A)]
-  local width = math.min(K, 128)
-  local dot, batches = oracle.products(width), 1
+  local batches = 1
   for mode = 1, rank - 2 do batches = batches * D.shape[mode] end
   for l = 0, batches - 1 do
     local batch, rest = {}, l
     for mode = rank - 2, 1, -1 do
       batch[mode], rest = rest % D.shape[mode], rest // D.shape[mode]
     end
-    local a, b = parts(A, batch, M, width), parts(B, batch, N, width)
+    local sums = core.gemm_reference(matrix(A, batch), matrix(B, batch),
+                                     core.buffer("f64", M * N), M, N, K)
     for i = 0, M - 1 do
-      for j = 0, N - 1 do
-        local sum, x, y = 0, a[i], b[j]
-        for p = 1, #x do sum = sum + dot(x[p], y[p]) end
-        f(batch, i, j, sum)
-      end
+      for j = 0, N - 1 do f(batch, i, j, sums[i * N + j]) end
     end
   end
 end

@@ -75,7 +75,7 @@ function schedule.ClcDynamicPersistentTileScheduler(params, block_idx, grid_dim,
     num_tiles_executed = 0}, Clc)
 end
 
---- Returns the tile of this block's own index: tile_idx = {m, n, l},
+--- Returns the tile with the index of this block: tile_idx = {m, n, l}, and
 -- is_valid_tile, which is true.
 function Clc:initial_work_tile_info()
   local x, y, z = table.unpack(self.first)

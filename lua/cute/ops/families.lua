@@ -17,9 +17,8 @@
 --   its blocks share (sums, counts); pdl, if launches can be dependent; a
 --   function that returns the first arguments of a call; `space`, a function
 --   that makes the last argument from the shared memory; and before(call,
---   work),
---   which returns the launches that precede the kernel (Plan:launches of
---   cute.ops.plan).
+--   work), which returns the launches that precede the kernel (Plan:launches
+--   of cute.ops.plan).
 -- formats: whether the kernel multiplies formats with scale factors (p.format
 --   of cute.ops.formats).
 -- kernel: the name of the family whose kernel this family uses, if it has none.

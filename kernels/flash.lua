@@ -699,9 +699,9 @@ end
 
 --- Makes the state of a thread's rows for the online softmax. It has each row's
 -- base, which is its largest score or up to RISE below it, and the sum of its
--- powers. The power of a score s is 2^(c (s - base) + low). For rows with
--- scores beyond FAR, low is 0; for all other rows, base is 0 and low is -c
--- times the base.
+-- powers. The power of a score s is 2^(c (s - base) + low). If a row has scores
+-- beyond FAR, the field `base` holds the row's base, and `low` is 0. Otherwise,
+-- `base` is 0, and `low` is -c times the row's base.
 ---@param rows integer
 ---@param c any above 0: hidden columns score -inf
 ---@param hidden boolean a row may see no column

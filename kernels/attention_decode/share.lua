@@ -159,8 +159,8 @@ function Share:walk(item, f)
   end)
 end
 
---- Returns two indices for row of work `row` of sequence b: the index at which
--- its first result is stored, and one more than the index of its last result.
+--- Returns where the results of row of work `row` of sequence b are stored: the
+-- index of the first result, and one more than the index of the last one.
 function Share:places(b, row)
   local n = self:padded(self:tiles(b))
   local first = self:before(b) * self.per + row * n

@@ -96,7 +96,8 @@ end
 
 --- Returns two tensors, as cpasync.tma_partition does: the words of all stages
 -- in shared memory, and the words of global memory in tiles along K. at: the
--- index of the tile along the operand's rows; l: the matrix of a batch.
+-- index of the tile along the operand's rows; l: the index of the matrix in
+-- the batch.
 ---@param how table {atom: any, coords: any, smem: any, tile: integer[],
 -- rows: integer, vs: integer}
 function scale_factors.partition(how, at, l)

@@ -122,14 +122,14 @@ function model.run(o, first, second)
 end
 
 -- Returns three numbers about missing rows of a mode, which are rows of tiles
--- outside the tensor.
--- The number of missing rows of the last tile (all rows, if a cluster's last
---   blocks have no rows).
--- The cycles that these rows cost in a step. They grow with the number of
---   blocks that request such rows at once.
--- The number of a block's `waves` tiles that have missing rows. It is `waves`
---   if the same block always has the mode's last tile, else their average share
---   plus one.
+-- outside the tensor:
+-- 1. The number of missing rows of the last tile (all rows, if a cluster's last
+--    blocks have no rows).
+-- 2. The cycles that these rows cost in a step. They grow with the number of
+--    blocks that request such rows at once.
+-- 3. The number of a block's `waves` tiles that have missing rows. It is
+--    `waves` if the same block always has the mode's last tile. Otherwise, it is
+--    the average number of such tiles plus one.
 local function lacking(o, mode, size, tiles, others, waves, slots)
   local tile, cluster = o.tile[mode], o.cluster[mode]
   tiles = ceil_div(tiles, cluster) * cluster

@@ -222,8 +222,8 @@ local function work_at(self, i)
   end)
 end
 
---- Returns the tile at the current position: tile_idx = {m, n, l},
--- is_valid_tile.
+--- Returns the tile at the current position as a WorkTileInfo, with the fields
+-- tile_idx = {m, n, l} and is_valid_tile.
 function Static:get_current_work()
   return work_at(self, self.current_work_linear_idx)
 end

@@ -216,8 +216,8 @@ local function stand_in(x)
 end
 
 --- Calls a script's function that returns {shape = {...}, dtype =} for each
--- result; the dtype of the first tensor when absent. Returns a list of {shape =
--- expressions, dtype = name}.
+-- result. Without dtype, the result has the dtype of the first tensor. Returns
+-- a list of {shape = expressions, dtype = name}.
 function python.shapes(f, ...)
   local args = table.pack(...)
   local first

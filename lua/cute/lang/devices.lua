@@ -5,7 +5,7 @@ local core = require "cute.core"
 
 local devices = {}
 
-local Device = {__closed = true,  -- for cute.lang.dependencies
+local Device = {__closed = true,  -- cute.lang.dependencies skips contents
                 -- `__host` marks objects that cannot be passed to a kernel.
                 __host = "device"}
 devices.Device = Device

@@ -240,7 +240,7 @@ end
 
 --- Returns the position in the script of the traced `for` loop whose iterator
 -- was called.
----@param level integer of the frame with the loop, for the caller
+---@param level integer stack level of the loop's function, seen from the caller
 ---@return string
 function regions.place(level)
   local info = debug.getinfo(level + 1, "Sl")

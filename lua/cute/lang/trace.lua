@@ -476,8 +476,8 @@ local function explain(message)
 end
 
 -- Reports whether a message of Lua is about a traced number where Lua needs a
--- plain one. in_table: whether the arguments include numbers in tables. The
--- script may have taken these for constants.
+-- plain one. in_table: whether the arguments include numbers in tables, which
+-- the script may have assumed to be constants.
 local function is_static(message, in_table)
   return message:find "%[needs%-static%]" or message:find "got traced "
     or message:find "= traced .- expected" or message:find "got cute%.value"

@@ -362,8 +362,8 @@ local function scaled(x, by)
   return x * by
 end
 
--- Returns alpha sum + beta C with cuBLAS's rounding. Which of the two products
--- is rounded first depends on whether K is divided.
+-- Returns alpha * acc + beta * was, rounded as by cuBLAS. Whether K is divided
+-- (splits > 1) determines which of the two products is rounded before the sum.
 local function like_cublas(acc, alpha, was, beta, splits)
   if splits == 1 then return cute.fma(acc, alpha, was * beta) end
   return cute.fma(was, beta, acc * alpha)

@@ -30,7 +30,8 @@ local cpasync = {}
 -- Operations
 ---------------------------------------------------------------------------
 
-local Op = {__closed = true}  -- for cute.lang.dependencies
+-- With __closed, cute.lang.dependencies does not examine the fields.
+local Op = {__closed = true}
 Op.__index = Op
 function Op.__tostring(op) return op.name end
 

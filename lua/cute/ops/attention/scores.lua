@@ -64,7 +64,8 @@ local function score_of(o, bias, shift)
     .. "function(s, at) %s return s end"):format(table.concat(lines, " ")),
     "scores")
   -- If `shift` is constant, ALiBi's distances have known ranges, so that the
-  -- compiler can convert them to floats by an addition.
+  -- compiler can convert them to floats with an addition instead of a
+  -- conversion instruction.
   return makers[key](o.softcap and o.softcap + 0.0, o.alibi_slopes, bias,
                      o.score_mod, shift and cute.constexpr(shift),
                      o.softcap and 1.0 / o.softcap, capped, cute.abs,

@@ -128,8 +128,8 @@ end
 -- 2. The cycles that these rows cost in a step. They grow with the number of
 --    blocks that request such rows at once.
 -- 3. The number of a block's `waves` tiles that have missing rows. It is
---    `waves` if the same block always has the mode's last tile. Otherwise, it is
---    the average number of such tiles plus one.
+--    `waves` if the same block always has the mode's last tile. Otherwise, it
+--    is the average number of such tiles plus one.
 local function lacking(o, mode, size, tiles, others, waves, slots)
   local tile, cluster = o.tile[mode], o.cluster[mode]
   tiles = ceil_div(tiles, cluster) * cluster

@@ -381,7 +381,8 @@ end
 ---@param tile integer[]
 ---@param at any[] the tile's position
 ---@param threads integer
----@param thread? any this thread's index among them; its own index when absent
+---@param thread? any this thread's index among `threads`; its index in the block
+-- when absent
 function tiles.put_rows(s, t, tile, at, threads, thread)
   local width = core.gcd(tiles.vector(t, 1), tile[1] * tile[2] // threads)
   local atom = copy_atom(t.element_type, width, false)

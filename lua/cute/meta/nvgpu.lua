@@ -175,24 +175,21 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 function cute.nvgpu.tcgen05.Ld32x32bOp(repeats, pack) end
 
 ---Makes the operation of a load from tensor memory by a warp: 16 lanes of 64
----bits.
----The shape is repeated along the columns.
+---bits. The shape is repeated along the columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param pack? string from Pack
 ---@return table for cute.make_copy_atom
 function cute.nvgpu.tcgen05.Ld16x64bOp(repeats, pack) end
 
 ---Makes the operation of a load from tensor memory by a warp: 16 lanes of 128
----bits.
----The shape is repeated along the columns.
+---bits. The shape is repeated along the columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param pack? string from Pack
 ---@return table for cute.make_copy_atom
 function cute.nvgpu.tcgen05.Ld16x128bOp(repeats, pack) end
 
 ---Makes the operation of a load from tensor memory by a warp: 16 lanes of 256
----bits.
----The shape is repeated along the columns.
+---bits. The shape is repeated along the columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param pack? string from Pack
 ---@return table for cute.make_copy_atom
@@ -215,24 +212,21 @@ function cute.nvgpu.tcgen05.Ld16x32bx2Op(repeats, pack) end
 function cute.nvgpu.tcgen05.St32x32bOp(repeats, unpack) end
 
 ---Makes the operation of a store to tensor memory by a warp: 16 lanes of 64
----bits.
----The shape is repeated along the columns.
+---bits. The shape is repeated along the columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param unpack? string from Unpack
 ---@return table for cute.make_copy_atom
 function cute.nvgpu.tcgen05.St16x64bOp(repeats, unpack) end
 
 ---Makes the operation of a store to tensor memory by a warp: 16 lanes of 128
----bits.
----The shape is repeated along the columns.
+---bits. The shape is repeated along the columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param unpack? string from Unpack
 ---@return table for cute.make_copy_atom
 function cute.nvgpu.tcgen05.St16x128bOp(repeats, unpack) end
 
 ---Makes the operation of a store to tensor memory by a warp: 16 lanes of 256
----bits.
----The shape is repeated along the columns.
+---bits. The shape is repeated along the columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param unpack? string from Unpack
 ---@return table for cute.make_copy_atom

@@ -567,7 +567,7 @@ Clc.__index = Clc
 -- consumer_group: table, tx_count: integer?, cluster_shape_mn: integer[]?,
 -- cta_layout_vmnk: cute.Layout?, barrier_storage: table?, defer_sync: boolean?,
 -- maker: cute.Value?}
--- tx_count: the bytes of an answer, 16; cta_layout_vmnk: the CTAs (V,M,N,1) of
+-- tx_count: the bytes of a response, 16; cta_layout_vmnk: the CTAs (V,M,N,1) of
 -- a cluster, instead of cluster_shape_mn
 function stages.PipelineClcFetchAsync(opts)
   local what = "PipelineClcFetchAsync"

@@ -201,7 +201,7 @@ end
 -- the total in the lower half. Blocks draw their tiles in order. Therefore all
 -- earlier tiles have begun, regardless of how many blocks the device runs at
 -- once. To compute the sum before a tile, a block reads the totals of all tiles
--- since its own previous one.
+-- since the block's previous tile.
 local FIRST = 1
 local AHEAD = 2  -- tiles that a block draws in advance
 local ROOM = 132  -- number of multiprocessors of an H200

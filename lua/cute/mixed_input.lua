@@ -265,7 +265,7 @@ end
 ---@param c_layout "row"|"col"
 ---@param c_dtype cute.DType
 ---@param acc_dtype cute.DType
----@param tidx any index of the thread among those of the epilogue
+---@param tidx any the thread's index among the threads of the epilogue
 ---@param tAcc cute.Tensor ((MMA_M,MMA_N),1,1,stages) in tensor memory
 ---@param gC_mnl cute.Tensor ((MMA_M,MMA_N),1,1,tiles of M, N, L)
 ---@param epi_tile table {M, N} of compute_epilogue_tile_shape

@@ -53,7 +53,7 @@ function targets.sms(sm)
 end
 
 -- Numbers of SMs in the groups of an H100 and an H200. All blocks of a cluster
--- run in one group, and a group runs as many clusters as fit whole. The last
+-- run in one group, and a group runs as many whole clusters as fit. The last
 -- four groups run clusters of 1 or 2 blocks only. This rule reproduces all 41
 -- numbers that the driver returned for 1, 2 and 8 blocks per SM.
 local GROUPS, GROUPED = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2}, 132

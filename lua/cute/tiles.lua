@@ -381,8 +381,8 @@ end
 ---@param tile integer[]
 ---@param at any[] the tile's position
 ---@param threads integer
----@param thread? any this thread's index among `threads`; its index in the block
--- when absent
+---@param thread? any this thread's index among `threads`; its index in the
+-- block when absent
 function tiles.put_rows(s, t, tile, at, threads, thread)
   local width = core.gcd(tiles.vector(t, 1), tile[1] * tile[2] // threads)
   local atom = copy_atom(t.element_type, width, false)
@@ -733,7 +733,7 @@ end
 -- of an MMA, or the destination of a copy from tensor memory. In the latter
 -- case, columns of a row form pairs as in the fragments of MMAs.
 ---@param mma any a tiled MMA, or a tiled copy from tensor memory
----@param thread any the thread's index among those of the MMA or copy
+---@param thread any the thread's index among the threads of the MMA or copy
 ---@return fun(x: any): any (MMA,M,N)
 function tiles.partition_C(mma, thread)
   local slice = mma:get_slice(thread)
@@ -752,7 +752,7 @@ end
 ---@param t any C, (M,N)
 ---@param tile integer[] (BM,BN)
 ---@param at any[] the tile's position
----@param thread? any this thread's index among those of the MMA
+---@param thread? any this thread's index among the threads of the MMA
 -- mma: a tiled MMA, or a tiled copy that loads accumulators from tensor memory
 function tiles.result(t, mma, tile, at, thread)
   t = tiles.matrix(t)

@@ -277,7 +277,7 @@ local function steps_of(p, o, x, stay, gone)
   local list, at, before = {}, 0, {}
   local dtype, alignment = p.dtype, x.alignment
   -- The loops over kept modes for the next launch, which reduces the partial
-  -- results (its operand 1). There, consecutive results are adjacent.
+  -- results (its operand 1). In operand 1, consecutive results are adjacent.
   local places, reach = {}, 1
   for i, loop in ipairs(stay) do
     places[i] = {n = loop.n, [1] = reach, [2] = loop[2], [3] = 0}

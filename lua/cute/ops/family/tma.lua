@@ -173,7 +173,7 @@ local function call_sources(p, c, call)
 end
 
 -- Returns a function that makes the first arguments of a kernel. It keeps the
--- layouts of these matrices, but not their memory.
+-- layouts of the matrices A, B, D and `sources`, but not their memory.
 local function first_arguments(made, A, B, D, group, sources)
   local more = group and {false, false} or {}
   for _, t in ipairs(sources) do more[#more + 1] = like(t) end

@@ -9,7 +9,8 @@ return {
   -- The cost `missing` (rows outside the tensor) is multiplied by this factor
   -- if the blocks form clusters.
   sent = 1.49,
-  wait = 1.18,          -- weight of a block's tiles that extend past the tensor
+  wait = 1.18,          -- factor on the average number of a block's tiles that
+                        -- extend past the tensor
   memory = 4.43e12,     -- bytes per second from memory
   far = 0.249,          -- fraction of an operand that distant blocks read a
                         -- second time

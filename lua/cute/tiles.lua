@@ -553,7 +553,8 @@ end
 -- slots: integer?, plain: boolean?, halves: boolean?, as: any?,
 -- in_parts: boolean?}
 -- from, k_tiles: the first tile of K, and the number of tiles (default: all);
--- thread: this thread's index among those of the MMA; valid: see tiles.inside;
+-- thread: this thread's index among the threads of the MMA; valid: see
+-- tiles.inside;
 -- cached: loads through L1, for data that is read again soon;
 -- arch: 70 for a target without cp.async and ldmatrix; atom: that of fetch;
 -- piece: see tiles.smem_layout; lead: the contiguous mode in shared memory, 0

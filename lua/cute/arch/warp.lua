@@ -239,9 +239,9 @@ local REDUX = {add = true, min = true, max = true, ["and"] = true,
 -- A second call converts the result back.
 local function ordered(bits) return bits ~ ((bits >> 31) & 0x7fffffff) end
 
--- Reduces floats. A NaN is replaced by an integer that loses against all numbers
--- or, with opts.nan, by one that wins against all numbers. If no number remains,
--- the result is the NaN 0x7fffffff.
+-- Reduces floats. A NaN is replaced by an integer that loses against all
+-- numbers or, with opts.nan, by one that wins against all numbers. If no number
+-- remains, the result is the NaN 0x7fffffff.
 local function float_redux(value, kind, mask, opts)
   local max = kind == "fmax" or kind == "max"
   if not max and kind ~= "fmin" and kind ~= "min" then

@@ -7,8 +7,8 @@
 --
 -- X and Z are tensors of L matrices with the modes B and A, possibly with
 -- further modes; `from` and `to` are the strides of X and of Z. A is contiguous
--- in X, B in Z. Both tensors begin at multiples of 16 bytes; their rows may begin
--- at any element.
+-- in X, B in Z. Both tensors begin at multiples of 16 bytes; their rows may
+-- begin at any element.
 --
 -- Writing a part of a 32-byte sector costs as much as writing two sectors, and
 -- tiles of B x A would split a sector at each end of their rows. So in each

@@ -19,8 +19,8 @@ local tasks = {}
 
 local ALL = 1 << 16  -- registers of a multiprocessor
 
--- Returns a function (stage) that issues the product of s, a tile of K or V, and
--- t, the stages of tiles of Q or dO. The function returns the accumulators:
+-- Returns a function (stage) that issues the product of s, a tile of K or V,
+-- and a tile of Q or dO (a stage of t). The function returns the accumulators:
 -- transposed scores or gradients.
 local function scores_product(o, x, s, t)
   local mma = x.mma.scores
@@ -33,9 +33,9 @@ local function scores_product(o, x, s, t)
   end
 end
 
--- Returns a function (left, stage) that adds the product of a left operand and a
--- tile of Q or dO (a stage of t) to the accumulators of dK or dV. Also returns
--- these accumulators.
+-- Returns a function (left, stage) that adds the product of a left operand and
+-- a tile of Q or dO (a stage of t) to the accumulators of dK or dV. Also
+-- returns these accumulators.
 local function keys_product(o, x, t)
   local mma = x.mma.keys
   local B = mma:make_fragment_B(mma:get_slice(0):partition_B(t.turned))

@@ -9,10 +9,10 @@
 --
 -- With sample = true the kernel's arguments are (X, I, Seed, by). The kernel
 -- finds the largest element of X * by + G, where G are independent Gumbel
--- random numbers. Index i is then drawn with a probability proportional to
--- e^(X[i] * by) (E. J. Gumbel, 1954). Seed is one i64 in global memory.
--- cute.philox computes the random word of an element from the seed and the
--- element's row and column.
+-- random numbers. This draws index i with a probability proportional to e^(X[i]
+-- * by) (E. J. Gumbel, 1954). Seed is one i64 in global memory. cute.philox
+-- computes the random word of an element from the seed and the element's row
+-- and column.
 local cute = require "cute"
 local philox = require "cute.philox"
 local rules = require "kernels.operand_rules"

@@ -11,12 +11,13 @@
 -- rows is aligned with the last of the T keys. For concatenated sequences of
 -- different lengths, Q and O are (total,H,D), and LSE is (H,total). In this
 -- case, two more arguments cu_q and cu_k (B + 1 of i32, "cu_seqlens") contain
--- the positions: sequence b of Q consists of the rows from cu_q[b] to cu_q[b +
--- 1] - 1. The last argument is a table `more`, or nil. The option `list` is the
--- size {rows, keys} of a block of a block mask. With this option, more.blocks
--- contains the lists of visible blocks (kernels/block_mask.lua). more.sinks
--- (H), if given, has a score x for each head. exp(x) is added to the sum of
--- each row, as if a key without a value had the score x. LSE includes exp(x).
+-- the positions of the sequences: sequence b of Q consists of the rows from
+-- cu_q[b] to cu_q[b + 1] - 1. The last argument is a table `more`, or nil. The
+-- option `list` is the size {rows, keys} of a block of a block mask. With this
+-- option, more.blocks contains the lists of visible blocks
+-- (kernels/block_mask.lua). more.sinks (H), if given, has a score x for each
+-- head. exp(x) is added to the sum of each row, as if a key without a value had
+-- the score x. LSE includes exp(x).
 --
 -- The option `modify` is a function of all arguments after `more`. It returns
 -- three functions and two booleans, all of which may be nil. score(s, at)
@@ -28,21 +29,21 @@
 -- score if at.log2 is set.
 --
 -- A block processes a tile of rows. The scores of these rows and a tile of keys
--- stay in registers. Their exponentials ("powers", computed as 2^x) are the
--- left operand of the product with V. Meanwhile, cp.async loads the next tile
--- of keys.
+-- stay in registers. Their exponentials ("powers", computed as powers of 2) are
+-- the left operand of the product with V. Meanwhile, cp.async loads the next
+-- tile of keys.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
 local _ = cute._
 
--- Loops over tiles of keys, from the last to the first, for the block's tile of
--- rows. V is loaded while the scores are computed, and the next tile of K while
--- the scores are used. sees = {first, last, from, to, at}: the four results of
--- Sight:blocks and, with a block mask, the function of flash.listed. alter(s,
--- kb, hidden) changes the scores s of tile kb. `hidden` is true if a row may
--- not see all keys of the tile.
+-- Iterates over tiles of keys, from the last to the first, for the block's tile
+-- of rows. V is loaded while the scores are computed, and the next tile of K
+-- while V is multiplied. sees = {first, last, from, to, at}: the four results
+-- of Sight:blocks and, with a block mask, the function of flash.listed.
+-- alter(s, kb, hidden) changes the scores s of tile kb. `hidden` is true if a
+-- row may not see all keys of the tile.
 local function walk(o, team, sees, Q, K, V, state, acc, alter)
   local BM, BN = o.tile[1], o.tile[2]
   local arch = cute.arch
@@ -76,7 +77,7 @@ local function walk(o, team, sees, Q, K, V, state, acc, alter)
     V.times(0, acc, state:take(s, acc, team.dtype))
   end
   if not o.held then
-    -- Without any tile of keys, Q's copy is still in flight.
+    -- If there is no tile of keys, the loop has not waited for the copy of Q.
     cute.when(cute.le(last, first), function()
       arch.cp_async_wait_group(0)
       arch.sync_threads()
@@ -94,7 +95,8 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, more, ...)
   local mOh = flash.head(mO, b, h, cu_q, true)
   local mKg, mVg = flash.head(mK, b, g, cu_k), flash.head(mV, b, g, cu_k)
   local S, T = cute.size(mQh, 0), cute.size(mKg, 0)
-  -- Q is (S,D), K is (T,D). Blocks whose rows see the most keys run first.
+  -- Here Q is (S,D) and K is (T,D). If later rows see more keys, blocks take
+  -- the last tiles of rows first, because these take the most time.
   local bm = flash.place(S, BM, o.right, cu_q)
 
   local team = flash.team(mQ.element_type, o.warps)

@@ -13,10 +13,10 @@
 -- dQ = dS K, dK = dS^T Q.
 --
 -- A block either owns a tile of keys and iterates over the rows of Q that see
--- it, or owns a tile of rows of Q and iterates over keys. Both recompute the
--- weights P. Blocks that own keys compute P transposed, so that its registers
--- are the left operand of the next product. Without the option `gradients`,
--- there are no atomics, and equal inputs give equal bits.
+-- it, or owns a tile of rows of Q and iterates over keys. Blocks of both kinds
+-- recompute the weights P. Blocks that own keys compute P transposed, so that
+-- its registers are the left operand of the next product. Without the option
+-- `gradients`, there are no atomics, and equal inputs give equal bits.
 --
 -- A table `more`, or nil, follows cu_k. The option `list` {rows, keys} is the
 -- size of a block of a block mask. It needs two tensors: more.blocks, the lists
@@ -38,7 +38,7 @@ local _ = cute._
 -- delta
 ---------------------------------------------------------------------------
 
--- rows of a block of the kernel that computes delta; 4 lanes share a row
+-- the rows of a block of the kernel that computes delta; 4 lanes share a row
 local ROWS = 32
 
 local function sums(a)
@@ -72,9 +72,10 @@ end
 -- Weights and their factors
 ---------------------------------------------------------------------------
 
--- Returns a function (block, stage) that copies the tile `block` of the vector
--- x in global memory to the stage of s (N,PIPE) in shared memory. x is the LSE
--- or delta of each row of Q. Beyond the last row, the copy stores zeros.
+-- Returns a function (block, stage) that copies elements of vector x from
+-- global memory to s (N,PIPE) in shared memory: tile `block` of x to this stage
+-- of s. x is the LSE or delta of each row of Q. Beyond the last row, the copy
+-- stores zeros.
 local function numbers(team, x, s)
   local n = cute.size(s, 0)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS_ZFILL", cute.f32,
@@ -113,7 +114,8 @@ local function weigh(s, dp, c, lse, delta, slopes, add)
       sr[{i, j}] = w
       local d = dp and w * (pr(i, j) - delta(i, j))
       if add then add(i, j, d, w) end
-      if slope then  -- the derivative of a score that the mask hides may be NaN
+      if slope then  -- The derivative of a hidden score may be NaN, so the
+                     -- gradient is set to 0.
         d = cute.where(cute.eq(w, 0), 0.0, d * slope(i, j))
       end
       if dp then pr[{i, j}] = d end
@@ -165,8 +167,8 @@ end
 -- Iterates over tiles. This block's tiles X and Z (Q and dO, or K and V) are
 -- multiplied with tiles Y and W (K and V, or Q and dO): the scores are X Y^T,
 -- the gradients of the weights Z W^T. Each step adds dS Y to t.dX and P W to
--- t.dZ, if these accumulators exist. count, at: the results of flash.listed for
--- the visible tiles of a block mask, nil without one.
+-- t.dZ, if these accumulators exist. count, at: with a block mask, the results
+-- of flash.listed for its visible tiles; otherwise nil.
 local function walk(o, team, t, c, count, at)
   local BM, BN = o.tile[1], o.tile[2]
   local first, last, from, to = t.sight:blocks(t.row, BM, BN)
@@ -217,7 +219,8 @@ local function frame(o, dtype)
   return team, t
 end
 
--- Returns the function that replaces scores of head h (flash.change), or nil.
+-- Returns the function of flash.change that replaces scores of head h, or nil
+-- if scores do not change.
 local function change(o, a, b, h, rows, columns, turned)
   return flash.change {score = a.score, mask = a.mask, scale = a.scale, b = b,
     h = h, tile = o.tile, rows = rows, columns = columns, turned = turned,
@@ -226,7 +229,8 @@ local function change(o, a, b, h, rows, columns, turned)
 end
 
 local function finish()
-  -- A block without tiles has not waited for its first copies yet.
+  -- A block without tiles has not yet waited for the copies of its own tiles X
+  -- and Z.
   cute.arch.cp_async_wait_group(0)
   cute.arch.sync_threads()
 end
@@ -259,7 +263,8 @@ local function of_rows(o, a)
   finish()
   local function store() a.adder:store(a.parts(_, bm, h, b), o.warps) end
   if a.adder and a.cu_q then
-    -- Block b = B has the rows after the last sequence, which have no sums.
+    -- Block b = B handles the rows after the last sequence, whose scores add to
+    -- no gradient.
     cute.when(cute.lt(b, cute.size(a.parts, 3)), store)
   elseif a.adder then store() end
   t.dX:store(t.dX:load() * a.scale)
@@ -289,8 +294,8 @@ local function of_keys(o, a)
     local function row(x) return flash.head(x, b, h, a.cu_q) end
     local function number(x) return flash.numbers(x, b, h, a.cu_q) end
     local Q = row(a.Q)
-    -- All threads have read the previous head's tiles, which the next loads
-    -- overwrite.
+    -- The loads below overwrite tiles of the previous head. The barrier makes
+    -- sure that all threads have read them.
     cute.arch.sync_threads()
     t.sight = flash.sight(cute.size(K, 0), cute.size(Q, 0), o.right, o.left)
     t.loads = {team:rows(Q, t.sY), team:rows(row(a.dO), t.sW),
@@ -309,9 +314,9 @@ local function of_keys(o, a)
   if t.dZ then team:store(t.dZ, t.sZ(_, _, 0), key(a.dV), bm) end
 end
 
--- Default tile and warps by head size. From head size 192 on, one kernel for
--- both dK and dV would need too many registers, so there are two kernels, one
--- for dK and one for dV.
+-- The default tile and number of warps for each head size. From head size 192
+-- on, one kernel for both dK and dV would need too many registers, so there are
+-- two kernels, one for dK and one for dV.
 local DEFAULT = {
   [32] = {{64, 64}, 4}, [64] = {{64, 64}, 4}, [96] = {{64, 64}, 4},
   [128] = {{64, 64}, 4}, [192] = {{128, 32}, 8}, [256] = {{64, 32}, 4},

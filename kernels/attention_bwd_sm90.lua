@@ -7,10 +7,10 @@
 --       launch:launch()
 --     end
 --
--- Q, O, dO and dQ (B,S,H,D), K, V, dK and dV (B,T,G,D) of bf16 or f16, each row
--- of D contiguous and at a multiple of 16 bytes; LSE (B,H,S) of f32. H is a
--- multiple of G: H/G heads of Q share each head of K and V. The last of the S
--- rows is aligned with the last of the T keys.
+-- Q, O, dO and dQ are (B,S,H,D), and K, V, dK and dV (B,T,G,D), of bf16 or f16.
+-- Each row of D elements is contiguous and begins at a multiple of 16 bytes.
+-- LSE is (B,H,S) of f32. H is a multiple of G: H/G heads of Q share each head
+-- of K and V. The last of the S rows is aligned with the last of the T keys.
 --
 -- P = softmax(scale Q K^T) are the weights, and delta is each row's sum of O
 -- dO. Then dV = P^T dO, dS = P (dO V^T - delta), dQ = dS K and dK = dS^T Q. The
@@ -21,22 +21,27 @@
 -- sums is fixed) adds the consumers' tiles of dQ to f32 accumulators in global
 -- memory. The last kernel converts these accumulators to dQ.
 --
--- tile {rows, keys}: the tile of scores that a block computes at once. stages,
--- do_stages: numbers of tiles of Q and of dO in shared memory. ds_stages:
--- number of tiles of dS. pieces: number of parts into which a tile of dQ, or
--- each of its two slices, is divided for the addition to global memory.
--- sum_stages: number of these parts that fit in shared memory. rounded: dS is
--- computed from P in 16 bits, which saves registers. deterministic: blocks add
--- to dQ in a fixed order (true when absent), so that equal inputs give equal
--- bits. ragged: cu_q and cu_k give sequences of different lengths, as for
--- kernels/attention_sm90.lua. list: a tile of keys is multiplied only with the
--- tiles of rows that the tensor `lists` of kernels/block_mask_rows.lua lists.
--- tasks: with heads of 256, the consumers have different tasks (tasks.lua).
--- The default is true if the order of sums is not fixed, and neither `modify`
--- nor `ragged` is given. modify: a function that returns score_mod and
--- mask_mod, see kernels/attention.lua. keys, heads, sms: the numbers of keys,
--- of heads of K in all batches, and of multiprocessors, if known; they select
--- the tile.
+-- Options:
+-- tile {rows, keys}: the tile of scores that a block computes at once.
+-- stages, do_stages: the numbers of tiles of Q and of dO in shared memory.
+-- ds_stages: the number of tiles of dS in shared memory.
+-- pieces: the number of parts into which a tile of dQ, or each of its two
+--   slices, is divided for the addition to global memory.
+-- sum_stages: the number of these parts that fit in shared memory.
+-- rounded: dS is computed from P in 16 bits, which saves registers.
+-- deterministic: blocks add to dQ in a fixed order (true when absent), so that
+--   equal inputs give equal bits.
+-- ragged: cu_q and cu_k give sequences of different lengths, as for
+--   kernels/attention_sm90.lua.
+-- list: a tile of keys is multiplied only with the tiles of rows that the
+--   tensor `lists` of kernels/block_mask_rows.lua lists.
+-- tasks: with heads of 256, the consumers have different tasks (tasks.lua). The
+--   default is true if the order of sums is not fixed, and neither `modify` nor
+--   `ragged` is given.
+-- modify: a function that returns score_mod and mask_mod, see
+--   kernels/attention.lua.
+-- keys, heads, sms: the numbers of keys, of heads of K in all batches, and of
+--   multiprocessors, if known; they select the tile.
 local cute = require "cute"
 local edges = require "kernels.attention_bwd_sm90.edges"
 local flash = require "kernels.flash"
@@ -53,13 +58,14 @@ local cpasync = cute.nvgpu.cpasync
 
 local WHAT = "attention_bwd_sm90"
 
--- Makes the TMA atom of an operand with tiles of layout s, and its coordinates.
+-- Makes the TMA atom of an operand t whose tiles have the layout s in shared
+-- memory. Returns a list {atom, coordinates}.
 local function map(op, t, s)
   return {cpasync.make_tiled_tma_atom(op, t, s,
                                       {cute.size(s, 0), cute.size(s, 1)})}
 end
 
---- Returns the kernels and the functions that launch them.
+--- Returns a table with the kernels and the functions that launch them.
 ---@param given table {head: integer, dtype: any?, causal: boolean?,
 -- window: any[]?, tile: integer[]?, stages: integer?, do_stages: integer?,
 -- ds_stages: integer?, sum_stages: integer?, pieces: integer?,
@@ -101,7 +107,8 @@ return function(given)
       map(add, acc, box), map(store, acc, box)}
   end
 
-  --- Reports whether TMA accepts these operands: true, or false and the reason.
+  --- Reports whether TMA accepts these operands; if not, also returns the
+  -- reason.
   ---@return boolean, string?
   function self.takes(Q, K, V, dO, dK, dV)
     local names = {"Q", "K", "V", "dO", "dK", "dV"}
@@ -112,8 +119,8 @@ return function(given)
     return true
   end
 
-  -- Returns the number of tiles of rows of a head: in one batch of S rows, or
-  -- with `ragged` in all B sequences, which have S rows in total.
+  -- Returns the number of tiles of rows of a head. Without `ragged`, S is the
+  -- number of rows of one batch; with `ragged`, of all B sequences together.
   local function tiles_of(S, B)
     return o.ragged and sequences.count(S, B, M) or tiles.count(S, M)
   end
@@ -129,7 +136,7 @@ return function(given)
             turns = o.deterministic and rows // M + 1 or 0}
   end
 
-  -- Returns three views of `memory`, which has a buffer for each size of
+  -- Returns three views of `memory`, a table with a buffer for each size of
   -- self.sizes(): the accumulators as (256,k,tiles), the LSEs as (rows,H,B),
   -- and the deltas as (rows,H,B).
   local function views(S, H, B, memory)
@@ -192,9 +199,9 @@ return function(given)
     local cu_q = o.ragged and more.cu_q or nil
     local turns = o.deterministic and memory.turns or nil
     if i == 1 then
-      -- If blocks add in turn, the first block overwrites the tile. The
-      -- accumulators need to be cleared only if there are tiles to which no
-      -- block adds.
+      -- The accumulators need to be cleared only if blocks add in any order, or
+      -- if there may be tiles to which no block adds. Otherwise, the first
+      -- block overwrites a tile.
       local clear = not turns or o.ragged or o.list or order.idle(o, S, T)
       return {t.O, t.dO, t.LSE, logs, delta, clear and acc or nil, turns, cu_q,
               n = 8}
@@ -213,8 +220,8 @@ return function(given)
     return a
   end
 
-  --- Prepares the launches, as a list. opts: launch options, scale (1 / sqrt(D)
-  -- when absent), cu (see arguments).
+  --- Prepares the launches. Returns them as a list. opts: launch options, scale
+  -- (1 / sqrt(D) when absent), cu (see arguments).
   function self.prepare(Q, K, V, O, dO, LSE, dQ, dK, dV, opts)
     opts = opts or {}
     local t = {Q = Q, K = K, V = V, O = O, dO = dO, LSE = LSE, dQ = dQ, dK = dK,

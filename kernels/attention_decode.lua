@@ -14,24 +14,28 @@
 -- Q and O are (B,S,H,D), K and V (B,T,G,D), of bf16 or f16; LSE is (B,H,S) of
 -- f32. lengths, (B) of i32, gives each sequence's number of keys; without it,
 -- every sequence has T keys. The S rows of a sequence belong to its last S
--- keys: row s sees the keys up to the key with its own position.
+-- keys: row s sees the keys up to and including its own one.
 --
--- cache has further tensors, all optional. pages (B,n) of i32: K and V are
--- pages (P,page,G,D), and the keys of sequence b are those of the pages
--- pages[b]. k and v (B,S,G,D): the last keys and values of each sequence, which
--- the kernel first stores in K and V. tree (S,S) or (B,S,S), integers: of the
--- last S keys, row s sees key j, with j at most s, only if tree[s][j] is not 0.
--- k_scale and v_scale, (1) or (G) of f32, are factors of K and V, which may
--- have elements of e4m3; k and v, of Q's type, are divided by these factors
--- when they are stored. cos and sin (P,D/2) of f32: the kernel rotates Q and k,
--- as kernels/rope.lua does, by the angles in the row of each head's position,
--- which is the index of its key.
+-- `cache` is a table of further tensors, all optional:
+-- pages (B,n) of i32: K and V consist of pages (P,page,G,D), and the keys of
+--   sequence b are those of the pages pages[b].
+-- k and v (B,S,G,D): the last keys and values of each sequence, which the
+--   kernel first stores in K and V.
+-- tree (S,S) or (B,S,S), integers: of the last S keys, row s sees key j, with j
+--   at most s, only if tree[s][j] is not 0.
+-- k_scale and v_scale, (1) or (G) of f32: factors of K and V, which may have
+--   elements of e4m3. k and v, of Q's type, are divided by these factors when
+--   they are stored.
+-- cos and sin (P,D/2) of f32: the kernel rotates Q and k, as kernels/rope.lua
+--   does. The position of a row is the index of its own key, and selects the
+--   row of cos and sin.
 --
 -- head = 576 is a latent head (MLA): G is 1, the values are the first 512
 -- elements of the keys, V and v are not used, and O has heads of 512.
 --
--- The rows of a tile are all S rows of the `group` heads of Q that share a head
--- of K, so that each key is read once. Reading the keys dominates the time.
+-- A tile of rows consists of all S rows of the `group` heads of Q that share a
+-- head of K, so that each key is read once. Reading the keys dominates the
+-- time.
 local core = require "cute.core"
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
@@ -46,9 +50,9 @@ local _ = cute._
 -- The number of warps in a block of the second kernel.
 local WARPS = 8
 
--- The number of warps of the second kernel that fit on a GPU beside the blocks
--- of the first kernel. They start before the first kernel ends, and wait for
--- its results.
+-- The number of warps of the second kernel that fit on a GPU together with the
+-- blocks of the first kernel. These warps start before the first kernel ends,
+-- and wait for its results.
 local MOST = 3072
 
 -- Returns how the second kernel divides its work among warps. A job is 32 to
@@ -63,16 +67,17 @@ local function jobs_of(o, B, S, H)
   end
   local jobs, groups = rows * (o.value // columns), WARPS
   while groups > 1 and jobs * groups > MOST do groups = groups // 2 end
-  -- With batch_invariant (o.chunk), the order of sums must not depend on B.
+  -- With batch_invariant (o.chunk), the order of sums must not depend on B, so
+  -- the number of warps of a job is fixed.
   return jobs, columns, o.chunk and WARPS // 2 or groups
 end
 
--- The second kernel: adds the partial results of each row, each weighted by its
--- sum of exponentials.
+-- The second kernel. It combines the partial results of each row; the sums of
+-- exponentials are the weights.
 local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
                         cache)
-  -- The kernel reads only rows of tiles that exist in Q, and only partial
-  -- results that were stored.
+  -- Some rows of a tile do not exist in Q, and some partial results were never
+  -- stored. The kernel does not read these elements.
   cute.partial_ok(mParts)
   cute.partial_ok(mLogs)
   local lane, warp = cute.arch.lane_idx(), cute.arch.warp_idx()
@@ -103,8 +108,8 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
     cute.autovec_copy(cute.local_tile(mParts(i, r, _), {width}, place), other)
     x:store(x:load() + other:load() * weight(mLogs[{i, r}]))
   end
-  -- This block has issued its loads, so loads of the next launch cannot delay
-  -- them.
+  -- This block has issued its loads, so the loads of blocks of the next launch
+  -- cannot delay them.
   if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
   local sums
   if groups > 1 then
@@ -128,8 +133,9 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
   end)
 end
 
--- The kernel that stores the new keys and values of a sequence. It runs before
--- the first kernel if several blocks of that kernel read them.
+-- The kernel that stores the new keys and values of a sequence in K and V. It
+-- runs before the first kernel, if several blocks of the first kernel read
+-- them.
 local function append(o, mQ, mK, mV, _O, _LSE, _parts, _logs, _scale, lengths,
                       cache)
   if o.pdl then cute.arch.griddepcontrol_wait() end
@@ -145,14 +151,14 @@ local function append(o, mQ, mK, mV, _O, _LSE, _parts, _logs, _scale, lengths,
   end
 end
 
--- Maps the size of a head to the default number of keys in a tile, and the
--- default number of stages of K and V.
+-- For each head size: the default number of keys in a tile, and the default
+-- number of stages of K and V.
 local DEFAULT = {[32] = {64, 4}, [64] = {64, 3}, [96] = {32, 3},
                  [128] = {32, 3}, [192] = {32, 2}, [256] = {32, 2},
                  [576] = {32, 2}}
 
--- The same table as DEFAULT, for keys and values whose elements have 8 bits.
--- The third number in an entry is the number of keys in a tile if the tile has
+-- A table like DEFAULT, for keys and values with elements of 8 bits. If an
+-- entry has a third number, it is the number of keys in a tile for tiles of
 -- more than 16 rows.
 local NARROW = {[32] = {64, 3}, [64] = {64, 2}, [96] = {64, 2},
                 [128] = {32, 2, 64}, [192] = {32, 2}, [256] = {16, 3}}
@@ -164,8 +170,9 @@ local CHUNK = 1024
 -- system reserves there for each block.
 local SMEM, RESERVED = 233472, 1024
 
--- With clusters: keys in a tile and stages for each warp, by head size, for up
--- to 8 rows and for up to 16 rows; warps in a block.
+-- Defaults with clusters. CLUSTERED: for each head size, {keys in a tile,
+-- stages} of each warp, first for up to 8 rows, then for up to 16 rows. TEAMS:
+-- the number of warps in a block.
 local CLUSTERED = {[32] = {{32, 4}, {32, 4}}, [64] = {{32, 4}, {32, 4}},
                    [128] = {{32, 3}, {16, 5}}}
 local TEAMS = 4
@@ -177,9 +184,9 @@ local LEAST = 2
 local NAMES = "name head group rows bits tile stages held pdl modify blocks "
   .. "least batch_invariant wgmma early cluster teams"
 
--- Sets the number of blocks that a multiprocessor can hold. A thread needs up
--- to 255 registers, so each of the multiprocessor's four partitions has room
--- for two warps.
+-- Sets p.blocks, the number of blocks that a multiprocessor can hold. A thread
+-- needs up to 255 registers, so each of the multiprocessor's four partitions
+-- has registers for two warps.
 local function complete_blocks(p, warps, bytes)
   local most = math.min(SMEM // (bytes + RESERVED), 8 // warps)
   rules.need(most > 0, "attention_decode", "tile = {%d, %d} with %d stages "
@@ -196,7 +203,7 @@ local function complete_blocks(p, warps, bytes)
     p.tile[2], rows)
 end
 
--- Returns the given options, and defaults for all other options.
+-- Returns the given options, with defaults for all missing options.
 local function complete(o)
   rules.options("attention_decode", o, NAMES)
   local known = (o.bits == 8 and NARROW or DEFAULT)[o.head]
@@ -260,12 +267,13 @@ end
 
 --- Returns a list of two kernels (one with o.cluster) in the order in which
 -- they run, each with a function grid(n, S, H, B). The list also has these
--- fields. rows: the number
--- of rows in a tile. append: nil, or a third kernel, which must run before the
--- two if cache.k and cache.v are given. plan(T, S, H, B[, sms]): a function
--- that returns n = {blocks = number of blocks of the first kernel, slots =
--- number of partial results in `parts`}, where sms is the number of
--- multiprocessors.
+-- fields:
+-- rows: the number of rows in a tile.
+-- append: nil, or a third kernel, which must run before the two if cache.k and
+--   cache.v are given.
+-- plan(T, S, H, B[, sms]): a function that returns n = {blocks = the number of
+--   blocks of the first kernel, slots = the number of partial results in
+--   `parts`}, where sms is the number of multiprocessors.
 ---@param o table {head: integer, group: integer?, rows: integer?,
 -- bits: integer?, tile: integer[]?, stages: integer?, held: boolean?,
 -- pdl: boolean?, modify: function?, blocks: integer?, least: integer?,

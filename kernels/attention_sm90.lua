@@ -4,42 +4,49 @@
 --     local attention = attention_sm90 {head = 128, causal = true}
 --     attention.prepare(Q, K, V, O, LSE, {scale = 0.1}):launch()
 --
--- Q and O (B,S,H,D), K and V (B,T,G,D) of bf16 or f16, each row of D contiguous
--- and at a multiple of 16 bytes; LSE (B,H,S) of f32. H is a multiple of G: H/G
--- heads of Q share each head of K and V. The last of the S rows is aligned with
--- the last of the T keys. Q, K and V may have elements of e4m3, and in this
--- case, O has elements of the type `out` (an option); see
--- kernels/attention_sm90/eight.lua.
+-- Q and O are (B,S,H,D), and K and V (B,T,G,D), of bf16 or f16. Each row of D
+-- elements is contiguous and begins at a multiple of 16 bytes. LSE is (B,H,S)
+-- of f32. H is a multiple of G: H/G heads of Q share each head of K and V. The
+-- last of the S rows is aligned with the last of the T keys. Q, K and V may
+-- have elements of e4m3. In this case, O has elements of the type `out` (an
+-- option); see kernels/attention_sm90/eight.lua.
 --
 -- Blocks are persistent. One thread, the producer, issues TMA loads of Q, K and
 -- V far ahead of their use. The consumers, warpgroups of 64 rows each, compute
--- the scores, their exponentials ("powers": 2^x), and the product of these with
--- V. Another thread stores O. If tiles take different times, blocks draw them
+-- the scores, their exponentials ("powers" of 2), and the product of these with
+-- V. Another thread stores O. If tiles take different times, blocks draw tiles
 -- from a shared counter: see share().
 --
--- rows: number of rows of a sequence, if known; it selects the tile. tile
--- {rows, keys}: the tile of scores that a block computes at once. stages:
--- number of tiles of K, and of V, in shared memory. q_stages: number of tiles
--- of Q; with 2, the next tile of Q is loaded early. ordered: consumers issue
--- products in turn. modify: a function that returns score_mod and mask_mod, see
--- kernels/attention.lua. list {rows, keys}: the tensor `blocks` of
--- kernels/block_mask.lua lists the visible blocks of this size, and the mask
--- applies only to blocks that it hides in part. If the tensor `bits` of
--- kernels/block_mask.lua is given, the kernel reads these bits and does not
--- evaluate the mask. ragged: cu_q and cu_k give sequences of different lengths.
--- A tile may contain values of the next sequence. The weights of these values
--- are 0, but an infinity or a NaN among the values makes O NaN. rises: the
--- kernel searches each block for the largest scores first. This saves time if
--- scores rise from the last key to the first. Without `rises`, a block whose
--- scores far exceed those of earlier blocks is computed twice. around: the
--- kernel processes the blocks of keys from the tile's own block down to the
--- first one, and then from the last one down, for scores that rise towards a
--- row's own key. With `list`, this option means `rises`. v_stages: number of
--- tiles of V of e4m3 that shared memory holds before they are transposed.
+-- Options:
+-- rows: the number of rows of a sequence, if known; it selects the tile.
+-- tile {rows, keys}: the tile of scores that a block computes at once.
+-- stages: the number of tiles of K, and of V, in shared memory.
+-- q_stages: the number of tiles of Q; with 2, the next tile of Q is loaded
+--   early.
+-- ordered: consumers issue products in turn.
+-- modify: a function that returns score_mod and mask_mod, see
+--   kernels/attention.lua.
+-- list {rows, keys}: the size of a block of a block mask. The tensor `blocks`
+--   of kernels/block_mask.lua lists the visible blocks, and the mask applies
+--   only to blocks that it hides in part. If the tensor `bits` of
+--   kernels/block_mask.lua is given, the kernel reads these bits and does not
+--   evaluate the mask.
+-- ragged: cu_q and cu_k give sequences of different lengths. A tile may contain
+--   values of the next sequence. The weights of these values are 0, but an
+--   infinity or a NaN among the values makes O NaN.
+-- rises: the kernel searches each block for the largest scores first. This
+--   saves time if scores rise from the last key to the first. Without `rises`,
+--   a block whose scores far exceed those of earlier blocks is computed twice.
+-- around: the kernel processes the blocks of keys from the tile's own block
+--   down to the first one, and then from the last one down. Use it for scores
+--   that rise towards a row's own key. With `list`, this option means `rises`.
+-- v_stages: the number of tiles of V of e4m3 that shared memory holds before
+--   they are transposed.
 -- scaled: k_scale and v_scale (B,blocks,G) have a factor for each block of 128
--- keys of each head. Otherwise, q_scale (H), k_scale (G) and v_scale (G) have a
--- factor for each head. early: a consumer issues the product for the next
--- scores before it rescales O and converts the previous powers to 16 bits.
+--   keys of each head. Otherwise, q_scale (H), k_scale (G) and v_scale (G) have
+--   a factor for each head.
+-- early: a consumer issues the product for the next scores before it rescales O
+--   and converts the previous powers to 16 bits.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
@@ -53,7 +60,7 @@ local cpasync = cute.nvgpu.cpasync
 
 local WHAT = "attention_sm90"
 
---- Returns a kernel and the functions that launch it.
+--- Returns a table with a kernel and the functions that launch it.
 ---@param given table {head: integer, value: integer?, dtype: any?,
 -- causal: boolean?, window: any[]?, rows: integer?, tile: integer[]?,
 -- stages: integer?, q_stages: integer?, ordered: boolean?, name: string?,
@@ -82,7 +89,8 @@ return function(given)
       cute.select(t.layout, modes)), s, {cute.size(s, 0), cute.size(s, 1)})
   end
 
-  --- Reports whether TMA accepts these operands: true, or false and the reason.
+  --- Reports whether TMA accepts these operands; if not, also returns the
+  -- reason.
   ---@param O? any contiguous when absent
   ---@return boolean, string?
   function self.takes(Q, K, V, O)
@@ -93,9 +101,9 @@ return function(given)
     return true
   end
 
-  --- Returns {section = number of heads whose tiles run together, counter = the
-  -- counter from which blocks draw tiles}, or nil if all tiles take the same
-  -- time. The counter is 0 between launches.
+  --- Returns the table `share`, or nil if all tiles take the same time.
+  -- section: the number of heads whose tiles run together. counter: the counter
+  -- from which blocks draw tiles; it is 0 between launches.
   ---@param counter? any an i32 tensor of 0, allocated when absent
   function self.share(Q, K, counter)
     if not o.dynamic then return nil end
@@ -128,8 +136,8 @@ return function(given)
     return a
   end
 
-  --- Returns the grid for B batches of H heads of S rows, or with `ragged` for
-  -- B sequences, which have S rows in total.
+  --- Returns the grid for B batches of H heads of S rows. With `ragged`, B is
+  -- the number of sequences, and S their total number of rows.
   ---@param sms? integer multiprocessors, 132 when absent
   function self.grid(S, H, B, sms)
     return math.min(o.ragged and order.places(o, S, H, B)

@@ -9,9 +9,9 @@
 -- of rows and m blocks of keys. `rows` and `keys` are the numbers of rows (S)
 -- and of keys (T). `blocks` has a list for each block of rows. A list begins
 -- with the number of its entries. The entries follow in ascending order: one
--- for each block of keys with a visible score. An entry is 2 i, where i is the
--- index (from 0) of the block of keys, or 2 i + 1 if the mask hides some of the
--- block's scores, or the block extends beyond the last key.
+-- for each block of keys with a visible score. The entry is 2 i, where i is the
+-- index (from 0) of the block of keys. It is 2 i + 1 if the mask hides some of
+-- the block's scores, or if the block extends beyond the last key.
 -- kernels/attention.lua describes `modify`. Only its mask is used here.
 --
 -- `bits` is nil or a tensor (B,H,n,m,block[1],block[2]/32) of u32, for which a
@@ -39,7 +39,8 @@ local function evaluate(o, mask, row, col, b, h, bits)
   local whole, high = tiles.divides(M, o.rows), cute.min(o.rows - row, M)
   for c = 0, N - 1, 32 do
     local k = col + c + lane
-    -- lane's key of the 32 keys of a word, in the order of flash.bits
+    -- The key whose bit this lane computes. A word holds the bits of 32 keys in
+    -- the order of flash.bits.
     if bits then
       k = col + (c // 128 * 128 + c % 128 // 16) + lane // 2 * 8 + lane % 2
     end
@@ -51,8 +52,8 @@ local function evaluate(o, mask, row, col, b, h, bits)
       return x
     end
     if bits then
-      -- Lane r stores the bits of row r of each 32 rows. The bits of rows after
-      -- the last one equal those of the last row.
+      -- Lane r stores the word with the bits of row r of each group of 32 rows.
+      -- Rows after the last one get the bits of the last row.
       for first in cute.range(0, M, 32) do
         local word = 0
         for r in cute.range(0, 32, 1, {unroll = AT_ONCE}) do

@@ -11,21 +11,22 @@
 -- (B,H,n,1+m) of i32, for n tiles of keys and m tiles of rows. block[1] must be
 -- a multiple of tile[1]. A list of `lists` begins with the number of its
 -- entries. The entries follow in ascending order: one for each tile of rows
--- with a visible block that overlaps the tile of keys. An entry is 2 i, where i
--- is the index (from 0) of the tile of rows, or 2 i + 1 if the mask hides some
--- of the tile's scores. `before` has a number at the position of each entry:
--- the index of the last earlier tile of keys whose list has the same tile of
--- rows, plus one, or 0 if there is none.
+-- with a visible block that overlaps the tile of keys. The entry is 2 i, where
+-- i is the index (from 0) of the tile of rows, or 2 i + 1 if the mask hides
+-- some of the tile's scores. For each entry, `before` has a number at the same
+-- position. It is one more than the index of the last earlier tile of keys
+-- whose list has the same tile of rows, or 0 if there is no such tile.
 --
--- A warp makes one list. Each lane searches the list of a row's block.
+-- A warp makes one list. Each lane handles one tile of rows at a time, and
+-- searches the list of the block that contains the tile.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local tiles = require "cute.tiles"
 
 local WHAT, WARP = "block_mask_rows", 32
 
--- Returns the position in `list` of the first block of keys that is not below
--- block `least`: one more than the number of entries if there is none.
+-- Returns the position in `list` of the first block of keys whose index is at
+-- least `least`. If there is none, returns one more than the number of entries.
 local function search(list, least)
   local low, high = 1, list[0] + 1
   cute.loop(function() return cute.lt(low, high) end, function()
@@ -37,8 +38,9 @@ local function search(list, least)
   return low
 end
 
--- Returns the entry of a tile of rows for tile n of keys, or -1, and the number
--- for `before`. list: the visible blocks of the rows.
+-- Returns the entry of tile m of rows for tile n of keys, or -1 if it has none.
+-- Also returns the number for `before`. list: the visible blocks of the block
+-- of rows that contains tile m.
 local function find(o, list, m, n)
   local N, BN = o.tile[2], o.block[2]
   local first = n * N // BN
@@ -56,11 +58,13 @@ local function find(o, list, m, n)
   local whole = cute.eq(at - from, last - first + 1) & cute.eq(partly, 0)
   local entry = cute.where(cute.gt(at, from),
                            2 * m + cute.where(whole, 0, 1), -1)
-  -- The last tile that overlaps the previous visible block of keys, plus one.
+  -- One more than the index of the last tile that overlaps the previous visible
+  -- block of keys.
   local block = list[cute.max(from - 1, 1)] >> 1
   local before = cute.where(cute.gt(from, 1),
                             cute.min((block * BN + (BN - 1)) // N + 1, n), 0)
-  -- a tile may begin inside the first visible block of keys
+  -- If tile n begins inside the first visible block of keys, tile n - 1
+  -- overlaps this block, too.
   if N % BN ~= 0 then
     local shared = cute.gt(at, from)
       & cute.eq(list[cute.min(from, count)] >> 1, first)
@@ -92,7 +96,7 @@ local function kernel(o, blocks, lists, befores)
     count = count + cute.arch.popc(lanes)
   end
   cute.when(cute.eq(lane, 0), function() list[0], befores_of[0] = count, 0 end)
-  -- The remaining memory is not used, but is also initialized.
+  -- Sets the remaining elements to zeros, although nothing reads them.
   for at in cute.range(count + 1 + lane, total + 1, WARP) do
     list[at], befores_of[at] = 0, 0
   end

@@ -6,10 +6,10 @@
 --     local from = block_scaled.dequantize {format = "mxfp4", n = 4096}
 --     from.kernel(Q, S, Y):launch {grid = from.grid(m), block = from.block}
 --
--- X and Y (M,N) are matrices of floats, Q (M,N) has the elements of the format.
--- N is a multiple of the block's size. The values of a block are S * Q. With
--- scale = true, the last argument is a global scale of one f32, and the values
--- are S * Q * scale.
+-- X and Y (M,N) are matrices of floats, and Q (M,N) has elements of the format.
+-- S holds the scale factors. N is a multiple of the block's size. The elements
+-- of a block represent the values S * Q. With scale = true, the last argument
+-- is a global scale of one f32, and the values are S * Q * scale.
 --
 -- mx: the factor is a power of two (ue8m0), 2^(floor(log2(amax)) - emax), where
 --   amax is the largest magnitude of the block and emax the exponent of the
@@ -23,10 +23,10 @@
 --
 -- By default, S (M,N/block) is row-major. With tiled = true it has the layout
 -- that cuBLAS expects, (L,M/128,N/block/4,32,4,4), where M/128 and N/block/4
--- are rounded up. In memory, 16 adjacent factors are the 4 factors of rows r, r
--- + 32, r + 64 and r + 96. X, Q and Y then have the rows of L matrices; `rows`
--- is the number of rows of each. The factors of a tile outside the matrix are
--- 0.
+-- are rounded up. In memory, 16 adjacent factors are the 4 factors of each of
+-- the rows r, r + 32, r + 64 and r + 96. X, Q and Y then have the rows of L
+-- matrices; `rows` is the number of rows of each. The factors of a tile outside
+-- the matrix are 0.
 local core = require "cute.core"
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
@@ -42,9 +42,9 @@ local TILE_ROWS, TILE_BLOCKS = 128, 4
 local NAN_MX, NAN_E4M3 = 0xff, 0x7f
 local LARGEST = 6                   -- largest number of e2m1
 
---- The formats by name. dtype: type of an element. factor: type of a scale
--- factor (ue8m0 when absent). size: number of elements that share a factor (32
--- when absent). emax: see above.
+--- The formats by name. dtype: the type of an element. factor: the type of a
+-- scale factor (ue8m0 when absent). size: the number of elements that share a
+-- factor (32 when absent). emax: see the head of this file.
 block_scaled.FORMATS = {
   mxfp8_e4m3 = {dtype = cute.e4m3, emax = 8},
   mxfp8_e5m2 = {dtype = cute.e5m2, emax = 15},
@@ -87,7 +87,8 @@ function block_scaled.layout(rows, blocks)
                           {{16, 4, 512 * along}, {1, 512}})
 end
 
---- Returns the extents of the factors of `count` matrices in tiles.
+--- Returns the extents of a tensor with the factors of `count` matrices in
+-- tiles.
 ---@param count integer
 ---@param rows integer
 ---@param blocks integer
@@ -97,9 +98,9 @@ function block_scaled.tiled(count, rows, blocks)
           tiles.count(blocks, TILE_BLOCKS), 32, 4, 4}
 end
 
--- Returns the e8m0 code of an mx block's factor, and a function that divides an
--- element by the factor. most: the bits of the block's largest magnitude in
--- f32.
+-- Returns the ue8m0 code of an mx block's factor, and a function that divides
+-- an element by the factor. most: the f32 bits of the largest magnitude of the
+-- block.
 local function mx(f, most)
   local exponent = most >> 23
   local code = cute.where(cute.eq(exponent, 255), NAN_MX,
@@ -110,8 +111,8 @@ local function mx(f, most)
 end
 
 -- Returns the e4m3 code of an nv block's factor, and a function that divides an
--- element by the factor. most: the bits of the block's largest magnitude in
--- f32. scale: the matrix's global scale, or nil.
+-- element by the factor. most: the f32 bits of the largest magnitude of the
+-- block. scale: the matrix's global scale, or nil.
 local function nv(_, most, scale)
   local share = most:bitcast(cute.f32) / LARGEST
   if scale then share = share / scale end
@@ -137,7 +138,7 @@ local function new(what, o)
   rules.need(o.n % f.size == 0, what, "rows of %d elements; a multiple of %d "
     .. "is needed", o.n, f.size)
   local blocks = o.n // f.size
-  -- extents of the factors, including factors outside the matrix
+  -- The extents of S for a matrix, including factors outside the matrix.
   local high, wide = 1, blocks
   if o.tiled then
     rules.given(what, o, "rows")
@@ -146,15 +147,16 @@ local function new(what, o)
   end
   local self = {block = BLOCK}
 
-  --- Returns the grid for m rows in all.
+  --- Returns the grid. m: the number of rows of all matrices together.
   function self.grid(m)
     local rows = o.tiled and m // o.rows * high or m
     return {tiles.count(rows * wide, BLOCK), 1, 1}
   end
 
-  -- Calls each(row, b, place) for this thread's block b of row `row`; place is
-  -- the coordinate of the block's factor. If the factor is outside the matrix,
-  -- calls outside(place) instead. m: number of rows of all matrices.
+  -- Handles this thread's block b of row `row`: calls each(row, b, place),
+  -- where place is the coordinate of the block's factor. If the factor is
+  -- outside the matrix, calls outside(place) instead. m: the number of rows of
+  -- all matrices.
   local function of_thread(m, each, outside)
     local at = cute.arch.block_idx() * BLOCK + (cute.arch.thread_idx())
     local row, b = at // wide, at % wide
@@ -177,8 +179,8 @@ local function block_of(t, f, row, b)
   return cute.local_tile(t, {1, f.size}, {row, b})(0, _)
 end
 
---- Makes the conversion of X (M,N) to elements Q and factors S: {kernel, block,
--- grid(m)}.
+--- Makes the kernel that converts X (M,N) to elements Q and factors S: {kernel,
+-- block, grid(m)}.
 ---@param o table {format = string, n = integer, tiled = boolean?, rows =
 -- integer?, scale = boolean?}
 ---@return table
@@ -209,8 +211,8 @@ function block_scaled.quantize(o)
   return self
 end
 
---- Makes the conversion of elements Q and factors S to Y (M,N): {kernel, block,
--- grid(m)}.
+--- Makes the kernel that converts elements Q and factors S to Y (M,N): {kernel,
+-- block, grid(m)}.
 ---@param o table as for block_scaled.quantize
 ---@return table
 function block_scaled.dequantize(o)
@@ -230,11 +232,13 @@ function block_scaled.dequantize(o)
   return self
 end
 
---- The types of 8 bits that have all numbers of a narrower type, by its name.
+--- For each narrower type, by its name: the 8-bit type that represents all its
+-- values.
 block_scaled.WIDER = {e3m2 = cute.e5m2, e2m3 = cute.e4m3, e2m1 = cute.e4m3}
 
---- Makes the conversion of elements Q (M,N) of 6 or 4 bits to elements Y (M,N)
--- of 8 bits with the same values: {kernel, block, grid(m)}. N has whole blocks.
+--- Makes the kernel that converts elements Q (M,N) of 6 or 4 bits to elements Y
+-- (M,N) of 8 bits with the same values: {kernel, block, grid(m)}. N must be a
+-- multiple of the block's size.
 ---@param o table {format = string, n = integer}
 ---@return table
 function block_scaled.widen(o)
@@ -253,8 +257,8 @@ function block_scaled.widen(o)
   return self
 end
 
---- Makes the copy of factors S (M,N/block[,L]), with any strides, to tiles T:
--- {kernel, block, grid(m)}, where m counts the rows of all L matrices.
+--- Makes the kernel that copies factors S (M,N/block[,L]), with any strides, to
+-- tiles T: {kernel, block, grid(m)}, where m counts the rows of all L matrices.
 ---@param o table {format = string, n = integer, rows = integer}
 ---@return table
 function block_scaled.arrange(o)

@@ -6,11 +6,12 @@
 --     conv.kernel(x, w, y):launch {grid = conv.grid(y), block = conv.block}
 --
 -- The image x is (N,H,W,C), the filters w are (K,R,S,C), and the result y is
--- (N,P,Q,K), for N images, C channels and K filters. They can have any size. In
--- the GEMM, A is a view of x, whose layout has nested modes: a row for each
--- pixel (q,p,n) of y, and a column for each tap (c,s,r) of a filter. A contains
--- each element of x up to R S times, so x is loaded through L1. Predicates, one
--- bit for each row and tap, leave out the padding. B is w and C is y.
+-- (N,P,Q,K), for N images, C channels and K filters. The extents can have any
+-- size. In the GEMM, A is a view of x, whose layout has nested modes: a row for
+-- each pixel (q,p,n) of y, and a column for each tap (c,s,r) of a filter. A
+-- contains each element of x up to R S times, so x is loaded through L1.
+-- Predicates, one bit for each row and tap, exclude the padding. B is w and C
+-- is y.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -21,7 +22,8 @@ local function pair(x, default)
   return {x or default, x or default}
 end
 
--- Returns a matrix whose rows are coalesced into one mode if possible.
+-- Returns a matrix with the given layout. If its rows are equally spaced, the
+-- nested modes of the rows become one mode.
 local function matrix(iterator, shape, stride)
   return cute.make_tensor(iterator, cute.make_layout(
     cute.coalesce(cute.make_layout(shape[1], stride[1])),
@@ -39,15 +41,16 @@ local function columns(BK, shape, stride)
   return {BK, {S, R, C // BK}}, {c, {s, r, c * BK}}
 end
 
--- Reports whether several taps each read all of x, except its edges.
+-- Reports whether several taps each read nearly all of x, so that x should stay
+-- in L1.
 local function read_again(o, taps)
   return o.stride[1] == 1 and o.stride[2] == 1
     and not (math.type(taps) and taps == 1)
 end
 
 -- Returns a function of a tap t. Bit i - 1 of the result is set if position
--- at[i] + t * step is inside the extent. If the bits of all taps fit into one
--- word, they are computed once.
+-- at[i] + t * step is between 0 and the extent. If the bits of all taps fit
+-- into one word, they are computed once.
 local function inside(at, taps, step, extent)
   local function bits(t)
     local word = 0
@@ -65,18 +68,17 @@ local function inside(at, taps, step, extent)
   return function(t) return all >> t * #at end
 end
 
--- Returns a function of a list `rows` of rows of A. Its result is the predicate
--- of A's elements in these rows: a function (k, i) that reports whether the
--- element in row rows[i] and column k is inside x, not in the padding. k is a
--- column's index or, for the layout of tiles (see columns), coordinates
--- {s, r, ...}.
+-- Returns a function that makes the predicate of A for a list `rows` of rows.
+-- The predicate (k, i) reports whether the element of A in row rows[i] and
+-- column k is inside x, not in the padding. k is a column's index or, for the
+-- layout of tiles (see columns), coordinates {s, r, ...}.
 local function valid_of(o, x, w, y)
   local P, Q = y.shape[2], y.shape[3]
   local R, S, C = w.shape[2], w.shape[3], w.shape[4]
   local stride, step, pad = o.stride, o.dilation, o.padding
   local taps = math.type(R) and math.type(S) and math.max(R, S)
-  -- Number of A's rows whose bits fit into one word. A row needs `taps` bits,
-  -- and a word holds at most 31 bits.
+  -- The number of rows of A whose bits fit into one word. A row needs `taps`
+  -- bits, and at most 31 bits of a word are used.
   local some = math.max(31 // (taps or 1), 1)
   return function(rows)
     local words = {}
@@ -100,7 +102,8 @@ local function valid_of(o, x, w, y)
   end
 end
 
--- Returns a view of x, with its padding, as the matrix A (M,K) of the GEMM.
+-- Returns a view of x as the matrix A (M,K) of the GEMM. The view includes
+-- elements of the padding, which predicates exclude.
 local function im2col(o, x, w, y)
   local N, P, Q = table.unpack(y.shape)
   local _, R, S, C = table.unpack(w.shape)

@@ -1,5 +1,6 @@
---- Forward convolution for Hopper: kernels/gemm_sm90 with another tensor map of
--- A, by which TMA unfolds the image (im2col). y = x * w, channels last.
+--- Forward convolution for Hopper: y = x * w, channels last. Uses
+-- kernels/gemm_sm90 with another tensor map for A: with this map, TMA unfolds
+-- the image (im2col).
 --
 --     local conv = conv2d_sm90 {padding = 1, tile = {128, 128, 64}}
 --     local y = cute.empty(conv.shape(x, w), cute.bf16)
@@ -13,9 +14,9 @@
 -- GEMM. B is w and D is y, both as plain matrices.
 --
 -- C must be a multiple of 64, and K a multiple of 8; kernels.conv2d supports
--- other sizes. A tensor map's corners and a copy's offsets have 8 bits each.
--- They limit the padding to 128, and the distance from a pixel to the end of
--- the filter to 255.
+-- other sizes. A tensor map stores corners, and a copy stores offsets, in 8
+-- bits each. This limits the padding to 128, and the distance from a pixel to
+-- the end of the filter to 255.
 local conv2d = require "kernels.conv2d"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -125,7 +126,7 @@ local function make(given)
   local conv = {kernel = gemm.kernel, block = gemm.block, shape = shape,
                 cluster = gemm.cluster, options = gemm.options}
 
-  --- Reports whether TMA can unfold these operands: true, or false and the
+  --- Reports whether TMA can unfold these operands; if not, also returns the
   -- reason.
   ---@return boolean, string?
   function conv.takes(x, w, y)
@@ -133,7 +134,7 @@ local function make(given)
     return not why, why
   end
 
-  -- Returns the operands of the GEMM, after checks.
+  -- Checks the tensors x, w and y. Returns the operands A, B and D of the GEMM.
   local function operands(x, w, y)
     rules.same("conv2d_sm90", "C of x", x.shape[4], "of w", w.shape[4])
     for i, extent in ipairs(shape(x, w)) do
@@ -146,7 +147,7 @@ local function make(given)
            matrix(y, cute.size(y) // y.shape[4])
   end
 
-  --- Returns all arguments of the kernel: see arguments of gemm_sm90.
+  --- Returns all arguments of the kernel, like arguments() of gemm_sm90.
   function conv.arguments(x, w, y, ...)
     local A, B, D = operands(x, w, y)
     return gemm.arguments(A, B, D, ...)
@@ -158,7 +159,7 @@ local function make(given)
     return gemm.grid(cute.size(y) // k, k, sms, 1, y.device)
   end
 
-  --- Prepares a launch: see prepare of gemm_sm90.
+  --- Prepares a launch, like prepare() of gemm_sm90.
   function conv.prepare(x, w, y, opts)
     local A, B, D = operands(x, w, y)
     return gemm.prepare(A, B, D, opts)
@@ -179,17 +180,18 @@ function conv2d_sm90.choose(m, n, k, o)
   for _, c in ipairs(gemm_sm90.candidates(m, n, k, rest)) do
     if c.options.tile[3] == CHANNELS and c.options.split == nil then
       for name in pairs(own) do c.options[name] = o and o[name] end
-      -- kernels.gemm_sm90 would choose the hint that L2 need not keep A. In a
-      -- convolution the taps of a filter read most elements of A again.
+      -- The choice of kernels.gemm_sm90 may tell L2 not to keep A. In a
+      -- convolution, however, most elements of A are read again for other taps
+      -- of the filter.
       c.options.a_hint = o and o.a_hint
       return c.options
     end
   end
 end
 
---- conv2d_sm90(options): returns a convolution with these options; see above.
--- Fields of the convolution: kernel, block, cluster, shape(x, w), takes(x, w,
--- y), arguments(x, w, y), grid(y, sms), prepare(x, w, y, opts).
+--- conv2d_sm90(options): returns a convolution with these options (see the head
+-- of this file). Fields of the convolution: kernel, block, cluster, shape(x,
+-- w), takes(x, w, y), arguments(x, w, y), grid(y, sms), prepare(x, w, y, opts).
 setmetatable(conv2d_sm90, {__call = function(_, given) return make(given) end})
 
 return sign.module("kernels.conv2d_sm90", conv2d_sm90)

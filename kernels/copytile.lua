@@ -7,9 +7,9 @@ local rules = require "kernels.operand_rules"
 
 local copytile = {}
 
---- Returns the coordinate of this block's tile, if blocks take the tiles of t
--- row by row. Concurrent blocks then access the same rows, so DRAM accesses
--- form long runs.
+--- Returns the coordinate of this block's tile of t if blocks take the tiles
+-- row by row. Blocks that run at the same time then access the same rows, so
+-- DRAM accesses form long runs.
 ---@return table {bm, bn}
 function copytile.by_rows(t, tiler)
   local block = (cute.arch.block_idx())
@@ -17,7 +17,7 @@ function copytile.by_rows(t, tiler)
   return {block // along, block % along}
 end
 
---- Returns the coordinate of this block's tile, if blocks take the tiles of t
+--- Returns the coordinate of this block's tile of t if blocks take the tiles
 -- column by column.
 ---@return table {bm, bn}
 function copytile.by_columns(t, tiler)
@@ -34,9 +34,10 @@ function copytile.bits(dtype, n)
   return rules.widest(dtype.width, n) * dtype.width
 end
 
---- Returns the copy atom for rows of n elements: cp.async of 16 bytes, which
--- bypasses L1, if vectors of 16 bytes divide the rows, else cp.async of 8 or 4
--- bytes. If not even 4 bytes divide the rows, returns a synchronous copy.
+--- Returns the copy atom for rows of n elements. If vectors of 16 bytes divide
+-- the rows, it is cp.async of 16 bytes, which bypasses L1. Otherwise, it is
+-- cp.async of 8 or 4 bytes. If not even 4 bytes divide the rows, it is a
+-- synchronous copy.
 ---@param dtype cute.DType
 ---@param n integer
 function copytile.async_atom(dtype, n)
@@ -47,7 +48,7 @@ function copytile.async_atom(dtype, n)
 end
 
 --- Returns the predicates, (atoms,CPY_M,CPY_N), of a thread's accesses to the
--- tile of t at coordinate `at`; nil if every tile of t is whole.
+-- tile of t at coordinate `at`. Returns nil if no tile of t extends beyond t.
 ---@param thr cute.TiledCopy
 ---@param t cute.Tensor (M,N)
 ---@param tiler integer[] {BM, BN}

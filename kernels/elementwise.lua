@@ -7,33 +7,33 @@
 --
 -- The kernel's arguments are the inputs, then the results, then the scalars.
 -- The arguments of f are a vector of elements of each input, converted to f32
--- if the input is a narrower float, and then the scalars. It returns a vector
--- for each result, which is rounded to the result's type. Arithmetic on vectors
--- works element by element.
+-- if the input is a narrower float, and then the scalars. f returns a vector
+-- for each result; the kernel rounds it to the result's type. Arithmetic on
+-- vectors works element by element.
 --
 -- With the option `n`, the tensors have n contiguous elements, in any shape.
 -- With the option `extents`, the tensors have modes with these extents, the
 -- first one fastest. Each entry of `inputs` and `outputs` is then a table
--- {dtype = type, stride = {a stride for each mode}, width = elements that can
--- be accessed at once along the first mode, 1 when absent}. The option `index`
--- lists a stride for each mode. f then has one more argument after the scalars:
--- the offset of each element under these strides. With as_is = true, f returns
--- its only input, and no arithmetic changes the bits.
+-- {dtype = type, stride = {a stride for each mode}, width = number of elements
+-- that can be accessed at once along the first mode, 1 when absent}. The option
+-- `index` lists a stride for each mode. f then has one more argument after the
+-- scalars: the offset of each element under these strides. With as_is = true, f
+-- returns its only input, and the bits are copied without arithmetic.
 --
 -- With nonfinite = true, the simulator does not report NaNs and infinities in
 -- results (cute.nonfinite_ok).
 --
--- With dynamic = true, the extents of the modes follow as the last arguments;
--- they replace those of `extents`. There must be no turned inputs.
+-- With dynamic = true, the kernel's last arguments are the extents of the
+-- modes, which replace those of `extents`. No input may be turned (see below).
 --
 -- Threads process vectors along the first mode, called B, which is contiguous
 -- in memory. Inputs with turned = true are contiguous along another mode,
--- called A. The option `across` is the number of mode A. Their tiles go through
--- shared memory, as (B,A) with B contiguous. A thread loads vectors along A at
--- as many adjacent indices of B as fill 32 bits, and writes one 32-bit word for
--- each index of A. The position of a 16-byte chunk is swizzled by its vector's
--- index along A. Therefore accesses to shared memory have no bank conflicts,
--- and accesses to global memory have 16 bytes.
+-- called A. The option `across` is the number of mode A. Tiles of turned inputs
+-- go through shared memory, where they are (B,A) with B contiguous. A thread
+-- loads vectors along A, at as many adjacent indices of B as fill 32 bits. For
+-- each index of A it writes one 32-bit word. The position of a 16-byte chunk is
+-- swizzled by its vector's index along A. Therefore accesses to shared memory
+-- have no bank conflicts, and accesses to global memory have 16 bytes.
 --
 -- Rows of an input with shifted = true begin at any address; the tensor itself
 -- begins at a multiple of 16 bytes. The 16-byte chunks that a tile touches are
@@ -75,17 +75,18 @@ local function store(view, x)
 end
 
 -- Returns the layout of vectors of `width` elements along the first mode,
--- (W,VECTORS): VECTORS has all modes `extents`.
+-- (W,VECTORS). The mode VECTORS has the nested modes `extents`, the first one
+-- divided by `width`.
 local function vectors(extents, stride, width)
   local shape, strides = {extents[1] // width}, {stride[1] * width}
   for i = 2, #extents do shape[i], strides[i] = extents[i], stride[i] end
   return cute.make_layout({width, shape}, {stride[1], strides})
 end
 
--- Returns a list with a function for each input. The function's argument is a
--- position; it returns the input's elements there, in registers. `at`(t, op)
--- returns a function from the position to a view of the elements or, if its
--- second result is true, to the registers.
+-- Returns a list with a function for each input. That function returns, in
+-- registers, the input's elements at a position. at(t, op) returns a function
+-- that maps a position to a view of t's elements. If the second result of `at`
+-- is true, the function returns the registers themselves.
 local function reads(tensors, ops, width, at)
   local list = {}
   for i, t in ipairs(tensors) do
@@ -104,8 +105,8 @@ local function reads(tensors, ops, width, at)
 end
 
 -- Returns a list of the results of o.f at the position `...`. `ins` is the list
--- of functions that reads() returned. index(...), if given, returns the offset
--- that becomes the last argument of o.f.
+-- of functions from reads(). index(...), if given, returns the offset for the
+-- last argument of o.f.
 local function compute(o, ins, scalars, index, width, ...)
   local args, n = {}, #ins
   for i, read in ipairs(ins) do
@@ -133,9 +134,9 @@ end
 -- Straight: contiguous along the first mode
 ---------------------------------------------------------------------------
 
--- Makes two functions for vectors of `width` elements that begin at element
--- `from` of the first mode: get(v) returns the results of f for vector v, and
--- put(results, v) stores them.
+-- Makes two functions for vectors of `width` elements. Vector 0 begins at
+-- element `from` of the first mode. get(v) returns the results of f for vector
+-- v, and put(results, v) stores them.
 local function walker(o, inputs, outputs, scalars, width, from)
   local function view(t, op)
     return cute.make_tensor(t.iterator + from * op.stride[1],
@@ -161,8 +162,8 @@ local function walker(o, inputs, outputs, scalars, width, from)
 end
 
 -- Processes o.steps vectors of this thread. If all vectors of the block exist,
--- the thread issues all loads before its first store. The last elements, if
--- they fill no vector, are processed one by one.
+-- the thread issues all loads before its first store. Elements that remain
+-- after the last whole vector are processed one by one.
 local function straight(o, inputs, outputs, scalars)
   local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
   local get, put = walker(o, inputs, outputs, scalars, o.width, 0)
@@ -196,8 +197,8 @@ end
 -- Turned: transposed through shared memory
 ---------------------------------------------------------------------------
 
--- Returns the layout of an operand in three modes: vectors (W,VECTORS) along
--- mode `first`; mode `second`; all other modes.
+-- Returns the layout of an operand with three modes: vectors (W,VECTORS) along
+-- mode `first`; mode `second`; all other modes together.
 local function modes(o, stride, first, second, width)
   local e, shape, strides = o.extents, {}, {}
   for i = 2, #e do
@@ -212,8 +213,8 @@ end
 
 -- Returns a tile in shared memory, (B,A), for an input t that is contiguous
 -- along mode A. Also returns bring(guard), which loads the tile into registers,
--- and pass(), which writes it to shared memory. With `guard`, elements outside
--- t are not loaded.
+-- and pass(), which writes it from there to shared memory. With `guard`,
+-- elements outside t are not loaded.
 local function turn(o, t, op, at)
   local bits, TB, TA = op.dtype.bits, o.tile[1], o.tile[2]
   local V, P, w = 128 // bits, math.max(1, 32 // bits), op.width
@@ -233,7 +234,7 @@ local function turn(o, t, op, at)
   local steps = TB // P // reach
   local held = cute.make_rmem_tensor({w, V // w, P, steps}, op.dtype)
   -- True if elements have at least 32 bits and rows can begin inside a 128-byte
-  -- cache line. L2 then prefetches pairs of lines.
+  -- cache line. The loads then ask L2 to prefetch pairs of lines.
   local cut = bits >= 32 and op.stride[1] * bits % 1024 ~= 0
   local atom = cute.make_copy_atom("DefaultCopy", op.dtype,
     {level_prefetch_size = cut and "size_256b" or nil})
@@ -292,7 +293,7 @@ local function shift(o, t, op, at)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", op.dtype,
     {num_bits_per_copy = 128, level_prefetch_size = "size_128b"})
   local wide = cute.cosize(l) >= 1 << 31 and cute.i64 or cute.i32
-  -- the position of the tile's first element in row b
+  -- Returns the index in t of the tile's first element in row b.
   local function first(b)
     return l({0, (at.b + b):to(wide)}, at.a:to(wide), at.batch:to(wide))
   end
@@ -319,7 +320,7 @@ local function shift(o, t, op, at)
         local b, j = u // (along + 1), u % (along + 1)
         cute.when(cute.lt(at.b + b, B), function()
           local from = first(b)
-          -- coordinate along A of the chunk's first element
+          -- the coordinate along A of the chunk's first element
           local a = at.a - (from % V):to(cute.i32) + j * V
           cute.when(cute.ge(a, 0) & cute.le(a + V, A), function()
             copy(from // V + j, j, b)
@@ -351,10 +352,10 @@ local function shift(o, t, op, at)
   return read, bring, pass
 end
 
--- Distributes threads over a tile (B,A). Up to `most` lanes of a warp have
--- adjacent vectors along B; the remaining lanes have other coordinates along A.
--- Returns a thread's vector index along B, its first coordinate along A, and
--- the step to its next coordinate along A.
+-- Distributes the threads of a block over a tile (B,A). Up to `most` lanes of a
+-- warp have adjacent vectors along B; the other lanes have other coordinates
+-- along A. Returns a thread's vector index along B, its first coordinate along
+-- A, and the step to its next coordinate along A.
 local function spread(o, most)
   local along, warps = o.tile[1] // o.width, o.block // 32
   local lanes = math.min(along, most)
@@ -420,7 +421,8 @@ local function turned(o, inputs, outputs, scalars)
       end
       local ok = guard and cute.lt(at.b // W + b, B // W)
         & cute.lt(at.a + a, A)
-      -- Along A, the tile is narrower than one step of the block.
+      -- If the tile is narrower along A than one step of the block, some
+      -- threads are outside the tile.
       if TA < step then
         ok = ok and ok & cute.lt(a, TA) or cute.lt(a, TA)
       end
@@ -443,8 +445,8 @@ local function widest(o)
   return 128 // bits
 end
 
--- Converts a list of operand types, of n contiguous elements each, to operands
--- with strides and widths.
+-- Converts the lists of operand types in p to lists of operands with strides
+-- and widths. Each operand has n contiguous elements.
 local function side_by_side(o, p)
   for _, name in ipairs {"inputs", "outputs"} do
     for i, dtype in ipairs(p[name]) do
@@ -464,8 +466,8 @@ local function side_by_side(o, p)
   end
 end
 
--- Returns the number of blocks. Unless `across` is set (a tiled transpose),
--- also returns the number of whole vectors.
+-- Returns the number of blocks. Unless `across` is set (some inputs are
+-- turned), also returns the number of whole vectors.
 local function sizes(p)
   if p.across then
     local blocks = up(p.extents[1], p.tile[1])
@@ -481,7 +483,8 @@ local function sizes(p)
   return up(p.count + rest, p.block * p.steps), p.count
 end
 
--- Returns p with the extents that the kernel's last arguments have.
+-- Returns p with other extents: those in the kernel's last arguments,
+-- args[from] and later.
 local function with_extents(p, args, from)
   local e = table.move(args, from, from + #p.extents - 1, 1, {})
   local count = e[1] // p.width

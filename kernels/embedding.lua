@@ -1,4 +1,4 @@
---- Rows of a table by index, and their gradient.
+--- Selects rows of a table by index. Also computes the gradient of the table.
 --
 --     local k = embedding {dtype = cute.bf16, rows = 32000, n = 4096}
 --     k.kernel(I, W, Y):launch {grid = k.grid(m), block = k.block}
@@ -9,9 +9,10 @@
 --
 -- Backward (backward = true): kernel(I, dY, dW) sums the rows of dY (M,N) that
 -- have the same index, and writes the sum to the row of dW at that index. Rows
--- of dW whose index does not occur keep their values. The block at the first
--- position of an index in I adds all rows of dY with that index, in ascending
--- order. Therefore results are reproducible. Sums are computed in f32.
+-- of dW whose index does not occur keep their values. There is a block for each
+-- position of I. If an index occurs several times, the block of its first
+-- position adds all rows of dY with that index, in ascending order. Therefore
+-- results are reproducible. Sums are computed in f32.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 
@@ -38,8 +39,8 @@ local function copy_rows(o, width, I, W, Y)
   end)
 end
 
--- Reports to all threads of the block whether `index` occurs in I before
--- position m.
+-- Reports whether `index` occurs in I before position m. All threads of the
+-- block get the result.
 local function is_repeated(I, m, index, tid)
   local found = cute.var(0, cute.i32)
   for k in cute.range(tid, m, BLOCK, {unroll = UNROLL}) do

@@ -1,5 +1,6 @@
 --- The common parts of the attention kernels: tiles of rows of D elements in
--- shared memory, their products on mma.sync, and the keys that a row sees.
+-- shared memory, their products on mma.sync, and the ranges of keys that a row
+-- sees.
 --
 --     local team = flash.team(cute.bf16, 4)   -- 4 warps, 16 rows at a time
 --     local sK = team:tile(64, D, 2)                          -- (64,D,PIPE)
@@ -8,11 +9,11 @@
 --     local scores = team:times(sK)
 --     scores(stage, s, take_Q)                -- s += Q K^T
 --
--- The left operand of a product is a function of k that returns the operand's
--- fragment (MMA,M) for the k-th 16 elements of K. The rows of a product are
--- distributed over the warps so that the four lanes of a quad hold a row. In
--- the softmax, the "power" of a score is its exponential, which is computed as
--- a power of 2.
+-- The left operand of a product is passed as a function of k. It returns the
+-- operand's fragment (MMA,M) for the k-th 16 elements of K. The rows of a
+-- product are distributed over the warps so that the four lanes of a quad hold
+-- a row. In the softmax, the "power" of a score is its exponential, which is
+-- computed as a power of 2.
 local core = require "cute.core"
 local cute = require "cute"
 local sign = require "cute.lang.signature"
@@ -25,7 +26,7 @@ local flash = {}
 
 flash.LOG2E = 1.4426950408889634
 
---- Computes 2^x with results below 2^-126 as zero, which saves an instruction
+--- Computes 2^x. Results below 2^-126 become zero, which saves an instruction
 -- for each score.
 function flash.exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 
@@ -39,7 +40,7 @@ flash.OPTIONS = "name head causal window tile warps held"
 --- Returns the parameters of an attention kernel as a table, with defaults
 -- filled in. Its fields are head, tile, warps, held (whether Q stays in
 -- registers), and the window's limits `left` and `right` (see flash.sight).
--- known[head] is a list {tile, warps, held} of the defaults for that head size.
+-- known[head] = {tile, warps, held} has the defaults for this head size.
 function flash.options(what, o, known)
   local k = known[o.head]
   if not k then
@@ -85,8 +86,8 @@ end
 -- Accumulators
 ---------------------------------------------------------------------------
 
---- Returns a view of accumulators (MMA,M,N) with a mode of rows and a mode of
--- columns: ((2,M),(2,N)). The accumulators of a wgmma, ((2,2,n),M,N), become
+--- Returns a view of accumulators (MMA,M,N) with two modes, rows and columns:
+-- ((2,M),(2,N)). The accumulators of a wgmma, ((2,2,n),M,N), become
 -- ((2,M),(2,n,N)).
 function flash.by_rows(acc)
   local flat = cute.flatten(acc.layout)
@@ -96,9 +97,9 @@ function flash.by_rows(acc)
                                                    cute.rank(flat) - 1))
 end
 
---- Returns accumulators (MMA,M,N) as the left operand of a product whose K is
--- their columns: a function of k that returns a view of the registers of the
--- k-th 16 columns.
+--- Returns accumulators (MMA,M,N) as the left operand of a product. Their
+-- columns are the K of this product. The operand is a function of k that
+-- returns a view of the registers of the k-th 16 columns.
 function flash.left_operand(acc)
   local M, N = cute.size(acc, 1), cute.size(acc, 2)
   local view = cute.make_tensor(acc.iterator, cute.make_layout(
@@ -122,10 +123,10 @@ Team.__index = Team
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
---- Makes a team, the warps of a block: `warps` of them along the rows of a tile
--- and `across` (1 when absent) along its columns. Each warp has `each` columns
--- (16 when absent). tid: the thread's index in the team, that of the block when
--- absent.
+--- Makes a team, which consists of all warps of a block: `warps` of them along
+-- the rows of a tile and `across` (1 when absent) along its columns. Each warp
+-- has `each` columns at a time (16 when absent). tid: the thread's index in the
+-- team, which is its index in the block when absent.
 function flash.team(dtype, warps, across, each, tid)
   across = across or 1
   if not MMA[dtype.name] then
@@ -165,8 +166,8 @@ end
 
 --- Returns the first row of sequence b and its number of rows, from the offsets
 -- `cu` at which B sequences begin. Offsets are limited to `total` rows. b = B
--- stands for the rows after the last sequence if `rest` is set, and otherwise
--- for no rows.
+-- stands for the rows after the last sequence if `rest` is set. Without `rest`,
+-- sequence B has no rows.
 function flash.span(cu, b, total, rest)
   local last = cute.size(cu) - 1
   local from = cute.min(cute.max(cu[b], 0), total)
@@ -180,7 +181,7 @@ local function sequence(x, b, cu, rest)
   return flash.section(x, flash.span(cu, b, cute.size(x, 0), rest))
 end
 
---- Returns head h of sequence b as (S,D): from t (B,S,H,D), or from t
+--- Returns the rows of head h of sequence b as (S,D). t is (B,S,H,D), or
 -- (total,H,D) if `cu` gives the offsets of the sequences. rest: see flash.span.
 function flash.head(t, b, h, cu, rest)
   return sequence(cu and t(_, h, _) or t(b, _, h, _), b, cu, rest)
@@ -195,8 +196,9 @@ function flash.batched(t)
     {1, table.unpack(l.shape)}, {0, table.unpack(l.stride)}))
 end
 
---- Returns one value for each row of head h of sequence b, such as the LSE, as
--- (S): from t (B,H,S), or from t (H,total) with `cu`. rest: see flash.span.
+--- Returns a vector (S) with one value for each row of head h of sequence b,
+-- such as the LSE. t is (B,H,S), or (H,total) if `cu` gives the offsets of the
+-- sequences. rest: see flash.span.
 function flash.numbers(t, b, h, cu, rest)
   return sequence(cu and t(h, _) or t(b, h, _), b, cu, rest)
 end
@@ -226,8 +228,8 @@ function Team:copy(name, D)
 end
 
 --- Returns a function load(block, stage[, inner]) that loads tiles of a matrix
--- X (rows,D) into shared memory s by cp.async. It loads zeros after the last
--- row. With `inner`, all rows of this block are known to exist.
+-- X (rows,D) into shared memory s by cp.async. It loads zeros for rows after
+-- the last one. `inner` states that all rows of the tile exist.
 function Team:rows(X, s)
   local rows, D = cute.size(s, 0), cute.size(s, 1)
   local g2s = self:copy("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", D)
@@ -244,9 +246,9 @@ end
 --- Calls f(tile, stage) for tiles last - 1 down to first. Two stages of shared
 -- memory alternate: the next tile is loaded while the current one is processed.
 -- load(tile, stage, inner) loads a tile; `inner` is true for every tile but
--- tile last - 1. meet() is a barrier for the threads that share the stages. at:
--- the function that flash.listed returns, if the tiles are those of a list.
--- `inner` is then false.
+-- tile last - 1. meet() synchronizes the threads that share the stages. For the
+-- tiles of a list, `at` is the function that flash.listed returns, and `inner`
+-- is always false.
 ---@param f fun(tile: any, stage: any)
 ---@param at? function
 function flash.walk(first, last, load, meet, f, at)
@@ -280,10 +282,11 @@ function Team:places(M, N)
     cute.make_identity_tensor {M, N}))
 end
 
---- Returns the left operand of a product, a function of k, for the matrix s
--- (M,K) in shared memory, and a function load(). Without `held`, the operand
--- loads block k when it is called, and load() does nothing. With `held`, load()
--- loads all blocks into registers, where they stay.
+--- Returns two values for the matrix s (M,K) in shared memory. The first is the
+-- left operand of a product, a function of k. The second is a function load().
+-- Without `held`, the operand loads block k when it is called, and load() does
+-- nothing. With `held`, load() loads all blocks into registers, where they
+-- stay.
 function Team:left(s, held)
   local thr = cute.make_tiled_copy_A(self.ldsm, self.mma):get_slice(self.tid)
   local frag = self.thr:partition_fragment_A(s)               -- (MMA,M,K)
@@ -299,7 +302,7 @@ function Team:left(s, held)
 end
 
 --- Returns a function (stage, acc, A) that adds the product A s^T to acc, for
--- the tile of s (N,K,PIPE) in that stage. A(k) returns block k of the left
+-- the tile in stage `stage` of s (N,K,PIPE). A(k) returns block k of the left
 -- operand. With `turned`, s is a view by flash.turned, in which N is
 -- contiguous. The fragment of the next 16 elements of K is loaded while the
 -- current one is multiplied.
@@ -329,14 +332,14 @@ function Team:times(s, turned)
 end
 
 --- Stores accumulators as rows of X (S,D), through shared memory s (rows,D).
--- Each thread stores 16 bytes at a time. No other warp may still use s.
+-- Each thread stores 16 bytes at a time. s must not be in use by other warps.
 function Team:store(acc, s, X, block)
   local rows, D = cute.size(s, 0), cute.size(s, 1)
   local out = cute.make_fragment_like(acc, self.dtype)
   out:store(acc:load():to(self.dtype))
   local pair = cute.make_copy_atom("UniversalCopy", self.dtype, 32)
   local r2s = cute.make_tiled_copy_C(pair, self.mma):get_slice(self.tid)
-  -- ldmatrix does not wait for the lanes that wrote the memory.
+  -- ldmatrix itself does not wait for other lanes to write the shared memory.
   cute.arch.sync_warp()
   cute.copy(pair, r2s:retile(out), r2s:partition_D(s))
   cute.arch.sync_threads()
@@ -350,9 +353,9 @@ function Team:store(acc, s, X, block)
   cute.copy(s2g, r, dst, inside(0))
 end
 
---- Stores the rows X (n,D) of a tile s (M,D) in shared memory, 16 bytes for
--- each lane, by warps that share the rows. All lanes of each warp call this
--- function.
+--- Stores a tile s (M,D) in shared memory to the rows X (n,D) of global memory,
+-- 16 bytes for each lane. Several warps share the rows. All lanes of each warp
+-- call this function.
 ---@param warp any the index of this warp among them
 ---@param warps integer
 function flash.store_rows(s, X, warp, warps)
@@ -381,10 +384,10 @@ end
 local Sight = {}
 Sight.__index = Sight
 
---- Makes a sight, which determines the keys (columns of the scores) that each
--- row sees. The scores have S rows and T columns. Row i sees the columns from i
--- + T - S - left to i + T - S + right. left = nil or right = nil: no limit on
--- that side.
+--- Makes a sight, an object that determines the keys (columns of the scores)
+-- that each row sees. The scores have S rows and T columns. Row i sees the
+-- columns from i + T - S - left to i + T - S + right. left = nil or right =
+-- nil: no limit on that side.
 function flash.sight(S, T, left, right)
   return setmetatable({T = T, off = T - S, left = left, right = right}, Sight)
 end
@@ -412,14 +415,14 @@ function Sight:blocks(row, M, N)
   return first, last, from, to
 end
 
---- Reports whether every row sees every column, and blocks of N columns divide
--- the columns evenly.
+--- Reports whether every row sees every column and, in addition, N divides the
+-- number of columns.
 function Sight:whole(N)
   return not (self.left or self.right) and tiles.divides(N, self.T)
 end
 
---- Replaces the scores of hidden columns by x. The tile's rows begin at `row`,
--- its columns at `col`. take: see flash.change.
+--- Replaces the scores of hidden columns by x. `row` and `col` are the first
+-- row and column of the tile. take: see flash.change.
 function Sight:hide(s, places, row, col, x, take)
   local all = flash.by_rows(s)
   for i = 0, cute.size(all, 0) - 1 do
@@ -452,10 +455,10 @@ function flash.listed(list, parts)
   end
 end
 
---- Returns two functions for the bits of a block mask (kernels/block_mask.lua).
--- load(n) loads the bits of this thread's scores in tile n of the keys.
--- seen(at) reports whether the score of row at.i and column at.j of the
--- thread's accumulators is visible.
+--- Returns two functions that test the bits of a block mask
+-- (kernels/block_mask.lua). load(n) loads the bits of this thread's scores in
+-- tile n of the keys. seen(at) reports whether the score of row at.i and column
+-- at.j of the thread's accumulators is visible.
 ---@param bits any (m,rows,words) of u32, for a block of rows
 ---@param places any see flash.change
 ---@param row any the tile's first row in the block
@@ -465,7 +468,7 @@ function flash.bits(bits, places, row, N, keys)
   local rows, parts = cute.size(places, 0), keys // N
   local held = cute.make_rmem_tensor({rows}, cute.u32)
   local function load(n)
-    -- index of the tile's first key within its block
+    -- the index of the tile's first key within the block of the mask
     local first = n % parts * N
     local word = first // 128 * 4 + places(0, 0)[2] // 2
     for i = 0, rows - 1 do
@@ -483,24 +486,31 @@ end
 local MOST_BLOCK = 1024  -- maximum number of rows or keys of a mask's block
 
 --- Makes a function that replaces the scores of a tile: change(s, places, row,
--- col[, sloped[, inner[, near[, take]]]]). The tile begins at `row` and `col`
--- of all scores. sloped: change returns the derivatives of the new scores if
--- there is o.score. inner: the tile has no column beyond the last one. near: a
--- record of flash.near. take: change calls take(i, j, score) for each new score
--- in place of storing it, so that the compiler can overlap the computation of
--- scores and their use. flash.change returns nil if o has neither score nor
--- mask.
--- score, mask: see kernels/attention.lua; scale: factor that is applied to the
--- scores before `score` and `mask`, nil for 1; b, h: sequence and head; rows,
--- columns: the extents of all scores (`score` and `mask` get no index beyond
--- them); turned: the rows of the scores are keys, their columns are queries;
--- single: a thread's columns do not begin at a multiple of 16, so that at:kept
--- computes the bits of each score alone; draw: the function of kept.turned, if
--- it is made already; note(y) is called with each result of `score`: change
--- then also returns these results, by the indices [i][j] of a thread's
--- accumulators; by_rows: take() gets the scores of a row one after another, in
--- place of those of a column. `score` and `mask` get the indices of a thread's
--- accumulators as at.i and at.j.
+-- col[, sloped[, inner[, near[, take]]]]). Returns nil if o has neither score
+-- nor mask. Arguments of change:
+-- row, col: the first row and column of the tile among all scores.
+-- sloped: change returns the derivatives of the new scores, if there is
+--   o.score.
+-- inner: the tile has no column beyond the last one.
+-- near: a record of flash.near.
+-- take: take(i, j, score) is called for each new score instead of storing it,
+--   so that the compiler can overlap the computation of scores with their use.
+-- Options o; `score` and `mask` get the indices of a thread's accumulators as
+-- at.i and at.j:
+-- score, mask: see kernels/attention.lua.
+-- scale: a factor that is applied to the scores before `score` and `mask`; nil
+--   for 1.
+-- b, h: sequence and head.
+-- rows, columns: the extents of all scores. `score` and `mask` get no index
+--   beyond them.
+-- turned: the rows of the scores are keys, their columns are queries.
+-- single: a thread's columns do not begin at a multiple of 16, so at:kept
+--   computes the random bits of each score separately.
+-- draw: the function of kept.turned, if it was already made.
+-- note: note(y) is called with each result of `score`. change then also returns
+--   the results of note, by the indices [i][j] of a thread's accumulators.
+-- by_rows: take() gets all scores of a row one after another; otherwise, all
+--   scores of a column.
 ---@param o table {score: function?, mask: function?, scale: any, b: any,
 -- h: any, tile: integer[], rows: any, columns: any, turned: boolean?,
 -- single: boolean?, draw: function?, note: function?, log2: boolean?,
@@ -558,7 +568,8 @@ function flash.change(o)
       if take then take(i, j, y) else all[{i, j}] = y end
     end
     local m, n = cute.size(all, 0), cute.size(all, 1)
-    -- With `take`, the rows of a column are consecutive, which saves registers.
+    -- With `take`, consecutive scores are those of one column, which saves
+    -- registers, unless o.by_rows is set.
     local by_rows = o.by_rows or not take
     for x = 0, m * n - 1 do
       if by_rows then one(x // n, x % n) else one(x % m, x // m) end
@@ -567,7 +578,7 @@ function flash.change(o)
   end
 end
 
---- Calls take(i, j, score) for each of the scores s, by rows.
+--- Calls take(i, j, score) for each of the scores s, row by row.
 function flash.each(s, take)
   local all = flash.by_rows(s)
   for i = 0, cute.size(all, 0) - 1 do
@@ -575,18 +586,19 @@ function flash.each(s, take)
   end
 end
 
--- The least factor that flash.near uses. f32 can represent the fourth power of
--- this factor.
+-- The smallest factor that flash.near uses. f32 can represent the fourth power
+-- of this number.
 local LEAST_FACTOR = 2.0 ^ -15
 
---- Makes a record of the squares x^2 that a score_mod passes to at.near(x^2,
--- factor). at.near permits a cheaper formula that is accurate only for |x| up
--- to 1 / factor. far() reports whether some |x| may be larger, so that the
--- scores must be computed again without at.near. It tests the sum of the fourth
--- powers, because a sum takes less time than a maximum.
+--- Makes an object that records the arguments of at.near(x^2, factor), which a
+-- score_mod calls. The call permits a cheaper formula that is accurate only for
+-- |x| up to 1 / factor. far() reports whether some |x| may be larger, so that
+-- the scores must be computed again without at.near. It tests the sum of the
+-- fourth powers of x, because a sum takes less time than a maximum.
 function flash.near()
   local sums, n = cute.make_rmem_tensor({5}, cute.f32), 0
-  sums:fill(0)  -- Four independent sums, and the fourth power of the factor.
+  sums:fill(0)  -- sums[0] to sums[3] are independent sums; sums[4] is the
+                -- fourth power of the factor.
   return {
     note = function(square, factor)
       n = n % 4 + 1
@@ -600,11 +612,11 @@ function flash.near()
 end
 
 --- Makes a function (s, places, row, masked) for a tile of scores s whose first
--- row is `row`. It returns nil if nothing changes the scores. Otherwise it
--- returns a function (n[, near[, take]]) that applies score_mod to the scores
--- of block n of keys and, if the block is `masked`, hides keys. `masked` may be
--- a traced value. With a block mask (o.list), the mask applies only where
--- `masked` is true. take, by_rows: see flash.change.
+-- row is `row`. That function returns nil if nothing changes the scores.
+-- Otherwise it returns a function (n[, near[, take]]) that applies score_mod to
+-- the scores of block n of keys and, if the block is `masked`, hides keys.
+-- `masked` may be a traced value. With a block mask (o.list), the mask applies
+-- only where `masked` is true. take, by_rows: see flash.change.
 ---@param o table {tile: integer[], list: any}
 ---@param f table {score: function?, mask: function?, scale: any, b: any,
 -- h: any, log2: boolean?, by_rows: boolean?}
@@ -657,12 +669,13 @@ end
 local Softmax = {}
 Softmax.__index = Softmax
 
--- The largest exponent of a power of 2 relative to a row's base. If a score's
--- exponent is larger, the row gets a new base and its sum is rescaled.
+-- The largest exponent that a power of 2 may have relative to a row's base. If
+-- a score's exponent is larger, the row gets a new base and its sum is
+-- rescaled.
 local RISE = 8
 
--- If a sum of up to 64 powers is larger than this, one of them is above 2^RISE,
--- so the row needs a new base. If not, every power fits in f16.
+-- If a sum of up to 64 powers is larger than MOST_SUM, one of the powers is
+-- above 2^RISE, so the row needs a new base. If not, every power fits in f16.
 local MOST_SUM = 2.0 ^ 15
 
 -- The initial `low` (see flash.softmax) of a row that has seen no column. It
@@ -670,24 +683,25 @@ local MOST_SUM = 2.0 ^ 15
 local NOTHING = 2.0 ^ 126
 
 -- A limit for the product c s of the scale c and a score s. Above this limit,
--- rounding errors of the product are too large for an exponent. Scores of this
--- size that are not equal differ by 256 / c or more. Therefore, if the largest
+-- rounding errors of the product are too large for an exponent. Different
+-- scores of this size differ by 256 / c or more. Therefore, if the largest
 -- score is subtracted before the product, all smaller scores get the weight 0.
 local FAR = 2.0 ^ 31
 
---- Stops a kernel whose scale is not above 0, because the power of a hidden
--- column, whose score is -inf, would not be 0. A kernel with setmaxregister
--- checks the scale on the host instead: ptxas ignores the registers of warps
--- that can stop.
+--- Stops a kernel whose scale is not above 0. With such a scale, the power of a
+-- hidden column, whose score is -inf, would not be 0. A kernel with
+-- setmaxregister checks the scale on the host instead, because ptxas ignores
+-- setmaxregister in kernels with warps that can stop.
 function flash.check_scale(scale)
   cute.testing.assert_(cute.gt(scale, 0),
                        "the scale of attention must be above 0")
 end
 
---- Makes the state of a thread's rows for the online softmax: each row's base,
--- which is its largest score or up to RISE below it, and the sum of its powers.
--- The power of a score s is 2^(c (s - base) + low). For rows beyond FAR, low is
--- 0; for all other rows, base is 0 and low contains the base.
+--- Makes the state of a thread's rows for the online softmax. It has each row's
+-- base, which is its largest score or up to RISE below it, and the sum of its
+-- powers. The power of a score s is 2^(c (s - base) + low). If a row has scores
+-- beyond FAR, the field `base` holds the row's base, and `low` is 0. Otherwise,
+-- `base` is 0, and `low` is -c times the row's base.
 ---@param rows integer
 ---@param c any above 0: hidden columns score -inf
 ---@param hidden boolean a row may see no column
@@ -701,8 +715,8 @@ function flash.softmax(rows, c, hidden, sink, lift, most)
   local base = cute.make_rmem_tensor({rows}, cute.f32)
   local fix = cute.make_rmem_tensor({rows}, cute.f32)
   low:fill(sink and cute.min(sink * -flash.LOG2E, NOTHING) or NOTHING)
-  -- The quad adds its four lanes' sums later. The sink's power with the first
-  -- base is 1, so each lane starts with a quarter.
+  -- The sums of a quad's four lanes are added later. With the first base, the
+  -- power of the sink is 1, so each lane starts with a quarter of it.
   sum:fill(sink and cute.where(cute.gt(sink, -math.huge), 0.25, 0.0) or 0)
   base:fill(0)
   fix:fill(1)
@@ -711,7 +725,7 @@ function flash.softmax(rows, c, hidden, sink, lift, most)
     most = most or MOST_SUM}, Softmax)
 end
 
--- Raises the base of row i to its largest score `best` if excess > 0. 2^excess
+-- If excess > 0, raises the base of row i to its largest score `best`. 2^excess
 -- is the power of `best` with the old base. Returns the factor for the old sum.
 function Softmax:recount(i, best, excess)
   local was, low = self.base[i], self.low[i]
@@ -727,8 +741,8 @@ function Softmax:recount(i, best, excess)
   return flash.exp2(cute.where(rises, fall, 0.0))
 end
 
--- Returns the largest of the scores in row i of n columns. Four chains of
--- comparisons are independent of each other.
+-- Returns the largest of the n scores in row i. Four chains of comparisons are
+-- independent of each other.
 local function largest(sr, i, n)
   local best = {}
   for j = 0, n - 1 do
@@ -744,9 +758,9 @@ end
 
 --- Changes the bases of rows whose scores s exceed them by more than RISE, and
 -- scales the sums of these rows. In rows whose scores exceed FAR, subtracts the
--- base from the scores. Returns whether it changed a base of this warp's rows;
--- `fix` then holds the factors by which the rows' accumulators have to be
--- scaled.
+-- base from the scores. Returns whether a base changed in any row of this warp.
+-- In this case, `fix` holds the factors by which the rows' accumulators have to
+-- be scaled.
 function Softmax:rise(s)
   local sr = flash.by_rows(s)
   local best, excess, rose = {}, {}, nil
@@ -769,7 +783,7 @@ function Softmax:rise(s)
   return rose
 end
 
---- Scales acc, the accumulators of earlier blocks, if rise() returned true.
+--- If rise() returned true, scales acc, the accumulators of earlier blocks.
 function Softmax:rescale(acc, rose)
   local ar = flash.by_rows(acc)
   cute.when(rose, function()
@@ -777,8 +791,8 @@ function Softmax:rescale(acc, rose)
   end)
 end
 
---- Replaces scores by their powers (exponentials, see above), and adds the
--- powers to the rows' sums.
+--- Replaces scores by their powers (exponentials, see the head of this file),
+-- and adds the powers to the rows' sums.
 function Softmax:powers(s)
   local sr = flash.by_rows(s)
   for i = 0, self.rows - 1 do
@@ -790,15 +804,16 @@ function Softmax:powers(s)
   if self.pack then self.pack() end
 end
 
--- Replaces scores by their powers (exponentials, see above). Returns the sum of
--- each row's powers, and whether some row of the warp needs a larger base or
--- far() is true. each( take), if given, calls take(i, j, score) for each score
--- in place of flash.each.
+-- Replaces scores by their powers (exponentials, see the head of this file).
+-- Returns the sum of each row's powers. Also returns whether some row of the
+-- warp needs a larger base or far() is true. If each(take) is given, it calls
+-- take(i, j, score) for each score; otherwise, flash.each does.
 function Softmax:guess(s, each, far)
   local sr, parts, over = flash.by_rows(s), {}, nil
   local function take(i, j, score)
     local low = self.low[i]
-    -- A factor of 1 lets the compiler add `low` in the score's last operation.
+    -- If the scale c is 1, the compiler can add `low` in the last operation
+    -- that computes the score.
     local x = flash.exp2(rawequal(self.c, 1.0) and score + low
                          or cute.fma(score, self.c, low))
     sr[{i, j}], parts[i] = x, parts[i] and parts[i] + x or x
@@ -825,11 +840,11 @@ end
 
 --- Replaces scores s by their powers and adds the powers to the sums. It does
 -- not search for each row's largest score, which would cost a comparison for
--- each score. If a base is too small, it calls again(), which restores the
--- scores of the warp's rows, and then changes the bases. Returns whether it
--- changed bases; `fix` then holds the factors for the rows' accumulators.
--- change(n), if given, is first applied to the scores of block n. With `near`,
--- `change` also gets a record of flash.near in the first attempt.
+-- each score. If a base turns out to be too small, it calls again(), which
+-- restores the scores of the warp's rows, and then changes the bases. Returns
+-- whether it changed bases. In this case, `fix` holds the factors for the rows'
+-- accumulators. change(n), if given, is first applied to the scores of block n.
+-- With `near`, `change` also gets a record of flash.near in the first attempt.
 function Softmax:attempt(s, again, change, n, near)
   local record = near and flash.near()
   local parts, over = self:guess(s, change and function(take)
@@ -838,7 +853,8 @@ function Softmax:attempt(s, again, change, n, near)
   local function repeated(block)
     again()
     if change then change(block) end
-    -- the factors stay 1 if the bases are large enough
+    -- rise() does not change the factors of rows whose bases are large enough,
+    -- so they are first set to 1.
     if near then self.fix:fill(1) end
     self:rise(s)
     self:powers(s)
@@ -848,9 +864,9 @@ function Softmax:attempt(s, again, change, n, near)
     return over
   end
   cute.when(over, function() end, function() add_parts(self, parts) end)
-  -- The loop runs at most once, but the compiler does not know this. Otherwise,
-  -- the compiler would compute common values of both calls of `change` only
-  -- once, and keep them in registers.
+  -- The loop runs at most once, but the compiler does not know this. If it
+  -- knew, it would compute common values of both calls of `change` only once,
+  -- and keep them in registers.
   local more, block = over, n
   cute.loop(function() return more end, function()
     repeated(block)
@@ -862,8 +878,8 @@ end
 
 --- Processes scores s (MMA,M,N): adds their powers to the sums and returns the
 -- powers, in the operands' type, as a left operand (a function of the block's
--- index). acc contains the product of earlier powers with V, which is rescaled
--- if necessary.
+-- index). acc contains the product of earlier powers with V. It is rescaled if
+-- a base changes.
 function Softmax:take(s, acc, dtype)
   self:rescale(acc, self:rise(s))
   local sr = flash.by_rows(s)
@@ -882,8 +898,8 @@ function Softmax:take(s, acc, dtype)
 end
 
 --- Divides acc by the sums, and multiplies it by `factor` if given. Returns the
--- logarithms of the rows' sums, a list that begins at index 0. For rows that
--- see no column, the results are zero and the logarithm is -inf.
+-- logarithms of the rows' sums, a list with indices from 0. For rows that see
+-- no column, the results are zero and the logarithm is -inf.
 function Softmax:finish(acc, factor)
   local ar, logs = flash.by_rows(acc), {}
   for i = 0, self.rows - 1 do

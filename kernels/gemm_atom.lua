@@ -8,10 +8,10 @@
 --     gemm.kernel(gemm.arguments(A, B, C)):launch {grid = gemm.grid(m, n),
 --                                                  block = gemm.block}
 --
--- wgmma keeps its sums in registers of 128 threads, and all of them issue it.
--- tcgen05.mma keeps them in tensor memory, and one thread issues it. The object
--- `sums` hides this difference. Loads, the loop over K and the epilogue do not
--- depend on the atom.
+-- wgmma keeps its sums in registers of 128 threads, and all of these threads
+-- issue it. tcgen05.mma keeps its sums in tensor memory, and one thread issues
+-- it. The object `sums` hides this difference. Loads, the loop over K and the
+-- epilogue do not depend on the atom.
 --
 -- A block of four warps computes a tile. One thread loads tiles of A and B by
 -- TMA, `stages` of them at a time. Rows of A and B are contiguous and start at
@@ -32,11 +32,10 @@ local THREADS = 128
 -- Sums
 ---------------------------------------------------------------------------
 
--- Each function returns another function. That function synchronizes the block,
--- and returns the object `sums` of one tile: C, as tiles.result returns it;
--- multiply(a, b, add), which returns when this warp's products have read a and
--- b;
--- finish(), which moves the sums to C.acc and frees their memory.
+-- in_registers and in_tmem each return a function. That function synchronizes
+-- the block, and returns the object `sums` of one tile: C, as tiles.result
+-- returns it; multiply(a, b, add), which returns when this warp's products have
+-- read a and b; finish(), which moves the sums to C.acc and frees their memory.
 
 local function in_registers(mma, mC, tile, at)
   return function()
@@ -154,7 +153,7 @@ local function make_kernel(o, mma, sA_layout, sB_layout)
       arch.mbarrier_wait(full + stage, k_tile // o.stages % 2)
       sums.multiply(tCrA(_, _, _, stage), tCrB(_, _, _, stage),
                     cute.gt(k_tile, 0))
-      arch.sync_threads()  -- no warp needs this stage any more
+      arch.sync_threads()  -- all warps have read this stage
       load(k_tile + o.stages, stage)
     end
     sums.finish()
@@ -166,9 +165,10 @@ local gemm_atom = {}
 
 --- gemm_atom {atom, tile, stages, dtype}: returns {kernel, block, tile,
 -- arguments(A, B, C, alpha, beta), grid(m, n)}. atom: an operation of wgmma
--- with A in shared memory, or of tcgen05.mma for one CTA with 128 rows; both
--- with sums in f32, and a multiple of 32 columns. tile: {128, columns of the
--- atom, BK}, where a row of BK elements has 128 bytes. dtype: type of A and B.
+-- with A in shared memory, or of tcgen05.mma for one CTA with 128 rows. Either
+-- atom has f32 sums and a multiple of 32 columns. tile: {128, columns of the
+-- atom, BK}, where a row of BK elements has 128 bytes. dtype: the type of A and
+-- B.
 setmetatable(gemm_atom, {__call = function(_, given)
   rules.options("gemm_atom", given, "atom tile stages dtype")
   local o = {stages = given.stages or 3, dtype = given.dtype or cute.bf16}

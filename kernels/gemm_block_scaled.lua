@@ -6,10 +6,11 @@
 --     gemm.kernel(table.unpack(gemm.arguments(m, n, k, A, SFA, B, SFB, C)))
 --       :launch {grid = gemm.grid(m, n), block = 128}
 --
--- A (m,k), B (n,k) and C (m,n) are row-major, with rows of a multiple of 16
--- bytes in A and B. SFA and SFB have the layout gemm.scale_layout(rows, k),
--- which cuBLAS also expects: 128 rows with the factors of 4 blocks are 512
--- bytes, in which 16 bytes hold the factors of rows r, r + 32, r + 64, r + 96.
+-- A (m,k), B (n,k) and C (m,n) are row-major; rows of A and B have a multiple
+-- of 16 bytes. SFA and SFB have the layout gemm.scale_layout(rows, k), which
+-- cuBLAS also expects. In this layout, the factors of 128 rows and 4 blocks are
+-- 512 contiguous bytes. Each 16 bytes hold the factors of rows r, r + 32, r +
+-- 64, r + 96.
 --
 -- Roles of the four warps:
 --   warp 0   one thread requests tiles and their scale factors by TMA
@@ -17,8 +18,9 @@
 --   warp 2   allocates tensor memory, and frees it
 -- kernels/gemm_sm100/scale_factors.lua moves the scale factors.
 --
--- Options: op, the MMA of 128 rows; dtype and sf, the types of the operands and
--- of the scale factors; bk (128 bytes), K of a tile; stages (4).
+-- Options: op, the MMA, with 128 rows; dtype and sf, the types of the operands
+-- and of the scale factors; bk, the K of a tile (128 bytes when absent); stages
+-- (4 when absent).
 local cute = require "cute"
 local scale_factors = require "kernels.gemm_sm100.scale_factors"
 local tiles = require "cute.tiles"
@@ -66,8 +68,9 @@ local function make_kernel(o)
       mma:make_fragment_C(mma:partition_shape_C {BM, BN}).layout)
 
     cute.when(warp:eq(0) & arch.elect_one(), function()
-      -- Returns a function that loads tile k to a stage: bytes of (row,K), or
-      -- words of (chunk,K chunks,row chunks).
+      -- Returns a function that loads tile k to a stage. Operands are tiles of
+      -- bytes (row,K). Scale factors are tiles of words (chunk,K chunks,row
+      -- chunks).
       local function loader(tma, s, c, shape, at)
         local from, to = cpasync.tma_partition(tma, 0, cute.make_layout(1),
           cute.group_modes(s, 0, #shape), cute.group_modes(
@@ -142,7 +145,8 @@ local function make_kernel(o)
   end)
 end
 
---- Returns a GEMM with the fields kernel, grid, scale_layout and arguments.
+--- Returns a GEMM with these options. Its fields are kernel, grid, scale_layout
+-- and arguments.
 ---@param options table see above
 return function(options)
   local o = {op = options.op, dtype = options.dtype, sf = options.sf,
@@ -165,7 +169,8 @@ return function(options)
   end
 
   local load = cpasync.CopyBulkTensorTileG2SOp()
-  -- Returns the atom and the coordinates of A or B, as bytes.
+  -- Returns a function that makes the TMA atom and the coordinates of A or B,
+  -- as bytes.
   local function operand(rows)
     return function(X)
       local atom = tcgen05.make_smem_layout_atom("K_SW128", cute.u8)
@@ -174,7 +179,8 @@ return function(options)
         cute.tile_to_shape(atom, {rows, bytes}), {rows, bytes})
     end
   end
-  -- Returns the atom and the coordinates of scale factors.
+  -- Returns a function that makes the TMA atom and the coordinates of scale
+  -- factors.
   local function factors(rows, m, k)
     return function(F)
       local all = cute.make_tensor(F.iterator, cute.make_layout(cute.size(F)))
@@ -183,9 +189,9 @@ return function(options)
     end
   end
 
-  --- Returns the kernel's arguments, given the tensors A, SFA, B, SFB and C of
-  -- m x n x k, or their names. For a name, an argument is a list of the name
-  -- and a function of the tensor.
+  --- Returns the kernel's arguments for a problem m x n x k. A, SFA, B, SFB and
+  -- C are tensors or names. For a name, the argument is a list of the name and
+  -- a function that makes the argument from a tensor.
   function gemm.arguments(m, n, k, A, SFA, B, SFB, C)
     local list = {}
     for i, x in ipairs {{A, operand(BM)}, {SFA, factors(BM, m, k)},

@@ -1,5 +1,5 @@
---- D = A B^T in f32 without tensor cores for few rows of A: reading B dominates
--- the time.
+--- D = A B^T in f32 without tensor cores, for few rows of A. Reading B
+-- dominates the time.
 --
 --     local k = gemm_dot {m = 8, n = 4096, k = 4096}
 --     k.kernel(A, B, D):launch {grid = k.grid(m), block = k.block}
@@ -10,16 +10,17 @@
 -- Batches are a third mode of these matrices.
 --
 -- A warp computes the products of `count` rows of B and `rows` rows of A. Its
--- lanes divide K: each lane loads 4 consecutive elements of each row, a run of
--- 128 elements in all, and keeps its own sums. If the columns of B are
--- contiguous, 8 lanes load 4 elements each of 32 rows of B, for 4 columns, and
--- the 4 groups of 8 lanes divide K: a run has 16 columns. A warp has `unroll`
--- runs of B in flight; rows of A come from L1. The runs of K are assigned in
--- chunks of `unroll` to the warps of a block in turn.
+-- lanes divide K: each lane loads 4 consecutive elements of each row, 128
+-- elements of all lanes together (a "run"), and keeps separate sums. If the
+-- columns of B are contiguous, 4 groups of 8 lanes divide K. Each lane loads 4
+-- elements of 4 columns of B, a group 32 rows of B; a run has 16 elements of K.
+-- A warp has `unroll` runs of B in flight; rows of A come from L1. The warps of
+-- a block take chunks of `unroll` runs of K in turn.
 --
--- Products are added in a fixed order: first by each lane along K, then the
--- sums of lanes, 16, 8, 4, 2 and 1 apart (with b_major = "n", 16 and 8), then
--- those of warps. The order does not depend on M, nor on the position of a row.
+-- Products are added in a fixed order. First, each lane adds its products along
+-- K. Then the sums of lanes 16, 8, 4, 2 and 1 apart are added (with b_major =
+-- "n", 16 and 8 apart), then the sums of warps. The order does not depend on M,
+-- nor on the position of a row.
 local core = require "cute.core"
 local cute = require "cute"
 local model = require "kernels.gemm_dot.model"
@@ -30,8 +31,8 @@ local _ = cute._
 
 local FMA = "UniversalFMA<float>"
 local LANES, EACH = 32, 4  -- EACH: elements in the 16 bytes that a lane loads
--- Number of rows of A that are multiplied at once. With more rows, fewer warps
--- would fit, because of the registers for the elements of A.
+-- The number of rows of A that are multiplied at once. With more rows, the
+-- registers for the elements of A would reduce the number of resident warps.
 local GROUP = 4
 
 -- Returns matrix t as vectors of EACH elements along mode `lead`.
@@ -41,8 +42,8 @@ local function vectors_of(t, lead)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- Calls copy() to load this lane's elements of a run into `to`. With `guard`
--- the run may extend past K; then missing elements are 0.
+-- Calls copy(), which loads this lane's elements of a run into `to`. With
+-- `guard`, the run may extend past K; missing elements are then 0.
 local function guarded(p, to, piece, guard, copy)
   if not guard then return copy() end
   to:fill(0)
@@ -50,15 +51,15 @@ local function guarded(p, to, piece, guard, copy)
 end
 
 -- Returns the function load(to, run, guard) for `count` rows of matrix t from
--- row `first` on, which a warp needs for a tile of `tile` rows. It loads this
--- lane's elements of a run into the registers `to`, (4,count).
+-- row `first` on. The rows belong to a tile of `tile` rows. The function loads
+-- this lane's elements of a run into the registers `to`, (4,count).
 local function rows_of(p, t, first, count, tile, prefetch)
   local vectors, rows, at = vectors_of(t, 2), t.shape[1], {}
   local atom = cute.make_copy_atom("DefaultCopy", t.element_type,
                                    {level_prefetch_size = prefetch})
   for i = 0, count - 1 do
-    -- In place of rows after the last one, the last row is read. The sums of
-    -- these rows are not stored.
+    -- If a row is after the last one, the last row is read instead. The sums of
+    -- such rows are not stored.
     at[i] = tiles.divides(tile, rows) and first + i
       or cute.min(first + i, rows - 1)
   end
@@ -73,7 +74,7 @@ local function rows_of(p, t, first, count, tile, prefetch)
 end
 
 -- Returns a function like that of rows_of, for 4 rows of B from row `first` on,
--- whose columns are contiguous. `to`: (4 rows,4 columns).
+-- if the columns of B are contiguous. `to`: (4 rows,4 elements of K).
 local function columns_of(p, t, first)
   local vectors, piece = vectors_of(t, 1), first // EACH
   local atom = cute.make_copy_atom("DefaultCopy", t.element_type,
@@ -92,8 +93,8 @@ local function columns_of(p, t, first)
 end
 
 -- Adds the products of this warp's runs of K to `sums`, (1,count,rows). party:
--- the warp's index among those that divide K. x: functions that load GROUP rows
--- of A each; w: loads the rows of B.
+-- the warp's index among the warps that divide K. x: a list of functions, each
+-- of which loads GROUP rows of A. w: the function that loads the rows of B.
 local function walk(p, party, x, w, sums)
   local chunk, step, some = p.unroll, p.warps[2], math.min(p.rows, GROUP)
   local held = cute.make_rmem_tensor({EACH, p.count, chunk}, cute.f32)
@@ -132,7 +133,7 @@ local function walk(p, party, x, w, sums)
   end
   if full >= step then all()
   elseif full > 0 then cute.when(cute.lt(party, full), all) end
-  -- The last runs do not fill a chunk, and the last run may extend past K.
+  -- The remaining runs do not fill a chunk, and the last one may extend past K.
   local left = tiles.count(p.k % (p.run * chunk), p.run)
   if left > 0 then
     cute.when(cute.eq(party, full % step), function()
@@ -142,9 +143,10 @@ local function walk(p, party, x, w, sums)
   end
 end
 
--- Adds the partial sums v[1], v[2] ..., a power of two of them, of the lanes
--- that divide K. Lanes exchange halves of the list, so that each lane ends with
--- a part of it. Returns that part, and the index of its first sum, from 0 on.
+-- Adds the partial sums v[1], v[2] ... over the lanes that divide K. The number
+-- of sums is a power of two. Lanes exchange halves of the list, so that each
+-- lane ends with a part of it. Returns that part, and the index of its first
+-- sum, from 0 on.
 local function across_lanes(p, v)
   local lane, n, first, apart = cute.arch.lane_idx(), #v, 0, LANES
   while apart > LANES // p.lanes do
@@ -165,8 +167,8 @@ local function across_lanes(p, v)
   return table.move(v, 1, n, 1, {}), first
 end
 
--- Stores the sums of the warps of a block to D, optionally through the
--- epilogue.
+-- Adds the sums of the warps of a block that divide K, and stores the results
+-- to D, optionally through the epilogue.
 local function leave(p, at, sums, D, ...)
   local v, count = {}, p.count
   for i = 0, count * p.rows - 1 do
@@ -182,7 +184,8 @@ local function leave(p, at, sums, D, ...)
       s[{at.column + index % count, index // count, at.wk}] = x
     end
   end
-  -- Several lanes may have the same sum.
+  -- If there are fewer sums than lanes, several lanes have the same sum, and
+  -- one of them stores it.
   if #v < p.lanes then
     cute.when(cute.eq(p.lane % (p.lanes // #v), 0), put)
   else
@@ -222,7 +225,7 @@ local function body(p, mA, mB, mD, ...)
   rules.same("gemm_dot", "K of A", A.shape[2], "of the kernel", p.k)
   rules.same("gemm_dot", "M of A", A.shape[1], "of D", D.shape[1])
   rules.same("gemm_dot", "N of B", p.n, "of D", D.shape[2])
-  -- Blocks with the same rows of B are neighbours.
+  -- Consecutive blocks have the same rows of B, as far as possible.
   local high, beside = tiles.count(A.shape[1], p.rows), LANES // p.lanes
   p.lane = lane // beside  -- this lane's index among those that divide K
   local wn = warp % p.warps[1]
@@ -275,7 +278,7 @@ local function plan(o)
   rules.need(not by_columns or p.n % EACH == 0 and p.count == EACH, "gemm_dot",
     "N is %d and count %d with b_major = \"n\"; a multiple of 4, and 4 are "
     .. "needed", p.n, p.count)
-  -- The number of lanes that divide K, and the columns of B in a run.
+  -- lanes: the number of lanes that divide K. run: the elements of K in a run.
   p.lanes = by_columns and 4 or LANES
   p.run = p.lanes * EACH
   p.rows = p.rows or rows_for(p.m)
@@ -288,7 +291,8 @@ local function plan(o)
     "gemm_dot", "warps = {%d, %d}; powers of 2 are needed, at most 32 warps",
     across, along)
   p.tile = {p.rows, across * p.count * LANES // p.lanes}
-  -- The threads that store D: neighbours have neighbouring columns.
+  -- The arrangement of the threads that store D. Neighbouring threads have
+  -- neighbouring columns.
   local high = math.min(p.rows, p.block // p.tile[2])
   p.out = cute.make_tiled_mma(FMA, cute.make_layout({high, p.tile[2], 1},
                                                     {p.tile[2], 1, 0}))
@@ -298,13 +302,13 @@ end
 local gemm_dot = {}
 
 -- Configurations {count, warps along N, warps along K, unroll}, measured on an
--- H200; each is the best for some problem.
+-- H200. Each is the fastest for some problem.
 local CHOICES = {
   {2, 1, 8, 4}, {4, 1, 8, 1}, {4, 1, 8, 2}, {4, 1, 16, 1}, {8, 1, 4, 1},
   {8, 1, 8, 1}, {8, 2, 4, 1},
 }
--- If the columns of B are contiguous, a warp has the best number of runs in
--- flight for each number of rows.
+-- For B with contiguous columns: the best number of runs in flight of a warp,
+-- by the number of rows of A.
 local UNROLL = {[1] = 2, [2] = 2, [4] = 1, [8] = 2, [16] = 1}
 
 -- Returns the configurations for `rows` rows of A.

@@ -10,7 +10,7 @@
 -- rows. With form = "masked", A (M,K,G) and D (M,N,G) hold the rows of each of
 -- the G groups separately. `counts`, the last argument, then has the number of
 -- rows of each group (see kernels.groups). B is (N,K,G). The host need not know
--- the number of rows of a group.
+-- the number of rows of each group.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -27,8 +27,9 @@ return function(o)
   local out = {tile = gemm.tile, block = gemm.block, mma = gemm.mma}
 
   --- Returns the grid for `count` groups and n columns. m is the number of rows
-  -- of all groups together or, with form = "masked", the maximum of each group.
-  -- The grid suffices if every group ends in a partial tile.
+  -- of all groups together. With form = "masked", m is the largest number of
+  -- rows of a group. The grid is large enough even if every group ends in a
+  -- partial tile.
   function out.grid(m, n, count)
     return {tiles.count(n, BN), groups.most(p.form, m, count, BM), 1}
   end
@@ -42,7 +43,7 @@ return function(o)
       s:find(place)
       local given = table.pack(...)
       local function view(t) return groups.view(t, s) end
-      -- rows that belong to no group may have undefined elements
+      -- Rows that belong to no group may have undefined elements.
       local function some(t) return view(cute.undefined_ok(t)) end
       cute.when(s:has(place), function()
         local more = table.move(given, 1, given.n, 1, {})

@@ -1,4 +1,4 @@
---- C = A W^T with 16-bit floats and 4-bit weights, for few rows of A: reading
+--- C = A W^T with 16-bit floats and 4-bit weights, for few rows of A. Reading
 -- the weights dominates the time.
 --
 --     local k = gemm_int4 {m = 16, n = 4096, k = 4096, group = 128}
@@ -15,12 +15,12 @@
 --
 -- Weights are the operand of mma.sync with 16 rows; A is the operand with 8
 -- columns. A packed word is a thread's part of a 16x16 block of weights. Each
--- cp.async copies 16 bytes, the thread's parts of four such blocks along K, to
--- the address where the same thread reads them. Warps divide K. Each warp has
--- its own tiles of A and of scales, and runs independently until the partial
--- sums are combined. The width of tiles is chosen to give one block to each
--- multiprocessor. If N is too small for that, several blocks, with different
--- block indices z, divide K.
+-- cp.async copies 16 bytes, which are the thread's parts of four such blocks
+-- along K. The thread that copies the bytes also reads them. Warps divide K.
+-- Each warp has separate tiles of A and of scales, and runs independently until
+-- the partial sums are combined. The width of tiles is chosen to give one block
+-- to each multiprocessor. If N is too small for that, several blocks, with
+-- different block indices z, divide K.
 local core = require "cute.core"
 local cute = require "cute"
 local splitk_skinny = require "kernels.splitk_skinny"
@@ -30,24 +30,25 @@ local sign = require "cute.lang.signature"
 local utils = require "cute.utils"
 local _ = cute._
 
--- elements of K in 16 bytes of W: 4 words of one 16x16 block each
+-- The elements of K in 16 bytes of W, which are 4 words of a thread, one for
+-- each of four 16x16 blocks.
 local UNIT = 64
 local AND_OR = 0xea
--- number of tiles in flight, if shared memory has a stage for every tile
+-- The number of tiles in flight, if shared memory has a stage for every tile.
 local AHEAD = 3
 
--- The 16-bit pattern of a float, its `base`, for each position of a 4-bit
--- weight q ([0]: bits 0 to 3, [1]: bits 4 to 7). With q inserted there, the
--- float is base + q: 128 + q for bf16; 1024 + q or 64 + q for f16.
+-- The 16-bit patterns of two floats, called `base`, for a weight q in bits 0 to
+-- 3 ([0]) and in bits 4 to 7 ([1]). With q inserted at these bits, the float is
+-- base + q: 128 + q for bf16; 1024 + q or 64 + q for f16.
 local BASES = {bf16 = {[0] = 0x4300, 0x4300}, f16 = {[0] = 0x6400, 0x5400}}
 
 ---------------------------------------------------------------------------
 -- Weights on the host
 ---------------------------------------------------------------------------
 
--- The positions of element e (0 to 7) of a thread's part of a 16x16 block: its
--- position in the packed word, and its row and column in the block, relative to
--- the lane's first element.
+-- The positions of elements 0 to 7 of a thread's part of a 16x16 block. shift:
+-- the position in the packed word. row, col: the position in the block,
+-- relative to the lane's first element.
 local PLACES = {}
 for e = 0, 7 do
   local pair, upper = e // 2, e % 2
@@ -104,14 +105,15 @@ local function vector_copy(atom, from, to, pred)
             cute.make_tensor(to.iterator, one), pred)
 end
 
--- Makes the operand W: load(k_tile, stage) loads a tile. words(stage, i, u)
--- returns four packed words for row block i and unit u (64 elements of K) of
+-- Makes the operand W. load(k_tile, stage) loads a tile. words(stage, i, u)
+-- returns the four packed words of row block i and unit u (64 elements of K) in
 -- this warp's part of K.
 local function weights(p, W, at, bn)
   local units, MT, lane = p.slice // UNIT, p.MT, cute.arch.lane_idx()
   W = cute.recast_tensor(W, cute.u32)
-  -- Pieces of 16 bytes, each read only by the thread that copies it. The
-  -- partial sums (kernels.splitk_skinny) later use the same memory.
+  -- Shared memory in pieces of 16 bytes. The thread that copies a piece is the
+  -- only one that reads it. The partial sums (kernels.splitk_skinny) later use
+  -- the same memory.
   local s = cute.make_smem_tensor(cute.u32, cute.make_layout(
     {4, p.block, MT * math.max(units * p.stages, p.tile[2] // 8)}), 128)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", cute.u32,
@@ -147,9 +149,9 @@ local function weights(p, W, at, bn)
   return out
 end
 
--- Makes the operand t, scales or zero points: load(k_tile, stage) loads the
--- values for a tile, and get(stage, group) returns the values of a group for
--- the rows of this thread's accumulators, ((1,2),MT,1).
+-- Makes the operand t, scales or zero points. load(k_tile, stage) loads the
+-- values for a tile. get(stage, group) returns the values of a group for the
+-- rows of this thread's accumulators, ((1,2),MT,1).
 local function by_groups(p, t, at, bn, slice)
   local BN, rows, side = p.tile[1], p.groups, 32 * p.warps[1]
   local s = cute.make_smem_tensor(t.element_type, cute.make_layout(
@@ -158,7 +160,8 @@ local function by_groups(p, t, at, bn, slice)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL",
                                    t.element_type, 128)
   local across, columns = BN // width, t.shape[2] // width
-  -- number of 16-byte pieces of a tile's row that belong to gates, if gated
+  -- The number of 16-byte pieces of a tile's row that belong to gates, if gated
+  -- is set.
   local high = across
   if p.gated then high, columns = high // 2, columns // 2 end
   local out = {}
@@ -197,17 +200,17 @@ end
 -- Returns a word with the 16-bit number x in both halves.
 local function twice(x) return x * 0x10001 end
 
--- Returns the float base + z (see BASES) in both halves of a word. base + q
--- minus this float is q - z: a weight minus the zero point z.
+-- Returns a word with the float base + z in both halves (see BASES), for a zero
+-- point z. If this float is subtracted from base + q, the result is q - z.
 local function zero_of(z, h, dtype)
   local at = dtype == cute.f16 and 4 * h or 0
   return twice(z << at | BASES[dtype.name][h])
 end
 
 -- Fills the fragment `frag` with the eight weights of the packed word w, minus
--- the zero points of the two rows that the weights belong to. The fraction of a
--- bf16 has 7 bits, too few for a weight in bits 4 to 7. Such a weight is first
--- moved to bits 0 to 3, by an FMA in f16.
+-- the zero points of the two rows to which the weights belong. A bf16 has only
+-- 7 bits of fraction, too few for a weight in bits 4 to 7. Such a weight is
+-- first moved to bits 0 to 3, by an FMA in f16.
 local function dequantise(w, frag, zeros, dtype)
   local words = cute.recast_tensor(frag, cute.u32)
   local less = cute.arch["sub_packed_" .. dtype.name .. "x2"]
@@ -216,8 +219,8 @@ local function dequantise(w, frag, zeros, dtype)
     if k == 2 then w = w >> 8 end
     local x = cute.arch.lop3(w, twice(0xf << 4 * h),
                              twice(BASES[dtype.name][h]), AND_OR)
-    -- Read as f16, x is 3.5 + q / 32. The FMA makes it 3.5 + q / 512, which has
-    -- q in bits 0 to 3.
+    -- As an f16, x is 3.5 + q / 32. The FMA computes 3.5 + q / 512, which has q
+    -- in bits 0 to 3.
     if h == 1 and dtype == cute.bf16 then
       x = cute.arch.fma_packed_f16x2(x, twice(0x2c00), twice(0x4290))
     end
@@ -260,8 +263,8 @@ local function multiply(p, b, acc, stage)
   end
 end
 
--- Makes the operand A. Each warp along K has separate stages, and may also
--- request tiles after the last one.
+-- Makes the operand A. Each warp along K has separate stages. A warp may also
+-- request tiles after the last one, which are filled with zeros.
 local function rows_of(p, mA, mma, at, bm)
   local function valid()
     return function(k) return cute.lt(k, p.k) end
@@ -281,8 +284,8 @@ local function share(p, at)
   return first, all % each == 0 and each or cute.min(all - first, each)
 end
 
--- Waits until all but `pending` groups of copies are complete, including copies
--- of the other warps with the same part of K.
+-- Waits until at most `pending` groups of copies are pending. Also waits for
+-- the copies of other warps with the same part of K.
 local function landed(p, at, pending)
   cute.arch.cp_async_wait_group(pending)
   if p.warps[1] == 1 then cute.arch.sync_warp()
@@ -291,8 +294,8 @@ local function landed(p, at, pending)
 end
 
 -- Loads the first `count` tiles. With `ahead`, the weights are loaded before
--- the wait for the preceding launch, since no running launch writes them; the
--- next launch may also start that early. A is loaded after the wait.
+-- the wait for the preceding launch, because no running launch writes them. The
+-- next launch may then start at the same time. A is loaded after the wait.
 local function begin(p, count, load)
   if not p.ahead then
     for k = 0, count - 1 do load(k, k) end
@@ -346,7 +349,8 @@ local function body(p, mA, mW, mS, mZ, mC, ...)
   sums:fill(0)
 
   local function slot(stage) return at.wk * stages + stage end
-  -- `part` is "weights", "rows" (A), or nil for both.
+  -- `part` selects the operands to load: "weights", "rows" (A), or nil for all
+  -- of them.
   local function load(k, stage, part)
     cute.when(cute.lt(k, k_tiles), function()
       local tile = (first + k) * p.warps[2] + at.wk
@@ -374,11 +378,12 @@ end
 -- Plans
 ---------------------------------------------------------------------------
 
-local BLOCKS = 132  -- minimum number of blocks: one for each SM of an H200
--- number of warps in a block, doubled if a tile has 8 rows of A
+local BLOCKS = 132  -- the number of blocks to aim for: one for each SM of an
+                    -- H200
+-- The number of warps in a block. It is doubled if a tile has 8 rows of A.
 local WARPS = 8
--- minimum number of elements of K for each of several blocks that compute a
--- tile together
+-- If several blocks compute a tile together, each has at least this number of
+-- elements of K.
 local SHARE = 4096
 
 local function check(p)
@@ -405,11 +410,11 @@ local function check(p)
   end
 end
 
--- Returns the smallest number of warps along N, and of units of 16 columns for
--- each warp, with which all thread blocks run at once or in as few rounds as
--- possible. A thread has at most 128 accumulators in registers. The number of
--- warps along N is limited so that each thread has a 16-byte load of A to issue
--- for each tile.
+-- Returns the number of warps along N, and the number of units of 16 columns
+-- for each warp. They are the smallest for which all thread blocks run at once,
+-- or in as few rounds as possible. A thread has at most 128 accumulators in
+-- registers. The number of warps along N is limited so that each thread has a
+-- 16-byte load of A to issue for each tile.
 local function spread(o, m, rows)
   local all = tiles.count(o.n, 16) * tiles.count(m, rows)
   local most = math.min(7, 128 // rows)
@@ -431,12 +436,13 @@ local function bytes(p, stages)
     + (p.splits == 1 and 0 or p.cluster and tile or 512)
 end
 
--- Plans tiles of which each warp multiplies `slice` elements of K, with as many
--- stages as fit. Returns whether two stages fit or one tile is enough.
+-- Sets the tile of plan p such that each warp multiplies `slice` elements of K
+-- of it. Uses as many stages as fit. Returns whether at least two stages fit,
+-- or one tile is all of K.
 local function stage(p, o, slice)
   local room = utils.get_smem_capacity_in_bytes(o.arch)
-  -- busy: the block gets twice as many warps, if these can divide the partial
-  -- sums and there are enough registers.
+  -- If busy is true, the block gets twice as many warps: they can divide the
+  -- partial sums, and there are enough registers.
   local busy = p.NT == 1 and p.warps[1] == 1 and p.MT <= 4 and p.MT ~= 3
   local along = o.warps and o.warps[2]
     or math.max(1, (busy and 2 or 1) * WARPS // p.warps[1])
@@ -457,24 +463,25 @@ local function stage(p, o, slice)
   return p.stages > 1 or p.each == 1
 end
 
--- Chooses the length of tiles along K. Tiles are short if there is a stage for
--- each tile, and a warp has several units of 16 columns. Otherwise, tiles are
--- as long as possible so that two stages fit.
+-- Sets the extent of tiles along K. Tiles are short if each warp has several
+-- units of 16 columns and there is a stage for each tile. Otherwise, tiles are
+-- as long as possible with two stages.
 local function tile_of(p, o)
   if o.slice then return stage(p, o, o.slice) end
   if p.MT > 1 and stage(p, o, UNIT) and p.stages == p.each then return end
   if not stage(p, o, math.min(2 * UNIT, o.k)) then stage(p, o, UNIT) end
 end
 
--- Returns the fraction of multiprocessors that are busy on average, if blocks
--- run in rounds of BLOCKS.
+-- Returns the fraction of multiprocessors that are busy on average, if BLOCKS
+-- blocks run at a time.
 local function fill(o, m, rows)
   local across, columns = spread(o, m, rows)
   local blocks = tiles.count(o.n, 16 * across * columns) * tiles.count(m, rows)
   return blocks / (tiles.count(blocks, BLOCKS) * BLOCKS)
 end
 
--- Returns the rows of a tile: 64 at most, fewer if there would be few blocks.
+-- Returns the number of rows of A in a tile: 64 at most, fewer if there would
+-- be few blocks.
 local function rows_of_tile(o, m)
   if m <= 8 then return 8 end
   if m <= 16 or 2 * tiles.count(o.n, 16) <= BLOCKS then return 16 end
@@ -484,7 +491,7 @@ end
 local OPTIONS = "n k m group zeros rows columns warps slice stages splits "
   .. "cluster name arch min_blocks epilogue gated pdl ahead"
 
--- Plans the distribution of a problem over warps and blocks.
+-- Makes the plan of a problem: the division of the work among warps and blocks.
 local function plan(o)
   options("gemm_int4", o, OPTIONS)
   local m = o.m or 16
@@ -517,7 +524,7 @@ end
 local gemm_int4 = {pack = pack}
 
 --- Returns weight (n, k), an integer from 0 to 15, of packed weights in host
--- memory. `along` is K.
+-- memory. `along` is the extent K of the weights.
 ---@param words any a buffer
 ---@param along integer K
 function gemm_int4.weight(words, along, n, k)

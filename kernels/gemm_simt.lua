@@ -6,22 +6,22 @@
 --
 -- The kernel is kernels/gemm_sm80.lua with another atom, and has the same
 -- arguments and options. A tile of C has 128x128 elements, of which each of 128
--- threads computes 8x16, in registers. Shared memory limits the speed: it
--- delivers 128 bytes a clock to a multiprocessor, for 128 multiply-adds. In
--- each step of K, a thread with 8x8 elements of C reads 16 floats for 64
+-- threads computes 8x16, in registers. Shared memory limits the speed: for each
+-- multiprocessor it delivers 128 bytes in the time of 128 multiply-adds. In
+-- each step of K, a thread with 8x8 elements of C would read 16 floats for 64
 -- multiply-adds; a thread with 8x16 elements reads 24 floats for 128.
 --
 -- M and N are contiguous in shared memory. Therefore one load reads 4
--- neighbours, and a step of K needs 24 registers instead of 96. A 16-byte load
--- of a warp takes two passes instead of four when lanes l and l+1 (for A) or l
--- and l+2 (for B) read the same address. The layout of the threads below
--- ensures this.
+-- neighbours, and a step of K needs 24 registers instead of 96. A warp's load
+-- of 16 bytes per lane takes two passes instead of four, if lanes l and l+1
+-- (for A) or l and l+2 (for B) read the same address. The layout of the threads
+-- below ensures this.
 --
--- A and B in global memory have this order already if M and N are contiguous.
--- Otherwise they are transposed during the copy: a thread loads 16 bytes along
--- K into registers and stores them from there. BK is 8. Tiles are unrolled, so
--- a BK of 16 takes longer to compile and is not faster. With a BK of 4, the
--- kernel waits too often.
+-- If M and N are contiguous in global memory, A and B already have the order
+-- that shared memory needs. Otherwise they are transposed during the copy: a
+-- thread loads 16 bytes along K into registers and stores them from there. BK
+-- is 8. The loop over a tile is unrolled, so a BK of 16 takes longer to
+-- compile; it is not faster. With a BK of 4, the kernel waits too often.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local _ = cute._
@@ -40,7 +40,8 @@ local NAMES = {f32 = "float", f64 = "double", i32 = "int32_t", f16 = "half_t",
                bf16 = "bfloat16_t", e4m3 = "float_e4m3_t",
                e5m2 = "float_e5m2_t", i8 = "int8_t", u8 = "uint8_t"}
 
---- Returns a kernel with the same fields as that of kernels.gemm_sm80.
+--- Returns a kernel and its launch parameters, with the same fields as a kernel
+-- of kernels.gemm_sm80.
 ---@param o? {sums: any, a_dtype: any, b_dtype: any, warps: integer?} and the
 -- options of gemm_sm80
 -- sums: the type of products and accumulators (f32 when absent); a_dtype,
@@ -50,11 +51,11 @@ return function(o)
   local p = {name = "gemm_simt", tile = {128, 128, 8}, stages = 6,
     min_blocks = 2, warps = 4,
     lead = 0,
-    -- Without a swizzle, each address is a base plus a constant offset.
+    -- Without a swizzle, each address is a common base plus a constant offset.
     plain = true,
     halves = true,
-    -- Fragments of two steps of K: one is multiplied while the other one is
-    -- filled.
+    -- The number of fragments for steps of K: one is multiplied while the other
+    -- one is filled.
     slots = 2}
   rules.options("gemm_simt", o or {}, rules.SIMT)
   for k, v in pairs(o or {}) do p[k] = v end

@@ -1,4 +1,4 @@
---- D = A B^T with 16-bit floats for few rows of A: reading B, the weights,
+--- D = A B^T with 16-bit floats, for few rows of A. Reading B, the weights,
 -- dominates the time.
 --
 --     local k = gemm_skinny {m = 8, n = 4096, k = 4096}
@@ -7,20 +7,22 @@
 -- The rows of A (M,K) and B (N,K) begin at multiples of 16 bytes, and K is a
 -- multiple of 8. D (M,N) has any layout. Batches are a third mode of these
 -- matrices, as in gemm_sm80. B can have elements of 8 bits, integers or floats,
--- which are converted in registers; K is then a multiple of 16. Factors S
--- (N,K/group), of any type, can follow B: each multiplies the sums of a group.
+-- which are converted in registers; K is then a multiple of 16. Scale factors S
+-- (N,K/group), of any type, can follow B in the arguments. A factor multiplies
+-- the sum over a group of elements of K.
 --
 -- Operands are loaded directly to registers; only sums go through shared
--- memory. The 4 threads that hold a row of a fragment load 16 bytes of a row of
--- B each, together a run of 32 or 64 elements. Each MMA of a run takes two
--- pairs of elements of every thread. So the elements of an MMA are not
+-- memory. The 4 threads that hold a row of a fragment each load 16 bytes of a
+-- row of B, together a run of 32 or 64 elements. Each MMA of a run multiplies
+-- two pairs of elements of every thread. So the elements of an MMA are not
 -- consecutive along K. This does not change the sums, because A and B have the
--- same permutation. B is the first operand of the MMA (side = "a": 16 rows at
--- once, the result is D^T) or the second one ("b": 8 rows).
+-- same permutation. With side = "a", B is the first operand of the MMA (16 rows
+-- at once, and the result is D^T). With side = "b", B is the second operand (8
+-- rows at once).
 --
--- A warp has a chunk of `unroll` runs of K (32 or 64 elements each) in flight.
--- The chunks of K are assigned in turn to the warps of a block, and to the
--- blocks that share K (z). A run is half of a cache line; with `prefetch`,
+-- A warp has a chunk in flight, which is `unroll` runs of K (32 or 64 elements
+-- each). The chunks of K are assigned in turn to the warps of a block, and to
+-- the blocks that share K (z). A run is half of a cache line; with `prefetch`,
 -- loads of B also prefetch the other half into L2.
 --
 -- Products are added in a fixed order. First, each warp adds its own products,
@@ -57,19 +59,20 @@ local function converted(word, t, dtype)
   return words(0), words(1)
 end
 
--- Returns a thread's rows of an operand with n rows: in each of its tiles the
--- row of this lane and, for the MMA's first operand, the row 8 below. An entry
--- is false if the row exists for no lane. o: {first: whether it is the first
--- operand, count: number of its tiles, across: tiles side by side in a block,
--- row(i): the first row of tile i, prefetch: bytes to prefetch into L2}.
+-- Returns a thread's rows of an operand with n rows. Each tile of the operand
+-- has an entry for this lane's row and, for the MMA's first operand, an entry
+-- for the row 8 below. An entry is false if the row exists for no lane. o:
+-- {first: whether it is the first operand, count: the number of its tiles,
+-- across: the number of tiles side by side in a block, row(i): the first row of
+-- tile i, prefetch: bytes to prefetch into L2}.
 local function rows_of(n, o)
   local rows, last, lane = {}, n - 1, cute.arch.lane_idx()
   local few = math.type(last) == "integer" and last < 8
   for i = 0, o.count - 1 do
     for h = 0, o.first and 1 or 0 do
       local row = o.row(i) + lane // 4 + 8 * h
-      -- In place of rows after the last one, the last row is read. The sums of
-      -- these rows are not stored.
+      -- If a row is after the last one, the last row is read instead. The sums
+      -- of such rows are not stored.
       if not tiles.divides((o.first and 16 or 8) * o.across, n) then
         row = cute.min(row, last)
       end
@@ -79,10 +82,10 @@ local function rows_of(n, o)
   return rows
 end
 
--- Returns two functions for a thread's part of an operand: load(slot, run,
--- guard) loads its 16 bytes of each row of a run (32 or 64 elements of K) into
--- register slot `slot`, at(slot, s) returns the fragment for MMA s of the run
--- in that slot.
+-- Returns two functions for a thread's part of an operand. load(slot, run,
+-- guard) loads the thread's 16 bytes of each row of a run (32 or 64 elements of
+-- K) into register slot `slot`. at(slot, s) returns the fragment for MMA s of
+-- the run in that slot.
 local function operand(p, t, o)
   local each, halves, own = p.each, o.first and 2 or 1, t.element_type
   local lane, rows = cute.arch.lane_idx(), rows_of(t.shape[1], o)
@@ -90,7 +93,7 @@ local function operand(p, t, o)
   local vectors = cute.make_tensor(t.iterator, cute.make_layout(
     {t.shape[1], {each, pieces}}, {t.stride[1], {1, each}}))
   local held = cute.make_rmem_tensor({each, #rows, p.unroll}, own)
-  cute.partial_ok(held)  -- If K is small, there are fewer runs than slots.
+  cute.partial_ok(held)  -- If K is small, not every slot gets a run.
   local atom = cute.make_copy_atom("DefaultCopy", own,
                                    {level_prefetch_size = o.prefetch})
   for i, row in ipairs(rows) do
@@ -130,10 +133,10 @@ local function operand(p, t, o)
   return out
 end
 
--- Returns two functions for the factors S of B, (N,K/group) or
--- ((128,N/128),K/group), in the rows of this thread's accumulators: load(slot,
--- run) loads the factors of a run (32 or 64 elements of K), and get(slot)
--- returns them, ((1,2),MT,1).
+-- Returns two functions for the scale factors S of B, (N,K/group) or
+-- ((128,N/128),K/group), in the rows of this thread's accumulators. load(slot,
+-- run) loads the factors of a run (32 or 64 elements of K). get(slot) returns
+-- them, ((1,2),MT,1).
 local function factors(p, S, o)
   local rows = rows_of(p.n, o)
   local held = cute.make_rmem_tensor({{1, 2}, p.MT, 1, p.unroll},
@@ -153,11 +156,11 @@ end
 -- The kernel
 ---------------------------------------------------------------------------
 
--- Iterates over this warp's chunks of K, from number `party` on. Each run (32
--- or 64 elements) of the next chunk is requested as soon as the same run of
--- this chunk is multiplied. With `ahead`, B's runs of the first chunk are
--- requested before the wait for the preceding launch, and the next launch may
--- do the same.
+-- Iterates over this warp's chunks of K, beginning with chunk number `party`.
+-- Each run (32 or 64 elements) of the next chunk is requested as soon as the
+-- same run of this chunk has been multiplied. With `ahead`, the runs of B of
+-- the first chunk are requested before the wait for the preceding launch, and
+-- the next launch may do the same.
 local function walk(p, party, X, W, S, sums)
   local chunk = p.run * p.unroll
   local part = S and cute.make_fragment_like(sums) or sums
@@ -206,8 +209,8 @@ local function walk(p, party, X, W, S, sums)
     each(multiply)
   end)
   local left = tiles.count(p.k % chunk, p.run)
-  -- The last runs of K (32 or 64 elements), which fill no chunk of `unroll`
-  -- runs, are processed one by one.
+  -- The remaining runs of K (32 or 64 elements each) do not fill a chunk of
+  -- `unroll` runs. They are processed one by one.
   if left > 0 then
     cute.when(cute.eq(party, full % step), function()
       for slot = 0, left - 1 do load(slot, full, true) end
@@ -283,10 +286,11 @@ local function plan(o)
     "gated = true with side = %q and count = %d; side = \"a\" and an even "
     .. "count are needed", p.side, p.count)
   local a, w = p.side == "a", p.warps[1]
-  -- p.high and p.few: the rows of B and of A that one MMA covers.
+  -- high: the number of rows of B that one MMA covers. few: the number of rows
+  -- of A.
   p.high, p.few = a and 16 or 8, a and 8 or 16
   p.rows = p.rows or tiles.count(math.min(p.m, 32), p.few) * p.few
-  -- rows of B and of A in a block's tile
+  -- The rows of B and the rows of A in a block's tile.
   p.tile = {w * p.count * p.high, p.rows}
   p.MT, p.NT = p.count, p.rows // p.few
   if not a then p.MT, p.NT = p.NT, p.MT end
@@ -302,9 +306,9 @@ local gemm_skinny = {}
 -- Candidates
 ---------------------------------------------------------------------------
 
--- Configurations measured on an H200; each is the best for some problem.
--- Clusters are for small N and more than one or two rows of A. most: the
--- maximum number of rows of A.
+-- Configurations measured on an H200. Each is the fastest for some problem. The
+-- clusters are for small N and more than one or two rows of A. most: the
+-- largest number of rows of A for which the configuration is a candidate.
 local CHOICES = {
   {side = "a", warps = {1, 8}, unroll = 4},
   {side = "a", warps = {1, 4}, unroll = 8},

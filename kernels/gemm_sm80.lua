@@ -10,8 +10,8 @@
 -- cute.tiles. The third mode of (M,K,L) counts batches. If an operand lacks the
 -- third mode, or the mode has extent 1 or stride 0, all batches use the same
 -- matrix. cp.async fills `stages` tiles of shared memory in turn. Within a
--- tile, the fragments of the next block of K are loaded while those of the
--- current block are multiplied.
+-- tile, the fragments of the next block of K are loaded while the current block
+-- is multiplied.
 --
 -- An epilogue is a function that transforms the accumulators, and receives the
 -- further arguments of the kernel. part.load(t[, dtype]) returns the values of
@@ -30,9 +30,10 @@
 -- in turn, so that each thread holds gates and the matching values.
 --
 -- With blocks = n, the accumulators of each n elements of K are scaled before
--- they are added. The kernel's arguments are (A, B, C, SA, SB, ...) with SA
--- (M,K/n) and SB (N,K/n), one of which can be nil. The modes of SA and SB can
--- be nested with strides of 0, so that several rows have the same factor.
+-- they are added to the sum. The kernel's arguments are (A, B, C, SA, SB, ...)
+-- with scale factors SA (M,K/n) and SB (N,K/n), one of which can be nil. The
+-- modes of SA and SB can be nested with strides of 0, so that several rows have
+-- the same factor.
 --
 -- With as = type, A and B are converted to this type for the MMA.
 --
@@ -46,7 +47,8 @@ local rules = require "kernels.operand_rules"
 local _ = cute._
 
 -- Returns the shared memory of operand X, which holds its stages, if a tile of
--- C fits into it; otherwise returns false.
+-- C fits into it; otherwise returns false. size: the number of elements of the
+-- tile.
 local function room_in(X, C, size)
   local s = X.smem
   return X.k_leads and cute.cosize(s.layout) * s.element_type.bits
@@ -64,7 +66,8 @@ local function store_rows(C, mma, tile, at, stages, each_part)
   local layout = tiles.smem_layout(dtype.bits, {tile[1], tile[2]}, 1, 1)
   local sC = cute.make_tensor(cute.recast_ptr(stages.iterator, dtype),
     cute.get_nonswizzle_portion(layout))(_, _, 0)         -- (BM,BN)
-  -- No copy is in flight after the main loop, which waited for all copies.
+  -- The main loop has waited for all copies, so no copy is in flight, and the
+  -- stages can be overwritten.
   cute.arch.sync_threads()
   local atom = cute.make_copy_atom("UniversalCopy", dtype,
                                    C.pair * dtype.bits)
@@ -85,8 +88,9 @@ local function load(list, k, stage, first)
   end
 end
 
--- Issues the loads of tile k of the operands: by cp.async into its stage, or by
--- loads into registers, from which arrived() stores it to the stage.
+-- Requests tile k of the operands. If cp.async copies it, the copies go to its
+-- stage. Otherwise, the tile is loaded to registers, and arrived() stores it to
+-- the stage later.
 local function ask(list, walk, k, stage)
   cute.when(walk.has(k), function()
     if list[1].halves then list[1].take(k)
@@ -103,13 +107,13 @@ local function arrived(operands, walk, k, stage)
   end)
 end
 
--- Loops over the tiles along K, with an unrolled loop over the blocks of K in
--- each tile. k is the first tile that is not requested yet. Stage `at` is being
--- multiplied, stage `read` is the next to be multiplied, and stage `write` is
--- free. A and B are requested at different blocks of K, since loads of
--- fragments queue behind earlier copies; with `both`, at the same block. Loads
--- through registers are requested at block 0. passed(k_tile), if given, is
--- called after each tile.
+-- Iterates over the tiles along K, with an unrolled loop over the blocks of K
+-- in each tile. k is the first tile that is not requested yet. Stage `at` is
+-- being multiplied, stage `read` is the next to be multiplied, and stage
+-- `write` is free. A and B are requested in different iterations of the
+-- unrolled loop, because loads of fragments queue behind earlier copies; with
+-- `both`, in the same iteration. Loads through registers are requested in
+-- iteration 0. passed(k_tile), if given, is called after each tile.
 local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
   local at, read, write = 0, 0, stages - 1
   cute.arch.cp_async_wait_group(stages - 2)
@@ -119,9 +123,9 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
 
   local last = A.k_blocks - 1
   assert(last > 0 or not (A.halves or B.halves), "halves of one k-block")
-  -- Returns kb, but at most the index of the k-block before the last: the loop
-  -- waits for the next tile in the last k-block's iteration. Returns 0 for
-  -- loads through registers.
+  -- Returns the iteration in which to request an operand: kb, but not later
+  -- than the last iteration but one, because the last iteration waits for the
+  -- next tile. Returns 0 for loads through registers.
   local function early(kb)
     return (A.halves or B.halves) and 0 or math.max(math.min(kb, last - 1), 0)
   end
@@ -130,7 +134,7 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
     A.fetch(at, kb)
     B.fetch(at, kb)
   end
-  -- If there is a next tile, makes it the current tile, and waits for its
+  -- Makes the next tile the current tile, if there is one, and waits for its
   -- copies.
   local function on(k_tile)
     at = cute.where(cute.lt(k_tile + 1, A.k_tiles), read, at)
@@ -156,7 +160,8 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
         cute.arch.cp_async_commit_group()
       end
       cute.gemm(mma, C.acc, A.block(kb), B.block(kb), C.acc)
-      -- The tile has only one block of K, which has just been multiplied.
+      -- If the tile has only one block of K, this block has just been
+      -- multiplied.
       if last == 0 then
         on(k_tile)
         fetch(0)
@@ -167,16 +172,18 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
   end
 end
 
--- Returns the number of columns between a thread's first and second fragment
--- along N: all threads together cover them with one fragment each.
+-- Returns the distance in columns between a thread's first and second fragment
+-- along N. This is the number of columns that one fragment of each thread
+-- covers.
 local function group_of(mma, tile)
   local part = mma:get_slice(0):partition_C(
     cute.make_identity_tensor {tile[1], tile[2]})
   return part(0, 0, 1)[2] - part(0, 0, 0)[2]
 end
 
--- Returns B (2N,K) with alternating groups of rows from both halves. If N is
--- not a multiple of a group, also returns the predicate of the existing rows.
+-- Returns a view of B (2N,K) in which groups of rows of its two halves
+-- alternate. If N is not a multiple of a group, also returns a function that
+-- makes the predicate of the existing rows.
 local function in_turn(mB, group)
   local n, stride = mB.shape[1] // 2, mB.stride
   local view = cute.make_tensor(mB.iterator, cute.make_layout(
@@ -205,10 +212,10 @@ local function halves(acc, C)
   return table.unpack(out)
 end
 
--- Calls f(part, sums, n) for parts of C that are `columns` wide, except parts
--- outside C. The generated text contains f once, in a loop: after each pass the
--- accumulators are shifted, so that the next part's accumulators are in the
--- first registers, which are known at compile time.
+-- Divides C into parts of `columns` columns, and calls f(part, sums, n) for the
+-- parts that are inside C. The generated code contains f once, in a loop. After
+-- each pass the accumulators are shifted, so that those of the next part are
+-- always in the same registers.
 local function each_part(C, columns, sums, f)
   local tile, at = C.tile, C.at
   local count = tile[2] // columns
@@ -232,9 +239,9 @@ end
 
 -- Returns two functions for accumulators that are scaled by SA and SB. The
 -- first is called after each tile along K. When a block of o.blocks elements of
--- K is complete, it adds C's accumulators times the block's factors to separate
--- sums. The second is called at the end, and copies the sums to the
--- accumulators.
+-- K is complete, it multiplies C's accumulators by the block's factors and adds
+-- them to separate sums. The second is called at the end, and copies the sums
+-- to the accumulators.
 local function scaler(o, C, SA, SB, from)
   local M, N = C.tensor.shape[1], C.tensor.shape[2]
   local per = o.blocks // o.tile[3]
@@ -267,10 +274,11 @@ local function scaler(o, C, SA, SB, from)
   end
 end
 
--- most cp.async per thread and tile for which requests are unrolled
+-- The largest number of cp.async per thread and tile for which the first
+-- requests are unrolled.
 local FEW = 16
 
--- Reports whether to wait for A and B at once instead of separately. If
+-- Reports whether to wait for A and B together instead of separately. If
 -- elements are copied one by one and there are enough registers, the kernel
 -- with one wait is up to 1.3 times as fast.
 local function waits_once(mA, mB, C, async, way, o)
@@ -279,10 +287,10 @@ local function waits_once(mA, mB, C, async, way, o)
     and C.crd ~= nil and cute.size(C.acc) <= 64
 end
 
--- Returns A and B of this block's tile {bm, bn}, as operands of cute.tiles,
--- with the scale factors SA and SB if the MMA has such operands. Also returns
--- the number of stages, and two booleans: whether cp.async copies A, and
--- whether it copies B. Without cp.async there are two stages: loads through
+-- Returns A and B of this block's tile {bm, bn}, as operands of cute.tiles. If
+-- the MMA has scale factors SA and SB, their operands are included. Also
+-- returns the number of stages, and two booleans: whether cp.async copies A,
+-- and whether it copies B. Without cp.async there are two stages: loads through
 -- registers arrive one tile later, so further stages would stay empty.
 local function operands(o, mma, mA, mB, at, way, valid_b, SA, SB)
   local function of(t, which, rows, i, more)
@@ -309,9 +317,8 @@ local function operands(o, mma, mA, mB, at, way, valid_b, SA, SB)
   return A, B, stages, async_a, async_b
 end
 
--- Issues the loads of the first tiles, for all stages but one. Returns the next
--- tile of the iteration. The loop is unrolled, unless that makes the generated
--- code long.
+-- Requests the first tiles, for all stages but one. Returns the next tile of
+-- the iteration. The loop is unrolled, unless the generated code would be long.
 local function ask_first(A, B, walk, stages, few)
   local k = walk.first
   local function request(stage)
@@ -327,12 +334,13 @@ local function ask_first(A, B, walk, stages, few)
   return k
 end
 
--- Stores D, through shared memory if there is room. finish(C, like, sums)
--- returns the fragment to store, in the layout of `like` (C's own if nil).
+-- Stores D, through shared memory if `room` is given. finish(C, like, sums)
+-- returns the fragment to store, in the layout of `like` (C's own layout if
+-- nil).
 local function leave(o, mma, D, acc, tile, at, room, finish)
   local columns = o.epilogue and o.columns or tile[2]
-  -- Calls f(part, fragment, n) for all parts. in_rows: fragments keep the order
-  -- of the MMA's accumulators, from which they are stored as rows.
+  -- Calls f(part, fragment, n) for all parts. With in_rows, a fragment keeps
+  -- the order of the MMA's accumulators, as store_rows needs it.
   local function each(in_rows, f)
     each_part(D, columns, acc, function(part, sums, n)
       local own = part.acc
@@ -349,8 +357,8 @@ local function leave(o, mma, D, acc, tile, at, room, finish)
   end
 end
 
--- Computes and stores a tile. finish(C[, like]): returns the fragment to store.
--- way: see gemm.run.
+-- Computes and stores a tile. finish(C[, like]) returns the fragment to store.
+-- way: see the function `run` of the returned kernel.
 local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   local BM, BN = o.tile[1], o.tile[2]
   local block = (cute.arch.block_idx())
@@ -375,9 +383,9 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   C.acc:fill(0)
 
   local walk = tiles.walk(A, B)
-  -- The first requests are unrolled if they are for one tile, or if they are
-  -- few cp.async. Unrolling would not help loads through registers, which wait
-  -- for their data in any case.
+  -- The first requests are unrolled if they are for one tile only, or if they
+  -- are few cp.async. For loads through registers, which wait for their data,
+  -- unrolling would not help.
   local k = ask_first(A, B, walk, stages, stages == 2
     or async_a and async_b and A.moves + B.moves <= FEW)
   local passed, done
@@ -399,16 +407,16 @@ local DEFAULT = {stages = 3, group = 8, tile = {128, 128, 64},
   mma = "SM80_16x8x16_F32BF16BF16F32_TN", atoms = {2, 2, 1},
   permutation = {32, 32, 16}}
 
--- Returns the matrices of this block's batch z, or the arguments themselves if
--- there are no batches.
+-- Returns the given matrices without their batch mode: those of batch z, the
+-- block's index along z. Without batches, returns the arguments.
 local function of_batch(...)
   local at, out = select(3, cute.arch.block_idx()), {}
   for i, t in ipairs {...} do out[i] = tiles.batch(t, at) end
   return table.unpack(out)
 end
 
--- Returns the function that computes the fragment to store: it applies alpha
--- and beta, or the epilogue with its arguments.
+-- Returns the function that computes the fragment to store. It applies alpha
+-- and beta, or the epilogue with its further arguments.
 local function finisher(o, way, ...)
   local more = table.pack(...)
   if not o.epilogue then
@@ -442,12 +450,14 @@ end
 -- kernel is for dependent launches: it waits for the preceding kernel. The next
 -- kernel begins when the blocks of this kernel are complete, because blocks
 -- that begin earlier would slow them down. run(A, B, C, way, ...) is the work
--- of one block, for use in other kernels. Fields of way: valid: the existing
--- elements of A (tiles.inside); cached: loads A through L1; at: the tile {bm,
--- bn}; from, k_tiles: the tiles of K; meet: function(C, block), called before C
--- is stored; returns whether this
---   block stores it;
--- batch(t), l: replace part.batch and part.l of an epilogue; without them,
+-- of one block, for use in other kernels. Fields of way:
+-- valid: the existing elements of A (tiles.inside).
+-- cached: loads A through L1.
+-- at: the tile {bm, bn}.
+-- from, k_tiles: the first tile of K, and the number of tiles.
+-- meet: function(C, block), called before C is stored; returns whether this
+--   block stores it.
+-- batch(t), l: replace part.batch and part.l of an epilogue. Without them,
 --   part.batch selects batch z, the block's index along z.
 ---@param o? table {name: string?, tile: integer[]?, stages: integer?,
 -- group: integer?, mma: string?, atoms: integer[]?, permutation: integer[]?,

@@ -7,11 +7,11 @@
 --                                            block = k.block}
 --
 -- The blocks (x, z) with the same x compute the same tile of C, each for
--- another part of K, and store their accumulators in `work`. A count in `turns`
--- determines the last of these blocks to finish. This block adds the
--- accumulators in the order of z, so that results do not depend on which block
--- was last. The last block then stores the sums like gemm_sm80, and resets the
--- count to 0 for the next launch.
+-- another part of K. They store their accumulators in `work`. A count in
+-- `turns` determines the last of these blocks to finish. The last block adds
+-- the accumulators in the order of z, so that results do not depend on which
+-- block was last. It then stores the sums like gemm_sm80, and resets the count
+-- to 0 for the next launch.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local splitk_reduce = require "kernels.splitk_reduce"
@@ -19,8 +19,9 @@ local tiles = require "cute.tiles"
 
 --- Returns a kernel with arguments (A, B, C, work, turns [, alpha, beta]), or
 -- (A, B, C, work, turns, ...) with an epilogue. scratch(m, n[, dtype]) makes
--- work and turns on the host, which can be copied to a GPU: work is of dtype,
--- the type of the accumulators (f32 when absent), turns are i32 zeros.
+-- work and turns on the host, from where they can be copied to a GPU. work has
+-- elements of dtype, the type of the accumulators (f32 when absent); turns has
+-- i32 zeros.
 ---@param o? {splits: integer?} and the options of kernels.gemm_sm80
 ---@param base? string "gemm_simt" for that kernel's options
 return function(o, base)
@@ -32,8 +33,9 @@ return function(o, base)
   local BM, BN, BK = table.unpack(gemm.tile)
   local out = {tile = gemm.tile, block = gemm.block, mma = gemm.mma}
 
-  -- Returns the number of tiles along K of each block, the number of blocks
-  -- that share a tile of C, and the number of all tiles along K.
+  -- Divides k among blocks. Returns the number of tiles along K of each block,
+  -- the number of blocks that share a tile of C, and the number of all tiles
+  -- along K.
   local function parts(k)
     local all = tiles.count(k, BK)
     local each = tiles.count(all, p.splits)

@@ -92,7 +92,7 @@ end
 -- was last passed to find.
 function Search:has(place) return cute.lt(place, self.after) end
 
---- Returns a group's part of a matrix (M,N), or of matrices (M,N,G).
+--- Returns a group's part of t, which is a matrix (M,N), or matrices (M,N,G).
 ---@param t any
 ---@param at {group: any, first: any, rows: any} such as a search
 function groups.view(t, at)
@@ -101,7 +101,7 @@ function groups.view(t, at)
     cute.make_layout({at.rows, t.shape[2]}, t.stride))
 end
 
---- Returns t, a matrix or a matrix's tensor of coordinates, shifted so that it
+--- Returns a matrix, or a matrix's tensor of coordinates, shifted so that it
 -- begins at the group's first row.
 function groups.from(t, at)
   if math.type(at.first) then return t end  -- 0
@@ -110,9 +110,9 @@ function groups.from(t, at)
 end
 
 --- Returns the address of the tensor map of a group (form "list"), for the
--- thread that issues TMA copies with this map. The maps of all atoms are
--- arguments of the kernel. The group's map is copied, once for each group, into
--- `maps` (16,G) of i64, global memory of this thread.
+-- thread that issues TMA copies with this map. The atoms of all groups are
+-- arguments of the kernel. When a new group begins, its tensor map is copied to
+-- `maps` (16,G) of i64, global memory that only this thread uses.
 ---@param atoms any[] the atoms of each group
 ---@param maps any
 ---@param group any
@@ -132,7 +132,7 @@ function groups.map(atoms, maps, group, new)
 end
 
 --- Returns `coords`, a matrix's tensor of coordinates, with extents of 2^24 or
--- more, so that only the tensor map limits the accesses.
+-- more. Only the tensor map then limits the accesses.
 function groups.endless(coords)
   local shape = coords.shape
   for i, extent in ipairs(shape) do
@@ -143,8 +143,9 @@ function groups.endless(coords)
                           cute.make_layout(shape, coords.stride))
 end
 
---- Returns the maximum number of tiles of `rows` rows for groups of m rows in
--- total ("rows"), or of m at most each ("masked").
+--- Returns the largest possible number of tiles of `rows` rows. With form
+-- "rows", m is the number of rows of all `count` groups together; with
+-- "masked", the largest number of rows of each group.
 function groups.most(form, m, count, rows)
   if form == "rows" then return tiles.count(m, rows) + count - 1 end
   return tiles.count(m, rows) * count

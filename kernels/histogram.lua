@@ -7,8 +7,8 @@
 -- elements of i32. `bin`, a Lua function of an element, returns the index of
 -- its bin; elements with an index outside the bins are not counted.
 --
--- Blocks count in shared memory, in `copies` tables; neighbouring warps use
--- different tables. At the end they add their tables to H.
+-- Each block counts in `copies` tables in shared memory; neighbouring warps use
+-- different tables. At the end the blocks add their tables to H.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 
@@ -16,9 +16,9 @@ local WARP = 32
 
 local function up(a, b) return (a + b - 1) // b end
 
--- Calls f(b) for the indices b below `count` that this thread handles: the
--- indices that equal the thread's index modulo the number of threads of the
--- block.
+-- Calls f(b) for the indices b below `count` that this thread handles. These
+-- are the indices that equal the thread's index modulo the number of threads of
+-- the block.
 local function each_bin(h, count, f)
   for first = 0, count - 1, h.block do
     local b = (cute.arch.thread_idx()) + first
@@ -47,7 +47,7 @@ local function count(h, X, H)
   local v = cute.make_layout {h.width}
   for first in cute.range((cute.arch.block_idx()) * h.reach, vectors,
                           (cute.arch.grid_dim()) * h.reach) do
-    -- Load all elements of this round before processing the first one.
+    -- Loads all elements of this round before it processes the first one.
     local held, there = {}, {}
     for s = 1, h.steps do
       local at = first + tid + (s - 1) * h.block

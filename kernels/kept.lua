@@ -1,4 +1,4 @@
---- Dropout of scores: at:kept(p, seed) of score_mod and mask_mod decides by
+--- Dropout of scores. In score_mod and mask_mod, at:kept(p, seed) decides by
 -- random bits whether a score is kept.
 --
 -- A block of Philox4x32-10 has 16 random bytes, one for each score that a
@@ -12,7 +12,7 @@ local philox = require "cute.philox"
 
 local kept = {}
 
--- Returns how many of the 256 values of a random byte keep a score.
+-- Returns the number of values of a random byte, out of 256, that keep a score.
 local function limit(p)
   if math.type(p) then
     if p >= 0 and p < 1 then return math.floor((1 - p) * 256 + 0.5) end
@@ -51,15 +51,15 @@ local function one(at, p, seed)
   return ((pick(words, at.k % 32 // 8) >> byte:to(cute.u32)) & 255):lt(limit(p))
 end
 
---- Returns the argument `at` of score_mod and mask_mod: a score's indices.
+--- Returns the argument `at` of score_mod and mask_mod, which contains a
+-- score's indices.
 function kept.at(b, h, q, k)
   return {b = b, h = h, q = q, k = k, kept = one}
 end
 
--- Computes n Philox blocks, of four random words each, for head o.h of
--- sequence o.b. place(i) returns the row and the key of block i. Returns a
--- list of four vectors: the first words of all n blocks, their second words,
--- and so on.
+-- Computes n Philox blocks, of four random words each, for head o.h of sequence
+-- o.b. place(i) returns the row and the key of block i. Returns four vectors in
+-- a list: the first words of all n blocks, their second words, and so on.
 local function blocks(o, n, place, seed)
   local c0 = cute.make_rmem_tensor({n}, cute.u32)
   local c1 = cute.make_rmem_tensor({n}, cute.u32)
@@ -78,8 +78,8 @@ end
 --- Returns a function (i, j, p, seed) that returns whether a score of a tile is
 -- kept. i and j are the score's row and column among the thread's accumulators.
 -- `places` gives their positions in the tile: a thread has two rows 8 apart,
--- and two adjacent columns in each 8. The tile begins at `row` and `col` of all
--- scores.
+-- and two adjacent columns in each 8 columns. `row` and `col` are the first row
+-- and column of the tile among all scores.
 ---@param o table {b: any, h: any, tile: integer[]}
 function kept.tile(o, places, row, col)
   -- There is a Philox block for each pair of this thread's rows and each 32
@@ -109,11 +109,11 @@ function kept.tile(o, places, row, col)
 end
 
 --- Returns a function like that of kept.tile for transposed scores, whose rows
--- are keys: a thread has two keys 8 apart, and two adjacent columns in each 8.
--- A thread needs a block of Philox for each 4 of its scores.
+-- are keys. A thread has two keys 8 apart, and two adjacent columns in each 8
+-- columns. A thread needs a Philox block for each 4 of its scores.
 function kept.turned(o, places, row, col)
   local keys, columns = cute.size(places, 0) // 2, cute.size(places, 1)
-  -- Philox blocks for each pair of keys: two for each 16 columns
+  -- The number of Philox blocks for each pair of keys: two for each 16 columns.
   local parts = (columns + 3) // 4 * 2
   local words, of
   return function(i, j, p, seed)

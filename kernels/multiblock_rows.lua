@@ -1,12 +1,12 @@
 --- Distributes long rows over several blocks, for kernels that also sum along
--- columns. One block would have too few registers for the column sums of such a
--- row.
+-- columns. A single block would have too few registers for the column sums of a
+-- long row.
 --
 -- The blocks that share rows form a group; each has a part of every row of the
 -- group. Sums along a row are combined through words of global memory: a block
--- sends its sums to all blocks of the row, and receives theirs. It sends the
--- sums of the next row before it receives those of the current one, so that
--- waits are short.
+-- sends its sums to all blocks of the row, and receives the sums of these
+-- blocks. It sends the sums of the next row before it receives those of the
+-- current one, so that waits are short.
 local cute = require "cute"
 local rows = require "kernels.rows"
 local sign = require "cute.lang.signature"
@@ -14,15 +14,15 @@ local sign = require "cute.lang.signature"
 local multiblock = {}
 
 local WARP = 32
--- maximum number of blocks of a row, because a warp has one lane for each block
+-- The largest number of blocks of a row. A warp has one lane for each block.
 multiblock.MOST = WARP
 
 -- `state` is an array of u64 words that are 0 before and after a launch. The
 -- first word counts the blocks that have begun. The other words are the
 -- messages between the blocks of each row. They form an array
--- (sum,from,to,row), in which index `sum` varies fastest: message `sum` from
--- block `from` to block `to`. A message is the flag SAID and the bits of an
--- f32. The receiver resets a word to 0.
+-- (sum,from,to,row), in which the first index varies fastest: block `from`
+-- sends sum number `sum` to block `to`. A message is the flag SAID and the bits
+-- of an f32. The receiver resets a word to 0.
 local RELAXED = {sem = "relaxed", scope = "gpu"}
 local SAID = 1 << 32
 
@@ -69,9 +69,9 @@ local function word(plan, row, sums, i, to, from)
   return plan.state.iterator + (1 + at * sums + (i - 1))
 end
 
--- Adds up this block's share of each of the sums of row `at` and, if the row
--- exists (`there`), sends the results to all blocks of the row, including this
--- one. values: this thread's share of each sum.
+-- Adds up this block's share of each of the sums of row `at`. If the row exists
+-- (`there`), sends the results to all blocks of the row, including this one.
+-- values: this thread's share of each sum.
 local function say(plan, at, there, values)
   local tid, parts = (cute.arch.thread_idx()), {}
   for i, v in ipairs(values) do parts[i] = plan:warp(v, rows.add) end
@@ -88,7 +88,7 @@ local function say(plan, at, there, values)
 end
 
 -- Loads the words that the row's blocks send to this block. Lane i loads the
--- word of block i, which is 0 if that block has not sent it yet.
+-- word from block i, which is 0 if that block has not sent it yet.
 local function ask(plan, at, sums)
   local tid, words = (cute.arch.thread_idx()), {}
   for i = 1, sums do
@@ -102,8 +102,8 @@ local function ask(plan, at, sums)
   return words
 end
 
--- Waits until the loaded words are complete, and stores their sums in `heard`,
--- (SUM,TURN), which all threads may read after the next barrier.
+-- Waits until all words have been sent, and stores the totals in `heard`,
+-- (SUM,TURN). All threads may read them after the next barrier.
 local function hear(plan, words, heard, turn)
   local tid = (cute.arch.thread_idx())
   cute.when(cute.lt(tid, WARP), function()
@@ -128,8 +128,8 @@ local function relay(plan, m, sources, sums, part, use)
     at.inside = cute.lt(row, m)
     return at
   end
-  -- Returns a list with this thread's share of each of the row's sums; zeros
-  -- if the row does not exist.
+  -- Returns a list with this thread's share of each of the row's sums. If the
+  -- row does not exist, the list has zeros.
   local function parts(at, there)
     local values = {}
     for i = 1, sums do values[i] = cute.var(0, cute.f32) end

@@ -8,17 +8,18 @@
 --   layer  y = (h - mean) rstd w + b   rstd = 1 / sqrt(variance(h) + eps)
 -- The kernel's arguments are X, R, W, B, Y, H, Mean, Rstd, eps in this order,
 -- without those that the options do not request. X, R, Y, H are (M,N), for M
--- rows of N elements; W (weight = true) and B (bias = true) are (N); Mean and
--- Rstd (save = true, Mean for layer) are f32 (M).
+-- rows of N elements; W (weight = true) and B (bias = true) are (N). Mean and
+-- Rstd (save = true; Mean only for layer) are f32 (M).
 --
--- Backward (norm.rms_backward, norm.layer_backward) takes X (h above), W, dY,
--- Mean, Rstd, dH (residual = true: the gradient of h that bypasses the norm),
--- dX. With weight = true it also takes Part, f32, (k.parts(m), N), or twice as
--- many rows with bias = true: sums of dW, then of dB, over the rows that one
--- block processed. reduce.columns of kernels/reduce.lua adds them, always in
--- the same order. If k.states(m) is not 0 (rows of more than 16384 elements),
--- the last argument is State, a vector of k.states(m) words of u64, which are 0
--- before the first launch and after each launch.
+-- Backward (norm.rms_backward, norm.layer_backward) has the arguments X (h
+-- above), W, dY, Mean, Rstd, dH (residual = true: the gradient of h that
+-- bypasses the norm), dX. With weight = true it also has Part, f32 (k.parts(m),
+-- N): each row has the sums of dW over the rows that one block processed. With
+-- bias = true, as many rows with the sums of dB follow. reduce.columns of
+-- kernels/reduce.lua adds the rows of Part, always in the same order. If
+-- k.states(m) is not 0 (rows of more than 16384 elements), the last argument is
+-- State, a vector of k.states(m) words of u64, which are 0 before the first
+-- launch and after each launch.
 --
 -- Sums are f32. The variance is computed from differences from the mean.
 local cute = require "cute"
@@ -39,7 +40,7 @@ local function names(list)
   return out
 end
 
--- Arguments with rows of n elements: matrices (M,N), or one row (N).
+-- The arguments whose rows have n elements: matrices (M,N), or one row (N).
 local ROWS = {X = true, R = true, W = true, B = true, Y = true, H = true,
               dY = true, dH = true, dX = true, Part = true}
 
@@ -59,7 +60,8 @@ end
 -- Forward
 ---------------------------------------------------------------------------
 
--- Returns h - mean, with zeros where the row has no element.
+-- Returns h - mean for a thread's elements of a chunk. Elements beyond the end
+-- of the row are 0.
 local function centred(plan, h, mean, chunk)
   return plan:only(h - mean, 0, chunk)
 end
@@ -82,12 +84,13 @@ local function over(n, x)
   return type(n) == "number" and x * (1 / n) or x / cute.max(n, 1)
 end
 
--- A set of numbers, computed in one pass (Chan, Golub and LeVeque, 1979), is
--- represented by its count `n`, its mean, and `m2`, the sum of squared
--- differences from the mean. This method loses no digits if the mean is large.
+-- Variances are computed in one pass (Chan, Golub and LeVeque, 1979). A set of
+-- numbers is represented by its count `n`, its mean, and `m2`, the sum of
+-- squared differences from the mean. This method loses no digits if the mean is
+-- large.
 
--- Returns the set of a thread's numbers of a row. m2 is computed from
--- differences to the first number.
+-- Returns the set {n =, mean =, m2 =} of a thread's numbers of a row. m2 is
+-- computed from differences to the first number.
 local function set_of(plan, h)
   local first = h(0)[{0, 0}]
   local sum, squares = cute.var(0, cute.f32), cute.var(0, cute.f32)
@@ -141,10 +144,11 @@ local function forward(plan, layer, a)
     end
     local early = plan.pdl and plan.chunks == 1 and weights(plan, a, 0)
     local own = layer and set_of(plan, h) or squares_of(plan, h)
-    -- The row has arrived, so the loads of the next launch cannot delay it.
+    -- The row has arrived, so the loads of blocks of the next launch cannot
+    -- delay it.
     if plan.pdl then cute.arch.griddepcontrol_launch_dependents() end
-    -- For rows in shared memory, the weights of the first chunk are loaded
-    -- before the threads wait for each other.
+    -- For rows in shared memory, loads the weights of the first chunk before
+    -- the threads wait for each other.
     early = early or plan.staged and weights(plan, a, 0)
     local mean, square
     if layer then
@@ -172,10 +176,10 @@ end
 -- Returns the plan of a forward kernel. It differs from the plan for softmax,
 -- which does more arithmetic. The numbers in parentheses are speeds for bf16 on
 -- an H200, as fractions of a copy's speed. Staged rows of 32768 elements use
--- half as many threads (RMSNorm: 0.97 instead of 0.95). LayerNorm stages rows
--- from 8192 elements on (16384: 0.99 instead of 0.61). If only one block of
--- 1024 threads fits, it processes twice as many elements at a time (65536: 0.96
--- instead of 0.94).
+-- half as many threads as for softmax (RMSNorm: 0.97 instead of 0.95).
+-- LayerNorm stages rows from 8192 elements on (16384: 0.99 instead of 0.61). If
+-- only one block of 1024 threads fits, it processes twice as many elements at a
+-- time (65536: 0.96 instead of 0.94).
 local function spread(o, layer)
   local function plan(more)
     more.sources = o.residual and 2 or 1
@@ -225,7 +229,7 @@ norm.layer = maker(true)
 ---------------------------------------------------------------------------
 
 -- Computes the gradients of rows: dX = rstd (g - mean(g) - xhat mean(g xhat)),
--- where g = dY w and xhat = (x - mean) rstd. For rms, xhat = x rstd and the
+-- where g = dY w and xhat = (x - mean) rstd. For rms, xhat is x rstd and the
 -- term mean(g) is absent. add(chunk, dy xhat, dy) receives a row's contribution
 -- to dW and dB.
 local function gradients(plan, a, w, add)
@@ -314,18 +318,20 @@ local function backward(plan, a, bias)
   if db then db.leave() end
 end
 
--- Plans the distribution of rows if sums along the columns are also needed.
+-- Plans the distribution of rows for kernels that also sum along columns.
 -- Blocks are persistent, and each multiprocessor has about ON_THE_WAY bytes of
 -- rows in flight. If a row has more elements than a block can keep sums for,
 -- several blocks share it, with at most SHARE bytes each. A block holds two
--- stages of two sources; a multiple of STEP fits its threads' vectors.
+-- stages of two sources. The share of a block is a multiple of STEP bytes, so
+-- that it consists of whole vectors of its threads.
 local SMS, ON_THE_WAY, SHARE, STEP = 132, 48 << 10, 32 << 10, 8 << 10
 
 local function blocks_for(o)
   local bits = o.dtype.bits
   local share = math.min(SHARE, (o.smem or math.huge) // (4 * STEP) * STEP)
   local blocks = math.tointeger((o.n * bits // 8 + share - 1) // share)
-  -- whether the accesses are narrower than the 4 bytes of cp.async
+  -- Whether the accesses are narrower than 4 bytes, the smallest size of
+  -- cp.async.
   local narrow = rules.widest(bits, o.n) * bits < 32
   if o.n <= rows.KEPT or narrow or blocks > multiblock.MOST then return 1 end
   return blocks
@@ -349,8 +355,8 @@ local function walking(o)
   end
   local p = plan {staged = true, threads = o.threads or threads,
                   values = o.values or width, block = o.block or 64}
-  -- The vectors are too narrow for cp.async, or the rows too long for shared
-  -- memory.
+  -- Rows cannot be staged if the vectors are too narrow for cp.async, or if
+  -- rows are too long for shared memory.
   if not p.staged then p = plan {staged = false} end
   local bytes = p.rows * o.n * 2 * (o.dtype.bits // 8)
   local blocks = (ON_THE_WAY + bytes // 2) // bytes

@@ -5,15 +5,16 @@ local sign = require "cute.lang.signature"
 
 local rules = {}
 
---- GEMM: the names of the options of kernels/gemm_sm80, which all kernels that
--- use gemm_sm80 also accept. SIMT: these names, and the names of the options of
--- kernels/gemm_simt.
+--- GEMM: the names of the options of kernels/gemm_sm80. Kernels that are based
+-- on gemm_sm80 accept these options, too. SIMT: these names, and the names of
+-- the options of kernels/gemm_simt.
 rules.GEMM = "name tile stages group mma atoms permutation rows epilogue "
   .. "columns gated piece fetch blocks as lead slots plain halves min_blocks "
   .. "pdl"
 rules.SIMT = rules.GEMM .. " sums a_dtype b_dtype warps"
 
---- Raises the error "what: text", formatted with the arguments, unless ok.
+--- Raises the error "what: text", with the arguments formatted into the text,
+-- unless ok is true.
 ---@param ok any
 ---@param what string the kernel
 ---@param text string a format, with arguments ...
@@ -38,7 +39,8 @@ function rules.options(what, o, names)
 end
 
 --- Copies the options of a kernel that is based on another one, with defaults
--- filled in; also returns the options that belong to the other kernel.
+-- filled in. Also returns a table of those options that belong to the other
+-- kernel.
 ---@param what string
 ---@param o? table
 ---@param defaults table
@@ -87,7 +89,7 @@ function rules.list_of_integers(what, name, list, n)
              core.show(list), n)
 end
 
---- Raises an error unless option `name` has one of the given values.
+--- Raises an error unless option `name` has one of the values `...`.
 ---@param what string
 ---@param o table
 ---@param name string
@@ -101,8 +103,8 @@ function rules.one_of(what, o, name, ...)
              table.concat(words, " or "))
 end
 
---- Returns side i of the option `window`, the number of visible keys before (1)
--- or after (2) a row's own; nil if there is no limit.
+--- Returns side i of the option `window`: the number of visible keys before (i
+-- = 1) or after (i = 2) a row's own key. Returns nil if there is no limit.
 ---@param what string
 ---@param o table
 ---@param i integer
@@ -145,8 +147,8 @@ function rules.given(what, o, ...)
   end
 end
 
---- Checks that operand i has n contiguous elements, the last mode fastest;
--- extents that are known only at run time are not checked.
+--- Checks that operand i has n contiguous elements, the last mode fastest.
+-- Extents that are known only at run time are not checked.
 ---@param what string
 ---@param i any a number, or a name
 ---@param t any
@@ -166,7 +168,8 @@ function rules.dense(what, i, t, n)
     .. "needed", i, tostring(t.layout), n)
 end
 
---- Checks that two extents, with their names, are equal, if both are known.
+--- Raises an error if two extents, given with their names, are known and
+-- differ.
 function rules.same(what, name, a, other, b)
   if not (math.type(a) and math.type(b)) then return end
   rules.need(a == b, what, "%s is %d, and %s %d; they must be equal", name, a,
@@ -174,7 +177,7 @@ function rules.same(what, name, a, other, b)
 end
 
 --- Returns the largest number of elements of `bits` bits that one access (of at
--- most 16 bytes) can have if it must divide rows of n elements.
+-- most 16 bytes) can have, if this number must divide rows of n elements.
 ---@param bits integer
 ---@param n integer
 ---@return integer

@@ -8,15 +8,16 @@
 --     k.kernel(X, Y):launch {grid = k.grid, block = k.block}
 --
 -- op: one of reduce_tensor.OPS, such as "sum" or "max", or a table {of =
--- function(a, b), init = x, map = function(x), after = function(x, count)}:
--- `of` combines f32 vectors and values, in any order, including init; `map`, if
--- any, is applied to loaded values, `after` to the result. X has any type, Y is
--- f32 or another float; intermediate values are f32. max and min ignore NaNs.
+-- function(a, b), init = x, map = function(x), after = function(x, count)}.
+-- `of` combines f32 vectors or values, in any order, beginning with init.
+-- `map`, if any, is applied to loaded values, and `after` to the result. X has
+-- any type, Y is f32 or another float; intermediate values are f32. max and min
+-- ignore NaNs.
 --
--- For reduce.all, Y has one element, Parts has k.grid elements of f32, and
--- Tickets one element of u32, which is 0 before and after the launch. The last
--- block reduces the partial results of all blocks, in the order of the blocks,
--- so equal inputs give equal results.
+-- For reduce.all, Y has one element, and Parts has k.grid elements of f32.
+-- Tickets has one element of u32, which is 0 before and after the launch. The
+-- last block reduces the partial results of all blocks, in the order of the
+-- blocks, so equal inputs give equal results.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local reduce_tensor = require "kernels.reduce_tensor"
@@ -86,7 +87,7 @@ end
 ---------------------------------------------------------------------------
 
 local STEPS, BLOCK = 8, 512
--- minimum number of blocks in a launch, if there is enough work
+-- The smallest number of blocks in a launch, if there is enough work.
 local SPREAD = 132
 
 -- Reduces a block's share of the elements: each thread loads `steps` vectors at
@@ -181,8 +182,8 @@ end
 -- Along columns
 ---------------------------------------------------------------------------
 
--- Returns the number of adjacent columns of a lane: as many as 16 bytes hold,
--- if that leaves enough blocks.
+-- Returns the number of adjacent columns for each lane. This is the number of
+-- elements in 16 bytes, or less if there would be too few blocks.
 local function columns_width(o)
   local width = 128 // o.dtype.bits
   while o.n % width ~= 0 or width > 1 and o.n < 32 * width * SPREAD do
@@ -191,8 +192,8 @@ local function columns_width(o)
   return width
 end
 
---- Makes a kernel that reduces the columns of X (M,N) to Y (N). Each lane has
--- adjacent columns of its own; the warps of a block divide the rows.
+--- Makes a kernel that reduces the columns of X (M,N) to Y (N). Each lane
+-- reduces a few adjacent columns; the warps of a block divide the rows.
 ---@param o {op: any, m: integer, n: integer, dtype: any, warps: integer?}
 function reduce.columns(o)
   rules.options("reduce.columns", o, "op m n dtype warps")

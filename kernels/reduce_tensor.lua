@@ -8,23 +8,23 @@
 --     k.kernel(X, Y):launch {grid = k.grid, block = k.block}
 --
 -- In reduce_tensor.along, vectors of `width` elements extend along the first
--- folded mode, and `threads` threads of a block share a position. In
--- reduce_tensor.across, vectors extend along the first kept mode, `lanes`
--- vectors of a block are adjacent, and the block's other threads divide the
--- folded modes. In both kernels, a thread loads `steps` vectors at once. With
--- splits > 1, several blocks share a position, and the kernel takes additional
--- last arguments: tensors (POSITIONS,SPLITS) for the partial results, which
--- another reduction then combines. The order of operations depends only on the
--- options, so the same operands give the same bits.
+-- folded mode, and `threads` threads of a block share a position of the kept
+-- modes. In reduce_tensor.across, vectors extend along the first kept mode. A
+-- block has `lanes` adjacent vectors, and its other threads divide the folded
+-- modes. In both kernels, a thread loads `steps` vectors at once. With splits >
+-- 1, several blocks share a position. The kernel then has additional last
+-- arguments: tensors (POSITIONS,SPLITS) for the partial results, which another
+-- reduction combines. The order of operations depends only on the options, so
+-- the same operands give the same bits.
 --
--- op: "sum" "mean" "prod" "max" "min" "amax" (of magnitudes) "norm" (root of
--- the sum of squares) "rms" (root of the mean of squares), or a table {of =
--- function(a, b), init = x, map =, after = function(x, count)}; "argmax"
--- "argmin" return the index of the largest or smallest element, the first of
--- equal ones. The index is that of a layout with the folded modes, whose
--- strides `index` lists. `ordered` means that this index increases from one
--- vector to the next. max and min ignore NaNs. For argmax a NaN is larger than
--- all numbers, for argmin smaller.
+-- op is a name, or a table {of = function(a, b), init = x, map =, after =
+-- function(x, count)}. Names: "sum" "mean" "prod" "max" "min" "amax" (of
+-- magnitudes) "norm" (root of the sum of squares) "rms" (root of the mean of
+-- squares). "argmax" and "argmin" return the index of the largest or smallest
+-- element, the first of equal ones. The index is that of a layout with the
+-- folded modes, whose strides `index` lists. `ordered` means that this index
+-- increases from one vector to the next. max and min ignore NaNs. For argmax a
+-- NaN is larger than all numbers, for argmin smaller.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local core = require "cute.core"
@@ -39,8 +39,8 @@ local function up(a, b) return (a + b - 1) // b end
 
 local FAR = 1 << 31
 
--- Widens a traced number x, which can be as large as n, to i64 if i32 is too
--- small.
+-- Returns the traced number x, which can be as large as n, as i64 if i32 is too
+-- small for n.
 local function reaching(n, x)
   return n >= FAR and not math.type(x) and x:to(cute.i64) or x
 end
@@ -91,7 +91,7 @@ function reduce_tensor.op(name)
 end
 
 -- Returns the operations on states for a reduction with op. A state is a list
--- of values, or of vectors, here with one entry.
+-- of values, or of vectors; for these operations it has one entry.
 local function plain(op, sums)
   local init = op.init
   if sums.is_integer and math.type(init) == "float" then
@@ -131,7 +131,7 @@ end
 -- the smallest) without its index. f32 and narrower floats are compared
 -- directly, other types by keys. Its fields are: worst, a value below all
 -- others; of(x), which converts x for comparison; most(a, b), which returns the
--- larger one; has(x, most), which reports whether x is the maximum `most`;
+-- larger value; has(x, most), which reports whether x is the maximum `most`;
 -- key(most), which returns the key of the maximum.
 local function ranks(dtype, smallest, worst)
   if not dtype.is_float or dtype.bits == 64 then
@@ -147,11 +147,11 @@ local function ranks(dtype, smallest, worst)
     key = function(x) return key(x, smallest) end}
 end
 
---- Returns a description of argmax's state for a type. The state is {key,
--- index}, and the description is {types, init, take = function(x, index), join
--- = function(a, b), behind, ranks}. `behind` is a faster join for b with larger
--- indices; it exists for types whose smallest key is above the key of init. If
--- `far` is set, indices are i64.
+--- Returns a description of argmax's state for a type. A state is {key, index}.
+-- The description is {types, init, take = function(x, index), join =
+-- function(a, b), behind, ranks}. `behind` is a faster join for the case that b
+-- has larger indices. It exists for types whose smallest key is above the key
+-- of init. If `far` is set, indices are i64.
 function reduce_tensor.place(dtype, far, smallest)
   local wide = dtype.bits == 64 or dtype == cute.u32
   local int = wide and cute.i64 or cute.i32
@@ -172,8 +172,8 @@ function reduce_tensor.place(dtype, far, smallest)
     end}
 end
 
--- Returns a kernel's operations on states: for the elements of o.op or, with
--- o.of_parts, for partial results.
+-- Returns a kernel's operations on states. They reduce elements by o.op or,
+-- with o.of_parts, partial results.
 local function state_of(o)
   local s
   local from = o.from or o.dtype
@@ -251,7 +251,7 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns the layout of vectors of `width` elements along the first of the
--- modes, (W,VECTORS).
+-- modes: (W,VECTORS), where VECTORS contains all modes.
 local function vectors(modes, stride, width)
   local e, s = modes.extents, stride
   local shape, strides = {e[1] // width}, {s[1] * width}
@@ -269,14 +269,14 @@ local function view_of(o, X, along)
     return cute.coalesce(cute.make_layout(l.shape[2], l.stride[2]))
   end
   f, k = mode(f), mode(k)
-  if X.element_type ~= o.dtype then  -- tf32 is f32 in memory
+  if X.element_type ~= o.dtype then  -- In memory, tf32 elements are f32.
     X = cute.recast_tensor(X, o.dtype)
   end
   return cute.make_tensor(X.iterator, cute.make_layout(
     {o.width, f.shape, k.shape}, {w.stride[1], f.stride, k.stride}))
 end
 
--- Divides n vectors into rounds, in each of which each of `among` threads has
+-- Divides n vectors into rounds. In each round, each of `among` threads has
 -- o.steps vectors. Calls round(first vector, guard) for this block's rounds.
 -- guard is true if a vector of the round may be beyond the last one.
 local function rounds(o, n, mine, among, split, round)
@@ -297,10 +297,10 @@ local function rounds(o, n, mine, among, split, round)
 end
 
 -- Loads o.steps of n vectors to registers. Their indices begin with `first` and
--- are `among` apart. Returns a list of {v = index, ok = whether the index is
--- below n (nil if all indices are), from = loaded elements, at = elements of
--- the second tensor}. get(v) is a view of vector v of the first tensor, also(v)
--- of the second tensor.
+-- are `among` apart. Returns a list with an entry for each vector: {v = index,
+-- ok = whether the index is below n (nil if all indices are), from = loaded
+-- elements, at = elements of the second tensor}. get(v) returns a view of
+-- vector v of the first tensor, also(v) of the second tensor.
 local function fetch(o, n, first, among, guard, get, also, index)
   local list = {}
   for i = 1, o.steps do
@@ -324,11 +324,11 @@ local function fetch(o, n, first, among, guard, get, also, index)
   return list
 end
 
--- Reduces this thread's share of `n` vectors of the folded modes; `among`
--- threads and the block's `split` divide them. Returns registers with the
--- state. get(v) is a view of vector v, also(v) is a view of the second entries
--- of vector v's states (argmax: indices), and where(v) is the index of its
--- first element.
+-- Reduces this thread's share of `n` vectors of the folded modes. `among`
+-- threads, and the parts of which `split` is this block's, divide the vectors.
+-- Returns registers with the state. get(v) returns a view of vector v. also(v)
+-- returns a view of the second entries of vector v's states (argmax: indices).
+-- where(v) returns the index of its first element.
 local function walk(o, s, n, mine, among, split, get, also, where)
   local acc, behind = registers(s, o.width), where and o.ordered and s.behind
   local join = behind or s.join
@@ -350,18 +350,18 @@ local function walk(o, s, n, mine, among, split, get, also, where)
   return acc
 end
 
--- Returns where(v), the index of the first element of v, for the first vector v
--- of a thread. This index remains the thread's result if no element is above
--- the initial value.
+-- Returns where(v) for the first vector v of a thread: the index of its first
+-- element. This index remains the thread's result if no element is above the
+-- initial value.
 local function begin(o, s, n, mine, among, split, where)
   local v = reaching(n, split) * (among * o.steps) + reaching(n, mine)
   return cute.where(cute.lt(v, n), where(v), s.init[2]):to(s.types[2])
 end
 
--- LEAST: the smallest word, an i32; LAST: the largest lower half of a word
+-- LEAST: the smallest word, as i32. LAST: the largest lower half of a word.
 local LEAST, LAST = -1 << 31, 0xffff
 
--- Reports whether a 16-bit number and the index of a thread's vector fit into
+-- Reports whether a 16-bit number and the number of a thread's vector fit into
 -- one word.
 local function fit_words(o, n, among)
   local d, most = o.dtype, up(n, among * o.steps * o.splits) * o.steps
@@ -369,23 +369,24 @@ local function fit_words(o, n, among)
     and d.bits == 16 and o.width % 2 == 0 and most <= LAST and n < FAR
 end
 
--- Reduces a thread's share like `walk`, for argmax of 16-bit numbers. A thread
--- has a word for each column: the upper half is ordered like the numbers, the
--- lower half decreases from vector to vector. Therefore the largest word
--- belongs to the first of several equal numbers.
+-- Reduces a thread's share like `walk`, for argmax of 16-bit numbers. For each
+-- column of its vectors, a thread has a word. The upper half is ordered like
+-- the numbers, and the lower half decreases from vector to vector. Therefore,
+-- among equal numbers, the word of the first one is the largest.
 local function words(o, s, n, mine, among, split, get, where)
   local best = cute.make_rmem_tensor({o.width}, cute.i32)
   best:fill(LEAST)
   local falls = cute.var(LAST, cute.u32)
   rounds(o, n, mine, among, split, function(first, guard)
     for i, e in ipairs(fetch(o, n, first, among, guard, get)) do
-      -- The sum x + 0.0 (or 0.0 - x) leaves no -0, and a single NaN.
+      -- x + 0.0 (or 0.0 - x) replaces -0 by 0, and all NaNs by a single one.
       local x = e.from:load()
       e.from:store(o.op == "argmin" and 0.0 - x or x + 0.0)
       local pairs_of = cute.recast_tensor(e.from, cute.u32)
       for p = 0, o.width // 2 - 1 do
         local w = pairs_of[p]
-        -- a mask with 16 ones in each half whose number is below 0
+        -- A mask: the 16 bits of each half are ones if the half's number is
+        -- below 0.
         local below = cute.arch.prmt(w, 0, 0xbb99)
         w = w ~ (below & 0x7fff7fff)
         for k, half in ipairs {0x1054, 0x3254} do
@@ -410,11 +411,12 @@ local function words(o, s, n, mine, among, split, get, where)
   return state
 end
 
--- Finds the position of the largest element that `walk` visits, for all lanes
--- of a warp that share it, as one state of values. Each round first finds the
--- largest element of its vectors over all lanes, without its position. Only
--- lanes that have this element compute the position. With `ordered`, indices
--- rise from vector to vector, so later equal elements are ignored.
+-- Finds the largest element of a row, for all lanes of a warp that share the
+-- row, and its position. Returns them as a state of values. Each round first
+-- finds the largest element of its vectors over all lanes, without its
+-- position. Only lanes that have this element compute the position. With
+-- `ordered`, indices rise from vector to vector, so later equal elements are
+-- ignored.
 local function look(o, s, n, mine, among, split, get, where)
   local r, none, lanes = s.ranks, s.init[2], math.min(o.threads, WARP)
   local best = cute.var(s.init[1], s.types[1])
@@ -457,8 +459,8 @@ local function look(o, s, n, mine, among, split, get, where)
   end}, {at.value}, lanes)[1]}
 end
 
--- Returns a function of v that returns a view of vector v of `other`, the
--- tensor with the second entries of partial states (argmax: the indices).
+-- Returns a function of v that returns a view of vector v of `other`. This
+-- tensor holds the second entries of partial states (argmax: the indices).
 -- Returns nil if states have one entry.
 local function second(other, view, at)
   if not other then return nil end
@@ -466,8 +468,9 @@ local function second(other, view, at)
   return function(v) return other(_, v, at) end
 end
 
--- Returns two indices of this block: that of the part, of o.splits parts,
--- which it reduces for each result, and that of its group of results.
+-- Returns two indices of this block. The first is the index of the part that
+-- the block reduces, of the o.splits parts of each result. The second is the
+-- index of the block's group of results.
 local function split_of(o)
   local block = (cute.arch.block_idx())
   if o.splits == 1 then return 0, block end
@@ -482,8 +485,8 @@ local function results(o, Y, width)
 end
 
 -- Stores the reduced states of a vector of results, the first of which has
--- index `at`: to Y, or to `parts` if several blocks reduce parts of each
--- result.
+-- index `at`. Stores to Y, or to `parts` if several blocks each reduce a part
+-- of the results.
 local function leave(o, s, state, at, split, Y, parts)
   if o.splits > 1 then
     for i, P in ipairs(parts) do
@@ -541,9 +544,10 @@ local function over_vector(s, state, width)
   return folded(s.join, list)
 end
 
--- Splits a kernel's last arguments into the second entries of the states that
--- it reduces (argmax: indices; nil if there are none), and the list of the
--- tensors in which it stores partial results.
+-- Splits the remaining arguments of a kernel into two. The first is the tensor
+-- with the second entries of the states that the kernel reduces (argmax:
+-- indices; nil if there are none). The second is the list of the tensors in
+-- which it stores partial results.
 local function parts_of(o, s, ...)
   local parts = {...}
   return o.of_parts and s.types[2] and table.remove(parts, 1) or nil, parts
@@ -562,10 +566,10 @@ end
 local function smaller(a, b) return cute.min(a, b) end
 
 -- Reduces the elements that follow the last whole vector of a row into a
--- thread's state, and returns the new state. how: {tail = number of these
--- elements, at = index of the row, lane = index of the thread among those of
--- the row, split = the block's part, other = tensor of the second entries of
--- partial states, or nil}.
+-- thread's state, and returns the new state. how: {tail = the number of these
+-- elements, at = the index of the row, lane = the thread's index among the
+-- threads of the row, split = the block's part, other = the tensor of the
+-- second entries of partial states, or nil}.
 local function with_tail(o, s, X, state, how)
   local lane, at, other = how.lane, how.at, how.other
   local first = o.folded.extents[1] - how.tail
@@ -598,7 +602,7 @@ local OPTIONS = "op dtype width kept folded stride sums threads lanes block "
   .. "steps splits index ordered name pdl places count of_parts from parts "
   .. "wide across"
 
---- Makes a kernel whose threads' vectors are along the folded modes.
+--- Makes a kernel in which vectors extend along the folded modes.
 ---@param o table see the top of this file; threads, block, steps, splits
 function reduce_tensor.along(o)
   rules.options("reduce_tensor.along", o, OPTIONS)
@@ -644,7 +648,7 @@ end
 -- Across
 ---------------------------------------------------------------------------
 
---- Makes a kernel whose threads' vectors are along the kept modes.
+--- Makes a kernel in which vectors extend along the kept modes.
 ---@param o table see the top of this file; lanes, block, steps, splits
 function reduce_tensor.across(o)
   rules.options("reduce_tensor.across", o, OPTIONS)

@@ -7,7 +7,7 @@
 --
 -- X and Y are (M,H,D), for M tokens and H contiguous heads of D elements. Cos
 -- and Sin are (positions, D/2) of f32 or of X's type, row-major. Token m is at
--- position m % positions, or with at = true at P[m], where P, i32, is the
+-- position m % positions or, with at = true, at position P[m]. P, i32, is the
 -- kernel's last argument. Element i is paired with i + D/2 or, with interleaved
 -- = true, element 2i with 2i + 1. A pair (a, b) becomes (a c - b s, b c + a s),
 -- where c and s are the elements of Cos and Sin for the position and the pair.
@@ -30,14 +30,15 @@ local function put(t, at, value)
                                            cute.make_layout({width})))
 end
 
--- Lets the next launch begin. This launch has issued its loads, so the loads of
+-- Lets the next launch begin. This block has issued its loads, so the loads of
 -- the next launch cannot delay them.
 local function loaded(o)
   if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
 end
 
--- Rotates `width` pairs of the halves of a head: elements j and j + D/2. The
--- head begins at element x of X and y of Y.
+-- Rotates `width` pairs of a head, from pair j on. A pair consists of element i
+-- of the first half and element i + D/2. The head begins at element x of X and
+-- y of Y.
 local function halves(o, X, Y, x, y, j, width, c, s)
   local a = vector(X, x + j, width)
   local b = vector(X, x + j + o.d // 2, width)
@@ -46,7 +47,8 @@ local function halves(o, X, Y, x, y, j, width, c, s)
   put(Y, y + j + o.d // 2, b * c + a * s)
 end
 
--- Rotates `width` pairs of neighbours of a head, from pair j on.
+-- Rotates `width` pairs of a head, from pair j on. A pair consists of two
+-- neighbouring elements.
 local function neighbours(o, X, Y, x, y, j, width, c, s)
   local from = vector(X, x + 2 * j, 2 * width)
   loaded(o)
@@ -59,8 +61,8 @@ local function neighbours(o, X, Y, x, y, j, width, c, s)
   put(Y, y + 2 * j, to:load())
 end
 
--- Returns a function that maps a head's number, counted over all tokens, to the
--- index of the element of t at which the head begins.
+-- Returns a function from the number of a head, counted over all tokens, to the
+-- index of the head's first element in t.
 local function head_of(o, name, t)
   local shape, stride = t.shape, t.stride
   rules.need(type(shape) == "table" and #shape == 3
@@ -99,7 +101,8 @@ return function(o)
     local x_of, y_of = head_of(o, "X", X), head_of(o, "Y", Y)
     rules.dense("rope", "Cos", Cos, o.positions * pairs_of)
     rules.dense("rope", "Sin", Sin, o.positions * pairs_of)
-    -- Cos and Sin may have more rows than the sequence has positions.
+    -- Cos and Sin may have more rows than there are tokens; the remaining rows
+    -- are not read.
     if o.m < o.positions then
       cute.partial_ok(Cos)
       cute.partial_ok(Sin)

@@ -8,7 +8,7 @@
 --
 -- The length of a row decides where its elements are kept between the passes
 -- over the row. A held row is one chunk, in registers. A staged row is in
--- shared memory, loaded by cp.async; a thread reads only elements that it
+-- shared memory, loaded by cp.async. A thread reads only elements that it
 -- requested itself, so no barrier is needed. A walked row is not kept: each
 -- pass reads the row again. The blocks of a cluster may share a row
 -- (Plan:exchange_blocks). Blocks without a cluster may share rows, too: see
@@ -24,9 +24,10 @@ local Plan, Source = {}, {}
 Plan.__index, Source.__index = Plan, Source
 
 local WARP, MOST = 32, 1024
--- maximum number of elements of a row for which a block can hold column sums
+-- The largest number of elements of a row for which a block can hold column
+-- sums.
 rows.KEPT = 1 << 14
--- bytes of shared memory for rows on an sm_90 multiprocessor
+-- The bytes of shared memory for rows on an sm_90 multiprocessor.
 local SMEM = 226 << 10
 
 local function up(a, b) return (a + b - 1) // b end
@@ -35,8 +36,8 @@ local function up(a, b) return (a + b - 1) // b end
 -- Plans
 ---------------------------------------------------------------------------
 
--- Returns the threads of a row, the smallest power of two, up to MOST, such
--- that each has at most `steps` vectors.
+-- Returns the number of threads for a row: the smallest power of two such that
+-- each thread has at most `steps` vectors, but at most MOST.
 local function threads_for(vectors, steps)
   local threads = 1
   while threads < MOST and threads * steps < vectors do
@@ -51,7 +52,7 @@ local function stage_bytes(p, o)
     * (o.sources or 1) * p.stages
 end
 
--- Sets the fields of plan p that follow from `steps`, the maximum number of
+-- Sets the fields of plan p that follow from `steps`, the largest number of
 -- vectors of a chunk for each thread.
 local function spread(p, o, steps)
   local vectors, blocks = up(o.n, p.width), p.blocks * p.cluster
@@ -70,19 +71,21 @@ rows.OPTIONS = "n dtype values threads block width staged min_blocks smem "
 
 --- Plans the distribution of rows of n elements over threads. n, `dtype` and
 -- `sources` (the number of rows that a kernel reads more than once) determine
--- the plan, the fastest one that was measured on an H200. These options
--- override it: values: number of elements of a chunk for each thread;
--- threads: number of threads of a row; block: number of threads of a block;
--- width: elements of a vector (1 if rows begin at any element);
--- staged: whether rows are kept in shared memory;
--- min_blocks: number of blocks that must fit on a multiprocessor;
--- smem: bytes of shared memory of a multiprocessor, if it is not an sm_90;
+-- the plan: it is the fastest one that was measured on an H200. These options
+-- override it:
+-- values: the number of elements of a chunk for each thread.
+-- threads: the number of threads of a row.
+-- block: the number of threads of a block.
+-- width: the number of elements of a vector (1 if rows begin at any element).
+-- staged: whether rows are kept in shared memory.
+-- min_blocks: the number of blocks that must fit on a multiprocessor.
+-- smem: the bytes of shared memory of a multiprocessor, if it is not an sm_90.
 -- persistent: blocks iterate over rows, and stage the next row while they write
---   the current one;
--- blocks: number of blocks that share a row (1 when absent), each with
---   `threads` threads and `stages` rows (2 when absent) in flight;
--- cluster: number of blocks of a cluster that share a row (1 when absent), each
---   with `threads` threads. It cannot be combined with `blocks`.
+--   the current one.
+-- blocks: the number of blocks that share a row (1 when absent), each with
+--   `threads` threads and `stages` rows (2 when absent) in flight.
+-- cluster: the number of blocks of a cluster that share a row (1 when absent),
+--   each with `threads` threads. It cannot be combined with `blocks`.
 ---@param o table {n: integer, dtype: any, sources: integer?, values: integer?,
 -- threads: integer?, block: integer?, staged: boolean?, min_blocks: any?,
 -- smem: integer?, persistent: boolean?, width: integer?, blocks: integer?,
@@ -117,7 +120,7 @@ function rows.plan(o)
     .. "among a cluster of %d blocks of %d threads", o.n, p.cluster, p.threads)
   if p.staged and p.block == MOST and 2 * stage_bytes(p, o) <= smem
       and o.min_blocks == nil then
-    -- With two blocks of 1024 threads, a thread has at most 32 registers.
+    -- Two blocks of 1024 threads limit a thread to 32 registers.
     p.min_blocks = 2
   elseif p.chunks > 1 and not p.staged and not o.values then
     spread(p, o, 2 * steps)
@@ -125,15 +128,15 @@ function rows.plan(o)
   return p
 end
 
---- Reports whether the threads of a row can keep a sum for each of its elements
--- in registers.
+--- Reports whether the threads of a row can keep a column sum for each element
+-- of the row in registers.
 function Plan:fits()
   return (self.chunks == 1 or self.staged)
     and self.n <= rows.KEPT * self.blocks
 end
 
---- Returns the number of blocks for m rows, but at most `resident` blocks if
--- they are persistent (when absent, there is no limit).
+--- Returns the number of blocks for m rows. Persistent blocks are limited to
+-- `resident` blocks, if this is given.
 ---@param m integer
 ---@param resident? integer
 function Plan:grid(m, resident)
@@ -144,7 +147,7 @@ function Plan:grid(m, resident)
 end
 
 --- Returns the first row of this thread, and the number of rows that all blocks
--- process at once.
+-- process at once, which is the distance to its next row.
 function Plan:walk()
   if self.blocks > 1 then return self.first, self.walking end
   return (cute.arch.block_idx()) // self.cluster * self.rows + self:row(),
@@ -208,7 +211,8 @@ function Plan:each(m, sources, f)
   end
 end
 
---- Calls f(chunk) for each chunk of a row, or f() if there is only one chunk.
+--- Calls f(chunk) for each chunk of a row. If there is only one chunk, calls
+-- f() without an argument.
 function Plan:chunk(f)
   if self.chunks == 1 then return f() end
   if self.staged then
@@ -222,8 +226,8 @@ end
 -- Vectors
 ---------------------------------------------------------------------------
 
---- Returns this thread's vectors of a row, (W,S), of chunk `chunk`. `t` is
--- (M,N), or (N) if `row` is nil.
+--- Returns this thread's vectors (W,S) of a chunk of a row. `t` is (M,N), or
+-- (N) if `row` is nil.
 function Plan:part(t, row, chunk)
   local of = row and t(row, _) or t
   return cute.make_tensor(of.iterator + self:index(0, chunk), cute.make_layout(
@@ -255,7 +259,8 @@ function Plan:count()
 end
 
 -- Returns predicates (1,S) that are true for vectors inside the row, or nil if
--- all are. `inside`: whether the row exists, nil if all rows exist.
+-- all vectors are inside. `inside`: whether the row exists, nil if all rows
+-- exist.
 function Plan:inside(inside, chunk)
   local list, all = {}, not inside
   for s = 0, self.steps - 1 do
@@ -287,22 +292,23 @@ local function to_registers(plan, from, pred, other)
   return held:load()
 end
 
---- Loads this thread's elements of a row of t (or of t itself if `at` is nil)
--- as a vector (W,S) of t's type, with `other` where the row has no element.
+--- Loads this thread's elements of row at.row of t (or of t itself if `at` is
+-- nil). Returns a vector (W,S) of t's type, with the value `other` where the
+-- row has no element.
 function Plan:load(t, at, other, chunk)
   return to_registers(self, self:part(t, at and at.row, chunk),
                       self:inside(at and at.inside, chunk), other)
 end
 
---- Stores a vector (W,S), rounded to t's type, to a row.
+--- Stores a vector (W,S), rounded to t's type, to row at.row of t.
 function Plan:store(t, at, vector, chunk)
   local held = self:fragment(t.element_type)
   held:store(vector:to(t.element_type))
   copy(self, held, self:part(t, at.row, chunk), self:inside(at.inside, chunk))
 end
 
---- Returns the vector (W,S) of this thread's elements, in which `other`
--- replaces those that lie beyond the end of the row.
+--- Returns the vector (W,S) of this thread's elements. Elements that lie beyond
+-- the end of the row are replaced by `other`.
 function Plan:only(vector, other, chunk)
   local pred = self:inside(nil, chunk)
   if not pred then return vector end
@@ -315,7 +321,7 @@ function Plan:only(vector, other, chunk)
   return held:load()
 end
 
---- Runs f in one thread of each existing row.
+--- Calls f in one thread of each existing row.
 function Plan:first(at, f)
   local first = cute.eq(self:lane(), 0)
   cute.when(at.inside and first & at.inside or first, f)
@@ -325,11 +331,11 @@ end
 -- Sources: rows that are read more than once
 ---------------------------------------------------------------------------
 
---- Returns a list of sources, one for each tensor, whose rows are read chunk by
--- chunk. source:get(at, chunk[, "last"]) returns an f32 vector (W,S), with
--- `other` where the row has no elements. "last" means that the chunk is not
--- read again, so that the copy of the next row can replace it. All sources of a
--- kernel are made at once, in one list.
+--- Returns a list of sources, one for each tensor. A source reads the rows of
+-- its tensor chunk by chunk. source:get(at, chunk[, "last"]) returns an f32
+-- vector (W,S), with `other` where the row has no elements. "last" means that
+-- the chunk is not read again, so that the copy of the next row can replace it.
+-- All sources of a kernel are made at once, in one list.
 ---@param tensors any[]
 ---@param other number
 ---@return table[]
@@ -354,7 +360,8 @@ function Source:slot(at, chunk)
   return self.slots(_, _, (cute.arch.thread_idx()), chunk, at.slot or 0)
 end
 
--- Starts the copy of a chunk of a row: one cp.async group for all sources.
+-- Starts the copy of a chunk of a row to shared memory. The copies of all
+-- sources form one cp.async group.
 function Source:ask(at, chunk)
   local plan, t = self.plan, self.t
   local wide = plan.width * t.element_type.bits == 128
@@ -364,7 +371,7 @@ function Source:ask(at, chunk)
   if self.place == #self.all then cute.arch.cp_async_commit_group() end
 end
 
--- Starts the copy of a row whose sources are staged or held.
+-- Starts the copy of a row of a staged source, or loads a row of a held source.
 function Source:open(at)
   local plan = self.plan
   if plan.staged then
@@ -386,7 +393,7 @@ function Source:get(at, chunk, last)
   chunk = chunk or 0
   if not (at.arrived or at.seen[chunk]) then
     at.seen[chunk] = true
-    -- the most copies of later rows that may be in flight
+    -- The largest number of later rows whose copies may be in flight.
     local later = math.max(0, plan.stages - 2)
     local groups = later * plan.chunks + plan.chunks - 1 - chunk
     cute.arch.cp_async_wait_group(groups)
@@ -401,14 +408,14 @@ end
 -- Reductions
 ---------------------------------------------------------------------------
 
---- Reduces a vector (W,S) by "add", "max", ...: first across its vectors, to
--- avoid one long chain of dependent operations.
+--- Reduces a vector (W,S) by "add", "max", ... It first reduces across its
+-- vectors, to avoid one long chain of dependent operations.
 function rows.fold(vector, op, init)
   return vector:reduce(op, init, {_, 1}):reduce(op, init)
 end
 
---- Returns the number of lanes of a warp that share a row; Plan:warp reduces
--- with f over these.
+--- Returns the number of lanes of a warp that share a row. Plan:warp(x, f)
+-- reduces x over these lanes by f.
 function Plan:lanes() return math.min(self.threads, WARP) end
 
 function Plan:warp(value, f)
@@ -416,8 +423,8 @@ function Plan:warp(value, f)
 end
 
 --- Exchanges values among the warps of a row: each thread gets the values of
--- warp number lane % warps. Reducing them over `warps` lanes gives all threads
--- the result.
+-- warp number lane % warps. If a thread reduces them over `warps` lanes, it
+-- gets the result for the row.
 ---@param values any[] of a warp: equal on all its lanes
 ---@param turn? any alternately 0 and 1, since the previous values may still be
 -- read
@@ -439,9 +446,9 @@ function Plan:exchange(values, turn)
 end
 
 --- Exchanges f32 values among the blocks of a cluster that share a row: each
--- thread gets the values of block number lane % (number of blocks). Reducing
--- them over `blocks` lanes gives all threads the result. A kernel may call this
--- once.
+-- thread gets the values of block number lane % (number of blocks). If a thread
+-- reduces them over `blocks` lanes, it gets the result for the row. A kernel
+-- may call this method once.
 ---@param values any[] of a block: equal in all its threads
 ---@return any[] values
 ---@return integer blocks if 1, `values` is unchanged
@@ -452,8 +459,8 @@ function Plan:exchange_blocks(values)
   for i in ipairs(values) do
     s[i] = cute.make_smem_tensor(cute.f32, cute.make_layout {blocks})
   end
-  -- The other blocks of the cluster must have begun before their shared memory
-  -- is written.
+  -- Waits until the other blocks of the cluster have begun; their shared memory
+  -- may be written only then.
   arch.cluster_arrive_relaxed()
   arch.cluster_wait()
   cute.when(cute.lt(tid, blocks), function()
@@ -469,7 +476,7 @@ function Plan:exchange_blocks(values)
   return out, blocks
 end
 
---- Reduces with f over all threads of a row; all get the result.
+--- Reduces with f over all threads of a row. All threads get the result.
 function Plan:reduce(value, f, turn)
   local out, warps = self:exchange({self:warp(value, f)}, turn)
   local all, blocks = self:exchange_blocks {cute.arch.warp_reduction(out[1], f,
@@ -479,7 +486,7 @@ end
 
 function rows.add(a, b) return a + b end
 
---- Sums over all threads of a row; all get the sums.
+--- Sums each value over all threads of a row. All threads get the sums.
 ---@param values any[] values of this thread
 function Plan:sums(values, turn)
   local parts = {}
@@ -491,8 +498,8 @@ function Plan:sums(values, turn)
   return out
 end
 
---- Checks that tensors of rows, or of one row, are row-major and n wide, with a
--- row pitch of whole vectors.
+--- Checks tensors of rows, or of one row: they must be row-major, with rows of
+-- n elements. The distance of rows must be a multiple of the vector.
 ---@param plan {n: integer, width: integer}
 ---@param what string the kernel
 function rows.check(plan, what, ...)

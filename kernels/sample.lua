@@ -3,20 +3,21 @@
 --     local k = sample {k = 40, top_p = 0.9}
 --     k.kernel(V, I, Out, Seed, 1 / temperature):launch {grid = k.grid(m), ...}
 --
--- V (M,K) holds the largest elements of M rows in descending order and I their
+-- V (M,K) holds the largest elements of M rows in descending order, and I their
 -- indices (kernels/topk.lua). Element j has the weight e^(V[j] / temperature).
 -- top_p: an element can be drawn only if the weights of the elements before it
 -- add up to less than top_p times the sum of all weights. Out (M) gets the
--- index drawn. Seed is one i64 in global memory; the random word of row m is
--- word 0 of Philox4x32-10 of counter (m, 0, 0, 0).
+-- index that was drawn for each row. Seed is one i64 in global memory; the
+-- random word of row m is word 0 of the Philox4x32-10 block with counter (m, 0,
+-- 0, 0).
 local cute = require "cute"
 local philox = require "cute.philox"
 local rules = require "kernels.operand_rules"
 
 local BLOCK = 64
 
--- Calls f(j, weight) for each element j of v, a row's k largest elements in
--- descending order. by: the inverse temperature.
+-- Calls f(j, weight) for each element j of v, the k largest elements of a row
+-- in descending order. by: the inverse temperature.
 local function weights(k, v, by, f)
   local most = v[0]:to(cute.f32)
   for j in cute.range(0, k, 1, {unroll = 4}) do
@@ -41,8 +42,8 @@ local function draw(o, V, I, Out, Seed, by)
     else
       kept.value = sum.value
     end
-    -- The drawn element is the first one whose cumulative weight exceeds the
-    -- drawn fraction of the sum.
+    -- Draws the first element for which the sum of the weights up to it exceeds
+    -- a random fraction of the total.
     local part = philox.uniform(row, Seed) * kept.value
     local past, chosen = cute.var(0, cute.f32), cute.var(0, cute.i32)
     weights(o.k, v, by, function(j, e)

@@ -5,25 +5,26 @@
 --     k.kernel(X, Y):launch {grid = k.grid(m), block = k.block}
 --
 -- X and Y are row-major matrices (M,N), here with N = 4096, and Y[i,j] = X[i,0]
--- + ... + X[i,j]. Elements of less than 32 bits are added in f32 or i32, others
--- in their own type. A block processes a row, one tile after the other.
+-- + ... + X[i,j]. Elements of less than 32 bits are added in f32 or i32, other
+-- elements in their own type. A block processes a row, one tile after the
+-- other.
 --
 --     local k = scan {dtype = cute.f32, n = 1 << 28, one_pass = true}
 --     local state = cute.zeros({k.states}, cute.u64)
 --     k.kernel(X, Y, state):launch {grid = k.grid(), block = k.block}
 --
--- The one-pass kernel scans N elements, one row, with all blocks at once: each
+-- The one-pass kernel scans N elements, one row, with all blocks at once. Each
 -- block reads its tiles, publishes their totals, looks back at the totals of
 -- other blocks, and writes its results (after Merrill and Garland, Single-pass
--- Parallel Prefix Scan with Decoupled Look-back, 2016). `state` is zero before
--- the first launch, and can then be used for any sequence of launches. The
--- rounding of float sums depends on timing.
+-- Parallel Prefix Scan with Decoupled Look-back, 2016). `state` must be zero
+-- before the first launch. Afterwards it can be reused by any sequence of
+-- launches. The rounding of float sums depends on timing.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"
 
 local WARP = 32
--- elements in flight on a multiprocessor in the one-pass scan
+-- The number of elements in flight on a multiprocessor in the one-pass scan.
 local HELD = 16384
 
 local OPS = {
@@ -57,8 +58,8 @@ function Scan:part(t, first)
     {self.width, self.steps}, {1, WARP * self.width})), at
 end
 
--- Returns the predicates of the vectors that are among the `left` remaining
--- elements, (1,S), or nil for whole tiles.
+-- Returns predicates (1,S) of the vectors of a tile: whether a vector is among
+-- the `left` remaining elements. Returns nil for whole tiles.
 function Scan:inside(at, left)
   if type(left) == "number" and left >= self.tile then return nil end
   local pred = cute.make_rmem_tensor({1, self.steps}, cute.boolean)
@@ -95,7 +96,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Combines x over lanes, within groups of `width` lanes. Returns two results:
--- over the lanes up to and including this one, and over the lanes before it.
+-- that of the lanes up to and including this one, and that of the lanes before
+-- it.
 function Scan:lanes(x, width)
   local lane, f, d = cute.arch.lane_idx() % width, self.op.f, 1
   while d < width do
@@ -107,8 +109,8 @@ function Scan:lanes(x, width)
   return x, cute.where(cute.eq(lane, 0), self.none, before)
 end
 
--- Returns the tile's vectors (W,S), in which each element is combined with all
--- previous ones of this warp. Also returns the result of the whole warp.
+-- Combines each element of the tile's vectors (W,S) with all previous elements
+-- of this warp. Returns the vectors, and the result of the whole warp.
 function Scan:warp_of(x)
   local f = self.op.f
   local r = cute.make_rmem_tensor({self.width, self.steps}, self.type)
@@ -131,7 +133,8 @@ end
 
 -- Combines the results of the block's warps. Returns two values: the result of
 -- all warps before this one, and the result of the whole block. `turn` must
--- alternate between tiles that have no other barrier in between.
+-- alternate between 0 and 1 from tile to tile, if there is no other barrier in
+-- between.
 function Scan:block_of(sum, turn)
   local tid, warps = (cute.arch.thread_idx()), self.block // WARP
   if warps == 1 then return self.none, sum end
@@ -192,20 +195,21 @@ end
 -- One pass
 ---------------------------------------------------------------------------
 
--- The words of `state`. The first has the number of the next tile in its lower
--- half and the number of previous launches in its upper half. Then follows one
--- word for each tile: the launch's number (its round) in the upper half and the
--- total in the lower half. Blocks draw their tiles in order. Therefore all
+-- The words of `state`. The first word has the number of the next tile in its
+-- lower half and the number of previous launches in its upper half. One word
+-- for each tile follows: the launch's number (its round) in the upper half and
+-- the total in the lower half. Blocks draw their tiles in order. Therefore all
 -- earlier tiles have begun, regardless of how many blocks the device runs at
--- once. For the sum before a tile, a block reads the totals of all tiles since
--- its own last one.
+-- once. To compute the sum before a tile, a block reads the totals of all tiles
+-- since the block's previous tile.
 local FIRST = 1
 local AHEAD = 2  -- tiles that a block draws in advance
 local ROOM = 132  -- number of multiprocessors of an H200
 local RELAXED = {sem = "relaxed", scope = "gpu"}
 
--- Takes the number of the next tile from the counter in `state`. The last
--- request of a launch, after all tiles, begins a new round.
+-- Draws the number of the next tile from the counter in `state`. Also returns
+-- the number of the round. The last draw of a launch, after all tiles, begins a
+-- new round.
 local function draw(state, tiles)
   local drawn = cute.arch.atomic_add(state.iterator, 1)
   local last = tiles + AHEAD * (cute.arch.grid_dim()) - 1
@@ -222,7 +226,7 @@ local function say(state, at, round, x)
 end
 
 -- Waits until tiles `from` to `at` - 1 have published their totals, and returns
--- the result of all of them.
+-- the combination of these totals.
 function Scan:between(state, from, at, round)
   local f, tid, sum = self.op.f, (cute.arch.thread_idx()), self.none
   local warps = self.block // WARP
@@ -246,8 +250,8 @@ function Scan:between(state, from, at, round)
   return sum
 end
 
--- Processes three tiles at once: the total of tile `last` is published, but its
--- results are not written; tile `at` is being loaded; the number of tile `next`
+-- Works on three tiles at once. The total of tile `last` is published, but its
+-- results are not written. Tile `at` is being loaded. The number of tile `next`
 -- is drawn. When tile `at` arrives, the block publishes its total, requests
 -- tile `next`, and then writes tile `last`. At that time, other blocks have
 -- usually published the totals of the tiles before `last`, so waits are short.
@@ -308,8 +312,8 @@ local function accumulator(t)
   return t
 end
 
---- Returns a kernel with arguments (X, Y), or with one_pass (X, Y, state), and
--- its launch parameters. X and Y can differ in type.
+--- Returns a kernel with arguments (X, Y), or (X, Y, state) with the option
+-- one_pass, and its launch parameters. X and Y can differ in type.
 ---@param o table {dtype: any, n: integer, op: string?, exclusive: boolean?,
 -- one_pass: boolean?, values: integer?, block: integer?}
 -- dtype: the widest of the operands; n: elements of a row; op: "add" "mul"

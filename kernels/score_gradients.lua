@@ -4,11 +4,12 @@
 -- dL/dy dy/de over all scores that read e. cute.derivative derives dy/de from
 -- the trace of score_mod. The kernel that computes dQ has dL/dy of each score.
 --
--- Reads whose index does not depend on the row and the key, such as
--- slopes[at.h], are called shared: all scores of a head read the same element.
--- Each block sums their gradients and stores one number for each read ("part").
--- A second kernel adds the parts in a fixed order. Atomic additions sum the
--- gradients of all other reads, in any order.
+-- If the index of a read does not depend on the row and the key, as in
+-- slopes[at.h], the read is called shared: all scores of a head read the same
+-- element. Each block sums the gradients of its shared reads and stores one
+-- number for each read, its "part". A second kernel adds the parts in a fixed
+-- order. The gradients of all other reads are summed by atomic additions, in
+-- any order.
 local core = require "cute.core"
 local cute = require "cute"
 local flash = require "kernels.flash"
@@ -40,8 +41,8 @@ function score_gradients.reads(y, tensors)
 end
 
 --- Returns a list that describes each read of a function score(s, at): {tensor
--- = index of the tensor in `tensors`, shared = whether the read is shared}.
--- Must be called while a kernel is traced.
+-- = index of the tensor in `tensors`, shared = whether the read is shared}. It
+-- must be called while a kernel is traced.
 ---@param score function
 ---@param s any a score
 ---@param tensors any[]
@@ -92,8 +93,8 @@ function score_gradients.adder(kinds, tensors, sums)
                        held = held, n = n}, Adder)
 end
 
---- Returns the reads of a score y (score_gradients.reads), each with a field
--- slope, the derivative of y by the element.
+--- Returns the reads on which a score y depends (score_gradients.reads). Each
+-- also has the field slope, the derivative of y with respect to the element.
 function Adder:reads(y)
   local list = score_gradients.reads(y, self.tensors)
   for _, r in ipairs(list) do r.slope = cute.derivative(y, r.value) end
@@ -119,8 +120,8 @@ function Adder:add(list, d, live)
   end
 end
 
---- Stores the block's sums of the shared reads to parts (reads). All threads of
--- the block call this function.
+--- Stores the block's sums of the shared reads to the vector `parts` (reads).
+-- All threads of the block call this function.
 ---@param parts any
 ---@param warps integer
 function Adder:store(parts, warps)
@@ -145,7 +146,7 @@ end
 
 local THREADS = 256
 
---- Returns the kernel clear(x), which sets a vector to zeros, and its launch
+--- Returns the kernel clear(x), which fills a vector with zeros, and its launch
 -- parameters.
 ---@return {kernel: any, block: integer, grid: function}
 function score_gradients.clearing()
@@ -160,16 +161,16 @@ end
 --- Returns the kernel (parts, sums, ...) that adds the parts of tensor i to
 -- sums, and its launch parameters. parts is (reads,tiles,H,B), sums is the
 -- tensor's vector of gradients, and the other arguments are the captured values
--- for o.modify. A block, one warp, belongs to one shared read of one head in
--- one sequence. If several blocks read the same element, the first one adds the
--- parts of all of these blocks.
+-- for o.modify. There is a block of one warp for each shared read of each head
+-- in each sequence. If several blocks read the same element, the first one adds
+-- the parts of all of these blocks.
 ---@param o table {modify: function, kinds: table[], at: integer[]} at: the
 -- positions of the tensors among the captured values
 ---@param i integer
 ---@return {kernel: any, block: integer, grid: function}
 function score_gradients.adding(o, i)
-  -- The shared reads of tensor i: the position among its reads, and the index
-  -- among all shared reads.
+  -- For each shared read of tensor i: the position among the tensor's reads,
+  -- and the index among all shared reads.
   local mine, at, index = {}, 0, 0
   for _, kind in ipairs(o.kinds) do
     if kind.tensor == i then
@@ -184,8 +185,8 @@ function score_gradients.adding(o, i)
     local H, B = cute.size(parts, 2), cute.size(parts, 3)
     local s = cute.make_rmem_tensor({1}, cute.f32)
     s:fill(1)
-    -- Returns the offset of the element that block p reads, its index among all
-    -- shared reads, its head, and its sequence.
+    -- Returns four values: the offset of the element that block p reads, its
+    -- index among all shared reads, its head, and its sequence.
     local function read(p)
       local h, b, n = p % H, p // H % B, p // H // B
       local list = score_gradients.reads(
@@ -238,7 +239,8 @@ function score_gradients.sinks(padding)
     local sink, sum = sinks[h]:to(cute.f32), 0.0
     local function add(L, d, from, to)
       for s in cute.range(from + tid, to, THREADS) do
-        -- A row without keys whose sink is -inf has the LSE -inf.
+        -- If a row sees no key and its sink is -inf, its LSE is -inf, and
+        -- exp(sink - LSE) would be NaN.
         local weight = cute.exp(sink - L[s])
         sum = sum - cute.where(cute.gt(sink, -math.huge), weight, 0.0) * d[s]
       end

@@ -1,4 +1,5 @@
---- Mamba's selective scan, forward, with states as input and output.
+--- Mamba's selective scan, forward. The initial states are an input, and the
+-- final states a result.
 --
 --     local k = selective_scan {dtype = cute.bf16, states = 16}
 --     k.kernel(u, delta, A, B, C, y, z, D, bias, h0, h1):launch {
@@ -8,13 +9,13 @@
 -- dt B[n] u for all states n, and then y = (sum over n of C[n] h[n] + D u)
 -- silu(z). dt is delta or, with softplus, log(1 + exp(delta + bias)). u, delta,
 -- z, y are (batch, channels, time), B and C (batch, states, time), A (channels,
--- states), D and bias (channels), h0 and h1 (batch, channels, states), the
--- states before and after. A, D, bias, h0, h1 are f32; z, D, bias, h0, h1 can
--- be nil.
+-- states), D and bias (channels). h0 and h1 (batch, channels, states) are the
+-- states before the first and after the last time. A, D, bias, h0, h1 are f32;
+-- z, D, bias, h0, h1 can be nil.
 --
--- `lanes` threads share a channel, with a few states each, and advance in time
--- by groups of four steps for each lane. Each lane computes dt and dt u of its
--- own four steps and computes the final y of these steps. Between these two
+-- `lanes` threads share a channel. Each has a few of its states. They advance
+-- in time by groups of four steps for each lane. Each lane computes dt and dt u
+-- for its own four steps and, at the end, y of these steps. Between these two
 -- tasks, all lanes process all steps of the group. cp.async loads a tile along
 -- time while the previous tile is processed. (Gu and Dao, Mamba, 2023, section
 -- 3.3.)
@@ -24,7 +25,8 @@ local tiles = require "cute.tiles"
 local _ = cute._
 
 local WARP, STEPS = 32, 4
-local THREADS = 512  -- threads on a multiprocessor, if each has 128 registers
+local THREADS = 512  -- the number of threads on a multiprocessor, if each has
+                     -- 128 registers
 local LN2, LOG2E = math.log(2), 1 / math.log(2)
 
 local Scan = {}
@@ -34,11 +36,11 @@ Scan.__index = Scan
 -- Tiles of time
 ---------------------------------------------------------------------------
 
--- Returns an operand: {smem = its tensor (rows,time,stages) in shared memory,
--- load = function(k, stage)}. The function `load` copies tile k along time of
--- the tile `at` of t's rows to a stage of shared memory. Elements outside t are
--- loaded as zeros. Rows are padded by 16 bytes, so that lanes that read 16
--- bytes each from consecutive rows have no bank conflicts.
+-- Makes an operand: {smem = its tensor (rows,time,stages) in shared memory,
+-- load = function(k, stage)}. load copies the kth tile along time, of rows tile
+-- `at` of t, to a stage of shared memory. Elements outside t are loaded as
+-- zeros. Rows are padded by 16 bytes, so that lanes that read 16 bytes each
+-- from consecutive rows have no bank conflicts.
 function Scan:input(t, rows, at)
   local T, dtype = self.time, t.element_type
   local width = math.min(rules.widest(dtype.bits, t.shape[2]), T // self.lanes)
@@ -74,12 +76,14 @@ local function wide(rows, time)
     {time + STEPS, 1}), 16)
 end
 
--- Returns a view of four time steps of a row of t, (rows,time), from `time` on.
+-- Returns a view of four elements of row `row` of t (rows,time), beginning with
+-- element `time`.
 local function steps_of(t, row, time)
   return cute.make_tensor(t(row, _).iterator + time, cute.make_layout {STEPS})
 end
 
--- Reads four time steps of t's row from shared memory, as f32.
+-- Reads four time steps of row `row` of t from shared memory. Returns them as
+-- f32.
 local function read(t, row, time)
   local r = cute.make_rmem_tensor({STEPS}, t.element_type)
   cute.autovec_copy(steps_of(t, row, time), r)
@@ -92,8 +96,8 @@ local function write(t, row, time, v)
   cute.autovec_copy(r, steps_of(t, row, time))
 end
 
--- Calls f(row, time) for each group of four steps of a tile that belongs to
--- this thread.
+-- Calls f(row, time) for each group of four steps of a tile that this thread
+-- handles.
 function Scan:each(rows, f)
   local along = self.time // STEPS
   local all = rows * along
@@ -105,7 +109,7 @@ function Scan:each(rows, f)
   end
 end
 
--- Converts B and C of a tile to f32, for all channels of the block.
+-- Converts a tile of B and of C to f32, for all channels of the block.
 function Scan:widen(g, stage)
   self:each(self.states, function(n, t)
     write(g.wide.B, n, t, read(g.B.smem(_, _, stage), n, t))
@@ -134,12 +138,13 @@ end
 -- Steps
 ---------------------------------------------------------------------------
 
--- Computes 2^x with subnormals as zero, so that each exponential is one
+-- Computes 2^x. Subnormal results become zero, so that each exponential is one
 -- instruction.
 local function exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 
--- Computes log2(1 + 2^x): softplus of x ln 2, divided by ln 2. If 1 + 2^x loses
--- bits of 2^x, uses the series of log2(1 + t), within 2e-7 below t = 2^-5.
+-- Computes log2(1 + 2^x), which is softplus(x ln 2) / ln 2. If 1 + 2^x would
+-- lose bits of t = 2^x (t below 2^-5), uses the series of log2(1 + t), within
+-- 2e-7.
 local function softplus2(x)
   local t = exp2(x)
   local grown = cute.arch.approx("lg2.approx.ftz.f32", 1 + t)
@@ -153,10 +158,10 @@ local function silu(x)
   return x * cute.arch.approx("rcp.approx.ftz.f32", 1 + exp2(x * -LOG2E))
 end
 
--- Sums each of v[1..n] over the lanes of a channel, which are `apart` lanes of
--- the warp apart. Lane j ends with n / lanes of the sums, from j * n / lanes
--- on. In each step two lanes exchange halves of v; a lane adds only the half
--- that it keeps.
+-- Sums each of v[1..n] over the lanes of a channel. Neighbouring lanes of a
+-- channel are `apart` lanes of the warp apart. Lane j ends with n / lanes of
+-- the sums, from j * n / lanes on. In each step two lanes exchange halves of v;
+-- a lane adds only the half that it keeps.
 local function spread_sum(v, lanes, lane, apart)
   local n, d = #v, lanes // 2
   while d > 0 do
@@ -171,9 +176,9 @@ local function spread_sum(v, lanes, lane, apart)
   return v
 end
 
--- Returns three lists, log2(e) dt, dt u and u, for this lane's four steps,
--- which begin at step t of the tile. Steps after the end of time, `left` steps
--- from the tile's beginning, add nothing.
+-- Returns three lists for this lane's four steps, which begin at step t of the
+-- tile: log2(e) dt, dt u, and u. `left` is the number of steps from the tile's
+-- beginning to the end of time. Steps after the end add nothing.
 function Scan:prepare(g, t, left, stage)
   local delta = read(g.delta.smem(_, _, stage), g.c, t)
   local u = read(g.u.smem(_, _, stage), g.c, t)
@@ -187,8 +192,8 @@ function Scan:prepare(g, t, left, stage)
   return dt, du, u
 end
 
--- Advances this thread's states by four steps from time t on; appends its part
--- of the four values of y to the list y.
+-- Advances this thread's states by four steps, beginning at time t. Appends
+-- this thread's contribution to y for each of the four steps to the list y.
 function Scan:advance(g, dt, du, t, stage, y)
   local first = #y
   for i = 0, self.each_lane - 1 do
@@ -237,17 +242,17 @@ end
 -- The kernel
 ---------------------------------------------------------------------------
 
--- Loads element `at` of t, a vector (channels) of f32. Returns 0 if t has no
--- such channel.
+-- Loads element `at` of t, a vector (channels) of f32. Returns 0 if t is nil or
+-- has no such channel.
 local function of_channel(t, at)
   local out = cute.var(0, cute.f32)
   cute.when(cute.lt(at, cute.size(t)), function() out.value = t[at] end)
   return out.value
 end
 
--- Calls f(i, at, n) for each state of this thread that exists. n is the number
--- of the state in channel `at`, and i its number among the thread's states. t
--- is a tensor (channels, states).
+-- Calls f(i, at, n) for each state of this thread that exists. n is the index
+-- of the state in channel `at`, and i its index among the thread's states. t is
+-- a tensor (channels, states).
 function Scan:states_of(t, at, lane, f)
   for i = 0, self.each_lane - 1 do
     local n = i * self.lanes + lane
@@ -259,8 +264,8 @@ end
 function Scan:run(u, delta, A, B, C, y, more)
   local of, batch = cute.arch.block_idx()
   local tid, T, lanes = (cute.arch.thread_idx()), self.time, self.lanes
-  -- Neighbouring lanes process different channels, so that they read the same B
-  -- and C.
+  -- Neighbouring lanes process different channels, so that they read the same
+  -- elements of B and C.
   local apart = WARP // lanes
   local function tile(t)
     return self:input(t(batch, _, _), self.channels, of)

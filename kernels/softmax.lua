@@ -17,19 +17,20 @@ local rows = require "kernels.rows"
 local LOG2E = math.log(math.exp(1), 2)
 local LEAST = -math.huge
 
--- Beyond this limit, the product of a number and log2 e has a rounding error of
--- 128 or more, too large for an exponent of 2. Different numbers differ there
--- by 256 or more, so 2^((x - m) scale(m)) is 0 for x < m, even if scale(m) is
--- 1.
+-- A limit for the exponents of a row. Beyond it, the product of a number and
+-- log2 e has a rounding error of 128 or more, too large for an exponent of 2.
+-- Different numbers differ there by 256 or more, so 2^((x - m) scale(m)) is 0
+-- for x < m, even if scale(m) is 1.
 local FAR = 2.0 ^ 31
 
 local function scale(m)
   return cute.where(cute.gt(cute.abs(m), FAR), 1, LOG2E)
 end
 
--- Returns the base to subtract from the exponents of a row with maximum m: m *
--- scale(m), or 0 if the row has only -inf. All uses must round this product in
--- the same way, so the product must not become part of an FMA (fmad = false).
+-- Returns the base that is subtracted from the exponents of a row with maximum
+-- m: m * scale(m), or 0 if the row has only -inf. All uses must round this
+-- product in the same way, so the product must not become part of an FMA (fmad
+-- = false).
 local function base(m)
   return cute.where(cute.eq(m, LEAST), 0, m * scale(m))
 end
@@ -42,8 +43,8 @@ local function powers(x, m)
 end
 local function power(x, m) return cute.exp2(x * scale(x) - base(m)) end
 
--- Returns the maximum of a row and its sum of e^(x - maximum). m and s are the
--- maximum and the sum over this thread's warp.
+-- Returns the maximum of a row, and the row's sum of e^(x - maximum). m and s
+-- are the maximum and the sum over this thread's warp.
 local function of_row(plan, m, s, turn)
   local function combined(all, count)
     if count == 1 then return all end
@@ -70,8 +71,8 @@ local function store_loss(plan, o, at, most, sum)
   end)
 end
 
--- Processes a row that stays in registers. Each warp's exponentials use the
--- warp's own maximum, so the row's warps synchronize only once.
+-- Processes a row that stays in registers. Each warp computes exponentials
+-- relative to its own maximum, so that the row's warps synchronize only once.
 local function held(plan, X, Y, loss)
   local sources = plan:sources({X}, LEAST)
   plan:each(X.shape[1], sources, function(at)
@@ -85,8 +86,8 @@ local function held(plan, X, Y, loss)
   end)
 end
 
--- Processes a row in chunks: maximum and sum are updated together in the first
--- pass.
+-- Processes a row in chunks. The first pass updates the maximum and the sum
+-- together.
 local function pieces(plan, X, Y, loss)
   local sources = plan:sources({X}, LEAST)
   plan:each(X.shape[1], sources, function(at)

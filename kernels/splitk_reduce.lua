@@ -1,18 +1,19 @@
---- Adds partial sums of several blocks in the last block to arrive.
+--- Adds the partial sums of several blocks. The last block to arrive does this.
 --
--- Each block stores its fragment in `work` and counts itself in `turns`. The
--- last block adds the fragments in the order of z, so results do not depend on
--- which block was last. The last block also resets the count to 0 for the next
--- launch.
+-- Each block stores its fragment in `work` and increments a count in `turns`.
+-- The last block adds the fragments in the order of z, so results do not depend
+-- on which block was last. The last block also resets the count to 0 for the
+-- next launch.
 local cute = require "cute"
 local _ = cute._
 
--- Maximum number of registers for the parts that a thread loads at once. If a
--- thread loaded all parts at once, registers would spill.
+-- The largest number of registers for the parts that a thread loads at once. If
+-- a thread loaded all parts at once, registers would spill.
 local SOME = 32
 
 -- Returns a view of the threads' fragments in `work`: (V, threads, splits,
--- tiles), in pieces of 16 bytes, adjacent for neighbouring threads.
+-- tiles). A fragment is stored in pieces of 16 bytes; the pieces of
+-- neighbouring threads are adjacent.
 local function all_sums(work, V, threads, splits)
   local n = 128 // work.element_type.bits
   return cute.make_tensor(work.iterator, cute.make_layout(
@@ -20,8 +21,8 @@ local function all_sums(work, V, threads, splits)
     {{1, n * threads}, n, V * threads, V * threads * splits}))
 end
 
---- Adds up the fragments that the blocks of tile o.at have computed. The block
--- that arrives last gets the sums in `acc`; there the function returns true.
+--- Adds up the fragments that the blocks of tile o.at have computed. In the
+-- block that arrives last, stores the sums in `acc` and returns true.
 ---@param acc any a fragment
 ---@param o table {work: any, turns: any, at: any, splits: integer,
 -- threads: integer, of: any?}

@@ -1,15 +1,21 @@
 --- Divides K among the warps of a block, and among blocks (z), for products
--- with few rows. The partial sums of warps are added in shared memory, then
--- those of blocks: in the shared memory of a cluster's first block or, if the
--- blocks form no cluster, in global memory by the last block to arrive
--- (kernels.splitk_reduce).
+-- with few rows. First, the partial sums of warps are added in shared memory.
+-- Then the partial sums of blocks are added. If the blocks form a cluster, its
+-- first block adds them in its shared memory. Otherwise, the last block to
+-- arrive adds them in global memory (kernels.splitk_reduce).
 --
--- A plan describes the division: {n, m, tile = {rows of B, rows of A}, warps =
--- {along N, along K}, block = threads, splits = number of blocks that share K,
--- cluster = whether these form a cluster, MT, NT = MMAs of a warp, turned =
--- whether D^T = B A^T is computed, epilogue, gated = whether the first half of
--- B's rows, and of a tile's rows of B, are gates of the second half; a gated
--- plan is turned, and its MT is even}.
+-- A plan describes the division. Its fields:
+-- n, m: the numbers of rows of B and of A.
+-- tile: {rows of B, rows of A}.
+-- warps: {along N, along K}.
+-- block: the number of threads of a block.
+-- splits: the number of blocks that share K.
+-- cluster: whether these blocks form a cluster.
+-- MT, NT: the numbers of MMAs of a warp.
+-- turned: whether D^T = B A^T is computed.
+-- epilogue: the epilogue's function.
+-- gated: whether the first half of B's rows, and of a tile's rows of B, are
+--   gates of the second half. A gated plan is turned, and its MT is even.
 local rules = require "kernels.operand_rules"
 local core = require "cute.core"
 local cute = require "cute"
@@ -20,7 +26,8 @@ local _ = cute._
 
 local splitk_skinny = {}
 
-local CLUSTER = 8  -- blocks in a cluster that any device supports
+local CLUSTER = 8  -- the number of blocks in a cluster that every device
+                   -- supports
 -- All MMAs of this size have accumulators with the same layout.
 local ATOM = "SM80_16x8x16_F32F16F16F32_TN"
 
@@ -29,21 +36,21 @@ local ATOM = "SM80_16x8x16_F32F16F16F32_TN"
 ---------------------------------------------------------------------------
 
 -- Divides the accumulators of MT x NT MMAs among `warps` warps. Returns the
--- number of warps along M and along N.
+-- numbers of warps along M and along N.
 local function shares(warps, MT, NT)
   local wm = core.gcd(MT, warps)
   return wm, core.gcd(NT, warps // wm)
 end
 
 --- Adds fields to plan p that follow from its other fields. wm and wn are the
--- numbers of warps along D's two modes that hold the final sums. `out` is the
--- tiled MMA of these warps. `meets` tells whether blocks reduce in global
+-- numbers of warps along the two modes of D that hold the final sums. `out` is
+-- the tiled MMA of these warps. `meets` tells whether blocks reduce in global
 -- memory. `columns` is the number of columns of D's tile.
 function splitk_skinny.plan(p)
   local w = p.warps[1]
   p.columns = p.gated and p.tile[1] // 2 or p.tile[1]
   p.wm, p.wn = shares(p.warps[2], p.gated and p.MT // 2 or p.MT, p.NT)
-  -- Consecutive warps are neighbours along N.
+  -- Consecutive warps have neighbouring columns.
   p.out = cute.make_tiled_mma(ATOM, p.turned and {w * p.wm, p.wn, 1}
     or cute.make_layout({p.wm, {w, p.wn}, 1}, {w, {1, w * p.wm}, 0}))
   p.cluster = p.cluster and p.splits > 1
@@ -53,10 +60,10 @@ function splitk_skinny.plan(p)
 end
 
 --- Returns a kernel that calls f(A, B, ...), and its launch parameters by plan
--- p, as a table with the fields plan, kernel, block, cluster, mma, tile,
+-- p. They are a table with the fields plan, kernel, block, cluster, mma, tile,
 -- turned, grid(m, batches) and scratch(m, batches). scratch returns two
 -- numbers: how many f32, and how many i32 zeros, the blocks share. If there are
--- any, f takes both arrays (work, turns) after D.
+-- any, f gets these arrays (work, turns) after D.
 function splitk_skinny.launches(p, f)
   local function blocks(m)
     return tiles.count(p.n, p.tile[1]) * tiles.count(m or p.m, p.tile[2])
@@ -77,9 +84,10 @@ end
 -- In a kernel
 ---------------------------------------------------------------------------
 
--- Returns the place where a cluster's first block receives the partial sums of
--- the others: {sums = ((4,n),threads,others), came = the mbarrier that counts
--- the bytes of the sums, others = number of other blocks}.
+-- Returns the shared memory in which a cluster's first block receives the
+-- partial sums of the other blocks: {sums = ((4,n),threads,others), came = the
+-- mbarrier that counts the bytes of the sums, others = the number of other
+-- blocks}.
 local function received(p, tid, z)
   local arch, others, threads = cute.arch, p.splits - 1, p.out:size()
   local each = p.MT // p.wm * (p.NT // p.wn)
@@ -112,9 +120,9 @@ function splitk_skinny.place(p)
     batch = function(t) return tiles.batch(t, l) end}
 end
 
--- Reduces the partial sums of all warps, (4,MT,NT) each, and stores this
--- thread's share in `out`, (4,MT/wm,NT/wn), for the first wm * wn warps only.
--- s: shared memory of f32, (4,block,MT*NT).
+-- Reduces the partial sums of all warps, (4,MT,NT) each. The first wm * wn
+-- warps get the results: each thread's share is stored in `out`,
+-- (4,MT/wm,NT/wn). s: shared memory of f32, (4,block,MT*NT).
 local function of_warps(p, at, sums, out, s)
   if p.warps[2] == 1 then
     out:store(sums:load())
@@ -149,11 +157,12 @@ end
 
 -- Reduces the partial sums of a cluster's blocks, in the order of z. The other
 -- blocks send their sums to the first block. Returns true in the first block.
--- `mine`: whether this thread has partial sums; nil: all threads have some.
+-- `mine`: whether this thread has partial sums; nil means that all threads have
+-- some.
 local function of_cluster(acc, at, mine)
   local parts, sums, arch = at.parts, cute.coalesce(acc), cute.arch
   local function some(f) if mine then cute.when(mine, f) else f() end end
-  -- Waits until the cluster's first block has initialized its barrier.
+  -- Waits until the cluster's first block has initialized its mbarrier.
   arch.cluster_wait()
   local first = cute.eq(at.z, 0)
   some(function()
@@ -188,8 +197,8 @@ local function halves(acc)
   return of(0), of(half)
 end
 
---- Adds the sums of all warps and blocks among which K is divided, and stores
--- the result to D (M,N), optionally through the epilogue.
+--- Adds the sums of all warps and blocks that divide K, and stores the result
+-- to D (M,N), optionally through the epilogue.
 ---@param p table
 ---@param at table
 ---@param sums any (4,MT,NT), those of this warp

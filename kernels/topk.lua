@@ -49,8 +49,9 @@ end
 -- Bitonic sorting over the lanes of a warp
 ---------------------------------------------------------------------------
 
--- Exchanges values of two lanes d apart; `larger` selects the lane that keeps
--- the larger.
+-- Exchanges x between two lanes that are d apart. One lane keeps the larger
+-- value, the other one the smaller value. `larger` is true in the lane that
+-- keeps the larger value.
 local function exchange(x, d, larger)
   local y = cute.arch.shuffle_sync_bfly(x, d)
   return cute.where(cute.eq(larger, cute.gt(y, x)), y, x)
@@ -58,13 +59,14 @@ end
 
 local function bit(lane, d) return cute.eq(lane & d, 0) end
 
--- Sorts a bitonic sequence in descending order.
+-- Sorts a bitonic sequence, one value for each lane of a warp, in descending
+-- order.
 local function merged(x, lane)
   for _, d in ipairs {16, 8, 4, 2, 1} do x = exchange(x, d, bit(lane, d)) end
   return x
 end
 
--- Sorts any sequence in ascending order.
+-- Sorts 32 values, one for each lane of a warp, in ascending order.
 local function ascending(x, lane)
   local n = 2
   while n <= WARP do
@@ -79,9 +81,9 @@ local function ascending(x, lane)
   return x
 end
 
--- Merges 32 keys, ascending over the lanes, into the list; surplus keys are
--- dropped from its end. list[r] holds the r-th 32 keys, in descending order
--- over the lanes.
+-- Merges 32 keys, which ascend over the lanes, into the list. Surplus keys are
+-- dropped from the end of the list. list[r] holds the r-th 32 keys, in
+-- descending order over the lanes.
 function Top:take(list, keys, lane)
   local m = merged(cute.max(list[self.lists], keys), lane)
   for r = self.lists - 1, 1, -1 do
@@ -110,9 +112,9 @@ function Top:queue(warp, none)
   return {count = 0, slots = slots(cute._, warp), bar = none}
 end
 
--- Puts the keys that are better than the bar into the queue, and takes 32 of
--- them as soon as there are enough. All lanes of the warp must call this
--- method.
+-- Appends the keys that are better than the bar to the queue. As soon as the
+-- queue has 32 keys, merges them into the list. All lanes of the warp must call
+-- this method.
 function Top:offer(queue, list, key, lane)
   local better = cute.gt(key, queue.bar)
   local who = cute.arch.vote_ballot_sync(better)
@@ -142,9 +144,9 @@ function Top:drain(queue, list, lane)
   self:take(list, ascending(key.value, lane), lane)
 end
 
--- Loads a vector of row x that begins at element `at`, or the last vector if
--- none begins there. Returns a function that returns the list of the elements'
--- keys (see Top:key); an element beyond the row has key 0.
+-- Loads the vector of row x that begins at element `at`. If no vector begins
+-- there, loads the last vector. Returns a function that returns the list of the
+-- elements' keys (see Top:key); an element beyond the row has key 0.
 function Top:keys(x, at)
   local atom = cute.make_copy_atom("UniversalCopy", x.element_type,
                                    self.width * x.element_type.bits)

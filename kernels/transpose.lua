@@ -6,17 +6,18 @@
 --     k.kernel(X, Z):launch {grid = k.grid, block = k.block}
 --
 -- X and Z are tensors of L matrices with the modes B and A, possibly with
--- further modes; `from` and `to` are their strides. A is contiguous in X, B in
--- Z. Both tensors begin at multiples of 16 bytes, their rows at any element.
+-- further modes; `from` and `to` are the strides of X and of Z. A is contiguous
+-- in X, B in Z. Both tensors begin at multiples of 16 bytes; their rows may
+-- begin at any element.
 --
 -- Writing a part of a 32-byte sector costs as much as writing two sectors, and
--- tiles of B x A would split a sector at each end of their rows. So each row of
--- Z has its own window in a tile. The window begins at a multiple of `whole`
--- bytes in memory, less than `whole` before the tile. A block loads the 16-byte
--- chunks of X's rows that its windows touch, row by row. A thread reads single
--- elements from the position of each row, and stores 16 bytes. The chunks also
--- contain elements of other tiles. If a chunk could extend beyond the tensor,
--- its elements are loaded one by one.
+-- tiles of B x A would split a sector at each end of their rows. So in each
+-- tile, each row of Z has its own window. The window begins at a multiple of
+-- `whole` bytes in memory, less than `whole` bytes before the tile. A block
+-- loads the 16-byte chunks of X's rows that its windows touch, row by row. A
+-- thread reads single elements from each row, and stores 16 bytes. The chunks
+-- also contain elements of other tiles. If a chunk could extend beyond the
+-- tensor, its elements are loaded one by one.
 --
 -- With maps = true (Hopper), TMA loads the rows. Rows begin at any element, but
 -- tensor maps need multiples of 16 bytes. If 16 bytes hold V elements, rows
@@ -29,15 +30,17 @@ local rules = require "kernels.operand_rules"
 
 local cpasync = cute.nvgpu.cpasync
 
--- lanes of a warp along B; the other lanes, and warps, are along A
+-- The number of lanes of a warp along B. The other lanes, and the warps, are
+-- along A.
 local LANES = 8
 
 local function up(a, b) return (a + b - 1) // b end
 
--- Computes the sizes of tiles, in elements: V, the elements of 16 bytes; HALO,
--- the elements before a tile; ROWS, the rows of a tile; CHUNKS, the 16-byte
--- chunks of a row. A thread's coordinates along A are STEP apart. Windows begin
--- at equal offsets for rows of Z that are STEP, or HALO, apart.
+-- Computes the sizes of tiles, in elements. V: the elements of 16 bytes. HALO:
+-- the elements before a tile that its windows can include. ROWS: the rows of X
+-- for a tile, with the HALO. CHUNKS: the 16-byte chunks of a row. STEP: the
+-- distance of a thread's coordinates along A. Rows of Z that are STEP, or HALO,
+-- apart have windows with equal offsets.
 local function sizes(o)
   local s, bits = {TB = o.tile[1], TA = o.tile[2]}, o.dtype.bits
   s.V = 128 // bits
@@ -73,7 +76,7 @@ local function matrices(o, stride)
 end
 
 -- Returns a view of all of a tensor's memory, (V,CHUNKS), and the layout of its
--- elements in it.
+-- elements in this memory.
 local function memory(o, s, t, stride)
   local l = matrices(o, stride)
   local count = cute.cosize(l)
@@ -110,7 +113,7 @@ local function maps_of(o, s, X)
   return list
 end
 
--- Issues the loads of a tile's rows by TMA; the barrier `full` counts their
+-- Issues the loads of a tile's rows by TMA. The mbarrier `full` counts their
 -- bytes.
 local function load_boxes(s, S, maps, full, at)
   cute.arch.mbarrier_init(full, 1)
@@ -128,10 +131,11 @@ local function load_boxes(s, S, maps, full, at)
   end
 end
 
--- Loads the rows of X. Vectors that lanes read in rows V apart are an odd
--- number of 16-byte units apart, which avoids bank conflicts. Returns a view of
--- the loaded memory, a function that gives the position there of the tile's
--- first element in row r, and a function that waits for the loads.
+-- Loads the rows of X into shared memory. Vectors that lanes read in rows V
+-- apart are an odd number of 16-byte units apart, which avoids bank conflicts.
+-- Returns three values: a view of the loaded memory; a function of r that gives
+-- the position, in this view, of the tile's first element in row r; and a
+-- function that waits for the loads.
 local function bring(o, s, X, at, maps)
   local V, B, A = s.V, o.extents[1], o.extents[2]
   local all, place = memory(o, s, X, o.from)
@@ -155,7 +159,7 @@ local function bring(o, s, X, at, maps)
       if not guard then
         return cute.when(cute.gt(skew, 0) | cute.lt(j, s.CHUNKS - 1), copy)
       end
-      -- coordinate along A of the chunk's first element
+      -- the coordinate along A of the chunk's first element
       local a = at.a - skew + j * V
       cute.when(cute.ge(a, 0) & cute.le(a + V, A), copy, function()
         for v in cute.range(V) do
@@ -202,10 +206,10 @@ local function bring(o, s, X, at, maps)
   end
 end
 
--- Returns the rotation that avoids bank conflicts, in 32-bit words: each
--- further lane along A starts to read its vector that many words later,
--- cyclically. The result is the smallest rotation with the fewest rows of a
--- warp in one bank.
+-- Returns a rotation, in 32-bit words, that avoids bank conflicts. Each further
+-- lane along A starts to read its vector that many words later, cyclically. Of
+-- the rotations for which the fewest rows of a warp meet in one bank, the
+-- result is the smallest.
 local function turn_of(o, s)
   if s.V < 4 then return 0 end
   local N, M, bits = o.from[1], o.to[2], o.dtype.bits
@@ -229,8 +233,8 @@ local function turn_of(o, s)
   return best
 end
 
--- Rotates a vector back to its order. The lane has read the vector rotated by
--- nth * turn words (see turn_of), where nth is the lane's index along A.
+-- Undoes the rotation of a vector. The lane has read the vector rotated by nth
+-- * turn words (see turn_of), where nth is the lane's index along A.
 local function turn_back(held, turn, nth)
   local words = cute.recast_tensor(held, cute.u32)
   for _, bit in ipairs {1, 2} do
@@ -262,7 +266,7 @@ local function body(o, s, X, Z, maps)
   wait()
   local function put(more, rep)
     local v = lane + rep * LANES
-    -- coordinate along B of the vector's first element
+    -- the coordinate along B of the vector's first element
     local b = at.b - skew + v * V
     local to = place(at.b, at.a + a + more, at.batch) - skew + v * V
     cute.when(cute.ge(b, 0) & cute.le(b + V, B), function()

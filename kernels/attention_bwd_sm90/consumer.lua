@@ -50,7 +50,7 @@ local function finish(o, x, dk, dv)
     local to = r2s:partition_D(o.wide and t.turned or t.smem)
     cute.copy(atom, r2s:retile(out), to(_, _, _, 0))
   end
-  -- wait until all consumers have read K and V, which dK and dV overwrite
+  -- Waits until all consumers have read K and V, which dK and dV overwrite.
   x.meet:arrive_and_wait()
   local list = {}
   if dv then
@@ -83,7 +83,8 @@ local function finish(o, x, dk, dv)
   end)
 end
 
---- Computes the gradients of a tile of keys.
+--- Computes the gradients of a tile of keys, x.n. Each consumer warpgroup calls
+-- this function.
 ---@param x table {k: table, v: table, q: table, g: table, p: table?, ds: table,
 -- acc: table, dk: table, dv: table, ready: any, mma: table, scale: any,
 -- tid: any, S: any, T: any, n: any, at: table, heads: any, rows: any[]}
@@ -100,8 +101,8 @@ function consumer.run(o, x, task)
   x.leave = leaver(o, x)
   x.mma.scores:set(warpgroup.Field.ACCUMULATE, false)
   x.mma.dq:set(warpgroup.Field.ACCUMULATE, false)
-  -- Keys after the last one are zeros. Their weights P are not used, but must
-  -- be finite.
+  -- Keys after the last one are zeros. Their weights P have no effect, but must
+  -- be finite, because P is multiplied by zeros.
   x.bounded = not from and not tiles.divides(o.tile[2], x.T)
   local make = task and tasks[task] or o.wide and wide or transposed
   local dk, dv, step = make(o, x, from ~= nil)
@@ -109,7 +110,7 @@ function consumer.run(o, x, task)
   if dv then dv:fill(0) end
   x.ready:wait(0, 0)
   x.ready:wait(1, 0)
-  -- with `tasks`, only the first task applies the mask
+  -- With `tasks`, only the first task applies the mask.
   local asks = from and (task or 1) == 1
   order.walk(o, x, function(m, r)
     step(m, asks and cute.lt(m, from) | cute.ge(m, to) or nil, r)

@@ -1,5 +1,5 @@
---- The first and the last kernel of kernels/attention_bwd_sm90, before and
--- after the main kernel. Each has a block for each tile of rows.
+--- The first and the last kernel of kernels/attention_bwd_sm90. They run before
+-- and after the main kernel, with a block for each tile of rows.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local parts = require "kernels.attention_bwd_sm90.parts"
@@ -24,7 +24,7 @@ end
 -- The number of threads in a block of the first kernel.
 edges.THREADS = 256
 
--- Clears a tile of dQ's f32 accumulators in global memory.
+-- Sets a tile of dQ's f32 accumulators in global memory to 0.
 local function clear(acc, tid)
   local four = cute.make_rmem_tensor({4}, cute.f32)
   four:fill(0)
@@ -34,9 +34,9 @@ local function clear(acc, tid)
   end
 end
 
--- Returns this block's sequence (sequences.part) and the index of the block's
--- tile in it. `place` is the tile's index among the tiles of a head in one
--- batch or, with cu, in all sequences.
+-- Returns two values: this block's sequence (sequences.part), and the index of
+-- the block's tile in the sequence. `place` is the tile's index among the tiles
+-- of a head in one batch or, with cu, in all sequences.
 local function find(o, cu, place, b, X)
   if not cu then
     return sequences.part(nil, b, cute.size(X, 1)), place
@@ -47,8 +47,8 @@ end
 --- Returns the function of the first kernel: (O, dO, LSE, logs, delta, acc,
 -- turns, cu_q). It stores each row's sum of O dO to delta, and its LSE in base
 -- 2 to logs. For rows that see no key, and for rows after the last one, it
--- stores infinity to logs. If given, the kernel clears acc, the accumulators of
--- dQ, and turns, the counters of the blocks' turns.
+-- stores infinity to logs. If acc (the accumulators of dQ) or turns (the
+-- counters of the blocks' turns) is given, the kernel sets it to 0.
 function edges.before(o)
   local M = o.tile[1]
   local lanes = o.head == 96 and 4 or 8
@@ -70,7 +70,8 @@ function edges.before(o)
         local x = lse[row]
         log = cute.where(cute.eq(x, -math.huge), math.huge, x * flash.LOG2E)
       end)
-      -- `sum` is 0 if the row does not exist.
+      -- If the row does not exist, the sum is the number 0 and needs no
+      -- reduction.
       if type(sum) ~= "number" then
         for j = 0, lanes == 4 and 1 or 2 do
           sum = sum + cute.arch.shuffle_sync_bfly(sum, 1 << j)

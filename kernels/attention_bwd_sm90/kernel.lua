@@ -26,11 +26,11 @@ local function draw(turns)
   return function() return s[0] end
 end
 
--- Returns the argument `turns` of producer.add, by which this block waits until
--- it may add to a tile of dQ, and then permits the next block to add. The
--- counter of a tile holds the number of blocks that have added to the tile.
--- With a block mask, it holds the index of the last tile of keys that was
--- added, plus one.
+-- Returns the argument `turns` of producer.add. Its function `wait` waits until
+-- this block may add to a tile of dQ; its function `pass` permits the next
+-- block to add. The counter of a tile holds the number of blocks that have
+-- added to the tile. With a block mask, it holds one more than the index of the
+-- last tile of keys that was added.
 local function queue(o, turns, x)
   if not turns then return nil end
   return {pair = x.acc.pair,
@@ -51,11 +51,12 @@ local function queue(o, turns, x)
     end}
 end
 
--- The operands that have TMA atoms. g is dO; `acc` adds to the accumulators of
--- dQ, and `first` stores the first sums there.
+-- The operands that have TMA atoms. g is dO. `first` and `acc` belong to the
+-- accumulators of dQ: `first` overwrites them with the first sums, and `acc`
+-- adds to them.
 local NAMES = {"q", "k", "v", "g", "dk", "dv", "acc", "first"}
 
--- Returns the operands with their tiles in shared memory, by name.
+-- Returns a table of the operands by name, with their tiles in shared memory.
 local function operands(o, l, maps)
   local function tile(as)
     local s = cute.make_smem_tensor(o.dtype, l[as], 1024)
@@ -77,8 +78,8 @@ local function operands(o, l, maps)
   return x
 end
 
--- Makes the barriers of operands x, and the shared memory for the row values
--- (LSE and delta) that belong to tiles of Q and dO.
+-- Makes the barriers of the operands x. Also allocates the shared memory for
+-- the row values (LSE and delta) that belong to tiles of Q and dO.
 local function pipelines(o, x, logs, delta, loader)
   local readers = Group(Agent.Warp, 4 * (o.tasks and 2 or o.consumers))
   local adders = Group(Agent.Warp, 4 * o.sharers)
@@ -100,9 +101,9 @@ local function pipelines(o, x, logs, delta, loader)
                                     maker = loader}
 end
 
--- Returns this block's sequence of Q and of K (sequences.part), its tile of
--- keys {n = its index, g = its head of K, b = its batch}, and whether the tile
--- exists. t: the block's position in the order of tiles.
+-- Returns four values: this block's sequences of Q and of K (sequences.part);
+-- its tile of keys {n = its index, g = its head of K, b = its batch}; and
+-- whether the tile exists. t: the block's position in the order of tiles.
 local function find(o, x, t, section, more)
   local S, T = cute.size(x.q.coords, 0), cute.size(x.k.coords, 0)
   local G, B = cute.size(x.k.coords, 2), cute.size(x.k.coords, 3)
@@ -117,8 +118,8 @@ local function find(o, x, t, section, more)
     {n = n, g = g, b = b}
 end
 
--- Moves operands of concatenated sequences to the first row or key of this
--- block's sequences q and k.
+-- Moves operands of concatenated sequences so that they begin at this block's
+-- sequences q (for Q and dO) and k (for K, V, dK and dV).
 local function move(o, x, q, k, more)
   local function by(t, first)
     t.coords = cute.domain_offset({first, 0, 0, 0}, t.coords)
@@ -139,7 +140,7 @@ end
 -- Returns a function f(r) for a block mask. f(r) returns n, the number of tiles
 -- of rows of head r that see this block's keys, and a function at(i). at(i)
 -- returns the index of the ith of these tiles, and a function that returns the
--- tile's number in more.before (kernels/block_mask_rows.lua).
+-- entry of this tile in more.before (kernels/block_mask_rows.lua).
 local function lister(x, more)
   return function(r)
     local b, h, n = x.at.b, x.at.g * x.heads + r, x.at.n
@@ -153,9 +154,9 @@ local function lister(x, more)
 end
 
 -- Sets the fields of x that depend on the block's tile of keys, at position t
--- in the order of tiles. Returns a function that calls f(m, h, b) for each tile
--- of rows that sees these keys. The second result is false if the tile of keys
--- does not exist, and nil if it always exists.
+-- in the order of tiles. Returns two values. The first is a function that calls
+-- f(m, h, b) for each tile of rows that sees these keys. The second is whether
+-- the tile of keys exists, or nil if it always does.
 local function settle(o, x, t, section, more)
   local S, H = cute.size(x.q.coords, 0), cute.size(x.q.coords, 2)
   local count = o.ragged
@@ -176,13 +177,14 @@ local function settle(o, x, t, section, more)
   end, exists
 end
 
---- Makes the kernel of complete options. Its arguments are the TMA atom and the
--- coordinates of each of NAMES, then logs and delta (rows,H,B), scale, the
--- number of heads in a section (order.lua), the counters if the order of sums
--- is fixed, and a table or nil: {cu_q, cu_k, dK, dV} for concatenated
--- sequences, {lists, before} with a block mask (kernels/block_mask_rows.lua).
--- The arguments of o.modify follow. The atom `acc` adds tiles of dQ to the
--- accumulators, the atom `first` overwrites the accumulators.
+--- Makes the kernel for complete options. Its arguments are:
+-- the TMA atom and the coordinates of each of NAMES;
+-- logs and delta (rows,H,B), scale, and the number of heads in a section
+--   (order.lua);
+-- the counters, if the order of sums is fixed, else nil;
+-- a table or nil: {cu_q, cu_k, dK, dV} for concatenated sequences, {lists,
+--   before} with a block mask (kernels/block_mask_rows.lua);
+-- the captured values for o.modify.
 ---@return function
 return function(o)
   local l, mma = parts.layouts(o), parts.mmas(o)
@@ -201,7 +203,8 @@ return function(o)
       end
     end)
     pipelines(o, x, logs, delta, loader)
-    -- If blocks add in turn, two threads of producer warps add to dQ.
+    -- If blocks add in turn, two producer threads, in different warps, add
+    -- tiles to dQ alternately.
     x.acc.pair = turns and pipeline.PipelineOrder {length = 2, maker = loader,
       group_id = warp - (4 * o.consumers + 1), defer_sync = true,
       producer_group = Group(Agent.Thread)}

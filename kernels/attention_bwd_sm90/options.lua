@@ -16,8 +16,8 @@ local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
   .. "sms tasks"
 
 -- The default {tile, stages, do_stages, ds_stages} by head size. MASKED has the
--- defaults that differ for kernels with a mask, CHANGED for kernels with
--- functions of scores.
+-- defaults that differ for kernels with a mask, CHANGED those that differ for
+-- kernels with functions of scores.
 local DEFAULTS = {
   [64] = {{128, 128}, 2, 2, 2}, [96] = {{64, 128}, 2, 2, 2},
   [128] = {{80, 128}, 2, 2, 2}, [192] = {{64, 96}, 2, 1, 1},
@@ -30,7 +30,8 @@ local CHANGED = {[64] = {{64, 128}, 2, 2, 2}, [128] = {{64, 128}, 2, 2, 2}}
 local TASKS = {{64, 64}, 2, 1, 1}
 
 -- Registers per thread, {producer, consumer}, by the number of consumers.
--- TASKS_REGISTERS has the number of registers of a thread for each task.
+-- TASKS_REGISTERS: the registers of a producer thread, and of a consumer thread
+-- for each of the three tasks.
 local REGISTERS = {{}, {24, 240}, {32, 160}}
 local TASKS_REGISTERS = {32, {208, 208, 64}}
 
@@ -62,8 +63,8 @@ local function divide_wide(o)
     o.consumers == 3 and 48 or 16)
 end
 
--- Sets the number of consumers with different tasks, and of slices of dQ, which
--- one of the consumers computes.
+-- With the option `tasks`: sets the number of consumers, which have different
+-- tasks, and the number of slices of dQ, which one of the consumers computes.
 local function divide_tasks(o)
   rules.need(o.head == 256 and o.tile[1] == 64 and o.tile[2] == 64
     and o.ds_stages == 1, WHAT, "tasks = true with heads of %d, tile = {%s, "
@@ -88,7 +89,7 @@ local function divide(o)
     .. "warpgroups cannot divide dQ", M, N, D, n)
 end
 
--- Checks the tile, and that its stages fit.
+-- Checks that the tile is valid and that its stages fit in shared memory.
 local function check(o)
   rules.integers(WHAT, o, {"stages", "do_stages"}, 1, 8)
   rules.integers(WHAT, o, {"ds_stages"}, 1, 2)
@@ -109,9 +110,9 @@ local function check(o)
     options.bytes(o), MOST)
 end
 
--- Returns the tile of full attention with heads of 256: the default tile or, if
--- all blocks then finish earlier, a tile of 64 keys. A block with 64 keys takes
--- 0.92 of the time of a default block.
+-- Returns the tile of full attention with heads of 256. It is the default tile,
+-- or a tile of 64 keys if all blocks then finish earlier. A block with 64 keys
+-- takes 0.92 of the time of a default block.
 local function fewer_keys(o, given)
   if o.head ~= 256 or o.left or o.right or o.ragged then return o.tile end
   local function time(N, block)
@@ -121,7 +122,7 @@ local function fewer_keys(o, given)
   return time(64, 0.92) < time(o.tile[2], 1) and {64, 64} or o.tile
 end
 
---- Returns all options: the given ones, and defaults for the others.
+--- Returns all options: the given ones, and defaults for all missing ones.
 ---@param given table
 ---@return table
 function options.complete(given)

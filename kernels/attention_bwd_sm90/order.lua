@@ -4,34 +4,36 @@
 -- Heads are divided into sections. If possible, the rows of Q, dO and dQ of a
 -- section fit into L2 together. A section must also have enough tiles. Within a
 -- section, the tiles of all heads with the same keys are consecutive. With a
--- causal mask, the first tiles of keys are seen by the most rows, and run
--- first.
+-- causal mask, the first tiles of keys come first, because the most rows see
+-- them.
 --
 -- If the order of sums is fixed, blocks add to a tile of dQ in the order of
 -- their tiles of keys. They then draw their tiles from a counter, so that a
 -- block waits only for blocks that already run. Blocks of a head then process
 -- the same rows one after another, each block one tile behind the preceding
 -- block. A section therefore has more heads, so that fewer blocks of each head
--- run at once. In this case, only the rows between the first and the last of
--- these blocks must fit into L2.
+-- run at once. In this case, L2 needs to hold only the rows that these blocks
+-- process, from the first to the last block.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
 
 local order = {}
 
--- The maximum number of bytes of the rows of Q, dO and dQ in a section.
+-- The largest number of bytes that the rows of Q, dO and dQ of a section may
+-- have.
 local L2 = 40 << 20
 
 -- If the order of sums is fixed, a section has at least HEADS heads, and its
 -- heads have at least ELEMENTS elements in total.
 local HEADS, ELEMENTS = 16, 2048
 
--- The minimum number of tiles in a section, about two for each multiprocessor.
+-- The smallest number of tiles in a section, about two for each multiprocessor.
 -- Tiles with few rows then keep multiprocessors busy at the end of a section.
 local TILES = 256
 
---- Returns the number of heads of K, of all batches, in a section.
+--- Returns the number of heads of K in a section, counting the heads of all
+-- batches.
 ---@param T integer the number of keys
 ---@param group integer the heads of Q that share one of K
 function order.section(o, S, T, group)
@@ -53,14 +55,15 @@ function order.place(t, N, G, B, section)
 end
 
 --- Calls f(m, r[, before]) for all tiles m of rows from x.rows[1] to x.rows[2]
--- - 1 and each r of x.heads heads of Q that share one of K. With a block mask,
--- the tiles are those of x.listed(r); before() then returns the tile's number
--- in `before` (kernels/block_mask_rows.lua).
+-- - 1, and for each r of the x.heads heads of Q that share a head of K. With a
+-- block mask, the tiles are those of x.listed(r). before() then returns the
+-- tile's entry in the tensor `before` (kernels/block_mask_rows.lua).
 --
--- If the order of sums is fixed and the mask is causal, the last rows come
--- first, each tile for all heads. Blocks whose rows end together then begin
--- with the same tile, one shortly after another. No block catches up with the
--- block whose turn precedes its own, because the preceding block has more rows.
+-- If the order of sums is fixed and the mask is causal, the last tiles of rows
+-- come first, each tile for all heads. Blocks whose rows end together then
+-- begin with the same tile, one shortly after another. No block catches up with
+-- the block whose turn precedes its own, because the preceding block has more
+-- rows.
 function order.walk(o, x, f)
   local first, last, heads = x.rows[1], x.rows[2], x.heads
   local late = o.deterministic and o.right
@@ -83,8 +86,8 @@ function order.walk(o, x, f)
   end
 end
 
---- Returns the position of tile n of keys among the tiles that add to dQ of the
--- tile of rows from `row` on, and the number of these tiles.
+--- Considers the tiles of keys that add to dQ of the tile of rows from `row`
+-- on. Returns the position of tile n among them, and their number.
 function order.turn(o, sight, n, row)
   local first, last = sight:blocks(row, o.tile[1], o.tile[2])
   return n - first, last - first
@@ -103,9 +106,9 @@ function order.idle(o, S, T)
   return false
 end
 
---- Returns first, last, from and to. Rows of the tiles `first` to last - 1 see
--- some keys of tile n of keys. The rows of the tiles `from` to to - 1 see all
--- of these keys; `from` and `to` are nil if there is no mask.
+--- Returns first, last, from and to. Some rows of the tiles `first` to last - 1
+-- see keys of tile n. All rows of the tiles `from` to to - 1 see all keys of
+-- tile n; `from` and `to` are nil if there is no mask.
 function order.rows(o, n, S, T)
   local M, N = o.tile[1], o.tile[2]
   local first, last = 0, tiles.count(S, M)

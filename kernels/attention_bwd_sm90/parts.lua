@@ -1,7 +1,7 @@
 --- The layouts and MMAs of kernels/attention_bwd_sm90.
 --
--- dQ is divided among the consumers by rows, by elements of D ("columns"), or
--- transposed by elements of D ("turned").
+-- The consumers divide dQ among them in one of three ways (o.divided): by rows;
+-- by elements of D ("columns"); or, transposed, by elements of D ("turned").
 local cute = require "cute"
 
 local warpgroup = cute.nvgpu.warpgroup
@@ -30,7 +30,7 @@ local function turned(o, rows, columns, count, shares)
 end
 
 --- Returns the layouts of the tiles in shared memory, by field:
--- - k, v: (N,D,1)
+-- - k, also for v: (N,D,1)
 -- - q, and g for dO: (M,D,PIPE)
 -- - s for P and dS: (M,N,PIPE), or (N,M,PIPE) for wide heads
 -- - dq for the part of dQ that one reduction adds: (M,D,1)
@@ -38,7 +38,7 @@ end
 -- The field `turned` has the same layouts with transposed modes.
 function parts.layouts(o)
   local M, N, D = o.tile[1], o.tile[2], o.head
-  -- Consumers that divide dQ by columns each multiply a part of each row of K.
+  -- If consumers divide dQ by columns, each multiplies a part of each row of K.
   local shares = o.divided == "columns" and o.sharers or 1
   local function both(make)
     return {k = make(o, N, D, 1, shares * o.slices),
@@ -59,7 +59,7 @@ function parts.view(s, layout)
   return cute.make_tensor(s.iterator, cute.get_nonswizzle_portion(layout))
 end
 
--- Returns the MMAs for wide heads: see mmas().
+-- Returns the MMAs for wide heads, like parts.mmas.
 local function wide_mmas(o, mma)
   local n = o.sharers
   return {scores = mma(o.tile[2] // n, "SMEM", "K", "K", {1, n, 1}),
@@ -67,7 +67,7 @@ local function wide_mmas(o, mma)
     dq = mma(o.head // o.slices // n, "SMEM", "MN", "MN", {1, n, 1})}
 end
 
---- Returns the MMAs of the scores, of the gradients of K and V, and of dQ.
+--- Returns the MMAs by name: scores, keys (the gradients of K and V), and dq.
 function parts.mmas(o)
   local M, D, n = o.tile[1], o.head, o.sharers
   local function mma(columns, source, a, b, groups)
@@ -105,10 +105,10 @@ function parts.extents(o)
   return {o.tile[1], o.head // o.slices}
 end
 
---- Returns the part of t that belongs to this thread: (4,R,count), R runs of
--- four accumulators in each slice. t has `count` slices of accumulators of dQ,
--- or pieces of slices, one after another in shared or global memory. The runs
--- of a warp's threads are adjacent.
+--- Returns the part of t that belongs to this thread: (4,R,count), which is R
+-- runs of four accumulators in each slice. t has `count` slices of accumulators
+-- of dQ, or pieces of slices, one after another in shared or global memory. The
+-- runs of neighbouring threads are adjacent.
 ---@param pieces? integer the number of pieces of a slice, 1 when absent
 function parts.runs(o, t, tid, count, pieces)
   local threads = 128 * o.sharers

@@ -1,6 +1,6 @@
---- The producer warps of kernels/attention_bwd_sm90: a thread of one warp loads
--- K, V, Q and dO by TMA. One or two threads, each of another warp, add tiles of
--- dQ to global memory.
+--- The producer warps of kernels/attention_bwd_sm90. A thread of one warp loads
+-- K, V, Q and dO by TMA. One or two further threads, in other warps, add tiles
+-- of dQ to global memory.
 local cute = require "cute"
 
 local _ = cute._
@@ -75,8 +75,8 @@ function producer.add(x, each, turns)
   local store = turns and producer.mover(x.first, true)
   local full = x.acc.pipe:make_consumer_state()
   local read = x.acc.pipe:make_consumer_state()
-  -- Releases the oldest stage of shared memory that is in use. The last
-  -- `pending` copies may still read their stages.
+  -- Releases the oldest stage of shared memory that is in use. It waits until
+  -- at most the last `pending` copies may still read shared memory.
   local function release(pending)
     cute.arch.cp_async_bulk_wait_group(pending, true)
     x.acc.pipe:consumer_release(read)
@@ -99,7 +99,9 @@ function producer.add(x, each, turns)
       end
       cute.arch.cp_async_bulk_commit_group()
       full:advance()
-      -- Releases the previous piece of the slice, and the last one.
+      -- Copies of the previous piece of the slice have read their stage, so it
+      -- is released. At the end of a slice, the stage of the last piece is
+      -- released, too.
       if i % x.acc.pieces > 0 then release(1) end
       if (i + 1) % x.acc.pieces == 0 then release(0) end
     end

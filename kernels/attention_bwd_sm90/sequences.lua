@@ -1,10 +1,11 @@
 --- Concatenated sequences of different lengths, for kernels/attention_bwd_sm90.
 --
--- The tiles of all sequences are numbered together. Every sequence has enough
--- tiles, because sequence b begins with tile cu[b] // size + b, where cu has
--- the positions of the sequences among all rows (or keys). The rows of a tile
--- after the end of its sequence are padding. Rows after the last sequence are
--- sequence B, which has no keys; keys after it are a sequence without rows.
+-- The tiles of all sequences are numbered together. cu holds the first row (or
+-- key) of each sequence among all rows. Sequence b begins with tile cu[b] //
+-- size + b, which gives every sequence enough tiles. The rows of a tile after
+-- the end of its sequence are padding. Rows after the last sequence form
+-- sequence B, which has no keys. Keys after the last sequence form a sequence
+-- without rows.
 local cute = require "cute"
 local flash = require "kernels.flash"
 

@@ -3,8 +3,8 @@
 --
 -- For each tile of rows, the first warpgroup computes S^T = K Q^T, the weights
 -- P^T = 2^(c S^T - log) and dV += P^T dO. The second one computes dP^T = V
--- dO^T, takes P^T from shared memory, and computes dS^T = P^T (dP^T - delta)
--- and dK += dS^T Q. The third one takes dS from shared memory, and computes dQ
+-- dO^T, loads P^T from shared memory, and computes dS^T = P^T (dP^T - delta)
+-- and dK += dS^T Q. The third one reads dS from shared memory, and computes dQ
 -- = dS K in slices of 64 elements. P^T and dS^T are left operands in registers
 -- for dV and dK. The warpgroups may process different tiles of rows at the same
 -- time.
@@ -19,8 +19,9 @@ local tasks = {}
 
 local ALL = 1 << 16  -- registers of a multiprocessor
 
--- Returns a function (stage) that issues the product of the tile s of K or V
--- and a tile of Q or dO, and returns its accumulators: transposed scores.
+-- Returns a function (stage) that issues the product of s, a tile of K or V,
+-- and a tile of Q or dO (a stage of t). The function returns the accumulators:
+-- transposed scores or gradients.
 local function scores_product(o, x, s, t)
   local mma = x.mma.scores
   local slice = mma:get_slice(0)
@@ -33,8 +34,8 @@ local function scores_product(o, x, s, t)
 end
 
 -- Returns a function (left, stage) that adds the product of a left operand and
--- a tile t of Q or dO to the accumulators of dK or dV. Also returns these
--- accumulators.
+-- a tile of Q or dO (a stage of t) to the accumulators of dK or dV. Also
+-- returns these accumulators.
 local function keys_product(o, x, t)
   local mma = x.mma.keys
   local B = mma:make_fragment_B(mma:get_slice(0):partition_B(t.turned))
@@ -78,8 +79,8 @@ function tasks.prepare(o, x, loader)
   end
 end
 
---- The first task: dV. Returns nil, the accumulators of dV, and step(m, masked,
--- r), see transposed.lua.
+--- The first task computes dV. Returns nil, the accumulators of dV, and the
+-- function step(m, masked, r), see transposed.lua.
 tasks[1] = function(o, x, hidden)
   local times = scores_product(o, x, x.k, x.q)
   local add, acc = keys_product(o, x, x.g)
@@ -113,7 +114,8 @@ tasks[1] = function(o, x, hidden)
   end
 end
 
---- The second task: dK. Returns the accumulators of dK, nil, and step().
+--- The second task computes dK. Returns the accumulators of dK, nil, and the
+-- function step.
 tasks[2] = function(o, x)
   local times = scores_product(o, x, x.v, x.g)
   local add, acc = keys_product(o, x, x.q)
@@ -155,7 +157,7 @@ tasks[2] = function(o, x)
   end
 end
 
---- The third task: dQ. Returns nil, nil, and step().
+--- The third task computes dQ. Returns nil, nil, and the function step.
 tasks[3] = function(o, x)
   local mma, state = x.mma.dq, x.ds.pipe:make_consumer_state()
   local slice = mma:get_slice(0)

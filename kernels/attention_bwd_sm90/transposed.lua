@@ -2,9 +2,9 @@
 -- each consumer has 64 keys.
 --
 -- For each tile of rows, S^T = K Q^T and dP^T = V dO^T become P^T = 2^(c S^T -
--- log) and dS^T = P^T (dP^T - delta). Both stay in registers, as left operands
--- of dV += P^T dO and dK += dS^T Q. dS is also stored to shared memory, because
--- dQ = dS K needs the keys of all consumers.
+-- log) and dS^T = P^T (dP^T - delta). P^T and dS^T stay in registers, as left
+-- operands of dV += P^T dO and dK += dS^T Q. dS is also stored to shared
+-- memory, because dQ = dS K needs the keys of all consumers.
 local cute = require "cute"
 local parts = require "kernels.attention_bwd_sm90.parts"
 local weights = require "kernels.attention_bwd_sm90.weights"
@@ -67,7 +67,7 @@ end
 --- Returns the accumulators of dK and dV, and step(m, masked, r), which adds
 -- the products of tile m of rows. r is the index of the rows' head among the
 -- heads of Q that share a head of K. hidden: whether the kernel has a mask.
--- masked: with `hidden`, whether the mask hides scores of this tile.
+-- masked, used only with `hidden`: whether the mask hides scores of this tile.
 return function(o, x, hidden)
   local P = products(o, x)
   local weigh, deltas = weights.weigher(o, x, hidden, P.p, P.left_p),
@@ -75,7 +75,8 @@ return function(o, x, hidden)
   local save = weights.saver(o, x, P.ds)
   local q, g, stage = x.q.state, x.g.state, 0
 
-  -- Converts P^T and its gradients dp to the operands P^T and dS^T.
+  -- Converts the weights P^T (s) and their gradients dp to the operands P^T and
+  -- dS^T.
   local function slopes(s, dp)
     for k = 0, cute.size(s) // 4 - 1 do
       local a, b = deltas(g.index, k)

@@ -17,7 +17,8 @@ function weights.narrowed(o, mma)
     {{2, 2, 2}, 1, M // 16})
 end
 
---- Converts accumulators of 16 rows of Q, block k, to a left operand.
+--- Converts the accumulators of the kth 16 rows of Q to a part of a left
+-- operand.
 function weights.narrow(acc, to, k, dtype)
   local from = cute.make_tensor(acc.iterator, to.layout)(_, _, k)
   to(_, _, k):store(from:load():to(dtype))
@@ -68,10 +69,10 @@ function weights.hider(o, x)
   end
 end
 
---- For kernels with score_mod or mask_mod: returns a function f(s, row, r). s:
--- the scores of a tile; r: the index of the head of Q among those that share a
--- head of K. f returns a function change(k), which replaces the scores in block
--- k of s. A block has the scores of 8 rows of Q. change(k) returns the
+--- Returns a function f(s, row, r) for kernels with score_mod or mask_mod. s:
+-- the scores of a tile; r: the index of the head of Q among the heads that
+-- share a head of K. f returns a function change(k), which replaces the scores
+-- in block k of s. A block has the scores of 8 rows of Q. change(k) returns the
 -- derivatives of the new scores, or nil if there is no score_mod.
 function weights.changer(o, x)
   local M, N = o.tile[1], o.tile[2]
@@ -95,7 +96,7 @@ function weights.changer(o, x)
 end
 
 --- Returns a function (s, row, masked, r) that replaces scores s by the weights
--- P^T. Their rows of Q begin at `row`. p16, left: 16-bit registers from
+-- P^T. `row` is the first of their rows of Q. p16, left: 16-bit registers from
 -- weights.narrowed. With o.rounded or functions of scores, these registers also
 -- receive P^T. Functions of scores then multiply P^T in s by the derivatives of
 -- the scores. hidden, masked, r: see transposed.lua.
@@ -109,7 +110,7 @@ function weights.weigher(o, x, hidden, p16, left)
     if hide then
       cute.when(masked, function() hide(s, row, -math.huge) end)
     end
-    -- each pass handles the accumulators of 8 rows of Q
+    -- Each pass handles the accumulators of 8 rows of Q.
     for k = 0, cute.size(s) // 4 - 1 do
       local a, b = logs(x.q.state.index, k)
       for e = 4 * k, 4 * k + 3 do
@@ -134,7 +135,8 @@ function weights.weigher(o, x, hidden, p16, left)
       for e = 4 * k, 4 * k + 3 do
         local power = flash.exp2(cute.fma(s(e), base, -(e % 2 == 0 and a or b)))
         p[e] = power
-        -- The derivative of a score that the mask hides may be NaN.
+        -- The derivative of a score that the mask hides may be NaN. Its weight
+        -- is 0, so the product is set to 0.
         s[e] = slope and cute.where(cute.eq(power, 0), 0.0,
                                     power * slope(e - 4 * k)) or power
       end

@@ -1,11 +1,12 @@
 --- The products of kernels/attention_bwd_sm90 for heads of more than 128
--- elements: consumers divide the keys of scores, and the elements of gradients.
+-- elements. For scores, consumers divide the keys; for gradients, they divide
+-- the elements of heads.
 --
 -- For each tile of rows, S = Q K^T and dP = dO V^T become P = 2^(c S - log) and
--- dS = P (dP - delta). Both are stored to shared memory, as operands of dV^T +=
--- dO^T P, dK^T += Q^T dS and dQ = dS K. If registers do not suffice for a tile
--- of dQ, it is computed in two slices. In that case, P and dS can use the same
--- memory, so that a second tile of Q fits.
+-- dS = P (dP - delta). P and dS are stored to shared memory, as operands of
+-- dV^T += dO^T P, dK^T += Q^T dS and dQ = dS K. If registers do not suffice for
+-- a tile of dQ, it is computed in two slices. In that case, P and dS can use
+-- the same memory, so that a second tile of Q fits.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local parts = require "kernels.attention_bwd_sm90.parts"
@@ -80,8 +81,8 @@ local function saver(o, x, t)
   end
 end
 
---- Returns the accumulators of dK and dV, and step(m, masked, r): see
--- transposed.lua.
+--- Returns the accumulators of dK and dV, and the function step(m, masked, r),
+-- see transposed.lua.
 return function(o, x, hidden)
   local P, c = products(o, x), x.scale * flash.LOG2E
   local q, g, stage = x.q.state, x.g.state, 0
@@ -115,7 +116,7 @@ return function(o, x, hidden)
     end
   end
 
-  -- Applies the functions of scores, and replaces scores s by the weights P.
+  -- Applies the functions of scores to s, and replaces s by the weights P.
   -- Returns P times the derivatives of the scores.
   local function changed_powers(s, row, masked, r)
     local N = o.tile[2]
@@ -132,7 +133,8 @@ return function(o, x, hidden)
           x.score and flash.LOG2E or c, -log[i]))
         all[{i, j}] = power
         if derivatives then
-          -- The derivative of a score that the mask hides may be NaN.
+          -- The derivative of a score that the mask hides may be NaN. Its
+          -- weight is 0, so the product is set to 0.
           to[{i, j}] = cute.where(cute.eq(power, 0), 0.0, power * to(i, j))
         end
       end
@@ -182,7 +184,7 @@ return function(o, x, hidden)
   -- Like apart(), except that P and dS use the same memory: dS overwrites P
   -- after the product for dV has read P.
   local function shared(s, dp, product)
-    -- wait until all consumers have read dS of the previous tile
+    -- Waits until all consumers have read dS of the previous tile.
     x.meet:arrive_and_wait()
     save_p(s, 0)
     cute.arch.fence_view_async_shared()
@@ -190,7 +192,7 @@ return function(o, x, hidden)
     P.to_dv(g.index, 0)
     warpgroup.wait_group(1)
     slopes(product, dp)
-    -- orders the reads of delta before TMA overwrites delta
+    -- Orders the reads of delta before TMA overwrites delta.
     cute.arch.fence_view_async_shared()
     warpgroup.wait_group(0)
     x.meet:arrive_and_wait()  -- wait until all consumers have read P and delta
@@ -198,7 +200,7 @@ return function(o, x, hidden)
     save_ds(dp, 0)
     cute.arch.fence_view_async_shared()
     x.meet:arrive_and_wait()
-    -- Half of the product for dK runs while another thread adds a slice of dQ
+    -- While half of the product for dK runs, another thread adds a slice of dQ
     -- to global memory.
     for slice = 0, 1 do
       local sums = P.to_dq(slice, 0)

@@ -14,13 +14,13 @@ local _ = cute._
 
 local clustered = {}
 
--- The elements that a thread copies at once.
+-- The number of elements that a thread copies at once.
 local EACH = 8
 
--- Returns three functions that bring the rows of Q into sQ (rows,D), each for
--- this thread's share: early() reads data that no launch writes, and sets rows
--- after the last one to zero; load() requests the elements; store() stores
--- them.
+-- Returns three functions, each for this thread's share of the rows of Q.
+-- early() reads data that no launch writes, and sets the rows of sQ (rows,D)
+-- after the last one to zero. load() requests the elements of Q. store() stores
+-- them to sQ.
 local function queries(o, mQ, sQ, at, tid, angles)
   local each, threads, R = o.head // EACH, 32 * o.warps, at.R
   local function pieces(first, count, f)
@@ -60,7 +60,7 @@ local function queries(o, mQ, sQ, at, tid, angles)
 end
 
 -- Appends the new keys and values to the cache, and to this warp's tile `top`
--- in stage `stage` of sK and sV. A warp without new keys does nothing.
+-- in stage `stage` of sK and sV. If tile `top` has no new keys, does nothing.
 local function append(o, mK, mV, sK, sV, at, top, stage, lane, cache, angles)
   local first, BN = at.T - at.S, o.tile[2]
   local list = {}
@@ -94,8 +94,9 @@ local function append(o, mK, mV, sK, sV, at, top, stage, lane, cache, angles)
   end)
 end
 
--- Sends this warp's results to the blocks of the cluster: each block receives
--- its columns, in sums ((width,parts,rows)) and logs ((parts,rows)).
+-- Sends this warp's results to the blocks of the cluster. Each block receives
+-- the sums of its columns, ((width,parts,rows)), and the logarithms,
+-- ((parts,rows)).
 local function send(o, acc, logs, places, lane, index, R, sums, logs_of)
   local rows, width = flash.by_rows(acc), o.head // o.cluster
   local pair = cute.make_rmem_tensor({2}, cute.f32)
@@ -125,11 +126,11 @@ local function send(o, acc, logs, places, lane, index, R, sums, logs_of)
   end
 end
 
--- Combines the results that this block has received, and stores its columns of
--- O. The first block stores LSE.
+-- Combines the results that this block has received, and stores this block's
+-- columns of O. The first block stores LSE.
 local function combine(o, mO, mL, at, rank, warp, lane, parts, sums, logs)
   local width = o.head // o.cluster
-  -- number of columns of O that a warp combines at once
+  -- The number of columns of O that a warp combines at once.
   local across = math.min(width, 32)
   local groups, group = 32 // across, lane // across
   for row in cute.range(warp, at.R, o.warps) do
@@ -183,7 +184,7 @@ function clustered.kernel(o, mQ, mK, mV, mO, mL, _parts, _logs, scale, lengths,
   local BM, BN, D, pages = o.tile[1], o.tile[2], o.head, more.pages
   local e = part.extents(o, mQ, mK, pages)
   local parts = o.cluster * o.warps
-  -- index of this warp's results among the cluster's
+  -- The index of this warp's results among the results of the cluster.
   local index = rank * o.warps + warp
   local b, g = job // e.G, job % e.G
   local T = lengths and lengths[b] or e.T
@@ -206,7 +207,7 @@ function clustered.kernel(o, mQ, mK, mV, mO, mL, _parts, _logs, scale, lengths,
   local n = tiles.count(T, BN)
   local count = cute.max(tiles.count(n - index, parts), 0)
   local function tile(i) return index + i * parts end
-  -- The keys that the cache has before the new keys are appended.
+  -- Describes the keys in the cache before the new keys are appended.
   local old = {b = b, g = g, T = more.k and cute.max(T - e.S, 0) or T}
   local load_K = part.loader(o, team, mK, sK, old, pages)
   local load_V = part.loader(o, team, mV, sV, old, pages)
@@ -242,7 +243,8 @@ function clustered.kernel(o, mQ, mK, mV, mO, mL, _parts, _logs, scale, lengths,
     weigh(first + stage, acc, state:take(s, acc, team.dtype))
   end)
   local logs = state:finish(acc)
-  -- wait until all blocks of the cluster run, which `send` writes to
+  -- Waits until all blocks of the cluster run, because `send` writes to their
+  -- shared memory.
   arch.cluster_wait()
   send(o, acc, logs, team:places(BM, D), lane, index, e.R, sums, all_logs)
   arch.cluster_arrive()

@@ -48,9 +48,9 @@ local function exchange(o, places, rows)
 end
 
 -- Makes the object for the online softmax of a thread's rows. take(s, acc)
--- replaces the scores s by their exponentials, and rescales acc, the sum of
--- earlier exponentials times values. finish(acc) divides acc by the rows' sums
--- of exponentials, and returns the logarithms of these sums.
+-- replaces the scores s by their exponentials, and rescales acc, the earlier
+-- exponentials times values. finish(acc) divides acc by the rows' sums of
+-- exponentials, and returns the logarithms of these sums.
 local function softmax(rows, c, share)
   local top = cute.make_rmem_tensor({rows}, cute.f32)
   local sum = cute.make_rmem_tensor({rows}, cute.f32)
@@ -100,7 +100,8 @@ local function softmax(rows, c, share)
   end
 end
 
--- Returns the values of tiles of keys s (BN,D,PIPE) as (value,BN,PIPE).
+-- Returns a view of tiles of keys s (BN,D,PIPE) as tiles of values
+-- (value,BN,PIPE), because the first elements of a key are its value.
 local function values_of(o, s)
   local rows, D, stages = cute.size(s, 0), cute.size(s, 1), cute.size(s, 2)
   return cute.composition(s, cute.make_layout({o.value, rows, stages},
@@ -142,8 +143,8 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
   local function one(b, row, first, last, place)
     local T = work:keys(b)
     local at = {b = b, g = 0, m = row, R = e.R, S = e.S, T = T}
-    -- No warp still reads sQ and sK for the previous part, because finish() has
-    -- synchronized the warps.
+    -- finish() has synchronized the warps, so no warp still reads sQ and sK for
+    -- the previous part.
     if more.k and e.count == 1 then
       part.append(o, more.k(b, _, 0, _), e.S, T, first * BN, last * BN,
                   part.row_of(mK, b, 0, pages), team.tid, 1.0)

@@ -16,8 +16,8 @@ local WARPGROUP = 128
 
 local latent = {}
 
--- Returns the layout of tiles in shared memory, (rows,D,PIPE): blocks of 128
--- bytes of each row, one block after the other.
+-- Returns the layout of tiles in shared memory, (rows,D,PIPE). It consists of
+-- blocks with 128 bytes of each row, one block after the other.
 local function stages(dtype, rows, D, count)
   return cute.tile_to_shape(warpgroup.make_smem_layout_atom("K_SW128", dtype),
                             {rows, D, count}, {0, 1, 2})
@@ -38,9 +38,10 @@ local function products(o, dtype, thread, group, sQ, sK)
   local acc = cute.make_rmem_tensor(times_v:partition_shape_C {M, half},
                                     cute.f32)
   local p = cute.make_rmem_tensor({{2, 2, 2}, 1, N // 16}, dtype)
-  -- the registers of s in the order of p
+  -- The registers of s in the order of p.
   local powers = cute.make_tensor(s.iterator, p.layout)
-  -- The warpgroup's columns of V are in sK; the iterator contains the swizzle.
+  -- A view of the warpgroup's columns of V, which are in sK. The iterator
+  -- contains the swizzle.
   local turned = cute.make_layout({{64, half // 64}, N}, {{1, 64 * N}, 64})
   times_k:set(warpgroup.Field.ACCUMULATE, false)
   local function places(thr, columns)
@@ -95,7 +96,7 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
   local function one(b, row, first, last, place)
     local T = work:keys(b)
     local at = {b = b, g = 0, m = row, R = e.R, S = e.S, T = T}
-    -- No warp still reads sQ and sK for the previous part.
+    -- After this barrier, no warp still reads sQ and sK for the previous part.
     cute.arch.sync_threads()
     if more.k and e.count == 1 then
       part.append(o, more.k(b, _, 0, _), e.S, T, first * N, last * N,

@@ -18,7 +18,8 @@ local narrow = {}
 function narrow.pairs_of(t) return cute.recast_tensor(t, cute.f16) end
 
 --- Stores x, the elements 8 n to 8 n + 7 of a row of Q, in the order in which
--- ldmatrix distributes the elements of a key to lanes (see above).
+-- ldmatrix distributes the elements of a key to lanes (see the head of this
+-- file).
 function narrow.put_row(row, n, x)
   local four = cute.make_rmem_tensor({4}, x.element_type)
   for i = 0, 1 do
@@ -33,10 +34,10 @@ function narrow.column(x)
   return x // 16 * 16 + x % 8 * 2 + x % 16 // 8
 end
 
--- Returns a function each(stage, f), which loops over the blocks of K of a tile
--- of s (N,K,PIPE), whose elements are pairs of e4m3. It calls f(k, words) with
--- the fragment of block k as u32, two for each 8 rows of N. The next fragment
--- is loaded before each call.
+-- Returns a function each(stage, f), which iterates over the blocks of K of a
+-- tile of s (N,K,PIPE), whose elements are pairs of e4m3. It calls f(k, words)
+-- with the fragment of block k as words of u32, two for each 8 rows of N. The
+-- next fragment is loaded before each call.
 local function walker(team, s, atom)
   local thr = cute.make_tiled_copy_B(atom, team.mma):get_slice(team.tid)
   local from = thr:partition_S(s)                             -- (CPY,N,K,PIPE)
@@ -63,8 +64,8 @@ local function walker(team, s, atom)
   end
 end
 
--- Makes a right operand of a product, a fragment (4,N) of f16, and a function
--- that sets column n of the fragment from a u32 of four e4m3.
+-- Makes the right operand of a product, a fragment (4,N) of f16. Also returns a
+-- function that sets column n of the fragment from a u32 of four e4m3.
 local function fragment(N)
   local frag = cute.make_rmem_tensor({{2, 2}, N}, cute.f16)
   local four = cute.make_rmem_tensor({4}, cute.e4m3)
@@ -76,7 +77,8 @@ local function fragment(N)
   end
 end
 
---- Makes the product with tiles of keys s (BN,D/2,PIPE), like Team:times.
+--- Returns a function that multiplies by tiles of keys s (BN,D/2,PIPE), like
+-- Team:times.
 function narrow.times_keys(team, s)
   local each, N = walker(team, s, team.ldsm), cute.size(s, 0) // 8
   return function(stage, acc, Q)
@@ -90,7 +92,8 @@ function narrow.times_keys(team, s)
   end
 end
 
---- Makes the product with tiles of values s (BN,D/2,PIPE), like Team:times.
+--- Returns a function that multiplies by tiles of values s (BN,D/2,PIPE), like
+-- Team:times.
 function narrow.times_values(team, s)
   local each = walker(team, flash.turned(s), team.ldsm_t)
   local N = cute.size(s, 1) // 8

@@ -17,9 +17,10 @@ local _ = cute._
 
 local part = {}
 
---- Returns the extents that all kernels derive from their operands: B sequences
--- of S rows of Q, and up to T keys each. For each of G heads of K, the R rows
--- of the heads of Q that share it are divided into `count` tiles.
+--- Returns the extents that all kernels derive from their operands. B:
+-- sequences. S: rows of Q of a sequence. T: the largest number of keys of a
+-- sequence. G: heads of K. R: rows of all heads of Q that share a head of K.
+-- count: the tiles into which the R rows are divided.
 function part.extents(o, mQ, mK, pages)
   local B, S, G = cute.size(mQ, 0), cute.size(mQ, 1), cute.size(mK, 2)
   local R = S * o.group
@@ -27,8 +28,9 @@ function part.extents(o, mQ, mK, pages)
           T = cute.size(mK, 1) * (pages and cute.size(pages, 1) or 1)}
 end
 
---- Makes the division of work (kernels/attention_decode/share.lua) for parts
--- whose results are in mParts.
+--- Makes the object that divides the work among blocks
+-- (kernels/attention_decode/share.lua). mParts is the tensor for the results of
+-- the parts.
 function part.share(o, e, lengths, mParts)
   local per = e.G * e.count
   return share.new(o, e.T, lengths, e.B, per, cute.size(mParts, 0) - e.B * per)
@@ -56,8 +58,8 @@ local function make_tiles(o, team, small)
 end
 
 --- Returns a function (block, page, stage, inner) that loads a block of t,
--- which is K or V. at = {b = sequence, g = head of K, T = number of keys}. If K
--- is paged, `page` is the index of the block's page.
+-- which is K or V, into stage `stage` of s. at = {b = sequence, g = head of K,
+-- T = number of keys}. If K is paged, `page` is the index of the block's page.
 function part.loader(o, team, t, s, at, paged)
   local BN, D = o.tile[2], cute.size(s, 1)
   local g2s = copy_of(team, "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", t.element_type,
@@ -82,11 +84,11 @@ end
 local MOST = 65504.0  -- of f16
 
 --- Loads the tile of rows of Q that belongs to a row of work (see share.lua).
--- Row r of the tile is head r % group of row r // group. Rows after the last
--- are zeros. If the team multiplies f16, elements of bf16 that exceed f16
+-- Row r of the tile is row r // group of head r % group. Rows after the last
+-- one are zeros. If the team multiplies f16, elements of bf16 that exceed f16
 -- become the largest f16. small: K has elements of 8 bits, so the columns of Q
--- are stored in the order of narrow.put_row. angles: see kernels/
--- attention_decode/turned.lua.
+-- are stored in the order of narrow.put_row. angles: see
+-- kernels/attention_decode/turned.lua.
 function part.load_rows(o, team, mQ, sQ, at, small, angles)
   local BM, each = o.tile[1], o.head // 8
   local R = at.R
@@ -122,10 +124,10 @@ function part.load_rows(o, team, mQ, sQ, at, small, angles)
   end
 end
 
---- Appends x (S,D), new keys or values, to the T rows of the cache: row i of x
--- becomes row T - S + i of `rows`. Stores only rows `first` to last - 1. row(i)
--- returns row i of the cache, whose elements times `scale` are the keys or
--- values. angles: see kernels/attention_decode/turned.lua.
+--- Appends x (S,D), new keys or values, to the cache, which then has T rows:
+-- row i of x becomes row T - S + i. Stores only rows `first` to last - 1.
+-- row(i) returns row i of the cache. The elements of the cache times `scale`
+-- are the keys or values. angles: see kernels/attention_decode/turned.lua.
 function part.append(o, x, S, T, first, last, row, thread, scale, angles)
   for i in cute.range(cute.max(first, cute.max(T - S, 0)),
                       cute.min(last, T)) do
@@ -145,13 +147,14 @@ function part.append(o, x, S, T, first, last, row, thread, scale, angles)
 end
 
 --- Returns the scale of head g from tensor t, which has one element for all
--- heads or one element for each. Returns 1 if t is nil.
+-- heads or one element for each head. Returns 1 if t is nil.
 function part.scale_of(t, g)
   if not t then return 1.0 end
   return t[cute.size(t) == 1 and 0 or g]
 end
 
---- Returns a function that returns the row of t (K or V) for a key's index.
+--- Returns a function that maps a key's index to the row of t (K or V) with
+-- this key.
 function part.row_of(t, b, g, pages)
   local size = cute.size(t, 1)
   return function(i)
@@ -160,19 +163,19 @@ function part.row_of(t, b, g, pages)
   end
 end
 
--- Returns the tree (S,S) of sequence b from a tensor that has one tree for all
--- sequences, or one for each sequence; nil if there is no such tensor.
+-- Returns the tree (S,S) of sequence b. The tensor has one tree for all
+-- sequences, or one for each sequence. Returns nil if there is no tensor.
 local function tree_of(tree, b)
   return tree and (cute.rank(tree) == 2 and tree or tree(b, _, _)) or nil
 end
 
--- Returns n such that every one of the S rows sees the first n of the T keys.
--- A tree may hide any of the last S keys.
+-- Returns the number of keys, counted from the first one, that all of the S
+-- rows see. A tree may hide any of the last S keys.
 local function seen_by_all(T, S, tree) return T - (tree and S or S - 1) end
 
--- Sets the scores s of keys that a row does not see to -inf. The block of keys
--- begins at `col`. Query q of S sees the keys up to T - S + q. With `tree`
--- (S,S), query q sees only those of the last S keys that tree[q] selects.
+-- Sets the scores s of keys that a row does not see to -inf. The first key of
+-- the block is `col`. Query q of S sees the keys up to T - S + q. With `tree`
+-- (S,S), of the last S keys, query q sees only those that tree[q] selects.
 local function hide(o, s, places, col, at, tree)
   local all, S, T = flash.by_rows(s), at.S, at.T
   for i = 0, cute.size(all, 0) - 1 do
@@ -192,8 +195,9 @@ local function hide(o, s, places, col, at, tree)
   end
 end
 
--- Applies f.score and f.mask (see kernels/attention.lua) to scores s. For rows
--- and keys after the last one, these functions get the index of the last one.
+-- Applies f.score and f.mask (see kernels/attention.lua) to scores s. Instead
+-- of rows and keys after the last one, these functions get the index of the
+-- last row or key.
 local function change(o, f, s, places, col, scale, at)
   local all = flash.by_rows(s)
   for i = 0, cute.size(all, 0) - 1 do
@@ -209,9 +213,9 @@ local function change(o, f, s, places, col, scale, at)
   end
 end
 
---- Returns {score = score_mod, mask = mask_mod}, which o.modify makes from the
--- captured values, and the function `done` of o.modify. Returns nothing without
--- o.modify.
+--- Calls o.modify with the captured values. Returns {score = score_mod, mask =
+-- mask_mod}, and the function `done`, see kernels/attention.lua. Returns
+-- nothing without o.modify.
 function part.functions(o, ...)
   if not o.modify then return end
   local score, mask, done = o.modify(...)
@@ -229,7 +233,7 @@ function part.alter(o, f, s, places, block, scale, at, tree)
   end)
 end
 
---- Calls `one` (see Share:walk) for the parts that this block takes.
+--- Calls `one` (see Share:walk) for each part that this block computes.
 function part.each(work, one)
   for item in cute.range((cute.arch.block_idx()), work.items,
                          (cute.arch.grid_dim())) do
@@ -267,9 +271,9 @@ function part.walk(o, first, last, load, page_of, meet, begin, f)
 end
 
 --- Stores the results of a part at index `place`: acc, multiplied by `factor`
--- if given, to mParts, and logs[i] of row i to mLogs. If `writer` is given,
--- only threads for which it is true store. column(d), if given, returns the
--- column of O for column d of the accumulators.
+-- if given, to mParts, and logs[i] of row i to mLogs. `writer`, if given,
+-- selects the threads that store. column(d), if given, returns the column of O
+-- for column d of the accumulators.
 function part.store(o, places, logs, acc, mParts, mLogs, place, at, factor,
                     writer, column)
   local out, rows = mParts(place, _, _), flash.by_rows(acc)
@@ -289,10 +293,10 @@ function part.store(o, places, logs, acc, mParts, mLogs, place, at, factor,
   end
 end
 
---- Returns the tools to combine the partial results of a row: a function
--- weight(log), the factor of a partial result; the sum of all weights; and a
--- function lse(some), which returns the row's LSE, where `some` tells whether
--- the sum is not 0. reduce(init, f, combine) reduces the logs of the partial
+--- Returns three values for combining the partial results of a row. weight(log)
+-- returns the weight of a partial result. The second value is the sum of all
+-- weights. lse(some) returns the row's LSE, where `some` tells whether the sum
+-- is not 0. reduce(init, f, combine) must reduce the logs of the partial
 -- results: f(x, log) adds a log to a lane's state, and combine merges the
 -- states of two lanes.
 function part.weights(reduce)
@@ -305,23 +309,24 @@ function part.weights(reduce)
   end
 end
 
---- Waits for the preceding launches (griddepcontrol). The next launch may then
--- begin. Before it waits for this launch, it may read only what the preceding
--- launches have written.
+--- Waits for the preceding launches (griddepcontrol), and then lets the next
+-- launch begin. Before the next launch waits for this one, it may read only
+-- what the preceding launches have written.
 function part.begin(o)
   if not o.pdl then return end
   cute.arch.griddepcontrol_wait()
   cute.arch.griddepcontrol_launch_dependents()
 end
 
--- Waits for the preceding launches like part.begin, but at a later point. With
--- o.early, the kernel reads lengths, pages and old keys before this wait.
+-- With o.early, waits for the preceding launches here, instead of at the
+-- beginning of the kernel. Before this wait, the kernel reads lengths, pages
+-- and old keys.
 local function arrive(o)
   if o.early then part.begin(o) end
 end
 
 --- The function of the kernel. cache: see kernels/attention_decode.lua. The
--- further arguments are the captured values for o.modify.
+-- remaining arguments are the captured values for o.modify.
 function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
                      cache, ...)
   if not o.early then part.begin(o) end
@@ -353,10 +358,11 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
     local by_k = part.scale_of(more.k_scale, at.g)
     local by_v = part.scale_of(more.v_scale, at.g)
     local by = more.k_scale and scale * by_k or scale
-    -- Wait until the previous part's reads of shared memory are complete.
+    -- Waits until all threads have read the shared memory of the previous part.
     meet()
     if more.k and e.count == 1 then
-      -- The part contains new keys, which a preceding launch writes.
+      -- If the part contains new keys, which a preceding launch writes, waits
+      -- for this launch.
       if o.early then
         cute.when(cute.gt(last * BN, T - e.S), function() arrive(o) end)
       end

@@ -4,15 +4,17 @@
 -- A row of work is a tile of rows of Q together with all keys that these rows
 -- see. Each sequence has `per` rows of work. The key tiles of all rows of work
 -- form one list, in order, and each block processes `each` consecutive tiles of
--- the list. Therefore a block processes the end of one row of work, some whole
--- rows of work, and the beginning of another row, for sequences of any lengths.
+-- the list. For sequences of any lengths, a block therefore processes the end
+-- of one row of work, some whole rows of work, and the beginning of another
+-- one.
 --
 -- If sequences have almost equal lengths, a block processes a part of a single
 -- row of work instead: each row is divided into parts of `each` tiles. This
 -- takes less time if `each` grows by at most share.SLACK tiles.
 --
 -- With o.chunk, a part has o.chunk tiles and begins at a multiple of o.chunk.
--- The parts of a sequence then do not depend on the other sequences.
+-- The parts of a sequence then do not depend on the lengths of the other
+-- sequences.
 local cute = require "cute"
 
 local share = {}
@@ -20,8 +22,9 @@ local share = {}
 local Share = {}
 Share.__index = Share
 
--- The time of a change from one row of work to the next, in tiles: a block
--- stores results, loads Q, and waits for the first keys.
+-- The time that a block needs to go from one row of work to the next, in units
+-- of the time for a tile. The block stores results, loads Q, and waits for the
+-- first keys.
 share.SLACK = 2
 
 local function at_least(x, n) return (x + (n - 1)) // n end
@@ -62,7 +65,7 @@ function share.new(o, T, lengths, B, per, blocks)
 end
 
 -- Returns two numbers: the sum of Share:padded over all sequences and, if
--- `longest` is set, the largest number of tiles of a sequence.
+-- `longest` is set, the largest padded number of tiles of a sequence.
 function Share:count(longest)
   local n = self:tiles(0)
   if not self.lengths then return self.B * self:padded(n), n end
@@ -81,15 +84,15 @@ function Share:keys(b) return self.lengths and self.lengths[b] or self.T end
 --- Returns the number of tiles of keys of sequence b.
 function Share:tiles(b) return at_least(self:keys(b), self.o.tile[2]) end
 
---- Returns the number of tiles that a row of work of n tiles occupies in the
--- list.
+--- Returns the number of tiles that a row of work with n tiles occupies in the
+-- list. With o.chunk, this is n rounded up to a multiple of o.chunk.
 function Share:padded(n)
   local chunk = self.chunk
   return chunk and at_least(n, chunk) * chunk or n
 end
 
--- Calls f(b, n) for 32 sequences at a time, one for each lane. n is the padded
--- number of tiles of sequence b, or 0 for b after the last sequence.
+-- Calls f(b, n) for 32 sequences at a time, one in each lane. n is the padded
+-- number of tiles of sequence b, or 0 if b is after the last sequence.
 function Share:each_lane(f)
   local lane, B = cute.arch.lane_idx(), self.B
   local function call(first)
@@ -102,7 +105,7 @@ function Share:each_lane(f)
 end
 
 --- Returns the sequence that contains tile `at` of the list of all tiles. Also
--- returns the number of padding tiles of the preceding sequences.
+-- returns the sum of the padded numbers of tiles of the preceding sequences.
 function Share:find(at)
   if not self.lengths then
     local n = self:padded(self:tiles(0))
@@ -121,7 +124,8 @@ function Share:find(at)
   return b, before
 end
 
---- Returns the number of padded tiles of the sequences before sequence b.
+--- Returns the sum of the padded numbers of tiles of the sequences before
+-- sequence b.
 function Share:before(b)
   if not self.lengths then return b * self:padded(self:tiles(0)) end
   local sum = 0
@@ -155,8 +159,8 @@ function Share:walk(item, f)
   end)
 end
 
---- Returns the indices at which results of row of work `row` of sequence b are
--- stored: the first, and one past the last.
+--- Returns where the results of row of work `row` of sequence b are stored: the
+-- index of the first result, and one more than the index of the last one.
 function Share:places(b, row)
   local n = self:padded(self:tiles(b))
   local first = self:before(b) * self.per + row * n

@@ -1,5 +1,5 @@
---- Pieces of 8 elements of a head, which kernels/attention_decode rotates by
--- the angles of the head's position (rotary embedding).
+--- Rotary embedding for kernels/attention_decode: rotates pieces of 8 elements
+-- of a head by angles that depend on the head's position.
 local cute = require "cute"
 local _ = cute._
 
@@ -7,24 +7,26 @@ local turned = {}
 
 local EACH = 8
 
--- Copies elements EACH place to EACH place + EACH - 1 of vector x to registers.
+-- Copies the elements from EACH * place to EACH * place + EACH - 1 of vector x
+-- to registers.
 local function copy(x, place, held)
   cute.autovec_copy(cute.local_tile(x, {EACH}, {place}), held)
 end
 
 --- Returns the angles {cos =, sin =} of a cache (see kernels/attention_decode),
--- or nil if heads are not rotated. Not all rows of the tables are used.
+-- or nil if heads are not rotated. The kernel need not read all rows of the
+-- tables.
 function turned.angles(cache)
   if not cache.cos then return nil end
   return {cos = cute.partial_ok(cache.cos), sin = cute.partial_ok(cache.sin)}
 end
 
---- Makes a piece of a head of D elements. Its functions are called in this
--- order: early(position, place) reads the angles; load(x, place) requests piece
--- `place` of the head x (D); get(place) returns the registers `held`, rotated.
--- take(x, position, place) does all of this. angles: {cos = (P,D/2), sin =
--- (P,D/2)} of f32, or nil if heads are not rotated. Element i is paired with
--- element i + D/2.
+--- Makes an object that rotates pieces of a head of D elements. Its functions
+-- are called in this order: early(position, place) reads the angles; load(x,
+-- place) requests piece `place` of the head x (D); get(place) returns the
+-- registers `held`, rotated. take(x, position, place) calls all three. angles:
+-- {cos = (P,D/2), sin = (P,D/2)} of f32, or nil if heads are not rotated.
+-- Element i is paired with element i + D/2.
 function turned.piece(D, dtype, angles)
   local out, half = {}, D // 2 // EACH
   local held = cute.make_rmem_tensor({EACH}, dtype)

@@ -21,8 +21,8 @@ local WARPGROUP = 128
 
 local consumer = {}
 
---- Returns the MMAs of the scores, from Q and K in shared memory, and of O,
--- from powers in registers and V.
+--- Returns two MMAs: that of the scores, from Q and K in shared memory, and
+-- that of O, from powers in registers and V.
 function consumer.mmas(o)
   local groups = cute.make_layout {o.consumers, 1, 1}
   local scores = warpgroup.MmaF16BF16Op(o.dtype, cute.f32,
@@ -51,23 +51,23 @@ local function turns(o, group)
   return {
     wait = function() mine:arrive_and_wait() end,
     pass = function() others:arrive() end,
-    -- The first warpgroup waits for the turn that the last warpgroup passed to
-    -- it, so that no turn is left over.
+    -- The last warpgroup has passed a turn to the first one. The first
+    -- warpgroup waits for it, so that no arrival is left at the barrier.
     tail = function()
       cute.when(cute.eq(group, 0), function() mine:arrive_and_wait() end)
     end}
 end
 
--- Makes registers for the next exponentials, because products may still read
--- the left operand p. Returns {p = these registers, take = a function that
--- copies them to the operand p}.
+-- Makes registers for the next exponentials. They are needed because products
+-- may still read the left operand p. Returns {p = these registers, take = a
+-- function that copies them to the operand p}.
 local function spare(p, scale)
   local next = cute.make_fragment_like(p)
   local function words(t)
     return cute.make_tensor(cute.recast_tensor(t, cute.u32).iterator,
                             cute.make_layout {cute.size(t) // 2})
   end
-  -- Add a 0 whose value the compiler does not know. Otherwise, the compiler
+  -- Adds a 0 whose value the compiler does not know. Without it, the compiler
   -- would use the registers of p for `next`, which would serialize the
   -- products.
   local zero = cute.where(cute.gt(scale, 0), 0, 1):to(cute.u32)
@@ -77,13 +77,13 @@ local function spare(p, scale)
   end}
 end
 
--- Adds the functions to products P (see below) that depend on the type of Q's
--- elements. again() computes s without wgmma. narrow() converts the powers in s
--- to 16 bits in P.p.
+-- Adds the functions that depend on the type of Q's elements to P, the result
+-- of products(). again() computes s without wgmma. narrow() converts the powers
+-- in s to 16 bits in P.p.
 local function complete(o, x, P)
   local M, N = o.tile[1], o.tile[2]
   local s, p, next = P.s, P.p, P.next
-  -- the registers of s in the order of p
+  -- The registers of s in the order of p.
   local powers = cute.make_tensor(s.iterator, p.layout)
   local warps = flash.team(o.dtype, 4 * o.consumers)
   -- Computes the scores of the warp's rows again by mma.sync, which needs few
@@ -91,8 +91,8 @@ local function complete(o, x, P)
   function P.again(q, k)
     local part = warps.mma:partition_shape_C {M, 16}
     s:fill(0)
-    -- Use a loop of the kernel, because the compiler needs milliseconds for
-    -- each MMA in the text.
+    -- This is a loop of the kernel, not of Lua, because the compiler needs
+    -- milliseconds for each MMA in the code.
     for i in cute.range(o.head // 16) do
       local rows = cute.local_tile(x.q.smem(_, _, q.index), {M, 16}, {0, i})
       local left = warps:left(rows)(0)
@@ -103,7 +103,8 @@ local function complete(o, x, P)
           function() return left end)
       end
     end
-    -- afterwards, one lane permits the next bulk copy to overwrite the keys
+    -- After this fence, a lane may permit the next bulk copy to overwrite the
+    -- keys.
     cute.arch.fence_view_async_shared()
     cute.arch.sync_warp()
   end
@@ -125,7 +126,7 @@ local function products(o, x)
   local s = cute.make_rmem_tensor(times_k:partition_shape_C {M, N}, cute.f32)
   local acc = cute.make_rmem_tensor(times_v:partition_shape_C {M, o.value},
                                     cute.f32)
-  -- One wgmma multiplies 256 bits of each row of p.
+  -- One wgmma reads 256 bits of each row of p.
   local width = 256 // o.dtype.bits
   local p = cute.make_rmem_tensor({{width // 8, 2, 2}, 1, N // width}, o.dtype)
   times_k:set(warpgroup.Field.ACCUMULATE, false)
@@ -145,14 +146,15 @@ local function products(o, x)
 end
 
 -- Processes the blocks of keys that a tile of rows sees, from the last to the
--- first. sees = {first, last, from, to, at} as in kernels/attention.lua.
--- alter(masked) returns the function of flash.altering for this tile. fetch(n),
--- if given, loads the bits of the block mask for block n.
+-- first. sees = {first, last, from, to, at} as for the function walk in
+-- kernels/attention.lua. alter(masked) returns the function of flash.altering
+-- for this tile. fetch(n), if given, loads the bits of the block mask for block
+-- n.
 local function mainloop(x, P, turn, state, sight, sees, alter, fetch)
   local first, last, from, to, at = table.unpack(sees, 1, 5)
   local k, v = x.k.state, x.v.state
-  -- returns the number of the ith visible block of keys, and whether a mask
-  -- applies
+  -- Returns the number of the ith visible block of keys, and whether a mask
+  -- applies to it.
   local function block(i, masked)
     if not at then return i, masked end
     local n, partly = at(i, x.score or x.mask or to)
@@ -162,7 +164,7 @@ local function mainloop(x, P, turn, state, sight, sees, alter, fetch)
     end
     return n, partly
   end
-  -- converts the scores of block n to their exponentials
+  -- Converts the scores of block n to their exponentials.
   local function take(change, n)
     if change then change(n) end
     local rose = state:rise(P.s)
@@ -180,7 +182,7 @@ local function mainloop(x, P, turn, state, sight, sees, alter, fetch)
   x.k.pipe:consumer_release(k)
   k:advance()
   local rose = take(alter(edge), newest)
-  -- prepares the product of the last exponentials with V
+  -- Prepares the product of the last exponentials with V.
   local function settle()
     state:rescale(P.acc, rose)
     P.narrow(newest, state)
@@ -215,7 +217,7 @@ local function mainloop(x, P, turn, state, sight, sees, alter, fetch)
     if not x.early then settle() end
   end
   local i = last - 2
-  -- runs the main loop for blocks i down to `least`
+  -- Runs the main loop for blocks i down to `least`.
   local function run(least, masked)
     for _ in cute.range(cute.max(i + 1 - least, 0)) do
       step(i, masked)
@@ -247,7 +249,7 @@ local function store(o, x, P, group)
   return function(state, row, S, lse)
     local logs = state:finish(P.acc)
     out:store(P.acc:load():to(o.dtype))
-    -- Wait until the warpgroup has read its rows of Q, which the copy
+    -- Waits until the warpgroup has read its rows of Q, which the copy
     -- overwrites.
     meet:arrive_and_wait()
     cute.copy(atom, from, to(_, _, _, x.q.state.index))
@@ -265,7 +267,7 @@ local function store(o, x, P, group)
   end
 end
 
---- Computes O and LSE for each tile of rows of Q that this block takes.
+--- Computes O and LSE for each tile of rows that this block takes.
 ---@param x table {q: table, k: table, v: table, o: table, mma_s: any,
 -- mma_o: any, ready: any, sees: function, tid: any, lse: any, scale: any,
 -- sinks: any?, score: function?, mask: function?, near: boolean?,

@@ -23,8 +23,8 @@ local eight = {}
 --- The number of warps that transpose V.
 eight.WARPS = 2
 
---- Returns the MMAs of the scores, from Q and K in shared memory, and of O,
--- from powers in registers and transposed V.
+--- Returns two MMAs: that of the scores, from Q and K in shared memory, and
+-- that of O, from powers in registers and transposed V.
 function eight.mmas(o)
   local groups = cute.make_layout {o.consumers, 1, 1}
   local function mma(N, from)
@@ -58,9 +58,9 @@ local function transposer(v, vt, part, early)
       cute.recast_tensor(r, cute.u32)
   end
   local across = D // 32
-  -- Loads part n of a tile: 32 elements of D of 32 keys. Returns two sets of
-  -- registers, {[0] = for the first 16 keys, for the other 16 keys}, each with
-  -- two words for 16 elements of D.
+  -- Loads part n of a tile, which has 32 elements of D of 32 keys. Returns two
+  -- sets of registers: [0] for the first 16 keys, [1] for the other 16 keys.
+  -- Each set has two words for 16 elements of D.
   local function load(n, from)
     local given = {}
     for h = 0, 1 do
@@ -117,8 +117,8 @@ function eight.transpose(o, v, vt, part, each, sees)
 end
 
 -- Returns a function (q, k) that computes the scores s of the warp's rows again
--- by mma.sync. q and k are the pipeline states of the tiles of Q and K.
--- ldmatrix treats two adjacent elements as one element of 16 bits.
+-- by mma.sync. q and k are the pipeline states of the tiles of Q and K. As for
+-- V, ldmatrix treats two adjacent elements as one element of 16 bits.
 local function scores_again(o, x, s)
   local M, N = o.tile[1], o.tile[2]
   local warps = flash.team(cute.f16, 4 * o.consumers)
@@ -152,7 +152,7 @@ end
 -- kernels/attention_sm90/consumer.lua.
 function eight.complete(o, x, P)
   local p, n32 = P.p, o.tile[2] // 32
-  -- the registers of s in the order of p
+  -- The registers of s in the order of p.
   local powers = cute.make_tensor(P.s.iterator, cute.make_layout(
     {{{2, 2}, 2, 2}, 1, n32}, {{{1, 4}, 2, 8}, 0, 16}))
   P.again = scores_again(o, x, P.s)
@@ -165,29 +165,31 @@ function eight.complete(o, x, P)
   end
 end
 
--- The largest e4m3. If a sum of powers (exponentials of scores) does not exceed
--- it, e4m3 can represent each of the powers.
+-- The largest value of e4m3. If a sum of powers (exponentials of scores) does
+-- not exceed it, e4m3 can represent each of the powers.
 local MOST = 448.0
 
--- The exponent of the power of 2 for the largest score of a row, after the
--- row's base changes. The smallest normal e4m3 is 2^-6. LIFT is used if each
--- block is searched for its largest score: powers may then rise by 2^3.
--- Otherwise LOW_LIFT is used: the sum of a thread's powers in a block is at
--- most MOST even if all scores are equal.
+-- The exponents of the largest power of a row, after the row's base has
+-- changed: the row's largest score gets the power 2^LIFT or 2^LOW_LIFT. The
+-- smallest normal e4m3 is 2^-6. LIFT is used if each block is searched for its
+-- largest score: powers may then rise by 2^3. Otherwise LOW_LIFT is used: the
+-- sum of a thread's powers in a block is at most MOST even if all scores are
+-- equal.
 local LIFT, LOW_LIFT = 5.0, 2.0
 
 --- Returns the factors of a tile of rows of head h in batch b, from the
--- operands' scales in x.more. `scale` is the factor of the scores, and of_v()
--- returns the factor of O. before(change) returns a function like change
--- (flash.altering), which applies the scale of block n of keys, and then
--- `change` if there is one. rebase(n), if given, rescales the accumulators of O
--- to the scale of block n of V. lift, most: see flash.softmax.
+-- operands' scales in x.more, as a table. scale: the factor of the scores.
+-- of_v(): returns the factor of O. before(change): returns a function like
+-- `change` (flash.altering), which applies the scale of block n of keys, and
+-- then `change` if there is one. rebase(n), if present: rescales the
+-- accumulators of O to the scale of block n of V. lift, most: see
+-- flash.softmax.
 function eight.factors(o, x, P, h, b)
   local q, k, v = x.more.q_scale, x.more.k_scale, x.more.v_scale
   local g, scale = h // x.group, x.scale
   local lift = x.rises and LIFT or LOW_LIFT
   if q then scale = scale * q[h] end
-  -- returns the element of the scales t for block n of keys
+  -- Returns the element of the scales t for block n of keys.
   local function at(t, n)
     return t(b, cute.min(n * o.tile[2] // 128, cute.size(t, 1) - 1), g)
   end

@@ -19,11 +19,11 @@ local NAMES = "name head value dtype causal window rows tile stages q_stages "
   .. "ordered modify list ragged rises out scaled"
   .. " v_stages early around"
 
--- Lists of tiles {rows, keys, time, time with a causal mask} by head size: for
--- each number of rows, the fastest tile that registers and shared memory allow.
--- The times are for one score, relative to the first tile of the list without a
--- mask, measured for 512 to 16384 rows on an H100 and an H200. A time is
--- infinite if ptxas serializes the wgmmas of the tile.
+-- Lists of tiles {rows, keys, time, time with a causal mask} by head size. Each
+-- list has, for each number of rows, the fastest tile that registers and shared
+-- memory allow. The times are for one score, relative to the first tile of the
+-- list without a mask, measured for 512 to 16384 rows on an H100 and an H200. A
+-- time is infinite if ptxas serializes the wgmmas of the tile.
 local TILES = {
   [64] = {{192, 128, 1}, {192, 96, math.huge, 0.96}, {128, 128, 1.2},
           {64, 128, 1.6}},
@@ -31,12 +31,12 @@ local TILES = {
   [128] = {{128, 128, 1}, {64, 128, 1.4}},
   [192] = {{128, 112, 1}}, [256] = {{128, 64, 1}, {128, 80, 1.06}},
 }
--- tiles for heads of 192 elements whose values have 128
+-- The tiles for heads of 192 elements whose values have 128.
 local SHORT = {{128, 128, 1}}
 
 -- Lists of tiles for elements of e4m3, measured for 16384 rows on an H200.
--- EIGHT is for full attention, MASKED for causal masks and windows, and the
--- last list for scales of 128 keys.
+-- EIGHT is for full attention, MASKED for causal masks and windows, and SCALED
+-- for scales of 128 keys.
 local EIGHT = {[64] = {{192, 160, 1}, {128, 128, 1.1}},
                [128] = {{128, 224, 1}, {128, 160, 1.03}},
                [256] = {{128, 96, 1}}}
@@ -69,7 +69,7 @@ function options.bytes(o)
     * o.dtype.bits // 8
 end
 
--- Checks the tile, and that its stages fit.
+-- Checks that the tile is valid and that its stages fit in shared memory.
 local function check(o)
   local M, N = o.tile[1], o.tile[2]
   rules.integers(WHAT, o, {"stages", "q_stages", "v_stages"}, 1, 8)
@@ -87,8 +87,8 @@ local function check(o)
 end
 
 -- Returns the number of scores that tiles of M rows and N keys compute for a
--- sequence of `rows` rows and as many keys: all scores of each tile, but with
--- causal = true only of tiles of which some row sees a key.
+-- sequence of `rows` rows and the same number of keys. All scores of a tile
+-- count. With causal = true, only tiles count in which some row sees a key.
 local function scores(rows, M, N, causal)
   local n, keys = 0, tiles.count(rows, N) * N
   for i = 1, tiles.count(rows, M) do
@@ -97,8 +97,8 @@ local function scores(rows, M, N, causal)
   return n
 end
 
--- Returns the tile that takes the least time for sequences of `rows` rows; the
--- first one of `known` if the number of rows is not known.
+-- Returns the tile of `known` that takes the least time for sequences of `rows`
+-- rows. Returns the first tile if the number of rows is not known.
 local function fastest(known, rows, causal)
   local best, least
   -- Above 65536 rows, the same tile stays the fastest.
@@ -144,7 +144,7 @@ local function complete_steps(o, given)
   end
 end
 
---- Returns all options: the given ones, and defaults for the others.
+--- Returns all options: the given ones, and defaults for all missing ones.
 ---@param given table
 ---@return table
 function options.complete(given)
@@ -199,8 +199,8 @@ function options.complete(given)
   return o
 end
 
--- The maximum number of a thread's registers for scores, their powers and O, by
--- the number of consumers.
+-- By the number of consumers: the largest number of a thread's registers for
+-- scores, their powers and O.
 local VALUES = {200, 200, 128}
 
 -- The maximum number of candidates with the same number of rows, and the
@@ -208,8 +208,8 @@ local VALUES = {200, 200, 128}
 local MOST_TILES, MOST_KEYS = 4, 176
 
 --- Returns tiles {rows, keys} to measure: the default tile, then the other
--- tiles of its list, then tiles with as many keys as registers and shared
--- memory allow.
+-- tiles of its list, then tiles with the largest number of keys that registers
+-- and shared memory allow.
 ---@param given table
 ---@return integer[][]
 function options.candidates(given)

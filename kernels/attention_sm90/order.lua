@@ -1,11 +1,11 @@
 --- The tiles of rows of a block of kernels/attention_sm90, and their order.
 --
--- If the amount of work differs between tiles, the tiles with the most work
--- come first, and an idle block draws the next one from a counter. Heads are
--- divided into sections, whose keys and values fit into L2 together. Within a
--- section, the tiles of all heads with the same rows are consecutive. Otherwise
--- all tiles take the same time: block i takes tiles i, i + grid and so on, head
--- by head.
+-- Some options give tiles different amounts of work. Then the tiles with the
+-- most work come first, and an idle block draws the next tile from a counter.
+-- Heads are divided into sections, whose keys and values fit into L2 together.
+-- Within a section, the tiles of all heads with the same rows are consecutive.
+-- Without such options, all tiles take the same time: block i takes tiles i, i
+-- + grid and so on, head by head.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
@@ -27,7 +27,7 @@ end
 
 -- Returns m, h and b of the tile at position t in the order: tile m of M tiles
 -- of rows, head h, batch b. Without `section`, the tiles of a head are
--- consecutive; with it, tiles with the same rows are.
+-- consecutive. With `section`, tiles with the same rows are consecutive.
 local function place(t, M, H, B, section)
   local m, head
   if section then
@@ -42,10 +42,11 @@ local function place(t, M, H, B, section)
   return m, head % H, head // H
 end
 
--- Returns a function (t) for B concatenated sequences and a sequence B of the
--- rows after them. It returns m, h and b of the tile at position t in the
--- order, and whether the tile exists. The tiles of all heads with the same rows
--- are consecutive. Positions must be requested in ascending order.
+-- Returns a function (t) for B concatenated sequences. The rows after the last
+-- sequence form sequence B. The function returns m, h and b of the tile at
+-- position t in the order, and whether the tile exists. The tiles of all heads
+-- with the same rows are consecutive. Positions must be requested in ascending
+-- order.
 local function finder(o, S, H, B, cu)
   local at = {b = -1, before = 0, after = 0}
   return function(t)
@@ -61,9 +62,9 @@ local function finder(o, S, H, B, cu)
   end
 end
 
---- Returns a function that converts the indices last - 1 down to `first` to the
--- indices of blocks of keys in another order: from block `middle` down to the
--- first one, then from the last one down to the block after `middle`.
+--- Returns a function that maps the indices last - 1 down to `first` to blocks
+-- of keys in another order: from block `middle` down to the first one, then
+-- from the last one down to the block after `middle`.
 function order.around(first, last, middle)
   local begin = cute.max(cute.min(middle, last - 1), first)
   return function(i)
@@ -72,16 +73,16 @@ function order.around(first, last, middle)
   end
 end
 
---- Returns the number of positions for the tiles of H heads. The B sequences
--- and the rows after them have `total` rows, and each of them may end with a
--- partial tile.
+--- Returns the number of positions for the tiles of H heads. `total` is the
+-- number of rows of the B sequences and of the rows after them. Each of these B
+-- + 1 parts may end with a partial tile.
 function order.places(o, total, H, B)
   return (total // o.tile[1] + B + 1) * H
 end
 
 --- Makes iterators over the tiles of this block, one for each "producer" or
--- "consumer". An iterator calls f(m, h, b) for each tile: rows from m *
--- o.tile[1] on of head h in batch b.
+-- "consumer". An iterator calls f(m, h, b) for each tile, which has the rows
+-- from m * o.tile[1] on of head h in batch b.
 ---@param share table? {section: from order.section, counter: an i32 of 0}
 ---@param maker any the thread that initializes barriers
 ---@param cu? any (B+1): the positions of B sequences among S rows

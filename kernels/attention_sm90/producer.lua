@@ -1,5 +1,5 @@
---- The producer warps of kernels/attention_sm90: a thread of one warp loads Q,
--- K and V by TMA, a thread of another warp stores O.
+--- The producer warps of kernels/attention_sm90. A thread of one warp loads Q,
+-- K and V by TMA, and a thread of another warp stores O.
 local cute = require "cute"
 local flash = require "kernels.flash"
 
@@ -8,8 +8,9 @@ local cpasync = cute.nvgpu.cpasync
 
 local producer = {}
 
--- Returns this block's copies of an operand: (TMA,PIPE) of shared memory, and
--- (TMA,tiles of both modes,h,b) of coordinates, from row `first` on.
+-- Returns this block's parts of an operand for TMA copies: (TMA,PIPE) of shared
+-- memory, and (TMA,tiles of both modes,h,b) of coordinates, from row `first`
+-- on.
 local function copies(x, first)
   local s, g = x.smem, x.coords
   if first then
@@ -54,7 +55,7 @@ function producer.load(q, k, v, group, each, sees)
       fill_v(part.key)
     ask_q(m, h, seq)
     cute.when(cute.gt(last, first), function()
-      -- index of the block of keys whose V is requested next
+      -- The index of the block of keys whose V is requested next.
       local held = last - 1
       if at then held = (at(held)) end
       ask_k(held, g, seq)

@@ -1,10 +1,10 @@
 --- Estimates the time of a product for a configuration of kernels/gemm_skinny.
 --
--- The time is bound by reading B, or by the loads that warps can have in
--- flight: a warp goes through its runs of K in sequence, with `unroll` of them
--- in flight. The other blocks on a multiprocessor work at the same time.
--- Partial sums are reduced in shared memory, also across a cluster. The
--- constants are those of an H200, fitted by tools/fit.lua.
+-- One of two limits determines the time: reading B, or the latency of loads. A
+-- warp processes its runs of K in sequence, with `unroll` of them in flight.
+-- The blocks on a multiprocessor work at the same time. Partial sums are
+-- reduced in shared memory, also across a cluster. The constants are those of
+-- an H200, fitted by tools/fit.lua.
 local tiles = require "cute.tiles"
 
 local model = {}
@@ -12,24 +12,27 @@ local model = {}
 model.constants = {
   launch = 1.2e-6,    -- seconds to start and finish a kernel
   cluster = 7.68e-7,  -- seconds to combine the sums of a tile's blocks
-  latency = 5.89e-7,  -- seconds from the request of a load to its data: memory
-  hit = 5.8e-7,       -- seconds from the request of a load to its data: L2
+  latency = 5.89e-7,  -- seconds from the request of a load until it arrives
+                      -- from memory
+  hit = 5.8e-7,       -- seconds from the request of a load until it arrives
+                      -- from L2
   ask = 4.86e-9,      -- seconds to issue the loads of 32 or 64 elements of K
   run = 1.22e-7,      -- seconds of a warp's work on 32 or 64 elements of K
   join = 3.78e-8,     -- seconds to add the partial sums of one warp
   each = 7.92e10,     -- bytes per second that one multiprocessor can request
   memory = 4.59e12,   -- bytes per second from memory
   l2 = 1.89e13,       -- bytes per second from L2, for operands that fit in L2
-  -- the time of memory accesses is multiplied by 1 + beside * m / count
+  -- The time of memory accesses is multiplied by 1 + beside * m / count, where
+  -- m is the number of rows of A, and count the number of tiles of B of a warp.
   beside = 0.002,
 }
 local C = model.constants
 
 local THREADS, REGISTERS = 2048, 65536  -- per multiprocessor
--- operands of fewer bytes stay in L2 until the next product begins
+-- Operands with fewer bytes in total stay in L2 until the next product begins.
 local STAYS = 16 << 20
 
---- Returns how many blocks of a plan fit on a multiprocessor.
+--- Returns the number of blocks of a plan that fit on a multiprocessor.
 ---@param p table
 ---@return integer
 function model.room(p)
@@ -39,7 +42,7 @@ function model.room(p)
   return math.max(1, math.min(THREADS, REGISTERS // registers) // p.block)
 end
 
---- Returns the seconds of a product by a plan of gemm_skinny.
+--- Returns the estimated seconds of a product with a plan of gemm_skinny.
 ---@param p table
 ---@param batches integer
 ---@param sms integer

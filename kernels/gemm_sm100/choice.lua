@@ -1,13 +1,13 @@
 --- Chooses options of kernels/gemm_sm100 for a product. The kernel was never
--- measured: its times are estimates from public rates of tensor cores.
+-- measured: the estimated times come from published rates of tensor cores.
 --
--- The tensor cores take bm * bn * bk multiply-adds a step, and TMA fills shared
--- memory meanwhile. A step takes at least the latency of a load divided by the
--- number of stages. If there are two sets of accumulators, the products of a
--- tile overlap with the stores of the tile before it, except for the last one.
--- Memory moves A, B and D once. The bandwidths of memory and L2, and the
--- latencies, are those of an H200, because the times are compared with the
--- times of other kernels, whose model is for an H200
+-- In each step, the tensor cores execute bm * bn * bk multiply-adds, and TMA
+-- fills shared memory meanwhile. A step takes at least the latency of a load
+-- divided by the number of stages. If there are two sets of accumulators, the
+-- products of a tile overlap with the stores of the previous tile. The stores
+-- of the last tile overlap with nothing. Memory moves A, B and D once. The
+-- bandwidths of memory and L2, and the latencies, are those of an H200. The
+-- times are compared with those of other kernels, whose model is for an H200
 -- (kernels/gemm_sm90/model.lua).
 local C = require "kernels.gemm_sm90.constants"
 local options = require "kernels.gemm_sm100.options"
@@ -17,13 +17,14 @@ local targets = require "cute.targets"
 
 local choice = {}
 
--- maximum number of stages, because more stages do not hide more latency
+-- The largest number of stages to use. More stages do not hide more latency.
 local MOST = 8
 local CLUSTERS = {{1, 1}, {2, 1}}
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Returns the multiply-adds per cycle of an SM of `card` for options o.
+-- Returns the number of multiply-adds per cycle of an SM of `card` for options
+-- o.
 local function rate(o, card)
   local a = o.a_dtype
   local times = a.is_integer and card.times.i8 or a.bits == 4
@@ -58,9 +59,9 @@ function choice.time(o, m, n, k, sms, card)
     + math.max(cycles / card.clock, memory), waves
 end
 
--- Returns the widths of tiles: multiples of 16, at most those that cover n.
--- With gates, half of a tile has a multiple of 16 columns. With scales, a tile
--- has whole chunks of factors.
+-- Returns the widths of tiles to try. They are multiples of 16, and not larger
+-- than n requires. With gates, half of a tile has a multiple of 16 columns.
+-- With scales, a tile has whole chunks of factors.
 local function widths(o, n, cluster)
   local unit, list = o.scales and options.ROWS or o.gated and 32 or 16, {}
   for width = unit, math.min(256, ceil_div(n, unit) * unit), unit do
@@ -69,9 +70,9 @@ local function widths(o, n, cluster)
   return list
 end
 
---- Returns a list of the candidates for a product of (m,k) and (n,k), the one
--- with the shortest estimate first. Each is {options =, seconds =, waves =,
--- blocks =}, with options for gemm_sm100.
+--- Returns a list of the candidates for a product of (m,k) and (n,k), sorted by
+-- estimated time. Each is {options =, seconds =, waves =, blocks =}, with
+-- options for gemm_sm100.
 ---@param m integer
 ---@param n integer
 ---@param k integer
@@ -102,7 +103,8 @@ function choice.candidates(m, n, k, o)
         blocks = ceil_div(m, full.tile[1]) * ceil_div(n, width)}
     end
   end
-  -- If two estimates are equal, the wider tile reads less.
+  -- If two estimates are equal, the wider tile is preferred, because it reads
+  -- less.
   table.sort(list, function(a, b)
     if a.seconds ~= b.seconds then return a.seconds < b.seconds end
     local wide, other = a.options.tile[2], b.options.tile[2]
@@ -112,8 +114,8 @@ function choice.candidates(m, n, k, o)
   return list
 end
 
---- Chooses the options of gemm_sm100 for a product: returns the first of the
--- candidates, and all of them.
+--- Chooses the options of gemm_sm100 for a product. Returns the options of the
+-- best candidate, and the list of all candidates.
 ---@return table options
 ---@return table[] candidates
 function choice.choose(m, n, k, o)

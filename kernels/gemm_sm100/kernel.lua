@@ -13,11 +13,11 @@ local arch, cpasync, pipeline = cute.arch, cute.nvgpu.cpasync, cute.pipeline
 local tcgen05 = cute.nvgpu.tcgen05
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
--- The epilogue has warps 0 to 3. LOADER requests tiles by TMA; ISSUER issues
--- MMAs, and allocates tensor memory.
+-- Warps 0 to 3 execute the epilogue. Warp LOADER requests tiles by TMA. Warp
+-- ISSUER issues MMAs, and allocates tensor memory.
 local LOADER, ISSUER = 4, 5
 
--- Returns the MMA operation.
+-- Returns the MMA operation for the operands' types.
 local function op_of(o)
   local a, b, bits = o.a_dtype, o.b_dtype, o.a_dtype.bits
   if o.scales and bits == 8 then
@@ -39,7 +39,7 @@ local function op_of(o)
   return tcgen05.MmaF8F6F4Op(a, b, o.acc, shape, table.unpack(how))
 end
 
--- Returns the copy of `columns` columns of accumulators to registers.
+-- Returns the tiled copy of `columns` columns of accumulators to registers.
 local function load_of(mma, o, columns)
   local repeats = math.min(columns & -columns, 64)
   local layout = mma:make_fragment_C(mma:partition_shape_C {o.tile[1],
@@ -49,8 +49,8 @@ local function load_of(mma, o, columns)
     cute.composition(layout({_, _}, 0, 0), {o.tile[1], columns}))
 end
 
--- Returns the scale factors of A and of B, which are the first arguments in the
--- list `more`, with their layouts; and the list without them.
+-- Splits the list `more`, which begins with the scale factors of A and of B.
+-- Returns the factors with their layouts, and the rest of the list.
 local function split_off(o, more, layouts)
   local list = {}
   for i, layout in ipairs(layouts) do
@@ -61,7 +61,8 @@ local function split_off(o, more, layouts)
   return list, {n = more.n - 4, table.unpack(more, 5, more.n)}
 end
 
--- Makes the load of an operand's scale factors, in the form of producer.load.
+-- Makes the load of an operand's scale factors, as producer.load does for an
+-- operand.
 local function load_of_factors(o, f)
   local function partition(at, l)
     return scale_factors.partition({atom = f.atom, coords = f.coords,
@@ -84,8 +85,8 @@ local function make_rings(o, bytes, maker)
 end
 
 -- Makes the object with which the issuer's thread uses the scale factors of the
--- stages: copy(stage) copies them to tensor memory; a and b are the factors
--- there, (SF,M,K,PIPE).
+-- stages. copy(stage) copies them to tensor memory. a and b are tensors of the
+-- factors there, (SF,M,K,PIPE).
 local function factors_of(o, x)
   local at = cute.recast_ptr(x.ptr + o.parts * o.tile[2], nil, o.sf)
   local a, b = x.scales[1], x.scales[2]
@@ -109,7 +110,8 @@ local function multiply(o, x)
   local read, part = pipe:make_consumer_state(), sums:make_producer_state()
   local work = x.walk "consumer"
   local factors = o.scales and factors_of(o, x)
-  -- Returns a stage of an operand, with its scale factors.
+  -- Returns stage i of an operand, together with its scale factors if there are
+  -- any.
   local function stage(t, f, i)
     return f and {t(_, _, _, i), f(_, _, _, i)} or t(_, _, _, i)
   end
@@ -135,8 +137,8 @@ local function multiply(o, x)
   end)
 end
 
--- Stores the tiles of a block. Releases the accumulators of a tile when their
--- last part is in registers.
+-- Stores the tiles of a block. Releases the accumulators of a tile as soon as
+-- their last part is in registers.
 local function store(o, x, out)
   local sums, tile = x.sums, {o.tile[1], x.columns}
   local last = o.tile[2] // tile[2] - 1
@@ -185,7 +187,7 @@ return function(o)
                         k_tiles, D, alpha, beta, ...)
     local more, space = table.pack(...), nil
     if o.shares then space, more.n = more[more.n], more.n - 1 end
-    local scales                            -- scale factors of A and of B
+    local scales                            -- the scale factors of A and of B
     if o.scales then scales, more = split_off(o, more, layouts) end
     for _, count in ipairs {tiles_m, tiles_n, k_tiles} do
       cute.assume(count, 1, (1 << 31) - 1, 1)

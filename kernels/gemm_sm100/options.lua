@@ -8,10 +8,11 @@ local tma_rules = require "kernels.gemm_sm90.tma_rules"
 
 local scale_factors = require "kernels.gemm_sm100.scale_factors"
 
-local options = {ROWS = 128}  -- rows of a tile: the lanes of tensor memory
+local options = {ROWS = 128}  -- the rows of a tile, which are the lanes of
+                              -- tensor memory
 
 local WARPGROUP, WARP = 128, 32
-local COLUMNS = 512           -- columns of tensor memory
+local COLUMNS = 512           -- the columns of tensor memory
 
 local DEFAULTS = {
   stages = 4, cluster = {1, 1}, dtype = cute.bf16,
@@ -20,7 +21,7 @@ local DEFAULTS = {
   epi_loop = false,
 }
 
--- All names of options.
+-- The names of all options.
 local NAMES = "tile epi epilogue name a_dtype b_dtype d_dtype a_hint b_hint "
   .. "d_hint l2_promotion gated batches groups scales"
 for name in pairs(DEFAULTS) do NAMES = NAMES .. " " .. name end
@@ -93,17 +94,19 @@ local function check(o)
   if o.scales then check_scales(o) end
 end
 
--- Returns the columns of D that are stored at once: 128 bytes of a row, but at
--- most 64 columns, because a thread holds the accumulators of all of them. With
--- an epilogue, which needs more registers, at most 32 columns.
+-- Returns the number of columns of D that are stored at once: those in 128
+-- bytes of a row, but at most 64, because a thread holds the accumulators of
+-- all of them. With an epilogue, which needs more registers, at most 32 columns
+-- are stored at once.
 local function run_of(o)
   local most = math.min(1024 // o.d_dtype.bits, 64)
   if o.epilogue or o.gated then most = 32 end
   return core.gcd(o.columns, most)
 end
 
---- Returns all options: those in `given`, defaults for the others, and values
--- derived from both. `sure` skips the checks of options known to be valid.
+--- Returns all options: those in `given`, defaults for all missing ones, and
+-- values derived from both. `sure` skips the checks of options known to be
+-- valid.
 ---@param given table
 ---@param sure? boolean
 ---@return table
@@ -126,8 +129,8 @@ function options.complete(given, sure)
   o.rows = o.tile[1]
   o.shares = o.groups ~= nil
   o.columns = o.tile[2] // (o.gated and 2 or 1)
-  -- Whether each block has one tile, and the order of tiles, as in
-  -- kernels/gemm_sm90.
+  -- blocked: whether each block has one tile. turned: the order of tiles. They
+  -- have the same meaning as in kernels/gemm_sm90/options.lua.
   o.blocked = not o.persistent and not (o.batches or o.clustered)
   o.turned = not o.persistent and o.raster_along_m and not o.clustered
   o.epi = o.epi or {o.rows, run_of(o)}
@@ -140,9 +143,9 @@ function options.complete(given, sure)
     o.factor_bytes = scale_factors.bytes(o.tile, o.vs)
     factors = scale_factors.columns(o.tile, o.vs)
   end
-  -- Number of sets of accumulators in tensor memory: one for the tile that is
-  -- being multiplied and, if there is room, one for the tile that is being
-  -- stored.
+  -- The number of sets of accumulators in tensor memory. One set is for the
+  -- tile that is being multiplied. If there are enough columns, a second set is
+  -- for the tile that is being stored.
   o.parts = o.persistent
     and 2 * o.tile[2] + o.stages * factors <= COLUMNS and 2 or 1
   local columns = o.parts * o.tile[2] + o.stages * factors

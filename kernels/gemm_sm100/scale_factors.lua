@@ -5,7 +5,7 @@
 -- 512 bytes (cute.utils.tile_atom_to_shape_SF). TMA loads a chunk as 256 words.
 -- tcgen05.cp copies it to 4 columns of each warp's 32 lanes. The tensor cores
 -- execute the copy before MMAs that the same thread issues later. Each stage
--- has its own columns, because PTX does not order the copy after earlier MMAs.
+-- has separate columns, because PTX does not order the copy after earlier MMAs.
 local cute = require "cute"
 local tiles = require "cute.tiles"
 
@@ -18,7 +18,8 @@ local WORDS = ROWS * BLOCKS // 2
 
 local scale_factors = {}
 
---- Returns the bytes of a stage's factors, for both operands.
+--- Returns the number of bytes of a stage's factors, for both operands
+-- together.
 ---@param tile integer[] {BM, BN, BK}
 ---@param vs integer elements of K that share a factor
 ---@return integer
@@ -27,8 +28,8 @@ function scale_factors.bytes(tile, vs)
   return rows * ROWS * tile[3] // vs
 end
 
---- Returns the columns in tensor memory of a stage's factors, for both
--- operands.
+--- Returns the number of columns in tensor memory of a stage's factors, for
+-- both operands together.
 ---@param tile integer[] {BM, BN, BK}
 ---@param vs integer elements of K that share a factor
 ---@return integer
@@ -93,9 +94,10 @@ function scale_factors.atom(words, tile, rows, vs)
                                      cute.make_layout(box), box)
 end
 
---- Returns the words of all stages in shared memory, and the words of global
--- memory in tiles along K, as cpasync.tma_partition does. at: the tile's row;
--- l: the matrix of a batch.
+--- Returns two tensors, as cpasync.tma_partition does: the words of all stages
+-- in shared memory, and the words of global memory in tiles along K. at: the
+-- index of the tile along the operand's rows; l: the index of the matrix in
+-- the batch.
 ---@param how table {atom: any, coords: any, smem: any, tile: integer[],
 -- rows: integer, vs: integer}
 function scale_factors.partition(how, at, l)
@@ -110,7 +112,7 @@ function scale_factors.partition(how, at, l)
       cute.local_tile(coords, shape, {0, _, at}), 0, 3))
 end
 
---- Returns a function of a stage that copies the stage's factors from shared
+--- Returns a function (stage) that copies the stage's factors from shared
 -- memory s to tensor memory t.
 function scale_factors.copier(s, t)
   local op = tcgen05.Cp4x32x128bOp(tcgen05.CtaGroup.ONE)

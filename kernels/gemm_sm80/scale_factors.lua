@@ -2,20 +2,21 @@
 --
 -- Factors are a tensor (rows,blocks[,L]) in tiles of 128 rows x 4 blocks
 -- (kernels.block_scaled.layout), in which the 4 factors of a row are adjacent.
--- cp.async copies them to shared memory, from where each thread loads those
--- that it passes to the tensor cores.
+-- cp.async copies them to shared memory. From there, each thread loads the
+-- factors that it passes to the tensor cores.
 local cute = require "cute"
 
 local _ = cute._
 
 local scale_factors = {}
 
-local WORD = 4    -- factors that a copy moves
+local WORD = 4    -- factors that one copy moves
 
 -- Returns two numbers: the first row whose factors this thread passes to the
--- tensor core, and the number of rows from one block of its warp to the next.
--- The tensor core takes the factors of row r of a block of A from lane 4 r (r <
--- 8) or 4 (r - 8) + 1, and those of row r of a block of B from lane 4 r.
+-- tensor core, and the distance in rows between consecutive blocks of this
+-- thread's warp. In a block of A, lane 4 r passes the factors of row r (r < 8),
+-- and lane 4 (r - 8) + 1 those of row r (r >= 8). In a block of B, lane 4 r
+-- passes the factors of row r.
 local function rows_of(mma, which, tid)
   local lane, warp = tid % 32, tid // 32
   local high = cute.size(mma.thr_layout_vmnk, 1)
@@ -25,9 +26,9 @@ local function rows_of(mma, which, tid)
   return warp // high * 8 + lane // 4, 8 * cute.size(mma.thr_layout_vmnk, 2)
 end
 
---- Adds its scale factors SF to operand X (tiles.operand):
--- X.load_factors(k_tile, stage), and the fields fetch and block, which then
--- fetch and return both.
+--- Adds the scale factors SF to operand X (tiles.operand). Adds the method
+-- X.load_factors(k_tile, stage). The methods fetch and block then fetch and
+-- return the elements together with their factors.
 ---@param X table
 ---@param SF any
 ---@param o table {of: any, which: string, tile: integer[], at: any,
@@ -35,9 +36,10 @@ end
 function scale_factors.add(X, SF, o)
   local mma, tid = o.of, (cute.arch.thread_idx())
   local rows, blocks = o.tile[1], mma.shape_mnk[3] // mma.sf_vec_size
-  local words = o.tile[2] // (WORD * mma.sf_vec_size)   -- words of a tile's row
+  local words = o.tile[2] // (WORD * mma.sf_vec_size)   -- words per row
   local dtype = SF.element_type
-  -- Tiles have fewer rows than chunks, so rows beyond the matrix are not read.
+  -- A tile has at most as many rows as a chunk, so the chunk's rows beyond the
+  -- matrix are not read.
   local g = cute.local_tile(cute.partial_ok(SF), {rows, WORD}, {o.at, _})
   local s = cute.make_smem_tensor(dtype, cute.make_layout(   -- (rows,SF,PIPE)
     {rows, {WORD, words}, o.stages},
@@ -54,7 +56,8 @@ function scale_factors.add(X, SF, o)
         local to, at = s(row, {_, word}, stage), k_tile * words + word
         cute.when(cute.lt(at, along), function()
           cute.copy(atom, g(row, _, at), to)                   -- (4)
-        -- Beyond K, products are 0. But a factor there may be a NaN.
+        -- Beyond K, products must be 0. A factor there could be a NaN, so it is
+        -- replaced by 0.
         end, function()
           to:fill(0)
         end)
@@ -66,7 +69,7 @@ function scale_factors.add(X, SF, o)
 
   local row, step = rows_of(mma, o.which, tid)
   local own = cute.zipped_divide(s, {step, blocks})  -- ((row,SF),(..,k,PIPE))
-  -- An MMA receives a register with 4 factors, and uses the first ones.
+  -- An MMA gets a register with 4 factors, and uses the first ones of them.
   local count, k_blocks = cute.size(X.frag, 1), X.k_blocks
   local frag = cute.make_rmem_tensor({WORD, count, k_blocks}, dtype)
   local used = cute.make_tensor(frag.iterator, cute.make_layout(

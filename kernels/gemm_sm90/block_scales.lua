@@ -1,19 +1,19 @@
---- Factors of blocks of K in kernels/gemm_sm90: they scale the accumulators of
--- a tile along K before they are added.
+--- Scale factors of blocks of K in kernels/gemm_sm90: they multiply the
+-- accumulators of a tile along K before these are added to the sums.
 local cute = require "cute"
 local groups = require "kernels.groups"
 local tiles = require "cute.tiles"
 
--- The most factors of columns that a thread loads a tile ahead. More of them
--- would need too many registers.
+-- The largest number of column factors that a thread loads a tile ahead. More
+-- of them would need too many registers.
 local AHEAD = 4
 
 --- Returns a table of three functions for the factors of a tile. begin() is
 -- called before the loop along K, and step(k, count) before the products of
 -- tile k of `count` tiles. by(i) returns a fragment of factors of tile k with
 -- the layout of acc, for this warpgroup's i-th 64 rows (from 0, see out.row).
--- The factors arrive during the products of tile k - 1 if a thread has few
--- factors, else during those of tile k.
+-- If a thread has few factors, those of tile k arrive during the products of
+-- tile k - 1, otherwise during the products of tile k.
 ---@param o table options
 ---@param out table {D, thread, row}
 ---@param w table work tile
@@ -27,10 +27,11 @@ return function(o, out, acc, w, SA, SB)
   end
   local first = tile[2] * o.tile[2]
   local lane, warp = out.thread % 32, out.thread // 32
-  -- number of this warpgroup's parts of 64 rows
+  -- The number of parts of 64 rows that this warpgroup has.
   local parts = o.tile[1] // 64 // (o.pingpong and 1 or o.consumers)
-  -- The column of a factor for each element of acc, without the lane's share;
-  -- the list of these columns; the place of each in the list.
+  -- columns: the list of columns whose factors this thread needs, relative to
+  -- the lane's first column. place: for each such column, its index in the
+  -- list.
   local columns, place = {}, {}
   local function column_of(e)
     local n = e // 4 * 8 + e % 2

@@ -1,5 +1,5 @@
---- Chooses options of kernels/gemm_sm90 for a product: the candidates, and the
--- options that follow from a product's sizes.
+--- Chooses options of kernels/gemm_sm90 for a product: lists the candidates,
+-- and sets the options that follow from a product's sizes.
 local cute = require "cute"
 local model = require "kernels.gemm_sm90.model"
 local options = require "kernels.gemm_sm90.options"
@@ -9,18 +9,21 @@ local Hint = cute.nvgpu.cpasync.CacheHint
 
 local choice = {}
 
-local SUMS = 216         -- most accumulators of a thread that fit in registers
--- With this K or a larger one, the products of other warpgroups hide the cost
+local SUMS = 216         -- most accumulators for which a thread has registers
+-- If K is at least this large, the products of other warpgroups hide the cost
 -- of an epilogue in a loop.
 local HIDDEN = 4096
 
 -- Candidate tiles. Each entry has {BM, BN}, options (consumers, schedule, ...)
--- and conditions on the product. bits: only for operands of that many bits;
--- wide: only for a D of that many bits; promoted: only for promoted
--- accumulators; few: only for results as narrow as the tile, with one consumer
--- (if not given) and long tiles along K; grouped: only for groups. deep = n: a
--- tile has n times the default extent along K. min_blocks: blocks on a
--- multiprocessor, each with one tile.
+-- and conditions on the product:
+-- bits: only for operands with this number of bits.
+-- wide: only for a D with this number of bits.
+-- promoted: only for promoted accumulators.
+-- few: only for results as narrow as the tile, with one consumer (if not given)
+--   and long tiles along K.
+-- grouped: only for groups.
+-- deep = n: a tile has n times the default extent along K.
+-- min_blocks: the number of blocks on a multiprocessor, each with one tile.
 local TILES = {
   {64, 8, few = true}, {64, 8, few = true, min_blocks = 2},
   {128, 16, few = true, consumers = 2, min_blocks = 2},
@@ -65,8 +68,8 @@ local TILES = {
 local ABOUT = {deep = true, bits = true, wide = true, promoted = true,
                few = true, grouped = true}
 
--- Reports whether a tile suits groups: groups often fill 256 rows only in part;
--- with 256 columns, two tiles that share A were fastest.
+-- Reports whether a tile suits groups. Groups often fill 256 rows only in part.
+-- With 256 columns, two tiles that share A were the fastest.
 local function for_groups(t, o)
   return not t.split and not t.min_blocks
     and (t[1] < 256 or o.promote) and (t[2] < 256 or t.grouped)
@@ -74,7 +77,7 @@ local function for_groups(t, o)
 end
 
 -- Reports whether entry t of TILES suits the complete options o and results of
--- (m,n). A tile with mostly rows outside the result does not suit.
+-- (m,n). A tile does not suit if most of its rows would be outside the result.
 local function meant(t, o, m, n)
   return (t[1] < 128 or 4 * m > t[1])
     and (not t.bits or t.bits == o.a_dtype.bits)
@@ -82,8 +85,8 @@ local function meant(t, o, m, n)
          and t[2] <= math.max(2 * n, 16, 8 * (t.split or 1)))
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
-    -- All columns of a tile are stored at once (`epi`). With gates, D has half
-    -- of the tile's columns.
+    -- With the option `epi`, all columns of a tile are stored at once. With
+    -- gates, D has only half of the tile's columns.
     and not (t.epi and o.gated)
     and not (t.split == "stream" and (o.promote or o.gated))
     and (not o.groups or for_groups(t, o))
@@ -92,10 +95,10 @@ end
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Returns the widths to try for an entry of TILES, for m rows and n columns:
--- its own width, and narrower ones that give as many tiles or that fill some
--- number of whole waves. TMA is slow for columns outside the tensor, and a last
--- wave of few tiles takes as long as a whole wave.
+-- Returns the widths to try for an entry of TILES, for m rows and n columns.
+-- These are the entry's width, and narrower ones that give the same number of
+-- tiles or that fill a whole number of waves. TMA is slow for columns outside
+-- the tensor, and a last wave of few tiles takes as long as a whole wave.
 local WAVES = 4
 local function widths(t, o, m, n, sms)
   local whole = t[2]
@@ -120,7 +123,7 @@ local function widths(t, o, m, n, sms)
   return list
 end
 
--- Converts an entry of TILES, with the given width, to options.
+-- Converts an entry of TILES, with the given width, to a table of options.
 local function options_of(t, width, fixed, o)
   local c = {}
   for name, v in pairs(fixed) do c[name] = v end
@@ -148,12 +151,13 @@ end
 -- Reports whether wgmma multiplies integers to n columns.
 local function has_integer_mma(n) return n % 16 == 0 or n == 8 or n == 24 end
 
--- The most accumulators, and factors of columns, for which a thread of a
+-- The largest number of accumulators and column factors for which a thread of a
 -- promoted product has registers. A tile of 128x208 with a factor for each
 -- column spilled 1028 bytes.
 local MOST_HELD = 220
 
--- Reports whether a thread has registers for the factors of a tile's columns.
+-- Reports whether a thread has registers for the scale factors of a tile's
+-- columns.
 local function holds(c, o)
   if o.blocks ~= 1 then return true end
   local sums = options.sums_of {tile = c.tile, promote = o.promote,
@@ -161,9 +165,9 @@ local function holds(c, o)
   return sums + c.tile[2] // 4 <= MOST_HELD
 end
 
--- Returns the candidates for m rows and n columns: options that gemm_sm90
--- accepts, without the number of stages. `fixed` are the given options; `o` are
--- the given options and the defaults of all others.
+-- Returns the candidates for m rows and n columns. A candidate is a table of
+-- options that gemm_sm90 accepts, without the number of stages. `fixed` has the
+-- given options; `o` has the given options and the defaults of all others.
 local function listed(fixed, o, m, n, sms)
   local list, there = {}, {}
   for _, t in ipairs(TILES) do
@@ -179,17 +183,17 @@ local function listed(fixed, o, m, n, sms)
   return list
 end
 
--- Value of `swizzle` for groups: the number of consecutive tiles along M before
--- the next ones along N. This number exceeds the number of tiles of most
--- groups, so that B is read from memory once.
+-- The value of `swizzle` for groups: the number of consecutive tiles along M
+-- before the next ones along N. It exceeds the number of tiles of most groups,
+-- so that B is read from memory once.
 local BANDS = 32
 
---- Sets options that follow from a product's tiles; given options stay. o: the
--- options with defaults, of gemm_sm90 or gemm_sm100. A single wave needs no
--- persistent blocks. An epilogue of many parts becomes a loop if long products
--- run at the same time. If one row or column of tiles covers the result, L2
--- keeps the small operand, and the other one is read once, in long runs (evict
--- first).
+--- Sets options that follow from a product's tiles; given options are not
+-- changed. o: the options with defaults, of gemm_sm90 or gemm_sm100. A single
+-- wave needs no persistent blocks. An epilogue of many parts becomes a loop if
+-- long products run at the same time. If one row or column of tiles covers the
+-- result, L2 keeps the small operand. The other operand is read once, in long
+-- runs, with the hint "evict first".
 function choice.settle(chosen, o, m, n, k, waves)
   local function say(name, v)
     if chosen[name] == nil then chosen[name] = v end
@@ -221,10 +225,9 @@ function choice.settle(chosen, o, m, n, k, waves)
   say("b_hint", row and Hint.EVICT_FIRST or Hint.EVICT_LAST)
 end
 
---- Returns a list of the candidates for a product of (m,k) and (n,k), the one
--- with the shortest estimate first. Each is {options =, seconds =, waves =,
--- blocks =, room = blocks that fit on a multiprocessor}, with options for
--- gemm_sm90.
+--- Returns a list of the candidates for a product of (m,k) and (n,k), sorted by
+-- estimated time. Each is {options =, seconds =, waves =, blocks =, room =
+-- number of blocks that fit on a multiprocessor}, with options for gemm_sm90.
 ---@param m integer
 ---@param n integer
 ---@param k integer
@@ -243,7 +246,7 @@ function choice.candidates(m, n, k, o)
     local rest, stage = smem.room(full)
     local stages = math.min((smem.share(full.min_blocks) - rest) // stage, 8)
     if stages >= 3 and options.sums_of(full) <= SUMS
-      -- epi[2] is the number of columns of D that are stored at once
+      -- epi[2] is the number of columns of D that are stored at once.
       and (full.epi[2] >= 16 or full.d_major == "m")
       and (full.acc ~= cute.i32 or has_integer_mma(full.tile[2])
            and has_integer_mma(full.epi[2]))
@@ -251,7 +254,7 @@ function choice.candidates(m, n, k, o)
       c.stages, full.stages = stages, stages
       local seconds, waves, parts = model.time(full, m, n, k, sms)
       choice.settle(c, full, m, n, k, waves)
-      -- Omit a candidate that splits no tile.
+      -- A candidate with equal parts is omitted if it splits no tile.
       if not c.equal or parts > 1 then
         list[#list + 1] = {options = c, seconds = seconds, waves = waves,
           at = #list, room = smem.blocks(rest + c.stages * stage),
@@ -266,8 +269,8 @@ function choice.candidates(m, n, k, o)
   return list
 end
 
---- Chooses the options of gemm_sm90 for a product: returns the first of the
--- candidates, and all of them.
+--- Chooses the options of gemm_sm90 for a product. Returns the options of the
+-- best candidate, and the list of all candidates.
 ---@return table options
 ---@return table[] candidates
 function choice.choose(m, n, k, o)

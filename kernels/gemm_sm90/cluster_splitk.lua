@@ -1,4 +1,4 @@
---- K divided among the blocks of a cluster in kernels/gemm_sm90 (split = 2, 3,
+--- Divides K among the blocks of a cluster in kernels/gemm_sm90 (split = 2, 3,
 -- ...). Each block multiplies its part of K for the whole tile. Then block r
 -- adds up the r-th part of the tile's columns: the other blocks send their
 -- accumulators of these columns to block r.
@@ -9,11 +9,11 @@ local WARPGROUP = 128
 local cluster_splitk = {}
 
 -- Returns the number of accumulators that a block receives from each of the
--- others.
+-- other blocks.
 local function part_of(o) return o.tile[1] * o.tile[2] // o.split end
 
---- Returns the bytes of shared memory for the accumulators of other blocks: 0
--- if one block multiplies all of K.
+--- Returns the bytes of shared memory for the accumulators of other blocks. The
+-- result is 0 if one block multiplies all of K.
 function cluster_splitk.bytes(o)
   return (o.split - 1) * part_of(o) * o.acc.bits // 8
 end
@@ -32,24 +32,25 @@ function cluster_splitk.mail(o, maker)
   return {sums = sums, came = came}
 end
 
---- Returns the first of k_tiles tiles of K for the block of this rank, and
--- their number.
+--- Divides k_tiles tiles along K among the blocks. Returns the first tile of
+-- the block of this rank, and the number of its tiles.
 function cluster_splitk.range(o, k_tiles, rank)
   local first = k_tiles * rank // o.split
   return first, k_tiles * (rank + 1) // o.split - first
 end
 
 --- Returns the sums of all parts of K for the columns of the block of this
--- rank. The first term is the block's own part. The parts of the blocks with
--- the next ranks follow, cyclically.
+-- rank. The terms are added in this order: the block's own part, then the parts
+-- of the blocks with the next ranks, cyclically.
 function cluster_splitk.exchange(o, mail, acc, rank)
   local tid, threads = cute.arch.thread_idx(), o.consumers * WARPGROUP
-  -- number of accumulators that a thread has for each 64 rows
+  -- all: the number of accumulators that a thread has for each 64 rows.
   local all = o.tile[2] * 64 // WARPGROUP
   local n = all // o.split
   local own = cute.make_rmem_tensor({n, o.rows // 64}, o.acc)
-  -- Calls f(i, v, offset) for each four accumulators of one part; offset is
-  -- their place in the mailbox, which has a slot for each of the other blocks.
+  -- Calls f(i, v, offset) for each four accumulators of one part. offset is
+  -- their position in the mailbox, in which each of the other blocks has a
+  -- slot.
   local function each(slot, f)
     for i = 0, o.rows // 64 - 1 do
       for v = 0, n - 1, 4 do

@@ -3,21 +3,25 @@ return {
   clock = 1.85e9,       -- cycles per second, without a power limit
   fmas = 2048,          -- 16-bit multiply-adds per cycle and multiprocessor
   fill = 91.4,          -- bytes per cycle that fill shared memory
-  missing = 0.757,      -- cycles per 128 bytes outside the tensor, for 1 block
-  crowd = 0.5,          -- factor on `missing`: (number of blocks) ^ crowd
-  -- factor for the cost `missing` (rows outside the tensor) if the blocks form
-  -- clusters
+  missing = 0.757,      -- cycles per 128 bytes outside the tensor, if 1 block
+                        -- loads such rows
+  crowd = 0.5,          -- factor on `missing`: (number of such blocks) ^ crowd
+  -- The cost `missing` (rows outside the tensor) is multiplied by this factor
+  -- if the blocks form clusters.
   sent = 1.49,
-  wait = 1.18,          -- weight of a block's tiles that extend past the tensor
+  wait = 1.18,          -- factor on the average number of a block's tiles that
+                        -- extend past the tensor
   memory = 4.43e12,     -- bytes per second from memory
-  far = 0.249,          -- fraction of an operand that distant blocks read again
+  far = 0.249,          -- fraction of an operand that distant blocks read a
+                        -- second time
   together = 12,        -- number of neighbouring blocks that share a path to L2
   group = 8.13e11,      -- bytes per second through a path to L2 (`together`)
-  steady = 5.89e11,     -- bytes per second through a path to L2, many waves
-  l2 = 2.12e13,  -- bytes per second that all tiles together read through L2
-  -- Slowdown of L2 for rows whose addresses are multiples of 16, 32 or 64 bytes
-  -- only. If the slowdown is cut_fill or more, filling shared memory slows down
-  -- as well.
+  steady = 5.89e11,     -- bytes per second through a path to L2, with many
+                        -- waves
+  l2 = 2.12e13,  -- bytes per second from L2 to all multiprocessors
+  -- The slowdown of L2 if rows begin at multiples of only 16, 32 or 64 bytes.
+  -- If the slowdown is at least cut_fill, shared memory is filled more slowly,
+  -- too.
   cut = {[16] = 3.1, [32] = 1.7, [64] = 1.2},
   cut_fill = 1.79,
   launch = 9.47e-7,     -- seconds to start and finish a kernel
@@ -26,29 +30,33 @@ return {
   uneven = 0.1,         -- fraction of the last wave during which memory is idle
   first = 219,          -- cycles from a block's start to its first tiles
   cluster = 1.07e-6,    -- seconds until all blocks of a cluster have started
-  -- number of waves above which clusters share few transfers from L2
+  -- The number of waves above which the blocks of a cluster share few transfers
+  -- from L2.
   near = 20,
   apart = 1.02,         -- factor on the time of clusters above `near` waves
   second = 1.01,        -- factor on the time if B, requested second, is larger
-  -- cycles to combine parts of K, not counting the transfer of their bytes
+  -- The cycles to combine parts of K, not counting the transfer of their bytes.
   exchange = 1093,
   dsmem = 11.3,         -- bytes per cycle that a block sends to others
   leave = 8467,         -- cycles to store partial sums for another block
   part = 652,           -- cycles to wait for another block's partial sums
-  -- Energy, as seconds at the power limit, by the bits of an element: of one
-  -- operation; of its transfers to shared memory; of its transfers through L2.
-  -- (The model divides transfers by the extents of a tile.)
+  -- The energy of an operation, expressed as seconds at the power limit, by the
+  -- bits of an element: {the operation itself, its transfers to shared memory,
+  -- its transfers through L2}. The model divides the transfers by the extents
+  -- of a tile.
   energy = {[8] = {0.64e-15, 0.38e-14, 0.1e-14},
             [16] = {8.07e-16, 9.43e-15, 7e-15},
             [32] = {1.81e-15, 6.4e-14, 1.0e-14}},
-  drain = 11.9,         -- bytes of D stored per cycle (4 buffers: 1.4 times)
+  drain = 11.9,         -- bytes of D stored per cycle (4 buffers: 1 / 0.7
+                        -- times)
   alone = 1.14,         -- factor on the time if a pingpong block has one tile
   round = 108,          -- cycles to fill an epilogue buffer and start its TMA
-  -- Correction factors on the whole estimate, by tile ("BMxBN") of 16-bit or
-  -- 32-bit elements, and by kind: "turns": schedule pingpong; "parts": equal
+                        -- store
+  -- Correction factors of the whole estimate, by tile ("BMxBN") for 16-bit or
+  -- 32-bit elements, and by kind. "turns": schedule pingpong; "parts": equal
   -- parts of K; "halves": split = 2; "split": a larger split; "two": two blocks
-  -- on a multiprocessor; "cluster": clusters. "promoted": of 8-bit floats, 1 if
-  -- absent.
+  -- on a multiprocessor; "cluster": clusters. "promoted": factors for 8-bit
+  -- floats; 1 if absent.
   good = {
     ["64x8"] = 2.03, ["64x8 two"] = 1.68, ["64x16"] = 1.37,
     ["64x16 halves"] = 1.23, ["64x16 two"] = 1.72, ["64x32"] = 1.31,
@@ -76,8 +84,8 @@ return {
     ["64x16 promoted"] = 1.07, ["64x32 promoted"] = 1.05,
     ["64x128 promoted"] = 1.08, ["128x128 promoted"] = 1.045,
     ["128x128 turns promoted"] = 1.03},
-  -- For promoted accumulators: cycles per addition in which no products run,
-  -- and the relative energy of additions.
+  -- For promoted accumulators: the cycles per addition in which no products
+  -- run, and the additional energy of the additions, as a fraction.
   add = 146, by_adding = 0.066,
 }
 -- SPDX-License-Identifier: MIT

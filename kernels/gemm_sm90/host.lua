@@ -30,8 +30,8 @@ end
 host.in_turn = in_turn
 
 -- Returns the number of clusters of `size` blocks that run at once on `sms`
--- multiprocessors: as the driver reports if the operands are on a GPU, else
--- from a table.
+-- multiprocessors. If the operands are on a GPU, the driver reports this
+-- number; otherwise it comes from a table.
 local function at_once(sms, size, place)
   local most = targets.clusters(sms, size)
   local gpu = size > 1 and place and place:match "^gpu:?(%d*)$"
@@ -41,9 +41,9 @@ local function at_once(sms, size, place)
 end
 
 --- Makes the object of a GEMM with complete options `o`: its kernel and its
--- methods. made: {kernel, a, b, d = layouts of stages and of buffers, epi_mma =
--- the MMA, or the copy of tensor memory, that gives the fragments of an
--- epilogue}.
+-- methods. made: {kernel, a, b, d, epi_mma}. a and b are the layouts of stages,
+-- and d is the layout of buffers. epi_mma is the MMA, or the copy of tensor
+-- memory, that determines the fragments of an epilogue.
 ---@param o table
 ---@param made table
 ---@return table
@@ -75,9 +75,9 @@ function host.new(o, made)
     return a, cA, b, cB, d, cD
   end
 
-  -- Returns a copy of `more`, an epilogue's arguments, in which a TMA atom and
-  -- its coordinates replace each source. With scales, `more` begins with the
-  -- factors of A (M,K) and of B (N,K), which are replaced in the same way.
+  -- Returns a copy of `more`, an epilogue's arguments, in which each source is
+  -- replaced by a TMA atom and its coordinates. With scales, `more` begins with
+  -- the factors of A (M,K) and of B (N,K), which are replaced in the same way.
   local function with_maps(more, A, B)
     local list, out, at = o.sources or {}, {n = 0}, o.blocks and 2 or 0
     local function push(x) out.n, out[out.n + 1] = out.n + 1, x end
@@ -113,10 +113,10 @@ function host.new(o, made)
     return (m + bm - 1) // bm, (n + bn - 1) // bn
   end
 
-  --- Returns all arguments of the kernel: for D = A B^T, or with alpha or beta
-  -- for D = alpha A B^T + beta D. `...` holds, in this order: with scales, the
-  -- factors of A and of B; then the epilogue's arguments. If the kernel's
-  -- blocks share data, callers append the result of self.workspace.
+  --- Returns all arguments of the kernel for D = A B^T or, if alpha or beta is
+  -- given, for D = alpha A B^T + beta D. `...` holds, in this order: with
+  -- scales, the factors of A and of B; then the epilogue's arguments. If the
+  -- kernel's blocks share data, callers append the result of self.workspace.
   function self.arguments(A, B, D, alpha, beta, ...)
     tma_rules.operands(o, A, B, D)
     local why = tma_rules.reach(o, A, B, D)
@@ -143,9 +143,9 @@ function host.new(o, made)
     return table.move(more, 1, more.n, 13, list)
   end
 
-  --- Returns a copy of `list`, which self.arguments returned, with other
-  -- operands and sources (or factors) of the same types and layouts. The launch
-  -- configuration can be reused.
+  --- Returns a copy of `list`, a result of self.arguments, with other operands
+  -- and sources (or factors) of the same types and layouts. The tensor maps are
+  -- made from the old ones.
   function self.with(list, A, B, D, ...)
     local out = table.move(list, 1, list.n, 1, {n = list.n})
     if o.gated then B = in_turn(B) end
@@ -169,9 +169,10 @@ function host.new(o, made)
   end
 
   --- Returns the kernel's last argument for `problems`, a list of {A, B, D}. It
-  -- has memory for the blocks of `grid`, on the operands' device `place`. The
-  -- other arguments are those of any of the problems. like: an earlier result
-  -- for problems of the same types and layouts.
+  -- has memory for the blocks of `grid`, on the operands' device `place`. For
+  -- the other arguments, pass any of the problems to self.arguments. like: an
+  -- earlier result for problems of the same types and layouts, whose shapes and
+  -- maps are reused.
   function self.list(problems, grid, place, like)
     local space = {a = {}, b = {}, d = {}, shapes = like and like.shapes}
     local shapes = not like and core.buffer("i32", 3 * #problems)
@@ -197,7 +198,7 @@ function host.new(o, made)
   end
 
   --- Reports whether TMA accepts these operands (rows at multiples of 16
-  -- bytes): true, or false and the reason.
+  -- bytes); if not, also returns the reason.
   ---@return boolean, string?
   function self.takes(A, B, D)
     local why = tma_rules.reach(o, A, B, D)
@@ -206,8 +207,8 @@ function host.new(o, made)
 
   --- Returns the grid for a D of (m,n) on a device with `sms` multiprocessors.
   -- `batches` is the number of batches or groups; `place` is the operands'
-  -- device, "host" when absent. A persistent grid has at most as many blocks as
-  -- run at once.
+  -- device, "host" when absent. For persistent blocks, the grid has at most the
+  -- number of blocks that run at once.
   function self.grid(m, n, sms, batches, place)
     rules.integers(o.kernel, {sms = sms}, {"sms"}, 1, 1 << 20)
     local tm, tn = count(m, n)
@@ -233,9 +234,9 @@ function host.new(o, made)
   end
 
   --- Allocates the data that blocks of a grid share, for one launch at a time.
-  -- With split = "stream" it is {sums =, turns =}: partial sums of type o.acc,
-  -- and i32 zeros, for parts of tiles. With scheduler = "dynamic" it is
-  -- {counter =}, an i32 of 0.
+  -- With split = "stream" it is {sums =, turns =}: partial sums of type o.acc
+  -- for parts of tiles, and counters, i32 zeros. With scheduler = "dynamic" it
+  -- is {counter =}, an i32 of 0.
   ---@param grid integer[]
   ---@param place? string the operands' device, "host" when absent
   function self.workspace(grid, place)
@@ -249,8 +250,8 @@ function host.new(o, made)
   end
 
   --- Prepares a launch. opts holds launch options, alpha, beta, and sms. With
-  -- scales, its list `factors` holds the factors of A and B. opts.workspace is
-  -- data that blocks share; prepare allocates it when absent.
+  -- scales, the list opts.factors holds the factors of A and B. opts.workspace
+  -- is the data that blocks share; it is allocated when absent.
   function self.prepare(A, B, D, opts)
     opts = opts or {}
     local args = self.arguments(A, B, D, opts.alpha, opts.beta,

@@ -19,9 +19,9 @@ local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
 local WARPGROUP = 128
 
--- Splits the kernel's further arguments: the epilogue's arguments and the maps
--- of its sources, the data that blocks of the launch share, and the factors of
--- blocks of K.
+-- Splits the kernel's further arguments. Returns the epilogue's arguments, the
+-- maps of its sources, the data that blocks of the launch share, and the
+-- factors of blocks of K.
 local function further(o, ...)
   local more, maps, space, SA, SB = table.pack(...), {}, nil, nil, nil
   if o.shares then
@@ -48,7 +48,7 @@ end
 -- Makes the ring of stages through which the producer passes operand tiles to
 -- the consumers.
 local function make_ring(o, bytes, maker)
-  -- number of warpgroups that compute a tile together
+  -- The number of warpgroups that compute a tile together.
   local groups = o.pingpong and 1 or o.consumers
   return pipeline.PipelineTmaAsync {
     num_stages = o.stages, tx_count = bytes,
@@ -57,7 +57,7 @@ local function make_ring(o, bytes, maker)
     cluster_shape_mn = o.cluster, maker = maker, defer_sync = true}
 end
 
--- Makes the barriers by which warpgroups multiply in turn.
+-- Makes the object by which warpgroups multiply in turn.
 local function make_turns(o, warp, maker)
   return pipeline.PipelineOrder {
     depth = 1, length = o.consumers, group_id = warp // 4,
@@ -112,20 +112,22 @@ return function(o)
       first_k, k_tiles = cluster_splitk.range(o, k_tiles, rank)
       pipeline.pipeline_init_arrive(true, true)
     end
-    -- For the problems of a list: returns this block's copies of the maps of A
-    -- (i = 1) and B, and of D for each warpgroup.
+    -- For the problems of a list: returns this block's copies of the tensor
+    -- maps of A (i = 0), B (i = 1), and D for each warpgroup (i = 2 and later).
     local function maps_of(i)
       if o.groups ~= "list" then return nil end
       local cluster = select(3, cute.arch.block_idx())
       return space.maps(_, _, i, cute.arch.block_idx_in_cluster()
         + cluster * o.cluster[1] * o.cluster[2])
     end
-    -- number of rows of D: all groups together or, if masked, each group
+    -- The number of rows of D: of all groups together or, if masked, of each
+    -- group.
     local most = o.groups and D and D.shape[1]
     local walk = tile_order.walks(o, tiles_m, tiles_n, most
       or o.batches and cute.size(cD, 2) or 1, k_tiles, space, loader)
-    -- Without clusters, the producer only arrives at this barrier: it has
-    -- initialized the mbarriers itself and need not wait for the consumers.
+    -- Without clusters, the consumers must wait until the producer has
+    -- initialized the mbarriers. The producer only arrives at this barrier,
+    -- because it need not wait for the consumers.
     local made = not o.clustered and pipeline.NamedBarrier {
       barrier_id = consumers + 1, num_threads = o.block}
     if not made then pipeline.agent_sync(true, true) end
@@ -158,7 +160,7 @@ return function(o)
       if o.pdl then cute.arch.griddepcontrol_wait() end
       local group = warp // 4
       local thr = mma:get_slice(o.pingpong and tid % WARPGROUP or tid)
-      -- rows of A that one call of the MMA multiplies
+      -- The number of rows of A that one call of the MMA multiplies.
       local rows = o.promote and 64 * groups or bm
       local tCrA = {}
       for i = 1, bm // rows do
@@ -214,7 +216,7 @@ return function(o)
           work:advance_to_next_work()
         end
       end)
-      -- Permit the next launch only here. If it started earlier, its waiting
+      -- Permits the next launch only here. If it started earlier, its waiting
       -- blocks would slow down the running blocks.
       if o.pdl and not o.ahead then
         cute.arch.griddepcontrol_launch_dependents()

@@ -44,9 +44,9 @@ function mainloop.multiply(mma, pipe, read, acc, tCrA, tCrB, k_tiles, issued)
 end
 
 --- Multiplies one tile and returns the sums, in type o.acc. acc holds the
--- accumulators for 64 rows of each warpgroup. Every `promote` tiles along K, it
--- is added to the sums. Each fragment in the list tCrA is for 64 rows of A in
--- each warpgroup.
+-- accumulators for 64 rows of each warpgroup. After every `promote` tiles along
+-- K, acc is added to the sums. Each fragment in the list tCrA is for 64 rows of
+-- A in each warpgroup.
 function mainloop.multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB,
                                     k_tiles, factors)
   local sums = cute.make_rmem_tensor(cute.size(acc) * #tCrA, o.acc)

@@ -1,23 +1,25 @@
 --- Estimates the time of a product for options of kernels/gemm_sm90.
 --
 -- The first tiles and the last results of a launch take a fixed time. The rest
--- of the time has four limits: cycles, energy, memory, L2. The largest limit
--- determines the time; limits of similar size add up in part.
+-- of the time is limited in four ways: by cycles, energy, memory and L2. The
+-- largest of these times determines the estimate; if several are of similar
+-- size, the estimate is larger than each of them.
 --
--- cycles: the waves of tiles. A tile has a step for each tile along K, limited
--- by the tensor cores or by the loads into shared memory. The epilogue takes a
--- round for each buffer, and the stores of D. Nothing overlaps with the
--- epilogue, unless warpgroups alternate. A step takes at least the latency of a
--- load divided by the number of stages. TMA is slow for missing rows: rows of
--- tiles that extend past M or N.
+-- cycles: the time of the waves of tiles. A tile has a step for each tile along
+-- K, limited by the tensor cores or by the loads into shared memory. The
+-- epilogue takes a round for each buffer, and the stores of D. Nothing overlaps
+-- with the epilogue, unless warpgroups alternate. A step takes at least the
+-- latency of a load divided by the number of stages. TMA is slow for missing
+-- rows, which are rows of tiles beyond M or N.
 --
--- energy: a GPU at its power limit lowers its clock. An operation costs the
+-- energy: a GPU at its power limit lowers its clock. An operation needs the
 -- energy of the tensor cores, and of its share of the transfers to shared
 -- memory and through L2.
 --
 -- memory: A, B and D are transferred once; small operands stay in L2.
 --
--- L2: the reads of all tiles, and the reads of neighbouring tiles.
+-- L2: the reads of all tiles, and those reads that neighbouring tiles do at the
+-- same time.
 --
 -- The constants are those of an H200, fitted by tools/fit.lua to measurements.
 -- Only times on one card are compared, so other cards give the same ranking.
@@ -25,13 +27,13 @@ local C = require "kernels.gemm_sm90.constants"
 local cluster_splitk = require "kernels.gemm_sm90.cluster_splitk"
 local targets = require "cute.targets"
 
--- operands of fewer bytes stay in L2 until the next product begins
+-- Operands with fewer bytes in total stay in L2 until the next product begins.
 local STAYS = 16 << 20
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Returns the time under several limits: the largest limit, plus a small part
--- of the smaller ones.
+-- Returns the time that results from several limits: the largest one, plus a
+-- small part of the smaller ones.
 local function together(...)
   local sum = 0
   for _, t in ipairs {...} do sum = sum + t ^ 6 end
@@ -42,8 +44,8 @@ local model = {}
 
 local WIDTHS = {8, 16, 32, 64, 96, 128, 160, 192, 208}
 
--- Returns the class of tiles with n columns: the smallest of WIDTHS that is not
--- less than n.
+-- Returns the class to which tiles with n columns belong: the smallest of
+-- WIDTHS that is at least n.
 local function class_of(n)
   for _, w in ipairs(WIDTHS) do
     if n <= w then return w end
@@ -61,20 +63,20 @@ function model.kind(o)
     o.cluster[1] * o.cluster[2] > 1 and " cluster" or "")
 end
 
--- Returns the number of rows of A and B that neighbouring blocks (C.together of
--- them) read together from L2. Their tiles are in runs: `count` tiles of `rows`
--- rows each are consecutive along one mode; along the other mode tiles have
--- `others` rows. The blocks of a cluster that divide K among them read the rows
--- of one tile, but share none of the elements.
+-- Returns the number of rows of A and B that C.together neighbouring blocks
+-- read together from L2. Their tiles are in runs: `count` tiles of `rows` rows
+-- each are consecutive along one mode. Along the other mode, tiles have
+-- `others` rows. If the blocks of a cluster divide K among them, they read the
+-- rows of one tile, but share no elements.
 local function beside(o, rows, count, others)
   local tiles = C.together / o.split
   return o.split * (math.min(tiles, count) * rows
     + math.max(tiles / count, 1) * others)
 end
 
---- Reports whether blocks that compute one tile each should be consecutive
--- along N instead of M. A persistent block processes `swizzle` tiles along a
--- mode before the next row of tiles.
+--- Reports whether consecutive blocks should have consecutive tiles along N
+-- instead of M, for blocks that compute one tile each. A persistent block
+-- processes `swizzle` tiles along a mode before the next row of tiles.
 ---@return boolean turned
 ---@return number rows that neighbouring blocks then read
 function model.turned(o, m, n)
@@ -86,9 +88,9 @@ function model.turned(o, m, n)
   return turned, turned and along_n or along_m
 end
 
--- Returns the rows that neighbouring persistent blocks read together: they
--- process `swizzle` consecutive tiles along one mode, then as many at the next
--- index along the other mode.
+-- Returns the number of rows that neighbouring persistent blocks read together.
+-- Their tiles are in bands: `swizzle` consecutive tiles along one mode, then
+-- the same number at the next index along the other mode.
 local function in_turn(o, tiles_m, tiles_n)
   local bm, bn = o.tile[1] / o.cluster[2], o.tile[2] / o.cluster[1]
   if o.raster_along_m then
@@ -99,11 +101,11 @@ end
 
 local MOST = 65535  -- maximum of gridDim.y and gridDim.z
 
---- Returns the length of a run for blocks that compute one tile each: that many
--- tiles are consecutive along the first mode (N if o.turned, else M). The
--- length minimizes the rows that neighbouring blocks read. It divides `first`,
--- the number of tiles along the first mode; `second` is the number along the
--- second mode.
+--- Returns the length of a run for blocks that compute one tile each. A run is
+-- a number of tiles that are consecutive along the first mode (N if o.turned,
+-- else M). The length minimizes the number of rows that neighbouring blocks
+-- read. It divides `first`, the number of tiles along the first mode; `second`
+-- is the number of tiles along the second mode.
 ---@return integer
 function model.run(o, first, second)
   local rows, others = o.tile[1], o.tile[2]
@@ -119,12 +121,15 @@ function model.run(o, first, second)
   return best
 end
 
--- Returns three numbers about missing rows of a mode: rows of tiles that are
--- outside the tensor. First: how many rows of the last tile are missing (all,
--- if a cluster's last blocks have no rows). Second: the cycles that they cost
--- in a step, which grow with the number of blocks that request such rows at
--- once. Third: how many of a block's `waves` tiles have missing rows: all, if
--- one block always has the mode's last tile, else their share plus one.
+-- Returns three numbers about missing rows of a mode, which are rows of tiles
+-- outside the tensor:
+-- 1. The number of missing rows of the last tile (all rows, if a cluster's last
+--    blocks have no rows).
+-- 2. The cycles that these rows cost in a step. They grow with the number of
+--    blocks that request such rows at once.
+-- 3. The number of a block's `waves` tiles that have missing rows. It is
+--    `waves` if the same block always has the mode's last tile. Otherwise, it
+--    is the average number of such tiles plus one.
 local function lacking(o, mode, size, tiles, others, waves, slots)
   local tile, cluster = o.tile[mode], o.cluster[mode]
   tiles = ceil_div(tiles, cluster) * cluster
@@ -140,8 +145,8 @@ local function lacking(o, mode, size, tiles, others, waves, slots)
   return gone, gone * each, count
 end
 
---- Returns the slowdown of L2 for rows whose starts are `elements` elements
--- apart. A row that begins inside a cache line is requested in two parts.
+--- Returns the slowdown of L2 for rows that are `elements` elements apart. A
+-- row that begins inside a cache line is requested in two parts.
 ---@param elements integer
 ---@param bits integer width of an element
 ---@return number 1: no slowdown
@@ -178,14 +183,14 @@ local function product(o, m, n, k, sms)
   return p
 end
 
--- Returns the number of rows of A and B that a tile requests. The rows of A are
--- multiplied by the slowdown of loads of A, and those of B by that of B.
+-- Returns the number of rows of A and B that a tile requests from L2. The rows
+-- of A are multiplied by the slowdown of A, the rows of B by the slowdown of B.
 local function asked(o, p)
   return o.tile[1] / o.cluster[2] * p.cut_a + o.tile[2] / o.cluster[1] * p.cut_b
 end
 
--- Returns the cycles of a step along K, at least the ring's latency divided by
--- its stages.
+-- Returns the cycles of a step along K. They are at least the ring's latency
+-- divided by the number of its stages.
 local function pace_of(o, p)
   local bm, bn, bk = table.unpack(o.tile)
   local step = math.max(bm * bn * bk / C.fmas * p.bits / 16,
@@ -198,7 +203,7 @@ end
 -- Returns the cycles from the end of a tile's products to the end of its
 -- epilogue.
 local function ending(o, p)
-  -- The constants were fitted for parts of D whose width is a power of 2, which
+  -- The constants were fitted for parts of D whose width is a power of 2, as
   -- swizzles require. Parts with whole rows of D are not slower.
   local part = o.epi[2]
   if o.d_major == "n" and not o.promote then part = part & -part end
@@ -214,7 +219,7 @@ local function exchange_of(o)
   return C.exchange + cluster_splitk.bytes(o) / C.dsmem
 end
 
--- Returns the extra cycles of tiles with missing rows.
+-- Returns the additional cycles that tiles with missing rows take.
 local function slower(o, p, pace)
   local bm, bn = o.tile[1], o.tile[2]
   local gone_m, more_m, count_m = lacking(o, 1, p.m, p.tiles_m, p.tiles_n,
@@ -231,10 +236,11 @@ local function slower(o, p, pace)
   return slow(gone_m, more_m, count_m) + slow(gone_n, more_n, count_n)
 end
 
--- Returns the cycles of all waves. Sets fields of p. `tile`: the cycles of a
--- tile; `edges`: the cycles of its beginning and end, without loads. With
--- o.equal also `parts`: the number of parts of each tile after the whole waves;
--- `waves`, including the parts; `late`: the delay of the last partial sums.
+-- Returns the cycles of all waves. Sets these fields of p:
+-- tile: the cycles of a tile.
+-- edges: the cycles of the beginning and end of a tile, without loads.
+-- With o.equal: parts, the number of parts of each tile after the whole waves;
+--   waves, including the parts; late, the delay of the last partial sums.
 local function cycles_of(o, p)
   local pace, epilogue = pace_of(o, p), ending(o, p)
   local main, more = p.steps * pace, slower(o, p, pace)
@@ -256,8 +262,8 @@ local function cycles_of(o, p)
   return cycles
 end
 
--- Returns the seconds of all operations at a card's power limit; near: 1 if
--- blocks of a cluster share L2 transfers, else 0.
+-- Returns the seconds that all operations take at a card's power limit. near: 1
+-- if the blocks of a cluster share L2 transfers, else 0.
 local function energy_of(o, p, near)
   local bm, bn, cm, cn = o.tile[1], o.tile[2], o.cluster[1], o.cluster[2]
   local alone, filling, l2 = table.unpack(C.energy[p.bits])
@@ -266,8 +272,8 @@ local function energy_of(o, p, near)
     * (o.promote and 1 + C.by_adding * o.rows / 64 or 1) / p.busy ^ 0.5
 end
 
--- Returns the seconds of memory transfers: all data once, and again the part
--- that distant blocks read a second time.
+-- Returns the seconds of memory transfers. All data is transferred once; the
+-- part that distant blocks read a second time is transferred again.
 local function memory_of(o, p, turned)
   local m, n = p.m, p.n
   local along_m = o.raster_along_m
@@ -283,7 +289,7 @@ local function memory_of(o, p, turned)
     memory = memory
       + (math.ceil(p.waves) - 1) * (C.first + p.edges) / C.clock
   end
-  -- The blocks of a last, partial wave are too few to use all of the bandwidth.
+  -- The blocks of a last, partial wave are too few to use the whole bandwidth.
   if p.waves > 1 and rest > 0 then
     memory = memory * (1 - rest / p.waves)
       + math.max(memory * rest / p.waves, p.tile / C.clock)
@@ -291,8 +297,8 @@ local function memory_of(o, p, turned)
   return memory
 end
 
--- Returns the seconds of L2 transfers: the reads of all tiles, and those of
--- neighbouring tiles, which have `rows` rows.
+-- Returns the seconds of L2 transfers, limited by the reads of all tiles and by
+-- the reads of neighbouring tiles. The latter read `rows` rows together.
 local function l2_of(o, p, rows)
   local read = p.tiles_m * p.tiles_n * asked(o, p) * p.k * p.bits / 8 / C.l2
   if p.single then
@@ -305,9 +311,9 @@ local function l2_of(o, p, rows)
   return read
 end
 
---- Returns the seconds of a product with complete options `o` (of gemm_sm90),
--- on `sms` multiprocessors, and the waves of tiles as a fraction: 2.4 waves
--- take the time of 3.
+--- Returns the estimated seconds of a product with complete options `o` (of
+-- gemm_sm90), on `sms` multiprocessors. Also returns the waves of tiles as a
+-- fraction: 2.4 waves take the time of 3.
 ---@return number seconds
 ---@return number waves
 ---@return integer parts number of equal parts of a split tile
@@ -322,7 +328,8 @@ function model.time(o, m, n, k, sms)
     + together(good * cycles / C.clock, good * energy_of(o, p, near),
                memory_of(o, p, turned), l2_of(o, p, rows))
   if o.pingpong and p.waves <= 1 then seconds = seconds * C.alone end
-  -- The larger operand should be requested first, but B is requested second.
+  -- It is faster to request the larger operand first, but B is always requested
+  -- second.
   if p.single and m < n then seconds = seconds * C.second end
   if o.cluster[1] * o.cluster[2] > 1 then
     seconds = seconds * C.apart ^ (1 - near) + C.cluster

@@ -6,7 +6,7 @@ local tma_rules = require "kernels.gemm_sm90.tma_rules"
 
 local WHAT = "gemm_sm90"
 
-local MOST_SPLIT = 8  -- most blocks of a cluster on every GPU
+local MOST_SPLIT = 8  -- largest cluster that every GPU supports, in blocks
 
 local wrong = {}
 
@@ -44,9 +44,9 @@ local function tile(o)
   tma_rules.depth(o)
 end
 
--- Checks the cluster. Each block of a cluster's row loads a part of A for the
--- row, each block of a column a part of B. The parts must be whole swizzle
--- patterns, of 8 rows.
+-- Checks the cluster. Each block in a row of the cluster loads a part of A for
+-- the row, and each block in a column a part of B for the column. The parts
+-- must consist of whole swizzle patterns, of 8 rows.
 local function cluster(o)
   integers("cluster", o.cluster, 2)
   local cm, cn = o.cluster[1], o.cluster[2]
@@ -59,7 +59,7 @@ local function cluster(o)
   end
 end
 
--- Checks groups, and the options that they allow.
+-- Checks the option `groups`, and the options that can be combined with it.
 local function groups(o)
   tma_rules.groups(o)
   need(o.groups ~= "list" or o.schedule ~= "pingpong" and not o.blocks,
@@ -71,7 +71,7 @@ local function groups(o)
     core.show(o.groups))
 end
 
--- Checks the sources of an epilogue.
+-- Checks the option `sources`.
 local function sources(o)
   for i, s in ipairs(o.sources or {}) do
     need(core.typename(s.dtype) == "dtype" and s.dtype.bits >= 16
@@ -135,7 +135,7 @@ function wrong.options(o)
     .. "needed", epi[1], epi[2], columns)
 end
 
---- Raises an error unless complete options are compatible with each other.
+--- Raises an error if complete options cannot be combined with each other.
 ---@param o table
 function wrong.together(o)
   need(not o.stream or not o.pingpong

@@ -15,15 +15,15 @@ local DEFAULTS = {
   scheduler = "static", persistent = true, min_blocks = 1, epi_loop = false,
 }
 
---- Returns the number of accumulators of a thread: the accumulators of its tile
--- and, if they are promoted, the accumulators of 64 more rows.
+--- Returns the number of accumulators of a thread. If they are promoted, a
+-- thread has the sums of its tile and, in addition, accumulators for 64 rows.
 function options.sums_of(o)
   local rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
   return (rows + (o.promote and 64 or 0)) * o.tile[2] // WARPGROUP
 end
 
--- Returns the register counts of threads, {producer, consumer}, or nil if all
--- threads have the same number, as with a single producer warp. With many
+-- Returns the register counts of threads, {producer, consumer}. Returns nil if
+-- all threads have the same number, as with a single producer warp. With many
 -- accumulators, a warpgroup of producers releases registers to the consumers.
 -- Producers that keep only 24 registers spill a few.
 local function registers(o)
@@ -33,16 +33,16 @@ local function registers(o)
   return {producer = 24, consumer = 240}
 end
 
--- All names of options.
+-- The names of all options.
 local NAMES = "epi epilogue name a_dtype b_dtype d_dtype promote equal a_hint "
   .. "b_hint d_hint l2_promotion ahead gated batches blocks sources "
   .. "source_stages groups"
 for name in pairs(DEFAULTS) do NAMES = NAMES .. " " .. name end
 
--- Returns the columns that are stored at once: 128 or 64 bytes of D's rows,
--- otherwise all columns of a tile. An epilogue function needs additional
--- registers. With such a function, fewer columns are stored at once: 32 if the
--- tile is a multiple of 32 columns.
+-- Returns the number of columns that are stored at once: those in 128 or 64
+-- bytes of D's rows, otherwise all columns of a tile. An epilogue function
+-- needs additional registers. With such a function, fewer columns are stored at
+-- once: 32 if the tile is a multiple of 32 columns.
 local function run_of(o)
   local run = 1024 // o.d_dtype.bits
   if o.epilogue and o.columns % 32 == 0 then return 32 end
@@ -55,8 +55,9 @@ local function run_of(o)
   return o.columns
 end
 
---- Returns all options: those in `given`, defaults for the others, and values
--- derived from both. `sure` skips the checks of options known to be valid.
+--- Returns all options: those in `given`, defaults for all missing ones, and
+-- values derived from both. `sure` skips the checks of options known to be
+-- valid.
 ---@param given table
 ---@param sure? boolean
 ---@return table
@@ -79,29 +80,29 @@ function options.complete(given, sure)
   o.stream, o.dynamic = o.split == "stream", o.scheduler == "dynamic"
   o.shares = o.stream or o.dynamic or o.groups ~= nil
   if o.stream then o.split = 1 end
-  -- columns of D that a block stores
+  -- The number of columns of D that a block stores.
   o.columns = o.tile[2] // o.split // (o.gated and 2 or 1)
   if o.split > 1 then o.persistent = false end
-  -- True if blocks have one tile each, in runs along one mode (model.run).
+  -- Whether blocks have one tile each, in runs along one mode (model.run).
   -- Consecutive runs are neighbours along the other mode.
   o.blocked = not o.persistent and o.split == 1
     and not (o.batches or o.clustered)
-  -- True if blocks have one tile each, and consecutive blocks have consecutive
+  -- Whether blocks have one tile each, and consecutive blocks have consecutive
   -- tiles along N.
   o.turned = not o.persistent and o.raster_along_m and not o.clustered
   wrong.together(o)
   o.epi = o.epi or {64, run_of(o)}
-  -- The epilogue uses its buffers in turn. The number of a tile's parts must be
-  -- a multiple of the number of buffers.
+  -- The epilogue uses its buffers in turn. The number of a tile's parts must
+  -- therefore be a multiple of the number of buffers.
   local stores = o.rows // 64 * (o.columns // o.epi[2])
   while stores % o.epi_stages ~= 0 do o.epi_stages = o.epi_stages - 1 end
   o.source_stages = o.source_stages or o.pingpong and 4 or 2
   while stores % o.source_stages ~= 0 do
     o.source_stages = o.source_stages - 1
   end
-  -- Warpgroups of persistent blocks synchronize twice for each part of a tile:
+  -- If o.apart is true, warpgroups synchronize twice for each part of a tile:
   -- just before they write the part to a buffer, and when the buffer is full.
-  -- Other warpgroups synchronize once for both purposes.
+  -- Otherwise they synchronize once for both purposes.
   o.apart = o.persistent or o.epi_stages == 1
   return o
 end

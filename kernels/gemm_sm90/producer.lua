@@ -1,5 +1,5 @@
---- The producer of kernels/gemm_sm90: one thread that requests tiles of A and B
--- by TMA, as far ahead as the ring has stages.
+--- The producer of kernels/gemm_sm90. One thread requests tiles of A and B by
+-- TMA, up to the number of stages ahead of their use.
 local cute = require "cute"
 local groups = require "kernels.groups"
 local smem = require "kernels.gemm_sm90.smem"
@@ -10,10 +10,10 @@ local cpasync = cute.nvgpu.cpasync
 
 local producer = {}
 
---- Makes the load of an operand by TMA: from coordinates (rows,K[,L]) of its
--- tensor map to stages s, in tiles of `rows` rows. Each of the cluster's blocks
--- along `mode` (1: M, 2: N) loads a part of a tile, and multicasts it to all of
--- these blocks.
+--- Makes the object that loads an operand by TMA: from coordinates (rows,K[,L])
+-- of its tensor map to stages s, in tiles of `rows` rows. Each of the cluster's
+-- blocks along `mode` (1: M, 2: N) loads a part of a tile, and multicasts it to
+-- all of these blocks.
 ---@param how table {atom: any, coords: any, smem: any, rows: integer,
 -- mode: integer, block: any[], hint: integer?, atoms: any[]?, maps: any?}
 -- block: this block's position in the cluster; atoms, maps: see groups.map
@@ -36,8 +36,8 @@ function producer.load(o, how)
              atoms = how.atoms, maps = how.maps,
              mask = shared_by > 1 and cpasync.create_tma_multicast_mask(vmnk,
                {0, block[1], block[2], 0}, mode) or nil}
-  -- Returns the tiles along K of the operand's row of tiles `at`: in matrix l
-  -- or, for groups, counted from the group's first row.
+  -- Returns the tiles along K of the operand for tile `at` along its rows, in
+  -- matrix l. For groups, tiles are counted from the group's first row.
   function X.along_k(at, l, group)
     local from = all
     if group then
@@ -49,10 +49,10 @@ function producer.load(o, how)
   return X
 end
 
--- Issues the loads of the operand that no preceding launch writes, for as many
--- tiles as there are stages. Then waits for the preceding launch, and issues
--- the loads of the other operand for the same tiles. Returns the number of
--- these tiles. The next launch may start its own loads meanwhile.
+-- Issues the loads of the operand that no preceding launch writes, for one tile
+-- in each stage. Then waits for the preceding launch, and issues the loads of
+-- the other operand for the same tiles. Returns the number of these tiles. The
+-- next launch may start its own loads meanwhile.
 local function ahead(o, pipe, k_count, fill, ask)
   local constant = o.ahead == "a" and 1 or 2
   local some, behind = cute.min(k_count, o.stages), pipe:make_producer_state()
@@ -66,8 +66,8 @@ local function ahead(o, pipe, k_count, fill, ask)
   return some
 end
 
---- Requests the operands of each tile of `work`, along K from first_k on, and
--- then the partial sums that `parts` (kernels.gemm_sm90.stream) adds to the
+--- Requests the operands of each tile of `work`, along K from first_k on. Then
+-- requests the partial sums that `parts` (kernels.gemm_sm90.stream) adds to the
 -- tile. loads: functions that load A, B and scale factors
 -- (kernels.gemm_sm100.kernel).
 function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)

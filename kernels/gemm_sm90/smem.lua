@@ -6,16 +6,18 @@ local cluster_splitk = require "kernels.gemm_sm90.cluster_splitk"
 
 local warpgroup = cute.nvgpu.warpgroup
 
-local smem = {MOST = 227 * 1024}  -- most bytes that a block can have
+local smem = {MOST = 227 * 1024}  -- most bytes of shared memory that a block
+                                  -- can have
 
---- Returns the bytes available to each of `blocks` blocks on a multiprocessor:
--- the system reserves 1 KiB of each.
+--- Returns the bytes available to each of `blocks` blocks on a multiprocessor.
+-- The system reserves 1 KiB for each block.
 function smem.share(blocks)
   return (smem.MOST + 1024) // blocks // 1024 * 1024 - 1024
 end
 
 --- Returns a tensor or layout of 4-bit elements as one of bytes, which TMA
--- moves; any other is unchanged. dtype: the type of the elements.
+-- moves. Elements of 8 bits or more are unchanged. dtype: the type of the
+-- elements.
 function smem.bytes(x, dtype)
   if dtype.bits >= 8 then return x end
   if core.typename(x) == "layout" then
@@ -24,13 +26,13 @@ function smem.bytes(x, dtype)
   return cute.recast_tensor(x, cute.u8)
 end
 
---- Returns the number of blocks of that many bytes that fit on a
--- multiprocessor.
+--- Returns the number of blocks that fit on a multiprocessor, if each needs
+-- this number of bytes.
 function smem.blocks(bytes)
   return (smem.MOST + 1024) // (bytes + 1024)
 end
 
--- The swizzle of a layout by the bits of its contiguous runs.
+-- The names of swizzles, by the bits of a layout's contiguous runs.
 local KINDS = {[2048] = "SW128", [1024] = "SW128", [512] = "SW64",
                [256] = "SW32", [128] = "INTER"}
 
@@ -49,9 +51,10 @@ function smem.stages(o, rows, dtype, major)
   return cute.tile_to_shape(atom, {rows, o.tile[3], o.stages}, {0, 1, 2})
 end
 
---- Returns the layout of `count` buffers for parts of tiles of D, or of a
--- matrix like it, for each consumer: (64,columns,buffer,consumer). Buffers
--- whose rows cannot be swizzled are ordered like D.
+--- Returns the layout of `count` buffers of each consumer,
+-- (64,columns,buffer,consumer). A buffer holds a part of a tile of D, or of a
+-- matrix with D's extents. Buffers whose rows cannot be swizzled are ordered
+-- like D.
 function smem.parts(o, dtype, major, count)
   local bits, all = dtype.bits, o.epi[1] * o.epi[2]
   local run = o.epi[2] * bits
@@ -68,8 +71,8 @@ function smem.parts(o, dtype, major, count)
                             {0, 1, 2, 3})
 end
 
---- Returns the bytes of shared memory that the options need in addition to
--- stages, and the bytes of a stage.
+--- Returns two numbers: the bytes of shared memory that the options need in
+-- addition to stages, and the bytes of a stage.
 function smem.room(o)
   local bits = o.epi_stages * o.d_dtype.bits
   for _, s in ipairs(o.sources or {}) do

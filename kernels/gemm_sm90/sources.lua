@@ -2,10 +2,10 @@
 -- the extents of D. TMA loads parts of it, of 64 rows and o.epi[2] columns, to
 -- shared memory.
 --
--- A warpgroup has its own buffers for `source_stages` parts. Its leader thread
--- issues the loads of the first parts before the products of a tile. The leader
--- issues the load of a further part whenever all threads have read a part and
--- synchronized. Therefore the loads overlap with products, and each load reads
+-- A warpgroup has buffers for `source_stages` parts. Its leader thread issues
+-- the loads of the first parts before the products of a tile. Whenever all
+-- threads have read a part and synchronized, the leader issues the load of a
+-- further part. Therefore the loads overlap with products, and each load reads
 -- whole rows.
 local cute = require "cute"
 local smem = require "kernels.gemm_sm90.smem"
@@ -56,8 +56,8 @@ local function load_atom(o, x)
     or ("SM75_U32x%d_LDSM_N"):format(2 * n), x.dtype)
 end
 
---- Returns the sources of one warpgroup, for its thread `thread`; `mma` has 64
--- rows and o.epi[2] columns.
+--- Returns the sources of one warpgroup, for its thread `thread`. The MMA `mma`
+-- has 64 rows and o.epi[2] columns.
 function Sources:of(mma, group, thread)
   local o = self.o
   local own = setmetatable({group = group, leader = thread:eq(0), turn = 0,
@@ -82,8 +82,8 @@ function Sources:barrier(n)
 end
 
 --- Requests part n of a tile from all sources. `place` is the position of the
--- part in D, counted in parts. `inside` tells whether the part overlaps D (nil:
--- all parts do). Elements outside D are loaded as zeros.
+-- part in D, counted in parts. `inside` tells whether the part overlaps D; nil
+-- means that all parts do. Elements outside D are loaded as zeros.
 function Sources:ask(n, place, l, inside)
   local o, bar = self.o, self:barrier(n)
   if inside then
@@ -103,7 +103,7 @@ function Sources:ask(n, place, l, inside)
   end)
 end
 
---- Waits for part n.
+--- Waits until part n has been loaded.
 function Sources:wait(n)
   cute.arch.mbarrier_wait(self:barrier(n),
                           self.turn ~ (n // self.o.source_stages & 1))
@@ -117,7 +117,8 @@ function Sources:load(i, n, dtype)
   return x.frag:load():to(dtype)
 end
 
---- Records that all `count` parts of a tile have been read.
+--- Records that all `count` parts of a tile have been read, so that later waits
+-- use the right parity.
 function Sources:done(count)
   if count // self.o.source_stages % 2 == 1 then self.turn = self.turn ~ 1 end
 end

@@ -14,9 +14,9 @@ local WARPGROUP = 128
 
 local store_tile = {}
 
--- Returns the copy atom that stores accumulators of wgmma: stmatrix of four 8x8
--- matrices, or of two if a part is not a multiple of 16 columns; for wider
--- types plain stores of pairs or of single elements.
+-- Returns the copy atom that stores accumulators of wgmma. For 16-bit types it
+-- is stmatrix of four 8x8 matrices, or of two if a part is not a multiple of 16
+-- columns. For wider types it is a plain store of pairs or of single elements.
 local function wgmma_atom(o)
   if o.d_dtype.bits ~= 16 then
     return cute.make_copy_atom("UniversalCopy", o.d_dtype,
@@ -84,19 +84,19 @@ function store_tile.new(o, x)
       num_stages = o.apart and o.epi_stages or o.epi_stages - 1},
     barrier = pipeline.NamedBarrier {barrier_id = x.group + 1,
                                      num_threads = WARPGROUP},
-    -- Returns the index in the tile of this warpgroup's i-th unit of rows.
+    -- Returns the index in the tile of this warpgroup's i-th unit of 64 rows.
     row = function(i)
       return o.pingpong and i or i * o.consumers + x.group
     end}
 end
 
--- Returns the argument `part` of an epilogue for part n of work tile w, at
--- position `at` of its matrix of D: see tiles.result.
+-- Returns the argument `part` of an epilogue for part n of work tile w (see
+-- tiles.result). `at` is the part's position in its matrix of D.
 local function result_of(o, out, at, w, n)
   -- For separate problems, an epilogue can use only the accumulators.
   if out.maps then return {l = w.group} end
   local function batch(t)
-    -- Rows outside all groups may have undefined elements.
+    -- Rows that belong to no group may have undefined elements.
     if o.groups then return groups.view(cute.undefined_ok(t), w) end
     return o.batches and tiles.batch(t, w.tile_idx[3]) or t
   end
@@ -106,13 +106,15 @@ local function result_of(o, out, at, w, n)
   return C
 end
 
--- Computes the values to store for a part, of o.epi rows and columns: alpha
--- times the sums plus beta D, or the result of the epilogue. place() returns
--- the argument `part` of the epilogue for these values (see result_of).
+-- Computes the values of a part, which has o.epi rows and columns, and stores
+-- them to the fragment `part`. They are alpha times the sums plus beta D, or
+-- the result of the epilogue. place() returns the argument `part` of the
+-- epilogue for these values (see result_of).
 local function finish(o, out, sums, place, part)
   if o.gated then
-    -- Gates and values alternate every 8 columns. Of these, a thread has 8
-    -- elements of a row, or 2 elements of 2 rows.
+    -- Gates and the values that they gate alternate every 8 columns. In each 8
+    -- columns, a thread has 8 elements of a row, or 2 elements of each of 2
+    -- rows.
     local run = tcgen05.is_tmem_load(out.mma) and 8 or 4
     local function half(first)
       return cute.make_tensor(sums.iterator + first, cute.composition(
@@ -145,8 +147,8 @@ local function place_of(o, out, at, n)
 end
 
 -- Issues the loads of the sources for part n of a tile. A part beyond D must
--- not be loaded: its coordinates belong to another part, to which another block
--- may be storing.
+-- not be loaded: its coordinates belong to another part, which another block
+-- may be storing at the same time.
 local function ask(o, out, at, n)
   local place, inside = place_of(o, out, at, n), nil
   local rows, columns = out.count[1], out.count[2]
@@ -164,9 +166,10 @@ function store_tile.ahead(o, out, at)
   for n = 0, o.source_stages - 1 do ask(o, out, at, n) end
 end
 
--- Reports whether some of part n, at `at`, is inside D, and whether all its
--- rows belong to the group. The tensor map of a problem of a list covers only
--- its own rows.
+-- Considers part n of work tile w, at position `at` in D. Returns whether some
+-- of it is inside D, and whether all its rows belong to the group. For a list
+-- of problems, the tensor map of a problem covers only the rows of this
+-- problem.
 local function parts_inside(o, out, at, w, n)
   local rows, columns = out.count[1], out.count[2]
   if out.maps then
@@ -180,7 +183,8 @@ local function parts_inside(o, out, at, w, n)
   return inside & core.gt(left, 0), inside & core.ge(left, o.epi[1])
 end
 
--- Stores a buffer that is only partly inside tensor t: the rows inside t.
+-- Stores a buffer to tensor t, if it is only partly inside t. Stores only the
+-- rows inside t.
 local function put_rows(o, out, t, place, buffer)
   local from, tile = out.parts(_, _, buffer, out.group), o.epi
   if o.d_major == "m" then
@@ -192,9 +196,9 @@ end
 
 -- Calls f(n, sums) for the parts of a tile, with their accumulators. `acc` are
 -- the accumulators of the tile, or a function that loads those of part n. With
--- epi_loop the generated text contains f once, in a loop: each pass selects the
--- accumulators of part n by branches, since registers must be known at compile
--- time.
+-- epi_loop the generated code contains f once, in a loop. Each pass selects the
+-- accumulators of part n by branches, because register indices must be known at
+-- compile time.
 local function each_part(o, acc, count, f)
   if type(acc) == "function" then
     if o.epi_loop then
@@ -225,10 +229,11 @@ local function each_part(o, acc, count, f)
   end
 end
 
--- Stores the accumulators of a tile to D: o.epi rows and columns at a time. The
--- leader thread stores a buffer by TMA, and waits until TMA has read it.
+-- Stores the accumulators of a tile to D, in parts of o.epi rows and columns.
+-- The leader thread stores a buffer by TMA, and waits until TMA has read it.
 -- Threads fill the buffer again after they have synchronized with the leader.
--- If only some rows of a part belong to the group, threads store these rows.
+-- If only some rows of a part belong to the group, the threads store these rows
+-- themselves.
 local function store(o, out, acc, w)
   local part, pipe, leader, barrier = out.part, out.pipe, out.leader,
     out.barrier
@@ -243,7 +248,7 @@ local function store(o, out, acc, w)
   local first, last = o.persistent and 0 or o.epi_stages,
     o.rows // o.epi[1] * parts
   -- Waits until the buffer for part n of a tile is free. The first parts of the
-  -- first tile use buffers that are free from the beginning.
+  -- first tile use buffers that are initially free.
   local function free(n, met)
     local function wait()
       cute.when(leader, function() pipe:producer_acquire() end)
@@ -271,7 +276,8 @@ local function store(o, out, acc, w)
       cute.arch.fence_view_async_shared()
     end
     if out.sources then out.sources:wait(n) end
-    -- For a part outside D, the epilogue and its loads are skipped.
+    -- If a part is outside D, its epilogue and the epilogue's loads are
+    -- skipped.
     if o.epilogue or out.alpha or o.groups then cute.when(inside, put)
     else put() end
     if not o.apart then free(n + 1) end

@@ -1,11 +1,11 @@
---- Parts of tiles that kernels/gemm_sm90 splits along K: a block without a
--- tile's first step stores its partial sums in a workspace; the block with the
--- first step adds them to its own.
+--- Parts of tiles that kernels/gemm_sm90 splits along K. A block without a
+-- tile's first step stores its partial sums in a workspace. The block with the
+-- first step adds them to its accumulators.
 --
 -- Partial sums are loaded like operands. After its last step, the producer
--- waits until they are complete, and loads them into the ring by bulk copies.
--- Consumers read them from a stage as they read A and B. Therefore the loads
--- overlap with the last products, and need no registers.
+-- waits until the partial sums are complete, and loads them into the ring by
+-- bulk copies. Consumers read them from a stage as they read A and B. Therefore
+-- the loads overlap with the last products, and need no registers.
 local cute = require "cute"
 
 local _ = cute._
@@ -20,19 +20,19 @@ local RELEASE = {op = "add", sem = "release", scope = "gpu"}
 local Parts = {}
 Parts.__index = Parts
 
--- `work` has a slot for each block. A slot's `sums` are partial sums, in pieces
--- of 16 bytes that are adjacent for neighbouring threads. Its entry in `turns`
--- counts the warpgroups that have stored their sums; the block that loads them
--- resets the entry to 0.
+-- The workspace `work` has a slot for each block. A slot's `sums` are partial
+-- sums, in pieces of 16 bytes; the pieces of neighbouring threads are adjacent.
+-- Its entry in `turns` counts the warpgroups that have stored their sums. The
+-- block that loads the sums resets the entry to 0.
 local function make_parts(o, work, a, b)
   local threads = o.consumers * WARPGROUP
   local p = setmetatable({o = o, work = work, threads = threads,
     pieces = o.rows * o.tile[2] // WARPGROUP // 4,
     load = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), o.acc)}, Parts)
   -- p.room is the number of pieces of partial sums that a stage holds, in the
-  -- space of A's elements and of B's. The space of an operand that other blocks
-  -- of the cluster also write is not used, because this block would have to
-  -- release it to those blocks.
+  -- memory of A's elements and of B's. If other blocks of the cluster also
+  -- write the memory of an operand, it is not used, because this block would
+  -- have to release it to those blocks.
   p.stage, p.room = {}, 0
   for i, s in ipairs {a, b} do
     local elements = o.tile[i] * o.tile[3]
@@ -46,15 +46,15 @@ local function make_parts(o, work, a, b)
   return p
 end
 
--- Returns the index of a slot: that of the block which computes range number
--- `range` of the steps and has this block's position in its cluster.
+-- Returns the index of the slot of a block: the block that computes range
+-- number `range` of the steps and has this block's position in its cluster.
 function Parts:slot(range)
   local cluster = self.o.cluster
   return range * (cluster[1] * cluster[2]) + cute.arch.block_idx_in_cluster()
 end
 
--- Calls f for each slot with a part of w's tile that another block computed, in
--- the order of K.
+-- Calls f(slot) for each slot with a part of w's tile that another block
+-- computed, in the order of K.
 function Parts:each(work, w, f)
   local from = w.range + 1
   cute.loop(function()
@@ -65,23 +65,23 @@ function Parts:each(work, w, f)
   end)
 end
 
--- Returns the partial sums in n pieces of a slot, from piece `first` on:
--- (4,threads,pieces).
+-- Returns a view of n pieces of the partial sums of a slot, from piece `first`
+-- on: (4,threads,pieces).
 function Parts:sums(slot, first, n)
   local all = self.pieces * self.threads * 4
   return cute.make_tensor(self.work.sums.iterator + (slot * all
     + first * self.threads * 4), cute.make_layout {4, self.threads, n})
 end
 
--- Returns a view of n pieces in stage `index`: in the space of A's elements or
--- of B's.
+-- Returns a view of n pieces in stage `index`, in the memory of A's or B's
+-- elements (`part`, an entry of self.stage).
 function Parts:staged(part, index, n)
   local at = cute.recast_ptr(part.s + index * part.elements, self.o.acc)
   return cute.make_tensor(at, cute.make_layout {4, self.threads, n})
 end
 
--- Calls f(part of the stage, first piece, count) for the pieces that a stage
--- holds, from piece `first` on.
+-- Calls f(part, first piece, count) for the pieces that a stage holds, from
+-- piece `first` on. `part` is the memory of A or B in the stage.
 function Parts:of_stage(first, f)
   local rest = self.room
   for _, part in ipairs(self.stage) do
@@ -104,8 +104,8 @@ function Parts:leave(sums, slot, barrier, leader)
   end)
 end
 
--- Makes the producer load a slot's partial sums into the ring when all are
--- complete.
+-- Makes the producer load a slot's partial sums into the ring, after all of
+-- them have been stored.
 function Parts:fetch(pipe, write, slot)
   local turn = self.work.turns.iterator + slot
   cute.loop(function()

@@ -9,8 +9,8 @@ local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
 local tile_order = {}
 
--- Iterates over the tiles of groups, like a StaticPersistentTileScheduler. In
--- tile_idx, m is counted within the group, and l is the index of the group.
+-- An iterator over the tiles of groups, like a StaticPersistentTileScheduler.
+-- In tile_idx, m is counted within the group, and l is the index of the group.
 local Grouped = {}
 Grouped.__index = Grouped
 
@@ -33,10 +33,10 @@ function Grouped:advance_to_next_work(count)
   self.search:find(self.place)
 end
 
--- Returns a table with the fields tile_idx, group (the group's index), first
--- (its first row) and rows (the number of its rows). For a list of problems it
--- also has columns, k_count and `new`: whether the group differs from the
--- previous one.
+-- Returns the current tile as a table with the fields tile_idx, group (the
+-- group's index), first (its first row) and rows (the number of its rows). For
+-- a list of problems it also has columns, k_count and `new`: whether the group
+-- differs from the previous one.
 function Grouped:get_current_work()
   local o, s = self.o, self.search
   local place = self.place - s.before

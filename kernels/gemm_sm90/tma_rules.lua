@@ -1,6 +1,6 @@
 --- Checks the operands of GEMMs that load and store by TMA (kernels/gemm_sm90,
--- kernels/gemm_sm100), and the options that describe operands. o.kernel is the
--- name of the kernel, with which errors begin.
+-- kernels/gemm_sm100), and the options that describe operands. Errors begin
+-- with o.kernel, the name of the kernel.
 local rules = require "kernels.operand_rules"
 local core = require "cute.core"
 
@@ -22,7 +22,8 @@ local KINDS = {e4m3 = "8-bit floats", e5m2 = "8-bit floats", i8 = "bytes",
                u8 = "bytes", bf16 = "bf16", f16 = "f16", f32 = "f32"}
 
 --- Raises an error unless tensor cores multiply A's type by B's. Returns a
--- phrase for the types: "bf16", "f16", "f32", "8-bit floats" or "bytes".
+-- phrase that describes the types: "bf16", "f16", "f32", "8-bit floats" or
+-- "bytes".
 ---@param o table options
 ---@return string
 function tma_rules.multiplied(o)
@@ -37,7 +38,7 @@ function tma_rules.multiplied(o)
   return kind(a)
 end
 
---- Raises an error unless a tile's K has whole rows of 64 bytes.
+--- Raises an error unless the K of a tile has a multiple of 64 bytes.
 ---@param o table options
 function tma_rules.depth(o)
   local bm, bn, bk = table.unpack(o.tile)
@@ -60,7 +61,7 @@ function tma_rules.groups(o)
     o.a_major, o.d_major)
 end
 
---- Raises an error unless hints for L2 and the epilogue are valid.
+--- Raises an error unless the hints for L2 and the epilogue are valid.
 ---@param o table options
 function tma_rules.hints(o)
   for _, name in ipairs {"a_hint", "b_hint", "d_hint"} do
@@ -123,7 +124,7 @@ function tma_rules.operands(o, A, B, D)
          "%s is %s; a tensor is needed", name, core.show(t))
     local shape = t.shape
     need(o, type(shape) == "table" and (#shape == (matrices[name] and 3 or 2)
-        -- with groups, a matrix (M,N) is allowed, too
+        -- With groups, a matrix (M,N) is allowed, too.
         or o.groups and #shape == 2)
       and type(shape[1]) ~= "table" and type(shape[2]) ~= "table",
       "%s is %s; %s needed", name, tostring(t.layout),

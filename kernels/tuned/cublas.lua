@@ -1,9 +1,9 @@
---- Number of parts into which a version of cuBLAS divides K on an H200,
+--- The number of parts into which a version of cuBLAS divides K on an H200,
 -- according to its heuristics. The operands have K contiguous, and D has their
 -- type. Each row is {N, K, parts by type}. "1:12 57:11" means 12 parts for M
 -- from 1 to 56 and 11 parts from 57 on; `rows` is the largest M. With a bias,
 -- the numbers are the same, except for the rows of `biased`. cute.ops.cublas
--- uses this record where there is no GPU.
+-- uses this record if there is no GPU.
 return {
   version = 130100, rows = 128,
   {64, 16384, bf16 = "1:12 57:11 64:12 65:10 80:12 81:9 89:12 113:11 128:12",

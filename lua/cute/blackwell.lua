@@ -1,9 +1,9 @@
 --- cute.utils.blackwell_helpers: shared-memory layouts, MMAs, epilogue tiles
 -- and scale factors of a GEMM for datacenter Blackwell (sm_100a).
 --
--- A tiled MMA here executes tcgen05.mma for one CTA or a pair. mma_tiler_mnk is
--- the tile of all CTAs of the MMA. Layouts of operands in shared memory have
--- the modes ((MMA_MN,MMA_K),MN,K,stages).
+-- Every tiled MMA here executes tcgen05.mma for one CTA or for a pair of CTAs.
+-- mma_tiler_mnk is the tile that the one or two CTAs compute together. Layouts
+-- of operands in shared memory have the modes ((MMA_MN,MMA_K),MN,K,stages).
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local smem = require "cute.smem"
@@ -50,7 +50,8 @@ local function is_k_major(tiled_mma, which)
   return (which == 1 and a or b) == "K"
 end
 
--- Returns the layout of the operand with a partition's shape.
+-- Returns the staged shared-memory layout of an operand whose partition has
+-- this shape.
 local function staged(shape, element_type, num_stages, k_major)
   local first = core.get(shape, 0)
   local extent = {}
@@ -88,7 +89,8 @@ blackwell.make_smem_layout_a = operand(1, "A")
 --- Returns the layout of operand B of one CTA: ((MMA_N,MMA_K),N,K,stages).
 blackwell.make_smem_layout_b = operand(2, "B")
 
---- Returns the layout of a source C of one CTA: ((MMA_M,MMA_N),M,N,stages).
+--- Returns the layout of a matrix C of one CTA that an epilogue reads:
+-- ((MMA_M,MMA_N),M,N,stages).
 ---@param tiled_mma cute.TiledMma
 ---@param mma_tiler_mnk integer[]
 ---@param c_dtype cute.DType
@@ -107,7 +109,8 @@ local function tile_extents(epi_tile)
   return {core.size(epi_tile[1]), core.size(epi_tile[2])}
 end
 
--- Returns the contiguous extents of an epilogue tile.
+-- Returns how many elements of an epilogue tile are contiguous in the CTA's
+-- tile, along M and along N.
 local function contiguous(epi_tile)
   local list = {}
   for i = 1, 2 do
@@ -302,8 +305,8 @@ function blackwell.tile_atom_to_shape_SF(shape, sf_vec_size)
   return core.tile_to_shape(chunk(sf_vec_size), whole, {2, 1, 3})
 end
 
--- Returns the layout of the scale factors of a tile of `rows` rows, which
--- `times` instructions cover, in shared memory.
+-- Returns the shared-memory layout of scale factors for a tile of `rows` rows.
+-- `times` instructions together cover these rows.
 local function scale_layout(tiled_mma, rows, times, k, sf_vec_size, stages)
   local along_k = k // tiled_mma.shape_mnk[3]
   local tile = core.tile_to_shape(chunk(sf_vec_size), {rows, k}, {2, 1})
@@ -328,8 +331,8 @@ function blackwell.make_smem_layout_sfa(tiled_mma, mma_tiler_mnk, sf_vec_size,
     m // tiled_mma.shape_mnk[1], mma_tiler_mnk[3], sf_vec_size, num_stages)
 end
 
---- Returns the layout of B's scale factors in shared memory. Each CTA has those
--- of all N columns of the tile, rounded up to 128.
+--- Returns the layout of B's scale factors in shared memory. Each CTA stores
+-- the factors of all N columns of the tile, rounded up to 128.
 function blackwell.make_smem_layout_sfb(tiled_mma, mma_tiler_mnk, sf_vec_size,
                                         num_stages)
   local n = mma_tiler_mnk[2]
@@ -337,8 +340,8 @@ function blackwell.make_smem_layout_sfb(tiled_mma, mma_tiler_mnk, sf_vec_size,
     n // tiled_mma.shape_mnk[2], mma_tiler_mnk[3], sf_vec_size, num_stages)
 end
 
--- Returns the layout in tensor memory of scale factors with a layout in shared
--- memory (V,MN,K).
+-- Returns the layout (V,MN,K) of scale factors in tensor memory, for the given
+-- layout in shared memory.
 local function tmem_scales(_, _, sf_vec_size, smem_layout)
   local v = core.get(smem_layout, 0)
   local rows = core.size(core.get(v, 0))
@@ -372,7 +375,7 @@ function blackwell.compute_tmem_cols_from_layout(layout, dtype)
   return core.cosize(words) & 0xffff
 end
 
---- Returns how many columns to allocate for tensors in tensor memory.
+--- Returns the number of columns to allocate for tensors in tensor memory.
 ---@param tmem_tensors cute.Tensor|cute.Tensor[]
 ---@param rounding? boolean whether to round up to a power of two of at least
 -- 32, as an allocation needs; true when absent
@@ -396,7 +399,8 @@ function blackwell.get_num_tmem_alloc_cols(tmem_tensors, rounding)
   return n
 end
 
---- Returns how many columns the accumulators of one stage take in each CTA.
+--- Returns the number of columns of tensor memory that the accumulators of one
+-- stage take in each CTA.
 ---@param cta_tile_m integer rows of a CTA
 ---@param cta_tile_n integer columns of the tile
 ---@param use_2cta boolean whether a pair of CTAs executes an MMA
@@ -415,7 +419,8 @@ end
 -- Epilogue
 ---------------------------------------------------------------------------
 
--- Returns the least N of a tile of elements that TMA stores, for warps along N.
+-- Returns the smallest N of an epilogue tile that TMA can store with this many
+-- warps along N. `bits` is the width of an element.
 local function least_n(bits, m_major, warps)
   if m_major then return 8 * warps end
   return (bits == 6 and 128 or 128 // bits) * warps
@@ -490,9 +495,9 @@ end
 -- Copies of an epilogue
 ---------------------------------------------------------------------------
 
--- Returns the shape of the load (its lanes and bits) for a warp that has
--- `lanes` lanes of an epilogue's tile, or nil if no load fits. acc, d: widths
--- of the accumulators and of D.
+-- Returns the shape of the load from tensor memory (lanes and bits) for a warp
+-- that has `lanes` lanes of an epilogue's tile, or nil if no load fits. acc, d:
+-- bits of an accumulator and of an element of D.
 local function load_shape(lanes, acc, d, m_major)
   if acc == 16 and d == 16 then
     if lanes == 32 and not m_major then return 32, 32 end
@@ -552,8 +557,8 @@ function blackwell.get_tmem_load_op(cta_tile_shape, layout_d, elem_ty_d,
     bits, times, acc == 16 and "_16b" or ""), acc_type)
 end
 
--- Returns how many matrices of 8 rows a stmatrix stores of a thread's values of
--- this many repetitions, at most 4.
+-- Returns how many 8x8 matrices one stmatrix stores, at most 4. `per` is the
+-- number of matrices for each repetition of the load.
 local function matrices(per, repetitions)
   return math.min(4, per * repetitions)
 end
@@ -619,8 +624,8 @@ function blackwell.check_int8_mma_arch(ab_dtype, target_arch)
   end
 end
 
---- Returns how many contiguous elements the extent of a tensor for TMA must be
--- a multiple of: 16 bytes.
+--- Returns the number of elements in 16 bytes. The contiguous extent of a
+-- tensor for TMA must be a multiple of this number.
 ---@param elem_ty cute.DType
 ---@return integer
 function blackwell.get_tma_aligned_contiguous_elements(elem_ty)

@@ -11,14 +11,15 @@ local scales = {}
 
 local _ = core._
 
--- For operands A and B: the mode of the MMA's shape, the lanes' rows and the
--- stride of K in a column-major tile of an atom, and the mode of the threads.
+-- The layouts of scale factors for operands A and B. mode: the index of M or N
+-- in the MMA's shape. lanes: the layout from a lane to its row in an atom. thr:
+-- the index of M or N among the modes of thr_layout_vmnk.
 local OPERAND = {
   A = {mode = 1, thr = 1, lanes = {{2, 2, 8}, {8, 0, 1}}},
   B = {mode = 2, thr = 2, lanes = {{4, 8}, {0, 1}}},
 }
 
--- Returns the layout of an atom from (lane,value) to its tile of rows x K.
+-- Returns the layout of an atom from (lane,value) to its tile (rows,K).
 local function atom_layout(op, o, mma)
   local rows, k = mma.shape_mnk[o.mode], mma.shape_mnk[3]
   if k ~= 32 and k ~= 64 then
@@ -32,14 +33,16 @@ local function atom_layout(op, o, mma)
   return core.make_layout(core.make_layout(table.unpack(o.lanes)), values)
 end
 
--- Returns the extent, or the layout, of a tile of the MMA along a mode.
+-- Returns the MMA's tile along a mode: an extent, or a layout if the MMA
+-- permutes this mode.
 local function tile_of(mma, mode)
   local given = mma.permutation_mnk and mma.permutation_mnk[mode]
   if given and given ~= core._ then return given end
   return mma.shape_mnk[mode] * core.size(mma.thr_layout_vmnk, mode)
 end
 
--- Returns the layout ((lanes,(warps,warps of K)),(values,(rest,rest of K))).
+-- Divides a layout of scale factors (rows,K) among threads and their values:
+-- ((lanes,(warps,warps of K)),(values,(rest,rest of K))).
 local function divided(op, o, layout, mma)
   local tiles = core.logical_divide(layout, {tile_of(mma, o.mode),
                                              tile_of(mma, 3)})
@@ -111,8 +114,9 @@ function scales.partition_fragment_SFB(sfb_tensor, thr_mma, tidx)
     part_of("B", sfb_tensor, thr_mma, tidx), 1, 3))
 end
 
--- Returns get_layoutSFA_TV for letter "A", get_layoutSFB_TV for "B": the layout
--- of the scale factors from (thread,value) to the tile of the MMA.
+-- Returns the function get_layoutSFA_TV for letter "A", get_layoutSFB_TV for
+-- "B". That function returns the layout of the scale factors from
+-- (thread,value) to the tile of the MMA.
 local function tv_layout(letter)
   local op, o = "get_layoutSF" .. letter .. "_TV", OPERAND[letter]
   return function(tiled_mma)
@@ -124,7 +128,8 @@ local function tv_layout(letter)
                                    core.size(tile_of(tiled_mma, 3))}
     local frg = divided(op, o, tile, tiled_mma)
     local lanes = core.get(frg, 0)
-    -- (V,(M,K)) -> (V,M,N,K): warps of the other mode have the same factors.
+    -- Replaces the modes (V,(M,K)) of threads by (V,M,N,K). Warps along the
+    -- mode that the operand lacks (N for A, M for B) have the same factors.
     local own = core.get(core.get(lanes, 1), 0)
     local other = core.make_layout(core.size(thr, 3 - o.thr), 0)
     local vmnk = core.make_layout(core.get(lanes, 0),

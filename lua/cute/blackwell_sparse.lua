@@ -1,11 +1,11 @@
 --- Functions of cute.utils.blackwell_helpers for the element types and layouts
 -- of sparse operands of tcgen05.mma (sm_100a and its family).
 --
--- Of each 4 elements of A along K, 2 are stored; of tf32, 1 of 2. All layouts
--- count the elements of the dense A, so `sparsity` neighbouring offsets along K
--- share a stored element. E is the metadata, which says which elements are
--- stored. The element types of A and of E convert a layout to that of the
--- stored elements:
+-- Sparse operand A stores 2 of every 4 elements along K; for tf32, 1 of every
+-- 2. All layouts count the elements of the dense A, so `sparsity` neighbouring
+-- offsets along K share a stored element. E is the metadata, which says which
+-- elements are stored. The element types of A and E (cute.sparse_elem) convert
+-- a layout to one that counts stored elements:
 --
 --     local a, e = make_sparse_a_dtype(cute.f16), make_sparse_e_dtype(cute.f16)
 --     local sA = cute.make_smem_tensor(a.elem_type, a:stored(layout_a), 1024)
@@ -32,8 +32,7 @@ sparse.make_sparse_smem_layout_atom = tcgen05.make_sparse_smem_layout_atom
 -- Element types
 ---------------------------------------------------------------------------
 
--- The number of elements of the dense A that one byte of metadata describes: it
--- says which of them are stored.
+-- The number of elements of the dense A that one byte of metadata describes.
 local PER_BYTE = {e2m1 = 16, f16 = 8, bf16 = 8, i8 = 8, u8 = 8, e4m3 = 8,
                   e5m2 = 8, tf32 = 4, f32 = 4}
 
@@ -99,7 +98,8 @@ end
 -- Metadata
 ---------------------------------------------------------------------------
 
--- The tile of metadata, (rows,K), for the types of A.
+-- The smallest tile of metadata, (rows,K), by the kind of A's type in KIND
+-- below.
 local E = {
   e2m1 = "(128,256):(256,1)",
   byte = "(128,128):(128,1)",
@@ -162,10 +162,11 @@ function sparse.make_sparse_smem_layout_e(tiled_mma, mma_tiler_e_mnk,
 end
 
 --- Returns the layout of metadata of one CTA in tensor memory. An offset counts
--- elements of the dense A, each with 2 bits of metadata for tf32, half a bit
--- for e2m1, else 1. The layouts are those of CuTe C++. The Python DSL 4.8.1
--- fails for tf32. For e2m1, the lanes of the DSL's layout are 2^21 elements
--- apart, which is half a lane; here the lanes are 2^22 elements apart.
+-- elements of the dense A. Each element has 2 bits of metadata for tf32, half a
+-- bit for e2m1, and 1 bit for other types. The layouts are those of CuTe C++.
+-- The Python DSL 4.8.1 fails for tf32. For e2m1, the lanes of the DSL's layout
+-- are 2^21 elements apart, which is half a lane; here the lanes are 2^22
+-- elements apart.
 ---@param tmem_shape table ((128,MMA_K),M,K...) of A's partition
 ---@param a_raw_dtype cute.DType
 ---@return cute.Layout

@@ -1,6 +1,6 @@
---- cute.utils, tile schedulers by cluster launch control (sm_100a). The launch
--- has a cluster for each tile of a result. A running cluster repeatedly cancels
--- a cluster that has not started, and computes the tile of the canceled
+--- cute.utils: tile schedulers that use cluster launch control (sm_100a). The
+-- launch has a cluster for each tile of a result. A running cluster repeatedly
+-- cancels a cluster that has not started, and computes the tile of the canceled
 -- cluster.
 --
 --     local params = cute.utils.ClcDynamicPersistentTileSchedulerParams(
@@ -75,17 +75,17 @@ function schedule.ClcDynamicPersistentTileScheduler(params, block_idx, grid_dim,
     num_tiles_executed = 0}, Clc)
 end
 
---- Returns the tile of this block's own index: tile_idx = {m, n, l},
+--- Returns the tile with the index of this block: tile_idx = {m, n, l}, and
 -- is_valid_tile, which is true.
 function Clc:initial_work_tile_info()
   local x, y, z = table.unpack(self.first)
   return static.WorkTileInfo({x, y, z}, true)
 end
 
---- Reads an answer and returns the tile that this block has to compute next,
--- with the fields tile_idx = {m, n, l} and is_valid_tile. The thread must have
--- waited for the answer. A later request may overwrite the answer once the
--- thread has released its stage.
+--- Decodes the response to a cancellation request. Returns the tile that this
+-- block computes next, with the fields tile_idx = {m, n, l} and is_valid_tile.
+-- The thread must have waited for the response. A later request may overwrite
+-- the response once the thread has released its stage.
 ---@param result_addr table the address that the request named
 function Clc:work_tile_info_from_clc_response(result_addr)
   local x, y, z, valid = arch.clc_response(result_addr)
@@ -97,18 +97,19 @@ function Clc:work_tile_info_from_clc_response(result_addr)
   end)
 end
 
--- Returns the place of the answer of stage `index`.
+-- Returns the address of the response in stage `index`.
 local function place(self, index)
   return self.clc_response_ptr + 4 * (index or 0)
 end
 
---- Returns the tile that the answer in stage `index` gives to this block.
+--- Returns the tile that the response in stage `index` assigns to this block.
 ---@param index? any number of the stage, 0 when absent
 function Clc:get_current_work(index)
   return self:work_tile_info_from_clc_response(place(self, index))
 end
 
---- Asks for another tile. One thread of the cluster's first block calls this.
+--- Requests another tile: cancels a cluster that has not started. One thread of
+-- the cluster's first block calls this.
 ---@param mbarrier_addr table that of the stage, which expects 16 bytes in each
 -- block of the cluster
 ---@param index? any number of the stage, 0 when absent

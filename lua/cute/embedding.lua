@@ -94,7 +94,7 @@ local function check_kernel(k, what)
   end
 end
 
---- Launches a kernel. `place` is the GPU of the tensors, or nil.
+--- Launches a kernel. `place` is the GPU that holds the tensors, or nil.
 function embedding.launch(k, opts, place, ...)
   check_kernel(k, "cutelua_launch")
   k(...):launch(on_device(opts, place))
@@ -112,8 +112,8 @@ function embedding.compile(k, opts, place, ...)
   end
 end
 
--- Copies result i to the tensor places[i] if this exists. Returns the results
--- that were not copied.
+-- Copies each result i to the tensor places[i], if there is one. Returns the
+-- results that were not copied.
 local function deliver(places, n, results)
   local out = {}
   for i = 1, n do
@@ -130,7 +130,7 @@ local function deliver(places, n, results)
   return unpack(out, 1, n)
 end
 
---- Calls a function of a script.
+--- Calls a function of a script with n arguments.
 function embedding.call(f, places, n, ...)
   if type(f) ~= "function" then
     core.fail("bad-argument", "cutelua_call: the reference names "
@@ -146,8 +146,8 @@ function embedding.op(name, places, n, ...)
   return deliver(places, n, pack(ops[name](...)))
 end
 
--- Streams of the application by GPU and handle, kept open because closing a
--- stream waits for its GPU.
+-- Streams of the application by GPU and handle. They are kept open because
+-- closing a stream waits for its GPU.
 local streams = {}
 
 --- Returns the stream object for a CUstream of the driver on a GPU.

@@ -1,5 +1,5 @@
---- The GPU: whether there is one, and its properties. The package cutelua adds
--- the measurement of launches, and cuBLAS's products for comparison.
+--- The GPU: availability, properties and memory statistics. The package cutelua
+-- adds measurements of launches, and products by cuBLAS for comparison.
 --
 -- A GPU is represented by a device object, whose methods make buffers and
 -- kernels:
@@ -23,7 +23,8 @@ local devices = require "cute.lang.devices"
 
 local gpu = {}
 
--- Calls a method of the device object; returns nil, message if there is no GPU.
+-- Opens the GPU with this number, and calls a method of its device object.
+-- Returns nil and a message if there is no such GPU.
 local function ask(ordinal, method, ...)
   local dev, why = core.gpu_open(ordinal)
   if not dev then return nil, why end

@@ -18,8 +18,8 @@
 --
 -- contiguous_group_search handles groups that are consecutive along one mode.
 -- An array of offsets, `cumsum`, holds where each group begins. The host does
--- not know the number of tiles. So use StaticPersistentRuntimeTileScheduler,
--- which always has a next position.
+-- not know these offsets, and so not the number of tiles. Use it with
+-- StaticPersistentRuntimeTileScheduler, which always has a next position.
 --
 -- A search continues where the previous one ended, so positions must be
 -- requested in rising order. Each thread does the whole search.
@@ -145,8 +145,8 @@ function grouped.GroupSearchResult(group_idx, cta_tile_idx_m, cta_tile_idx_n,
     cta_tile_count_k = cta_tile_count_k}, Result)
 end
 
---- Makes a WorkTileInfo that also has the result of the search for the tile's
--- group.
+--- Makes a WorkTileInfo with the additional field group_search_result: the
+-- tile's group and its extents (see GroupSearchResult).
 ---@param tile_idx any[]
 ---@param is_valid_tile any
 ---@param group_search_result table
@@ -160,7 +160,8 @@ end
 local Helper = {}
 Helper.__index = Helper
 
---- Makes an object that finds the group to which a position belongs.
+--- Makes an object that finds the group to which a position belongs. The method
+-- delinearize_z also returns the tile in this group.
 ---@param group_count integer|cute.Value
 ---@param tile_sched_params table from PersistentTileSchedulerParams: the shape
 -- of clusters, and the order of a group's positions

@@ -165,8 +165,8 @@ function hopper.get_smem_store_op(layout_d, elem_ty_d, elem_ty_acc)
   return core.make_copy_atom("UniversalCopy", elem_ty_d)
 end
 
---- Returns the tile in which a GEMM writes its result: the given tile, or a
--- default.
+--- Returns the epilogue tile, the unit in which a GEMM stores its result: the
+-- given tile, or a default.
 ---@param tile_shape_mnk integer[]
 ---@param element_type cute.DType
 ---@param is_cooperative? boolean two warpgroups share a tile

@@ -13,8 +13,8 @@ local texts = require "cute.lang.source"
 
 local jit = {}
 
--- Finds the sections of an ELF file whose names are `prefix` and the name of a
--- kernel. Sets sizes[name of the kernel] to the size of the section.
+-- Finds the sections of an ELF file whose names are `prefix` followed by a
+-- kernel's name. Sets sizes[kernel's name] to the section's size in bytes.
 local function section_sizes(elf, prefix, sizes)
   if #elf < 64 or elf:sub(1, 5) ~= "\x7fELF\2" then return sizes end
   local shoff = string.unpack("<I8", elf, 41)
@@ -62,8 +62,9 @@ function jit.resources(log, cubin)
       first = first or entry
       kernels[entry] = kernels[entry] or {}
       now = kernels[entry]
-    -- `props` may name a device function. A device function has no entry in
-    -- `kernels`, so its properties are skipped.
+    -- `props` may name a device function. `kernels` has no entry for a device
+    -- function, so `now` becomes nil and the lines about its registers are
+    -- skipped.
     elseif props then
       now = kernels[props]
     elseif now and line:find "bytes stack frame" then
@@ -151,7 +152,7 @@ end
 
 local warned = {}
 
--- Prints each note about a cache once.
+-- Prints each message about the disk cache only once.
 local function warn_once(notes)
   for _, note in ipairs(notes) do
     local kind = note:match "^[^:]*"
@@ -198,8 +199,8 @@ function jit.compile(source, opts)
   out.kernels, first = jit.resources(out.log, out.cubin)
   out.resources = out.kernels[name] or out.kernels[first] or {}
   log = out.log
-  -- ptxas names no line for MMAs of a warpgroup that it serializes (C7510 to
-  -- C7519) or that lack registers (C7602).
+  -- ptxas reports some problems of wgmma without a line: that it serializes
+  -- them (C7510 to C7519), or that registers do not suffice (C7602).
   local add_lines = log:find "%(C7[56]%d%d%)" and sign.workshop.with_wgmma_lines
   if add_lines then log = add_lines(source, log) end
   out.log = jit.map_log(log, name, opts.lines)

@@ -7,10 +7,12 @@ local smem = require "cute.smem"
 local Layout = {}
 Layout.__index = Layout
 
---- Returns the major mode of an operand A (M,K) or B (N,K) with this layout.
+--- Returns the contiguous mode of an operand A (M,K) or B (N,K) with this
+-- layout.
 ---@return "K"|"MN" from OperandMajorMode
 function Layout:mma_major_mode() return smem.major(self) end
---- Returns the major mode under the name that Hopper's helpers use.
+--- Returns the same as mma_major_mode, under the name that Hopper's helpers
+-- use.
 function Layout:sm90_mma_major_mode() return smem.major(self) end
 
 local function is(name) return function(self) return self.name == name end end

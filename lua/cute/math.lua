@@ -52,8 +52,8 @@ local function is_f32(args)
   return found
 end
 
--- Defines op(x...) with the options rounding ("rn" "rz" "rp" "rm") and ftz,
--- both for f32.
+-- Returns the function op(x..., opts) for the operation `name`. The options are
+-- rounding ("rn", "rz", "rp" or "rm") and ftz, both for f32 only.
 local function rounded(name, plain, count)
   return function(...)
     local args = {...}
@@ -80,12 +80,12 @@ end
 ---@param opts? {rounding: string, ftz: boolean}
 math_.add = rounded("add", function(x, y) return x + y end, 2)
 
---- Computes x * y, with the options of add.
+--- Computes x * y. The options are those of math.add.
 ---@param opts? {rounding: string, ftz: boolean}
 math_.mul = rounded("mul", function(x, y) return x * y end, 2)
 
---- Computes x / y as a float. It has the options of add; fastmath = true uses
--- the approximate div.full.
+--- Computes x / y as a float. The options are those of math.add; in addition,
+-- fastmath = true uses the approximate div.full.
 ---@param opts? {rounding: string, ftz: boolean, fastmath: boolean}
 math_.div = rounded("div", function(x, y) return x / y end, 2)
 
@@ -180,8 +180,9 @@ function math_.fpowi(x, n)
   return n < 0 and 1.0 / r or r
 end
 
--- Computes x^n for integers x and n < 0: 1 / x^-n, truncated to an integer.
--- `odd` tells whether n is odd.
+-- Computes x^n for integers x and n < 0: 1 / x^-n, truncated to an integer. The
+-- result is 1 for x = 1, -1 or 1 for x = -1, else 0. `odd` tells whether n is
+-- odd.
 local function inverse(x, odd)
   local one = core.where(core.eq(x, 1), 1, 0)
   local minus = core.where(odd, -1, 1)
@@ -243,7 +244,8 @@ sign.class("divisor", Divisor, "divmod(a: integer|value)")
 -- dividends: `i // d` and `i % d` become a product and two shifts.
 function math_.fast_divmod_create_divisor(divisor)
   local d = traced(divisor) and divisor or core.cvt(divisor, core.i32)
-  -- With l = ceil(log2 d), the multiplier is floor(2^32 (2^l - d) / d) + 1.
+  -- A dividend a has the quotient (m + 2^32) * a / 2^(32 + l) for l = ceil(log2
+  -- d) and the multiplier m = floor(2^32 (2^l - d) / d) + 1.
   local l = core.cvt(32, core.i32)
     - core.intrin("clz", 0, (d - 1):to(core.u32))
   local wide = d:to(core.u64)

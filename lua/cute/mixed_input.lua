@@ -1,4 +1,4 @@
---- cute.utils, functions of a GEMM on tcgen05.mma whose operand A has a
+--- cute.utils: functions for a GEMM on tcgen05.mma whose operand A has a
 -- narrower type than the MMA (sm_100a and its family). Warps load A from shared
 -- memory, convert it, may multiply it by scales, and store it where the MMA
 -- reads it: in tensor memory if A is K-major, else in shared memory.
@@ -34,7 +34,7 @@ end
 -- Choices
 ---------------------------------------------------------------------------
 
---- Returns where the MMA reads the converted A.
+--- Returns the memory from which the MMA reads the converted A.
 ---@param a_major_mode "K"|"MN"
 ---@return "TMEM"|"SMEM"
 function mixed.get_transform_a_source(a_major_mode)
@@ -62,9 +62,9 @@ function mixed.get_copy_atom_a_transform(mma_dtype, use_2cta_instrs,
   return core.make_copy_atom(op.atom, dtype_of(mma_dtype))
 end
 
---- Reports whether scales may have this granularity: none for an A of 8 bits;
--- for 4 bits, one factor for each row, and a multiple of the tile's K that
--- divides K.
+--- Reports whether scales may have this granularity. A of 8 bits must have no
+-- scales. A of 4 bits needs one factor for each row, and a granularity along K
+-- that is a multiple of the tile's K and divides K.
 ---@param scale_granularity_m integer 0: no scales
 ---@param scale_granularity_k integer
 ---@param a_dtype cute.DType
@@ -103,7 +103,8 @@ end
 -- Layouts
 ---------------------------------------------------------------------------
 
--- Returns the layout of the factors of rows and columns {granularity, number}.
+-- Returns the layout of scale factors. mn and k are {granularity, number of
+-- factors} along (M or N) and along K.
 local function factors(mn, k, is_mn_major)
   return core.make_layout({mn, k}, is_mn_major and {{0, 1}, {0, mn[2]}}
     or {{0, k[2]}, {0, 1}})
@@ -169,7 +170,7 @@ end
 -- Partitions
 ---------------------------------------------------------------------------
 
--- Returns t with a mode of one element beside its first mode: ((V,1),Rest...).
+-- Returns t with its first mode V replaced by (V,1): ((V,1),Rest...).
 local function with_rest(t)
   local plain = core.get_nonswizzle_portion(t.layout)
   local modes = {core.make_layout(core.get(plain, 0), core.make_layout(1, 0))}
@@ -264,7 +265,7 @@ end
 ---@param c_layout "row"|"col"
 ---@param c_dtype cute.DType
 ---@param acc_dtype cute.DType
----@param tidx any index of the thread among those of the epilogue
+---@param tidx any the thread's index among the threads of the epilogue
 ---@param tAcc cute.Tensor ((MMA_M,MMA_N),1,1,stages) in tensor memory
 ---@param gC_mnl cute.Tensor ((MMA_M,MMA_N),1,1,tiles of M, N, L)
 ---@param epi_tile table {M, N} of compute_epilogue_tile_shape

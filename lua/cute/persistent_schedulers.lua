@@ -1,5 +1,6 @@
---- cute.utils, tile schedulers: select the tiles of a result that each block
--- works on, if a launch has fewer blocks than tiles (persistent kernels).
+--- cute.utils: tile schedulers of persistent kernels. If a launch has fewer
+-- blocks than a result has tiles, they select the tiles that each block
+-- computes.
 --
 --     local params = cute.utils.PersistentTileSchedulerParams(
 --       {tiles_m, tiles_n, 1}, {2, 1, 1}, {swizzle_size = 8})
@@ -38,9 +39,9 @@ local schedule = {}
 local function branch() return require "cute.lang.branch" end
 local function trace() return require "cute.lang.trace" end
 
--- The fields in __constants are constants of a kernel that gets the parameters
--- as an argument. The numbers of tiles and clusters can differ between
--- launches.
+-- cluster_shape and swizzle_size are constants of a kernel that gets the
+-- parameters as an argument. The numbers of tiles and clusters can differ
+-- between launches of the same program.
 local Params = {__constants = {cluster_shape = true, swizzle_size = true}}
 Params.__index = Params
 
@@ -134,7 +135,7 @@ local function in_order(p, i)
     return word & 0xffff, (word >> 16) & 0xffff
   end
   -- `slow` is the mode along which a group of swizzle_size clusters is
-  -- traversed, `fast` the mode that the groups divide.
+  -- traversed; `fast` is the mode that the groups divide.
   local fast, slow = p.clusters[1], p.clusters[2]
   if p.raster_along_m then fast, slow = slow, fast end
   local size = p.swizzle_size
@@ -183,10 +184,10 @@ function Static.__index(tiles, name)
     // tiles.num_persistent_clusters
 end
 
---- Makes a scheduler of this block's tiles: its cluster's first position, and
--- each position that is a multiple of the number of clusters later. block_idx
--- and grid_dim are three numbers each; their defaults are the indices and
--- extents of the launch.
+--- Makes a scheduler of this block's tiles. The first position is the number of
+-- the block's cluster; each later position is larger by the number of clusters.
+-- block_idx and grid_dim are three numbers each; their defaults are the indices
+-- and extents of the launch.
 ---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[]
 ---@param grid_dim? any[]
@@ -221,8 +222,8 @@ local function work_at(self, i)
   end)
 end
 
---- Returns the tile at the current position: tile_idx = {m, n, l},
--- is_valid_tile.
+--- Returns the tile at the current position as a WorkTileInfo, with the fields
+-- tile_idx = {m, n, l} and is_valid_tile.
 function Static:get_current_work()
   return work_at(self, self.current_work_linear_idx)
 end
@@ -262,16 +263,16 @@ local function check_dynamic(opts)
   end
 end
 
---- Makes a scheduler that gives tiles to clusters as they become idle. A
--- cluster's first tile has the number of the cluster. The numbers of its other
--- tiles are drawn from a counter in global memory. This balances tiles that
+--- Makes a scheduler that assigns tiles to clusters as they become idle. A
+-- cluster's first tile has the cluster's number. The cluster draws the numbers
+-- of its other tiles from a counter in global memory. This balances tiles that
 -- take different times, and blocks that begin late.
 --
 -- In each block, the one thread that loads the tiles uses producer(). In a
 -- cluster's first block this thread draws numbers, one tile ahead, and sends
 -- them to the shared memory of all blocks. The other threads, `consumer_group`
--- in each block, use consumer(). Both objects are used like a
--- StaticPersistentTileScheduler:
+-- in each block, use consumer(). The objects that producer() and consumer()
+-- return are used like a StaticPersistentTileScheduler:
 --
 --     local tiles = cute.utils.DynamicPersistentTileScheduler(params, {
 --       counter = counter, consumer_group = Group(Agent.Warp, 8)})
@@ -299,9 +300,9 @@ function schedule.DynamicPersistentTileScheduler(params, opts, block_idx,
   grid_dim = grid_dim or {arch.grid_dim()}
   local stages, group = opts.num_stages or 2, opts.consumer_group
   local blocks = params.cluster_shape[1] * params.cluster_shape[2]
-  -- The mbarriers `empty` count an arrival of each thread or warp that reads a
-  -- tile number: of all consumers, and of all producers except the one that
-  -- drew the number.
+  -- The mbarriers `empty` count one arrival for each thread or warp that reads
+  -- a tile number: all consumers, and all producers except the one that drew
+  -- the number.
   local self = setmetatable({params = of_kernel(params), counter = opts.counter,
     blocks = blocks, group = group, num_stages = stages,
     scope = blocks > 1 and "cluster" or nil,
@@ -316,8 +317,8 @@ function schedule.DynamicPersistentTileScheduler(params, opts, block_idx,
   return self
 end
 
--- Makes an iterator over tiles of class `class` that begins at the cluster's
--- own tile and at the first stage of the ring of numbers.
+-- Makes an iterator of class `class` over tiles. It begins at the cluster's own
+-- tile, and at the first stage of the ring of tile numbers.
 local function walker(tiles, class, user)
   return setmetatable({tiles = tiles, params = tiles.params,
     cta_id_in_cluster = tiles.cta_id_in_cluster,
@@ -386,8 +387,8 @@ local function send(work)
   work.next = draw(tiles)
 end
 
---- Advances to the next tile number: draws and sends it, or receives it from
--- the first block of the cluster.
+--- Advances to the next tile number. In the cluster's first block this draws
+-- and sends it; in other blocks it receives it.
 function Giver:advance_to_next_work()
   if self.tiles.blocks == 1 then send(self)
   else
@@ -428,7 +429,8 @@ function Taker:advance_to_next_work(advance_count)
     self.state:advance()
   end
   if (advance_count or 1) == 1 then return one() end
-  -- After the last number no further number arrives, so do not wait for one.
+  -- A number without a tile is the last one sent. A wait for a further number
+  -- would never end.
   for _ in trace().range(advance_count) do
     branch().when(self:is_valid(), one)
   end
@@ -448,34 +450,35 @@ end
 local StreamK = {}
 StreamK.__index = StreamK
 
---- Makes a scheduler of whole tiles and of parts of tiles along K, such that
--- all clusters end at about the same time.
+--- Makes a scheduler of whole tiles and of parts of tiles along K (stream-K),
+-- such that all clusters end at about the same time.
 --
 -- For example, 4 clusters need two and a half waves for 10 tiles: half of the
--- clusters would idle in the third wave. Of the full waves (here two), all but
--- one are distributed as whole tiles. The 6 remaining tiles have 6 * k_tiles
--- steps along K. Each cluster executes a quarter of these steps, a tile and a
--- half, before its whole tile:
+-- clusters would idle in the third wave. The scheduler distributes all full
+-- waves except one (here one wave) as whole tiles. The 6 remaining tiles have 6
+-- * k_tiles steps along K. Each cluster executes a quarter of these steps, a
+-- tile and a half, before its whole tile:
 --
 --     steps   0       1       2       3       4       5       6    tiles
 --             |-------|---+---|-------|-------|---+---|-------|
 --     range   |     0     |     1     |     2     |     3     |
 --
 -- Clusters at different steps read different parts of A and B, and L2 must hold
--- all of them. With `equal` = n, two waves consist of whole tiles. The
--- remaining tiles (here 2) are split into equal parts: each tile into as many
--- parts as there are clusters for it, but at most n.
+-- all of these parts. With the option `equal` = n, all full waves (here two)
+-- consist of whole tiles. The remaining tiles (here 2) are split into equal
+-- parts: each tile into as many parts as there are clusters for it, but at most
+-- n.
 --
 --     range   | 0 | 1 | 2 | 3 |
 --
--- Clusters with ranges 0 and 2 finish the split tiles, so they execute their
--- whole tiles first and these parts last. The other clusters execute these
--- parts first.
+-- In this example clusters 0 and 2 finish the split tiles, so they execute
+-- their whole tiles first and these parts last. The other clusters execute
+-- these parts first.
 --
--- The cluster that has a tile's first step finishes the tile. Clusters with
--- other steps of the tile store partial sums for it, before they wait for
--- anything. They start before the finishing cluster. It therefore does not wait
--- for long, and always ends.
+-- The cluster that executes a tile's first step finishes the tile. Clusters
+-- that execute other steps of the tile store partial sums before they wait for
+-- anything. They start earlier than the cluster that finishes the tile. So that
+-- cluster does not wait for long, and never deadlocks.
 --
 --     local tiles = cute.utils.StreamKTileScheduler(params, k_tiles)
 --     cute.loop(function() return tiles:is_valid() end, function()
@@ -494,8 +497,8 @@ StreamK.__index = StreamK
 --
 -- A cluster has one range of consecutive steps and stores partial sums at most
 -- once, so one buffer for each range is sufficient. Parts of less than `least`
--- steps are merged with their neighbour. If all waves are whole, no tile is
--- split.
+-- steps are merged with a neighbouring part. If the tiles fill all waves, no
+-- tile is split.
 ---@param params table from PersistentTileSchedulerParams
 ---@param k_tiles any number of tiles along K, 1 or more
 ---@param opts? {least: integer, equal: integer} least: 1 when absent
@@ -610,10 +613,11 @@ end
 local function sgn(x) return x > 0 and 1 or x < 0 and -1 or 0 end
 
 -- Calls visit(x, y) for the points of a rectangle of any extents, along a curve
--- on which consecutive points are neighbours. The curve begins at (x, y); (ax,
--- ay) is its direction and (bx, by) the width. It splits the rectangle into
--- halves and quarters like Hilbert's curve and leaves odd extents to the last
--- part: J. Cerveny's generalised Hilbert curve (2018).
+-- on which consecutive points are neighbours. The curve begins at (x, y). The
+-- vector (ax, ay) spans the rectangle along the curve, (bx, by) across it. The
+-- algorithm splits the rectangle into halves and quarters like Hilbert's curve
+-- and leaves odd extents to the last part: J. Cerveny's generalised Hilbert
+-- curve (2018).
 local function walk(x, y, ax, ay, bx, by, visit)
   local w, h = math.abs(ax + ay), math.abs(bx + by)
   local dax, day, dbx, dby = sgn(ax), sgn(ay), sgn(bx), sgn(by)

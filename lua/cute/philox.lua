@@ -59,8 +59,8 @@ local function some(r, from, n, step)
   return cute.make_tensor(r.iterator + from, cute.make_layout({n}, {step}))
 end
 
--- Numbers of Philox blocks that `words` computes at once, without and with
--- pairs of elements. More blocks need too many registers beside the
+-- The number of Philox blocks that `words` computes at once: AT_ONCE[1] without
+-- `paired`, AT_ONCE[2] with it. More blocks need too many registers beside the
 -- accumulators.
 local AT_ONCE = {4, 2}
 

@@ -12,8 +12,8 @@
 -- waits for the group of the stage that it wants to read (wait). This wait
 -- covers only the thread's own copies, so the threads of the block then
 -- synchronize at a barrier. Groups complete in the order in which they were
--- committed. So a wait for the oldest of n + 1 groups is a wait until at most n
--- groups are pending, which is how cp.async expresses waits.
+-- committed. A wait for the oldest of n + 1 groups is therefore a wait until at
+-- most n groups are pending, the form that cp.async.wait_group has.
 --
 --     local pipe = cute.pipeline.PipelineCpAsync {num_stages = 3}
 --     local write = pipe:make_producer_state()
@@ -62,8 +62,8 @@
 --       end
 --     end)
 --
--- `cute.pipe.state` contains the positions in a ring, `cute.pipe.sync` the
--- synchronization objects, `cute.pipe.stages` the pipelines.
+-- `cute.pipe.state` defines the positions in a ring, `cute.pipe.sync` the
+-- synchronization objects, and `cute.pipe.stages` the pipelines.
 local sign = require "cute.lang.signature"
 local pipeline = {}
 

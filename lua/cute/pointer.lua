@@ -19,11 +19,11 @@ local function at_address(dtype, address, memspace, opts)
 end
 
 --- Makes a pointer to elements of `dtype`. The source is a buffer or tensor of
--- the host, an iterator of a kernel (the result has the other element type),
--- or an address of type i64 or u64 in global memory. A kernel loads the
--- address (`tensor.address` of the host or a GPU) or computes it. The
--- simulator resolves it among the arguments of the launch and tensors whose
--- address was requested; a GPU accepts any address.
+-- the host, an iterator of a kernel (the result points to the same memory), or
+-- an address of type i64 or u64 in global memory. A kernel loads the address
+-- (`tensor.address` of the host or a GPU) or computes it. The simulator accepts
+-- addresses in the arguments of the launch, and in tensors whose address was
+-- requested; a GPU accepts any address.
 ---@param dtype cute.DType
 ---@param value table|integer a buffer, tensor, iterator or address
 ---@param memspace? string "host" "gmem" "smem" "rmem": checked when given
@@ -60,8 +60,8 @@ function pointer.recast_ptr(ptr, dtype, swizzle)
   for k, v in pairs {dtype, swizzle} do
     if type(v) == "string" then v = core.find_dtype(v) or v end
     local kind = core.typename(v)
-    -- The type name "constant" covers swizzles, bases and `cute._`;
-    -- make_composed_layout below accepts only swizzles.
+    -- core.typename returns "constant" for swizzles, bases and `cute._`;
+    -- make_composed_layout below rejects those that are not swizzles.
     if kind == "constant" then kind = "swizzle" end
     if kind ~= "dtype" and kind ~= "swizzle" or given[kind] then
       core.bad_argument(k + 1, "element type or swizzle", v)
@@ -81,15 +81,15 @@ function pointer.recast_ptr(ptr, dtype, swizzle)
     .iterator
 end
 
---- Makes a tensor or vector with the shape of x, and with its type unless
+--- Makes a tensor or vector with the shape of x, and with x's type unless
 -- another is given. Its elements are 0, because values of a kernel are never
 -- undefined.
 ---@param x table vector or tensor
 ---@param dtype? cute.DType
 function pointer.empty_like(x, dtype) return core.full_like(x, 0, dtype) end
 
---- Returns the atom with this name: of an MMA, or of a copy of elements of type
--- `dtype`.
+--- Returns the MMA atom with this name or, if `dtype` is given, the copy atom
+-- for elements of that type.
 ---@param name string
 ---@param dtype? cute.DType
 function pointer.make_atom(name, dtype)

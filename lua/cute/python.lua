@@ -10,7 +10,8 @@ local source = require "cute.lang.source"
 local python = {devices = devices}
 local is_kernel = script.is_kernel
 
--- Returns the number of arguments without the options that may follow them.
+-- Returns the table of options that follows the arguments, or nil if there is
+-- none, and the number of arguments without it.
 local function split(n, ...)
   local last = select(n, ...)
   local options = type(last) == "table" and getmetatable(last) == nil
@@ -29,10 +30,10 @@ function python.launch(k, ...)
   k(table.unpack({...}, 1, n)):launch(opts)
 end
 
---- Returns a function for programs of XLA. The function takes the n arguments
--- of f or of a kernel, then the tensors of the results. A kernel gets all these
--- tensors, and the launch options `options`. The results of a function f are
--- copied to them.
+--- Returns a function that XLA's runtime calls. It takes the n arguments of f,
+-- then a tensor for each result. If f is a kernel, it is launched with all
+-- these tensors and the launch options `options`. If f is a function, its
+-- results are copied to the tensors.
 ---@param f any
 ---@param n integer
 ---@param options? table
@@ -64,8 +65,8 @@ end
 local written = {}  -- The functions made so far, by their text.
 
 --- Returns the function that a text such as "function(x) return x * 2 end"
--- defines. The same text gives the same function, so that a call finds its plan
--- again. `cute` is a global of the text.
+-- defines. The same text returns the same function, so that cute.ops finds the
+-- plan of an earlier call. The text can use the global variable `cute`.
 local function compiled(text)
   local f = written[text]
   if f then return f end
@@ -80,7 +81,8 @@ local function compiled(text)
   return f
 end
 
--- Replaces texts that begin with "function(" by the functions.
+-- Replaces each text that begins with "function(", in x or in the tables of x,
+-- by the function that it defines.
 local function with_functions(x)
   if type(x) == "string" and x:find "^%s*function%s*%(" then
     return compiled(x)
@@ -127,8 +129,9 @@ end
 ---------------------------------------------------------------------------
 
 --- Runs a script. Returns its functions and kernels by name: those of its
--- global variables, and those of the fields of the table that it returned. A
--- result that is a kernel has its own name, and a function the name "main".
+-- global variables, and those of the fields of the table that it returned. If
+-- the script returned a kernel, the kernel's own name is used. If it returned a
+-- function, the name is "main".
 ---@param text string
 ---@param chunk string the chunk's name, with "@" or "="
 ---@return table parts {name = value}
@@ -170,7 +173,8 @@ end
 -- Shapes of results
 ---------------------------------------------------------------------------
 
--- An extent that is not known: the text of an expression that Python computes.
+-- The class of extents that are known only when Python calls. An object holds
+-- the text of an expression that Python computes.
 local Extent = {}
 Extent.__index = function(_, k)
   core.fail("bad-argument", ("an extent is a number; it has no field %s")
@@ -212,8 +216,8 @@ local function stand_in(x)
 end
 
 --- Calls a script's function that returns {shape = {...}, dtype =} for each
--- result; the dtype of the first tensor when absent. Returns a list of {shape =
--- expressions, dtype = name}.
+-- result. Without dtype, the result has the dtype of the first tensor. Returns
+-- a list of {shape = expressions, dtype = name}.
 function python.shapes(f, ...)
   local args = table.pack(...)
   local first
@@ -233,7 +237,8 @@ function python.shapes(f, ...)
     end
     local shape = {}
     for k, n in ipairs(r.shape) do shape[k] = text_of(n) end
-    -- Encodes an empty `shape` as a list and not as a table with fields.
+    -- The value "end" makes the encoder write an empty `shape` as a list and
+    -- not as a table with fields.
     shape[#shape + 1] = "end"
     out[i] = {shape = shape,
               dtype = tostring(r.dtype or first and first.dtype or "f32")}

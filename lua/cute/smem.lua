@@ -4,14 +4,14 @@
 -- or "MN"), its swizzle ("INTER", "SW32", "SW64", "SW128") and the width of its
 -- elements in bits. The atom has 8 rows, each as long as the swizzle's span
 -- (for INTER, 128 bits). KINDS holds swizzles of byte offsets; smem.atom
--- converts them to element offsets. tcgen05 also has "SW128_32B": granules of
--- 32 bytes, in 4 rows.
+-- converts them to element offsets. tcgen05 also has "SW128_32B", which moves
+-- granules of 32 bytes and whose atom has 4 rows.
 local core = require "cute.core"
 
 local smem = {}
 
--- For each kind of swizzle: the numbers B, M, S of Sw<B,M,S> on bytes, the span
--- in bits, and the rows of an atom.
+-- The properties of each swizzle. swizzle: the numbers B, M, S of Sw<B,M,S> on
+-- byte offsets. bits: the span. rows: the rows of an atom.
 local KINDS = {
   INTER = {swizzle = {0, 4, 3}, bits = 128, rows = 8},
   SW32 = {swizzle = {1, 4, 3}, bits = 256, rows = 8},
@@ -48,7 +48,7 @@ function smem.atom(major, kind, bits)
 end
 
 --- Returns the kind of the widest swizzle whose span divides a contiguous
--- extent.
+-- extent of `bits` bits.
 ---@param bits integer the extent in bits
 ---@return string kind
 function smem.widest(bits)

@@ -39,8 +39,8 @@ local function spliced(d)
   return all
 end
 
--- Returns entry i of a declaration d, which the user may have given as d[name]
--- instead of d[i].
+-- Returns entry i of declaration d. The user may have given it by name, as
+-- d[name], instead of d[i].
 local function entry(what, d, i, name)
   if d[i] ~= nil and d[name] ~= nil then
     core.fail("bad-argument", ("%s: field '%s' has the %s %s and %s = %s")
@@ -56,8 +56,8 @@ local ENTRIES = {count = true, align = true, true, true, true, true}
 -- The largest size and the largest alignment of a field, in bytes.
 local MOST = 1 << 40
 
--- Converts one declaration {name, type, count, align} of a field to the form
--- that structures keep.
+-- Converts one declaration {name, type, count, align} of a field to the table
+-- that a structure stores for the field.
 local function field(what, d)
   d = spliced(type(d) == "table" and d or {d})
   for key in pairs(d) do

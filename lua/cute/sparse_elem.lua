@@ -1,6 +1,6 @@
 --- Element types of sparse tensors. A sparse element stores num_phys of
 -- num_logical elements of the dense tensor. A layout of sparse elements counts
--- the elements of the dense tensor, as those of cute.blackwell_sparse do:
+-- the elements of the dense tensor, like the layouts of cute.blackwell_sparse:
 --
 --     local a = cute.get_sparse_elem_type(2, 1, cute.f16)
 --     local sA = cute.make_smem_tensor(a.elem_type, a:stored(layout), 128)
@@ -34,8 +34,8 @@ function Type.__eq(t, u)
     and t.elem_type == u.elem_type
 end
 
---- Returns the layout of the stored elements of a tensor. The strides of
--- elements that share a sparse element must be neighbours.
+--- Returns the layout of the stored elements of a tensor. The num_logical dense
+-- elements that share a sparse element must have consecutive offsets.
 ---@param layout cute.Layout whose offsets count elements of the dense tensor
 ---@return cute.Layout whose offsets count stored elements
 function Type:stored(layout)
@@ -74,7 +74,8 @@ end
 local Element = {__name = "sparse element"}
 Element.__index = Element
 
---- Stores the element to a tensor of stored elements.
+--- Stores this sparse element at position `index` of a tensor of stored
+-- elements.
 ---@param tensor cute.Tensor with a layout of type:stored
 ---@param index integer|cute.Value number of the sparse element in the tensor
 function Element:store(tensor, index)

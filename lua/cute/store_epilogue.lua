@@ -1,10 +1,10 @@
 --- Stores the accumulators of a tile by TMA, part by part through a ring of
 -- buffers in shared memory, as the epilogues of CUTLASS's GEMMs for Hopper do.
 --
--- A part consists of EN columns, with as many rows as the tile of the MMA. It
--- is converted and written to shared memory, by stmatrix if its type has 16
--- bits. One thread then copies it to global memory while the next part is
--- written to another buffer.
+-- A part consists of EN columns of the tile, with all rows of the MMA. The
+-- threads convert it and write it to shared memory, by stmatrix if its type has
+-- 16 bits. One thread then copies it to global memory while the threads write
+-- the next part to another buffer.
 local core = require "cute.core"
 local cute = require "cute"
 local hopper = require "cute.hopper"

@@ -1,5 +1,5 @@
---- Streams, events and graphs: queues of work, waits between them, and recorded
--- work to repeat.
+--- Streams, events and graphs. Streams are queues of work, events let one
+-- stream wait for another, and graphs record work so that it can be repeated.
 --
 --     local s = cute.stream()
 --     B:copy_from(A, {stream = s})
@@ -37,8 +37,8 @@ end
 -- Streams and events of the simulator
 ---------------------------------------------------------------------------
 
--- Checks that a wait is allowed. In the simulator a wait returns at once, but
--- the recording of a graph must not contain a wait.
+-- Raises an error if the caller may not wait: the recording of a graph must not
+-- contain a wait. In the simulator a wait returns at once.
 local function waits(what)
   if core.recording() then
     core.fail("in-graph", what .. " waits for the GPU, which runs nothing "
@@ -56,7 +56,8 @@ end
 local Event = {simulated = true, device = "sim"}
 Event.__index = Event
 
---- Records the progress of the current stream, or of the given one.
+--- Records the progress of the given stream, or of the current stream when
+-- absent.
 function Event:record(of)
   open(self, "event")
   if of then open(of, "stream") end

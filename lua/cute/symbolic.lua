@@ -60,8 +60,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns a table of the known facts about x, an extent or a stride. For an
--- integer: {n = x, div = the larger of x and 1}. For a symbol: {div = its
--- divisor, id = its number, wide = whether it has 64 bits}.
+-- integer: {n = x, div = x, but at least 1}. For a symbol: {div = its divisor,
+-- id = its number, wide = whether it has 64 bits}.
 local function leaf(what, x)
   if math.type(x) == "integer" then
     if x < 0 then
@@ -84,7 +84,7 @@ local function leaf(what, x)
   return {id = named[name].id, div = check_divisibility(div)}
 end
 
--- Appends the leaves of a nested table to a list.
+-- Appends all integers and symbols of a nested table to a list.
 local function flat(x, list, depth)
   if x == nil then core.fail("bad-argument", "a shape is needed, got nil") end
   if type(x) ~= "table" then
@@ -111,8 +111,8 @@ local function collect(what, x)
   return list
 end
 
--- Returns nested tables like x, in which each leaf is replaced by a plain
--- integer: a symbol by its divisor, an integer by itself.
+-- Returns nested tables like x, in which each symbol is replaced by its
+-- divisor. Integers are unchanged.
 local function numbers(x, list, at)
   if type(x) ~= "table" then
     at[1] = at[1] + 1
@@ -131,8 +131,8 @@ local function times(a, b)
           wide = a.wide or b.wide}
 end
 
--- Returns the compact strides of the leaves of a shape. Leaves with the lowest
--- order vary fastest.
+-- Returns the compact strides of the leaves of a shape. `order` has a number
+-- for each leaf; the leaf with the lowest number varies fastest.
 local function compact(shape, order)
   local at, stride, step = {}, {}, {n = 1, div = 1}
   for i = 1, #shape do at[i] = i end
@@ -177,7 +177,8 @@ local function check_align(dtype, align)
   return align
 end
 
--- Returns x as a tuple if it is a number, because shapes of tensors are tuples.
+-- Returns x, or {x} if it is not a table, because shapes and strides of tensors
+-- are tuples.
 local function tuple(x) return type(x) == "table" and x or {x} end
 
 -- Makes a symbolic tensor from d = {dtype =, shape =, stride = or order =,

@@ -1,11 +1,11 @@
 --- Resources of multiprocessors (SMs): one table for all modules that predict
 -- how a kernel runs on a GPU that is not present.
 --
--- The limits come from NVIDIA's own occupancy calculation (cuda_occupancy.h,
--- CUDA 13.0; of sm_103 and sm_107, 13.5), from the technical specifications in
--- "CUDA C++ Programming Guide" and, for the threads of sm_107, from ptxas 13.5.
--- core/ir/target.h says how much shared memory a block can have, and which
--- instructions exist.
+-- The limits come from three sources. One is NVIDIA's own occupancy calculation
+-- (cuda_occupancy.h of CUDA 13.0; of 13.5 for sm_103 and sm_107). Another is
+-- the technical specifications in "CUDA C++ Programming Guide". The number of
+-- threads of sm_107 comes from ptxas 13.5. core/ir/target.h says how much
+-- shared memory a block can have, and which instructions exist.
 local core = require "cute.core"
 
 local targets = {}
@@ -52,10 +52,10 @@ function targets.sms(sm)
   return card and card.sms or sm < 90 and 108 or 132
 end
 
--- Numbers of SMs in the groups of an H100 and an H200. All blocks of a
--- cluster run in one group, and each group has room for whole clusters. The
--- last four groups run clusters of 1 or 2 blocks only. This rule reproduces all
--- 41 numbers that the driver returned for 1, 2 and 8 blocks per SM.
+-- Numbers of SMs in the groups of an H100 and an H200. All blocks of a cluster
+-- run in one group, and a group runs as many whole clusters as fit. The last
+-- four groups run clusters of 1 or 2 blocks only. This rule reproduces all 41
+-- numbers that the driver returned for 1, 2 and 8 blocks per SM.
 local GROUPS, GROUPED = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2}, 132
 
 --- Returns the number of clusters that run at once on a GPU that is not
@@ -79,16 +79,16 @@ end
 --- The GPU that the simulator models.
 targets.H100 = {arch = "sm_90a", sms = 132, l2_bytes = 50 * MIB}
 
--- Blackwell's GPUs: public figures, which nobody here has measured. clock: Hz,
--- at which `fmas` give the published rates; fmas: dense multiply-adds per cycle
--- of an SM for operands of 16 bits, with f32 accumulators; times: the ratio of
--- other operands' rates to it (i8: absent without such instructions); dram:
--- bytes per second. Sources: "NVIDIA Blackwell Architecture Technical Brief"
--- and the data sheets of HGX B200 (2.25 PFLOP/s of bf16, 1.1 of tf32, 4.5 of 8
--- bits, 9 of e2m1; 7.7 TB/s) and of HGX B300 (14 PFLOP/s of e2m1); "NVIDIA RTX
--- Blackwell GPU Architecture" (GeForce RTX 5090: 209.5 TFLOP/s of bf16, 419 of
--- 8-bit floats, 838 TOP/s of i8, 1676 TFLOP/s of e2m1; 1.792 TB/s, 96 MiB of
--- L2); "Blackwell Tuning Guide" of CUDA 13.0 (126 MB of L2).
+-- Blackwell's GPUs: published figures, not measured. clock: Hz, at which `fmas`
+-- give the published rates; fmas: dense multiply-adds per cycle of an SM for
+-- operands of 16 bits, with f32 accumulators; times: the ratio of other
+-- operands' rates to it (i8: absent without such instructions); dram: bytes per
+-- second. Sources: "NVIDIA Blackwell Architecture Technical Brief" and the data
+-- sheets of HGX B200 (2.25 PFLOP/s of bf16, 1.1 of tf32, 4.5 of 8 bits, 9 of
+-- e2m1; 7.7 TB/s) and of HGX B300 (14 PFLOP/s of e2m1); "NVIDIA RTX Blackwell
+-- GPU Architecture" (GeForce RTX 5090: 209.5 TFLOP/s of bf16, 419 of 8-bit
+-- floats, 838 TOP/s of i8, 1676 TFLOP/s of e2m1; 1.792 TB/s, 96 MiB of L2);
+-- "Blackwell Tuning Guide" of CUDA 13.0 (126 MB of L2).
 targets.B200 = {arch = "sm_100a", sms = 148, l2_bytes = 126 * MIB,
   clock = 1.855e9, fmas = 4096, dram = 7.7e12,
   times = {tf32 = 0.5, bits8 = 2, i8 = 2, bits4 = 4}}
@@ -99,7 +99,7 @@ targets.RTX5090 = {arch = "sm_120a", sms = 170, l2_bytes = 96 * MIB,
   clock = 2.407e9, fmas = 256, dram = 1.792e12,
   times = {tf32 = 0.5, bits8 = 2, i8 = 4, bits4 = 8}}
 
---- Returns the card whose figures stand for a Blackwell target; nil for other
+--- Returns the GPU whose figures represent a Blackwell target; nil for other
 -- targets.
 ---@param sm integer
 ---@return table?
@@ -153,8 +153,9 @@ function targets.occupancy(sm, block)
   return {blocks = blocks, by = by, limits = limits}
 end
 
---- Rejects a cooperative launch that has more blocks than the GPU that the
--- simulator models can run at once. All limits except registers are considered.
+--- Raises an error if a cooperative launch has more blocks than the GPU that
+-- the simulator models can run at once. All limits except registers are
+-- considered.
 ---@param p table prepared
 ---@param grid integer[]
 function targets.check_resident(p, grid)

@@ -49,7 +49,7 @@ local function by_one(f)
   when(arch.elect_one(), f)
 end
 
---- Returns the pointer to a tensor map in the form that copies accept.
+--- Returns the pointer to a tensor map as the argument type that copies accept.
 ---@param ptr table to i64
 function Manager:get_tensormap_ptr(ptr)  -- luacheck: ignore self
   return core.make_tensor(ptr.iterator or ptr,

@@ -7,8 +7,8 @@
 --     A.load(k_tile, stage)       -- global to shared memory, zeros outside
 --     A.fetch(stage, k_block)     -- shared memory to A.frag(_, _, k_block)
 --
--- An operand is (M,K) or (N,K). Its modes can be nested, or its addresses can
--- be given by a function (tiles.matrix). At trace time its layout decides three
+-- An operand is (M,K) or (N,K). Its modes can be nested, or a function can
+-- compute its addresses (tiles.matrix). At trace time its layout decides three
 -- things. First, the order of elements in shared memory (K or M contiguous, as
 -- in global memory). Second, the widest copy that rows and extents allow: 16
 -- bytes and cp.async at best, single elements through registers at worst.
@@ -91,8 +91,8 @@ local function in_tiles(t, BK)
     {t.shape[1], BK, K[2]}, {stride[1], stride[2][1], stride[2][2]}))
 end
 
--- Returns the coordinate after k in a shape. The first mode varies fastest; the
--- last one has no bound.
+-- Returns the coordinate that follows coordinate k in a shape. The first mode
+-- varies fastest; the last one has no bound.
 local function after(k, shape)
   if type(shape) ~= "table" then return k + 1 end
   local out, up = {}, 1
@@ -104,10 +104,10 @@ local function after(k, shape)
   return out
 end
 
---- Returns an iteration over the K tiles of two operands: {first = the first
--- tile, next = function(k) that returns the tile after k, has = function(k)
--- that is false after the last tile}. A tile is given by its number, or by its
--- coordinates if K of both operands is divided into the same modes.
+--- Returns an iterator over the K tiles of two operands as a table. first: the
+-- first tile. next(k): returns the tile after k. has(k): reports whether tile k
+-- exists. A tile is given by its number, or by its coordinates if K of both
+-- operands is divided into the same modes.
 function tiles.walk(A, B)
   local a, b = A.k_shape, B.k_shape
   local same = type(a) == "table" and type(b) == "table" and #a == #b
@@ -148,7 +148,8 @@ local function leading(t)
 end
 
 --- Returns the number of elements of the widest possible access along mode
--- `lead`: the length of the aligned contiguous runs, at most 128 bits.
+-- `lead`. This is the length of aligned contiguous runs of elements, at most
+-- 128 bits.
 function tiles.vector(t, lead)
   local bits = t.element_type.bits
   local most = math.max(math.min(128, t.alignment * 8) // bits, 1)
@@ -184,15 +185,15 @@ end
 ---@param lead integer the contiguous mode: 1 (k) or 0 (rows)
 ---@param piece? integer bytes that stay contiguous: 16, or 32 for 8-byte loads
 function tiles.smem_layout(bits, tile, stages, lead, piece)
-  -- Number of elements in a piece, the unit that the swizzle moves.
+  -- The number of elements in a piece. The swizzle moves whole pieces.
   local unit = (piece or 16) * 8 // bits
-  -- Number of elements of a contiguous run, at most 128 bytes.
+  -- The number of elements in a contiguous run, which has at most 128 bytes.
   local run = core.gcd(tile[lead + 1], 1024 // bits)
   local b = log2(run // unit)
   local atom = lead == 1 and cute.make_layout({1 << b, run}, {run, 1})
     or cute.make_layout({run, 1 << b}, {1, run})
-  -- A run of 128 bytes covers all banks once. If runs are shorter, the atom has
-  -- so many that together they cover all banks.
+  -- A run of 128 bytes covers all banks once. If runs are shorter, the
+  -- swizzle's atom contains several runs that together cover all banks.
   local s = log2(1024 // bits // unit)
   if b < s then
     atom = lead == 1 and cute.make_layout({1 << s, run}, {run, 1})
@@ -249,15 +250,15 @@ local function tiles_of(t, tile, at)
   return cute.local_tile(t, tile, cute.rank(t) > 2 and {at, 0, _} or {at, _})
 end
 
--- Numbers of elements that a thread loads to registers at the same time.
--- AT_ONCE is large enough to hide the latency of memory. FEW applies to the
--- first tile, whose latency occurs only once, and if each element has a
--- condition. LEAVE applies to stores. The numbers limit the unrolled code,
--- because a compiler needs half a millisecond for each element.
+-- The number of elements that a thread loads to registers at the same time.
+-- AT_ONCE is large enough to hide the latency of memory. FEW is used for the
+-- first tile, whose latency occurs only once, and for tiles whose elements each
+-- have a condition. LEAVE is used for stores. The numbers limit the unrolled
+-- code, because a compiler needs half a millisecond for each element.
 local AT_ONCE, FEW, LEAVE = 96, 48, 16
 
--- Divides a thread's partition x, (CPY,M,K,..), into n equal parts along the
--- larger one of the modes M and K. Returns part i.
+-- Divides a thread's partition x, (CPY,M,K,..), into n equal parts along M or
+-- K, whichever is larger. Returns part i.
 local function part_of(x, i, n)
   if n == 1 then return x end
   local mode = cute.size(x, 1) >= cute.size(x, 2) and 1 or 2
@@ -268,9 +269,9 @@ local function part_of(x, i, n)
     table.unpack(at))
 end
 
--- Divides the partitions (CPY,M,K,..) that a thread moves into n parts, each of
--- at most `most` vectors of all partitions together. Calls f(i, n) for each
--- part.
+-- Divides the partitions (CPY,M,K,..) in `list`, which a thread moves together,
+-- into n parts. A part has at most `most` vectors of all partitions together.
+-- Calls f(i, n) for each part.
 local function in_parts(list, most, f)
   local n, count = 1, 0
   for _, x in ipairs(list) do
@@ -297,10 +298,10 @@ end
 
 -- Returns a function of a tile's K index that tests whether the pieces of the
 -- tile (the vectors that a thread copies) are inside t. The function has three
--- results: a list of conditions, one for each piece; the layout (M,K) of the
--- list; one condition common to all pieces. Conditions that are equal along a
--- mode are stored once. The list or the common condition is nil if it is always
--- true. part: selects a part of partitions (CPY,M,K,k).
+-- results: a list of conditions for the pieces; the layout (M,K) of the list;
+-- one condition common to all pieces. Conditions that are equal along a mode
+-- are stored once. The list or the common condition is nil if it is always
+-- true. `part` is a function that selects a part of a partition (CPY,M,K,k).
 local function conditions(thr, t, tile, at, valid, part)
   local M, K = t.shape[1], t.shape[2]
   local rows = not tiles.divides(tile[1], M)
@@ -351,8 +352,8 @@ local function predicates(list, layout, common)
   return p
 end
 
--- Calls f(predicate tensor) if the condition common to all pieces is true,
--- otherwise the function `otherwise`.
+-- If the condition `common` is true, calls f with the predicates of `list` as a
+-- tensor, otherwise calls `otherwise`.
 local function guarded_by(list, layout, common, f, otherwise)
   local function run() f(predicates(list, layout)) end
   if common ~= nil then cute.when(common, run, otherwise) else run() end
@@ -380,7 +381,8 @@ end
 ---@param tile integer[]
 ---@param at any[] the tile's position
 ---@param threads integer
----@param thread? any this thread's index among them; its own index when absent
+---@param thread? any this thread's index among `threads`; its index in the
+-- block when absent
 function tiles.put_rows(s, t, tile, at, threads, thread)
   local width = core.gcd(tiles.vector(t, 1), tile[1] * tile[2] // threads)
   local atom = copy_atom(t.element_type, width, false)
@@ -423,17 +425,17 @@ end
 -- An operand
 ---------------------------------------------------------------------------
 
--- Returns a table that describes how operand t is copied to shared memory. Its
--- fields are lead and s_lead, the contiguous modes in global and in shared
--- memory; width, the number of elements of a copy; async, whether cp.async is
--- used; halves, whether load and store are separate calls.
+-- Returns a table that describes how operand t is copied to shared memory. lead
+-- and s_lead: the contiguous modes in global and in shared memory. width: the
+-- number of elements of a copy. async: whether cp.async is used. halves:
+-- whether the copy is split into a load to registers and a store.
 local function passage(t, o)
   local bits, arch = t.element_type.bits, o.arch or 80
   local w = {lead = leading(t)}
   -- s_lead is the contiguous mode in shared memory. 16-bit elements have the
-  -- same order there as in global memory: if necessary they are transposed on
-  -- the way to the fragments (ldmatrix). 64-bit elements have the same order,
-  -- too: they are loaded one by one, from any order. All other elements, if not
+  -- same order there as in global memory: if necessary, ldmatrix transposes
+  -- them when it loads the fragments. 64-bit elements keep their order, too:
+  -- they are loaded one by one, from any order. All other elements, if not
   -- contiguous along K, are transposed on the way into shared memory, one at a
   -- time.
   w.s_lead = o.lead
@@ -457,9 +459,9 @@ local function way_in(t, s, o, w)
   local g = tiles_of(t, o.tile, o.at)                         -- (BM,BK,k)
   local atom = copy_atom(t.element_type, w.width, w.async, o.cached)
   local g2s = tiled_copy(atom, o.tile, o.of:size(), w.lead, w.width,
-    -- The limit for tiles that are transposed on the way to shared memory: 8
-    -- threads along a contiguous run, so that a warp covers 4 runs and thereby
-    -- all banks.
+    -- Limits the copy of tiles that are transposed on the way to shared memory
+    -- to 8 threads along a contiguous run. A warp then covers 4 runs and
+    -- thereby all banks.
     w.turned and 8)
   local thr = g2s:get_slice(o.thread)
   local src, dst = thr:partition_S(g), thr:partition_D(s)     -- (CPY,M,K,..)
@@ -537,12 +539,13 @@ end
 
 --- Makes the object that moves an operand's tiles. Its fields are the tensors
 -- smem (rows,k,PIPE) and frag (MMA,M,K); k_tiles, the number of tiles along K;
--- k_blocks, the number of steps of fetch along K in a tile; moves, the number
--- of copies that a thread makes for a tile. Its methods are load(k_tile, stage)
--- and fetch(stage, k_block); block(k_block) returns the fetched part, which is
--- frag(_, _, k_block) if a fetch serves one MMA. Without cp.async, load
--- consists of take(k_tile), to registers, and put(stage). If K is (BK,k), a
--- tile can be given by its coordinates in k, whose shape is k_shape.
+-- k_blocks, the number of fetches along K for a tile; moves, the number of
+-- copies that a thread makes for a tile. Its method load(k_tile, stage) copies
+-- a tile to shared memory, and fetch(stage, k_block) loads a block of it to
+-- registers. block(k_block) returns the fetched block, which is frag(_, _,
+-- k_block) if a fetch serves one MMA. Without cp.async, load consists of
+-- take(k_tile), to registers, and put(stage). If K is (BK,k), a tile can be
+-- given by its coordinates in k, whose shape is k_shape.
 ---@param t any the matrix, (M,K) or (N,K)
 ---@param o table {of: any, which: string, tile: integer[], at: any,
 -- stages: integer, from: any?, k_tiles: any?, thread: any?, valid: function?,
@@ -550,7 +553,8 @@ end
 -- slots: integer?, plain: boolean?, halves: boolean?, as: any?,
 -- in_parts: boolean?}
 -- from, k_tiles: the first tile of K, and the number of tiles (default: all);
--- thread: this thread's index among those of the MMA; valid: see tiles.inside;
+-- thread: this thread's index among the threads of the MMA; valid: see
+-- tiles.inside;
 -- cached: loads through L1, for data that is read again soon;
 -- arch: 70 for a target without cp.async and ldmatrix; atom: that of fetch;
 -- piece: see tiles.smem_layout; lead: the contiguous mode in shared memory, 0
@@ -592,7 +596,7 @@ function tiles.operand(t, o)
     s(_, _, 0), {o.tile[1], o.tile[2] // k_blocks * slots}, {0, 0}))
   local raw = as and cute.make_fragment_like(frag, dtype) or frag
   local to = thr:retile(raw)                                  -- (CPY,M,K)
-  -- Number of MMAs along K that use one block of fragments.
+  -- The number of MMAs along K that use the fragments of one fetch.
   local k = cute.size(frag, 2) // slots
   local whole = {cute.size(frag, 0), cute.size(frag, 1), k}
   A.smem, A.frag, A.k_blocks, A.k_leads = s, frag, k_blocks, s_lead == 1
@@ -647,9 +651,9 @@ end
 -- Accumulators
 ---------------------------------------------------------------------------
 
--- Returns predicates for a copy of accumulators, which are true for those
--- inside C: one for each group of `width` neighbours of the first mode. Returns
--- nil if all accumulators are inside.
+-- Returns a predicate for each group of `width` neighbouring accumulators along
+-- the first mode. It is true if the group is inside C. Returns nil if all
+-- accumulators are inside.
 local function inside_result(C, width)
   if not C.crd then return nil end
   local V, M, N = cute.size(C.acc, 0), cute.size(C.acc, 1), cute.size(C.acc, 2)
@@ -665,9 +669,9 @@ local function inside_result(C, width)
   return pred
 end
 
--- Returns how many elements adjacent along N one access of a thread can move,
--- for a thread's part (MMA,M,N) of t. The first result considers only the
--- partition (C.pair), the second one also the rows of t (C.width).
+-- Returns two numbers of elements adjacent along N that a thread can move in
+-- one access, for its part (MMA,M,N) of t. The first number considers only the
+-- partition (C.pair), the second one also the alignment of t's rows (C.width).
 local function neighbours(t, part)
   if not is_plain(t) or not is_one(t.stride[2]) or cute.size(part, 0) % 2 ~= 0
     or not is_one(part.stride[1][1] or part.stride[1]) then
@@ -676,7 +680,8 @@ local function neighbours(t, part)
   return 2, core.gcd(tiles.vector(t, 1), 2)
 end
 
--- Copies between a fragment and memory, but only the elements inside C.
+-- Copies src to dst, but only the elements inside C. One of them is a fragment,
+-- the other is in memory.
 local function guarded(C, src, dst)
   local pred = inside_result(C, C.width)
   if not pred then
@@ -690,7 +695,7 @@ local function guarded(C, src, dst)
   end
 end
 
--- Returns t: a vector (N) as a matrix with M equal rows, a matrix unchanged.
+-- Returns t as a matrix. A vector (N) becomes a matrix with M equal rows.
 local function as_matrix(t, M)
   if cute.rank(t) > 1 then return tiles.matrix(t) end
   return cute.make_tensor(t.iterator, cute.make_layout(
@@ -725,11 +730,11 @@ local function loaded_once(C, x, from)
     cute.make_layout(C.acc.shape))):load()
 end
 
---- Returns a function that partitions a tile as the accumulators of an MMA, or
--- as the destination of a copy from tensor memory: columns of a row, in pairs
--- as in the fragments of MMAs.
+--- Returns a function that partitions a tile. Its parts match the accumulators
+-- of an MMA, or the destination of a copy from tensor memory. In the latter
+-- case, columns of a row form pairs as in the fragments of MMAs.
 ---@param mma any a tiled MMA, or a tiled copy from tensor memory
----@param thread any the thread's index among those of the MMA or copy
+---@param thread any the thread's index among the threads of the MMA or copy
 ---@return fun(x: any): any (MMA,M,N)
 function tiles.partition_C(mma, thread)
   local slice = mma:get_slice(thread)
@@ -748,7 +753,7 @@ end
 ---@param t any C, (M,N)
 ---@param tile integer[] (BM,BN)
 ---@param at any[] the tile's position
----@param thread? any this thread's index among those of the MMA
+---@param thread? any this thread's index among the threads of the MMA
 -- mma: a tiled MMA, or a tiled copy that loads accumulators from tensor memory
 function tiles.result(t, mma, tile, at, thread)
   t = tiles.matrix(t)
@@ -761,8 +766,8 @@ function tiles.result(t, mma, tile, at, thread)
     or mma:get_slice(thread):make_fragment_C(part)
   local C = {tensor = t, part = part, acc = acc, like = part, mma = mma,
              tile = tile, at = at, thread = thread}
-  -- A mode of extent 1 may have stride 0; then the strides of `part` define no
-  -- order.
+  -- A mode of extent 1 may have stride 0. The strides of `part` then do not
+  -- tell which mode is contiguous.
   if is_plain(t) and (t.stride[1] == 0 or t.stride[2] == 0) then
     C.like = acc
   end
@@ -815,7 +820,7 @@ function tiles.scaled(C, alpha, beta, like)
     out:store(C.acc:load():to(dtype))
     return out
   end
-  -- If beta is 0, C is not read, because it may be undefined.
+  -- If beta is 0, C is not read, because its elements may be undefined.
   cute.when(cute.ne(beta, 0), function()
     out:fill(0)
     guarded(C, C.part, out)
@@ -827,8 +832,8 @@ function tiles.scaled(C, alpha, beta, like)
   return out
 end
 
---- Applies f to the accumulators of tiles.result, a vector (MMA,M,N); f also
--- gets C itself (its load and crd). Returns the result in C's type.
+--- Applies f to the accumulators of tiles.result, a vector (MMA,M,N). f also
+-- gets C, so that it can use C.load and C.crd. Returns the result in C's type.
 ---@param like? any as for tiles.scaled
 function tiles.applied(C, f, like)
   local out = cute.make_fragment_like(like or C.like, C.tensor.element_type)
@@ -872,9 +877,10 @@ end
 -- Tile order
 ---------------------------------------------------------------------------
 
---- Maps a block index to a tile (m, n). Blocks follow columns of `group` tiles
--- of M, so concurrent blocks share tiles of A and B in L2. With group 1 they
--- follow the rows of C.
+--- Maps a block index to a tile (m, n). Consecutive blocks compute `group`
+-- tiles along M, then the same rows of tiles in the next column, so that
+-- concurrent blocks share tiles of A and B in L2. With group 1 they follow the
+-- rows of C.
 function tiles.raster(block, m_tiles, n_tiles, group)
   local some = positive(group) * positive(n_tiles)
   if math.type(some) and some < 1 then

@@ -11,8 +11,8 @@
 --     cute.arch.sync_threads()              -- when nobody uses them any more
 --     tmem:free(ptr)
 --
--- All threads of the block may call each method. Methods that only the
--- allocating warp has to execute do nothing in other warps.
+-- All threads of the block may call each method. Some methods are for the
+-- allocating warp only; in other warps they do nothing.
 local sign = require "cute.lang.signature"
 local arch = require "cute.arch"
 local blackwell = require "cute.blackwell"
@@ -48,7 +48,7 @@ function allocator.TmemBufferPool(base_ptr, total_cols)
                        current_offset = 0}, Pool)
 end
 
---- Returns how many columns are left.
+--- Returns the number of columns that are left.
 ---@return integer
 function Pool:remaining_cols() return self.total_cols - self.current_offset end
 
@@ -90,7 +90,7 @@ end
 local Allocator = {}
 Allocator.__index = Allocator
 
--- Traces f for the allocating warp.
+-- Runs f in the allocating warp only.
 local function when_allocating(self, f)
   branch.when(arch.warp_idx():eq(self.warp), f)
 end
@@ -140,8 +140,8 @@ function allocator.TmemAllocator(alloc_result_dst_smem_ptr, opts)
   return self
 end
 
---- Reports whether an allocation may have so many columns: 0, or a power of two
--- from 32 to 512.
+--- Reports whether an allocation may have this number of columns: 0, or a power
+-- of two from 32 to 512.
 ---@param num_columns integer
 ---@return boolean
 function Allocator:check_valid_num_columns(num_columns) -- luacheck: ignore self
@@ -158,8 +158,8 @@ local function check(self, what, n)
   end
 end
 
---- Allocates columns by the allocating warp. All columns of an allocator must
--- fit in tensor memory. Afterwards, the allocator's address is that of this
+--- Makes the allocating warp allocate columns. All columns of an allocator must
+-- fit in tensor memory. Afterwards, retrieve_ptr returns the address of this
 -- allocation.
 ---@param num_columns integer a power of two from 32 to 512
 function Allocator:allocate(num_columns)
@@ -194,8 +194,8 @@ function Allocator:reserve(num_columns)
   return allocator.TmemBufferPool(self:retrieve_ptr(), num_columns)
 end
 
---- Lets other blocks allocate tensor memory. This block may not allocate after
--- this call.
+--- Makes the allocating warp give up the right to allocate, so that other
+-- blocks can allocate tensor memory.
 function Allocator:relinquish_alloc_permit()
   when_allocating(self, function()
     arch.relinquish_tmem_alloc_permit(self.pair)

@@ -4,8 +4,9 @@ local core = require "cute.core"
 
 local tuple = {}
 
--- Returns the two arguments, the function first. In the Python DSL some
--- functions take the callback first and others last; both orders are accepted.
+-- Returns the function and the other argument, in this order. In the Python DSL
+-- some functions take the callback first and others last; both orders are
+-- accepted.
 local function callback(name, f, t)
   if type(f) ~= "function" then f, t = t, f end
   if type(f) ~= "function" then
@@ -207,8 +208,8 @@ function tuple.pretty_str(x)
   return tostring(x)
 end
 
---- Returns the number of bytes that elements of a type need in a layout, or
--- that a tensor has.
+--- Returns the number of bytes that a tensor has, or that a layout needs with
+-- elements of the given type.
 ---@param dtype any element type, or a tensor (alone)
 ---@param layout? any layout, tensor or shape
 ---@return integer

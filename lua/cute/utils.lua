@@ -176,7 +176,7 @@ local function short(dtype)
     .. tostring(dtype))
 end
 
--- Returns Ampere's mma.sync atom for these types. Its K covers 256 bits of
+-- Returns the mma.sync atom of sm_80 for these types. Its K covers 256 bits of
 -- elements (128 for tf32).
 local function warp_atom(a, b, acc)
   local k = 256 // a.bits
@@ -260,8 +260,8 @@ function utils.get_tma_atom_kind(mcast, use_2cta_instrs, is_b)
 end
 
 -- Defines a function that returns the TMA operation that loads an operand. CTAs
--- along N of a cluster share A; MMAs along M share B; all CTAs along M share
--- B's scale factors.
+-- along N of a cluster share A, and MMAs along M share B. CTAs along M share
+-- B's scale factors, even the two CTAs of one MMA.
 local function operand_op(letter)
   return function(cluster_shape_mnk, atom_thr_id)
     local ctas = atom_thr_id and core.size(atom_thr_id) or 1
@@ -311,8 +311,8 @@ function utils.is_valid_mma_tiler_and_cluster_shape(mma_tiler_mnk,
     and (m == 64 * ctas or m == 128 * ctas)
 end
 
--- Reports whether rows along the contiguous mode of matrix `name` have a length
--- that is a multiple of 16 bytes, as TMA requires.
+-- Reports whether the contiguous extent of matrix `name` is a multiple of 16
+-- bytes, as TMA requires.
 local function rows_fit(problem, name, modes)
   local dtype, major = problem[name .. "_dtype"], problem[name .. "_major"]
   if core.typename(dtype) ~= "dtype" then
@@ -327,9 +327,9 @@ local function rows_fit(problem, name, modes)
   return whole(major:upper(), problem[major]) * dtype.bits % 128 == 0
 end
 
---- Reports whether TMA can read A (M,K) and B (N,K) and write C (M,N), each
--- contiguous along its major mode "m", "n" or "k": rows must be multiples of 16
--- bytes.
+--- Reports whether TMA can read A (M,K) and B (N,K) and write C (M,N). Each is
+-- contiguous along its major mode "m", "n" or "k", whose extent must be a
+-- multiple of 16 bytes.
 ---@param problem table {m: integer, n: integer, k: integer,
 -- a_dtype: cute.DType, b_dtype: cute.DType, c_dtype: cute.DType,
 -- a_major: string, b_major: string, c_major: string}
@@ -357,10 +357,10 @@ function utils.epilog_smem_copy_and_partition(tiled_mma, tRS_rC, tidx, sC,
   return r2s, thread:retile(tRS_rC), thread:partition_D(sC)
 end
 
---- Partitions the store of a result to global memory in tiles epi_tile. With a
--- TMA atom it returns the atom's parts of sC and of the coordinates gC,
--- ((TMA,TMA_Iter),rest...). With a TiledCopy it returns thread tidx's registers
--- of one tile and its parts of gC, (CPY,CPY_M,CPY_N,rest...).
+--- Partitions the store of a result to global memory in tiles of shape
+-- epi_tile. With a TMA atom it returns the atom's parts of sC and of the
+-- coordinates gC, ((TMA,TMA_Iter),rest...). With a TiledCopy it returns thread
+-- tidx's registers of one tile and its parts of gC, (CPY,CPY_M,CPY_N,rest...).
 ---@param tidx integer|cute.Value
 ---@param atom table a TMA atom for stores, or a TiledCopy
 ---@param gC table (M,N,...)

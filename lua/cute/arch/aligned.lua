@@ -1,6 +1,6 @@
---- Checks the option `aligned` of barriers, which is false if the lanes of a
--- warp may arrive one by one. Returns the suffix that the name of the barrier
--- instruction gets in the IR: "" or "_unaligned".
+--- Checks the option `aligned` of barriers; false means that the lanes of a
+-- warp may arrive one by one. Returns the suffix of the barrier instruction's
+-- name in the IR: "" or "_unaligned".
 local core = require "cute.core"
 
 ---@param what string the function that takes the option

@@ -39,7 +39,7 @@ function bits.log2_of_pow2_int(value)
   return intrin("clz", intrin("brev", value))
 end
 
---- Extracts `length` bits, from bit `start` upwards. The result is
+--- Extracts `length` bits of `value`, from bit `start` upwards. The result is
 -- sign-extended if the type is signed, otherwise zero-extended.
 ---@param value any a 32- or 64-bit integer
 ---@param start any 0 to 255
@@ -132,8 +132,8 @@ function bits.mad24(a, b, c, hi) return intrin(half("mad24", hi), a, b, c) end
 -- or madc that continued it, is an ordinary traced value. It is stored here.
 ---------------------------------------------------------------------------
 
--- The carry flag as the latest instruction of a carry chain set it: {value =,
--- borrow =}, or nil.
+-- The carry flag that the latest instruction of a carry chain set: {value =,
+-- borrow =}, or nil. `borrow` says whether that instruction was a subtraction.
 local carry
 
 local function unsigned(a, like)
@@ -145,7 +145,8 @@ local function unsigned(a, like)
   return core.cvt(a, t):to(t.bits == 64 and core.u64 or core.u32), t
 end
 
--- Returns both operands as unsigned values, and the type of the result.
+-- Returns both operands as unsigned values, and the original type, which is the
+-- type of the result.
 local function operands(a, b)
   if core.typename(a) ~= "value" and core.typename(b) ~= "value" then
     core.fail("bad-argument", ("a carry chain needs a traced operand, got %s "
@@ -166,7 +167,7 @@ end
 
 local function keep(value, borrow) carry = {value = value, borrow = borrow} end
 
---- Computes a + b, and keeps the carry for the next addc.
+--- Computes a + b, and stores the carry for the next addc.
 function bits.add_cc(a, b)
   local x, y, t = operands(a, b)
   local sum = x + y
@@ -174,7 +175,7 @@ function bits.add_cc(a, b)
   return sum:to(t)
 end
 
---- Computes a + b plus the kept carry, and keeps the new carry.
+--- Computes a + b plus the stored carry, and stores the new carry.
 function bits.addc(a, b)
   local x, y, t = operands(a, b)
   local sum = x + y
@@ -183,14 +184,14 @@ function bits.addc(a, b)
   return all:to(t)
 end
 
---- Computes a - b, and keeps the borrow for the next subc.
+--- Computes a - b, and stores the borrow for the next subc.
 function bits.sub_cc(a, b)
   local x, y, t = operands(a, b)
   keep(x:lt(y):to(core.u32), true)
   return (x - y):to(t)
 end
 
---- Computes a - b minus the kept borrow, and keeps the new borrow.
+--- Computes a - b minus the stored borrow, and stores the new borrow.
 function bits.subc(a, b)
   local x, y, t = operands(a, b)
   local d = x - y
@@ -199,24 +200,24 @@ function bits.subc(a, b)
   return (d - borrow):to(t)
 end
 
---- Returns the low half of a * b + c, and keeps the carry for the next madc or
+--- Returns the low half of a * b + c, and stores the carry for the next madc or
 -- addc.
 function bits.mad_cc(a, b, c)
   local x, y, t = operands(a, b)
   return bits.add_cc(x * y, (unsigned(c, a))):to(t)
 end
 
---- Returns the low half of a * b + c plus the kept carry, and keeps the new
+--- Returns the low half of a * b + c plus the stored carry, and stores the new
 -- carry.
 function bits.madc(a, b, c)
   local x, y, t = operands(a, b)
   return bits.addc(x * y, (unsigned(c, a))):to(t)
 end
 
---- Returns a + b of two i32, or the nearest i32 if the sum does not fit.
+--- Returns a + b of two i32, or the nearest i32 if the sum overflows.
 function bits.add_sat_int(a, b) return intrin("add.sat", a, b) end
 
---- Returns a - b of two i32, or the nearest i32 if the difference does not fit.
+--- Returns a - b of two i32, or the nearest i32 if the difference overflows.
 function bits.sub_sat_int(a, b) return intrin("sub.sat", a, b) end
 
 ---------------------------------------------------------------------------
@@ -341,9 +342,9 @@ function bits.globaltimer() return intrin "globaltimer" end
 --- Reads the low 32 bits of the device's clock in nanoseconds.
 function bits.globaltimer_lo() return intrin "globaltimer_lo" end
 
---- Suspends this thread for 0 to 2 * ns nanoseconds (ns is at most 1000000). A
--- polling thread that sleeps leaves the multiprocessor to other threads. In the
--- simulator the call takes no time.
+--- Suspends this thread for 0 to 2 * ns nanoseconds; ns is at most 1000000.
+-- While a polling thread sleeps, other threads can use the multiprocessor. In
+-- the simulator the call takes no time.
 ---@param ns any integer
 function bits.nanosleep(ns)
   if math.type(ns) and (ns < 0 or ns > 1000000) then
@@ -362,8 +363,8 @@ function bits.nsmid() return intrin "nsmid" end
 --- Returns one more than the largest possible physical_warp_id().
 function bits.nwarpid() return intrin "nwarpid" end
 
---- Returns the warp slot of the multiprocessor that this warp occupies now;
--- warp_idx() is the warp's index in the block.
+--- Returns the index of the multiprocessor's warp slot that this warp occupies
+-- now. (warp_idx() is the warp's index in the block.)
 function bits.physical_warp_id() return intrin "physical_warp_id" end
 
 --- Returns the bytes of dynamic shared memory of the block.

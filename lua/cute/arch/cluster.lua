@@ -127,22 +127,23 @@ end
 -- Cluster launch control (sm_100a)
 ---------------------------------------------------------------------------
 
---- Requests to cancel a cluster of the grid that has not started, so that this
--- cluster can do its work instead (clusterlaunchcontrol.try_cancel). One thread
--- of the cluster calls this function. The answer has 16 bytes: it is written to
--- clc_response_ptr in the shared memory of every block of the cluster, and
--- completes 16 bytes at the mbarrier mbar_ptr of that block. After an answer
--- that no cluster was canceled, the cluster must not ask again.
+--- Requests the cancellation of a cluster of the grid that has not started, so
+-- that this cluster can do its work instead (clusterlaunchcontrol.try_cancel).
+-- One thread of the cluster calls this function. The response has 16 bytes. It
+-- is written to clc_response_ptr in the shared memory of every block of the
+-- cluster, and completes 16 bytes at the mbarrier mbar_ptr of that block. After
+-- a response that no cluster was canceled, the cluster must not send another
+-- request.
 ---@param mbar_ptr table an mbarrier that expects 16 bytes
 ---@param clc_response_ptr table 16 bytes of shared memory, aligned to 16
 function cluster.issue_clc_query(mbar_ptr, clc_response_ptr)
   core.cancel_cluster(clc_response_ptr, mbar_ptr)
 end
 
---- Reads an answer to issue_clc_query. Returns x, y, z and 1, where x, y and z
--- are the index of the first block of the canceled cluster. If no cluster was
+--- Reads the response to issue_clc_query. Returns x, y, z and 1, where x, y and
+-- z are the index of the first block of the canceled cluster. If no cluster was
 -- canceled, the fourth number is 0, and the first three have no meaning. The
--- thread must have waited for the answer's mbarrier.
+-- thread must have waited for the response's mbarrier.
 ---@param result_addr table the address given to issue_clc_query
 ---@return cute.Value x
 ---@return cute.Value y

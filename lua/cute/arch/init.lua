@@ -33,7 +33,8 @@ arch.block_in_cluster_dim = three "cluster_nctaid"
 --- Returns the lane of this thread in its warp, 0 to 31.
 function arch.lane_idx() return core.sreg "laneid" end
 
---- Returns the warp of this thread in its block (for a one-dimensional block).
+--- Returns the index of this thread's warp in its block (for a one-dimensional
+-- block).
 function arch.warp_idx() return core.sreg "warpid" end
 
 --- Returns the index of the multiprocessor that runs this block.
@@ -47,8 +48,8 @@ arch.FULL_MASK = 0xffffffff
 --- Synchronizes all threads of the block (__syncthreads).
 function arch.sync_threads() core.effect("bar", 0) end
 
--- Checks the number of a barrier (0 to 15, or a traced value). Returns the
--- number, or 0 and the traced value: the arguments of core.effect.
+-- Checks the number of a barrier (0 to 15, or a traced value). Returns two
+-- arguments for core.effect: the number and nothing, or 0 and the traced value.
 local function check_id(what, id)
   local lo, hi = id, id
   if core.typename(id) == "value" then
@@ -68,17 +69,18 @@ local function check_id(what, id)
   return 0, id
 end
 
--- Returns the three arguments of a barrier call. They may be given as one table
--- {barrier_id =, number_of_threads =, aligned =} instead.
+-- Returns the barrier's number, the number of threads and the options of a
+-- barrier call. They may also be given as one table {barrier_id =,
+-- number_of_threads =, aligned =}.
 local function named(id, threads, opts)
   if type(id) ~= "table" then return id, threads, opts end
   return id.barrier_id or 0, id.number_of_threads, {aligned = id.aligned}
 end
 
 --- Synchronizes `threads` threads at named barrier id (1 to 15; sync_threads
--- uses 0). A traced id must be equal on all lanes of a warp. opts: aligned =
--- false if the compiler may let the lanes of a warp arrive one by one; all
--- lanes must arrive.
+-- uses 0). A traced id must be equal on all lanes of a warp. With the option
+-- aligned = false, the lanes of a warp may arrive one by one; all lanes must
+-- arrive.
 ---@param id any integer, or {barrier_id =, number_of_threads =, aligned =}
 ---@param threads? any multiple of 32; all threads of the block when absent
 ---@param opts? {aligned: boolean}
@@ -143,17 +145,17 @@ function arch.cp_async_bulk_wait_group(n, read)
   core.effect(read and "bulk_wait_read" or "bulk_wait", n)
 end
 
---- Makes threads of this block see this thread's memory accesses before the
--- call in order with its accesses after the call (__threadfence_block).
+--- Orders this thread's memory accesses before the call and its accesses after
+-- the call, as observed by threads of this block (__threadfence_block).
 function arch.fence_acq_rel_cta() core.fence "cta" end
---- Makes threads of this cluster see this thread's memory accesses before the
--- call in order with its accesses after the call (sm_90).
+--- Orders this thread's memory accesses before the call and its accesses after
+-- the call, as observed by threads of this cluster (sm_90).
 function arch.fence_acq_rel_cluster() core.fence "cluster" end
---- Makes threads of this device see this thread's memory accesses before the
--- call in order with its accesses after the call (__threadfence).
+--- Orders this thread's memory accesses before the call and its accesses after
+-- the call, as observed by threads of this device (__threadfence).
 function arch.fence_acq_rel_gpu() core.fence "gpu" end
---- Makes all threads, the host and other devices see this thread's memory
--- accesses before the call in order with its accesses after the call
+--- Orders this thread's memory accesses before the call and its accesses after
+-- the call, as observed by all threads, the host and other devices
 -- (__threadfence_system).
 function arch.fence_acq_rel_sys() core.fence "sys" end
 

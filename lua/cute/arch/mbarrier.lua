@@ -12,15 +12,15 @@
 --
 -- A phase ends when all arrivals given to mbarrier_init have happened and all
 -- expected bytes have arrived; then the next phase begins. A wait names a phase
--- by its parity: 0 for the first, 1 for the second, 0 for the third. A wait for
--- the phase before the current one returns at once. So does a wait for parity 1
--- at an mbarrier that is still in its first phase.
+-- by its parity: 0 for the first phase, 1 for the second, 0 for the third. A
+-- wait for the phase before the current one returns at once. At an mbarrier in
+-- its first phase, a wait for parity 1 therefore returns at once.
 --
--- A barrier is a pointer to an i64 in shared memory, `full + stage`.
--- peer_cta_rank_in_cluster selects the barrier at the same position in another
--- block of the cluster. Fields of the argument `opts` of arrivals:
---   relaxed  true: orders no earlier accesses
---   scope    scope of the order: "cta", "cluster"
+-- A barrier is a pointer to an i64 in shared memory, such as `full + stage`.
+-- peer_cta_rank_in_cluster selects the barrier at the same position in
+-- another block of the cluster. Fields of the argument `opts` of arrivals:
+--   relaxed  true: does not order earlier accesses
+--   scope    threads for which accesses are ordered: "cta" or "cluster"
 --   token    true: mbarrier_arrive returns a token, which waits accept instead
 --            of a parity: it identifies the phase of the arrival
 -- On sm_80, an mbarrier cannot count bytes (mbarrier_expect_tx,
@@ -28,10 +28,10 @@
 -- and time limits are not available there, either. Waits poll
 -- mbarrier.test_wait, and mbarrier_try_wait tests once.
 --
--- Without opts an arrival uses the instruction's plain form, the fastest. This
--- form is sufficient after reads, for example to release a stage. To read data
--- that threads of other blocks wrote, pass {scope = "cluster"} to the arrival
--- and to the wait.
+-- Without opts an arrival uses the instruction's plain form, which is the
+-- fastest. This form is sufficient after reads, for example to release a stage.
+-- To read data that threads of other blocks wrote, pass {scope = "cluster"} to
+-- the arrival and to the wait.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 

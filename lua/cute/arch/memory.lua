@@ -1,5 +1,5 @@
 --- The functions of cute.arch for memory: atomics, loads and stores with hints,
--- and raw shared memory. Also inline PTX.
+-- allocation of shared memory, and inline PTX.
 --
 -- A pointer is an iterator: `t.iterator`, or `t.iterator + i` for element i. A
 -- tensor can be passed instead and stands for its first element. Options of
@@ -14,8 +14,9 @@
 --   "size_128b" "size_256b" (sm_80; ignored for older targets).
 --
 -- Accesses with a memory order do not race with each other, and order other
--- accesses by the PTX memory model (docs/errors.md, "race"). The simulator
--- executes them in the order of the schedule and ignores the cache hints.
+-- accesses according to the PTX memory model (docs/errors.md, "race"). The
+-- simulator executes them in the order of the schedule and ignores the cache
+-- hints.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -226,8 +227,9 @@ local function operand_places(text, count)
   end))
 end
 
--- Rejects PTX that adds two 16-bit floats in another block's shared memory:
--- ptxas 13.0 compiles such an addition to a load, an integer add and a store.
+-- Raises an error for PTX that adds two 16-bit floats in another block's shared
+-- memory: ptxas 13.0 compiles such an addition to a load, an integer add and a
+-- store.
 local function check_sums(text)
   for op in text:gmatch "[%a][%w_:%.]*" do
     if (op:find "^atom%." or op:find "^red%.") and op:find "f16x2"
@@ -246,10 +248,10 @@ local function typed(x)
 end
 
 --- Emits PTX written by the user. {$w0}, {$w1} ... name outputs, whose types
--- are in opts.write_only_types; {$r0} ... name inputs (opts.read_only_args);
+-- are in opts.write_only_types. {$r0} ... name inputs (opts.read_only_args).
 -- {$rw0} ... name operands that are both (opts.read_write_args). Returns the
--- outputs in that order. Such a kernel runs only on a GPU; the simulator raises
--- an error.
+-- outputs: first {$w0}, {$w1} ..., then {$rw0} ... A kernel with inline PTX
+-- runs only on a GPU; the simulator raises an error.
 ---@param text string
 ---@param opts? table {write_only_types: table, read_only_args: table,
 ---   read_write_args: table, predicate: any}
@@ -276,8 +278,8 @@ function memory.inline_ptx(text, opts)
 end
 
 --- Reports whether the version of the available NVRTC is within these limits.
--- The simulator returns the same answer, so that both run the same kernel.
--- Without NVRTC the answer is false.
+-- The result is the same in the simulator, so that simulator and GPU run the
+-- same kernel. Without NVRTC the result is false.
 ---@param opts table {min_version: string?, max_version: string?,
 ---   exact_version: string?}
 ---@return boolean

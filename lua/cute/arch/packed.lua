@@ -1,14 +1,15 @@
 --- The functions of cute.arch for several narrow numbers in one register:
 -- arithmetic on two floats at once, and conversions of 4-bit and 8-bit integers
 -- to floats. Conversions combine the integers' bits with the bits of known
--- floats (magic numbers), since conversion instructions are slow.
+-- floats (magic numbers), because conversion instructions are slow.
 --
--- Packed functions accept packed words (u32: two values of 16 bits, with the
--- first in the low half; four values of 8 bits; or eight of 4 bits), pairs {x,
--- y}, or vectors. The result has the form of the argument. A function whose
--- result consists of several words returns each word as a separate result. All
--- results are exact, or rounded to nearest even once. If one argument is a
--- word, pairs such as {s, s} and Lua integers are converted to words.
+-- Packed functions accept packed words (u32), pairs {x, y}, or vectors. A word
+-- contains two values of 16 bits, four of 8 bits, or eight of 4 bits, with the
+-- first value in the low bits. The result has the form of the argument. A
+-- function whose result consists of several words returns each word as a
+-- separate result. All results are exact, or rounded to nearest even once. If
+-- one argument is a word, pairs such as {s, s} and Lua integers are converted
+-- to words.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -64,7 +65,7 @@ end
 -- Arithmetic on pairs
 ---------------------------------------------------------------------------
 
--- Fails unless a table is a pair.
+-- Raises an error unless a table has two elements.
 local function check_pair(name, pair)
   if #pair ~= 2 then
     core.fail("bad-argument", ("%s: a pair {x, y} expected, got a list of %d"):
@@ -91,7 +92,8 @@ local function split(w, t)
   return {w:to(narrow):bitcast(t), (w >> t.bits):to(narrow):bitcast(t)}
 end
 
--- The immediates of operations on two f32 (ir/intrin.h).
+-- The codes of the rounding modes, and a flag for ftz, in the immediate operand
+-- of operations on two f32 (ir/intrin.h).
 local ROUNDINGS = {none = 0, rn = 0, rz = 1, rm = 2, rp = 3}
 local FTZ = 4
 
@@ -101,8 +103,8 @@ local function modifiers(name, opts)
   return ROUNDINGS[rnd] + (opts and opts.ftz and FTZ or 0)
 end
 
--- Applies an operation on pairs of f32 to the pairs of elements 2k and 2k + 1
--- of vectors.
+-- Applies an operation on pairs of f32 to vectors: elements 2k and 2k + 1 form
+-- a pair.
 local function each_pair(name, f, args, opts)
   local n = 0
   for _, v in ipairs(args) do n = is_vector(v) and #v or n end
@@ -182,7 +184,8 @@ for op, row in pairs(OPS) do
 end
 
 -- Defines add_packed_f32x2_bf16x2_f32x2 and similar functions, whose first
--- operand is a pair of 16-bit floats. An f32 holds each such float exactly.
+-- operand is a pair of 16-bit floats. The floats are converted to f32, which is
+-- exact.
 for _, op in ipairs {"add", "sub", "fma"} do
   for _, t in ipairs {core.bf16, core.f16} do
     local plain = packed[op .. "_packed_f32x2"]
@@ -240,15 +243,14 @@ end
 -- Integers as floats
 ---------------------------------------------------------------------------
 
--- The truth tables with which lop3 computes: the OR of a & b with c, and the
--- XOR of a & b with c.
+-- The truth tables that lop3 needs to compute (a & b) | c and (a & b) ~ c.
 local AND_OR, AND_XOR = 0xea, 0x6a
 
 local function twice(x) return x << 16 | x end
 
--- `magic` is the smallest float of type t whose last bit has the value 1.
--- Adding a whole number n below 16 (bf16) or 1024 (f16) to its bits adds n to
--- its value.
+-- For each type, the smallest float whose lowest fraction bit has the value 1:
+-- its bits and its value. Adding a whole number n below 16 (bf16) or 1024 (f16)
+-- to its bits adds n to its value.
 local MAGIC = {
   bf16 = {bits = 0x4300, value = 128.0}, f16 = {bits = 0x6400, value = 1024.0}}
 
@@ -263,9 +265,10 @@ local function float_bits(t, x)
 end
 
 -- Converts the eight nibbles of w to four words of type t, and subtracts `zero`
--- from each. Signed nibbles are passed with the sign bit flipped, which makes
--- them 8 too large. Of the first `shuffled` nibbles (0, 4 or 8), each four are
--- the elements 0, 2, 1, 3 in this order; the results have the order 0, 1, 2, 3.
+-- from each. Signed nibbles get an inverted sign bit, which makes them 8 too
+-- large; this is subtracted, too. The first `shuffled` nibbles (0, 4 or 8)
+-- contain, in each group of four, the elements 0, 2, 1, 3 in this order. The
+-- results have the order 0, 1, 2, 3.
 local function nibbles(w, t, signed, zero, shuffled)
   local magic = MAGIC[t.name]
   local less = magic.value + (signed and 8 or 0) + zero
@@ -376,7 +379,7 @@ local function check_zero(zero)
     .. "\n  subtract a traced zero point with sub_packed_bf16x2")
 end
 
--- Returns how many of n nibbles are shuffled.
+-- Returns the number of nibbles, out of n, that are in shuffled order.
 local function shuffled(n, opts)
   return opts and opts.with_shuffle and n // 4 * 4 or 0
 end
@@ -458,9 +461,9 @@ end
 local i4_bf16 = packed.cvt_i4x2_to_bf16x2
 local i8_bf16 = packed.cvt_i8x2_to_bf16x2
 
---- Converts a vector of i4 to bf16, exactly. with_shuffle = true: of each 8
--- integers, or of a rest of 4, the order is 0, 2, 1, 3, 4, 6, 5, 7; the results
--- have the natural order.
+--- Converts a vector of i4 to bf16, exactly. With with_shuffle = true, each 8
+-- integers have the order 0, 2, 1, 3, 4, 6, 5, 7 (a remainder of 4: 0, 2, 1,
+-- 3). The results have the natural order.
 ---@param x any
 ---@param _ any the size, which the vector has
 ---@param opts? {with_shuffle: boolean}
@@ -479,7 +482,8 @@ function packed.cvt_i8_bf16(x) return x:to(core.bf16) end
 --- Converts a 4-bit float (e2m1) to f16, exactly.
 function packed.cvt_f4e2m1_f16(x) return x:to(core.f16) end
 
--- Signatures of the functions in this file; most are derived from their names.
+-- Signatures of the functions in this file. The signatures of most functions
+-- are derived from their names.
 local signatures = {
   "cvt_i4_bf16_intrinsic(x: vector, length?: integer, opts?: {with_shuffle})",
   "cvt_i8_bf16_intrinsic(x: vector, length?: integer)",
@@ -488,7 +492,8 @@ local signatures = {
   "cvt_i4x8_to_mxf8x8(x: value|vector, dst_type?)",
   "cvt_i4_bf16(x: value)", "cvt_i8_bf16(x: value)", "cvt_f4e2m1_f16(x: value)",
   "cvt_f32x2_bf16x2(src: table|vector)"}
--- Parameters of the other functions, by patterns of their names.
+-- The parameters of all other functions: for each pattern that a name can
+-- match, a parameter list.
 local FORMS = {
   {"^exp2?_", "a"}, {"^fma_packed_f32x2", "a, b, c, opts?: {ftz rnd}"},
   {"_packed_f32x2", "a, b, opts?: {ftz rnd}"}, {"^fma", "a, b, c"},

@@ -1,4 +1,5 @@
---- cute.arch.range: gives parts of a kernel (ranges) names that timelines show.
+--- cute.arch.range names a part of a kernel (a range). Timelines show the
+-- ranges with their names.
 --
 -- A name costs no time: the generated code of the kernel is the same with and
 -- without the name. The simulator records where a range begins and ends
@@ -9,9 +10,9 @@ local core = require "cute.core"
 
 local ranges = {}
 
---- The plan of the kernel that is being traced, whose method
--- record(name, ends) is called where a range begins and ends; nil if the kernel
--- is traced without storing clock values.
+--- The plan of the kernel that is being traced for a timeline of a GPU, or nil.
+-- Its method record(name, ends) is called where a range begins and ends, and
+-- adds the code that stores clock values.
 ranges.plan = nil
 
 --- Calls f(...) as a range with a name, which timelines show, and returns the

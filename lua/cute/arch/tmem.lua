@@ -12,9 +12,10 @@
 --     cute.arch.sync_threads()
 --     cute.when(warp:eq(0), function() cute.arch.dealloc_tmem(ptr, 128) end)
 --
--- The allocation waits until the columns are free; the same warp must free
--- them. In a kernel whose MMAs belong to pairs of blocks, is_two_cta is true,
--- and a warp of each block allocates and frees: both get the same columns.
+-- The allocation waits until enough columns are free. The warp that allocated
+-- columns must free them. In a kernel whose MMAs belong to pairs of blocks,
+-- is_two_cta is true, and a warp of each block allocates and frees; both blocks
+-- get the same columns.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -22,22 +23,22 @@ local tmem = {}
 
 local MOST, LEAST = 512, 32
 
---- Returns the largest number of columns of an allocation.
+--- Returns the largest number of columns that one allocation can have.
 ---@param compute_capability? string
 ---@return integer
 function tmem.get_max_tmem_alloc_cols(compute_capability) -- luacheck: ignore
   return MOST
 end
 
---- Returns the smallest number of columns of an allocation.
+--- Returns the smallest number of columns that one allocation can have.
 ---@param compute_capability? string
 ---@return integer
 function tmem.get_min_tmem_alloc_cols(compute_capability) -- luacheck: ignore
   return LEAST
 end
 
---- Reports whether an allocation needs all tensor memory for itself: more than
--- 512 columns, which sm_107 has.
+--- Reports whether an allocation needs all tensor memory for itself. This is so
+-- for more than 512 columns, which only sm_107 has.
 ---@param num_columns integer
 ---@param arch string "sm_100a"
 ---@return boolean
@@ -45,7 +46,7 @@ function tmem.is_tmem_allocation_exclusive(num_columns, arch)
   return num_columns > MOST and arch:find "^sm_107" ~= nil
 end
 
--- Checks a number of columns that is known before the kernel runs.
+-- Checks a number of columns, if it is known at trace time; returns it.
 local function columns(what, n)
   if not math.type(n) then return n end
   if math.type(n) ~= "integer" or n < LEAST or n > MOST or n & n - 1 ~= 0 then

@@ -89,8 +89,9 @@ end
 -- Shuffles
 ---------------------------------------------------------------------------
 
--- Shuffles a 64-bit value as two halves, and a value of less than 32 bits after
--- widening it.
+-- Applies `move`, which shuffles 32 bits, to a value of any width. A 64-bit
+-- value is shuffled as two halves, and a value of less than 32 bits is widened
+-- first.
 local function by_words(value, move)
   local t = core.dtype_of(value)
   if t == core.i32 or t == core.u32 or t == core.f32 then return move(value) end
@@ -107,8 +108,9 @@ local function by_words(value, move)
   return move(u:to(core.u32)):to(core.dtype_of(u)):bitcast(t)
 end
 
---- Shuffles with the hardware's operands: mask_and_clamp packs the last lane of
--- a segment (bits 0 to 4) and the lane bits that select a segment (8 to 12).
+--- Shuffles with the operands of the PTX instruction. mask_and_clamp contains
+-- the last lane of a segment (bits 0 to 4), and a mask of the lane bits that
+-- select a segment (bits 8 to 12).
 ---@param value any
 ---@param offset any lane, distance or lane mask
 ---@param mask? any participating lanes
@@ -178,8 +180,8 @@ warp.shuffle_sync_down = shuffle "down"
 ---@param mask? any participating lanes
 warp.shuffle_sync_bfly = shuffle "bfly"
 
---- Returns lane 0's value. The compiler can then treat it as uniform in the
--- warp.
+--- Returns lane 0's value on all lanes. The compiler can then treat it as
+-- uniform in the warp.
 ---@param value any
 function warp.make_warp_uniform(value)
   return warp.shuffle_sync(value, 0)
@@ -189,8 +191,8 @@ end
 -- Reductions
 ---------------------------------------------------------------------------
 
---- Reduces a value over the warp. `op` is a Lua function that combines two
--- values.
+--- Reduces a value over the warp, or over each group of lanes if `width` is
+-- given. `op` is a Lua function that combines two values.
 ---@param value any traced value
 ---@param op fun(a, b): any
 ---@param width? integer|{threads_in_group: integer} number of lanes in a group
@@ -237,9 +239,9 @@ local REDUX = {add = true, min = true, max = true, ["and"] = true,
 -- A second call converts the result back.
 local function ordered(bits) return bits ~ ((bits >> 31) & 0x7fffffff) end
 
--- Reduces floats. A NaN is replaced by a value that loses against all others
--- or, with opts.nan, by one that wins. If no number remains, the result is the
--- NaN 0x7fffffff.
+-- Reduces floats. A NaN is replaced by an integer that loses against all
+-- numbers or, with opts.nan, by one that wins against all numbers. If no number
+-- remains, the result is the NaN 0x7fffffff.
 local function float_redux(value, kind, mask, opts)
   local max = kind == "fmax" or kind == "max"
   if not max and kind ~= "fmin" and kind ~= "min" then

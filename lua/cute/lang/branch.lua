@@ -1,10 +1,10 @@
 --- Branches of a kernel: `cute.when` with functions or as the iterator of a
 -- `for`; `cute.cases` for branches with an else.
 --
--- Both branches are traced. A variable that a branch changes has, after it, the
--- value from the branch that the thread took. The same holds for the results of
--- functions given to cute.when. Branches are traced in passes like loops
--- (cute.lang.region): the first pass finds the changes.
+-- Both branches are traced. After the branch, a variable that it changes has
+-- the value from the branch that the thread took. The same holds for the
+-- results of functions given to cute.when. Branches are traced in passes like
+-- loops (cute.lang.region): the first pass finds the changes.
 local core = require "cute.core"
 local bytecode = require "cute.lang.bytecode"
 local carrying = require "cute.lang.loop_carried"
@@ -56,8 +56,8 @@ local function merge_carry(slot, what)
   for i = 1, #init do
     local in_a = not core.same(init[i], pa[i])
     local in_b = not core.same(init[i], pb[i])
-    -- Both branches change part i of the value, so its type does not depend on
-    -- the part's value before the branches.
+    -- Both branches change part i of the value, so the part's value before the
+    -- branches does not determine its type.
     if in_a and in_b then
       carrying.part(slot, what, carry, i, pa[i], pb[i])
     elseif in_a or in_b then
@@ -107,8 +107,8 @@ local function begin_slot(slot, what)
   return true
 end
 
--- Reports whether a slot holds a result of cute.when for which its two
--- functions return the same number, known while tracing.
+-- Reports whether a slot holds a result of cute.when that is the same number in
+-- both functions, and whether this number is known while tracing.
 local function is_constant(slot)
   return slot.result and not slot.carry and core.same(slot.yes, slot.no)
     and regions.is_known(slot.yes)
@@ -161,8 +161,8 @@ local function enter(region, level)
   fields.rewind(region.writes)
   for _, slot in ipairs(region.view.slots) do
     slot.head = slot.init
-    -- The zeros only initialize kernel variables. The value of the slot does
-    -- not change.
+    -- The zeros are initial values of kernel variables only. The slot itself is
+    -- still nil before the branch.
     if slot.zeros then slot.head = slot.before end
     set(slot, level + 1, slot.head)
   end
@@ -278,8 +278,8 @@ local function values(n)
   return ("%s value%s"):format(n == 0 and "no" or n, n == 1 and "" or "s")
 end
 
--- Checks that both functions of cute.when return the same number of values, n
--- and m.
+-- Raises an error unless both functions of cute.when return the same number of
+-- values. n and m are their numbers of values.
 local function check_count(n, m, has_g)
   if n == m then return end
   core.fail("bad-argument", ("cute.when: the first function returns %s, %s\n  "
@@ -332,8 +332,8 @@ local function trace_when(cond, f, g)
   return table.unpack(out, 1, n)
 end
 
--- Returns a condition as a boolean if it is known while tracing, else as the
--- traced value.
+-- Returns a condition as a boolean if its value is known while tracing, else as
+-- a traced value.
 local function condition(what, cond)
   if core.typename(cond) ~= "value" then
     if type(cond) ~= "boolean" then
@@ -375,14 +375,15 @@ end
 ---------------------------------------------------------------------------
 
 -- A chain of conditions: the state of a `for` over cute.when(c) or
--- cute.cases(c, ...). `all` holds all conditions, `conds` the traced ones, `at`
--- their positions in `all`. `open` holds the open regions; each region is in
--- the else branch of the region before it.
+-- cute.cases(c, ...). `all` holds all conditions, `conds` those that are
+-- traced, and `at` the positions of the traced ones in `all`. `open` holds the
+-- open regions; each region is in the else branch of the region before it.
 local Flat = {}
 Flat.__index = Flat
 
--- The closing value of the generic `for` over cute.when or cute.cases. Lua
--- calls it when the loop ends, by an error, break or return, too.
+-- Lua calls this closing value of the generic `for` over cute.when or
+-- cute.cases when the loop ends, also when it ends by an error, break or
+-- return.
 function Flat:__close(err)
   if self.done or not core.tracing() then return end
   core.hook(false)
@@ -398,13 +399,13 @@ end
 
 -- Returns the values that the variables of the `for` have in the branch at
 -- position `at`: false for the conditions before `at`, true for the condition
--- at `at`. Later conditions are unknown.
+-- at `at`. Later conditions keep their traced values.
 local function answers(flat, at)
   local out = {}
   for i, cond in ipairs(flat.all) do
     out[i] = i == at
-    -- The value of a later condition is traced: testing it in Lua's `if` raises
-    -- an error, but the body may leave it unused.
+    -- The body may ignore the variable of a later condition. If it tests the
+    -- variable in Lua's `if`, the traced value raises an error.
     if i > at then
       local known = type(cond) == "boolean"
       if known then out[i] = cond else out[i] = core.carried(cond & true) end
@@ -449,7 +450,7 @@ local function advance(flat, level)
 end
 
 -- The iterator function of the `for` over cute.when or cute.cases. Its caller
--- is the function that contains the `for`.
+-- on the stack is the function that contains the `for`.
 local function next_branch(flat)
   local at
   core.hook(false)

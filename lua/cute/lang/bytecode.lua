@@ -26,8 +26,8 @@ local HEADER = "\27Lua\x54\0\x19\x93\r\n\x1a\n\4\8\8"
 -- Reading
 ---------------------------------------------------------------------------
 
--- A reader is a table {text, at = position of the next byte}. These functions
--- read from it.
+-- Functions that read from a dump. A reader r is a table {text = the dump, at =
+-- the position of the next byte}.
 local function byte(r)
   r.at = r.at + 1
   return r[1]:byte(r.at - 1)
@@ -62,11 +62,12 @@ local CONSTANT = {
   [4] = text, [20] = text,
 }
 
--- Reads a function's prototype: {code = bytes, parameters = count, k =
--- constants, up = {{in_stack, index}, ...}, inner = its functions, first = its
--- first line, steps = for each instruction, the change of the line as a signed
--- byte (empty without debug information), lines = the lines of instructions for
--- which it is -128}. Constants, upvalues and instructions are numbered from 0.
+-- Reads a function's prototype: {code = bytes, parameters = their number, k =
+-- constants, up = {{in_stack, index}, ...}, inner = the functions that it
+-- contains, first = its first line, steps = for each instruction, the change of
+-- the line as a signed byte (empty without debug information), lines = the
+-- lines of the instructions whose change is given as -128}. Constants, upvalues
+-- and instructions are numbered from 0.
 local function prototype(r)
   local p = {k = {}, up = {}, inner = {}, lines = {}}
   -- Skips the name of the source.
@@ -106,16 +107,18 @@ local function parsed(dump)
   return ok and p or nil
 end
 
--- Returns the prototype of a Lua function, or nil if it cannot be read or has
--- more than `most` bytes. with_lines: whether it has lines.
+-- Returns the prototype of a Lua function, or nil if it cannot be read or its
+-- dump has more than `most` bytes. with_lines: whether the dump includes line
+-- information.
 local function read(f, most, with_lines)
   if most and core.dumps_more(f, most) then return nil end
   local ok, dump = pcall(string.dump, f, not with_lines)
   return ok and parsed(dump) or nil
 end
 
--- Iterates over the instructions of a prototype whose first byte matches the
--- pattern `first`, or over all. Each step gives op, a, b, c.
+-- Iterates over the instructions of a prototype. With a pattern `first`, it
+-- visits only instructions whose first byte matches. Each step gives op, a, b,
+-- c.
 local function instructions(p, first)
   local at, code = 1, p.code
   return function()
@@ -156,8 +159,8 @@ function bytecode.idle(f)
   return n > 1 and "return" or "empty"
 end
 
--- The first byte of the instructions that use an upvalue. Its highest bit is
--- the lowest bit of operand A.
+-- A pattern for the first byte of the instructions that use an upvalue. The
+-- highest bit of this byte is the lowest bit of operand A.
 local USES_UPVALUE = "["
 for _, name in ipairs {"GETUPVAL", "SETUPVAL", "GETTABUP", "SETTABUP"} do
   USES_UPVALUE = USES_UPVALUE .. string.char(OP[name], OP[name] | 0x80)
@@ -204,9 +207,9 @@ end
 local answers, MOST = {n = 0}, 500
 
 --- Returns how a function and its inner functions use each upvalue, numbered
--- from 1: {whole = is its value read as a whole?, set = is it assigned?,
--- balance = how many more instructions read it than assign it, keys =
--- {[constant that indexes it] = true if only read, false if assigned}}. Unused
+-- from 1. whole: whether its value is read as a whole. set: whether it is
+-- assigned. balance: how many more instructions read it than assign it. keys:
+-- {[constant that indexes it] = true if only read, false if assigned}. Unused
 -- upvalues are absent. Returns nil if the code cannot be read.
 ---@return table<integer, table>?
 function bytecode.upvalues(f)
@@ -241,7 +244,8 @@ local function globals(p, env, out)
     local w = string.unpack("=I4", p.code, 4 * i + 1)
     local op, a = w & 0x7f, w >> 7 & 0xff
     if op == OP.GETTABUP and w >> 16 & 0xff == env then
-      -- A chunk ends with a return, so instruction i has a next one.
+      -- A chunk ends with a return, so each instruction that reads a global has
+      -- a next one, at i + 1.
       local to = string.unpack("=I4", p.code, 4 * i + 5)
       out[#out + 1] = {name = p.k[w >> 24], line = lines[i],
         field = to & 0x7f == OP.SETFIELD and to & 0x8000 == 0
@@ -260,8 +264,8 @@ end
 
 --- Returns the reads of globals in a chunk and its functions, as a list of
 -- {name =, line =, field = name of the field that gets the value, or false}.
--- `assigned` of the list is the set of the globals that they assign. Returns
--- nil if the code cannot be read.
+-- The list's field `assigned` is the set of the globals that the chunk and its
+-- functions assign. Returns nil if the code cannot be read.
 ---@param chunk function
 ---@return table?
 function bytecode.globals(chunk)
@@ -312,10 +316,10 @@ end
 
 local flows = setmetatable({}, {__mode = "k"})
 
---- Returns the code of a Lua function as tables by instruction number, from 0:
--- {n =, parameters =, op = {}, a = {}, b = {}, c = {}, k = {}: is bit k set?,
--- before = {[i] = instructions that may run just before i}}. Returns nil if the
--- code cannot be read.
+--- Returns the code of a Lua function as tables that are indexed by the
+-- instruction number, from 0: {n =, parameters =, op = {}, a = {}, b = {}, c =
+-- {}, k = {[i] = whether bit k is set}, before = {[i] = instructions that may
+-- run just before i}}. Returns nil if the code cannot be read.
 ---@return table?
 function bytecode.flow(f)
   if flows[f] then return flows[f] end

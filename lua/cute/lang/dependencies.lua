@@ -145,7 +145,7 @@ function View:go()
 end
 
 -- Reports whether f is defined inside another function that the walk has
--- reached; the record of that function covers what f reads.
+-- reached. The record of the outer function then includes what f reads.
 local function is_inner(f, texts)
   local i = debug.getinfo(f, "S")
   for _, o in ipairs(texts[i.source] or {}) do
@@ -193,8 +193,9 @@ local function new_view(ran)
     assigned = {}, upvalues = {n = 0}, keys = {n = 0}, tables = {n = 0}}, View)
 end
 
---- Returns the state that a trace of func could read, in the form of
--- core.unchanged. The record also keeps `ran`, the functions that ran.
+--- Returns the state that a trace of func could read, as a list for
+-- core.unchanged. The list has an additional field `ran`, the functions that
+-- ran.
 ---@param func function
 ---@param held any[] arguments, or their parts, that are used as they are:
 -- functions, classes

@@ -5,7 +5,8 @@ local core = require "cute.core"
 
 local devices = {}
 
-local Device = {__closed = true,  -- for cute.lang.dependencies
+-- With __closed, cute.lang.dependencies does not examine the fields.
+local Device = {__closed = true,
                 -- `__host` marks objects that cannot be passed to a kernel.
                 __host = "device"}
 devices.Device = Device

@@ -12,9 +12,10 @@ local dependencies = require "cute.lang.dependencies"
 local fields = {}
 
 -- The innermost open region: {outer = enclosing region, writes = the tables
--- written in this pass}. core.note stores in `writes`: [t] = copy of t from
--- before the write, or false for a table made in the region; [i] = t; [co] =
--- true for a coroutine that began in this pass.
+-- written in this pass}. core.note stores three kinds of entries in `writes`:
+-- [t] = a copy of table t from before the write, or false for a table made in
+-- the region; [i] = the ith written table; [co] = true for a coroutine co that
+-- began in this pass.
 local top
 
 local function go_on(region)
@@ -93,8 +94,8 @@ function fields.set(t, k, v)
   rawset(t, k, v)
 end
 
---- Calls f() and returns its result. During the call, the innermost region is
--- one that holds all writes since `region` opened, including those of regions
+--- Calls f() and returns its result. During the call, the innermost region
+-- holds all writes since `region` opened, including the writes of regions
 -- inside it.
 ---@param region table
 ---@param f function
@@ -182,9 +183,9 @@ end
 -- A place describes how to reach table t from a variable. If another table
 -- holds t, the place is {t =, key = the key of t in that table, up = that
 -- table's place}. If a variable holds t, the place is {t =, name =, root = the
--- caller's id of the variable, fixed = does the variable always hold t?}. The
--- place of an upvalue without an id has the field `f`, its function. META is
--- the key that stands for a table's metatable.
+-- caller's id of the variable, fixed = whether the variable always holds t}.
+-- The place of an upvalue without an id has the field `f`, its function. META
+-- is the key that stands for a table's metatable.
 local META = {}
 
 local function step(name, key)
@@ -196,8 +197,8 @@ local function step(name, key)
   return ("%s[%s]"):format(name, core.show(key))
 end
 
---- Returns the expression that a script would write for field k of the table at
--- a place.
+--- Returns the expression for field k of the table at a place, as a script
+-- would write it.
 ---@return string
 function fields.name(place, k)
   local name = place.up and fields.name(place.up, place.key) or place.name
@@ -253,8 +254,9 @@ function fields.find(roots, wanted)
 end
 
 --- Returns the path to a place: a list of the keys that lead from the root
--- variable's table to it. The list also has the field `root` and, if the
--- variable always holds the same table, that table as `from`.
+-- variable's table to it. The list also has the field `root`, the variable's
+-- id. If the variable always holds the same table, the field `from` is this
+-- table.
 ---@param place table
 ---@param id fun(place: table): any the id of a root without one
 function fields.way(place, id)

@@ -35,8 +35,8 @@ local LINE = 4 * MIB
 
 --- Returns the next line of standard input without its end, or nil at the end
 -- of input. Raises an error for a line that is too long: the input may be a
--- device that never ends a line. Reads single bytes, since a larger read would
--- wait for input after the line.
+-- device that never ends a line. Reads single bytes, because a larger read
+-- would block until input after the line arrives.
 ---@return string?
 function files.line()
   local f, pieces, n, part = io.stdin, {}, 0, {}

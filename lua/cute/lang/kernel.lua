@@ -16,9 +16,9 @@ local source = require "cute.lang.source"
 
 local kernel = {device = devices.device}
 
--- `cutelua debug` and `cutelua check` set this hook: {run = function(program,
--- options)} replaces core.sim_run. The debugger also sets record =
--- cutelua.debug.locals.new.
+-- A hook of `cutelua debug` and `cutelua check`, or nil. Its function
+-- run(program, options) replaces core.sim_run. The debugger also sets the field
+-- record to cutelua.debug.locals.new.
 kernel.runner = nil
 
 local function recorder() return kernel.runner and kernel.runner.record end
@@ -33,8 +33,8 @@ local Device, opened = devices.Device, devices.opened
 -- __host: the object cannot be passed to a kernel.
 local Program = {__closed = true, __host = "traced program"}
 
--- Fields that are computed when they are first read: source (CUDA C), ir
--- (text), resources, warnings (a list of sentences).
+-- Fields of a program that are computed when they are first read: source (CUDA
+-- C), ir (text), resources, warnings (a list of sentences).
 local MADE = {source = true, warnings = true, ir = true, resources = true}
 
 function Program.__index(p, k)
@@ -300,7 +300,7 @@ local function check_readonly(info, values)
   end
 end
 
---- Returns the description of a launch that core.sim_run accepts.
+--- Returns the table that describes a launch to core.sim_run.
 ---@param p table a prepared launch
 ---@param opts table
 function kernel.sim_launch(p, opts, values, grid)
@@ -322,7 +322,8 @@ function kernel.sim_launch(p, opts, values, grid)
 end
 
 -- Returns a function that shows the progress of a run on a terminal, and an
--- object whose closing ends that display. Returns nil if no progress is shown.
+-- object that ends the display when it is closed. Returns nil if no progress is
+-- shown.
 local function progress_of(p, opts)
   if opts.progress or p.progress or not core.isatty(2) then return end
   local progress = sign.workshop.progress
@@ -376,10 +377,10 @@ function kernel.may_write(info, i)
   return a.written or info.addresses and a.pointer
 end
 
---- Returns the arguments of a launch in the form that the driver needs, and the
--- copies of host tensors. The buffer of a device tensor is passed directly.
--- The buffer of a host tensor is copied to the device for the launch, and
--- copied back afterwards if the kernel writes that argument.
+--- Returns the arguments of a launch as the driver needs them, and the copies
+-- of host tensors. The buffer of a device tensor is passed directly. The buffer
+-- of a host tensor is copied to the device for the launch, and copied back
+-- afterwards if the kernel writes that argument.
 ---@param name string the kernel's name
 ---@param device table
 ---@param values table[]
@@ -446,9 +447,9 @@ local function gpu_values(p, values)
   end)
 end
 
--- Lets the driver prepare a launch of p's kernel on p's GPU, with the arguments
--- `args` and a grid (p's own when absent). Returns the launch, or nil and a
--- message if the kernel cannot be loaded.
+-- Makes the driver prepare a launch of p's kernel on p's GPU, with the
+-- arguments `args` and a grid (p.grid when absent). Returns the launch, or nil
+-- and a message if the kernel cannot be loaded.
 local function gpu_launch(p, args, grid)
   devices.check_stream(p.stream, p.device)
   local card = p.program.card
@@ -462,8 +463,8 @@ local function gpu_launch(p, args, grid)
                     stream = p.stream}
 end
 
--- Returns the arguments to prepare a launch with whose actual arguments are
--- given only later: zeros and null addresses of the right types.
+-- Returns placeholders for the arguments of a launch that is prepared before
+-- its arguments are known: zeros and null addresses of the right types.
 local function no_values(program)
   local args = {}
   for i, a in ipairs(program.info.args) do
@@ -504,8 +505,8 @@ local function prepare_gpu(p)
   return p
 end
 
--- Stores the driver's launch in the program, with which core.launch_known
--- launches the program again without running Lua.
+-- Stores a launch of the driver in the program. core.launch_known uses it to
+-- launch the program again without running Lua.
 local function keep_launch(p)
   local launches, device = p.program.launches, p.device
   if device.kind == "gpu" and not p.program.card and not next(p.copies) then
@@ -541,8 +542,8 @@ end
 local KINDS = {sim = {prepare = function(p) return p end, run = run_sim},
                gpu = {prepare = prepare_gpu, run = run_gpu}}
 
--- Returns as text the value of option k for which a prepared launch was
--- compiled, or nil if any value is valid.
+-- Returns the text of the value of option k for which a prepared launch was
+-- compiled. Returns nil if a launch may have any value of this option.
 local function compiled_for(p, k, v)
   local device = p.device
   if k == "fmad" or k == "fastmath" then return tostring(p.program.numerics[k])
@@ -574,7 +575,7 @@ local function check_compiled(p, opts)
 end
 
 -- Raises an error if the options change the grid of a prepared launch whose
--- hidden arguments depend on the grid (see kernel.resolve).
+-- hidden arguments depend on the grid. kernel.resolve adds hidden arguments.
 local function check_grid(p, opts)
   local resolve = rawget(p, "resolve")
   if opts and opts.grid and resolve and resolve.options then
@@ -584,8 +585,8 @@ local function check_grid(p, opts)
   end
 end
 
--- Calls resolve.call (see kernel.resolve) with a call's arguments; returns the
--- arguments of the kernel's launch.
+-- Replaces a call's arguments by the arguments of the kernel's launch: calls
+-- resolve.call (see kernel.resolve).
 local function resolved(p, resolve, ...)
   local args = table.pack(resolve.call(...))
   if resolve.options then
@@ -606,8 +607,8 @@ local function run_now(p, opts, values, grid)
   return outcome(name, faults, false, fault, result)
 end
 
--- Runs the prepared launch p; its options have been checked. Arguments or a
--- grid that are nil are taken from p.
+-- Runs the prepared launch p, whose options have been checked. If `values` (the
+-- arguments) or `grid` is nil, p's own are used.
 local function run(p, opts, values, grid)
   core.outside()
   local name = p.program.info.name
@@ -637,13 +638,13 @@ local function run(p, opts, values, grid)
 end
 
 --- Runs the prepared launch. On a GPU it returns true once the launch is
--- queued. It first waits until host tensors are written and until the kernel's
--- output has arrived, if there are any. On the simulator it returns the report.
--- A fault of the kernel or an error of the driver raises an error. With faults
--- = "return" it returns nil, a message and the simulator's report instead. (A
--- launch that a GPU has only queued may fail in a later statement, which names
--- the kernels that ran.) The kernel's output goes to `output`: a file; standard
--- output when absent, nowhere when false.
+-- queued. If the kernel writes host tensors or prints output, it first waits
+-- until these have arrived. On the simulator it returns the report. A fault of
+-- the kernel or an error of the driver raises an error. With faults = "return"
+-- it returns nil, a message and the simulator's report instead. (A launch that
+-- a GPU has only queued may fail in a later statement, which names the kernels
+-- that ran.) The kernel's output goes to `output`: a file; standard output when
+-- absent, nowhere when false.
 ---@param opts? {seed: integer, threads: integer, faults: string, output: any}
 ---@return table|true|nil result
 ---@return string? message
@@ -669,7 +670,7 @@ local function is_options(x)
     and (x.grid or x.block or x.device or x.arch) ~= nil
 end
 
--- Launches p with other arguments if the launch needs more than one call of the
+-- Launches p with other arguments, if this takes more than one call of the
 -- driver.
 local function launch_with(p, ...)
   local n, opts = select("#", ...), nil
@@ -751,8 +752,8 @@ local function prepare(program, kind, values, opts, device)
   return KINDS[device.kind].prepare(p)
 end
 
--- Returns a view of a program for one architecture. All views share the
--- compiled forms.
+-- Returns a view of a program for one architecture: a copy of its fields with a
+-- different `arch`. All views share the compiled forms.
 local function view(program, arch)
   local p = program.views[arch]
   if p then return p end
@@ -763,8 +764,8 @@ local function view(program, arch)
   return setmetatable(p, Program)
 end
 
---- Prepares a launch of a program for another device. `launch` is the launch on
--- the simulator that it repeats, in the form of core.sim_run.
+--- Prepares a launch of a program for another device. It repeats `launch`, a
+-- launch on the simulator as core.sim_run describes it.
 ---@return table? prepared
 ---@return string? message
 function kernel.elsewhere(program, launch, device)
@@ -784,7 +785,7 @@ local Kernel = {__closed = true, __host = "kernel"}
 
 function Kernel.__index(k, key)
   if type(key) == "string" then return Kernel[key] end
-  -- C functions such as ipairs and next may read any key
+  -- Returns nil to C functions such as ipairs and next, which may read any key.
   local reader = debug.getinfo(2, "S")
   if reader.what == "C" or core.own_source(reader.source) then return nil end
   local explain = sign.workshop.indexed_kernel
@@ -794,7 +795,7 @@ end
 
 function Kernel.__tostring(k) return "kernel " .. k.name end
 
--- Number of programs traced so far in this process.
+-- The number of programs traced so far in this process.
 local made = 0
 
 local function new_program(k, args, kind, opts)
@@ -828,17 +829,17 @@ end
 -- launch.
 local MOST_PROGRAMS = 16
 
--- Packs the block, the cluster and the options for arithmetic of a launch into
--- one number (see core/bind/launchlib.c).
+-- Packs the block, the cluster and the arithmetic options fmad and fastmath of
+-- a launch into one number (see core/bind/launchlib.c).
 local function launch_number(block, cluster, fmad, fastmath)
   return block[1] | block[2] << 11 | block[3] << 22
     | (fmad and 1 or 0) << 32 | (fastmath and 1 or 0) << 33
     | cluster[1] << 34 | cluster[2] << 39 | cluster[3] << 44
 end
 
--- Returns a program of the kernel for these arguments, and their argument key.
--- Traces a new program unless there is one whose trace read only values that
--- have not changed.
+-- Returns a program of the kernel for these arguments, and the argument key.
+-- Uses an existing program if the values that its trace read have not changed.
+-- Otherwise traces a new one.
 local function specialise(k, args, block, cluster, fmad, fastmath)
   local launch = launch_number(block, cluster, fmad, fastmath)
   local kind, hash, held, overlap = core.kind(args, launch)
@@ -906,8 +907,8 @@ local function traced(call, opts)
                     numerics_of(call.kernel, opts))
 end
 
--- Returns the options of a launch, which a kernel of another compiler may
--- complete (see kernel.resolve).
+-- Returns the options of a launch. If the kernel has a function `options` (see
+-- kernel.resolve), the function adds to them.
 local function completed(call, opts)
   local resolve = rawget(call.kernel, "resolve")
   if not (resolve and resolve.options) then return opts end
@@ -1027,7 +1028,8 @@ local function check_kernel_options(name, opts)
   end
 end
 
---- Gives a kernel a function that replaces its arguments at each call.
+--- Gives a kernel a function that replaces its arguments at each call, for
+-- example to add hidden arguments.
 ---@param k table
 ---@param takes integer number of arguments that `call` takes
 ---@param call fun(...) returns the arguments

@@ -1,12 +1,12 @@
---- The table of all kinds of findings: a row for each kind of fault that the
--- simulator reports (core/faults/kinds.h), with its sentence, cure, code and
--- example, and a row for each kind of error (core/base/errors.h) and other
--- result. cutelua.text.notes has the notes.
+--- The table of all kinds of findings. It has a row for each kind of fault that
+-- the simulator reports (core/faults/kinds.h), with its sentence, cure, code
+-- and example. It also has a row for each kind of error (core/base/errors.h)
+-- and other result. cutelua.text.notes has the notes.
 --
 -- The simulator describes a fault r by facts: its kind, the lines of both
 -- accesses, coordinates and values. r.facts has the values that a sentence
--- names (core/faults/facts.c). Codes are never renamed. A new code is added if
--- some faults of an old code need a different repair.
+-- names (core/faults/facts.c). Codes are stable: they are never renamed. If
+-- some faults of a code need a different repair, these faults get a new code.
 --
 -- The row of a fault has
 -- kind, about: the name of the kind, and a phrase that describes it.
@@ -29,8 +29,8 @@
 --   (r.lack). They replace those of the case. late: a phrase that says why the
 --   wait for an operation in flight did not suffice.
 --
--- In a sentence, {name} is a fact or a word of WORDS, and {name:noun} a number
--- with its noun.
+-- In a sentence, {name} is replaced by a fact or by a word of WORDS, and
+-- {name:noun} by a number with its noun.
 local kinds = {}
 
 -- Returns a number with its noun: "1 arrival", "2 arrivals".
@@ -38,7 +38,8 @@ local function plural(n, noun)
   return ("%d %s%s"):format(n, noun, n == 1 and "" or "s")
 end
 
--- Returns a list of numbers as a coordinate. Unknown extents are negative.
+-- Returns a list of extents or indices as the text of a coordinate. Negative
+-- entries are unknown.
 local function tuple(list)
   local text = {}
   for i, n in ipairs(list) do text[i] = n < 0 and "?" or tostring(n) end
@@ -81,7 +82,8 @@ local CLASHES = {["write after write"] = "write after a write",
 ---@return boolean
 function kinds.one_line(r) return r.line == r.line2 and r.file == r.file2 end
 
--- Words in braces that sentences use besides facts, as functions of the report.
+-- The words in braces that are not facts. Each function returns the text that
+-- replaces its word.
 local WORDS = {
   mem = function(r) return object(r.facts.memory) end,
   mbar = function(r) return mbarrier(r.facts.memory, r.offset) end,
@@ -346,14 +348,15 @@ local function read_on_the_way(f, r)
   return f.how == "read after write" and r.way
 end
 
--- Returns the end of a race's sentence: the element, and whether the copy that
--- wrote it is in flight.
+-- Returns the end of a race's sentence: the element, and whether the st.async
+-- that wrote it is still in flight.
 local function raced(f)
   return f.flying and f.agent == "st.async"
     and "{element} ({by} to it is in flight)" or "{element}"
 end
 
--- Returns the case of a read of an element that another warp or lane writes.
+-- Returns the case of a race in which an element is read while another warp or
+-- lane writes it.
 local function read_while(writes)
   return {function(f, r)
     return ("read of %s that another %s %s: %s"):format(
@@ -612,7 +615,8 @@ function WORDS.group(r)
   return ("%d to %d"):format(first, first + 3)
 end
 
--- Returns the sentence on what threads that wait forever at an mbarrier lack.
+-- Returns the end of a deadlock's sentence for threads that wait forever at an
+-- mbarrier: which arrivals or bytes are missing.
 local function lacking(f)
   local text = {"{mbar} for the end of phase {barrier} (parity {parity}), "
     .. "which lacks "}
@@ -634,7 +638,8 @@ end
 
 function WORDS.parity(r) return r.facts.barrier & 1 end
 
--- Returns a case of a deadlock; at(facts) describes what the warps wait for.
+-- Fills the sentence of a case of a deadlock. at(facts) returns the text that
+-- says what the warps wait for.
 local function stuck(at, case)
   case[1] = function(f, r)
     local list, n, ended = {}, count(f.waiting), count(f.ended)
@@ -660,7 +665,7 @@ local OPS = {["tcgen05.mma"] = "a tcgen05.mma", ["tcgen05.ld"] = "a load",
 function WORDS.op_name(r) return OPS[r.facts.op] end
 function WORDS.tensor_clash(r) return CLASHES[r.facts.clash_of] end
 
--- Returns a function that tests whether a fault lacks the thing `lacks`.
+-- Returns a function that tests whether a fault's field `lacks` has this value.
 local function lacking_order(lacks)
   return lacks and function(f) return f.lacks == lacks end or nil
 end
@@ -677,7 +682,8 @@ local function unordered(lacks, why, cure, code)
     other = "first access"}
 end
 
--- Returns a case for a tcgen05.fence that PTX requires.
+-- Returns a case for a race in tensor memory that a tcgen05.fence would
+-- prevent. lacks: the value of the fault's field `lacks`.
 local function unfenced(fence, lacks, side)
   return {"{tensor_clash} of column {column} of tensor memory by {op_name}: "
     .. "PTX requires tcgen05.fence::" .. fence .. " " .. side,
@@ -1004,8 +1010,8 @@ fault {kind = "registers",
 -- Launches, maps and values
 ---------------------------------------------------------------------------
 
--- Returns a case of the fault tensor-map. Field `drained` of a fault: threads
--- waited for a load with a wait for groups, which does not wait for loads.
+-- Returns a case of the fault tensor-map. The fact `drained` means that threads
+-- waited for a bulk load with wait_group, which does not wait for loads.
 local function map(how, text, cure)
   return {function(f)
     return text .. (f.drained and ", and its mbarrier was not waited for "
@@ -1035,8 +1041,9 @@ fault {kind = "tensor-map",
   map("changed", "this tensor map is changed while a copy that uses it is in "
     .. "flight", "wait for the copies that use the map, then change it")}
 
--- How an earlier launch uses memory: bits of SIM_READ and SIM_WRITTEN, shifted
--- by FAR for a launch that the previous one had not waited for.
+-- The fact `before` holds how earlier launches use memory, as bits of SIM_READ
+-- and SIM_WRITTEN. Bits above FAR_BITS are for launches that the previous
+-- launch had not waited for. WRITTEN is SIM_WRITTEN.
 local WRITTEN, FAR_BITS = 2, 2
 
 fault {kind = "dependent-launch",
@@ -1237,7 +1244,8 @@ kinds.OTHERS = {
 -- Functions
 ---------------------------------------------------------------------------
 
--- Returns v, a field of a row, or its result for the facts if it is a function.
+-- Returns v, a field of a row. If v is a function, returns its result for the
+-- facts.
 local function value(v, r)
   if type(v) == "function" then return v(r.facts, r) end
   return v
@@ -1257,14 +1265,15 @@ function kinds.case(r)
   error(("no sentence for a fault of kind %s, %s"):format(r.kind, f.how))
 end
 
--- Returns the row's entry for the thing that a fault lacks, or nil.
+-- Returns the entry of the row's field `lacks` for the operation that a fault
+-- lacks (r.lack), or nil.
 local function lack(r)
   local lacks = FAULTS[r.kind].lacks
   return lacks and lacks[r.lack] or {}
 end
 
---- Returns the phrase that says why the wait for an operation in flight did not
--- suffice, with words in braces.
+--- Returns a phrase that says why the wait for an operation in flight did not
+-- suffice. It contains words in braces, for kinds.fill.
 ---@param r table an element of report.reports
 ---@return string
 function kinds.late(r)
@@ -1279,8 +1288,9 @@ function kinds.sentence(r)
   return kinds.fill(r, value(kinds.case(r)[1], r))
 end
 
---- Returns the advice for what is missing at a fault, or nil if there is none.
--- The second value is the label of the fault's other source line, r.line2.
+--- Returns the advice for the operation that is missing at a fault, or nil if
+-- there is none. The second value is the label of the fault's other source
+-- line, r.line2.
 ---@param r table an element of report.reports
 ---@return string? cure
 ---@return string? other

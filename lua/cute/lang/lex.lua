@@ -37,8 +37,8 @@ function lex.skip_text(s, i)
   end
 end
 
--- Adds to `names` the variables that an `=` assigns. `before` is the text in
--- front of it, such as "local a, b ".
+-- Adds to `names` the variables that an `=` assigns. `before` is the text
+-- before the `=`, such as "local a, b ".
 local function add_assigned(before, names)
   local back, i = before:reverse(), 1
   repeat
@@ -56,7 +56,8 @@ end
 ---@return table<integer, string[]>
 function lex.assigned(s)
   local lines, line, i = {}, 1, 1
-  -- The text of the current statement so far is `before` .. s:sub(from).
+  -- The text of the current statement, as far as it has been read, is `before`
+  -- followed by s from position `from`.
   local before, from = "", 1
   while true do
     local at = s:find("[\n=%-\"'%[<>~]", i)

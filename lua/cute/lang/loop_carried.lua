@@ -39,8 +39,9 @@ local function parts(x, depth)
   return "{" .. table.concat(sig, ",") .. "}", list, names
 end
 
--- Returns a copy of x whose scalars are replaced by those of `list`, beginning
--- with list[at]. Also returns the index after the last one used.
+-- Returns a copy of x whose scalars are replaced by the elements of `list`,
+-- beginning with list[at]. Also returns the index after the last element that
+-- was used.
 local function rebuild(x, list, at)
   at = at or 1
   if type(x) ~= "table" then return core.rebuild(x, list, at) end
@@ -63,9 +64,9 @@ local function kind_of(v)
   return "{" .. table.concat(kinds, ", ") .. "}"
 end
 
--- Returns two words for a message about two different values of the same kind:
--- the kind's name and the verb, such as "tensor", "is". Returns nil if the
--- values are of different kinds, or if the message is about changed fields.
+-- For a message about two different values of the same kind, returns the name
+-- of the kind and a verb, such as "tensor", "is". Returns nil if the values are
+-- of different kinds, or if only scalars in them differ.
 local function chosen(from, to)
   local sig, sig2 = parts(from), parts(to)
   local t = core.typename(from)

@@ -1,13 +1,14 @@
 --- Reports errors that Lua raises inside lua/cute and kernels/ as misuse of the
--- public function that was called. Since the signatures accepted the arguments'
--- types, the cause is a value inside an argument, and the error names the
--- caller's line. cutelua.text.mistakes rewrites Lua's message.
+-- public function that was called. The signatures have already accepted the
+-- arguments' types. So the cause is a value inside an argument, and the error
+-- names the caller's line. cutelua.text.mistakes rewrites Lua's message.
 local core = require "cute.core"
 
 local lua_errors = {}
 
 -- Messages of Lua after which too little stack or memory is left to load a
--- module: the beginning, the message for users, and its kind.
+-- module. Each row has the beginning of the message, a message for users, and
+-- its kind.
 local SHORTAGES = {
   {"^stack overflow", "there are too many values, or tables are nested too "
     .. "deep", "limit"},

@@ -18,16 +18,17 @@ local type_error = carrying.type_error
 
 local regions = {}
 
--- Types of values through which a body can reach upvalues.
+-- Types of values through which the search for upvalues that a body can change
+-- continues.
 local REACHES = {["function"] = true, table = true}
 
 local MAX_PASSES = 24
 -- The largest nesting depth of loops and branches.
 local MAX_DEPTH = 2048
--- The largest number of fields of tables that are searched for functions, per
--- loop.
+-- For each loop, the largest number of table fields that are searched for
+-- functions.
 local MAX_FIELDS = 4000
--- The distance of two upvalues in view.upvalues.
+-- The number of list elements that view.upvalues has for each upvalue.
 local ENTRY = 4
 
 -- The state of the current trace: see TRACE_STATE in core/bind/trace.h. Its
@@ -151,11 +152,11 @@ local function collect_locals(view, level)
 end
 
 --- Collects the variables that can change: the locals of the frame at `level`
--- (or the upvalues of `functions`), and the upvalues of every function that can
--- be reached from there. A function in lua/cute is searched only if its file is
--- that of this frame or of one of `functions`. Few upvalues change, so an
--- upvalue gets a slot only when it has changed (Region:catch_up); until then it
--- is in view.upvalues (core/bind/reachlib.c).
+-- (or the upvalues of `functions`), and the upvalues of every function that
+-- these variables can reach. A function in lua/cute is searched only if its
+-- file is that of this frame or of one of `functions`. Few upvalues change, so
+-- an upvalue gets a slot only when it has changed (Region:catch_up). Until then
+-- it is in view.upvalues (core/bind/reachlib.c).
 function regions.collect(level, functions)
   local view = {slots = {}, rest = {}, values = {}, locals = {}, seen = {},
                 pending = {}, chunks = {}, upvalues = {}, most = MAX_FIELDS,
@@ -202,9 +203,9 @@ end
 local is_known = regions.is_known
 
 --- Checks the field of a slot that is nil either before or after a region;
--- `now` is its value at the region's end. A value known while tracing may be
--- stored under a new key, but not appended to a list: the list would grow once,
--- although it should grow in each iteration.
+-- `now` is its value at the region's end. A value that is known while tracing
+-- may be stored under a new key. It must not be appended to a list: the list
+-- would grow once, although it should grow in each iteration.
 function regions.check_growth(slot, now, what)
   if not slot.t then return end
   if undefined.none(slot.init) then
@@ -239,14 +240,14 @@ end
 
 --- Returns the position in the script of the traced `for` loop whose iterator
 -- was called.
----@param level integer of the frame with the loop, for the caller
+---@param level integer stack level of the loop's function, seen from the caller
 ---@return string
 function regions.place(level)
   local info = debug.getinfo(level + 1, "Sl")
   return info.source .. ":" .. info.currentline
 end
 
---- Returns the position in the script of the call of a function of cute.
+--- Returns the position in the script at which it calls a function of cute.
 ---@param what string a prefix such as "loop ", which distinguishes calls at one
 -- position
 ---@return string
@@ -311,7 +312,8 @@ function Region:recall(slot)
                 facts = table.move(carry.facts, 1, carry.n, 1, {})}
 end
 
--- Gives an upvalue of view.upvalues a slot, before the slots of fields.
+-- Gives upvalue `at` of view.upvalues a slot. Inserts the slot before the slots
+-- of fields.
 function Region:give_slot(at)
   local view = self.view
   local list = view.upvalues
@@ -343,9 +345,9 @@ function Region:own(id)
   end
 end
 
--- Begins with the upvalues: remembers numbers and booleans, and gives slots to
--- undefined values and to the upvalues that an earlier region at this position
--- carried.
+-- Prepares the upvalues when the region begins: remembers numbers and booleans,
+-- and gives slots to undefined values and to the upvalues that an earlier
+-- region at this position carried.
 function Region:start_upvalues()
   local list, names = self.view.upvalues, self.memo.upvalues
   for at = 1, list.n, ENTRY do
@@ -502,8 +504,9 @@ function Region:recall_field(way)
   self:recall(slot)
 end
 
--- The user's modules as roots (see Region:roots), in the order of their names.
--- The list is made again when package.loaded has changed.
+-- The user's modules, as roots for the search for tables (see Region:roots), in
+-- the order of their names. The list is made again when package.loaded has
+-- changed.
 local modules = {count = 0}
 
 local function module_roots()
@@ -530,7 +533,8 @@ local function module_roots()
   return modules
 end
 
--- Adds the table in a slot (a variable), if any, to a list of roots.
+-- Adds the table that a slot holds, if any, to a list of roots. The slot is
+-- that of a variable.
 function Region:add_root(roots, slot)
   local v = slot.head
   if self.doubts[v] then v = self.doubts[v].value end
@@ -717,9 +721,9 @@ function Region:learn_exit(slot, now)
   return slot.carry and not core.same(slot.head, now)
 end
 
---- Makes the threads for which cond is true leave the region. Their changes up
--- to here take effect. In a function of cute.func, `results` are the
--- function's results for these threads.
+--- Makes the threads for which cond is true leave the region. Changes that the
+-- body made before this point take effect. In a function of cute.func,
+-- `results` are the function's results for these threads.
 ---@param cond boolean|cute.Value
 ---@param results? table packed
 function Region:leave_if(cond, results)
@@ -853,8 +857,8 @@ function Region:result(i, results)
   return self.results[i]
 end
 
--- Begins to carry a result of a function of cute.func in kernel variables;
--- `one` is one of the result's values.
+-- Makes kernel variables carry a result of a function of cute.func. `one` is
+-- one of the values of the result.
 local function carry_result(slot, one)
   local sig, list = parts(one)
   for k, p in ipairs(list) do

@@ -5,8 +5,8 @@ local core = require "cute.core"
 
 local report = {}
 
---- A function keep(error, kernel) that keeps the stack of an error which a
--- pcall is about to discard, or nil. cutelua.text.errors sets it.
+--- A function keep(error, kernel), or nil. It is called before a pcall discards
+-- an error, and stores the stack of the error. cutelua.text.errors sets it.
 report.keep = nil
 
 --- Kinds of errors that report a failure of the environment and not a mistake

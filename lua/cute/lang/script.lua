@@ -10,7 +10,7 @@ local byte, getmetatable = string.byte, getmetatable
 local rawget, type = rawget, type
 
 --- Returns a script's text as Lua loads it: without a byte order mark, and
--- without a first line that begins with "#", which is for the shell.
+-- without a first line that begins with "#". (The shell reads such a line.)
 ---@param text string
 ---@return string
 function script.plain(text)

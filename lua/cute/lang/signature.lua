@@ -1,5 +1,6 @@
---- Signatures of the public functions of lua/cute: number and types of each
--- function's arguments. Also raises the errors for names that do not exist.
+--- Signatures of the public functions of lua/cute: the number and the types of
+-- each function's arguments. This module also raises the errors for names that
+-- do not exist.
 --
 -- A module ends with the signatures of its functions:
 --
@@ -28,7 +29,7 @@ local function all(ok, ...)
 end
 
 -- The metatable of all functions, unless a script has set another one. Its
--- field `members` maps a function to the fields that it has. For example,
+-- field `members` maps a function to the fields of that function. For example,
 -- cute.struct has the field MemRange. There is only one such table, even if
 -- this file is loaded twice.
 local indexed = debug.getmetatable(print) or {members = setmetatable({},
@@ -45,8 +46,8 @@ function sign.with(f, fields)
   return f
 end
 
--- The public functions that call a user's function, such as a loop body, which
--- may call the same public functions again.
+-- The public functions that call a user's function, such as a loop body. The
+-- user's function may call the same public functions again.
 local nesting = setmetatable({}, {__mode = "k"})
 
 --- Marks f as a function that calls a user's function. Its calls may
@@ -150,11 +151,11 @@ local OPEN = {cute = "cute.", ["cute.utils"] = "cute.utils.",
   call = "call:", prepared = "prepared:", report = "report:",
   workshop = "workshop."}
 local ABSENT = "\n  the workshop is not installed: Lua module cutelua"
--- The table of package cutelua; false if the package is not installed.
+-- The table of package cutelua, after it was loaded; false if the package is
+-- not installed.
 local workshop
 
---- Returns a description of each name that the package cutelua adds to a
--- namespace or class.
+--- Describes each name that the package cutelua adds to a namespace or class.
 ---@param full string the users' name of the table: "cute", "call"
 ---@return table<string, table> rows {module =, signature =, whole =} by name
 function sign.added(full)
@@ -220,7 +221,8 @@ sign.workshop = setmetatable({}, {__index = function(t, name)
   return addition("workshop", t, name)
 end})
 
--- Notes a comparison of an element type with a string.
+-- Makes the tracer call sign.workshop.compared_type when a script compares an
+-- element type with a string.
 core.vm_advise(function()
   local check = sign.workshop.compared_type
   if check then check() end
@@ -315,15 +317,16 @@ if indexed.members then
 end
 
 -- Returns advice on a name of the Python DSL, and whether the name may belong
--- to a later feature; nil for other names (see cutelua.text.mistakes).
+-- to a later feature. Returns nil for other names (see cutelua.text.mistakes).
 local function python_name(name)
   local explain = sign.workshop.python_name
   if explain then return explain(name) end
 end
 
--- Returns the source of the function that is reading a missing field of t, if
--- this function is C or belongs to lua/cute or lua/cutelua, which may read
--- absent fields; else nil. Level 3 is the caller of a metatable's __index.
+-- Returns the source of the function that reads a missing field of t, if this
+-- function may read absent fields: if it is a C function, or belongs to
+-- lua/cute or lua/cutelua. Otherwise returns nil. Level 3 is the caller of a
+-- metatable's __index.
 local function ours(t)
   local info = debug.getinfo(3, "Sf")
   if info and info.func == rawget(t, "__index") then
@@ -337,7 +340,7 @@ end
 sign.classes = setmetatable({}, {__mode = "k"})
 
 --- Makes reading a missing field of a table an error, except in code of
--- lua/cute. Serves tables that are not documented classes.
+-- lua/cute. It is for tables whose class is not documented.
 ---@param name string name of its kind
 ---@param t table
 ---@param fields? string names that any reader may find absent
@@ -397,7 +400,7 @@ function sign.strict(name, t, fields)
   return sign.closed(name, t, fields)
 end
 
--- Returns the name of another namespace that contains `name`, or nil.
+-- Returns the name of another namespace that contains the name `name`, or nil.
 local function elsewhere(name)
   local best
   for t, full in pairs(sign.namespaces) do

@@ -3,71 +3,80 @@
 --
 -- A report is the table that a launch on the simulator returns:
 -- ok: true if no fault was found.
--- reports: the faults, each {kind=, facts= (the values that the message names:
---   cute.lang.kinds), message=, file=, line=, line2=, tensor=, offset=,
---   coord=, layout=, thread=, block=, count=, lack= (the missing
---   operation, where known), leads= (number of the fault that this one may
---   follow from), way= (of a race: the path through the program from the other
---   access to this one: "straight"; "again", to a line that an unrolled loop
---   repeats; or "loop", through the end of a loop), loop_file=, loop= (line of
---   a loop that leads back without a barrier), wait_file=, wait= (line of a
---   wait at an mbarrier that passed too early), outside= (true if the missing
---   barrier has to be outside of a branch), twins= (texts of two coordinates
---   that the layout maps to the element), elsewhere= (coordinate of the element
---   in another stage; with ready= true, a wait completed its copy, but nothing
---   has read it; with strays= "write" or "read", this access came after a wait
---   for that stage), strays= "released" (if the thread that read had released
---   the stage before), same= (true if the group that is pending also copies to
---   this stage), open= (true if that copy is in no group), idle= (true if
---   nothing was committed since the wait before), before= (if lack is "wait":
---   whether the thread waited for the preceding phase, or, if nothing wrote the
---   element, at any mbarrier), refill= (true if a cp.async fills a stage that
---   was just read), counter=, counter_at=, counter_value=
---   (of a race of blocks: a tensor of counters, and its first element that is
---   not 0 when the launch begins, with its value), shared= (names of two
---   arguments, if a race of blocks is on memory that both have), reach= (of an
---   access outside of a tensor: how far the coordinates of its line reach in
---   the launch, without regard to conditions: {most= (the largest coordinate of
---   each mode, -1 if unknown), modes= {{block=, thread=}, ...} (masks of the
---   axes of the indices on which each mode depends, 1 is x), grid=, block=
---   (their sizes),
---   other_grid=, other_block= (as most=, if the axes x and y of the grid, or of
---   the block, were exchanged), file=, line= (of an atomic on whose result a
---   coordinate depends)})}.
+-- reports: the list of faults; the fields of a fault are listed below.
 -- lines: memory traffic by source line, each {file=, line=, op=, shared=,
 --   global=, out= (from shared memory to global), count=, wavefronts=,
 --   conflicts=, requests=, sectors=, least_sectors=, bytes=}.
 -- instructions, mmas, ctas, seconds, output (of printf), stopped.
 -- requests: recorded accesses to shared memory, if the launch has record
 --   = true.
--- fidelity: if the launch has fidelity = true: how its results compare with a
---   GPU's (cutelua.text.fidelity). tostring(fidelity) prints it.
--- granules: largest number of memory granules that a cluster tracked.
--- relies: list, like `reports`: where the kernel relies on behaviour of GPUs
---   that PTX does not guarantee.
+-- fidelity: how the results compare with a GPU's, if the launch has fidelity =
+--   true (cutelua.text.fidelity). tostring(fidelity) prints it.
+-- granules: the largest number of memory granules that a cluster tracked.
+-- relies: a list like `reports`, of places where the kernel relies on behaviour
+--   of GPUs that PTX does not guarantee.
 -- gaps: the parts of arguments that the launch never read or stored, each
 --   {tensor=, file=, line=, stored=, map=, all=, few=, rank=, none=, size=,
 --   modes=}: see SimGap in core/sim/sim.h.
--- unread: the shared tensors of which the launch stored elements that it never
+-- unread: the shared tensors with elements that the launch stored but never
 --   read, each {name=, layout=, file=, line=, whole=, count=, n=, first=}: see
 --   SimUnread in core/sim/sim.h.
 -- nonfinite: set if an output has a NaN or infinity that the launch made from
---   finite inputs: the operation, {op=, to=, operands..., result=, nan=, file=,
---   line=, block=, thread=, count=}: see SimNonfinite in core/sim/sim.h.
--- twins: set if blocks store equal sums to different elements, because they
---   load the same elements: {block=, other=, file=, line=}: two of them, and
---   the line of the store.
--- wrong: set if an output is not the sum or product of inputs that the shapes
---   suggest: an element of it, {out=, at=, a=, a_at=, b=, b_at=, got=, want=,
---   copies=, scaled=, shifted=, tile=, file=, line=}: see SimWrongSum in
+--   finite inputs. It describes the operation: {op=, to=, operands..., result=,
+--   nan=, file=, line=, block=, thread=, count=}: see SimNonfinite in
 --   core/sim/sim.h.
--- inexact: as `nonfinite`, the first result that its type cannot represent, and
---   key, that of its note in cutelua.text.notes.
+-- twins: set if blocks store equal sums to different elements, because they
+--   load the same elements. {block=, other=, file=, line=}: two of the blocks,
+--   and the line of the store.
+-- wrong: set if an output is not the sum or product of inputs that the shapes
+--   suggest. It describes one element: {out=, at=, a=, a_at=, b=, b_at=, got=,
+--   want=, copies=, scaled=, shifted=, tile=, file=, line=}: see SimWrongSum in
+--   core/sim/sim.h.
+-- inexact: the first result that its type cannot represent, with the fields of
+--   `nonfinite`, and key, the key of its note in cutelua.text.notes.
 -- signs: for each element of program.starts, {below =, above =}: whether the
 --   arguments that it combines have elements below 0, and above 0.
 -- empty: whether the grid has no blocks, although no argument is empty. file,
 --   line: the script's line of the launch.
 -- notes(): sentences on behaviour that is no fault but hardly intended.
+--
+-- A fault has these fields, where they apply:
+-- kind, message, count; file, line, line2 (of the other access); tensor,
+--   layout, offset, coord; thread, block.
+-- facts: the values that the message names (cute.lang.kinds).
+-- lack: the missing operation.
+-- leads: the number of the fault from which this fault may follow.
+-- way: for a race, the path through the program from the other access to this
+--   one: "straight"; "again", to a line that an unrolled loop repeats; or
+--   "loop", through the end of a loop.
+-- loop_file, loop: the line of a loop that leads back without a barrier.
+-- wait_file, wait: the line of a wait at an mbarrier that passed too early.
+-- outside: true if the missing barrier has to be outside of a branch.
+-- twins: the texts of two coordinates that the layout maps to the element.
+-- elsewhere: the coordinate of the element in another stage. If ready is true,
+--   a wait completed the copy to that stage, but nothing has read it. If strays
+--   is "write" or "read", this access came after a wait for that stage.
+-- strays: "released" if the thread that read had released the stage before.
+-- same: true if the pending group also copies to this stage.
+-- open: true if that copy is in no group.
+-- idle: true if nothing was committed since the previous wait.
+-- before: if lack is "wait", whether the thread waited for the preceding phase
+--   or, if nothing wrote the element, at any mbarrier.
+-- refill: true if a cp.async fills a stage that was just read.
+-- counter, counter_at, counter_value: for a race of blocks, a tensor of
+--   counters, its first element that is not 0 when the launch begins, and the
+--   value of this element.
+-- shared: for a race of blocks on memory that two arguments have in common, the
+--   names of these arguments.
+-- reach: for an access outside of a tensor, how far the coordinates of its line
+--   reach in the launch, without regard to conditions. Its fields are:
+--   most: the largest coordinate of each mode, -1 if unknown.
+--   modes: {{block=, thread=}, ...}: for each mode, masks of the axes of the
+--     block and thread indices on which it depends; bit 0 is x.
+--   grid, block: the extents of the grid and of the block.
+--   other_grid, other_block: like `most`, if the axes x and y of the grid, or
+--     of the block, were exchanged.
+--   file, line: the line of an atomic on whose result a coordinate depends.
 --
 -- tostring(report) prints the leading faults, report:details() all of them,
 -- report:traffic() the table of lines, report:json() everything for programs.

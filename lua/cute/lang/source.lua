@@ -1,4 +1,4 @@
---- Keeps source text by chunk name. The text of a file is read from the file.
+--- Stores source text by chunk name. The text of a file is read from the file.
 -- Text that was typed at the prompt, passed with `-e` or embedded in the
 -- program has no file and is stored here. The tracer and error reports read
 -- lines of source from this module.
@@ -17,7 +17,7 @@ local lines_of = {}
 -- kernels: `source.names[f] = "kernel gemm3stage"`.
 source.names = setmetatable({}, {__mode = "k"})
 
---- Keeps the text of a chunk that has no file.
+--- Stores the text of a chunk that has no file.
 ---@param chunk string chunk name with its "=" or "@"
 ---@param text string
 function source.add(chunk, text)
@@ -31,8 +31,8 @@ local function read_file(path)
   return (files.read(path, nil, "plain"))
 end
 
---- Returns the text of a chunk; nil if its file cannot be read or its name
--- stands for no known text.
+--- Returns the text of a chunk. Returns nil if its file cannot be read, or if
+-- no text is known under its name.
 ---@param chunk string
 ---@return string?
 function source.text(chunk)
@@ -71,10 +71,10 @@ function source.line(chunk, n)
   return lines[n]
 end
 
---- Returns emitted CUDA C without the comments on lines of their own. They name
--- lines of the script. Without them, a script that was moved or changed
--- elsewhere has the same entries in the cache of compiled kernels. The numbers
--- of lines stay the same.
+--- Returns emitted CUDA C without the comments that occupy whole lines. These
+-- comments name lines of the script. Without them, a script that was moved or
+-- changed elsewhere has the same entries in the cache of compiled kernels. Line
+-- numbers do not change.
 ---@param text string
 ---@return string
 function source.without_comments(text)

@@ -4,10 +4,10 @@
 -- that change, which the loop carries. Then the IR is rolled back to the
 -- beginning of the loop, these locals are set to loop variables, and the body
 -- runs again. This repeats until the set of locals and the facts known about
--- each variable no longer change. `cute.loop` does the same for the variables
--- that its functions assign. cute.lang.branch does the same for variables whose
--- values differ after the two sides of a branch. Fields of tables that the body
--- writes are treated like locals (cute.lang.fields).
+-- each variable no longer change. `cute.loop` carries the variables that its
+-- functions assign in the same way. cute.lang.branch does so for variables that
+-- a branch changes. Fields of tables that the body writes are treated like
+-- locals (cute.lang.fields).
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local branch = require "cute.lang.branch"
@@ -30,8 +30,8 @@ local trace = {}
 local Loop = {}
 Loop.__index = Loop
 
--- The closing value of the generic `for` over cute.range. Lua calls it when the
--- loop ends, by an error, break or return, too.
+-- Lua calls this closing value of the generic `for` over cute.range when the
+-- loop ends, also when it ends by an error, break or return.
 function Loop:__close(err)
   if self.done then return end
   core.hook(false)
@@ -259,8 +259,9 @@ local Left = {}
 -- The number of functions of cute.func that are running on the host now.
 local on_host = 0
 
---- Leaves the function of cute.func if the condition is true, and returns these
--- results. Outside of such a function it ends the thread.
+--- Leaves the function of cute.func if the condition is true. The function then
+-- returns the results `...`. Outside of such a function, return_if ends the
+-- thread.
 ---@param cond boolean|cute.Value
 ---@param ... any
 function trace.return_if(cond, ...)
@@ -304,7 +305,7 @@ end
 -- The maximum number of calls of one function of cute.func inside each other.
 local MAX_CALLS = 256
 
--- Raises an error if f calls itself without end.
+-- Raises an error if f of cute.func calls itself more than MAX_CALLS deep.
 local function check_recursion(f)
   local n, region = 0, regions.opened()
   while region do
@@ -422,10 +423,10 @@ end
 -- Running a trace
 ---------------------------------------------------------------------------
 
--- The names that each line of a chunk assigns, by chunk: {text =, lines =}. The
--- text of a chunk whose name begins with "=" (the prompt) may change; a file is
--- read once. A chunk of `load` is named by its text, so the cache is cleared
--- when it has more than LEXED entries.
+-- The names that each line of a chunk assigns: for each chunk name, {text =,
+-- lines =}. The text of a chunk whose name begins with "=" (the prompt) may
+-- change; a file is read once. A chunk of `load` is named by its text, so the
+-- cache is cleared when it has more than LEXED entries.
 local LEXED = 256
 local lexed, lexed_count = {}, 0
 
@@ -441,7 +442,7 @@ local function assigned_in(chunk)
   return known.lines
 end
 
--- Whether bytecode.known() is true; nil until it was called.
+-- The result of bytecode.known(), or nil until it was called.
 local known
 
 local function is_known()
@@ -475,26 +476,26 @@ local function explain(message)
 end
 
 -- Reports whether a message of Lua is about a traced number where Lua needs a
--- plain one. The number may be an argument of the kernel; in a table, numbers
--- look like constants.
+-- plain one. in_table: whether the arguments include numbers in tables, which
+-- the script may have assumed to be constants.
 local function is_static(message, in_table)
   return message:find "%[needs%-static%]" or message:find "got traced "
     or message:find "= traced .- expected" or message:find "got cute%.value"
     or in_table and message:find "%[traced%-in%-lua%]"
 end
 
--- Checks a call f(g()), which passes all results of g, for results that f
--- should not get. Returns an error message or nil.
+-- Checks a call f(g()), which passes all results of g to f. Returns an error
+-- message if f should not get some of the results, else nil.
 local function surplus(...)
   local check = sign.workshop.surplus
   return check and check(...)
 end
 
---- Traces func as kernel `name` with these arguments. opts.missing(about_nil):
--- returns a sentence about missing arguments or, if the error is about nil,
--- about an argument that is nil; else nil. opts.numbers: whether some
--- arguments are numbers. opts.in_table: whether some of these are in
--- tables. opts.held: see dependencies.take.
+--- Traces func as kernel `name` with these arguments. Options:
+-- missing(about_nil) returns a sentence about missing arguments or, if the
+-- error is about nil, about an argument that is nil; else nil. numbers: whether
+-- some arguments are numbers. in_table: whether some numbers are in tables.
+-- held: see dependencies.take.
 ---@return userdata fn, table read the record of cute.lang.dependencies
 function trace.run(name, func, opts, ...)
   local ran, elements = {}, {n = 0}
@@ -532,7 +533,8 @@ function trace.run(name, func, opts, ...)
   end
   unused.iterators(outer)
   if stray then stray:look() end
-  -- With opts.record, a debugger still shows the values of the trace.
+  -- With opts.record, nothing is restored, so that the debugger can still show
+  -- the values of the trace.
   if not opts.record then regions.restore() end
   regions.begin(before)
   if stray then stray:tell() end

@@ -1,7 +1,7 @@
 --- Decides whether a traced value that Lua tests (`if`, `and`, `or`, `not`,
 -- `while`) could also be nil. If so, the script tests whether the variable is
--- set, as in `b = b or 1`. Otherwise the test is always true, even if the
--- kernel computes 0, which is an error.
+-- set, as in `b = b or 1`, which is allowed. Otherwise the test is always true,
+-- even if the kernel computes 0, which is an error.
 --
 -- The module follows the tested register back through the function's code to
 -- the instructions that may have set it. The value can never be nil if each of
@@ -17,8 +17,9 @@ local truth = {}
 
 local OP = bytecode.OP
 
--- Three sets of opcodes: SETS, which set register A; NEVER, whose result is
--- never nil or false; MAKES, which may make a traced value.
+-- Three sets of opcodes. SETS: instructions that set register A. NEVER:
+-- instructions whose result is never nil or false. MAKES: instructions that may
+-- make a traced value.
 local SETS, NEVER, MAKES = {}, {}, {}
 for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
   GETUPVAL GETTABUP GETTABLE GETI GETFIELD NEWTABLE UNM BNOT NOT LEN CONCAT
@@ -45,9 +46,10 @@ local function sets(flow, i, j, reg)
                        and j == i + 1)
 end
 
--- Returns the set of the Lua instructions that may have set the value that
--- register `reg` has at instruction `at`. In this set, -1 stands for the call
--- of the function. Also returns all instructions that may run in between.
+-- Returns the set of the instructions that may have set the value that register
+-- `reg` has at instruction `at`. The element -1 means that the value is an
+-- argument of the call. Also returns all instructions that may run between
+-- these instructions and `at`.
 local function setters(flow, at, reg)
   local found, between, pending = {}, {[at] = true}, {at}
   while #pending > 0 do
@@ -78,8 +80,8 @@ local function find_local(level, name)
   end
 end
 
--- Reports what `always` reports for upvalue n of f, which is a local of a
--- function on the stack that called f.
+-- Reports whether upvalue n of f can never be nil or false (see `always`). The
+-- upvalue is a local of a function on the stack that called f.
 local function always_above(f, n, value, state)
   local name, inside = debug.getupvalue(f, n), false
   if name == "(no name)" then return false end
@@ -129,7 +131,8 @@ end
 
 -- Reports whether the value of a register is never nil or false when
 -- instruction `at` of f runs. Returns "argument" for an argument of the kernel.
--- carried: did a loop or branch after that instruction make the value?
+-- carried: whether a loop or branch after the instruction that set the register
+-- made the value.
 function always(f, at, reg, value, state, carried)
   local flow = bytecode.flow(f)
   if not flow or not at then return false end
@@ -157,7 +160,7 @@ function always(f, at, reg, value, state, carried)
   return next(found) ~= nil and result
 end
 
--- Returns the instruction to which the jump after the test at instruction `at`
+-- Returns the instruction to which the conditional jump at instruction `at`
 -- leads.
 local function target(flow, at)
   for i = at + 2, flow.n - 1 do
@@ -168,7 +171,7 @@ local function target(flow, at)
 end
 
 -- Reports whether the value tested at instruction `at` is the y of `x and y or
--- z`.
+-- z`, where it selects between y and z.
 local function is_choice(flow, at)
   return flow.k[at] and #flow.before[at + 2] > 1
 end
@@ -186,8 +189,8 @@ end
 -- Messages
 ---------------------------------------------------------------------------
 
--- Returns the name of a register's local or upvalue, or the tested expression
--- where cutelua can find it.
+-- Returns the name of a register's local or upvalue. If there is none, returns
+-- the source text of the tested expression, if the package cutelua finds it.
 local function name_of(level, flow, at, reg)
   local info, name = debug.getinfo(level + 1, "fSl"),
     debug.getlocal(level + 1, reg + 1)

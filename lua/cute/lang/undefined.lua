@@ -1,21 +1,22 @@
 --- Handles variables and fields that are nil before a loop or branch and have a
 -- value after it.
 --
--- A slot is a variable or field. Threads that never ran the body have no value
--- for a slot that the body sets first, so after the body the slot is undefined.
--- It holds an undefined value, which raises [out-of-region] on use. The value
--- that the body left in the slot is recorded, too. If Lua tests an undefined
--- value inside a region, the region is traced twice: with nil and with the
--- recorded value. Both passes have to generate the same code. This is so if the
--- body fills a cache in its first iteration, and finds it filled later.
+-- A slot is a variable or field. If a slot was nil before the body, threads
+-- that never ran the body have no value for it. After the body the slot
+-- therefore holds an undefined value, which raises [out-of-region] on use. The
+-- value that the body left in the slot is recorded, too. If Lua tests an
+-- undefined value inside a region, the region is traced twice: with nil and
+-- with the recorded value. Both passes have to generate the same code. This is
+-- so if the body fills a cache in its first iteration, and finds it filled
+-- later.
 local core = require "cute.core"
 local fields = require "cute.lang.fields"
 
 local undefined = {}
 
 -- Records of undefined values: [undefined value] = {value = the last value that
--- the body left, known = whether the slot always holds `value` when it is not
--- nil, slot = the slot, id = the id that `make` describes}.
+-- the body left, known = whether the slot holds `value` whenever it is not nil,
+-- slot = the slot, id = the id that `make` describes}.
 local records = setmetatable({}, {__mode = "k"})
 
 local is = core.is_undefined
@@ -343,9 +344,10 @@ function undefined.again(region, fresh)
   return true
 end
 
---- Called if the code of a pass with recorded values differs from the code of
--- the pass with nil. Inner regions may have found new facts between the two
--- passes, which also changes code, so both passes are first repeated.
+--- Handles a pass with recorded values whose code differs from the code of the
+-- pass with nil. Inner regions may have found new facts between the two passes,
+-- which also changes code. So both passes are first repeated; returns true
+-- then. After two repetitions, raises an error.
 ---@param region table
 ---@param name? string
 ---@return boolean

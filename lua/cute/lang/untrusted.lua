@@ -23,9 +23,9 @@ local spend, loaded = host.spend, host.loaded
 -- Modules
 ---------------------------------------------------------------------------
 
--- The public functions of cute.core that scripts may call: all that compute and
--- reach nothing outside of the state. A new function is added here after a
--- review.
+-- The public functions of cute.core that scripts may call: all functions that
+-- compute and have no access to anything outside of the state. Review a new
+-- function before you add it here.
 local PUBLIC = {}
 for name in ([[ArithmeticTuple E F2 ScaledBasis Swizzle abs acos acosh all_
     any_ append asin asinh atan atan2 atanh atom_name autovec_copy back
@@ -130,12 +130,12 @@ end
 -- Metatables
 ---------------------------------------------------------------------------
 
--- Lua calls finalizers (__gc) without hooks, so that nothing could end an
--- endless one. A chain of weak tables (__mode) can make the collector take
--- quadratic time. Therefore a metatable of a script is copied without these
--- fields when it is set. Only the copy, which the script cannot reach, takes
--- effect. `copies` maps the original to the copy; the values are weak, which no
--- chain can exploit.
+-- Two fields of metatables are dangerous. Lua calls finalizers (__gc) without
+-- hooks, so that nothing could end an endless one. A chain of weak tables
+-- (__mode) can make the collector take quadratic time. Therefore a script's
+-- metatable is copied without these fields when it is set. Only the copy, which
+-- the script cannot reach, takes effect. `copies` maps the original to the
+-- copy. Its values are weak; no script can build a chain from them.
 local copies = setmetatable({}, {__mode = "v"})
 local ORIGINAL = {}
 
@@ -181,8 +181,8 @@ local function safe_getmetatable(x)
   return original
 end
 
--- The metatables of cutelua's classes are reachable as x.__index. Their
--- metatables keep scripts from adding __gc and __mode to them.
+-- The metatables of cutelua's classes are reachable as x.__index. They get
+-- metatables that keep scripts from adding __gc and __mode.
 local sealed = setmetatable({}, {__mode = "k"})
 
 local function refuse(t, key, v)

@@ -1,8 +1,8 @@
---- Detects calls whose result is not used: of kernels, of cute.compile, of
--- cute.ops, and of iterators. For kernels, such a call is `add(x, y)` where
--- `add(x, y):launch {...}` is meant. Only the first call of a kernel is
--- recorded, so later calls cost one field access. For iterators in a kernel,
--- such a call is `cute.when(c)` or `cute.range(n)` outside of a `for`.
+--- Detects calls whose result is not used: calls of kernels, of cute.compile,
+-- of cute.ops, and of iterators. An example is `add(x, y)` where `add(x,
+-- y):launch {...}` is meant. Only the first call of a kernel is recorded, so
+-- later calls cost one field access. For iterators in a kernel, an example is
+-- `cute.when(c)` or `cute.range(n)` outside of a `for`.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
@@ -122,16 +122,16 @@ local iterators = {}
 ---@param iterator table
 ---@param what string "cute.when(c)"
 function unused.iterator(iterator, what)
-  -- The list is not a table of the kernel: its change is not one that a loop
-  -- or branch makes.
+  -- core.hook(false) ends the recording of writes, because this list is not a
+  -- table of the kernel.
   core.hook(false)
   iterators[#iterators + 1] = {iterator, what, caller()}
   core.hook(true)
 end
 
---- When the trace of a kernel begins, makes the list of iterators empty. When
--- the trace of an inner kernel ends, restores `those`, the list of the
--- enclosing kernel.
+--- Replaces the list of iterators by `those`, or by an empty list. Called with
+-- nil when the trace of a kernel begins, and with the list of the enclosing
+-- kernel when the trace of an inner kernel ends.
 ---@param those? table[] iterators of the kernel around it
 ---@return table[] those until now
 function unused.iterators(those)

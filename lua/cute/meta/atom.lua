@@ -10,7 +10,7 @@ local cute = {}
 -- Atoms
 ---------------------------------------------------------------------------
 
----One instruction with its layouts and PTX, made from the name that it has in
+---One instruction with its layouts and PTX. Atoms are made from their names in
 ---CuTe C++.
 ---@class cute.Atom
 ---@field name string its C++ name
@@ -30,7 +30,7 @@ local Atom = {}
 ---@field instr_desc? integer the instruction descriptor of a tcgen05.mma that
 ---kernels may use; nil for other instructions
 
----The atom of a copy: the values that the threads of one instruction move.
+---The atom of one copy instruction, which moves values of one or more threads.
 ---@class cute.CopyAtom: cute.Atom
 ---@field value_type cute.DType type of the values
 ---@field layout_src_tv cute.Layout (thread,value) -> offset in the source
@@ -55,7 +55,7 @@ function Atom:make_fragment_B(part) end
 ---@return cute.Tensor
 function Atom:make_fragment_C(part) end
 
----Makes registers for a thread's part of the metadata of a sparse A.
+---Makes registers for a thread's part of E, the metadata of a sparse A.
 ---@param part cute.Tensor|cute.Layout from partition_E
 ---@return cute.Tensor
 function Atom:make_fragment_E(part) end
@@ -69,13 +69,14 @@ function Atom:make_fragment_E(part) end
 ---@return cute.MmaAtom
 function cute.make_mma_atom(name) end
 
----Returns a copy atom for values of a type. For a name without its <type>
----("UniversalCopy", "SM80_CP_ASYNC_CACHEALWAYS"), bits gives the width of one
----copy. "AutoVectorizingCopy" and
+---Returns a copy atom for values of a type. A name without its <type>
+---("UniversalCopy", "SM80_CP_ASYNC_CACHEALWAYS") needs the argument bits, the
+---width of one copy. "AutoVectorizingCopy" and
 ---"AutoVectorizingCopyWithAssumedAlignment<bits>" assume that traced pointers
----and strides have that alignment; "DefaultCopy" uses only the alignment that
----is known. level_prefetch_size ("size_64b", "size_128b", "size_256b") sets how
----much memory a load of global memory or a cp.async prefetches into L2.
+---and strides are aligned to the copy's width; "DefaultCopy" uses only the
+---alignment that is known. level_prefetch_size ("size_64b", "size_128b",
+---"size_256b") sets how much memory a load of global memory or a cp.async
+---prefetches into L2.
 ---
 ---     cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16).value_type  --> bf16
 ---@param name string|table a C++ name, or an operation of cute.nvgpu and
@@ -86,8 +87,8 @@ function cute.make_mma_atom(name) end
 ---@return cute.CopyAtom
 function cute.make_copy_atom(name, dtype, bits) end
 
---- Returns the name of atom i of a table, or nil if i is past the last atom. i
---- counts from 0.
+--- Returns the name of atom i of the table of MMA atoms or of copy atoms.
+--- Counts from 0. Returns nil if i is past the last atom.
 ---
 ---     cute.atom_name("copy", 0) ~= nil, cute.atom_name("copy", 1 << 30)
 ---     --> true, nil
@@ -100,8 +101,9 @@ function cute.atom_name(table, i) end
 -- Tiled operations
 ---------------------------------------------------------------------------
 
----An MMA atom repeated over threads and a tile. `get_slice` returns one
----thread's view, which has all of these methods and partitions tensors.
+---An MMA atom that is repeated over threads and values to cover a tile.
+---`get_slice` returns one thread's view, which has the same methods and
+---partitions tensors.
 ---@class cute.TiledMma: cute.MmaAtom
 ---@field thr_layout_vmnk cute.Layout (V,M,N,K) of atoms -> thread
 ---@field tile_size_mnk integer[] the tile that all threads cover once
@@ -111,8 +113,9 @@ function cute.atom_name(table, i) end
 ---@field tv_layout_C_tiled cute.Layout (thread,value) -> coordinate in (M,N)
 local TiledMma = {}
 
----A copy atom repeated over threads and a tile. `get_slice` returns one
----thread's view, which has all of these methods and partitions tensors.
+---A copy atom that is repeated over threads and values to cover a tile.
+---`get_slice` returns one thread's view, which has the same methods and
+---partitions tensors.
 ---@class cute.TiledCopy: cute.CopyAtom
 ---@field tiler_mn table the tile that all threads cover once
 ---@field layout_tv_tiled cute.Layout (thread,value) -> coordinate in the tile
@@ -135,8 +138,9 @@ local TiledCopy = {}
 ---@return cute.TiledMma
 function cute.make_tiled_mma(atom, atom_layout, permutation) end
 
----Repeats a copy atom over threads arranged by one layout, each with values
----arranged by another; or over a (thread,value) layout and a tile.
+---Repeats a copy atom over threads and values. One layout arranges the threads,
+---and another layout the values of each thread. Alternatively, takes a
+---(thread,value) layout and a tile.
 ---
 ---     atom = cute.make_copy_atom("UniversalCopy", cute.f32, 128)
 ---     c = cute.make_tiled_copy(atom, cute.layout "(32,8):(8,1)",
@@ -151,8 +155,8 @@ function cute.make_tiled_mma(atom, atom_layout, permutation) end
 ---@return cute.TiledCopy
 function cute.make_tiled_copy(atom, thr_layout, val_layout) end
 
----Repeats a copy atom over threads and values, each with a layout in the tile:
----make_tiled_copy with the arguments of CuTe C++.
+---Repeats a copy atom over threads and values, each given as a layout in the
+---tile. The arguments are those of make_tiled_copy in CuTe C++.
 ---
 ---     atom = cute.make_copy_atom("UniversalCopy", cute.f32, 128)
 ---     tv = cute.make_tiled_copy_tv(atom, cute.layout "(32,8):(8,1)",
@@ -177,8 +181,8 @@ function cute.make_tiled_copy_tv(atom, thr_layout, val_layout) end
 ---@return cute.TiledCopy
 function cute.make_cotiled_copy(atom, tv, data) end
 
----Makes a tiled copy with the threads and values that hold A in an MMA. It
----loads fragments.
+---Makes a tiled copy whose threads have the values of A that an MMA needs. Use
+---it to load fragments.
 ---
 ---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
 ---       cute.layout "(2,2,1):(1,2,4)")
@@ -191,14 +195,14 @@ function cute.make_cotiled_copy(atom, tv, data) end
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_A(atom, mma) end
 
----Makes a tiled copy with the threads and values that hold B in an MMA.
+---Makes a tiled copy whose threads have the values of B that an MMA needs.
 ---@param atom cute.CopyAtom
 ---@param mma cute.TiledMma
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_B(atom, mma) end
 
----Makes a tiled copy with the threads and values that hold C in an MMA. It
----stores accumulators.
+---Makes a tiled copy whose threads have the values of C of an MMA. Use it to
+---store accumulators.
 ---
 ---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
 ---     atom = cute.make_copy_atom("UniversalCopy", cute.f32, 64)
@@ -209,22 +213,22 @@ function cute.make_tiled_copy_B(atom, mma) end
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_C(atom, mma) end
 
----Makes the smallest tiled copy that stores accumulators of the MMA with the
----atom. Epilogues that store C part by part use it.
+---Makes the smallest tiled copy of an atom that stores the MMA's accumulators.
+---Epilogues that store C in parts use it.
 ---@param atom cute.CopyAtom
 ---@param mma cute.TiledMma
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_C_atom(atom, mma) end
 
----Makes a tiled copy with the threads and values of another tiled copy's
----source.
+---Makes a tiled copy with another atom. Its threads and values are those of the
+---source of the tiled copy `copy`.
 ---@param atom cute.CopyAtom
 ---@param copy cute.TiledCopy
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_S(atom, copy) end
 
----Makes a tiled copy with the threads and values of another tiled copy's
----destination.
+---Makes a tiled copy with another atom. Its threads and values are those of the
+---destination of the tiled copy `copy`.
 ---@param atom cute.CopyAtom
 ---@param copy cute.TiledCopy
 ---@return cute.TiledCopy
@@ -257,7 +261,8 @@ function TiledMma:get_tile_size(mode) end
 ---@param value boolean|cute.Value
 function TiledMma:set(field, value) end
 
----Returns the value that was set: true if products add to their accumulators.
+---Returns the value of a field that `set` sets. For "ACCUMULATE" it is true if
+---products add to their accumulators.
 ---@param field string "ACCUMULATE"
 ---@return boolean|cute.Value
 function TiledMma:get(field) end
@@ -418,8 +423,8 @@ function TiledCopy:partition_S(t) end
 function TiledCopy:partition_D(t) end
 
 ---Reorders a fragment, such as an MMA's, by this copy's values:
----((FrgV,FrgX),M,N). If the first mode holds more values than one tile of the
----copy, FrgX counts the tiles.
+---((FrgV,FrgX),M,N). If the first mode holds more values than the copy moves at
+---once, FrgX counts the copies.
 ---
 ---     mma = cute.make_tiled_mma(cute.nvgpu.warpgroup.MmaF16BF16Op("bf16",
 ---       "f32", {64, 128, 16}, "SMEM", "K", "K"))
@@ -432,12 +437,12 @@ function TiledCopy:partition_D(t) end
 ---@return cute.Tensor
 function TiledCopy:retile(t) end
 
----Reorders a fragment as this copy's source.
+---Reorders a fragment by the values of this copy's source.
 ---@param t cute.Tensor|cute.Layout
 ---@return cute.Tensor
 function TiledCopy:retile_S(t) end
 
----Reorders a fragment as this copy's destination.
+---Reorders a fragment by the values of this copy's destination.
 ---@param t cute.Tensor|cute.Layout
 ---@return cute.Tensor
 function TiledCopy:retile_D(t) end
@@ -486,14 +491,14 @@ function TiledCopy:tidfrg_D(layout) end
 ---optionally with a first mode for the atoms in V; for TMA, a table with
 ---tma_bar_ptr and mcast_mask
 ---
----For TMA copies of rows (gather4, scatter4), the tensor of coordinates is a
----list of two tensors: the coordinates and the rows.
+---For TMA copies of rows (gather4, scatter4), the tensor in global memory is
+---given as a list of two tensors: the coordinates and the row numbers.
 function cute.copy(atom, src, dst, pred) end
 
 cute.copy_atom_call = cute.copy
 
----Copies where a predicate is true, by an atom or, without one, with the widest
----accesses that layouts and alignment allow.
+---Copies where a predicate is true. Uses the given atom or, without one, the
+---widest accesses that layouts and alignment allow.
 ---
 ---     k = cute.kernel(function(x, y)
 ---       local tid = cute.arch.thread_idx()

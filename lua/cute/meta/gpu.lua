@@ -41,14 +41,15 @@ local cute = {}
 ---@class cute.Gpu
 local Gpu = {}
 
----Reports whether the GPU can still be used. Returns nil and a message after a
----kernel's fault has destroyed the context of the process.
+---Reports whether the GPU can still be used. After a kernel's fault has
+---destroyed the context of the process, returns nil and a message.
 ---@return boolean?
 ---@return string?
 function Gpu:alive() end
 
----Starts to create the GPU's context, in a thread. The first call that needs
----the context waits for it. Launches begin it before they compile.
+---Starts the creation of the GPU's context in another thread. The first call
+---that needs the context waits for it. A launch calls this function before it
+---compiles.
 function Gpu:begin() end
 
 ---Allocates GPU memory for `count` undefined elements, or for a copy of a host
@@ -100,8 +101,8 @@ function Gpu:event() end
 ---@return integer
 function Gpu:free_memory() end
 
----Returns a stream for the driver's stream with this handle, which another
----library owns and keeps open (cute.external_stream).
+---Returns a stream object for a stream of another library with this handle of
+---the driver. The library must keep its stream open (cute.external_stream).
 ---@param handle integer
 ---@return any? stream
 ---@return string? message
@@ -203,7 +204,8 @@ function GpuFunction:attributes() end
 ---@return boolean
 function GpuFunction:usable() end
 
----Checks and packs everything for a launch, so that launching is one call.
+---Checks and packs the arguments and options of a launch, so that a later
+---launch is one call of the driver.
 ---@param options table args (a list of device buffers, {buffer, byte offset},
 ---{dtype, number}, raw bytes), grid, block, smem, stream, cluster, pdl,
 ---cooperative
@@ -213,7 +215,7 @@ function GpuFunction:prepare(options) end
 ---Unloads the program.
 function GpuFunction:close() end
 
----A launch whose arguments are checked and packed.
+---A launch whose arguments are already checked and packed.
 ---@class cute.GpuLaunch
 local GpuLaunch = {}
 

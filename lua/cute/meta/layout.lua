@@ -24,7 +24,7 @@ local cute = {}
 
 ---An immutable function from coordinates to offsets. A call with a coordinate
 ---returns the offset. If the coordinate contains `cute._`, the call returns a
----slice. `==` compares shapes and strides.
+---slice: the modes that `cute._` keeps. `==` compares shapes and strides.
 ---
 ---     l = cute.layout "(8,(8,8)):(8,(1,64))"
 ---     l(3, 10)      --> 90
@@ -41,28 +41,29 @@ local cute = {}
 ---@overload fun(...: cute.Coord): any
 local Layout = {}
 
----Reports whether two layouts are equal as functions: the same offset for every
----coordinate (`==` compares shapes and strides).
+---Reports whether two layouts are equal as functions: they have the same offset
+---for every coordinate. (`==` compares shapes and strides.)
 ---
 ---     cute.layout("(2,4):(1,2)"):equals(cute.layout "8:1")  --> true
 ---@param other cute.Layout
 ---@return boolean
 function Layout:equals(other) end
 
----Returns a copy for kernel arguments: its extents, and its strides other than
----the leading one, are dynamic.
+---Returns a copy to pass to kernels. Its extents are dynamic, and so are its
+---strides, except that of the leading mode.
 ---@param opts? {leading_dim: integer, divisibility: any} the leading mode; a
 ---divisor of the extents, for all or by mode
 ---@return cute.Layout
 function Layout:mark_layout_dynamic(opts) end
 
----Keeps a mode in a slice; stands for the whole extent in a tiler.
+---In a coordinate, keeps the mode in a slice. In a tiler, stands for the whole
+---extent of the mode.
 ---
 ---     cute.layout "(4,8):(1,4)"(2, cute._)  --> (8):(4)
 ---@type cute.Constant
 cute._ = nil
 
----An entry of a projection that leaves out its mode.
+---In a projection, omits the mode.
 ---
 ---     t = cute.zeros({4, 6}, cute.f32)
 ---     cute.local_tile(t, {2, 99, 3}, {1, 0, 1}, {1, cute.X, 1}).layout
@@ -70,17 +71,17 @@ cute._ = nil
 ---@type cute.Constant
 cute.X = nil
 
----Selects compact strides with the first mode fastest, in make_layout.
+---An argument of make_layout: compact strides, first mode fastest.
 ---@type cute.Constant
 cute.LayoutLeft = nil
 
----Selects compact strides with the last mode fastest, in make_layout.
+---An argument of make_layout: compact strides, last mode fastest.
 ---
 ---     cute.make_layout({4, 8}, cute.LayoutRight)  --> (4,8):(8,1)
 ---@type cute.Constant
 cute.LayoutRight = nil
 
----Parses a layout in the CuTe notation that layouts print; returns a layout
+---Parses a layout in CuTe notation, as layouts print it. Returns a layout
 ---unchanged. A shape alone gives the compact column-major layout. Raises
 ---[bad-notation] at the wrong character.
 ---
@@ -97,8 +98,8 @@ function cute.layout(text) end
 ---@return any
 function cute.parse(text) end
 
----Copies nested lists into a tuple, which prints in CuTe notation, compares and
----concatenates as shapes do.
+---Copies nested lists into a tuple. Like a shape, a tuple prints in CuTe
+---notation and supports comparison and concatenation.
 ---
 ---     cute.tuple {2, {3, 4}}  --> (2,(3,4))
 ---@param t cute.Tuple
@@ -106,7 +107,8 @@ function cute.parse(text) end
 function cute.tuple(t) end
 
 ---Makes the layout shape:stride. A shape alone gives a compact layout, first
----mode fastest. Layouts as arguments become its modes.
+---mode fastest. If the arguments are layouts, they become the modes of the
+---result.
 ---
 ---     cute.make_layout({4, 8})  --> (4,8):(1,4)
 ---     cute.make_layout({4, 8}, cute.LayoutRight)  --> (4,8):(8,1)
@@ -121,8 +123,8 @@ function cute.tuple(t) end
 function cute.make_layout(shape, stride, ...) end
 
 ---Makes a compact layout: the mode with the smallest order has stride 1, and
----the others follow in increasing order. Modes of equal order overlap, with a
----note on standard error.
+---the others follow in increasing order. Modes of equal order overlap; then a
+---note is written on standard error.
 ---
 ---     cute.make_ordered_layout({4, 8, 2}, {2, 0, 1})  --> (4,8,2):(16,1,8)
 ---@param shape cute.Tuple
@@ -131,17 +133,18 @@ function cute.make_layout(shape, stride, ...) end
 ---@return cute.Layout
 function cute.make_ordered_layout(shape, order) end
 
----Makes a compact layout of the same shape. Its modes are in the order of the
----given strides.
+---Makes a compact layout of the same shape. Its modes have the order of the
+---given strides, the smallest stride first.
 ---
 ---     cute.make_layout_like(cute.layout "(4,8):(100,1)")  --> (4,8):(8,1)
 ---@param layout cute.Shaped
 ---@return cute.Layout
 function cute.make_layout_like(layout) end
 
----Returns the layout of registers for a thread's part: compact, mode 0 (the
----values of an atom) first, the others in the order of their strides. For a
----tensor in a kernel, allocates register memory of that layout.
+---Returns the layout of registers for a thread's part. It is compact; mode 0
+---(the values of an atom) is first, and the others have the order of their
+---strides. For a tensor in a kernel, allocates register memory with this
+---layout.
 ---
 ---     cute.make_fragment_like(cute.layout "(2,4,8):(64,8,1)")
 ---     --> (2,4,8):(1,16,2)
@@ -176,8 +179,8 @@ function cute.make_identity_layout(shape) end
 ---@return cute.Shaped
 function cute.make_composed_layout(left, offset, layout, options) end
 
----Returns the tile that threads and values cover together, and the layout
----(thread,value) -> coordinate in that tile.
+---Returns two values: the tile that threads and values cover together, and the
+---layout (thread,value) -> coordinate in this tile.
 ---
 ---     cute.make_layout_tv(cute.layout "(4,2):(2,1)",
 ---       cute.layout "(1,4):(4,1)")
@@ -188,9 +191,9 @@ function cute.make_composed_layout(left, offset, layout, options) end
 ---@return cute.Layout
 function cute.make_layout_tv(thr, val) end
 
----Returns a mask with one bit for each offset that the layout has at `coord`
----when its mode `mode` varies. The mask selects the blocks of a cluster that
----receive a TMA multicast.
+---Returns a mask of offsets: the bits of all offsets that the layout has if
+---mode `mode` of `coord` varies. With a layout of a cluster, the mask selects
+---the blocks that receive a TMA multicast.
 ---
 ---     cute.make_layout_image_mask(cute.layout "(2,4):(1,2)", {1, 0}, 1)
 ---     --> 170
@@ -237,7 +240,7 @@ function cute.rank(x, ...) end
 ---@return integer
 function cute.depth(x, ...) end
 
----Returns the extents, or those of one mode.
+---Returns the extents, or the extents of the mode at a path.
 ---
 ---     cute.shape(cute.layout "(8,(8,8)):(8,(1,64))", 1)  --> (8,8)
 ---@param x cute.Shaped|cute.Tuple
@@ -245,8 +248,9 @@ function cute.depth(x, ...) end
 ---@return cute.Tuple
 function cute.shape(x, ...) end
 
----Returns the strides, or those of one mode. Raises [inadmissible] for a layout
----whose values go through another layout: it has no strides.
+---Returns the strides, or the strides of the mode at a path. Raises
+---[inadmissible] for a layout whose values go through another layout, because
+---it has no strides.
 ---
 ---     cute.stride(cute.layout "(8,(8,8)):(8,(1,64))", 1)  --> (1,64)
 ---@param x cute.Shaped
@@ -254,8 +258,8 @@ function cute.shape(x, ...) end
 ---@return cute.Tuple
 function cute.stride(x, ...) end
 
----Returns one more than the largest offset: the number of elements that memory
----needs for the layout.
+---Returns one more than the largest offset: the number of elements of memory
+---that the layout needs.
 ---
 ---     cute.cosize(cute.layout "(4,8):(16,1)")  --> 56
 ---@param x cute.Shaped
@@ -272,7 +276,7 @@ function cute.cosize(x, ...) end
 ---@return cute.Tuple
 function cute.coshape(x, ...) end
 
----Returns a tuple of zeros that is nested as the values of the layout are.
+---Returns a tuple of zeros with the nesting of the layout's values.
 ---
 ---     cute.coprofile(cute.layout "(4,8):(1@0,1@1)")  --> (0,0)
 ---@param layout cute.Shaped
@@ -280,8 +284,8 @@ function cute.coshape(x, ...) end
 ---@return any
 function cute.coprofile(layout, ...) end
 
----Returns the largest n for which upcast(x, n) is possible: the number of
----neighbours that are always contiguous.
+---Returns the largest n for which upcast(x, n) is possible: the largest number
+---of neighbours that are always contiguous.
 ---
 ---     cute.max_alignment(cute.layout "(8,4):(1,16)")  --> 8
 ---@param x cute.Shaped|cute.Swizzle
@@ -333,8 +337,8 @@ function cute.leading_dim(shape, stride) end
 ---@return cute.Tuple
 function cute.crd2idx(coord, shape, stride) end
 
----Returns the coordinate of an index in a shape. An index beyond the end
----increases the coordinate of the last mode.
+---Returns the coordinate of an index in a shape. If the index is beyond the
+---end, the coordinate of the last mode is beyond its extent.
 ---
 ---     cute.idx2crd(9, {4, {3, 2}})  --> (1,(2,0))
 ---@param idx cute.Tuple
@@ -364,8 +368,8 @@ function cute.increment_coord(coord, shape) end
 
 cute.increment = cute.increment_coord
 
----Returns the coordinate at which the layout has this offset, nested as the
----shape. The layout must be one to one.
+---Returns the coordinate at which the layout has this offset, with the nesting
+---of the shape. The layout must be one to one.
 ---
 ---     cute.get_hier_coord(cute.layout "(8,(8,8)):(8,(1,64))", 90)
 ---     --> (3,(2,1))
@@ -392,8 +396,8 @@ function cute.get_flat_coord(layout, offset) end
 function cute.get_1d_coord(layout, offset) end
 
 ---Returns the modes of a layout, tensor or tuple that `cute._` in a coordinate
----keeps. For a layout, the offset of the other modes is dropped. Source and
----coordinate may be in either order.
+---keeps. For a layout, the offset that the other entries of the coordinate give
+---is dropped. The two arguments may be in either order.
 ---
 ---     cute.slice_({3, cute._}, cute.layout "(8,(8,8)):(8,(1,64))")
 ---     --> ((8,8)):((1,64))
@@ -404,8 +408,8 @@ function cute.slice_(src, coord) end
 
 cute.slice = cute.slice_
 
----Returns the modes that `cute._` in a coordinate does not keep: the complement
----of slice_.
+---Returns the modes that `cute._` in a coordinate does not keep. It is the
+---complement of slice_.
 ---
 ---     cute.dice({3, cute._}, cute.layout "(8,(8,8)):(8,(1,64))")  --> (8):(8)
 ---@param src cute.Shaped|cute.Tuple
@@ -423,8 +427,9 @@ function cute.dice(src, coord) end
 ---@return cute.Tuple
 function cute.slice_and_offset(coord, layout) end
 
----Moves the origin to a coordinate. For a layout, returns the layout unchanged,
----and the offset. For a tensor, returns a tensor that begins at the coordinate.
+---Moves the origin to a coordinate. For a layout, returns the unchanged layout
+---and the offset of the coordinate. For a tensor, returns a tensor that begins
+---at the coordinate.
 ---
 ---     cute.domain_offset({1, 2}, cute.layout "(8,(8,8)):(8,(1,64))")
 ---     --> (8,(8,8)):(8,(1,64)), 10
@@ -482,7 +487,7 @@ cute.group = cute.group_modes
 ---@return any
 function cute.flatten(x) end
 
----Nests flat modes as a profile is nested.
+---Nests a flat tuple like a profile.
 ---
 ---     cute.unflatten({1, 2, 3}, {0, {0, 0}})  --> (1,(2,3))
 ---@param x cute.Shaped|cute.Tuple
@@ -490,8 +495,8 @@ function cute.flatten(x) end
 ---@return any
 function cute.unflatten(x, profile) end
 
----Appends a mode. With a rank, appends until that rank is reached (1:0 when e
----is absent).
+---Appends mode e. With a rank, appends e repeatedly until the result has this
+---rank (1:0 when e is absent).
 ---
 ---     cute.append(cute.layout "4:1", cute.layout "3:4")  --> (4,3):(1,4)
 ---     cute.append(cute.layout "4:1", nil, 3)  --> (4,1,1):(1,0,0)
@@ -501,7 +506,8 @@ function cute.unflatten(x, profile) end
 ---@return any
 function cute.append(x, e, rank) end
 
----Prepends a mode. With a rank, prepends until that rank is reached.
+---Prepends mode e. With a rank, prepends e repeatedly until the result has this
+---rank.
 ---
 ---     cute.prepend(cute.layout "4:1", cute.layout "3:4")  --> (3,4):(4,1)
 ---@param x cute.Shaped|cute.Tuple
@@ -527,8 +533,8 @@ function cute.replace(x, i, e) end
 ---@return any
 function cute.zip(...) end
 
----Returns the layout of that shape with the same offsets at 1-D coordinates.
----Raises [inadmissible] if there is none.
+---Returns the layout with the given shape that has the same offsets at 1-D
+---coordinates. Raises [inadmissible] if there is none.
 ---
 ---     cute.with_shape(cute.layout "12:2", {3, 4})  --> (3,4):(2,6)
 ---@param layout cute.Shaped
@@ -542,7 +548,7 @@ function cute.with_shape(layout, ...) end
 
 ---Simplifies a layout to the fewest modes that keep the offset of every 1-D
 ---coordinate. With a profile, simplifies the part at each leaf of the profile
----by itself. For a shape, returns its size.
+---separately. For a shape, returns its size.
 ---
 ---     cute.coalesce(cute.layout "(2,(1,6)):(1,(6,2))")  --> 12:1
 ---     cute.coalesce(cute.layout "(2,(1,6)):(1,(6,2))", {1, 1})
@@ -552,8 +558,8 @@ function cute.with_shape(layout, ...) end
 ---@return any
 function cute.coalesce(layout, profile) end
 
----Removes modes of stride 0 or extent 1 and coalesces: the result reaches the
----same offsets, each once.
+---Removes modes of stride 0 or extent 1 and coalesces. The result has the same
+---set of offsets, each offset once.
 ---
 ---     cute.filter(cute.layout "(2,4,1):(0,1,3)")  --> 4:1
 ---@param layout cute.Shaped
@@ -561,8 +567,8 @@ function cute.coalesce(layout, profile) end
 ---@return cute.Shaped
 function cute.filter(layout, profile) end
 
----Replaces each extent by 1 if its stride is 0. If x is a tuple, it holds the
----strides, and t holds the extents.
+---Replaces each extent by 1 if its stride is 0. If x is a tuple of strides, t
+---holds the extents.
 ---
 ---     cute.filter_zeros(cute.layout "(2,4):(0,1)")  --> (1,4):(0,1)
 ---@param x cute.Shaped|cute.Tuple
@@ -570,10 +576,10 @@ function cute.filter(layout, profile) end
 ---@return any
 function cute.filter_zeros(x, t) end
 
----Returns the layout R with R(c) = a(b(c)), for every coordinate of b. With
+---Returns the layout R with R(c) = a(b(c)), for every coordinate c of b. With
 ---three arguments, the second is an offset, as in make_composed_layout. A tuple
----on the right composes mode by mode. Raises [inadmissible] with a
----counter-example if no layout has that function.
+---on the right composes mode by mode. If no layout has these values, raises
+---[inadmissible] with a counter-example.
 ---
 ---     cute.composition(cute.layout "(6,2):(8,2)", cute.layout "(4,3):(3,1)")
 ---     --> ((2,2),3):((24,2),8)
@@ -586,9 +592,10 @@ function cute.filter_zeros(x, t) end
 ---@return any
 function cute.composition(a, b, c) end
 
----Returns the layout of the offsets that `layout` leaves free, in ascending
----order. It fills the gaps between the modes, then continues in whole steps up
----to cotarget. A gap that the strides do not divide stays partly free.
+---Returns the layout of the offsets that `layout` does not use, in ascending
+---order. It fills the gaps between the modes. Beyond the last mode it continues
+---in steps of the layout's extent up to cotarget. If strides do not divide a
+---gap, part of the gap stays unused.
 ---
 ---     cute.complement(cute.layout "(2,2):(1,6)", 24)  --> (3,2):(2,12)
 ---@param layout cute.Shaped
@@ -597,21 +604,21 @@ function cute.composition(a, b, c) end
 ---@return cute.Layout
 function cute.complement(layout, cotarget) end
 
----Returns the largest layout r with layout(r(i)) = i.
+---Returns the largest layout r with layout(r(i)) = i for all i.
 ---
 ---     cute.right_inverse(cute.layout "(4,8):(8,1)")  --> (8,4):(4,1)
 ---@param layout cute.Layout
 ---@return cute.Layout
 function cute.right_inverse(layout) end
 
----Returns the layout r with r(layout(i)) = i.
+---Returns the layout r with r(layout(i)) = i for all i.
 ---
 ---     cute.left_inverse(cute.layout "(4,8):(1,5)")  --> (5,8):(1,4)
 ---@param layout cute.Layout
 ---@return cute.Layout
 function cute.left_inverse(layout) end
 
----Returns a layout whose values are the 1-D coordinates of the elements with
+---Returns a layout whose values are the 1-D coordinates at which `layout` has
 ---offset 0.
 ---
 ---     cute.nullspace(cute.layout "(2,4):(0,1)")  --> 2:1
@@ -619,7 +626,7 @@ function cute.left_inverse(layout) end
 ---@return cute.Layout
 function cute.nullspace(layout) end
 
----Returns the layout whose value is a(i) + b(i), if there is one.
+---Returns the layout whose value at i is a(i) + b(i), if there is one.
 ---
 ---     cute.layout_add(cute.layout "(4,3):(1,4)", cute.layout "(4,3):(3,1)")
 ---     --> (4,3):(4,5)
@@ -628,9 +635,9 @@ function cute.nullspace(layout) end
 ---@return cute.Layout
 function cute.layout_add(a, b) end
 
----Returns a layout of 1-D coordinates of two shapes. Each mode of the result
----stays inside one mode of a and one mode of b. So any layout with shape a or
----shape b has a constant stride along it.
+---Returns a layout of 1-D coordinates that a and b have in common. Each of its
+---modes is inside one mode of a and inside one mode of b. Any layout with shape
+---a or shape b has a constant stride along each of these modes.
 ---
 ---     cute.greatest_common_domain({5, 3, 4}, {10, 6})  --> (5,2):(1,30)
 ---@param a cute.Tuple|cute.Shaped
@@ -638,8 +645,8 @@ function cute.layout_add(a, b) end
 ---@return cute.Layout
 function cute.greatest_common_domain(a, b) end
 
----Returns the longest layout r with a(r(i)) = b(r(i)) = i: it maps the index i
----in a run that is contiguous in both layouts to the run's 1-D coordinates.
+---Returns the longest layout r with a(r(i)) = b(r(i)) = i for all i. Its values
+---are the 1-D coordinates of a run that is contiguous in both layouts.
 ---
 ---     cute.max_common_layout(cute.layout "(4,8):(1,8)",
 ---       cute.layout "(4,8):(1,4)")
@@ -649,8 +656,8 @@ function cute.greatest_common_domain(a, b) end
 ---@return cute.Layout
 function cute.max_common_layout(a, b) end
 
----Returns the number of elements of max_common_layout: the widest vector that a
----copy between the two can move.
+---Returns the number of elements of max_common_layout. This is the width of the
+---widest vector that a copy between the two layouts can move.
 ---
 ---     cute.max_common_vector(cute.layout "(4,8):(1,8)",
 ---       cute.layout "(4,8):(1,4)")
@@ -660,8 +667,8 @@ function cute.max_common_layout(a, b) end
 ---@return integer
 function cute.max_common_vector(a, b) end
 
----Distributes n elements over the modes of a shape; returns a layout of indices
----into the shape.
+---Distributes n elements over the modes of a shape. Returns a layout whose
+---values are indices into the shape.
 ---
 ---     cute.domain_distribute({15, 14}, 6)  --> (3,2):(1,15)
 ---@param shape cute.Tuple|cute.Shaped
@@ -669,7 +676,7 @@ function cute.max_common_vector(a, b) end
 ---@return cute.Layout
 function cute.domain_distribute(shape, n) end
 
--- Methods of layouts.
+-- Functions of cute that are also methods of layouts.
 Layout.append = cute.append
 Layout.blocked_product = cute.blocked_product
 Layout.coalesce = cute.coalesce

@@ -66,9 +66,10 @@ function cute.derivative(y, x) end
 ---@return number|cute.Value|cute.Vector
 function cute.fma(a, b, c) end
 
----Returns a where the condition is true and b elsewhere; both are computed.
----Vectors are selected element by element. Two plain numbers take the type of
----the value that the result is combined with, else i32 or f32.
+---Returns a where the condition is true and b elsewhere; both values are
+---computed. Vectors are selected element by element. If a and b are plain
+---numbers, they take the type of the value with which the result is combined,
+---else i32 or f32.
 ---
 ---     cute.where(true, 1, 2)  --> 1
 ---@param cond any a boolean, a traced one, or a vector of them
@@ -87,8 +88,9 @@ function cute.any_(x) end
 ---@return cute.Value
 function cute.all_(x) end
 
----Reports whether a and b are equal. Traced operands give a traced boolean or a
----vector of them; `==` would need its answer at trace time.
+---Reports whether a and b are equal. For traced operands the result is a traced
+---boolean, or a vector of booleans. Lua's `==` cannot compare traced values,
+---because it needs the result at trace time.
 ---
 ---     cute.eq(1, 1.0)  --> true
 ---@param a any
@@ -96,7 +98,7 @@ function cute.all_(x) end
 ---@return boolean|cute.Value|cute.Vector
 function cute.eq(a, b) end
 
----Reports whether a and b differ, with the result types of eq.
+---Reports whether a and b differ. The types of results are those of eq.
 ---
 ---     cute.ne(1, 2)  --> true
 ---@param a any
@@ -104,8 +106,8 @@ function cute.eq(a, b) end
 ---@return boolean|cute.Value|cute.Vector
 function cute.ne(a, b) end
 
----Reports whether a is less than b, with the result types of eq: a condition
----for cute.when.
+---Reports whether a is less than b. The types of results are those of eq. Use
+---the result as a condition of cute.when, for example.
 ---
 ---     cute.lt(1, 2)  --> true
 ---@param a any
@@ -113,7 +115,7 @@ function cute.ne(a, b) end
 ---@return boolean|cute.Value|cute.Vector
 function cute.lt(a, b) end
 
----Reports whether a is at most b, with the result types of eq.
+---Reports whether a is at most b. The types of results are those of eq.
 ---
 ---     cute.le(2, 2)  --> true
 ---@param a any
@@ -121,7 +123,7 @@ function cute.lt(a, b) end
 ---@return boolean|cute.Value|cute.Vector
 function cute.le(a, b) end
 
----Reports whether a is greater than b, with the result types of eq.
+---Reports whether a is greater than b. The types of results are those of eq.
 ---
 ---     cute.gt(1, 2)  --> false
 ---@param a any
@@ -129,7 +131,7 @@ function cute.le(a, b) end
 ---@return boolean|cute.Value|cute.Vector
 function cute.gt(a, b) end
 
----Reports whether a is at least b, with the result types of eq.
+---Reports whether a is at least b. The types of results are those of eq.
 ---
 ---     cute.ge(2, 2)  --> true
 ---@param a any
@@ -147,8 +149,7 @@ function cute.ge(a, b) end
 ---@return number|cute.Value|cute.Vector
 function cute.sqrt(x, opts) end
 
----Returns one over the square root. Narrow floats are computed in f32 and
----converted back.
+---Returns 1 / sqrt(x). Narrow floats are computed in f32 and converted back.
 ---
 ---     cute.rsqrt(4)  --> 0.5
 ---@param x number|cute.Value|cute.Vector
@@ -157,7 +158,7 @@ function cute.sqrt(x, opts) end
 ---@return number|cute.Value|cute.Vector
 function cute.rsqrt(x, opts) end
 
----Returns one over x. Narrow floats are computed in f32 and converted back.
+---Returns 1 / x. Narrow floats are computed in f32 and converted back.
 ---
 ---     cute.rcp(4)  --> 0.25
 ---@param x number|cute.Value|cute.Vector
@@ -395,8 +396,8 @@ function cute.cbrt(x, opts) end
 ---@return number|cute.Value|cute.Vector
 function cute.pow(x, y, opts) end
 
----Returns the angle, in radians, of the point (y, x): the one whose tangent is
----x / y, in the right quadrant.
+---Returns the angle, in radians, of the point with abscissa x and ordinate y,
+---in the right quadrant. Its tangent is y / x.
 ---
 ---     cute.atan2(0, 1)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
@@ -477,8 +478,8 @@ function cute.ex2_approx(x) end
 ---@return number|cute.Value|cute.Vector
 function cute.tanh_approx(x) end
 
----Returns one over x with one hardware instruction, rcp.approx in f32. The
----simulator and plain Lua return the same bits.
+---Returns 1 / x with one hardware instruction, rcp.approx in f32. The simulator
+---and plain Lua return the same bits.
 ---@param x number|cute.Value|cute.Vector
 ---@return number|cute.Value|cute.Vector
 function cute.rcp_approx(x) end
@@ -507,8 +508,8 @@ function cute.lg2_approx(x) end
 ---@return number|cute.Value|cute.Vector
 function cute.sqrt_approx(x) end
 
----Returns one over the square root with one hardware instruction, rsqrt.approx
----in f32. The simulator and plain Lua return the same bits.
+---Returns 1 / sqrt(x) with one hardware instruction, rsqrt.approx in f32. The
+---simulator and plain Lua return the same bits.
 ---@param x number|cute.Value|cute.Vector
 ---@return number|cute.Value|cute.Vector
 function cute.rsqrt_approx(x) end

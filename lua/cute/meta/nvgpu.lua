@@ -43,7 +43,8 @@ local cute = {}
 ---@field STREAMING string evicted first
 ---@field WRITE_THROUGH string written through L2 to system memory
 
----Modes in which an operand of a warpgroup MMA can be contiguous: K, or M or N.
+---The mode along which an operand of a warpgroup MMA is contiguous: K, or M or
+---N.
 ---@class cute.nvgpu.warpgroup.OperandMajorMode
 ---@field K string along K
 ---@field MN string along M or N
@@ -100,7 +101,7 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 ---@class cute.nvgpu.warpgroup.Field
 ---@field ACCUMULATE string whether products add to their accumulators
 
----Sources of operand A of a warpgroup MMA.
+---The memory from which a warpgroup MMA reads operand A.
 ---@class cute.nvgpu.warpgroup.OperandSource
 ---@field RMEM string registers
 ---@field SMEM string shared memory
@@ -121,12 +122,12 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 -- cute.nvgpu.tcgen05
 ---------------------------------------------------------------------------
 
----Modes in which an operand of an MMA can be contiguous: K, or M or N.
+---The mode along which an operand of an MMA is contiguous: K, or M or N.
 ---@class cute.nvgpu.tcgen05.OperandMajorMode
 ---@field K string along K
 ---@field MN string along M or N
 
----Sources of operand A of an MMA.
+---The memory from which an MMA reads operand A.
 ---@class cute.nvgpu.tcgen05.OperandSource
 ---@field TMEM string tensor memory
 ---@field SMEM string shared memory
@@ -142,12 +143,12 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 ---the first, in tensor memory
 ---@field SFB string those of B
 
----Whether a load packs two 16-bit values into a register.
+---Says whether a load packs two 16-bit values into a register.
 ---@class cute.nvgpu.tcgen05.Pack
 ---@field NONE string no
 ---@field PACK_16b_IN_32b string yes
 
----Whether a store unpacks two 16-bit values of a register.
+---Says whether a store unpacks two 16-bit values of a register.
 ---@class cute.nvgpu.tcgen05.Unpack
 ---@field NONE string no
 ---@field UNPACK_32b_IN_16b string yes
@@ -165,81 +166,75 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 ---@field K_SW64 string K contiguous, 64 bytes
 ---@field K_SW128 string K contiguous, 128 bytes
 
----Makes the operation of a load from tensor memory by a warp: 32 lanes; thread
----t has the columns of lane t.
----The shape is repeated along the columns.
+---Makes the operation of a load from tensor memory by a warp: 32 lanes of 32
+---bits. Thread t loads columns of lane t. The shape is repeated along the
+---columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param pack? string from Pack
 ---@return table for cute.make_copy_atom
 function cute.nvgpu.tcgen05.Ld32x32bOp(repeats, pack) end
 
 ---Makes the operation of a load from tensor memory by a warp: 16 lanes of 64
----bits.
----The shape is repeated along the columns.
+---bits. The shape is repeated along the columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param pack? string from Pack
 ---@return table for cute.make_copy_atom
 function cute.nvgpu.tcgen05.Ld16x64bOp(repeats, pack) end
 
 ---Makes the operation of a load from tensor memory by a warp: 16 lanes of 128
----bits.
----The shape is repeated along the columns.
+---bits. The shape is repeated along the columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param pack? string from Pack
 ---@return table for cute.make_copy_atom
 function cute.nvgpu.tcgen05.Ld16x128bOp(repeats, pack) end
 
 ---Makes the operation of a load from tensor memory by a warp: 16 lanes of 256
----bits.
----The shape is repeated along the columns.
+---bits. The shape is repeated along the columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param pack? string from Pack
 ---@return table for cute.make_copy_atom
 function cute.nvgpu.tcgen05.Ld16x256bOp(repeats, pack) end
 
----Makes the operation of a load from tensor memory by a warp: 16 lanes; half
----of the threads has the columns after those of the other half.
----The shape is repeated along the columns.
+---Makes the operation of a load from tensor memory by a warp: 16 lanes of 32
+---bits, twice. One half of the threads loads columns directly after those of
+---the other half. The shape is repeated along the columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param pack? string from Pack
 ---@return table for cute.make_copy_atom
 function cute.nvgpu.tcgen05.Ld16x32bx2Op(repeats, pack) end
 
----Makes the operation of a store to tensor memory by a warp: 32 lanes; thread
----t has the columns of lane t.
----The shape is repeated along the columns.
+---Makes the operation of a store to tensor memory by a warp: 32 lanes of 32
+---bits. Thread t stores columns of lane t. The shape is repeated along the
+---columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param unpack? string from Unpack
 ---@return table for cute.make_copy_atom
 function cute.nvgpu.tcgen05.St32x32bOp(repeats, unpack) end
 
 ---Makes the operation of a store to tensor memory by a warp: 16 lanes of 64
----bits.
----The shape is repeated along the columns.
+---bits. The shape is repeated along the columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param unpack? string from Unpack
 ---@return table for cute.make_copy_atom
 function cute.nvgpu.tcgen05.St16x64bOp(repeats, unpack) end
 
 ---Makes the operation of a store to tensor memory by a warp: 16 lanes of 128
----bits.
----The shape is repeated along the columns.
+---bits. The shape is repeated along the columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param unpack? string from Unpack
 ---@return table for cute.make_copy_atom
 function cute.nvgpu.tcgen05.St16x128bOp(repeats, unpack) end
 
 ---Makes the operation of a store to tensor memory by a warp: 16 lanes of 256
----bits.
----The shape is repeated along the columns.
+---bits. The shape is repeated along the columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param unpack? string from Unpack
 ---@return table for cute.make_copy_atom
 function cute.nvgpu.tcgen05.St16x256bOp(repeats, unpack) end
 
----Makes the operation of a store to tensor memory by a warp: 16 lanes; half of
----the threads has the columns after those of the other half.
----The shape is repeated along the columns.
+---Makes the operation of a store to tensor memory by a warp: 16 lanes of 32
+---bits, twice. One half of the threads stores columns directly after those of
+---the other half. The shape is repeated along the columns.
 ---@param repeats? integer from Repetition, x1 when absent
 ---@param unpack? string from Unpack
 ---@return table for cute.make_copy_atom
@@ -249,8 +244,8 @@ function cute.nvgpu.tcgen05.St16x32bx2Op(repeats, unpack) end
 -- cute.pipeline
 ---------------------------------------------------------------------------
 
----Kinds of agents of cute.pipeline: which threads arrive at a barrier or
----synchronize.
+---Kinds of agents of cute.pipeline: they say which threads arrive at a barrier
+---or synchronize.
 ---@class cute.pipeline.Agent
 ---@field Thread string each thread
 ---@field Warp string one lane of each warp
@@ -261,7 +256,7 @@ function cute.nvgpu.tcgen05.St16x32bx2Op(repeats, unpack) end
 ---@class cute.pipeline.MbarrierLayout
 ---@field V0 string consecutive
 
----Owners of the state of a pipeline.
+---Users of a pipeline's stages, for which a state is made.
 ---@class cute.pipeline.PipelineUserType
 ---@field Producer string fills stages
 ---@field Consumer string reads stages
@@ -270,7 +265,7 @@ function cute.nvgpu.tcgen05.St16x32bx2Op(repeats, unpack) end
 -- cute.utils
 ---------------------------------------------------------------------------
 
----Places where a tensor map can be changed.
+---The memory in which tensor maps are changed.
 ---@class cute.utils.TensorMapUpdateMode
 ---@field GMEM string in global memory
 ---@field SMEM string in shared memory, and copied from there

@@ -28,12 +28,13 @@ local cute = {}
 ---each architecture.
 ---@class cute.Call
 
----A traced kernel and what is derived from it: source (CUDA C), ir (the trace
----as text), resources (registers, spills, shared memory; from NVRTC), warnings.
+---A traced kernel with its compiled forms. Fields: source (CUDA C), ir (the
+---trace as text), resources (registers, spills, shared memory; from NVRTC),
+---warnings.
 ---@class cute.Program
 
----A launch that is traced, compiled and packed, made by cute.compile and
----call:compile, so that launching is one call.
+---A launch that is already traced, compiled and packed, so that launching takes
+---one call. cute.compile and call:compile make it.
 ---@class cute.Prepared
 
 ---CUDA C written by the user and compiled by cute.raw_kernel. Called with
@@ -43,23 +44,27 @@ local cute = {}
 ---A raw kernel with its arguments.
 ---@class cute.RawCall
 
----A launch of a raw kernel that is compiled, loaded and packed.
+---A launch of a raw kernel that is already compiled, loaded and packed.
 ---@class cute.PreparedRawKernel
 
----The place where kernels run: the simulator of an architecture, or a GPU.
+---A target on which kernels run: the simulator of an architecture, or a GPU.
 ---@class cute.Device
 
----The result of call:preflight: what keeps a kernel from running on a target,
----or the resources it uses there. registers, spilled, blocks (per SM) and by
----(the resource that limits them) are present if it was compiled.
+---The result of call:preflight: the reasons why a kernel cannot run on a
+---target, or the resources that it uses there. If the kernel was compiled,
+---registers, spilled, blocks (per SM) and by (the resource that limits the
+---blocks) are present.
 ---@class cute.Preflight
 
----A shared-memory access that takes more passes than it needs, as listed by
----report:conflicts(): file, line, op, tensor, conflicts, passes, least, lanes.
+---A shared-memory access that takes more passes than necessary because of bank
+---conflicts. report:conflicts() lists such accesses. Fields: file, line, op,
+---tensor, conflicts, passes, least (the smallest possible number of passes),
+---lanes.
 ---@class cute.Conflict
 
----The result of cute.find_swizzle for one tensor: layout, lua (the code to
----write), was and now (conflicts), cured, bytes, lines.
+---The result of cute.find_swizzle for one tensor: layout; lua (the code to
+---write); was and now (the conflicts before and with the layout); cured; bytes;
+---lines.
 ---@class cute.FoundSwizzle
 
 ---------------------------------------------------------------------------
@@ -67,8 +72,8 @@ local cute = {}
 ---------------------------------------------------------------------------
 
 ---A traced scalar of a kernel. Operators append an instruction to the kernel.
----Comparisons are methods (`a:lt(b)`), since Lua's operators would need an
----answer at trace time.
+---Comparisons are methods (`a:lt(b)`), because Lua's operators would need the
+---result at trace time.
 ---@class cute.Value
 
 ---------------------------------------------------------------------------
@@ -93,8 +98,8 @@ local cute = {}
 -- cute.pipeline
 ---------------------------------------------------------------------------
 
----The common interface of the barriers of cute.pipeline. A method that a
----barrier lacks raises an error.
+---The common interface of the barriers of cute.pipeline. If a barrier does not
+---support a method, calling the method raises an error.
 ---@class cute.pipeline.SyncObject
 ---@field arrive function records the arrival of this thread or its warp
 ---@field wait function waits until all have arrived
@@ -115,12 +120,12 @@ local cute = {}
 ---cute.utils.LayoutEnum.ROW_MAJOR or COL_MAJOR.
 ---@class cute.LayoutEnum
 
----The object that distributes tiles to the blocks of a cluster, made by
----DynamicPersistentTileScheduler:producer.
+---An iterator over tiles that also sends tile numbers to the blocks of a
+---cluster. DynamicPersistentTileScheduler:producer makes it.
 ---@class cute.DynamicTileProducer
 
----The object that receives tiles, made by
----DynamicPersistentTileScheduler:consumer.
+---An iterator over tiles that receives their numbers.
+---DynamicPersistentTileScheduler:consumer makes it.
 ---@class cute.DynamicTileConsumer
 
 ---The state of a search through consecutive groups, made by

@@ -250,9 +250,9 @@ local Tensor = {}
 ---@return cute.Tensor
 function cute.make_tensor(iterator, layout) end
 
----Makes a tensor of coordinates: its element at coordinate c is c itself. Tiled
----like the data, it gives the position of each element, from which predicates
----are computed.
+---Makes a tensor of coordinates: its element at coordinate c is c itself. If it
+---is tiled like the data, it gives the position of each element. Predicates are
+---computed from these positions.
 ---
 ---     c = cute.make_identity_tensor({4, 6})
 ---     c(2, 3)  --> (2,3)
@@ -338,12 +338,13 @@ function cute.randn(shape, dtype, opts) end
 ---@return cute.Tensor
 function cute.randint(lo, hi, shape, dtype, opts) end
 
----Sets the seed for all later draws that have no seed of their own.
+---Sets the seed for all later random tensors that are made without the option
+---seed.
 ---@param seed integer
 function cute.manual_seed(seed) end
 
----Makes zeros in the shape of x. On the host, returns a compact tensor with the
----modes in the order of x's strides. In a kernel, returns a vector.
+---Makes a tensor of zeros in the shape of x. On the host, it is compact, and
+---its modes have the order of x's strides. In a kernel, makes a vector.
 ---
 ---     cute.zeros_like(cute.ones({4, 6}, cute.f32), cute.i8)
 ---     --> ptr[i8,host] o (4,6):(6,1)
@@ -371,9 +372,9 @@ function cute.ones_like(x, dtype) end
 ---@return cute.Tensor|cute.Vector
 function cute.full_like(x, value, dtype) end
 
----Allocates registers of this thread, in a kernel, under a layout or shape;
----undefined until written. Indices must be known at trace time, else the
----elements are in local memory.
+---Allocates registers of this thread, in a kernel, with a layout or shape.
+---Elements are undefined until written. If an index is not known at trace time,
+---the elements are in local memory instead.
 ---
 ---     k = cute.kernel(function(y)
 ---       local r = cute.make_rmem_tensor({2, 4}, cute.f32)
@@ -390,15 +391,16 @@ function cute.make_rmem_tensor(layout, dtype) end
 
 cute.make_fragment = cute.make_rmem_tensor
 
----Allocates registers in the shape of a layout or tensor, ordered like
----make_fragment_like.
+---Allocates registers in the shape of a layout or tensor. Their layout is that
+---of make_fragment_like.
 ---@param x cute.Tensor|cute.Layout
 ---@param dtype? cute.DType type of x when absent
 ---@return cute.Tensor
 function cute.make_rmem_tensor_like(x, dtype) end
 
----Allocates shared memory of the block, in a kernel, under a layout; undefined
----until written. The launch raises [smem-budget] if the target has too little.
+---Allocates shared memory of the block, in a kernel, with a layout. Elements
+---are undefined until written. The launch raises [smem-budget] if the target
+---has too little shared memory.
 ---
 ---     k = cute.kernel(function(x, y)
 ---       local tid = cute.arch.thread_idx()
@@ -417,8 +419,8 @@ function cute.make_rmem_tensor_like(x, dtype) end
 ---@return cute.Tensor
 function cute.make_smem_tensor(dtype, layout, alignment) end
 
----Views memory on the GPU through the tensor's layout; the memory must be as
----large as the tensor.
+---Makes a view of memory on the GPU with the tensor's layout. The memory must
+---be as large as the tensor.
 ---@param tensor cute.Tensor
 ---@param memory userdata `dev:buffer(...)` of cute.gpu.open()
 ---@return cute.Tensor
@@ -461,8 +463,9 @@ function cute.from_dlpack(pointer, opts) end
 -- Tensors: parts and copies of memory
 ---------------------------------------------------------------------------
 
----Returns the tile of a tensor at a tile coordinate. Where the coordinate is
----`cute._`, the result keeps that mode of tiles, after the modes of the tile.
+---Returns the tile of a tensor at a tile coordinate. If an entry of the
+---coordinate is `cute._`, the result has an additional last mode, which counts
+---the tiles along that mode.
 ---
 ---     t = cute.zeros({4, 6}, cute.f32)
 ---     cute.local_tile(t, {2, 3}, {1, 0})
@@ -488,8 +491,8 @@ function cute.local_tile(tensor, tiler, coord, proj) end
 ---@return cute.Tensor
 function cute.inner_partition(tensor, tiler, coord, proj) end
 
----Returns the element at a coordinate in every tile: the result has one mode
----for each mode of tiles.
+---Returns the element at a coordinate of each tile. The result has one mode for
+---each mode of the tensor, which counts the tiles.
 ---
 ---     cute.outer_partition(cute.zeros({4, 6}, cute.f32), {2, 3}, {1, 0})
 ---     --> ptr[f32,host]+6 o (2,2):(12,3)
@@ -499,8 +502,8 @@ function cute.inner_partition(tensor, tiler, coord, proj) end
 ---@return cute.Tensor
 function cute.outer_partition(tensor, tiler, coord) end
 
----Returns the part of a tensor that belongs to one thread. Threads are arranged
----by a layout, whose tile is repeated over the tensor.
+---Returns the part of a tensor that belongs to one thread. A layout arranges
+---the threads as a tile, which is repeated over the tensor.
 ---
 ---     t = cute.zeros({4, 6}, cute.f32)
 ---     cute.local_partition(t, cute.layout "(2,3):(3,1)", 4)
@@ -524,9 +527,9 @@ function cute.recast_tensor(tensor, dtype) end
 
 cute.recast = cute.recast_tensor
 
----Returns the tensor itself, and says that the kernel reads or stores only a
----part of it on purpose. The simulator then writes no note about elements of
----this argument that the launch never reads or stores, or about elements of
+---Returns the tensor itself, and declares that the kernel intentionally reads
+---or stores only a part of it. The simulator then writes no note about elements
+---of this argument that the launch never reads or stores, or about elements of
 ---this shared tensor or fragment that nothing reads.
 ---
 ---     cute.partial_ok(mK)      -- the window hides the first keys
@@ -542,9 +545,9 @@ function cute.partial_ok(tensor) end
 function cute.undefined_ok(tensor) end
 
 ---Returns the tensor itself and declares that NaNs and infinities in it are
----intended. The simulator otherwise names the first operation that makes one
----from finite numbers, if it may have reached an output. Call this function for
----an output such as the logarithms of sums of masked rows.
+---intended. Otherwise the simulator names the first operation that makes such a
+---value from finite numbers, if the value may have reached an output. Call this
+---function for an output such as the logarithms of sums of masked rows.
 ---@param tensor cute.Tensor
 ---@return cute.Tensor
 function cute.nonfinite_ok(tensor) end
@@ -570,8 +573,8 @@ function Tensor:set(...) end
 ---@return cute.Tensor self
 function Tensor:fill(x) end
 
----Returns a pointer to the tensor's first element: its `iterator`, under the
----name of the Python DSL's MemRange.
+---Returns a pointer to the tensor's first element, like the field `iterator`.
+---(The Python DSL's MemRange has this method.)
 ---
 ---     cute.zeros({4, 6}, cute.f32):data_ptr()
 ---     --> ptr[f32,host] o 1:0
@@ -600,8 +603,8 @@ function Tensor:get_tensor(layout, swizzle, dtype) end
 ---@return fun(): integer, any
 function Tensor:elements() end
 
----Loads the elements as a vector, in a kernel: arithmetic works on whole
----vectors.
+---Loads the elements of the tensor as a vector, in a kernel. Arithmetic on
+---vectors works element by element.
 ---
 ---     k = cute.kernel(function(x, y) y:store(x:load() * 2 + 1) end)
 ---     x, y = cute.ones({8}, cute.f32), cute.zeros({8}, cute.f32)
@@ -614,9 +617,10 @@ function Tensor:load() end
 ---@param vector cute.Vector
 function Tensor:store(vector) end
 
----Returns the tensor itself if it is on that device, else a view with the same
----layout, alignment and dynamic modes on a copy of its memory. With a stream
----the copy is only queued, and a copy to the host uses page-locked memory.
+---Returns the tensor itself if it is on this device. Otherwise copies its
+---memory, and returns a view of the copy with the same layout, alignment and
+---dynamic modes. With a stream the copy is only queued, and a copy to the host
+---uses page-locked memory.
 ---@param device string|table "host", "gpu", "gpu:1", a device of cute.device
 ---@param opts? {stream: any}
 ---@return cute.Tensor
@@ -657,16 +661,16 @@ function Tensor:to_dlpack(opts) end
 function Tensor:copy_from(source, opts) end
 
 ---Frees the memory of the tensor and of all its views; later uses raise
----[closed]. Work that was launched before still has the memory. A tensor can be
----a to-be-closed variable (`local t <close> = ...`).
+---[closed]. Work that was launched earlier can still use the memory. A tensor
+---can be a to-be-closed variable (`local t <close> = ...`).
 ---
 ---     t = cute.zeros({4}, cute.f32)
 ---     t:close()
 ---     pcall(cute.print_tensor, t)
 function Tensor:close() end
 
----Makes the extents, and strides other than the leading one, dynamic for
----kernels: one program then serves all sizes.
+---Makes all extents dynamic for kernels, and all strides except that of the
+---leading mode. One program then serves all sizes.
 ---@param opts? {leading_dim: integer, divisibility: any} the leading mode; a
 ---divisor of the extents, for all or by mode
 ---@return cute.Tensor self
@@ -689,8 +693,8 @@ local Vector = {}
 
 ---Converts every element. Conversions to floats round to nearest even; 8-bit
 ---floats saturate. Conversions from floats to integers round toward 0 and
----saturate, and a NaN gives 0; from f64, and to 64 bits, the hardware's rules
----apply. Integers lose their upper bits.
+---saturate, and a NaN becomes 0. For conversions from f64, or to 64 bits, the
+---hardware's rules apply. Conversions between integers drop the upper bits.
 ---@param dtype cute.DType
 ---@return cute.Vector
 function Vector:to(dtype) end
@@ -700,9 +704,9 @@ function Vector:to(dtype) end
 ---@return cute.Vector
 function Vector:bitcast(dtype) end
 
----Reduces the vector's elements, in order from init. A profile such as `{_, 1}`
----keeps the modes marked `_`, at any depth; `keep` also keeps the others, with
----extent 1.
+---Reduces the vector's elements, in order, beginning with init. A profile such
+---as `{_, 1}` keeps the modes marked `_`, at any depth. With `keep`, the other
+---modes remain, too, with extent 1.
 ---
 ---     k = cute.kernel(function(x, y) y[0] = x:load():reduce("add", 0.0) end)
 ---     x, y = cute.ones({8}, cute.f32), cute.zeros({1}, cute.f32)
@@ -715,8 +719,9 @@ function Vector:bitcast(dtype) end
 ---@return cute.Vector|cute.Int scalar without a profile
 function Vector:reduce(op, init, modes, options) end
 
----Repeats modes of extent 1 and modes missing at the end. Raises
----[shape-mismatch] if the shapes are not compatible.
+---Repeats the elements along modes of extent 1, and along modes that are
+---missing at the end of the shape. Raises [shape-mismatch] if the shapes are
+---not compatible.
 ---@param shape cute.Tuple|cute.Layout
 ---@return cute.Vector
 function Vector:broadcast_to(shape) end
@@ -827,7 +832,8 @@ function Buffer:bytes(at, n) end
 ---@return cute.Buffer self
 function Buffer:set_bytes(bytes, at) end
 
----Returns a copy of a row-major matrix with contiguous columns.
+---Returns a transposed copy of a row-major matrix, in which columns of the
+---matrix are contiguous.
 ---@param rows integer
 ---@param columns integer
 ---@return cute.Buffer
@@ -855,8 +861,9 @@ function Buffer:equal(other) end
 ---Frees the buffer's memory; later uses raise [closed].
 function Buffer:close() end
 
----Computes D = A * B^T on the CPU over buffers with f64 accumulators. A (m,k),
----B (n,k) and D (m,n) are row-major unless strides say otherwise.
+---Computes D = A * B^T on the CPU, with f64 accumulators, for matrices in
+---buffers. A (m,k), B (n,k) and D (m,n) are row-major unless `strides` is
+---given.
 ---
 ---     A = cute.buffer_from("f32", {1, 2, 3, 4})
 ---     D = cute.gemm_reference(A, A, cute.buffer("f32", 4), 2, 2, 2)
@@ -871,9 +878,9 @@ function Buffer:close() end
 ---@return cute.Buffer D
 function cute.gemm_reference(A, B, D, m, n, k, strides) end
 
----Checks, within rounding error, that every element of D is alpha * A * B^T +
----beta * c0. Returns a verdict: ok, count, wrong, nans, and for the worst
----element row, col, got, want, bound.
+---Checks that every element of D is alpha * A * B^T + beta * c0 within rounding
+---error. Returns a table with the fields ok, count, wrong and nans and, for the
+---worst element, row, col, got, want and bound.
 ---@param A cute.Buffer
 ---@param B cute.Buffer
 ---@param D cute.Buffer
@@ -886,7 +893,7 @@ function cute.gemm_reference(A, B, D, m, n, k, strides) end
 ---@return table
 function cute.gemm_check(A, B, D, m, n, k, opts) end
 
--- Methods of tensors that layouts also have.
+-- Functions of cute for tensors and layouts that are also methods of tensors.
 Tensor.coalesce = cute.coalesce
 Tensor.composition = cute.composition
 Tensor.cosize = cute.cosize

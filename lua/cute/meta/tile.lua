@@ -11,9 +11,10 @@ local cute = {}
 -- Layouts: tiles
 ---------------------------------------------------------------------------
 
----Splits a layout into (tile,rest): as a whole by a layout, mode by mode by a
----tuple. The number of tiles is rounded up if a tile does not divide an extent.
----Raises [inadmissible] if elements would be lost.
+---Splits a layout into (tile,rest). A layout as tiler splits the layout as a
+---whole, a tuple splits mode by mode. If a tile does not divide an extent, the
+---number of tiles is rounded up. Raises [inadmissible] if elements would be
+---lost.
 ---
 ---     cute.logical_divide(cute.layout "(8,12):(12,1)", {4, 3})
 ---     --> ((4,2),(3,4)):((12,48),(1,3))
@@ -51,8 +52,8 @@ function cute.tiled_divide(layout, tiler) end
 function cute.flat_divide(layout, tiler) end
 
 ---Repeats the layout, side by side in memory, once for each element of the
----tiler: (layout,copies). A tiler of stride 0 repeats it in place. Raises
----[inadmissible] if no layout describes the copies.
+---tiler: (layout,copies). If the tiler has stride 0, all copies are at the same
+---offsets. Raises [inadmissible] if no layout describes the copies.
 ---
 ---     cute.logical_product(cute.layout "(2,2):(2,1)", cute.layout "6:1")
 ---     --> ((2,2),6):((2,1),4)
@@ -89,7 +90,7 @@ function cute.tiled_product(layout, tiler) end
 ---@return cute.Shaped
 function cute.flat_product(layout, tiler) end
 
----Repeats the layout as blocks, mode by mode: (block,copies) in each mode.
+---Repeats the layout as blocks. Each mode of the result is (block,copies).
 ---
 ---     cute.blocked_product(cute.layout "(2,2):(2,1)",
 ---       cute.layout "(3,4):(1,3)")
@@ -99,8 +100,8 @@ function cute.flat_product(layout, tiler) end
 ---@return cute.Shaped
 function cute.blocked_product(layout, t) end
 
----Repeats the layout interleaved element by element, mode by mode:
----(copies,block) in each mode.
+---Repeats the layout with its copies interleaved element by element. Each mode
+---of the result is (copies,block).
 ---
 ---     cute.raked_product(cute.layout "(2,2):(2,1)", cute.layout "(3,4):(1,3)")
 ---     --> ((3,2),(4,2)):((4,2),(12,1))
@@ -109,8 +110,8 @@ function cute.blocked_product(layout, t) end
 ---@return cute.Shaped
 function cute.raked_product(layout, t) end
 
----Reorders the modes of a logical divide or product as zipped_divide returns
----them.
+---Reorders the modes of a logical divide or product into the order that
+---zipped_divide returns.
 ---
 ---     cute.tile_unzip(cute.layout "((4,2),(3,4)):((12,48),(1,3))", {4, 3})
 ---     --> ((4,3),(2,4)):((12,1),(48,3))
@@ -119,9 +120,9 @@ function cute.raked_product(layout, t) end
 ---@return cute.Shaped
 function cute.tile_unzip(layout, tiler) end
 
----Repeats a block, consecutively in memory, to fill a shape. The result keeps a
----swizzle of the block. Modes of equal order overlap, with a note on standard
----error.
+---Repeats a block, consecutively in memory, to fill a shape. If the block has a
+---swizzle, the result has it, too. Modes of equal order overlap; then a note is
+---written on standard error.
 ---
 ---     cute.tile_to_shape(cute.layout "(2,2):(2,1)", {4, 6})
 ---     --> ((2,2),(2,3)):((2,4),(1,8))
@@ -143,8 +144,8 @@ function cute.tile_to_shape(block, shape, order) end
 ---@return cute.Tuple
 function cute.ceil_div(shape, tiler) end
 
----Returns the layout of elements n times as wide: n neighbours become one.
----Raises [inadmissible] if n neighbours are not contiguous.
+---Returns the layout of elements that are n times as wide: n neighbours become
+---one element. Raises [inadmissible] if n neighbours are not contiguous.
 ---
 ---     cute.upcast(cute.layout "(8,4):(1,8)", 4)  --> (2,4):(1,2)
 ---@param layout cute.Layout|cute.Swizzle
@@ -152,7 +153,8 @@ function cute.ceil_div(shape, tiler) end
 ---@return any
 function cute.upcast(layout, n) end
 
----Returns the layout of elements n times as narrow: one becomes n neighbours.
+---Returns the layout of elements that are 1/n times as wide: one element
+---becomes n neighbours.
 ---
 ---     cute.downcast(cute.layout "(2,4):(1,2)", 4)  --> (8,4):(1,8)
 ---@param layout cute.Layout|cute.Swizzle
@@ -183,7 +185,7 @@ function cute.recast_layout(new, old, layout) end
 ---@field num_shift integer distance from a changed bit up to the bit read: s
 ---@overload fun(x: cute.Int): cute.Int
 
----A basis `v@i`: the unit of mode i times an integer.
+---A basis `v@i`: the integer v times the unit vector of mode i.
 ---@class cute.Basis
 ---@field value cute.Int the factor of the unit
 ---@field mode integer[] the mode, as a path
@@ -191,8 +193,8 @@ function cute.recast_layout(new, old, layout) end
 ---@operator add(cute.Basis|table): table
 
 ---Makes the swizzle Sw<b,m,s>: XORs the b bits s positions above (below for
----negative s) into the b bits from position m. Two arguments are masks: bits
----read, bits changed.
+---negative s) into the b bits from position m. With two arguments, they are
+---masks: the bits that are read, and the bits that are changed.
 ---
 ---     cute.make_swizzle(3, 3, 3)(72)  --> 64
 ---     cute.make_swizzle(448, 56)  --> Sw<3,3,3>
@@ -204,8 +206,8 @@ function cute.make_swizzle(b, m, s) end
 
 cute.Swizzle = cute.make_swizzle
 
----Returns the swizzle that is applied to values last, or Sw<0,4,3>, which
----changes nothing, if there is none.
+---Returns the swizzle that is applied last to the layout's values. If there is
+---none, returns Sw<0,4,3>, which changes nothing.
 ---
 ---     cute.get_swizzle_portion(cute.layout "Sw<3,3,3> o 0 o 64:1")
 ---     --> Sw<3,3,3>
@@ -215,7 +217,7 @@ function cute.get_swizzle_portion(x) end
 
 cute.get_swizzle = cute.get_swizzle_portion
 
----Returns the layout without the swizzle that is applied to its values last.
+---Returns the layout without the swizzle that is applied last to its values.
 ---
 ---     cute.get_nonswizzle_portion(cute.layout "Sw<3,3,3> o 0 o 64:1")
 ---     --> 64:1
@@ -223,15 +225,15 @@ cute.get_swizzle = cute.get_swizzle_portion
 ---@return cute.Shaped
 function cute.get_nonswizzle_portion(x) end
 
----Returns the unit of a mode, `1@i`. As a stride, it makes a layout return
----coordinates.
+---Returns the unit vector of a mode, `1@i`. As a stride, it makes a layout
+---return coordinates.
 ---
 ---     cute.E(0) + 2 * cute.E(1)  --> (1,2)
 ---@param ... integer a path: E(1, 0) is mode 0 of mode 1
 ---@return cute.Basis
 function cute.E(...) end
 
----Returns the unit of a mode times a number, `value@mode`.
+---Returns the unit vector of a mode times a number, `value@mode`.
 ---
 ---     cute.ScaledBasis(3, 1) == 3 * cute.E(1)  --> true
 ---@param value any
@@ -244,14 +246,14 @@ function cute.ScaledBasis(value, ...) end
 ---@param ... any
 function cute.ArithmeticTuple(...) end
 
----Returns the factor of a basis's unit.
+---Returns the factor v of a basis `v@i`.
 ---
 ---     cute.basis_value(3 * cute.E(1))  --> 3
 ---@param e cute.Basis
 ---@return cute.Int
 function cute.basis_value(e) end
 
----Returns the entry of a tuple that a basis selects.
+---Returns the entry of a tuple whose mode a basis names.
 ---
 ---     cute.basis_get(cute.E(1), {4, 8})  --> 8
 ---@param e cute.Basis
@@ -259,9 +261,9 @@ function cute.basis_value(e) end
 ---@return cute.Tuple
 function cute.basis_get(e, t) end
 
----Makes a stride over the field of two elements, written `F9`. Its multiples
----are carry-less products; the products of several modes are XORed. With such
----strides a swizzle can be part of the layout.
+---Makes a stride over the field of two elements, for example `F9`. Its
+---multiples are carry-less products; the products of several modes are XORed.
+---With such strides a swizzle can be part of the layout.
 ---
 ---     f = cute.make_layout({8, 8}, {cute.F2(1), cute.F2(9)})
 ---     f        --> (8,8):(F1,F9)

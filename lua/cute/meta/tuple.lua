@@ -11,14 +11,15 @@ local cute = {}
 -- Tuples
 ---------------------------------------------------------------------------
 
----Returns the size of each mode, as a flat tuple.
+---Returns the size of each mode, in a flat tuple.
 ---
 ---     cute.product_each({2, {3, 4}})  --> (2,12)
 ---@param t cute.Tuple
 ---@return cute.Tuple
 function cute.product_each(t) end
 
----Returns the size of the part of a tuple at each leaf of a guide.
+---Returns the size of the part of a tuple that is at each leaf of the tuple
+---`guide`.
 ---
 ---     cute.product_like({2, {3, 4}}, {1, 1})  --> (2,12)
 ---@param t cute.Tuple
@@ -26,7 +27,8 @@ function cute.product_each(t) end
 ---@return cute.Tuple
 function cute.product_like(t, guide) end
 
----Returns all leaves in one flat tuple; an integer gives a tuple of one.
+---Returns all leaves in one flat tuple. For an integer, returns a tuple with
+---this one element.
 ---
 ---     cute.flatten_to_tuple(5)  --> (5)
 ---@param t cute.Tuple
@@ -40,14 +42,14 @@ function cute.flatten_to_tuple(t) end
 ---@return table
 function cute.get_leaves(t) end
 
----Wraps an integer in a tuple of one; returns a tuple unchanged.
+---Returns an integer as a tuple with one element, and a tuple unchanged.
 ---
 ---     cute.wrap(5)  --> (5)
 ---@param t cute.Tuple
 ---@return table
 function cute.wrap(t) end
 
----Removes the tuples of one around a value.
+---Removes the tuples with one element around a value.
 ---
 ---     cute.unwrap({{5}})  --> 5
 ---@param t cute.Tuple
@@ -100,7 +102,8 @@ function cute.remove(t, i) end
 ---@return table
 function cute.tuple_cat(...) end
 
----Replaces every leaf of a profile by a number.
+---Returns a tuple with the nesting of a profile, in which every leaf is the
+---same number.
 ---
 ---     cute.repeat_like({1, {2, 3}}, 7)  --> (7,(7,7))
 ---@param profile cute.Tuple
@@ -116,7 +119,8 @@ function cute.repeat_like(profile, x) end
 ---@return table
 function cute.repeat_as_tuple(x, n) end
 
----Returns the basis of every leaf: strides of the identity.
+---Returns the basis of every leaf. These are the strides of the identity
+---layout.
 ---
 ---     cute.make_basis_like({4, {2, 3}})  --> (1@0,(1@0@1,1@1@1))
 ---@param t cute.Tuple
@@ -153,7 +157,7 @@ function cute.gcd(...) end
 ---@return cute.Int
 function cute.inner_product(a, b) end
 
----Multiplies the leaves of a by the corresponding sizes of b.
+---Multiplies each leaf of a by the size of the corresponding part of b.
 ---
 ---     cute.elem_scale({2, 3}, {4, {5, 6}})  --> (8,90)
 ---@param a cute.Tuple
@@ -162,7 +166,7 @@ function cute.inner_product(a, b) end
 function cute.elem_scale(a, b) end
 
 ---Divides a shape by a number or a shape, starting at the first mode. Raises
----[inadmissible] if neither divides the other.
+---[inadmissible] if, for some mode, neither number divides the other.
 ---
 ---     cute.shape_div({12, 6}, 24)  --> (1,3)
 ---@param a cute.Tuple
@@ -170,7 +174,7 @@ function cute.elem_scale(a, b) end
 ---@return cute.Tuple
 function cute.shape_div(a, b) end
 
----Rounds the leaves of a up to multiples of those of b.
+---Rounds each leaf of a up to a multiple of the corresponding leaf of b.
 ---
 ---     cute.round_up({12, 6}, {5, 4})  --> (15,8)
 ---@param a cute.Tuple
@@ -194,7 +198,8 @@ function cute.compact_col_major(shape, first) end
 ---@return cute.Tuple
 function cute.compact_row_major(shape, first) end
 
----Returns the strides of a compact layout, mode of the smallest order fastest.
+---Returns the strides of a compact layout. The mode with the smallest order is
+---fastest.
 ---
 ---     cute.compact_order({4, 8, 2}, {2, 0, 1})  --> (16,1,8)
 ---@param shape cute.Tuple
@@ -256,8 +261,8 @@ cute.is_weakly_congruent = cute.weakly_congruent
 ---@return boolean
 function cute.compatible(a, b) end
 
----Reports whether each leaf of a divides the size of the part of b at the same
----place.
+---Reports whether each leaf of a divides the size of the corresponding part of
+---b.
 ---
 ---     cute.weakly_compatible({2, 6}, {2, {3, 4}})  --> true
 ---@param a cute.Tuple
@@ -265,8 +270,8 @@ function cute.compatible(a, b) end
 ---@return boolean
 function cute.weakly_compatible(a, b) end
 
----Reports whether the tiler b divides the shape a without remainder. A layout
----divides a evenly if its tiles and its rest cover each position of a once.
+---Reports whether the tiler b divides the shape a without remainder. If b is a
+---layout, this means that its tiles and the rest cover each position of a once.
 ---
 ---     cute.evenly_divides({8, 12}, {4, 3})  --> true
 ---@param a cute.Tuple
@@ -309,8 +314,8 @@ function cute.lex_gtr(a, b) end
 ---@return boolean|cute.Value
 function cute.lex_geq(a, b) end
 
----Reports whether a comes before b, comparing entries from the last: the order
----of 1-D coordinates.
+---Reports whether a comes before b, comparing entries from the last to the
+---first, which is the order of 1-D coordinates.
 ---
 ---     cute.colex_less({1, 9}, {2, 0})  --> false
 ---@param a cute.Tuple
@@ -344,8 +349,9 @@ function cute.colex_gtr(a, b) end
 ---@return boolean|cute.Value
 function cute.colex_geq(a, b) end
 
----Reports whether every entry of a is less than that of b: whether coordinate a
----is inside shape b. Predicates of copies use it.
+---Reports whether every entry of a is less than the corresponding entry of b.
+---For a coordinate a and a shape b: whether a is inside b. Predicates of copies
+---use it.
 ---
 ---     cute.elem_less({1, 2}, {2, 3})  --> true
 ---@param a cute.Tuple
@@ -353,7 +359,7 @@ function cute.colex_geq(a, b) end
 ---@return boolean|cute.Value
 function cute.elem_less(a, b) end
 
----Reports whether every entry of a is at most that of b.
+---Reports whether every entry of a is at most the corresponding entry of b.
 ---
 ---     cute.elem_leq({1, 3}, {2, 3})  --> true
 ---@param a cute.Tuple
@@ -361,7 +367,8 @@ function cute.elem_less(a, b) end
 ---@return boolean|cute.Value
 function cute.elem_leq(a, b) end
 
----Reports whether every entry of a is greater than that of b.
+---Reports whether every entry of a is greater than the corresponding entry of
+---b.
 ---
 ---     cute.elem_gtr({3, 4}, {2, 3})  --> true
 ---@param a cute.Tuple
@@ -369,7 +376,7 @@ function cute.elem_leq(a, b) end
 ---@return boolean|cute.Value
 function cute.elem_gtr(a, b) end
 
----Reports whether every entry of a is at least that of b.
+---Reports whether every entry of a is at least the corresponding entry of b.
 ---
 ---     cute.elem_geq({2, 4}, {2, 3})  --> true
 ---@param a cute.Tuple

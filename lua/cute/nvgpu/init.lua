@@ -5,8 +5,8 @@ local sign = require "cute.lang.signature"
 
 local nvgpu = {}
 
--- Each module of cute.nvgpu is in the folder of the first architecture that has
--- its instructions.
+-- Each module of cute.nvgpu is in a folder: that of the first architecture that
+-- has the module's instructions.
 for part, first in pairs {cpasync = "sm90", sparse = "sm80", warp = "sm80",
                           tcgen05 = "sm100", warpgroup = "sm90"} do
   local module = require(("cute.nvgpu.%s.%s"):format(first, part))
@@ -64,17 +64,17 @@ end
 -- TMA atoms of a GEMM's operands
 ---------------------------------------------------------------------------
 
--- Returns the layout from the elements of a CTA's partition (V,Rest...) of a
--- tile to coordinates of the tensor.
+-- Returns the layout from the elements of a CTA's partition (V,Rest...) of
+-- operand `letter` to coordinates of the tensor.
 local function partition_of(tiled_mma, letter, gmem_tensor, tile)
   local whole = core.composition(
     core.make_identity_layout(gmem_tensor.shape), tile)
   return core.get(tiled_mma["thrfrg_" .. letter](tiled_mma, whole), 1)
 end
 
--- Defines a function that makes a TMA atom for tiles of the modes i and j of a
--- GEMM, those of operand `letter`. CTAs along mode `shared` of the cluster
--- (V,M,N,K) share a tile.
+-- Defines a function that makes a TMA atom for operand `letter` of a GEMM. i
+-- and j are the operand's modes among (M,N,K). CTAs along mode `shared` of the
+-- cluster (V,M,N,K) share a tile.
 local function atom_of(letter, i, j, shared)
   return function(op, gmem_tensor, smem_layout, mma_tiler_mnk, tiled_mma,
                   cluster_shape_vmnk)
@@ -95,8 +95,8 @@ end
 
 --- Makes a TMA atom for operand A (M,K) of a GEMM whose MMAs have tiles of
 -- mma_tiler_mnk; see cpasync.make_tiled_tma_atom. smem_layout is the layout of
--- a CTA's partition by tiled_mma, ((MMA_M,MMA_K),M,K) with or without stages,
--- which MMAs of a pair of CTAs need; or the layout of the tile (M,K). With a
+-- a CTA's partition by tiled_mma, ((MMA_M,MMA_K),M,K), with or without stages.
+-- For MMAs of one CTA, it may also be the layout of the tile (M,K). With a
 -- multicast, the CTAs along N of the cluster (V,M,N,K) share a tile.
 nvgpu.make_tiled_tma_atom_A = atom_of("A", 1, 3, 3)
 --- Makes a TMA atom for operand B (N,K), like make_tiled_tma_atom_A. CTAs along

@@ -21,19 +21,24 @@ blocks.constants = {
   -- If two steps that take the times a and b overlap, both together take
   -- (a^near + b^near)^(1 / near).
   near = 3.77,
-  -- Nanoseconds in which a block loads its first tiles and stores D.
+  -- Constant costs of a launch in ns: the first tiles are loaded and D is
+  -- stored, without overlap with computation.
   start = 2200,
   latency = 816,   -- ns to load a tile from memory
   close = 561,     -- ns to load a tile from L2
   -- Additional nanoseconds for a tile that several blocks share (split-K).
   share = 661,
-  meet = 59.7,     -- bytes of partial sums per ns that blocks exchange
-  -- Bytes per nanosecond at which partial sums that exceed L2 are moved.
+  meet = 59.7,     -- bytes of partial sums per ns that a tile's blocks exchange
+  -- Bytes per ns at which partial sums that exceed the KEPT bytes in L2 are
+  -- written to memory and read again.
   passed = 5657,
   drain = 66.8,    -- bytes of D per ns that a block stores
-  ask = 10,        -- loads per ns, of less than 16 bytes each
-  single = 1183,   -- ns: a round of loads of single elements, from L2
-  far = 1500,      -- ns: a round of loads of single elements, from memory
+  ask = 10,        -- loads of less than 16 bytes each that a block starts per
+                   -- ns
+  single = 1183,   -- ns that one round of loads of single elements from L2
+                   -- takes
+  far = 1500,      -- ns that one round of loads of single elements from memory
+                   -- takes
   -- Operations per ns of a multiprocessor, by the bits of an element.
   rate = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500, [4] = 15000},
   -- Fraction of `rate` that a tile of M x N elements reaches.
@@ -60,7 +65,7 @@ function blocks.piece(t, lead)
   return core.gcd(apart * bits // 8, t.alignment, 16)
 end
 
--- Returns the number of rows of A. For grouped products, it is the expected
+-- Returns the number of rows of A. For grouped products, returns the expected
 -- number of rows of a group, if known.
 local function rows(p) return p.expected or p.m end
 
@@ -86,14 +91,15 @@ end
 -- Bytes of shared memory of a multiprocessor for the stages of its blocks.
 local ROOM = 227 * 1024
 
--- Returns the extent of a tile along K that the time model uses: `timed` if the
--- constants were fitted with another extent than the tile's.
+-- Returns a tile's extent along K for the time model. It is tile.timed if the
+-- constants were fitted with another extent than tile[3].
 local function along(tile) return tile.timed or tile[3] end
 
 -- Returns the ns that `beside` concurrent blocks need to compute `steps` tiles
 -- along K each and to store D. While one tile is computed, stages - 1 tiles are
--- being loaded, unless threads load single elements (in `tile.single` rounds of
--- loads). `tile.asked` is the number of loads for each element of K.
+-- being loaded. If threads load single elements, a tile instead waits for
+-- `tile.single` rounds of loads. `tile.asked` is the number of loads for each
+-- element of K.
 local function along_k(p, tile, stages, rate, steps, beside)
   if beside == 1 then rate = rate * (tile.lone or 1) end
   local step = ((2 * tile[1] * tile[2] / rate) ^ C.near
@@ -108,19 +114,19 @@ local function along_k(p, tile, stages, rate, steps, beside)
     + beside * tile[1] * tile[2] * p.d.bits / 8 / C.drain
 end
 
--- Returns the bytes of extra L2 traffic of an operand whose rows begin inside
--- memory lines; 0 if they begin at lines.
+-- Returns the bytes of additional L2 traffic of an operand whose rows begin
+-- inside memory lines. Returns 0 if all rows begin at the start of a line.
 local function cut_bytes(t, bits, count, k)
   local pitch = t.stride[2] == 1 and t.stride[1] or t.stride[2]
   local by = math.type(pitch) == "integer" and model.cut(pitch, bits) or 1
   return by > 1 and by * count * k * bits / 8 or 0
 end
 
--- Bytes of partial sums that L2 keeps until they are added.
+-- The number of bytes of partial sums that L2 keeps until they are added.
 local KEPT = 8 << 20
 
--- Returns the number of blocks of a launch: one for each tile {BM, BN}, times
--- the parts of split-K.
+-- Returns the number of blocks of a launch: the number of tiles {BM, BN} times
+-- the number of parts of split-K.
 local function blocks_of(p, tile, splits)
   return tiles.count(rows(p), tile[1]) * tiles.count(p.n, tile[2])
     * p.batches * splits
@@ -176,7 +182,8 @@ end
 -- The numbers of parts of K for which candidates are made.
 local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
 
--- Returns SPLITS and the largest number of parts whose blocks all run at once.
+-- Returns a list of numbers of parts: SPLITS, and the largest number of parts
+-- for which all blocks run at once.
 local function splits_of(p, tile, stages)
   local whole = room_of(p, tile, stages) * p.sms // blocks_of(p, tile, 1)
   local list = {}

@@ -17,18 +17,18 @@
 -- Memory that the blocks of a launch share comes from the memory pool. A launch
 -- allocates it and frees it at once, in stream order. Launches of one stream
 -- therefore share memory, launches of two streams do not, and a graph keeps its
--- own. A counter, by which a block detects that it is the last one, must be 0
--- when a launch begins, and the launch resets it. So each stream keeps its
--- counters. Launches that a graph captures get new counters, which the graph
--- sets to 0.
+-- own. A block uses a counter to detect that it is the last one. The counter
+-- must be 0 when a launch begins, and the launch resets it. So each stream
+-- keeps its counters. Launches that a graph captures get new counters, which
+-- the graph sets to 0.
 --
 -- Launches are dependent where the device supports it (PDL). A kernel then
 -- begins while the previous kernel of the stream ends. Before it reads or
 -- writes memory that other kernels use, it waits until the previous kernel is
--- complete (griddepcontrol.wait). A kernel that waits ends after the kernel
--- before it, so a third kernel has also waited for the first. Reused memory of
--- the pool, counters and overwritten operands are therefore safe after any of
--- these kernels. After a copy, an event or a kernel without PDL, the launch
+-- complete (griddepcontrol.wait). Each kernel waits for its predecessor before
+-- it completes. A kernel that has waited has thus also waited for all earlier
+-- kernels. Reused memory of the pool, counters and overwritten operands are
+-- therefore safe. After a copy, an event or a kernel without PDL, the launch
 -- waits like an ordinary launch.
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
@@ -50,14 +50,14 @@ function calls.new()
   return known
 end
 
---- True while a bundle traces kernels for any size. Kernels that get extents
--- from a plan then have them as arguments; the number of these last arguments
--- is the field `extents` of a step. `share` is the number of elements that each
--- of its blocks handles.
+--- True while a bundle traces kernels for any size. Kernels whose extents a
+-- plan provides then have them as their last arguments. The field `extents` of
+-- a step is the number of these arguments, and its field `share` is the number
+-- of elements that each block handles.
 calls.any = false
 
---- Returns the number of rows by which an operation chooses its kernel: m, or
--- another number of rows if a bundle uses one kernel for all sizes.
+--- Returns the number of rows for which an operation chooses its kernel. This
+-- is m, or another number of rows if a bundle uses one kernel for all sizes.
 ---@param m integer
 ---@return integer
 function calls.typical(m) return m end
@@ -86,8 +86,8 @@ end
 ---------------------------------------------------------------------------
 
 --- Returns a new tensor of undefined elements for a call whose operands are on
--- the device `place`. On the simulator, while a graph is recorded, it may reuse
--- the memory of closed tensors.
+-- the device `place`. While a graph is recorded on the simulator, the tensor
+-- may reuse the memory of closed tensors.
 ---@param shape any a shape or layout
 ---@param place string
 function calls.empty(shape, dtype, place)
@@ -95,8 +95,8 @@ function calls.empty(shape, dtype, place)
   return cute.empty(shape, dtype, {device = place == "host" and "sim" or place})
 end
 
--- Above this number of f32, calls.work rounds a size up by at most an eighth;
--- smaller sizes become powers of two.
+-- A size in f32. calls.work rounds larger sizes up by at most an eighth, and
+-- smaller sizes to powers of two.
 local LARGE = 1 << 22
 
 --- Returns memory of at least n f32 for a launch. To keep few sizes, n is
@@ -116,7 +116,7 @@ function calls.work(place, n)
   return t
 end
 
--- Counters that are 0 between launches: counts[device][stream number] is a
+-- Counters that are 0 between launches. counts[device][stream number] is a
 -- tensor of i32.
 local counts = {}
 
@@ -146,7 +146,7 @@ end
 -- values than 0 in them.
 function calls.failed(place) counts[place] = nil end
 
--- cute.gpu.trim also frees the memory that cached calls keep.
+-- cute.gpu.trim also drops the memory that cached calls keep.
 devices.on_trim(function()
   counts = {}
   for _, known in ipairs(all) do known:rest() end
@@ -166,9 +166,9 @@ function calls.dependent(device)
   return core.has(device.sm, "griddepcontrol") or nil
 end
 
---- Launches a step {kernel, grid, block, cluster, pdl, ready = {}} with these
--- arguments, through a prepared launch of the step; prepares a new one if none
--- fits.
+--- Launches a step {kernel, grid, block, cluster, pdl, ready = {}} with the
+-- arguments `list`. Uses a prepared launch of the step if one fits, otherwise
+-- prepares a new one.
 ---@param step table
 ---@param list table arguments {n =}; `from` as for known:ready
 ---@param o table device, stream, seed, captured = the captured values of a
@@ -209,9 +209,9 @@ function calls.step(ready, list)
           from = list.from}
 end
 
---- Records the source of the last kernel argument in `list`: the argument is
--- the nth number in argument `at` of the call. `part` is 1 for the lower half
--- of an f64, 2 for its upper half, and nil for other types.
+--- Records the source of the last kernel argument in `list`: the nth number in
+-- argument `at` of the call. `part` is 1 for the lower half of an f64, 2 for
+-- its upper half, and nil for other types.
 function calls.mark(list, at, nth, part)
   list.from = list.from or {}
   list.from[list.n] = {at, nth, part or 0}

@@ -1,8 +1,8 @@
 --- Captures the values that a user's function reads from its environment, so
 -- that they can be passed as kernel arguments.
 --
--- An epilogue is written where it is used and refers to numbers and tensors
--- there: upvalues, globals, fields of tables. Each call passes their current
+-- An epilogue is a function that refers to numbers and tensors where it is
+-- defined: upvalues, globals, fields of tables. Each call passes their current
 -- values. If they were constants, every call would use the first call's bias,
 -- for example. Everything else that the function reads (functions, strings,
 -- whole tables) is part of the kernel.
@@ -10,8 +10,9 @@
 --     local c = capture.of(f)      -- c.values: the current numbers and tensors
 --     local g, bind = c:clone()    -- in a kernel: bind(traced), g(...), bind()
 --
--- The clone g of function f has upvalues of its own for the captured values;
--- the upvalues of f stay unchanged. Functions that f calls are cloned with it.
+-- The method `clone` makes a copy of the function, with new upvalues for the
+-- captured values; the upvalues of the original stay unchanged. Functions that
+-- the function calls are cloned with it.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local dependencies = require "cute.lang.dependencies"
@@ -43,10 +44,11 @@ local is_users = capture.is_users
 local codes = 0
 
 --- Returns a list that describes what a function captures: {[0] = the list's
--- number, upvalue, n, key 1 .. key n, ...}. n = 0 means the whole upvalue,
--- otherwise its fields with these keys. Returns false if f is not a user's
--- function, if its code cannot be read, or if it keeps state. Functions with
--- the same code have the same list. core.calls calls this function.
+-- number, upvalue, n, key 1 .. key n, ...}. For n > 0, the fields of the
+-- upvalue with these n keys are captured; for n = 0, the whole upvalue. Returns
+-- false if f is not a user's function, if its code cannot be read, or if it
+-- keeps state. Functions with the same code have the same list. core.calls
+-- calls this function.
 ---@param f function
 ---@return table|false form
 ---@return string? wrong the forbidden operation of the function
@@ -87,8 +89,8 @@ end
 -- Walking the functions
 ---------------------------------------------------------------------------
 
--- Records v, the value of upvalue i of f or of field k of this upvalue: in
--- self.values if v is a number or tensor, else in self.parts.
+-- Records v, the value of upvalue i of f or of field k of this upvalue. Numbers
+-- and tensors are added to self.values, other values to self.parts.
 local function look(self, f, i, k, v)
   if is_value(v) then
     self.slots[#self.slots + 1] = {f, i, k}
@@ -180,7 +182,7 @@ function Capture:clone()
     end
     own[g][i] = true
   end
-  -- Copy from each original table to its view the fields that the function
+  -- Copies from each original table to its view the fields that the function
   -- reads and that are not captured.
   for _, p in ipairs(self.parts) do
     local view = p[3] ~= nil and views[to[p[1]]] and views[to[p[1]]][p[2]]
@@ -208,9 +210,9 @@ function Capture:clone()
   end
 end
 
---- Returns the function that a text written in this library defines. The
--- functions that the text defines are treated as the user's, so that their
--- upvalues are captured.
+--- Returns the function that a text of this library (not the user's code)
+-- defines. It is treated like a function of the user, so that its upvalues are
+-- captured.
 ---@param text string
 ---@param name string for error messages
 ---@return function
@@ -222,7 +224,7 @@ local pair = capture.compile("local f, g = ... return function() return f, g "
   .. "end", "two functions")
 
 --- Returns a function that returns f and g, either of which may be nil. The
--- returned function captures the values that f and g capture.
+-- values that f and g capture count as captured by the returned function.
 ---@param f function?
 ---@param g function?
 ---@return fun(): function?, function?
@@ -233,7 +235,7 @@ function capture.pair(f, g) return pair(f, g) end
 ---------------------------------------------------------------------------
 
 --- Returns the state that a trace of the function read in addition to the
--- captured values, with its current contents, in the form of core.unchanged.
+-- captured values, with its current contents, as core.unchanged expects it.
 -- Returns nil if the trace read no such state.
 ---@param program table the program of that trace
 ---@return table?
@@ -243,8 +245,8 @@ function Capture:reads(program)
   return dependencies.within(roots, program.read)
 end
 
---- Raises an error if a function that was traced on its own stored to a
--- captured tensor, which would be state.
+--- Raises an error if a function stored to a captured tensor in its separate
+-- trace. Such a store would be state.
 ---@param program table the program of that trace
 function Capture:check_stores(program)
   for _, a in ipairs(program.info.args) do

@@ -14,15 +14,15 @@
 --   described like A and B. The field `value` of a matrix is its index
 --   among the values that the epilogue function captures.
 -- arch, sm, sms: properties of the device.
--- format: the formats of A and B, if they have scale factors for blocks of K
---   that belong to a format (cute.ops.formats).
--- order: the only permitted accumulation order, in the words of
---   cute.ops.sum_order; splits: the number of parts of K in this order.
+-- format: the formats of A and B (cute.ops.formats), if their scale factors for
+--   blocks of K are those of a format such as NVFP4.
+-- order: the only permitted accumulation order, as cute.ops.sum_order describes
+--   it; splits: the number of parts of K in this order.
 -- ragged: the form of the groups (kernels.groups); expected: the expected
 --   number of rows of each group.
 --
--- The candidate with the least time of all families is chosen
--- (cute.ops.families).
+-- Of the candidates of all families (cute.ops.families), the one with the least
+-- time is chosen.
 local core = require "cute.core"
 local families = require "cute.ops.families"
 local sum_order = require "cute.ops.sum_order"
@@ -57,8 +57,8 @@ function choose.name(c)
   return table.concat(out, " ")
 end
 
--- Returns the reason why a family does not accept problem p, in the form of the
--- family's function `takes`.
+-- Returns the reason why a family does not accept problem p: a sentence, false
+-- if the reason is obvious, or nil if the family accepts p.
 local function refusal(family, p)
   if p.format and not (family.kernel or family).formats then return false end
   return family.takes(p)
@@ -95,11 +95,11 @@ function choose.list(p)
 end
 
 --- Returns the choice for a problem: the candidate that was measured as the
--- best (cute.ops.tuned) or, without a measurement, the candidate with the
--- least estimated time. Fields: {family, base = the family that offers it,
--- options, tile, stages, cluster, split, order, ns, how = "by rule" or
--- "measured", unused = why no table of measurements applies to the GPU,
--- others = the next best, refused = {{family, why}, ...}}. Returns nil and the
+-- best (cute.ops.tuned) or, without a measurement, the candidate with the least
+-- estimated time. Fields: {family, base = the family that offers it, options,
+-- tile, stages, cluster, split, order, ns, how = "by rule" or "measured",
+-- unused = why no table of measurements applies to the GPU, others = the next
+-- best candidates, refused = {{family, why}, ...}}. Returns nil and the
 -- rejections if no family accepts the problem.
 ---@return table?
 ---@return table refused

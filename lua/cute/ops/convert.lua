@@ -20,7 +20,8 @@ local function check_blocks(call, name, t, n, format)
   end
 end
 
--- Returns the extents of the factors of a tensor with these extents.
+-- Returns the extents of the scale factors of a tensor whose extents are
+-- `shape`.
 local function factor_shape(shape, format, tiled)
   local out = table.move(shape, 1, #shape, 1, {})
   local blocks = shape[#shape] // FORMATS[format].size
@@ -31,7 +32,8 @@ local function factor_shape(shape, format, tiled)
   return table.move(tile, 2, #tile, math.max(#shape - 1, 1), out)
 end
 
--- Returns the tensor of factors in the form of the kernels.
+-- Returns the tensor of scale factors with the modes that kernels expect: a
+-- matrix, or, for tiles, one batch mode before the tiles.
 local function factors_of(S, tiled)
   if not tiled then return rowwise.matrix(S) end
   local rank, count, shape = cute.rank(S), 1, S.shape
@@ -118,7 +120,8 @@ local dequantize = rowwise.operation("ops.convert", {names = {"x"},
     return p
   end})
 
--- Returns the options with a number `scale` as a tensor where x is.
+-- Returns the options o, extended by those of `more`. If `scale` is a number,
+-- it is replaced by a tensor on the device of x.
 local function with_scale(x, o, more)
   local all = tensor_op.with(o, more)
   if type(all.scale) == "number" then
@@ -127,9 +130,10 @@ local function with_scale(x, o, more)
   return all
 end
 
---- Converts x to another type; or to a format whose blocks of a row share a
--- factor, such as "mxfp4", which gives elements and factors; or from such a
--- format, with the option factors. See docs/ops.md.
+--- Converts x to another type or format. A format such as "mxfp4" gives each
+-- block of a row a scale factor; then the elements and the factors are
+-- returned. To convert from such a format, pass the option factors. See
+-- docs/ops.md.
 ---@param x any
 ---@param dtype any a type, or the name of a format
 ---@param o? table

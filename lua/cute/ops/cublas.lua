@@ -1,19 +1,19 @@
---- The accumulation order of cuBLAS.
+--- Reproduces the accumulation order of cuBLAS.
 --
 -- cuBLAS's kernels for Hopper (nvjet, algorithm 66 of cublasLt) accumulate in
--- the order of K: 16 products of 16-bit floats at once, or 32 of 8-bit floats,
--- whose sums over 128 products continue in f32. For some products K is divided
--- into parts of whole 128-byte tiles, all of equal length except the last. The
--- partial sums of the parts are added in f32, in order. Other kernels (for rows
--- that are not multiples of 16 bytes) have orders of their own. K is never
--- divided for batches. A bias, and a relu after it, are applied to the f32
--- sums; the heuristics divide K as for a product with a bias. With C the result
--- is fma(alpha, sum, beta C), rounded once more to D's type. If K is divided,
--- the result is fma(beta, C, alpha sum). With beta = 1 and an undivided K, the
--- results agree with neither formula bit by bit.
+-- the order of K. An instruction adds 16 products of 16-bit floats at once, or
+-- 32 of 8-bit floats; sums of 128 products of 8-bit floats are added in f32.
+-- For some products K is divided into parts of whole 128-byte tiles, all of
+-- equal length except the last. The partial sums of the parts are added in f32,
+-- in order. Other kernels (for rows that are not multiples of 16 bytes) have
+-- other orders. K is never divided for batches. A bias, and a relu after it,
+-- are applied to the f32 sums; the heuristics divide K as for a product with a
+-- bias. With C the result is fma(alpha, sum, beta C), rounded once more to D's
+-- type. If K is divided, the result is fma(beta, C, alpha sum). With beta = 1
+-- and an undivided K, neither formula reproduces the results bit by bit.
 --
 -- On a GPU this module queries the heuristics, which cublasGemmEx follows.
--- Without a GPU the module uses recorded answers of the heuristics on an H200.
+-- Without a GPU the module uses recorded results of the heuristics on an H200.
 local core = require "cute.core"
 local cute = require "cute"
 local epilogue = require "cute.ops.epilogue_function"
@@ -27,10 +27,11 @@ local cublas = {}
 local fail = operand.fail
 
 local NVJET = 66
--- Reduction schemes of cublasLt: no reduction (0), and sums in f32 (2).
+-- Reduction schemes of cublasLt that add partial sums in f32: no reduction (0),
+-- and sums in f32 (2).
 local IN_F32 = {[0] = true, [2] = true}
 
--- cuBLAS divided K of no product with at least this many elements of D.
+-- The number of elements of D from which on cuBLAS never divided K.
 local LARGE = 1 << 22
 
 local function like(text, ...) fail("like = \"cublas\": " .. text, ...) end
@@ -43,7 +44,7 @@ local function dense(t, lead)
     and (t.stride[other] == t.shape[lead] or t.shape[other] == 1)
 end
 
--- Returns the mode of a matrix that is declared to cuBLAS as contiguous: 2 if
+-- Returns the mode of a matrix to pass to cuBLAS as the contiguous one: 2 if
 -- possible, else 1. Raises an error if the matrix has gaps.
 local function lead_of(name, t)
   for lead = 2, 1, -1 do
@@ -90,8 +91,8 @@ local function kind_of(p, bias)
   end
 end
 
--- Returns the bias of a call in the form that cublasLt accepts, {bias,
--- epilogue}; nil if the call has no epilogue.
+-- Returns the bias of a call as {bias, epilogue}, the form that cublasLt
+-- accepts. Returns nil if the call has no epilogue.
 local function bias_of(p, call, leads)
   if not call.f then return nil end
   local bias = call.captured.values[1]
@@ -134,8 +135,8 @@ local function recorded(p, leads, _, bias)
     .. "measurement was recorded", p.m, p.n, p.k)
 end
 
--- Asks cublasLt's heuristics on this GPU and returns the number of parts into
--- which they divide K.
+-- Queries cublasLt's heuristics on this GPU and returns the number of parts
+-- into which they divide K.
 local function asked(p, leads, steps, bias)
   local said, why = p.device.dev:cublaslt_first {
     m = p.m, n = p.n, k = p.k, A = p.a, B = p.b, D = p.d, batches = p.batches,
@@ -176,9 +177,9 @@ local function check(p, call)
   end
 end
 
---- Returns cuBLAS's accumulation order for a problem, in the words of
--- cute.ops.sum_order, and the number of parts into which cuBLAS divides K.
--- Raises an error if they are unknown.
+--- Returns cuBLAS's accumulation order for a problem as cute.ops.sum_order
+-- describes it, and the number of parts into which cuBLAS divides K. Raises an
+-- error if they are unknown.
 ---@return string
 ---@return integer
 function cublas.order(p, call)

@@ -35,8 +35,8 @@ local function of_many_rows(p)
   return q
 end
 
--- Returns the accumulation order of the best candidate for many rows that does
--- not divide K; if all divide K, the order of the best one.
+-- Returns the accumulation order of the best candidate for many rows.
+-- Candidates that do not divide K have precedence over those that do.
 local function common_order(p)
   local q = of_many_rows(p)
   local list = choose.list(q)
@@ -48,7 +48,8 @@ end
 
 local SUMS = {sum = true, mean = true, rms = true}
 
--- Rejects epilogues with sums over rows, because these depend on the batch.
+-- Raises an error if the epilogue has sums over rows, because these depend on
+-- the batch.
 local function check_reductions(p)
   for i = 2, #(p.results or {}) do
     local r = p.results[i]
@@ -81,7 +82,7 @@ function determinism.look(p, call)
       fail("like = %q; only \"cublas\" is possible", o.like)
     end
     p.promise, p.like = "like cuBLAS", true
-    -- D has no elements, so cuBLAS's accumulation order is not needed.
+    -- An empty D does not depend on the accumulation order.
     if cute.product(p.shape) == 0 then return end
     p.order, p.splits = cublas.order(p, call)
   end

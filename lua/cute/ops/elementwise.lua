@@ -29,14 +29,14 @@ local ops = {}
 local At = {}
 At.__index = At
 
---- Returns the coordinates of each element as one vector for each mode of the
+--- Returns the coordinates of each element: one vector for each mode of the
 -- result. The coordinates have type i32, or i64 for a mode of more than 2^31
 -- elements.
 function At:coords()
   local rest, list = self.index, {}
   for m = #self.shape, 1, -1 do
-    -- An extent of 0 is replaced by 1, because the divisions below need a
-    -- divisor.
+    -- The divisions below need a divisor of at least 1, even for a mode of
+    -- extent 0.
     local n = math.max(self.shape[m], 1)
     list[m] = m == 1 and rest or rest % n
     if n <= 1 << 31 then list[m] = list[m]:to(cute.i32) end
@@ -74,8 +74,7 @@ end
 -- Returns two functions. The first, which kernels/elementwise.lua calls, calls
 -- the function f of problem p with its captured values. The second,
 -- take(captured), replaces f by a function with the same code from another call
--- of the operation. The argument `read` is the state that an earlier trace of f
--- read.
+-- of the operation. `read` is the state that an earlier trace of f read.
 local function bound(p, read)
   local f, clone, bind
   local function take(captured)
@@ -113,12 +112,12 @@ local function bound(p, read)
   end, take
 end
 
--- Positions in the list that the function `arguments` returns: AT_F is that of
--- f, and AT + i that of operand i.
+-- Indices in the list that the function `arguments` returns. AT_F is the index
+-- of f, and AT + i the index of operand i.
 local AT_F, AT = 2, 7
 
--- Appends the numbers of a call to a list of kernel arguments, in the order in
--- which the function of `bound` reads them.
+-- Appends the numbers that a call passes to the kernel to `list`, in the order
+-- in which the function of `bound` reads them.
 local function push_numbers(p, call, list)
   for i, x in ipairs(p.operands) do
     if x.number then
@@ -133,8 +132,8 @@ local function push_numbers(p, call, list)
   return list
 end
 
--- Returns the types of f's results, which a separate trace finds, and the state
--- that this trace read.
+-- Traces f separately. Returns the types of its results, and the state that the
+-- trace read.
 local function look(p, call)
   local found
   local f = bound(p)
@@ -165,9 +164,9 @@ end
 -- Problems
 ---------------------------------------------------------------------------
 
--- Returns the default type of a result: `made`, the type that f returns. If f
--- computes in f32 and all float inputs have the same narrower type, the default
--- is that type.
+-- Returns the default type of a result. `made` is the type that f returns. It
+-- is the default, unless it is f32 and all float inputs have the same narrower
+-- type; then the default is that type.
 local function usual(p, made)
   if made ~= cute.f32 then return made end
   local like
@@ -256,8 +255,8 @@ local function outputs_of(p, call, made)
 end
 
 -- Sets p.loops to the sorted and merged loops (cute.ops.modes) of all operands.
--- Operand x has the column x.at of strides in the loops; the row-major index of
--- an element has the column p.index.
+-- In each loop, loop[x.at] is the stride of operand x, and loop[p.index] the
+-- stride of an element's row-major index.
 local function loops_of(p)
   local list = {}
   for _, side in ipairs {p.outputs, p.inputs} do
@@ -292,12 +291,13 @@ end
 -- Plans
 ---------------------------------------------------------------------------
 
--- Bytes of shared memory of a multiprocessor that tiles may use.
+-- The bytes of a multiprocessor's shared memory that the tiles of all its
+-- blocks may use.
 local SHARED = 96 << 10
 
 -- For each number of bits of an element: the extent of a tile along the
--- result's first mode, its extent along the input's, and the threads of a
--- block.
+-- result's contiguous mode, its extent along the input's contiguous mode, and
+-- the number of threads of a block.
 local TILES = {[8] = {256, 256, 256}, [16] = {256, 128, 256},
                [32] = {64, 64, 512}, [64] = {32, 32, 256}}
 -- LARGE: larger tiles, for a single operand whose rows begin inside memory
@@ -329,9 +329,10 @@ local function cuts(p, x)
   return false
 end
 
--- Returns a tile for transposed inputs whose elements have at least `bits`
--- bits. `all` is the sum of bits over these inputs, and `input` is one of them.
--- The tile is halved repeatedly for small extents or many inputs.
+-- Returns a tile for transposed inputs. `bits` is the smallest number of bits
+-- of their elements, `all` the sum of these numbers over the inputs, and
+-- `input` one of the inputs. The tile is halved repeatedly for small extents or
+-- many inputs.
 local function tile_for(p, bits, all, input)
   local tile, room = TILES[bits], SHARED
   if all == bits and core.smem_budget(p.device.sm) >= ROOM
@@ -378,8 +379,8 @@ end
 
 -- Selects the inputs that have to be transposed, because they are contiguous
 -- along another mode than the result. Sets p.across to that mode, and returns
--- the tile. Returns nil if there are no such inputs, or if the mode is too
--- short.
+-- the tile. Returns nil if there are no such inputs, or if one of the two modes
+-- is too short.
 local function choose_turned(p)
   local first, most = p.loops[1], 0
   if first[1] ~= 1 then return nil end
@@ -430,9 +431,9 @@ local function steps_of(p, width)
                               256 // (width * widest(p.inputs))))
 end
 
--- For each number of bits: the tile for transposing matrices whose rows have
--- any alignment, the threads of a block, and the threads of a block that loads
--- by tensor maps.
+-- For each number of bits of an element: the tile for transposing matrices
+-- whose rows have any alignment, the number of threads of a block, and the
+-- number of threads if the block loads by tensor maps.
 local ANYWHERE = {[8] = {{256, 128}, 256, 512}, [16] = {{128, 128}, 256, 512},
                   [32] = {{64, 128}, 512, 1024}, [64] = {{64, 64}, 512, 512}}
 
@@ -558,7 +559,7 @@ local function plan_of(p, call)
   if p.to then list[#list + 1] = {name = p.out, l = call.out[1].layout} end
   p.shape = modes.shape(list, p.fail)
   p.far = cute.product(p.shape) >= 1 << 31
-  -- The types of f's results, and the state that a trace of f read.
+  -- types: the types of f's results. read: the state that a trace of f read.
   local types, read
   if p.f then
     local most = takes(p.f)
@@ -636,12 +637,12 @@ end
 function ops.converting(src, dst, o) return converting(src, dst, o or NONE) end
 
 --- Returns a list of launches (steps of a plan, see cute.ops.tensor_op) that
--- set all elements of a result like dst to one number. The plan must set `anew`
--- (see tensor_op.run), because these launches read a tensor that each call
--- makes. o has device and arch.
+-- set all elements of a result like dst to one number. The launches read a
+-- tensor that each call makes, so the plan must set `anew` (see tensor_op.run).
+-- o has the fields device and arch.
 function ops.filling(dst, value, dtype, o)
   if cute.size(dst) == 0 then return {} end
-  -- Each call makes its own tensor, because a graph keeps the tensor.
+  -- Each call makes a new tensor, because a recorded graph keeps its tensor.
   local function one()
     return cute.full({1}, value, dtype, {device = dst.device})
   end
@@ -653,8 +654,8 @@ function ops.filling(dst, value, dtype, o)
   return {step}
 end
 
--- Returns the arguments that identify a call of an operation. f is at position
--- AT_F, and operand i at AT + i; both may contain numbers.
+-- Returns the arguments that identify a call of an operation. f has index AT_F,
+-- and operand i has index AT + i; both may contain numbers.
 local function arguments(what, f, o, operands)
   local stream = o.stream
   return what, f, o.out, o.dtype, o.device, o.arch,
@@ -707,7 +708,7 @@ function ops.elementwise(f, ...)
   return start("ops.elementwise", f, o, list)
 end
 
---- Applies an operator to tensors and numbers. No note reports NaNs and
+--- Applies an operator to tensors and numbers. Does not report NaNs and
 -- infinities in the result: they follow from IEEE 754, as in x / 0.
 ---@param f function
 ---@param ... any tensors, numbers
@@ -728,8 +729,8 @@ function ops.copy(src, dst, o)
 end
 
 --- Queues the copy dst = src of two tensors of the same shape on the GPU that
--- holds them. Returns false if that is not possible: if a layout is composed,
--- or if elements of dst share addresses.
+-- holds them. Returns false if this is not possible, because a layout is
+-- composed or because elements of dst share addresses.
 ---@param dst any
 ---@param src any
 ---@param stream? any
@@ -753,7 +754,8 @@ function ops.move(dst, src, stream)
   return true
 end
 
---- Converts x to another type (cute.ops.convert has formats, too).
+--- Converts x to another type. For formats with scale factors see
+-- cute.ops.convert.
 function ops.convert(x, dtype, o)
   return start("ops.convert", nil, tensor_op.with(o, {dtype = dtype}), {x}, {
     names = {"x"}})
@@ -787,7 +789,7 @@ local function turned(x, perm, fail)
   return cute.make_tensor(x.iterator, cute.select(x.layout, perm))
 end
 
--- Returns a permutation as text, for the name of a call.
+-- Returns the text of a permutation, which is part of a call's name.
 local function order(perm)
   local words = {"ops.transpose"}
   for i, v in ipairs(perm) do words[i + 1] = tostring(v) end

@@ -50,8 +50,8 @@ local embedding_rows = rowwise.operation("ops.embedding", {names = {"I", "W"},
     return p
   end})
 
---- Returns the rows W[I]: (...,N) for I (...) and W (rows,N). For an index
--- outside of W, the row is NaNs.
+--- Returns the rows of W that I selects: (...,N) for I (...) and W (rows,N).
+-- For an index outside of W, the elements of the row are NaN.
 ---@param I any i32 or i64
 ---@param W any
 ---@param o? {out: any}
@@ -114,8 +114,8 @@ local function check_table(call, name, t, positions, half)
   end
 end
 
--- Returns a tensor (...,H,D) as (M,H,D) with contiguous heads, or nil if its
--- elements are spaced otherwise.
+-- Returns a tensor (...,H,D) as (M,H,D) with contiguous heads. Returns nil if
+-- the leading modes cannot be merged into M, or if heads are not contiguous.
 local function tokens(t)
   local shape, stride, rank = t.shape, t.stride, cute.rank(t)
   local heads, d = shape[rank - 1], shape[rank]

@@ -28,8 +28,8 @@ local sign = require "cute.lang.signature"
 
 local epilogue = {}
 
--- For each kind of reduction, the kind that a kernel computes if it computes
--- D^T: rows of D are its columns.
+-- The kind of reduction that a kernel computes for each requested kind if it
+-- computes D^T: rows of D are the kernel's columns.
 local TURNED = {row = "col", col = "row", all = "all"}
 epilogue.TURNED = TURNED
 
@@ -55,15 +55,15 @@ end
 local At = {}
 At.__index = At
 
--- Records, during the trial trace, an operand that the function loads and the
--- width of its elements in bits.
+-- During the trial trace, records the name of a method of `at` that the
+-- function calls and the width of the loaded elements in bits.
 local function note(at, what, dtype)
   if at.probe then
     table.insert(at.words, dtype and ("%s %d"):format(what, dtype.bits) or what)
   end
 end
 
--- Reports whether a type has integers outside the range of i32.
+-- Reports whether a type has integers that i32 cannot represent.
 local function is_wide(dtype)
   return dtype.is_integer and (dtype.bits > 32 or dtype == cute.u32)
 end
@@ -100,8 +100,9 @@ local function check_memory(name, t)
 end
 
 local function check_batch(at, name, t, own)
-  -- The trial trace runs before the batch is folded into rows, so all batch
-  -- modes are present.
+  -- Each batch mode of t must exist in the batch. The trial trace runs before
+  -- the batch is folded into rows, so all batch modes are present and can be
+  -- checked.
   local rank = at.batch.folded and 0 or cute.rank(t) - own
   for i = 1, math.max(rank, 0) do
     local extent = cute.size(t.shape[rank + 1 - i])
@@ -129,14 +130,15 @@ local function vector(at, name, v, by_row)
     operand.spread(v, by_row and at.n or at.m, by_row), at.batch))
 end
 
---- Returns v's value for the row of each accumulator; v is (...,M).
+--- Returns v's value for the row of each accumulator. v has the modes (...,M).
 function At:row(v) return vector(self, "row", v, true) end
 
---- Returns v's value for the column of each accumulator; v is (...,N).
+--- Returns v's value for the column of each accumulator. v has the modes
+-- (...,N).
 function At:col(v) return vector(self, "col", v, false) end
 
---- Returns the elements of t at the accumulators' coordinates; t is (...,M,N)
--- like D.
+--- Returns the elements of t at the accumulators' coordinates. t has the modes
+-- (...,M,N) of D.
 function At:tile(t)
   check_memory("tile", t)
   local rank = cute.rank(t)
@@ -182,8 +184,8 @@ function At:dropout(x, p, seed)
   return philox.dropout(x, bits, p)
 end
 
---- Returns the index in the batch of the matrix that the accumulators belong
--- to.
+--- Returns the index within the batch of the matrix to which the accumulators
+-- belong.
 function At:batch_index()
   self.placed = true
   if self.probe or self.batches == 1 then return 0 end
@@ -243,8 +245,8 @@ local function where_is(f)
 end
 
 -- Calls f with the accumulators (or with gate and up values) and `at`, checks
--- its results and returns them. A function of cute gets the vectors without
--- `at`.
+-- its results and returns them. If the original function belongs to cute, such
+-- as cute.tanh, it gets only the vectors.
 local function results_of(f, original, shape, ...)
   local n, users = select("#", ...), capture.is_users(original)
   if not users then n = n - 1 end
@@ -276,7 +278,7 @@ local function results_of(f, original, shape, ...)
 end
 
 -- Traces the user's function for problem p. Returns four values: the results as
--- a list of {kind, dtype, op}; the numbers of the captured values that at:tile
+-- a list of {kind, dtype, op}; the indices of the captured values that at:tile
 -- reads; the fingerprint; whether the results depend on an element's row or
 -- batch. Sets p.read to the state that the trace read.
 local function probe(p, f, captured)
@@ -323,9 +325,9 @@ local function probe(p, f, captured)
 end
 
 --- Finds the results of an epilogue before a kernel exists. Sets p.results,
--- p.fingerprint, and p.placed (do values depend on an element's row or
--- batch?). Returns the type of the first result, and the numbers of the
--- captured values that the epilogue reads as matrices of D's shape.
+-- p.fingerprint, and p.placed (whether values depend on an element's row or
+-- batch). Returns the type of the first result, and the indices of the captured
+-- values that the epilogue reads as matrices of D's shape.
 function epilogue.look(p, f)
   local read
   p.results, read, p.fingerprint, p.placed = probe(p, f, capture.of(f))
@@ -346,8 +348,7 @@ local function narrowing(p, C)
   local most = d.bits < sums.bits
     and (1 << (unsigned and d.bits or d.bits - 1)) - 1
   return function(x)
-    -- If the type of x differs from the type of the sums, the user's function
-    -- has already converted x.
+    -- x has another type only if the user's function has already converted it.
     if x.dtype ~= sums then return x end
     x = cute.max(x, least)
     return most and cute.min(x, most) or x
@@ -361,15 +362,15 @@ local function scaled(x, by)
   return x * by
 end
 
--- Returns alpha sum + beta C with cuBLAS's rounding. Which of the two products
--- is rounded first depends on whether K is divided.
+-- Returns alpha * acc + beta * was, rounded as by cuBLAS. Whether K is divided
+-- (splits > 1) determines which of the two products is rounded before the sum.
 local function like_cublas(acc, alpha, was, beta, splits)
   if splits == 1 then return cute.fma(acc, alpha, was * beta) end
   return cute.fma(was, beta, acc * alpha)
 end
 
--- Stores the results of the user's function after the first one: matrices like
--- D, and partial results of reductions.
+-- Stores the further results of the user's function: matrices like D, and
+-- partial results of reductions. The first result is D.
 local function leave(at, out, next_one)
   local place, swap = at.place, at.swap
   for i = 2, out.n do
@@ -385,11 +386,11 @@ local function leave(at, out, next_one)
   end
 end
 
---- Returns the epilogue of problem p for candidate c: {finish = the option
--- `epilogue` of gemm_sm80 and gemm_sm90, or nil; more(list, C, call): appends
--- the epilogue's kernel arguments, except further outputs, which come last;
--- take(captured): uses the function of another call with the same code in
--- later traces}.
+--- Returns the epilogue of problem p for candidate c as a table. finish: the
+-- value for the option `epilogue` of gemm_sm80 and gemm_sm90, or nil.
+-- more(list, C, call): appends the epilogue's kernel arguments, except further
+-- outputs, which come last. take(captured): replaces the user's function by
+-- that of another call with the same code, for later traces.
 function epilogue.new(p, c, call)
   local has_alpha, has_beta, has_c = call.alpha ~= nil, call.beta ~= nil, p.c
   local f = call.f
@@ -400,7 +401,8 @@ function epilogue.new(p, c, call)
   for i, x in ipairs(factors) do factors[i] = x.number ~= nil end
   local clone, bind
   local function take(captured)
-    -- The clone contains no captured values, but call.f does.
+    -- The clone's captured values are empty until `bind` sets them. call.f
+    -- would keep its values, so the clone is used.
     f, bind = captured:clone()
     clone = capture.steady(f, p.read)
   end
@@ -412,12 +414,12 @@ function epilogue.new(p, c, call)
     end
   end
 
-  -- The index in c.sources of each matrix that the kernel loads.
+  -- For each matrix that the kernel itself loads: its index in c.sources.
   local brought = {}
   for i, s in ipairs(c.sources or {}) do brought[s.value or "C"] = i end
 
-  -- Computes alpha times the sums plus beta C, and applies scale factors, all
-  -- taken from the kernel's arguments.
+  -- Computes alpha times the sums plus beta C, and applies scale factors. The
+  -- kernel's arguments provide alpha, beta and the factors.
   local function summed(acc, at, next_one, number)
     if acc.dtype ~= p.value then acc = acc:to(p.value) end
     for _, is_number in ipairs(factors) do

@@ -8,21 +8,22 @@
 --   accept the problem.
 -- list(p): the candidates, with the model's time in nanoseconds on an H200
 --   (gemm_sm100: with the tensor cores of a B200).
--- order(p, o): the order in which the kernel adds products, in words
---   (cute.ops.sum_order), and whether the words include the parts of K.
+-- order(p, o): a description of the order in which the kernel adds products
+--   (cute.ops.sum_order), and whether it includes the parts of K.
 -- columns(o): the number of columns of a row that an epilogue adds in one
---   order. Without this function, the number of columns of a tile.
--- make(p, c): the kernel and the data to call it: the kernel, its block, grid
---   and cluster; the MMA and tile of the epilogue; how much memory its blocks
---   share (sums, counts); pdl, if launches can be dependent; a function that
---   returns the first arguments of a call; `space`, a function that makes the
---   last argument from the shared memory; and before(call, work), which returns
---   launches before the kernel's (Plan:launches of cute.ops.plan).
--- formats: whether its kernel multiplies formats with scale factors (p.format
+--   order. A family without this function adds all columns of a tile.
+-- make(p, c): a table with the kernel and the data to call it: the kernel, its
+--   block, grid and cluster; the MMA and tile of the epilogue; how much memory
+--   its blocks share (sums, counts); pdl, if launches can be dependent; a
+--   function that returns the first arguments of a call; `space`, a function
+--   that makes the last argument from the shared memory; and before(call,
+--   work), which returns the launches that precede the kernel (Plan:launches
+--   of cute.ops.plan).
+-- formats: whether the kernel multiplies formats with scale factors (p.format
 --   of cute.ops.formats).
--- kernel: the name of the family whose kernel this family uses, if not its own.
+-- kernel: the name of the family whose kernel this family uses, if it has none.
 --   The named family then has `order` and `columns`.
--- any: whether the extents can be arguments of the kernel, and the blocks share
+-- any: whether the extents can be arguments of the kernel and its blocks share
 --   no memory (cutelua.bundle.any).
 local families = {}
 for i, name in ipairs {"sm90", "sm100", "moved", "moved_sm100", "moved_sm80",

@@ -1,10 +1,12 @@
---- Operands of formats in which the elements of a block of a row share a scale
--- factor, such as NVFP4: what ops.convert returns (kernels/block_scaled.lua).
+--- Operands of block-scaled formats such as NVFP4, in which the elements of a
+-- block of a row share a scale factor. ops.convert makes such operands
+-- (kernels/block_scaled.lua).
 --
--- The factors of operand (...,M,K) are scale_a or scale_b: (...,M,K/block), or
--- the tiles (...,M/128,K/block/4,32,4,4) of the option `tiled` of ops.convert.
--- Batch modes may be absent; then all matrices have the same factors. Kernels
--- read tiles. A launch before the kernel copies other factors to tiles.
+-- The factors of an operand (...,M,K) are the option scale_a or scale_b. Their
+-- modes are (...,M,K/block), or (...,M/128,K/block/4,32,4,4), the tiles that
+-- the option `tiled` of ops.convert makes. Batch modes may be absent; then all
+-- matrices have the same factors. Kernels read tiles. A launch before the
+-- kernel copies other factors to tiles.
 local block_scaled = require "kernels.block_scaled"
 local core = require "cute.core"
 local cute = require "cute"
@@ -14,9 +16,9 @@ local operand = require "cute.ops.operand"
 local formats = {}
 
 local fail = operand.fail
-local CHUNK = 512    -- factors of 128 rows and 4 blocks
+local CHUNK = 512    -- the number of factors in a tile of 128 rows and 4 blocks
 
--- ns that a launch and the wait for the previous launch take.
+-- The time in ns that a launch and its wait for the previous launch take.
 local LAUNCH = 2500
 
 -- Reports whether the last modes of tensor x have these extents.
@@ -41,7 +43,7 @@ local function is_dense(x)
 end
 
 -- Checks the factors x of an operand with `rows` rows. Returns whether they are
--- tiles, and whether each matrix of the batch has its own.
+-- tiles, and whether each matrix of the batch has factors of its own.
 local function check(p, name, x, rows, format)
   local size = block_scaled.FORMATS[format].size
   if p.k % size ~= 0 then
@@ -67,24 +69,24 @@ local function check(p, name, x, rows, format)
     and ", with modes of the batch in front or without" or "")
 end
 
--- Returns the name of the format of an operand's elements and factors; nil if
--- they belong to none.
+-- Returns the name of the format that an operand's elements and factors have,
+-- or nil if there is no such format.
 local function format_of(dtype, x)
   return core.typename(x) == "tensor"
     and block_scaled.of(dtype, x.element_type) or nil
 end
 
---- Reports whether both operands of a call with options o have the factors of
--- formats.
+--- Reports whether both operands of a call with options o have scale factors
+-- that belong to a format.
 function formats.are(A, B, o)
   return format_of(A.element_type, o.scale_a) ~= nil
     and format_of(B.element_type, o.scale_b) ~= nil
 end
 
---- Sets p.format if the factors of a call are those of formats: {a, b = the
--- names of the formats, size = the elements of a block, factor = the type of
--- factors, tiled = {a, b = whether the factors are tiles}, batched = {a, b =
--- whether each matrix of the batch has its own}}. Returns p.format.
+--- Sets p.format if the factors of a call belong to formats: {a, b = the names
+-- of the formats, size = the number of elements of a block, factor = the type
+-- of factors, tiled = {a, b = whether the factors are tiles}, batched = {a, b =
+-- whether each matrix of the batch has its own factors}}. Returns p.format.
 function formats.look(p, o)
   local a, b = format_of(p.a, o.scale_a), format_of(p.b, o.scale_b)
   if not (a or b) then return nil end
@@ -119,13 +121,15 @@ function formats.look(p, o)
   return p.format
 end
 
--- Returns the number of factors of one matrix in tiles.
+-- Returns the number of factors of one matrix with `rows` rows, padded to whole
+-- tiles.
 local function count(p, rows)
   local t = block_scaled.tiled(1, rows, p.k // p.format.size)
   return t[2] * t[3] * CHUNK
 end
 
--- Returns tiles x as (factors of a matrix[,L]), given their batch modes.
+-- Returns tiles x, whose first modes are batch modes, as (factors of a
+-- matrix[,L]). n: the number of factors of a matrix.
 local function flat(p, x, n)
   local lead = cute.rank(x) - 5
   local shape, stride = x.shape, x.stride
@@ -136,9 +140,10 @@ local function flat(p, x, n)
   return cute.select(t, cute.rank(t) > 2 and {1, 2} or {1})
 end
 
--- Makes the object that has the tiles of operand `side`, "a" or "b", with this
--- many rows: {floats, step(x, work), tiles(x, work)}. Factors x that are not
--- tiles are copied to `floats` f32 of the work memory, from f32 `at` on.
+-- Makes the object that provides the tiles of operand `side`, "a" or "b", with
+-- this many rows: {floats, step(x, work), tiles(x, work)}. If the factors x are
+-- not tiles, they are copied to `floats` elements of the f32 memory `work`,
+-- from element `at` on.
 local function mover(p, side, rows, at)
   local f, n, name = p.format, count(p, rows), "scale_" .. side
   if f.tiled[side] then
@@ -169,7 +174,8 @@ local function mover(p, side, rows, at)
   return self
 end
 
--- Returns tensor (M,K,...) as a matrix of rows ((M,...),K).
+-- Returns tensor (M,K,...) as a matrix ((M,...),K): the rows of all matrices
+-- form one mode.
 local function rows_of(t)
   local shape, stride = t.shape, t.stride
   local k, step = table.remove(shape, 2), table.remove(stride, 2)
@@ -178,7 +184,7 @@ local function rows_of(t)
 end
 
 --- Makes the step that converts elements `from` of 6 or 4 bits to elements `to`
--- of 8 bits, both (M,K,...), and its arguments.
+-- of 8 bits, both (M,K,...). Returns the step and its arguments.
 function formats.widening(from, to)
   local format = block_scaled.of(from.element_type, cute.ue8m0)
   from, to = rows_of(from), rows_of(to)
@@ -187,10 +193,10 @@ function formats.widening(from, to)
           grid = k.grid(cute.size(from, 0))}, {from, to, n = 2}
 end
 
---- Makes the object that moves the factors of problem p to tiles: {floats =
--- f32 of work memory, before(call, work) = the launches before the kernel, in
--- the form of Plan:launches, tiles(call, work) = the tiles of A and of B as
--- (factors of a matrix[,L])}.
+--- Makes the object that copies the factors of problem p to tiles. floats: the
+-- number of f32 in the work memory that it needs. before(call, work): the
+-- launches before the kernel, as a list for Plan:launches. tiles(call, work):
+-- the tiles of A and of B, each as (factors of a matrix[,L]).
 ---@param p table
 ---@return table
 function formats.mover(p)
@@ -207,8 +213,8 @@ function formats.mover(p)
   end}
 end
 
---- Returns the tiles of A and of B, (factors of a matrix[,L]), as matrices
--- (rows,blocks[,L]).
+--- Returns the tiles of A and of B, each given as (factors of a matrix[,L]), as
+-- matrices (rows,blocks[,L]).
 function formats.matrices(p, a, b)
   local out, blocks = {}, p.k // p.format.size
   for i, x in ipairs {{a, p.m}, {b, p.n}} do

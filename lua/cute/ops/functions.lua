@@ -4,7 +4,7 @@
 -- The f32 versions use few instructions, because they run at the same time as
 -- tensor cores. They use the special function unit for 2^x and 1 / x. Their
 -- relative error is below 2^-19 if x > -4, and below 2^-16 if x > -12. Results
--- below 2^-120 may be 0.
+-- whose magnitude is below 2^-120 may be 0.
 local core = require "cute.core"
 local cute = require "cute"
 
@@ -51,7 +51,8 @@ function lean.gelu(x)
   local t = rcp(cute.fma(u, T, 1))
   local p = P[#P]
   for i = #P - 1, 0, -1 do p = cute.fma(p, t, P[i]) end
-  -- The result is max(x, 0) - |x| Phi(-|x|), or NaN if x is NaN.
+  -- The product below is |x| Phi(-|x|). The result is max(x, 0) minus this
+  -- product, or NaN if x is NaN.
   return cute.fma(-u, p * exp2(-u * u), cute.where(cute.lt(x, 0), 0, x))
 end
 
@@ -76,10 +77,10 @@ end
 
 ---------------------------------------------------------------------------
 
--- Activation functions with so many instructions that the compiler should see
--- their code once and not once for each element. Each iteration of a loop
--- computes AT_ONCE elements, appends them to the vector and shifts the
--- remaining ones forward, so that all register indices are constant.
+-- Activation functions with many instructions. The code of these should exist
+-- once, in a loop, and not once for each element. Each iteration computes
+-- AT_ONCE elements, appends them to the vector and shifts the remaining ones
+-- forward, so that all register indices are constant.
 local LONG, AT_ONCE = {gelu = true}, 16
 
 local function in_turn(r, n, f)

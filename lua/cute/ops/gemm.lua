@@ -1,9 +1,8 @@
 --- Computes D = alpha A B^T + beta C with the best kernel.
 --
 -- A plan is made once for each configuration: types, layouts and alignment of
--- the operands, options, device. It keeps its kernel. Later calls of the same
--- configuration are recognized (cute.ops.calls) and they only launch the
--- kernel.
+-- the operands, options, device. It keeps its kernel. cute.ops.calls recognizes
+-- later calls of the same configuration, which only launch the kernel.
 local common = require "cute.ops.problem"
 local core = require "cute.core"
 local cute = require "cute"
@@ -59,7 +58,8 @@ local MODES = {A = {"M", "K"}, B = {"N", "K"}, C = {"M", "N"},
                out = {"M", "N"}}
 
 -- Returns the description of a matrix with the shape of D that the kernel reads
--- after the accumulation: C, or a captured value of the epilogue.
+-- after the accumulation: C, or a captured value of the epilogue. value: the
+-- index of the captured value.
 local function source(t, batch, value)
   local s = facts(operand.layout(t.layout, batch), plain(t.element_type),
                   t.alignment)
@@ -78,8 +78,8 @@ local function check_gates(B, D)
   end
 end
 
--- Returns the operands of a call as a list and by name, each with its layout in
--- the kernel's form; and the batch modes.
+-- Returns the operands of a call, each with its layout as kernels accept it, in
+-- one table: as a list and by name. Also returns the batch modes.
 local function operands(A, B, C, out, gated)
   local list = {{"A", A}, {"B", B}, {"C", C}, {"out", out}}
   local all = {}
@@ -119,9 +119,9 @@ local function operands(A, B, C, out, gated)
   return all, batch
 end
 
--- If all matrices of a batch share one B and are spaced like rows, makes the
--- batch one product with more rows. Tiles then extend across matrices, and B is
--- read once.
+-- Folds a batch into one product with more rows, if all matrices of the batch
+-- share one B and are spaced like rows. Tiles then extend across matrices, and
+-- B is read once.
 local function fold(p, call, B, read)
   if p.placed or call.o.like or p.scale_a == "rows" or p.scale_a == "blocks"
     or p.own_factors or p.format then
@@ -199,12 +199,12 @@ end
 local NONE = {}
 local known = calls.new()
 
--- Positions of the arguments that may contain numbers, in the list that
--- `arguments` returns and by which core.calls identifies a call.
+-- Indices, in the list that `arguments` returns, of arguments that may contain
+-- numbers. core.calls identifies a call by this list.
 local AT = {f = 5, alpha = 6, beta = 7, scale_a = 8, scale_b = 9}
 
--- Maps a number in an option to a constexpr, because it is part of the
--- configuration; maps any other value to false.
+-- Maps a number to a constexpr, for numbers in options that are part of the
+-- configuration. Maps any other value to false.
 local fixed = setmetatable({}, {__mode = "v", __index = function(t, n)
   t[n] = math.type(n) and cute.constexpr(n) or false
   return t[n]
@@ -212,8 +212,7 @@ end})
 
 local function arguments(A, B, C, o, alpha, beta)
   local packed = type(B) == "table" or nil
-  -- Without options and packed weights, all later values of the list below are
-  -- nil.
+  -- Without options and packed weights, A, B and C are followed only by nil.
   if o == NONE and not packed then return A, B, C end
   local stream, group = o.stream, o.group
   if type(stream) == "table" then stream = tostring(stream) end
@@ -223,8 +222,8 @@ local function arguments(A, B, C, o, alpha, beta)
     o.device, stream, o.constant
 end
 
--- Returns the options of a call whose C has no effect: they contain C's type as
--- the type of D.
+-- Returns the options of a call whose C has no effect, such as with beta = 0.
+-- They name C's type as the type of D.
 local function without(C, o)
   local D = o.out
   if type(D) == "table" then D = D[1] end
@@ -310,8 +309,8 @@ local function call_of(A, B, C, o, alpha, beta)
           captured = f and capture.of(f)}
 end
 
--- If K is empty, returns operands with zeros along K and the options for them,
--- since the sum is then 0. Returns nil if K is not empty.
+-- If K is empty, the sum is 0. Returns operands with zeros along K, and options
+-- for them. Returns nil if K is not empty.
 local function with_depth(A, B, o, beta)
   if not (operand.is_flat(A) and operand.is_flat(B)) then return nil end
   local rest = scales.without_blocks(o)
@@ -322,8 +321,8 @@ local function with_depth(A, B, o, beta)
   return operand.deep(A), operand.deep(B), rest
 end
 
--- Runs a call that core.calls could not launch, because it knows no such
--- configuration or no launch of it. Records the launches for later calls.
+-- Runs a call that core.calls could not launch because the configuration is new
+-- or has no launch for these arguments. Records the launches for later calls.
 local function run(A, B, C, o, alpha, beta, plan)
   local deep, other, rest = with_depth(A, B, o, beta)
   if deep then return gemm.gemm(deep, other, C, rest) end
@@ -371,9 +370,9 @@ function gemm.offers(A, B, o, C)
   return p, choose.list(p), call
 end
 
---- Explains which kernel gemm would use for the same arguments. Returns an
--- explanation: see choice.explained in cutelua.text.choice for its fields.
--- tostring returns its text, and the method trace() the traced kernel.
+--- Explains which kernel gemm would use for the same arguments. Returns a table
+-- with the fields of choice.explained in cutelua.text.choice. tostring returns
+-- its text, and the method trace() the traced kernel.
 function gemm.explain(A, B, C, o)
   local alpha, beta
   C, o = ordered(B, C, o)

@@ -1,8 +1,7 @@
---- Computes the products of groups in one launch. Either the rows of A are
--- divided among groups, such as the experts of a mixture, or there is a list of
--- products.
+--- Computes the products of groups in one launch. The rows of A are divided
+-- among groups, such as the experts of a mixture, or A is a list of products.
 --
--- Only the device knows how many rows an expert has. The host neither reads
+-- Only the device knows how many rows each expert has. The host neither reads
 -- these numbers nor waits for them. Calls are cached like those of ops.gemm.
 local common = require "cute.ops.problem"
 local core = require "cute.core"
@@ -60,8 +59,8 @@ local function check_same(mode, x, a, i, y, b, j)
   end
 end
 
--- Checks the tensor of offsets (E+1) or of counts (E), which divides the rows
--- among groups.
+-- Checks the tensor that divides the rows among groups: offsets (E+1) or counts
+-- (E).
 local function check_where(ragged, t, B)
   local name = ragged == "rows" and "offsets" or "counts"
   check_tensor(name, t, 1, ragged == "rows" and "(E+1)" or "(E)")
@@ -143,7 +142,7 @@ end
 local NONE = {}
 local known = calls.new()
 
--- Positions, in the list of arguments that identify a call, of arguments that
+-- Indices, in the list of arguments that identifies a call, of arguments that
 -- may contain numbers.
 local AT = {f = 5, alpha = 6, scale_a = 7, scale_b = 8}
 
@@ -176,8 +175,8 @@ local function plan_of(call)
   return plan
 end
 
--- Runs a call that core.calls could not launch, because it knows no such
--- configuration or no launch of it. Records the launches for later calls.
+-- Runs a call that core.calls could not launch because the configuration is new
+-- or has no launch for these arguments. Records the launches for later calls.
 local function run(A, B, where, o, plan)
   if operand.is_flat(A) and operand.is_flat(B) then  -- see gemm.lua
     local rest = scales.without_blocks(o)
@@ -204,8 +203,8 @@ end
 -- Lists
 ---------------------------------------------------------------------------
 
--- The largest number of problems in one launch: each problem has tensor maps
--- among the kernel's arguments, whose size is limited.
+-- The largest number of problems in one launch. Each problem has tensor maps
+-- among the kernel's arguments, and their total size is limited.
 local MOST = 64
 
 local function check_problem(i, x, gated)
@@ -250,8 +249,8 @@ end
 -- Fields of a problem that must be equal for all problems of one launch.
 local SAME = {"a", "b", "d", "tf32", "arch", "place", "order"}
 
--- Returns one problem that represents a whole list, for one launch of Hopper's
--- kernel. Returns nil if the problems have to run one by one.
+-- Combines a list of problems into one problem, so that one launch of Hopper's
+-- kernel computes all of them. Returns nil if they need separate launches.
 local function all_of(problems, o)
   local all, first
   for i, x in ipairs(problems) do

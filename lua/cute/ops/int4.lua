@@ -7,7 +7,8 @@ local gemm_int4 = require "kernels.gemm_int4"
 
 local int4 = {}
 
-local Int4 = {__closed = true}  -- see cute.lang.dependencies
+-- With __closed, cute.lang.dependencies does not examine the fields.
+local Int4 = {__closed = true}
 Int4.__index = Int4
 function Int4.__tostring(w) return ("int4 weights (%d,%d)"):format(w.n, w.k) end
 

@@ -76,7 +76,8 @@ function modes.shape(list, fail)
 end
 
 -- Adds the loops for mode `m` of the shape, whose extent is n. If operands have
--- nested modes, a loop ends wherever a leaf of any operand ends.
+-- nested modes, the mode is split so that each loop lies within one leaf of
+-- every operand.
 local function cut(loops, list, m, n, rank, fail)
   local own = {}
   for i, x in ipairs(list) do
@@ -140,7 +141,7 @@ function modes.sort(loops, lead, count)
   end)
 end
 
---- Merges loops that are contiguous for all operands.
+--- Merges neighbouring loops if every operand is contiguous across them.
 ---@param loops table[]
 ---@param count integer number of operands
 ---@return table[]
@@ -174,9 +175,10 @@ function modes.column(loops, i)
 end
 
 --- Returns the number of elements of operand i that one access can move along
--- the first loop: a power of two, at most `most`. The memory's alignment, the
--- strides of other loops and, if there are several loops, the extent are
--- multiples of this number of elements. 1 means that no vectors are possible.
+-- the first loop (or loop `along`): a power of two, at most `most`. The
+-- memory's alignment, the strides of other loops and, if there are several
+-- loops, the extent are multiples of this number of elements. 1 means that no
+-- vectors are possible.
 ---@param loops table[]
 ---@param i integer
 ---@param bits integer bits of an element
@@ -199,8 +201,8 @@ function modes.width(loops, i, bits, alignment, most, along)
   return w
 end
 
---- Reports whether different coordinates always have different addresses, for
--- loops that are sorted by operand i's strides. Returns false if that is
+--- Reports whether different coordinates always have different addresses. The
+-- loops must be sorted by operand i's strides. Returns false if that is
 -- uncertain.
 function modes.injective(loops, i)
   local reach = 0
@@ -246,8 +248,8 @@ function modes.meet(loops, i, a, j, b)
   end
   if same then return "same" end
   if pitch == 0 then return "mixed" end
-  -- Bytes that operands i and j span within one pitch, the largest stride that
-  -- both have.
+  -- The numbers of bytes that elements of operands i and j span within one
+  -- pitch. The pitch is the largest stride that both have.
   local x, y = ba // 8, bb // 8
   for _, loop in ipairs(loops) do
     if loop[i] * ba ~= loop[j] * bb or loop[i] * ba // 8 < pitch then

@@ -31,8 +31,8 @@ local function check_vectors(call, names, n)
   end
 end
 
--- Returns the arguments of kernel k as a list, in the order of k.args, from a
--- table by name.
+-- Returns the arguments of kernel k as a list. `named` has the arguments by
+-- name; k.args lists the names in order.
 local function in_order(k, named)
   local args = {n = #k.args}
   for i, name in ipairs(k.args) do args[i] = named[name] end
@@ -43,8 +43,8 @@ end
 -- Forward
 ---------------------------------------------------------------------------
 
--- A launch of up to FEW rows is so short that its latency matters. The kernel
--- itself then decides when the next launch begins.
+-- In launches of up to FEW rows the kernel decides when the next launch begins
+-- (PDL). Such launches are so short that their latency matters.
 local FEW = 64
 
 local function forward(name, layer)
@@ -127,8 +127,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns the launch (a step of a plan, cute.ops.tensor_op) that adds up the
--- columns of partial sums, which begin at row `first` of the work memory, and
--- stores the n sums in result i.
+-- columns of a matrix of partial sums and stores the n sums in result i. The
+-- matrix has `parts` rows and begins at row `first` of the work memory.
 local function adding(parts, first, n, i)
   local sums = kernels.columns {op = "sum", m = parts, n = n, dtype = cute.f32}
   return rowwise.step(sums, sums.grid, function(_, out, work)
@@ -137,7 +137,8 @@ local function adding(parts, first, n, i)
   end)
 end
 
--- Returns the counters `turns`, which are 0 between launches, as u64.
+-- Returns the counters `turns`, which are 0 between launches, as `count`
+-- elements of u64.
 local function states(turns, count)
   return turns and cute.make_tensor(cute.recast_tensor(turns, cute.u64)
     .iterator, cute.make_layout {count})
@@ -193,8 +194,8 @@ local rmsnorm_backward = rowwise.operation("ops.rmsnorm_backward", {
   plan = backward("ops.rmsnorm_backward", false)})
 
 --- Returns the gradients of ops.rmsnorm: dX, and dW if W is given. If the
--- forward call had a residual, X is the H that the call returned, and
--- `residual` is the gradient of H that bypasses the norm.
+-- forward call had a residual, pass the H that it returned as X. `residual` is
+-- then the gradient of H that bypasses the norm.
 ---@param dY any (...,N)
 ---@param X any (...,N)
 ---@param Rstd any f32, one element for each row
@@ -210,8 +211,8 @@ local layernorm_backward = rowwise.operation("ops.layernorm_backward", {
   options = {bias = "boolean"},
   plan = backward("ops.layernorm_backward", true)})
 
---- Returns the gradients of ops.layernorm: dX, dW if W is given, and dB with
--- bias = true.
+--- Returns the gradients of ops.layernorm: dX, then dW if W is given, then dB
+-- if the option `bias` is true.
 ---@param dY any (...,N)
 ---@param X any (...,N)
 ---@param Mean any f32, one element for each row

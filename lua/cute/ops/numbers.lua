@@ -34,8 +34,8 @@ end
 
 --- Returns two functions that read the arguments of a kernel one after another,
 -- from argument n + 1 on. The first function returns the next argument. The
--- second function, (as, is_float), returns the next argument, a number, in type
--- `as`.
+-- second function, (as, is_float), returns the next number, of which
+-- numbers.pass has made one argument or, for f64, two.
 ---@param args any[]
 ---@param n? integer
 function numbers.reader(args, n)

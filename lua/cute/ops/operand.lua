@@ -1,8 +1,7 @@
---- Checks the operands of a product and converts them to the form that kernels
--- take. Operands are matrices with batch modes, and two of their modes can be
--- exchanged. Also determines their types and device.
+--- Checks the operands of a product and converts them to the layouts that
+-- kernels accept. Also determines their types and device.
 --
--- Users put batch modes first, (...,M,K); the kernels take one batch mode,
+-- Users put batch modes first, (...,M,K); the kernels accept one batch mode,
 -- which is last, (M,K,L). An extent of 1 broadcasts.
 local core = require "cute.core"
 local cute = require "cute"
@@ -70,8 +69,8 @@ end
 -- matter: D and x may be different columns of one matrix.
 local function never_meet(x, from, D, to)
   local lists = {{t = x, first = from}, {t = D, first = to}}
-  -- Returns the offset modulo g of the first byte of tensor s, and the distance
-  -- from it to the last byte that s occupies modulo g.
+  -- Considers the bytes of tensor s modulo g. Returns the position of the first
+  -- byte, and the distance from it to the last byte.
   local function rest(s, g)
     local bytes = s.t.element_type.bits // 8
     local shape = cute.flatten_to_tuple(s.t.shape)
@@ -94,9 +93,9 @@ local function never_meet(x, from, D, to)
   return false
 end
 
---- Raises an error if output D shares memory with operand x. If each element of
--- x is read only to compute the element of D at the same position (`alike`), x
--- may have the same layout and address as D.
+--- Raises an error if output D shares memory with operand x. With `alike`, each
+-- element of x is read only to compute the element of D at the same position.
+-- Then x may have the same layout and address as D.
 ---@param name string x's name
 ---@param what string D's name
 function operand.check_shared(name, x, D, what, alike)
@@ -150,22 +149,23 @@ function operand.has_batch(x, batch, own)
   return true
 end
 
--- Returns the strides of the last two modes, rows and columns. The stride of a
--- single row or column has no effect; if the other stride is 1 or has no effect
--- either, it is replaced by a stride that every kernel accepts.
+-- Returns the strides of the last two modes, rows and columns. With a single
+-- row or column, its stride has no effect. If the other stride is 1 or has no
+-- effect either, the stride without effect is replaced by one that every kernel
+-- accepts.
 local function strides_of(shape, stride, rank)
   local m, n, ds, dn = shape[rank - 1], shape[rank], stride[rank - 1],
     stride[rank]
-  -- 32 elements have 16 bytes or more.
+  -- 32 elements have 16 bytes or more, so that a multiple of 32 satisfies the
+  -- alignment of every kernel.
   if m == 1 and (dn == 1 or n == 1) then return tiles.count(n, 32) * 32, 1 end
   if n == 1 and ds == 1 then return ds, tiles.count(m, 32) * 32 end
   return ds, dn
 end
 
--- Returns {extent, stride} of the mode that has the rows of all matrices of
--- layout l, if these rows are spaced like the rows of one matrix; nil
--- otherwise. If l has only one matrix, returns the extent and stride of its
--- rows.
+-- Merges the batch modes of layout l and its rows into one mode of all rows.
+-- Returns {extent, stride} of this mode, or nil if the rows are not equally
+-- spaced. If l has only one matrix, returns the extent and stride of its rows.
 local function rows_of_all(l, batch)
   local rank, n, step = cute.rank(l), nil, nil
   local shape, stride = l.shape, l.stride
@@ -187,9 +187,9 @@ local function rows_of_all(l, batch)
   return {n, step}
 end
 
---- Returns the batch folded into rows, {folded =, rows =}, if the matrices of
--- A, and those of all operands with D's shape, form the rows of one product.
--- Otherwise returns nil.
+--- Folds the batch into rows, if the matrices of A, and those of all operands
+-- with D's shape, form the rows of one product. Returns {folded =, rows =}, or
+-- nil if they do not.
 ---@param batch table from operand.batch
 ---@param list any[] tensors: A, D, ...
 ---@param B any
@@ -244,18 +244,19 @@ function operand.matrix(t, batch)
   return cute.make_tensor(t.iterator, operand.layout(t.layout, batch))
 end
 
---- Reports whether t consists of matrices whose rows have no elements.
+--- Reports whether t consists of matrices whose rows have no elements, so that
+-- K is empty.
 function operand.is_flat(t)
   return core.typename(t) == "tensor" and t.memspace ~= "coord"
     and cute.rank(t) >= 2 and cute.size(t, cute.rank(t) - 1) == 0
 end
 
---- Returns a tensor of zeros with extent 16 for K, to replace t, whose K is
--- empty. The product stays 0. Elements of 4 bits are replaced by bf16, because
--- no kernel multiplies 4-bit elements without scale factors.
+--- Returns a tensor of zeros that replaces t, whose K is empty; its K is 16.
+-- The product stays 0. Elements of 4 bits are replaced by bf16, because no
+-- kernel multiplies 4-bit elements without scale factors.
 function operand.deep(t)
   local shape = modes.extents(t.layout)
-  -- K = 16 is an extent that every kernel accepts.
+  -- Every kernel accepts this extent of K.
   shape[#shape] = 16
   return cute.zeros(shape, t.element_type.bits < 8 and cute.bf16
     or t.element_type, {device = t.device})
@@ -267,8 +268,8 @@ function operand.turned(t)
     cute.rank(t) > 2 and {1, 0, 2} or {1, 0}))
 end
 
---- Returns a vector (..., n) as a matrix that has `other` equal columns (if
--- by_row) or equal rows.
+--- Returns a vector (..., n) as a matrix that repeats it: `other` equal columns
+-- (if by_row) or `other` equal rows.
 function operand.spread(v, other, by_row)
   local shape, stride = v.shape, v.stride
   if type(shape) ~= "table" then shape, stride = {shape}, {stride} end
@@ -283,7 +284,8 @@ function operand.spread(v, other, by_row)
   return cute.make_tensor(v.iterator, cute.make_layout(s, d))
 end
 
---- Returns a vector (..., n) as (n, l), in which mode l holds all batches.
+--- Returns a vector (..., n) as (n, l), where the one mode l merges all batch
+-- modes.
 function operand.flat(v, batches)
   local n = cute.size(v) // batches
   if batches == 1 or cute.rank(v) == 1 then
@@ -329,7 +331,7 @@ function operand.check_options(what, known, o)
 end
 
 --- Returns the type of D that a call's options name, or nil. Raises an error if
--- it is not the type of `out`.
+-- `out` has another type.
 ---@param o table
 ---@param out any a tensor, or nil
 function operand.dtype(o, out)
@@ -356,7 +358,7 @@ function operand.plain(dtype)
   return dtype == cute.tf32 and cute.f32 or dtype
 end
 
---- Returns the properties of an operand that a family of kernels looks at:
+--- Returns the properties of an operand by which families choose kernels:
 -- layout, type, alignment.
 function operand.facts(l, dtype, alignment)
   return {layout = l, shape = l.shape, stride = l.stride, element_type = dtype,

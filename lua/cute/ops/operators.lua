@@ -1,5 +1,5 @@
---- Operators of whole tensors outside of kernels, such as x + y and 2 * x:
--- each runs as ops.elementwise does.
+--- Operators on whole tensors outside of kernels, such as x + y and 2 * x. Each
+-- runs like ops.elementwise.
 local operator = require "cute.ops.elementwise".operator
 
 local operators = {}

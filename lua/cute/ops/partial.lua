@@ -1,4 +1,5 @@
---- Reductions over the elements of a tile, in the same order every time.
+--- Reductions of an epilogue over the elements of a tile, always in the same
+-- order.
 --
 -- Each thread reduces its elements of a row (or of a column, or of everything).
 -- Lanes that have elements of the same row combine their values by shuffles.
@@ -17,12 +18,12 @@ partial.NAMES = "sum mean prod max min amax norm rms"
 -- Elements of threads
 ---------------------------------------------------------------------------
 
--- Returns a description of the elements of an MMA's tile that a thread has.
--- values: the coordinates of a thread's elements relative to its first one.
--- bits: where the first element moves if a bit of the thread index is set:
--- "row" (within the same row), "col" (within the same column), or "far" (to
--- another row and column). even: whether the first elements of all threads are
--- in even columns.
+-- Describes which elements of an MMA's tile each thread has. values: the
+-- coordinates of a thread's elements relative to its first one. bits: for each
+-- bit of the thread index, where setting it moves the first element: "row"
+-- (within the same row), "col" (within the same column), or "far" (to another
+-- row and column). even: whether the first elements of all threads are in even
+-- columns.
 local function spread(mma, tile)
   local id = cute.make_identity_tensor {tile[1], tile[2]}
   local function part(t) return tiles.partition_C(mma, t)(id) end
@@ -110,7 +111,7 @@ local function groups_of(s, kind, n)
 end
 
 -- Returns the condition that element i is inside D along the reduced modes, or
--- nil if it always is inside.
+-- nil if the condition always holds.
 local function inside(C, crd, kind, i)
   local M, N = C.tensor.shape[1], C.tensor.shape[2]
   local ok
@@ -143,9 +144,9 @@ local function fold(C, s, crd, kind, op, r, group)
   return sum
 end
 
--- Returns two values: the condition that this thread is the first of the lanes
--- that share a result, and so stores it; and the index of the part that the
--- thread stores.
+-- Returns two values. The first is the condition that this thread is the first
+-- of the lanes that share a result; this thread stores the result. The second
+-- is the index of the part of the memory to which it stores.
 local function part_of(C, s, kind)
   local tid, lanes, part, n = C.thread, 0, 0, 1
   for bit = 0, 31 do
@@ -166,8 +167,8 @@ local function part_of(C, s, kind)
 end
 
 --- Stores the partial results of a reduction of vector x in P, a tensor of f32
--- (rows, parts, l); see partial.extents. C is the tile's object from
--- tiles.result.
+-- (rows, parts, l); see partial.extents. C is the object of tiles.result for
+-- this tile.
 function partial.leave(C, kind, name, x, P, l)
   local op, s = partial.OPS[name], spread(C.mma, C.tile)
   local r = cute.make_rmem_tensor(x.shape, cute.f32)
@@ -194,9 +195,10 @@ end
 local BLOCK, MOST = 128, 64
 
 -- Returns a kernel of (P, Y) that computes Y (rows, l) by reducing the parts of
--- P (rows, parts, l) with the operation `name`. `limit` is the number of parts
--- that exist, if P is larger. `n` is the total number of elements, if this is
--- the last step of the reduction. `pdl` tells whether launches are dependent.
+-- P (rows, parts, l) with the operation `name`. `limit` is the number of
+-- existing elements, if P has more. In the last step of a reduction, `n` is the
+-- number of elements that each result combines. `pdl` tells whether launches
+-- are dependent.
 local function folder(name, limit, n, pdl)
   local op = partial.OPS[name]
   return cute.kernel("fold_" .. name, {block = BLOCK}, function(P, Y)

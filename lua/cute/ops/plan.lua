@@ -4,11 +4,11 @@
 --     local D, ... = plan:run(call, ready)
 --
 -- A call is {A, B, C, o, alpha, beta, f, captured, out, at}. A, B, C are the
--- operands and o the options; alpha and beta are nil if they have no effect; f
--- is the epilogue, captured its captured values; out are tensors for results.
--- `at` holds, for each argument that may contain numbers, its position among
--- the arguments that identify the call (cute.ops.calls). Grouped calls also
--- have `where`, their offsets or counts.
+-- operands and o the options; alpha and beta are nil if they have no effect. f
+-- is the epilogue, captured the values that it captures, and out a list of
+-- tensors for results. `at` maps each argument that may contain numbers to its
+-- index among the arguments that identify the call (cute.ops.calls). Grouped
+-- calls also have `where`, their offsets or counts.
 local core = require "cute.core"
 local cute = require "cute"
 local calls = require "cute.ops.calls"
@@ -64,9 +64,9 @@ local function result(plan, p, c, r)
           floats = rows * parts * p.batches}
 end
 
--- Returns the positions of the repacked matrices in the work memory, by name,
--- and the total size in f32. The first `floats` elements of the memory have
--- other uses.
+-- Places the repacked matrices `to` in the work memory, behind its first
+-- `floats` elements, which have other uses. Returns their positions by name,
+-- and the total size in f32.
 local function placed(to, floats)
   local list = {}
   for _, name in ipairs(to and MATRICES or {}) do
@@ -96,7 +96,7 @@ function plans.new(p, c, call)
   local plan = setmetatable(families.of(c.base).make(p, c), Plan)
   plan.device, plan.place = p.device, p.place
   plan.batch, plan.batches = p.batch, p.batches
-  -- Batch modes of A and D; groups of rows have none.
+  -- The batch modes of A and D. Groups of rows have no batch modes.
   plan.rows = p.ragged == "rows" and {} or p.batch
   plan.ending, plan.ready = ending, {}
   plan.results = {{shape = p.shape, dtype = p.d}}
@@ -190,7 +190,7 @@ function Plan:outputs(call)
   return out, made
 end
 
--- Returns matrix t of a call in the form that kernels accept; if it has to be
+-- Returns matrix t of a call as kernels accept it. If the matrix has to be
 -- repacked, returns its repacked copy in `work`.
 local function seen(plan, name, t, batch, work)
   local to = plan.moved[name]
@@ -202,8 +202,9 @@ local function seen(plan, name, t, batch, work)
                           to.layout)
 end
 
--- Returns matrix t with its leaves as top-level modes. Omits the leaves along
--- which the repacked copy `moved` is broadcast.
+-- Returns matrix t with its leaves as top-level modes, for copying. Omits the
+-- leaves along which the repacked copy `moved` has stride 0, so that each
+-- element is copied once.
 local function each_once(t, moved)
   local shape, stride = {}, {}
   local extents, far = cute.flatten_to_tuple(t.shape),
@@ -216,9 +217,9 @@ local function each_once(t, moved)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- Returns the step that repacks a matrix between its place and the work memory,
--- and the step's arguments. Elements of 4 bits are moved as bytes, if they do
--- not become elements of 8 bits.
+-- Returns the step that repacks matrix `name` by copying `from` to `to`, and
+-- the step's arguments. One of the two is in the work memory. Elements of 4
+-- bits are moved as bytes, if they do not become elements of 8 bits.
 local function moving(plan, name, from, to)
   local m = plan.moved[name]
   from, to = each_once(from, m), each_once(to, m)
@@ -332,7 +333,7 @@ function Plan:prepare(call, out)
 end
 
 -- Launches the steps that repack matrices, the kernel, and the steps that
--- reduce partial results. Returns the launches in the form that known:ready
+-- reduce partial results. Returns the launches as a list that known:ready
 -- accepts.
 function Plan:launch(call, out, work, turns)
   local plain = {device = self.device, stream = call.o.stream,
@@ -373,7 +374,7 @@ function Plan:run(call, ready)
   local out, made = self:outputs(call)
   local work, turns, alone = self:memory(call)
   local ok, run = pcall(self.launch, self, call, out, work, turns)
-  -- After an error, the counts of the device may differ from 0.
+  -- After an error, the counters of the device may differ from 0.
   if not ok then
     calls.failed(self.place)
     error(run, 0)

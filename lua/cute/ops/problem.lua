@@ -13,8 +13,8 @@ local problem = {}
 
 local fail = operand.fail
 
---- Sets p.gated, and p.columns, the number of columns of D: with gates, half
--- the number of rows of B, else this number.
+--- Sets p.gated, and p.columns, the number of columns of D. This is the number
+-- of rows of B, or half of it with gates.
 ---@param p table with p.n, the rows of B
 ---@param call table of cute.ops.plan
 ---@param B any its matrices
@@ -38,8 +38,8 @@ function problem.gates(p, call, B)
   p.columns = p.n // 2
 end
 
---- Sets the fields that follow from the types p.a and p.b: p.tf32, p.sums,
--- p.fused, the fields for scale factors (scales.look) and those for the
+--- Sets the fields that follow from the types p.a and p.b: p.tf32, p.sums and
+-- p.fused. Also sets the fields for scale factors (scales.look) and for the
 -- epilogue's results (epilogue.look).
 ---@return any like D's default type
 ---@return integer[] read numbers of the captured values that the epilogue reads
@@ -57,8 +57,8 @@ function problem.types(p, call)
   return made ~= p.value and made or like, read
 end
 
---- Sets p.device, p.place (the location of the operands), and properties of the
--- device: arch, sm, sms.
+--- Sets p.device, p.place (the device of the operands), and properties of
+-- p.device: arch, sm, sms.
 function problem.place(p, call)
   p.device, p.place = operand.device(call.A, call.o), call.A.device
   p.arch, p.sm = p.device.arch, p.device.sm

@@ -28,8 +28,8 @@ local fail = tensor_op.failing "ops.reduce"
 -- Arguments
 ---------------------------------------------------------------------------
 
--- Returns the set of modes to reduce, counted from 1. by is "row" (each row is
--- reduced to one result), "column", "all", or a list of modes.
+-- Returns the set of modes to reduce, counted from 1. `by` is "row" (each row
+-- is reduced to one result), "column", "all", or a list of modes.
 local function gone_of(x, by)
   local rank, gone = cute.rank(x), {}
   if by == "all" then
@@ -80,9 +80,9 @@ local function types_of(op, dtype, count)
 end
 
 -- Returns four values: the shape of the result; the number of elements of x
--- that each of its elements combines; the loops (cute.ops.modes) over kept
--- modes; and those over reduced modes. In the loops, operand 1 is x, 2 the
--- result, and 3 the index within the reduced modes.
+-- that each element of the result combines; the loops (cute.ops.modes) over
+-- kept modes; and the loops over reduced modes. In the loops, operand 1 is x, 2
+-- the result, and 3 the index within the reduced modes.
 local function loops_of(x, gone, out)
   local shape, count, kept = modes.extents(x.layout), 1, {}
   for m, n in ipairs(shape) do
@@ -140,21 +140,21 @@ local function power(n)
   return p
 end
 
--- RESIDENT: approximate number of threads that a multiprocessor runs at once.
--- STEPS: largest number of vectors that a thread loads at once. BLOCK: threads
--- of a block.
+-- RESIDENT: the approximate number of threads that a multiprocessor runs at
+-- once. STEPS: the largest number of vectors that a thread loads at once.
+-- BLOCK: the threads of a block.
 local RESIDENT, STEPS, BLOCK, WARP = 2048, 8, 256, 32
 -- Number of waves of blocks in a launch: a multiprocessor starts a new block
 -- whenever one ends, which evens out the blocks' times.
 local WAVES = 8
--- Largest number of elements that a thread holds at once during argmax and
--- argmin, which need more registers for each element. It is half as large if
--- each element has a result of its own.
+-- The largest number of elements that a thread holds at once during argmax and
+-- argmin, which need more registers for each element. If each element belongs
+-- to a different result, only half as many are held.
 local HELD = 64
 
--- Returns the number of blocks that share a result. It is chosen such that
--- every multiprocessor has blocks, and each thread has at least 2 of the
--- `rounds` of work.
+-- Returns the number of blocks that share a result. Every multiprocessor then
+-- has blocks, if possible. `rounds` is the number of loop iterations of a
+-- thread without a split; each thread keeps at least 2.
 local function splits_for(p, blocks, rounds)
   local want = p.sms * (RESIDENT // BLOCK) * WAVES
   if 2 * blocks > want then return 1 end
@@ -166,7 +166,7 @@ local function along(p, o, vectors)
   -- Number of elements of a row after its last vector; a thread loads one of
   -- them.
   local rest = o.folded.extents[1] % o.width
-  -- Number of threads for the vectors of a row: each thread loads about two
+  -- The number of threads for the vectors of a row. Each thread loads about two
   -- vectors.
   local few = vectors > 2 and up(vectors, 2) or vectors
   o.threads = math.min(power(math.max(few, rest)), WARP)
@@ -276,8 +276,8 @@ end
 local function steps_of(p, o, x, stay, gone)
   local list, at, before = {}, 0, {}
   local dtype, alignment = p.dtype, x.alignment
-  -- The kept modes' loops for the next launch, which reduces the partial
-  -- results (its operand 1). Consecutive results are adjacent there.
+  -- The loops over kept modes for the next launch, which reduces the partial
+  -- results (its operand 1). In operand 1, consecutive results are adjacent.
   local places, reach = {}, 1
   for i, loop in ipairs(stay) do
     places[i] = {n = loop.n, [1] = reach, [2] = loop[2], [3] = 0}

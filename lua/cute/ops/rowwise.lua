@@ -29,8 +29,8 @@ function rowwise.leading(l, n)
   return all.shape, all.stride
 end
 
--- Returns the extent and the stride of the last mode of a layout. Either may be
--- a tuple.
+-- Returns the extent and the stride of the last mode of a layout. They may be
+-- tuples.
 local function last(l)
   local shape, stride, rank = l.shape, l.stride, cute.rank(l)
   if type(shape) ~= "table" then return shape, stride end
@@ -94,12 +94,13 @@ function rowwise.step(k, grid, arguments)
           cluster = k.cluster, arguments = arguments}
 end
 
--- The fewest bytes of a row for each block of a cluster.
+-- The smallest part of a row, in bytes, for which a block of a cluster is used.
 local EACH = 8 << 10
 
 --- Returns the number of blocks of a cluster that share a row (`cluster` of
--- kernels/rows.lua), so that m rows keep the multiprocessors of a device busy:
--- 1 if the rows are many or short, or the device has no clusters.
+-- kernels/rows.lua). The number is chosen so that m rows keep the
+-- multiprocessors busy. It is 1 if there are many rows, if rows are short, or
+-- if the device has no clusters.
 ---@param m integer
 ---@param n integer
 ---@param dtype any
@@ -155,7 +156,7 @@ end
 -- bytes of shared memory that a row kernel may need beside its rows
 local SMALL = 1 << 10
 
---- Returns the options of shape_of, and the shared memory of a device.
+--- Returns the options of shape_of, extended by the shared memory of a device.
 ---@return table
 function rowwise.options_of(device, tensors, count, types)
   local o = rowwise.shape_of(tensors, count, types)
@@ -223,9 +224,9 @@ function Call:vector(name, t, n)
   end
 end
 
--- Returns an operand t as it is, or as a new contiguous tensor if its layout
--- does not fit. The second result is true if the tensor is new. If `idle` is
--- true, the new tensor stays undefined.
+-- Returns operand t itself if fits(t), else a copy in a new contiguous tensor.
+-- The second result is true if the tensor is new. If `idle` is true, nothing is
+-- copied and the new tensor stays undefined.
 local function packed(t, fits, o, idle)
   if fits(t) then return t, false end
   local rows = calls.empty(modes.extents(t.layout), t.element_type, t.device)
@@ -283,13 +284,14 @@ local function check_outputs(call, plan, spec)
   end
 end
 
--- MOST_KEYS: the most values of options that keys() remembers. MISSING: stands
--- for a missing option. TEXT: index of the text in a node of the tree.
+-- MOST_KEYS: the largest number of option values that keys() remembers.
+-- MISSING: represents a missing option in the tree. TEXT: the key of the text
+-- in a node of the tree.
 local MOST_KEYS, MISSING, TEXT = 4096, {}, {}
 
--- Makes a function that returns the values of these options as a text; calls
--- with the same text can use the same plan. A tree, with a level for each
--- option, remembers the texts, since making them takes microseconds.
+-- Makes a function that returns the values of the options `scalars` as a text.
+-- Calls with the same text can use the same plan. Making a text takes
+-- microseconds, so a tree with a level for each option remembers the texts.
 local function keys(scalars)
   local root, count, n = {}, 0, #scalars
   local function word(v)
@@ -307,8 +309,8 @@ local function keys(scalars)
       if v == nil then
         v = MISSING
       elseif type(v) == "table" or math.type(v) == "float" then
-        -- As keys of a table, 1.0 and 1 are equal, so the key is the number as
-        -- text.
+        -- As keys of a table, 1.0 and 1 are equal. A float is therefore
+        -- replaced by its text.
         v = word(v)
       end
       local next_ = node[v]
@@ -338,10 +340,10 @@ local function split(...)
 end
 
 -- Makes the launches of a plan dependent (cute.ops.calls): their kernels begin
--- with a wait for the launches before them. The next launch begins only after
--- this wait. If the next launch began earlier, many of its blocks would share
--- the first multiprocessors that become free, which took a fifth of the time of
--- a decoder's step.
+-- with a wait for the launches before them. A kernel lets the next launch begin
+-- only after this wait. If the next launch began earlier, many of its blocks
+-- would share the first multiprocessors that become free, which took a fifth of
+-- the time of a decoder's step.
 local function depend(plan)
   for _, step in ipairs(plan.pdl and plan.steps or {}) do
     local k = step.kernel
@@ -407,7 +409,7 @@ function rowwise.operation(what, spec)
   local count = at + 6 + (spec.traced and 1 or 0)
   local function arguments(list, o, f)
     local stream = o.stream
-    -- The constructor allocates the array's slots at once.
+    -- All slots are listed so that the constructor allocates the array at once.
     local all = {list[1], list[2], list[3], nil, nil, nil, nil, nil, nil, nil,
                  nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}
     for i = 4, given do all[i] = list[i] end
@@ -420,7 +422,8 @@ function rowwise.operation(what, spec)
     return table.unpack(all, 1, count)
   end
 
-  -- Returns a call with its operands.
+  -- Checks the arguments of a call, and returns the call as an object with its
+  -- operands.
   local function begin(list, o, f)
     tensor_op.options(what, o, types)
     for i = 1, given do

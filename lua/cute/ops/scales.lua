@@ -1,13 +1,14 @@
 --- Scale factors of operands: per tensor, per row, or per block of K.
 --
--- scale_a and scale_b are numbers or tensors. A tensor (1) is one factor; (M)
--- or (N) has one for each row; (M,K/128) or (N,K/128) one for each row and 128
--- elements of K; (M/128,K/128) or (N/128,K/128), rounded up, one for each block
--- of 128 x 128. `group` replaces 128 as the number of elements of K. Factors of
--- whole rows multiply the final sums; factors of blocks multiply partial sums
--- during the accumulation. Batch modes may come first. Then (...,1) has one
--- factor for each matrix, and (...,M,1) and (...,N,1) are the same as (...,M)
--- and (...,N). cute.ops.formats has the factors of formats, such as NVFP4.
+-- scale_a and scale_b are numbers or tensors. A tensor (1) is one factor. A
+-- tensor (M) or (N) has one factor for each row; (M,K/128) or (N,K/128) one for
+-- each row and 128 elements of K; (M/128,K/128) or (N/128,K/128), rounded up,
+-- one for each block of 128 x 128. `group` replaces 128 as the number of
+-- elements of K. Factors of whole rows multiply the final sums; factors of
+-- blocks multiply partial sums during the accumulation. Batch modes may come
+-- first. Then (...,1) has one factor for each matrix, and (...,M,1) and
+-- (...,N,1) are the same as (...,M) and (...,N). cute.ops.formats describes the
+-- factors of formats such as NVFP4.
 local core = require "cute.core"
 local cute = require "cute"
 local formats = require "cute.ops.formats"
@@ -34,10 +35,10 @@ local function without_last(x, rows, lead)
 end
 
 -- Returns the kind of a scale factor x for `rows` rows and k elements
--- ("number", "one", "rows" or "blocks"), and whether each matrix of the batch
--- has factors of its own. `groups` is the number of groups, if the first mode
--- of x is the group. `ragged` tells whether groups may begin and end at any
--- row. `batch` lists the batch modes of a product without groups.
+-- ("number", "one", "rows" or "blocks"). Also returns whether each matrix of
+-- the batch has factors of its own. `groups` is the number of groups, if the
+-- first mode of x is the group. `ragged` tells whether groups may begin and end
+-- at any row. `batch` lists the batch modes of a product without groups.
 local function kind_of(name, x, rows, k, group, groups, ragged, batch)
   if x == nil then return nil end
   if type(x) == "number" then return "number" end
@@ -67,10 +68,11 @@ local function kind_of(name, x, rows, k, group, groups, ragged, batch)
     and ", with modes of the batch in front or without" or "")
 end
 
---- Sets the fields of problem p that describe its scale factors: p.scale_a and
--- p.scale_b, their kinds; p.group, if factors are per block of K; p.value, the
--- type of scaled sums; p.own_factors, whether each matrix of a batch has its
--- own scale_b; or those of cute.ops.formats.
+--- Sets the fields of problem p that describe its scale factors. p.scale_a and
+-- p.scale_b: their kinds. p.group: the elements of K of a block, if factors are
+-- per block of K. p.value: the type of scaled sums. p.own_factors: whether each
+-- matrix of a batch has its own scale_b. For factors of formats, sets the
+-- fields of cute.ops.formats instead.
 function scales.look(p, o)
   if formats.look(p, o) then
     p.value = p.sums
@@ -135,7 +137,7 @@ local function matrix(x, rows, batch)
     cute.make_layout(shape, stride)), batch)
 end
 
---- Returns scale factors or zero points of packed weights in the form that
+--- Returns scale factors or zero points of packed weights with the modes that
 -- gemm_int4 reads, (K/group,N) or (1,N).
 function scales.turned(p, x)
   local first = x.stride
@@ -162,7 +164,7 @@ end
 local function like_D(p, x, by_row)
   local rows = by_row and p.m or p.n
   x = without_last(x, rows, #p.batch)
-  -- Each group of rows, or each matrix of the batch, has its own factors.
+  -- Each group of rows, or each matrix of the batch, has a factor of its own.
   if cute.rank(x) > 1 and cute.size(x) > 1 then
     local rank = cute.rank(x)
     if cute.size(x, rank - 1) ~= rows then
@@ -179,8 +181,9 @@ local function like_D(p, x, by_row)
   return cute.make_tensor(x.iterator, cute.make_layout({p.m, p.n}, {0, 0}))
 end
 
---- Returns the scale factors that are not per block of K, which the epilogue
--- applies, as a list of {number, name} and {matrix}.
+--- Returns the scale factors that are not per block of K. The epilogue applies
+-- them. The list has an entry {number, name} for a number and {matrix} for a
+-- tensor.
 function scales.rest(p, o)
   local out = {}
   for i, side in ipairs {"a", "b"} do

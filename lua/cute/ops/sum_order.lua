@@ -12,19 +12,20 @@ local tiles = require "cute.tiles"
 
 local sum_order = {}
 
--- Returns the family whose kernel multiplies the operands of candidate c.
+-- Returns the family whose kernel candidate c uses.
 local function kernel_of(c)
   local family = families.of(c.base)
   return family.kernel or family
 end
 
--- Returns a phrase for the user: K is divided into parts of `each` elements.
+-- Returns a phrase that says that K is divided into parts of `each` elements,
+-- or "" if K is not divided.
 local function cut_in(k, each)
   return each < k and (", in parts of %d of K"):format(each) or ""
 end
 
---- Returns the text `words` extended by a phrase: K is divided into parts whose
--- partial sums are added in f32 or f64.
+--- Returns the text `words`, extended by a phrase that says that K is divided
+-- into parts of `each` elements. Their partial sums are added in f32 or f64.
 function sum_order.in_parts(words, k, each) return words .. cut_in(k, each) end
 
 local function parts(p, c)
@@ -52,7 +53,7 @@ end
 local ADDED = {sum = true, mean = true, rms = true}
 
 -- Returns a phrase for the order in which an epilogue adds the elements of a
--- row, if it has such a reduction.
+-- row, if it has a reduction that does so.
 local function of_rows(p, c)
   local o, family = c.options, kernel_of(c)
   for i = 2, #(p.results or {}) do
@@ -67,8 +68,8 @@ local function of_rows(p, c)
   return ""
 end
 
---- Returns the order in which candidate c for problem p accumulates (see
--- cute.ops.choose). If c.order is set, returns that.
+--- Describes the order in which candidate c for problem p accumulates (see
+-- cute.ops.choose). If c.order is set, returns c.order.
 ---@return string
 function sum_order.of(p, c)
   if p.sums.is_integer then return "whole numbers, in any order" end

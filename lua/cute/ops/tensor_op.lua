@@ -1,12 +1,13 @@
 --- Common parts of operations on whole tensors: checking options and operands,
 -- device, results, launches.
 --
--- A plan is {device, place, results = {{shape =, order = a layout or nil,
--- dtype =}}, steps = {{kernel, grid, block, ready = {}, arguments =
--- function(call, out, work, turns)}}, floats = f32 of memory that steps share
--- (work), counts = i32 that are 0 between launches (turns)}. A call is
--- {operands, o = options, out = tensors given for results, captured = values of
--- a function (cute.ops.capture)}.
+-- A plan has the fields device; place; results = {{shape =, order = a layout or
+-- nil, dtype =}}; steps = {{kernel, grid, block, ready = {}, arguments =
+-- function(call, out, work, turns)}}; floats, the number of f32 in the memory
+-- `work` that steps share; and counts, the number of i32 counters `turns`,
+-- which are 0 between launches. A call is {operands, o = options, out = tensors
+-- given for results, captured = the values that a function captures
+-- (cute.ops.capture)}.
 local calls = require "cute.ops.calls"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
@@ -72,8 +73,8 @@ function tensor_op.check(fail, name, t, narrow)
   end
 end
 
---- Returns the device of a call, the location of its operands, and whether its
--- launches are dependent (cute.ops.calls).
+--- Returns the device of a call, the device of its operands' memory, and
+-- whether its launches are dependent (cute.ops.calls).
 ---@param tensors any[]
 function tensor_op.device(tensors, o)
   local list = {n = #tensors, table.unpack(tensors)}
@@ -86,8 +87,8 @@ function tensor_op.device(tensors, o)
   return device, tensors[1].device, pdl
 end
 
---- Returns the type that the options name, or nil. It must be the type of the
--- first output tensor.
+--- Returns the type that the options name, or nil. Raises an error if the first
+-- output tensor has another type.
 ---@param what string
 function tensor_op.dtype(what, o)
   local dtype = o.dtype and core.find_dtype(tostring(o.dtype)) or nil

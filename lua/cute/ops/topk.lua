@@ -13,8 +13,9 @@ local top = {}
 
 local MOST = 64  -- of kernels/topk.lua
 
--- Up to FEW rows of at least LONG elements have WARPS warps each, whose lanes
--- load UNROLL vectors at once: otherwise a row of a vocabulary takes 75 us.
+-- If there are at most FEW rows of at least LONG elements, each row has WARPS
+-- warps, whose lanes load UNROLL vectors at once. With fewer warps, a row of a
+-- vocabulary takes 75 us.
 local FEW, LONG, WARPS, UNROLL = 64, 1 << 15, 16, 4
 
 -- Returns the extents of a result with k elements for each row of x.
@@ -36,8 +37,8 @@ local function check_k(call, name, k, n)
 end
 
 -- Returns the launch (a step of a plan, cute.ops.tensor_op) that finds the k
--- largest elements of each row of X; views(out, work) returns the tensors for
--- these elements and for their indices.
+-- largest elements of each row of X. views(out, work) returns the tensors to
+-- which these elements and their indices are stored.
 local function finding(X, k, smallest, m, views)
   local o = rowwise.shape_of({X}, 1, {})
   local few = calls.typical(m) <= FEW and o.n >= LONG
@@ -103,8 +104,8 @@ local function check_options(call, n)
   return t
 end
 
--- Sets the steps of plan p that find the k largest elements of each row and
--- draw one of them.
+-- Sets the steps of plan p for a call with top_k: one finds the k largest
+-- elements of each row, the next draws one of them.
 local function of_largest(p, call, k, m, by)
   local X = call.X
   local words = m * k * X.element_type.bits // 32 + 1
@@ -156,9 +157,9 @@ local draw = rowwise.operation("ops.sample", {names = {"X", "Seed"},
   end})
 
 --- Draws an index (i32) for each row with the probabilities softmax(X /
--- temperature). With top_k, only the top_k largest elements can be drawn; with
--- top_p also, only the most probable of these that together have the
--- probability top_p.
+-- temperature). With top_k, only the top_k largest elements can be drawn. With
+-- top_p also, only the most probable of these can be drawn: as many as needed
+-- to reach the total probability top_p.
 ---@param X any (...,N)
 ---@param seed integer|any one i64, in a tensor if a graph is to change it
 ---@param o? {temperature: number?, top_k: integer?, top_p: number?, out: any}

@@ -1,5 +1,5 @@
 --- Looks up measured choices in tables, one per GPU model, for each new
--- problem. The tuner writes them (docs/tuning.md); cutelua.tune.tables
+-- problem. The tuner writes the tables (docs/tuning.md); cutelua.tune.tables
 -- describes their form.
 --
 -- A class names the types of A, B and D, then the contiguous modes of A and B
@@ -63,9 +63,10 @@ local function say(text)
   io.stderr:write("cutelua: warning: ", core.visible(text), "\n")
 end
 
--- Returns the choices of a table as out[class][sizes], where sizes is "M N K",
--- and those of attention as out.attention[class][sizes], where sizes is "B S T
--- H G D".
+-- Indexes the choices of a table. Returns a table out in which
+-- out[class][sizes] are choices for products, where sizes is "M N K", and
+-- out.attention[class][sizes] choices for attention, where sizes is "B S T H G
+-- D".
 local function index(t, place)
   local out = {place = place, attention = {}}
   local function add(to, rows, count)
@@ -84,9 +85,9 @@ local function index(t, place)
   return out
 end
 
--- Returns the reason why a table is not used on a GPU; nil if it is. A table
--- applies to one model of GPU only: another model takes other times for the
--- same configurations, even if it has the same architecture and as many
+-- Returns the reason why a table is not used on a GPU, or nil if it is used. A
+-- table applies to one model of GPU only: another model takes other times for
+-- the same configurations, even if it has the same architecture and number of
 -- multiprocessors.
 local function refusal(t, device, place)
   local info = device.info
@@ -102,7 +103,8 @@ local function refusal(t, device, place)
     words(device.arch, info and info.sms))
 end
 
--- The tables that come with cutelua: the file's name by architecture.
+-- The tables that are part of cutelua: for each architecture, the name of the
+-- file in kernels/tuned.
 local OURS = {sm_90a = "h200"}
 
 -- Returns the tables for a device, first the user's, then the repository's. If
@@ -153,7 +155,8 @@ function tuned.find(p, list, name_of)
       here = here or c.base == family
     end
     -- If p.order is set, candidates with another accumulation order were
-    -- excluded. A missing configuration is then no reason for this message.
+    -- excluded. A missing configuration may be one of these and is not
+    -- reported.
     if here and not p.order then
       say(("%s has configurations that no longer exist, such as '%s': run "
         .. "cutelua tune again"):format(t.place, name))

@@ -57,12 +57,12 @@ function CpAsync:make_consumer_state()
   return states.make_pipeline_state("consumer", self.num_stages)
 end
 
---- Does nothing: the stage is already empty, because a barrier followed its
--- last reads, in consumer_wait (see consumer_release).
+--- Does nothing: the stage is already empty. The barrier in consumer_wait came
+-- after the last reads of this stage (see consumer_release).
 function CpAsync:producer_acquire(state) end  -- luacheck: ignore self state
 
---- Ends a group of copies (cp.async.commit_group): those since the last commit,
--- which fill this stage.
+--- Ends a group that contains the copies since the last commit
+-- (cp.async.commit_group). These copies fill this stage.
 function CpAsync:producer_commit(state)  -- luacheck: ignore self state
   arch.cp_async_commit_group()
 end
@@ -109,8 +109,9 @@ local function group_of(what, opts, name)
   return g
 end
 
--- Returns the number of blocks that a block's multicast copies can reach: all
--- blocks in its row or column of the cluster, including itself.
+-- Returns the number of blocks that the multicast copies of one block can
+-- reach: all blocks in its row or column of the cluster, including itself.
+-- `cluster` is {m, n}.
 local function peers_of(cluster)
   return cluster and cluster[1] + cluster[2] - 1 or 1
 end
@@ -151,8 +152,8 @@ end
 -- copies arrive by themselves when they are complete.
 --
 -- All threads of a group call the pipeline's functions. If the group's agent is
--- Warp, one lane arrives for the warp, whose lanes must have synchronized
--- before (arch.sync_warp).
+-- Warp, one lane arrives for the warp. The lanes of the warp must have
+-- synchronized before (arch.sync_warp).
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, barrier_storage: table?, defer_sync: boolean?,
 -- maker: cute.Value?, cp_async: boolean?}
@@ -165,8 +166,9 @@ end
 Async.make_producer_state = CpAsync.make_producer_state
 Async.make_consumer_state = CpAsync.make_consumer_state
 
--- Checks that a state of make_pipeline_state is of this user ("producer" or
--- "consumer"), and that pipeline p has its stages.
+-- Raises an error if a state does not match pipeline p: if make_pipeline_state
+-- made it for another user than `user` ("producer" or "consumer"), or with more
+-- stages.
 local function check_state(p, what, state, user)
   local is = rawget(state, "user")
   if state.stages > p.num_stages then
@@ -179,7 +181,8 @@ local function check_state(p, what, state, user)
   end
 end
 
--- Waits, unless a try_wait has already reported the phase as complete.
+-- Waits for the phase of the state's stage, unless a try_wait has already
+-- reported it as complete (token).
 local function wait_unless(token, array, state, scope)
   local function wait() array:wait(state.index, state.phase, scope) end
   if token == nil then return wait() end
@@ -193,13 +196,14 @@ local function by(group, f)
   branch().when(arch.lane_idx():eq(0), f)
 end
 
---- Waits until the stage is empty. token: the result of producer_try_acquire.
+--- Waits until the stage is empty. token: the result of producer_try_acquire,
+-- or nil.
 function Async:producer_acquire(state, token)
   check_state(self, "producer_acquire", state, "producer")
   arch.range("producer_acquire", wait_unless, token, self.empty, state)
 end
 
---- Reports whether the stage is empty, after waiting for a while.
+--- Reports whether the stage is empty. May first wait for a limited time.
 function Async:producer_try_acquire(state)
   check_state(self, "producer_try_acquire", state, "producer")
   return self.empty:try_wait(state.index, state.phase)
@@ -213,13 +217,14 @@ function Async:producer_commit(state)
   by(self.producer_group, function() self.full:arrive(state.index) end)
 end
 
---- Waits until the stage is full. token: the result of consumer_try_wait.
+--- Waits until the stage is full. token: the result of consumer_try_wait, or
+-- nil.
 function Async:consumer_wait(state, token)
   check_state(self, "consumer_wait", state, "consumer")
   arch.range("consumer_wait", wait_unless, token, self.full, state)
 end
 
---- Reports whether the stage is full, after waiting for a while.
+--- Reports whether the stage is full. May first wait for a limited time.
 function Async:consumer_try_wait(state)
   check_state(self, "consumer_try_wait", state, "consumer")
   return self.full:try_wait(state.index, state.phase)
@@ -244,8 +249,8 @@ function Async:consumer_get_barrier(state)
 end
 
 --- Waits until all stages are empty. Otherwise another block could signal this
--- block after it has exited. `state` is the stage of the next tile; it
--- advances.
+-- block after it has exited. `state` is the producer's state for the next tile;
+-- it advances.
 function Async:producer_tail(state)
   for _ = 1, self.num_stages do
     self:producer_acquire(state)
@@ -256,9 +261,9 @@ end
 local Tma = {}
 Tma.__index = Tma
 
---- Makes stages that one thread fills by TMA. Each stage gets tx_count bytes,
+--- Makes stages that one thread fills by TMA. Each stage gets tx_count bytes
 -- from this block's own copies and from copies that other blocks of its cluster
--- multicast to it.
+-- multicast to this block.
 --
 -- consumer_group describes the readers in this block. In a cluster {m, n}, a
 -- block copies its part of A to the blocks of its row and its part of B to
@@ -291,9 +296,9 @@ function stages.PipelineTmaAsync(opts)
   return p
 end
 
---- Waits until the stage is empty in all blocks that this block fills, and
--- expects its bytes. tx_count replaces the pipeline's number of bytes for this
--- stage.
+--- Waits until the stage is empty in all blocks that this block's copies fill.
+-- Then makes the stage's mbarrier expect tx_count bytes, or the pipeline's
+-- number of bytes when absent.
 function Tma:producer_acquire(state, token, tx_count)
   check_state(self, "producer_acquire", state, "producer")
   arch.range("producer_acquire", wait_unless, token, self.empty, state,
@@ -306,7 +311,7 @@ function Tma:producer_try_acquire(state)
   return self.empty:try_wait(state.index, state.phase, self.scope)
 end
 
---- Does nothing: the stage is filled when its bytes arrive.
+--- Does nothing: the stage becomes full when its bytes arrive.
 function Tma:producer_commit(state) end  -- luacheck: ignore self state
 
 -- Returns the rank in the cluster of the i-th peer of this block. The blocks of
@@ -314,7 +319,8 @@ function Tma:producer_commit(state) end  -- luacheck: ignore self state
 local function peer(cluster, i)
   local m, n = arch.block_in_cluster_idx()
   local rows, columns = cluster[1], cluster[2]
-  -- The ranks of the blocks of a row are consecutive.
+  -- A row or column of one block has no further peers. The ranks of the blocks
+  -- are then consecutive.
   if rows == 1 then return i end
   if columns == 1 then return i end
   local j = i - columns
@@ -322,7 +328,7 @@ local function peer(cluster, i)
   return core.where(core.lt(i, columns), m + rows * i, other + rows * n)
 end
 
---- Marks the stage as read, at all blocks whose copies fill it.
+--- Marks the stage as read, in all blocks whose copies fill it.
 function Tma:consumer_release(state)
   local cluster, index, scope = self.cluster, state.index, self.scope
   if not cluster then return release(self, state) end
@@ -354,13 +360,13 @@ end
 local TmaUmma, UmmaAsync, AsyncUmma = {}, {}, {}
 TmaUmma.__index, UmmaAsync.__index = TmaUmma, UmmaAsync
 AsyncUmma.__index = AsyncUmma
--- The methods of other pipelines, for MMAs of one CTA.
+-- Methods of other pipelines. MMAs of a single CTA use them unchanged.
 local acquire_alone, fill_alone, tail_alone =
   Tma.producer_acquire, Async.producer_commit, Async.producer_tail
 
--- Returns the shape {v, m, n} of a cluster for MMAs of v CTAs, of which there
--- are m along M and n along N, or nil without a cluster: from option
--- cta_layout_vmnk or, for MMAs of one CTA, cluster_shape_mn.
+-- Returns the shape {v, m, n} of a cluster: MMAs of v CTAs each, m of them
+-- along M and n along N. Returns nil without a cluster. The shape comes from
+-- the option cta_layout_vmnk or, for MMAs of one CTA, from cluster_shape_mn.
 local function shape_vmn(what, opts)
   local l, c = opts.cta_layout_vmnk, cluster_of(what, opts)
   if l == nil then return c and {1, c[1], c[2]} end
@@ -379,7 +385,7 @@ local function shape_vmn(what, opts)
   return core.size(l) > 1 and {n[1], n[2], n[3]} or nil
 end
 
--- Makes a pipeline of MMAs, whose field `shape` is that of shape_vmn.
+-- Makes a pipeline for MMAs. Its field `shape` is the result of shape_vmn.
 local function make_mma(what, opts, class, shape)
   local all = {}
   for k, v in pairs(opts) do all[k] = v end
@@ -396,8 +402,8 @@ local function of_pairs(p) return p.shape ~= nil and p.shape[1] == 2 end
 -- Returns the rank of the even CTA of this CTA's pair, which issues the MMAs.
 local function leader() return arch.block_idx_in_cluster() // 2 * 2 end
 
--- Lets an mbarrier of this block, or of the blocks of a mask, count an arrival
--- when all MMAs that this thread issued have ended.
+-- Makes the mbarrier of this block, or of each block of a mask, count an
+-- arrival when all MMAs that this thread issued have ended.
 local function commit(p, mbarrier, mask)
   core.umma_commit(mbarrier, mask, of_pairs(p))
 end
@@ -408,9 +414,9 @@ local function pair_mask(p)
   return 3 << leader()
 end
 
--- Returns the mask of the blocks whose copies reach this block's stages: those
--- of the MMAs in the same row, if modes[1] is not 0, and in the same column, if
--- modes[2] is not 0. Returns nil without a cluster.
+-- Returns the mask of the blocks whose copies reach this block's stages. It
+-- contains the blocks of MMAs in the same row if modes[1] is not 0, and in the
+-- same column if modes[2] is not 0. Returns nil without a cluster.
 local function peer_mask(p)
   if not p.shape then return nil end
   local v, rows, columns = table.unpack(p.shape)
@@ -425,14 +431,15 @@ local function peer_mask(p)
 end
 
 --- Makes stages that one thread fills by TMA, and that tcgen05.mma reads. The
--- one thread that issues the MMAs is the consumer: consumer_release commits its
--- MMAs, so that the stage is empty when they have read it. The other options
--- are those of PipelineTmaAsync.
+-- one thread that issues the MMAs is the consumer. Its consumer_release commits
+-- the MMAs, so that the stage becomes empty when they have read it. The other
+-- options are those of PipelineTmaAsync.
 --
 -- With cta_layout_vmnk, consumer_group counts all arrivals at a stage: those of
--- the MMAs in a row and a column of the cluster. If V is 2, both CTAs of a pair
--- request tiles, but the leader alone expects their bytes, tx_count for both,
--- and waits for them. Field is_leader_cta says whether this CTA is one.
+-- the MMAs in the same row and column of the cluster. If V is 2, both CTAs of a
+-- pair copy tiles, but only the even CTA, the leader, expects the bytes and
+-- waits for them; tx_count counts the bytes of both. The field is_leader_cta
+-- says whether this CTA is a leader.
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, tx_count: integer, cluster_shape_mn: integer[]?,
 -- cta_layout_vmnk: cute.Layout?, mcast_mode_mn: integer[]?,
@@ -455,8 +462,9 @@ function stages.PipelineTmaUmma(opts)
   return p
 end
 
---- Waits until the stage is empty in all blocks that this block fills. The
--- leader of a pair, or any other block, then expects its bytes.
+--- Waits until the stage is empty in all blocks that this block's copies fill.
+-- Then makes the mbarrier expect the stage's bytes, except in the odd CTA of a
+-- pair.
 function TmaUmma:producer_acquire(state, token, tx_count)
   if not of_pairs(self) then
     return acquire_alone(self, state, token, tx_count)
@@ -474,9 +482,9 @@ function TmaUmma:consumer_release(state)
 end
 
 --- Makes stages of tensor memory that MMAs fill and threads read. The thread
--- that issues the MMAs is the producer: producer_commit commits its MMAs, so
--- that the stage is full when they have ended. Threads of both CTAs of a pair
--- read it: consumer_group counts them all.
+-- that issues the MMAs is the producer. Its producer_commit commits the MMAs,
+-- so that the stage becomes full when they have ended. Threads of both CTAs of
+-- a pair read the stages; consumer_group counts all of these threads.
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, cta_layout_vmnk: cute.Layout?,
 -- barrier_storage: table?, defer_sync: boolean?, maker: cute.Value?}
@@ -493,7 +501,7 @@ function UmmaAsync:producer_commit(state)
   commit(self, self.full:get_barrier(state.index), pair_mask(self))
 end
 
---- Marks the stage as read, at the block that issues the MMAs.
+--- Marks the stage as read, in the block that issues the MMAs.
 function UmmaAsync:consumer_release(state)
   if not of_pairs(self) then return release(self, state) end
   by(self.consumer_group, function()
@@ -501,7 +509,7 @@ function UmmaAsync:consumer_release(state)
   end)
 end
 
---- Waits until all stages are empty, in the block that issues the MMAs.
+--- Waits until all stages are empty. Only the block that issues the MMAs waits.
 function UmmaAsync:producer_tail(state)
   if not of_pairs(self) then return tail_alone(self, state) end
   branch().when(arch.block_idx_in_cluster():eq(leader()), function()
@@ -511,7 +519,8 @@ end
 
 --- Makes stages that threads fill and that tcgen05.mma reads, such as an
 -- operand in tensor memory. The thread that issues the MMAs is the consumer.
--- Threads of both CTAs of a pair fill a stage: producer_group counts them all.
+-- Threads of both CTAs of a pair fill a stage; producer_group counts all of
+-- these threads.
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, cta_layout_vmnk: cute.Layout?,
 -- barrier_storage: table?, defer_sync: boolean?, maker: cute.Value?}
@@ -521,7 +530,7 @@ function stages.PipelineAsyncUmma(opts)
   return make_mma(what, opts, AsyncUmma, shape_vmn(what, opts))
 end
 
---- Marks the stage as filled, at the block that issues the MMAs.
+--- Marks the stage as filled, in the block that issues the MMAs.
 function AsyncUmma:producer_commit(state)
   if not of_pairs(self) then return fill_alone(self, state) end
   by(self.producer_group, function()
@@ -529,7 +538,8 @@ function AsyncUmma:producer_commit(state)
   end)
 end
 
---- Waits until the stage is full. token: the result of consumer_try_wait.
+--- Waits until the stage is full. token: the result of consumer_try_wait, or
+-- nil.
 function AsyncUmma:consumer_wait(state, token)
   check_state(self, "consumer_wait", state, "consumer")
   arch.range("consumer_wait", wait_unless, token, self.full, state,
@@ -549,15 +559,15 @@ end
 local Clc = {}
 Clc.__index = Clc
 
---- Makes stages for answers to arch.issue_clc_query. The producer is one thread
--- of the cluster's first block. An answer arrives in every block of the
+--- Makes stages for responses to arch.issue_clc_query. The producer is one
+-- thread of the cluster's first block. A response arrives in every block of the
 -- cluster. consumer_group describes the readers in one block. All readers,
--- including the producer if it reads the answers, count as consumers.
+-- including the producer if it reads the responses, count as consumers.
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, tx_count: integer?, cluster_shape_mn: integer[]?,
 -- cta_layout_vmnk: cute.Layout?, barrier_storage: table?, defer_sync: boolean?,
 -- maker: cute.Value?}
--- tx_count: the bytes of an answer, 16; cta_layout_vmnk: the CTAs (V,M,N,1) of
+-- tx_count: the bytes of a response, 16; cta_layout_vmnk: the CTAs (V,M,N,1) of
 -- a cluster, instead of cluster_shape_mn
 function stages.PipelineClcFetchAsync(opts)
   local what = "PipelineClcFetchAsync"
@@ -580,7 +590,8 @@ function stages.PipelineClcFetchAsync(opts)
   return p
 end
 
---- Waits until all blocks have read the stage, and expects an answer in each.
+--- Waits until all blocks have read the stage. Then makes the mbarrier of each
+-- block expect a response.
 function Clc:producer_acquire(state, token)
   check_state(self, "producer_acquire", state, "producer")
   arch.range("producer_acquire", wait_unless, token, self.empty, state,
@@ -599,7 +610,7 @@ Clc.producer_commit = Tma.producer_commit
 Clc.producer_tail = Tma.producer_tail
 
 --- Marks the stage as read. The reader's loads must be complete before the
--- async proxy writes a later answer to the stage.
+-- async proxy writes a later response to the stage.
 function Clc:consumer_release(state)
   check_state(self, "consumer_release", state, "consumer")
   arch.fence_view_async_shared()
@@ -617,8 +628,8 @@ local TmaStore = {}
 TmaStore.__index = TmaStore
 
 --- Makes num_stages buffers of shared memory that one thread, always the same,
--- stores by TMA. Only that thread waits for its stores: other threads need a
--- barrier with it.
+-- stores by TMA. Only that thread waits for its stores. Other threads must
+-- synchronize with it at a barrier before they reuse a buffer.
 ---@param opts {num_stages: integer}
 function stages.PipelineTmaStore(opts)
   local n = count_of("PipelineTmaStore", opts, 1)
@@ -629,8 +640,8 @@ end
 --- Waits until the oldest buffer has been read, so that it can be filled again.
 function TmaStore:producer_acquire() self.fence:wait() end
 
---- Ends the group of the stores since the last commit, which belong to this
--- buffer.
+--- Ends the group that contains the stores since the last commit. These stores
+-- read this buffer.
 function TmaStore:producer_commit() self.fence:arrive() end
 
 --- Waits until all buffers have been read, before shared memory is released.
@@ -648,10 +659,10 @@ local Order = {}
 Order.__index = Order
 
 --- Makes an object that lets `length` groups of threads execute one after
--- another. Group 0 executes `depth` steps, then group 1, and so on; after the
--- last group, group 0 continues. Each group makes one object with its own
--- group_id (which may be traced) on the same storage. producer_group contains
--- the threads that arrive.
+-- another. Group 0 executes `depth` steps, then group 1 does, and so on; after
+-- the last group, group 0 continues. Each group makes one such object, with the
+-- same storage but its own group_id (which may be traced). producer_group
+-- counts the threads that arrive when a group has finished a step.
 ---@param opts table {depth: integer, length: integer, group_id: any,
 -- producer_group: table, barrier_storage: table?, defer_sync: boolean?,
 -- maker: cute.Value?}
@@ -678,8 +689,8 @@ function stages.PipelineOrder(opts)
                       Order)
 end
 
--- Returns the index of a group's barrier for the current stage of `state` or,
--- when absent, of the object's own state.
+-- Returns the index of the mbarrier of group `id` for the current stage of
+-- `state`, or of the object's own state if `state` is absent.
 local function place(o, id, state)
   return (state or o.state).index * o.length + id
 end
@@ -698,7 +709,8 @@ function Order:wait(state)
                   (state or self.state).phase)
 end
 
---- Lets the next group execute, and advances to this group's next step.
+--- Lets the next group execute its step, and advances to this group's next
+-- step.
 ---@param state? table the state that advances; when absent, the group's own
 function Order:arrive(state)
   local id, last = self.group_id, self.length - 1
@@ -790,8 +802,8 @@ function Producer:acquire_and_advance(token)
   return h
 end
 
---- Reports whether the next stage is empty, after waiting for a while; acquire
--- takes the result.
+--- Reports whether the next stage is empty. May first wait for a limited time.
+-- Pass the result to `acquire`.
 function Producer:try_acquire()
   return self.pipe:producer_try_acquire(self.state)
 end
@@ -807,7 +819,7 @@ end
 function Producer:advance(count) self.state:advance(count) end
 --- Waits at the end until all stages are empty.
 function Producer:tail() self.pipe:producer_tail(self.state) end
---- Makes a copy with a state of its own.
+--- Makes a copy of the producer with a separate state.
 function Producer:clone()
   return stages.PipelineProducer(self.pipe, self.state:clone())
 end
@@ -835,8 +847,8 @@ function Consumer:wait_and_advance(token)
   return h
 end
 
---- Reports whether the next stage is full, after waiting for a while; wait
--- takes the result.
+--- Reports whether the next stage is full. May first wait for a limited time.
+-- Pass the result to `wait`.
 function Consumer:try_wait() return self.pipe:consumer_try_wait(self.state) end
 
 --- Marks a stage as read: the stage of handle `h`, or the current stage.

@@ -1,5 +1,5 @@
---- The states of cute.pipeline, which hold the current stage of a ring and its
--- round.
+--- The states of cute.pipeline. A state holds the current stage of a ring, and
+-- the number of the current round.
 --
 -- A state is a table of three numbers. A device loop carries them, as it does
 -- all fields that its body changes.
@@ -14,9 +14,9 @@ states.PipelineUserType = {Producer = "producer", Consumer = "consumer"}
 local State = {}
 State.__index = State
 
---- Makes a position in the circular buffer: `index` of the stage, `phase` (the
--- parity of the round, for barriers that have one), `count`, the number of
--- stages passed.
+--- Makes a position in the circular buffer. index: the number of the stage.
+-- phase: the parity of the round, for which mbarriers wait. count: the number
+-- of stages passed.
 ---@param stages integer
 ---@param count? any
 ---@param index? any

@@ -1,4 +1,4 @@
---- cute.pipeline, part: synchronization objects (named barriers, arrays of
+--- Part of cute.pipeline: synchronization objects (named barriers, arrays of
 -- mbarriers, groups of TMA stores), and the groups of threads that use them.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
@@ -89,15 +89,15 @@ function Barrier:arrive_and_wait()
 end
 Barrier.sync = Barrier.arrive_and_wait
 
---- Arrives at the named barrier, in code where the lanes of a warp may arrive
--- one by one.
+--- Arrives at the named barrier like arrive, but allows the lanes of a warp to
+-- arrive one by one.
 function Barrier:arrive_unaligned()
   arch.barrier_arrive(self.barrier_id, self.num_threads, {aligned = false})
 end
 
---- Arrives and waits until all threads have arrived, like arrive_and_wait, for
--- code in which the lanes of a warp may arrive one by one. (The PTX instruction
--- barrier.sync also does both.)
+--- Arrives and waits like arrive_and_wait, but allows the lanes of a warp to
+-- arrive one by one. (It arrives, too, because the PTX instruction barrier.sync
+-- does both.)
 function Barrier:wait_unaligned()
   arch.barrier(self.barrier_id, self.num_threads, {aligned = false})
 end
@@ -153,16 +153,17 @@ function sync.wait() setmetatable({barrier_id = 0}, Barrier):wait() end
 -- Agents and groups
 ---------------------------------------------------------------------------
 
---- The kinds of agents that arrive: each thread, or one lane for its warp.
--- ThreadBlock and ThreadBlockCluster are scopes of agent_sync.
+--- The kinds of agents: for Thread, each thread arrives at a barrier; for Warp,
+-- one lane arrives for its warp. ThreadBlock and ThreadBlockCluster are scopes
+-- of agent_sync.
 sync.Agent = {Thread = "thread", Warp = "warp", ThreadBlock = "block",
               ThreadBlockCluster = "cluster"}
 
 local Group = {}
 Group.__index = Group
 
---- Makes a group of `size` threads or warps of a block that work together. Its
--- size is the number of arrivals at a barrier.
+--- Makes a group of `size` threads or warps of a block that work together. A
+-- barrier of the group counts `size` arrivals.
 ---@param agent "thread"|"warp" from pipeline.Agent
 ---@param size? integer 1 when absent
 ---@param alignment? integer ignored: groups may begin anywhere
@@ -203,9 +204,9 @@ local function clustered(cluster)
   return core.size(cluster) > 1
 end
 
---- Begins the synchronization that must come after the initialization of
--- mbarriers and before their use. In a cluster, it makes the mbarriers visible
--- to the other blocks.
+--- Begins a synchronization of the block or cluster. It must come after the
+-- initialization of mbarriers and before their use. In a cluster, it makes the
+-- mbarriers visible to the other blocks.
 ---@param cluster? boolean|integer[]|cute.Layout whether there is a cluster, or
 -- its shape
 ---@param is_relaxed? boolean true: the arrival orders no memory accesses; only
@@ -216,7 +217,7 @@ function sync.pipeline_init_arrive(cluster, is_relaxed)
   else arch.cluster_arrive() end
 end
 
---- Completes the synchronization of the cluster, or of the block.
+--- Completes the synchronization that pipeline_init_arrive began.
 ---@param cluster? boolean|integer[]|cute.Layout
 function sync.pipeline_init_wait(cluster)
   if clustered(cluster) then arch.cluster_wait() else arch.sync_threads() end
@@ -244,9 +245,9 @@ Array.__index = Array
 -- bytes, is the only one.
 sync.MbarrierLayout = {V0 = "v0"}
 
---- Allocates shared memory for the mbarriers of a pipeline: a pointer to
--- num_stages * multiplier i64. Pipelines without barrier_storage allocate as
--- much.
+--- Allocates shared memory for the mbarriers of a pipeline. Returns a pointer
+-- to num_stages * multiplier i64. A pipeline without the option barrier_storage
+-- allocates the same amount itself.
 ---@param num_stages integer
 ---@param multiplier? integer mbarriers for each stage; 2 (full and empty) when
 -- absent
@@ -263,10 +264,10 @@ function sync.alloc_reserved_mbarrier(num_stages, multiplier)
   return arch.alloc_smem(core.i64, num_stages * multiplier)
 end
 
---- Makes one mbarrier for each stage. A phase ends when there were `arrivals`
--- arrivals and all expected bytes have arrived. One thread initializes the
--- mbarriers. Other threads may use them only after agent_sync or another
--- synchronization.
+--- Makes one mbarrier for each stage. A phase of an mbarrier ends when
+-- `arrivals` arrivals and all expected bytes have been counted. One thread
+-- initializes the mbarriers. Other threads may use them only after agent_sync
+-- or another synchronization.
 ---@param opts table {num_stages: integer, arrivals: integer, storage: table?,
 -- maker: cute.Value?}
 -- storage: a pointer to num_stages i64 of shared memory; maker: true on the
@@ -285,12 +286,12 @@ function sync.MbarrierArray(opts)
                        arrivals = opts.arrivals}, Array)
 end
 
---- Returns the mbarrier of a stage, a pointer.
+--- Returns a pointer to the mbarrier of a stage.
 ---@param index integer|cute.Value
 function Array:get_barrier(index) return self.storage + index end
 
--- Returns the scope of arrivals and waits as options, or nil for the plain
--- form.
+-- Returns the options with which arrivals and waits have this scope, or nil for
+-- the plain form.
 local function hints(scope) return scope and {scope = scope} end
 
 --- Arrives at the mbarrier of a stage or, with a rank, at the same mbarrier in
@@ -319,7 +320,8 @@ function Array:arrive_and_expect_tx_with_dst(index, bytes, rank)
   arch.mbarrier_arrive_and_expect_tx(self.storage + index, bytes, rank)
 end
 
---- Arrives when the cp.async copies that this thread has issued are complete.
+--- Makes the mbarrier of a stage count an arrival when the cp.async copies that
+-- this thread has issued are complete.
 ---@param index integer|cute.Value
 function Array:arrive_cp_async_mbarrier(index)
   arch.cp_async_mbarrier_arrive_noinc(self.storage + index)
@@ -333,8 +335,8 @@ function Array:wait(index, phase, scope)
   arch.mbarrier_wait(self.storage + index, phase, hints(scope))
 end
 
---- Reports whether the phase with this parity is complete, after waiting for a
--- while.
+--- Reports whether the phase with this parity is complete. May first wait for a
+-- limited time.
 ---@param index integer|cute.Value
 ---@param phase integer|cute.Value
 ---@param scope? "cta"|"cluster"
@@ -366,8 +368,8 @@ local Fence = {}
 Fence.__index = Fence
 
 --- Makes an object that counts the groups of TMA stores of one thread, which
--- stores num_stages buffers. The stores since the last arrival are one group
--- and belong to one buffer.
+-- stores num_stages buffers in turn. The stores between two calls of `arrive`
+-- form one group and read one buffer.
 ---@param num_stages integer
 function sync.TmaStoreFence(num_stages)
   if num_stages < 1 then
@@ -378,7 +380,7 @@ function sync.TmaStoreFence(num_stages)
   return setmetatable({num_stages = num_stages}, Fence)
 end
 
---- Ends the group of the stores since the last arrival.
+--- Ends the group that contains the stores since the last call of `arrive`.
 function Fence:arrive()  -- luacheck: ignore self
   arch.cp_async_bulk_commit_group()
 end
@@ -393,8 +395,8 @@ function Fence:tail()  -- luacheck: ignore self
   arch.cp_async_bulk_wait_group(0, true)
 end
 
---- The base class of synchronization objects. A user's class inherits its
--- methods if the class's metatable has SyncObject as __index.
+--- The base class of synchronization objects. To inherit its methods, set
+-- SyncObject as __index of the metatable of your class.
 sync.SyncObject = SyncObject
 
 for _, class in ipairs {Barrier, Array, Fence} do inherit(class) end

@@ -32,7 +32,8 @@ end
 
 local function bit(flag, at) return flag and 1 << at or 0 end
 
--- Returns the fields that both forms have.
+-- Returns the fields that the instruction descriptors with and without scale
+-- factors have in common.
 local function common(d)
   return bit(d.sparse, 2)
     | operand_code(d.a, d.packed) << 7 | operand_code(d.b, d.packed) << 10
@@ -53,8 +54,8 @@ function descriptor.instruction(d)
 end
 
 --- Returns the instruction descriptor of an MMA with scale factors, whose
--- accumulators are f32. Bits 4-5 and 29-30, the positions of the scale factors
--- in their columns, are 0.
+-- accumulators are f32. Bits 4-5 and 29-30 are 0. They select the byte of a
+-- column in which the scale factors begin.
 ---@param d table as for descriptor.instruction, without c, saturate and
 -- max_shift; scale: type of the scale factors; packed: whether e2m1 is packed,
 -- as in kinds mxf4 and mxf4nvf4; k96: whether K is 96 elements of a 4-bit type
@@ -64,9 +65,9 @@ function descriptor.block_scaled(d)
     | bit(d.k96, 31)
 end
 
---- Returns the 64-bit form of a descriptor for the addresses of the scale
--- factors in tensor memory. Bits 30-31 of an address are the position in the
--- column. The upper half is the descriptor.
+--- Adds the addresses of the scale factors in tensor memory to an instruction
+-- descriptor. Bits 30-31 of an address are the position in the column. Returns
+-- the 64-bit form of the descriptor, whose upper half is the 32-bit descriptor.
 ---@param instruction integer from descriptor.block_scaled
 ---@param sfa integer address of A's scale factors in tensor memory
 ---@param sfb integer address of B's scale factors
@@ -82,7 +83,8 @@ end
 ---------------------------------------------------------------------------
 
 --- Returns the descriptor of an operand of one instruction in shared memory, at
--- address 0. Canonical layouts are tile_to_mma_shape of make_smem_layout_atom.
+-- address 0. tile_to_mma_shape makes canonical layouts from the results of
+-- make_smem_layout_atom.
 ---@param layout cute.Layout (MN,K) of elements, with its swizzle
 ---@param bits integer width of an element
 ---@param major "K"|"MN" the contiguous mode
@@ -94,8 +96,8 @@ function descriptor.shared(layout, bits, major)
   return core.umma_descriptor("make_umma_smem_desc", l, bits, major == "MN")
 end
 
---- Makes the layout of an operand's tile in shared memory for an MMA from a
--- layout atom, divided into the parts that instructions read.
+--- Makes the shared-memory layout of an operand's tile for an MMA by repeating
+-- a layout atom. The result is divided into the parts that instructions read.
 ---@param atom cute.Layout of make_smem_layout_atom
 ---@param mma_tile_shape table ((MMA_MN,MMA_K),MN,K,Rest...), such as
 -- tiled_mma:partition_shape_A(tile)
@@ -115,7 +117,8 @@ function descriptor.tile_to_mma_shape(atom, mma_tile_shape, order)
     {core.size(core.get(first, 0)), core.size(core.get(first, 1))})
 end
 
---- Returns the layout of the descriptors of a tile in units of 16 bytes.
+--- Returns the layout of the descriptors of a tile. Its offsets are in units of
+-- 16 bytes.
 ---@param layout cute.Layout ((MMA_MN,MMA_K),MN,K,Rest...) of elements
 ---@param bits integer width of an element
 ---@return cute.Layout (1,MN,K,Rest...)

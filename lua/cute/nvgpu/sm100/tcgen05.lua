@@ -1,9 +1,9 @@
 --- cute.nvgpu.tcgen05: MMAs with accumulators in tensor memory, and copies
 -- between tensor memory and registers (sm_100a and its family).
 --
--- One thread issues an MMA for its block. It reads B from shared memory, and A
--- from shared memory or tensor memory, through descriptors as for wgmma. The
--- MMAs of a thread execute in order, asynchronously:
+-- One thread issues an MMA for its block. The MMA reads B from shared memory,
+-- and A from shared memory or tensor memory, through descriptors as for wgmma.
+-- The MMAs of a thread execute in order, asynchronously:
 --
 --     mma:set(tcgen05.Field.ACCUMULATE, k:gt(0))  -- D = A * B, then D += A * B
 --     cute.gemm(mma, acc, tCrA(_, _, _, stage), tCrB(_, _, _, stage), acc)
@@ -42,8 +42,8 @@ end
 
 tcgen05.OperandMajorMode = enum "MN K"
 tcgen05.OperandSource = enum "TMEM SMEM"
---- The number of blocks that execute an MMA together: one, or a pair of a
--- cluster.
+--- The number of blocks that execute an MMA together: one block, or a pair of
+-- blocks of a cluster.
 tcgen05.CtaGroup = {ONE = 1, TWO = 2}
 tcgen05.SparseMetadataFormat = enum "TID"
 tcgen05.Field = enum "ACCUMULATE SFA SFB"
@@ -96,8 +96,8 @@ function tcgen05.make_sparse_smem_layout_atom(kind, element_type, sparsity)
   return core.composition(sw, l)
 end
 
---- Makes the layout of an operand's tile in shared memory for an MMA from a
--- layout atom, divided into the parts that instructions read.
+--- Makes the shared-memory layout of an operand's tile for an MMA by repeating
+-- a layout atom. The result is divided into the parts that instructions read.
 ---@param atom cute.Layout of make_smem_layout_atom
 ---@param mma_tile_shape table ((MMA_MN,MMA_K),MN,K,Rest...), such as
 -- tiled_mma:partition_shape_A(tile)
@@ -163,8 +163,8 @@ local function check_source(op, cta_group, a_src)
   end
 end
 
--- Rejects A of 6 or 4 bits in tensor memory, where no text of PTX says which
--- bits of a byte an element has.
+-- Raises an error for A of 6 or 4 bits in tensor memory. PTX does not document
+-- which bits of a byte hold such an element.
 local function check_bytes(op, a_src, a)
   if a_src == "TMEM" and a ~= CUTE.e4m3 and a ~= CUTE.e5m2 then
     refuse(op, "A of %s must come from SMEM", a)
@@ -172,8 +172,8 @@ local function check_bytes(op, a_src, a)
 end
 
 -- Makes the MMA atom of a family of names, such as "F16BF16". extents_: the
--- function that checks an instruction's shape; vs: a number in the name, such
--- as "16,"; form: "_SPARSE", or "" when absent.
+-- function that checks an instruction's shape. vs: the text of the block size
+-- in the name, such as "16,". form: "_SPARSE", or "" when absent.
 local function atom(op, family, types, k, shape, cta_group, a_src, a_major,
                     b_major, extents_, vs, form)
   cta_group, a_src = cta_group or 1, a_src or "SMEM"
@@ -266,8 +266,8 @@ function tcgen05.MmaI8Op(ab_dtype, instruction_shape, cta_group, a_src,
               instruction_shape, cta_group, a_src, a_major_mode, b_major_mode)
 end
 
--- Checks the shape (M,N,K) of an MMA with 128 rows of each CTA. M of a pair may
--- also be `least`. Returns M and N.
+-- Checks the shape (M,N,K) of an MMA with 128 rows of each CTA. For a pair of
+-- CTAs, M may be 256 or `least`. Returns M and N.
 local function wide_extents(op, shape, k, cta_group, least)
   local m, n, pair = shape[1], shape[2], cta_group == 2
   local step = pair and 16 or 8
@@ -286,8 +286,8 @@ local function scaled_extents(op, shape, k, cta_group)
   return wide_extents(op, shape, k, cta_group, 128)
 end
 
--- Makes an MMA with a sparse A, for types whose MMAs exist only with form TID
--- of the metadata.
+-- Makes an MMA with a sparse A, for types whose metadata can only have the
+-- format TID.
 local function sparse(op, family, types, k, shape, cta_group, a_src, a_major,
                       b_major, metadata)
   if metadata and metadata ~= "TID" then
@@ -298,8 +298,8 @@ local function sparse(op, family, types, k, shape, cta_group, a_src, a_major,
               wide_extents, nil, "_SPARSE")
 end
 
---- Makes an MMA of f16 or bf16 with a sparse A and K = 32. Of each 4 elements
--- of A along K, 2 are stored. The metadata is in tensor memory:
+--- Makes an MMA of f16 or bf16 with a sparse A and K = 32. A stores 2 of every
+-- 4 elements along K. The metadata is in tensor memory:
 --
 --     cute.gemm(mma, acc, {tCrA, tCtE}, tCrB, acc)
 ---@param ab_dtype cute.DType
@@ -339,7 +339,7 @@ function tcgen05.MmaFP8SparseOp(ab_dtype, acc_dtype, instruction_shape,
                 b_major_mode, sparse_metadata_format)
 end
 
--- Makes an MMA with scale factors of type sf. vs: as in `atom`.
+-- Makes an MMA with scale factors of type sf. vs is the same as for `atom`.
 local function scaled(op, family, types, sf, k, shape, cta_group, a_src,
                       a_major, b_major, vs)
   return atom(op, family, ("%s,float,float_%s_t"):format(types, sf), k, shape,
@@ -407,9 +407,9 @@ function tcgen05.MmaMXF4NVF4Op(sf_dtype, instruction_shape, cta_group, a_src)
                 "K", "K", "16,")
 end
 
---- Makes one arrival at the mbarrier happen when all MMAs and copies that this
--- thread issued so far have completed. mask: the blocks of the cluster at whose
--- mbarriers the commit arrives.
+--- Makes the mbarrier count one arrival when all MMAs and copies that this
+-- thread issued so far have completed. mask selects the blocks of the cluster
+-- whose mbarriers count the arrival.
 ---@param mbar_ptr table pointer to an i64 in shared memory
 ---@param mask? any integer, this block alone when absent
 ---@param cta_group? integer from CtaGroup
@@ -421,8 +421,8 @@ end
 -- Copies
 ---------------------------------------------------------------------------
 
--- Defines an operation from which a copy atom's name is made. lanes, bits:
--- shape of the copy.
+-- Defines a function that makes the operation of a load or store. The name of a
+-- copy atom is made from this operation. lanes, bits: the shape of the copy.
 local function copy_op(store, lanes, bits, name)
   local most = lanes == 16 and bits > 32 and 8192 or 4096
   return function(repeats, pack)
@@ -472,7 +472,7 @@ function tcgen05.is_tmem_store(atom_)
 end
 
 --- Returns the shape of a copy of tensor memory: lanes, bits, repetitions, and
--- whether it packs 16-bit values ("NONE": it does not).
+-- whether it packs two 16-bit values into a register ("NONE": it does not).
 ---@return integer lanes, integer bits, integer repetitions, string pack
 function tcgen05.get_tmem_copy_properties(atom_)
   local lanes, bits, times, pack =
@@ -492,7 +492,7 @@ end
 ---@param tmem_tensor cute.Tensor|cute.Layout
 ---@return cute.TiledCopy of 128 threads
 function tcgen05.make_tmem_copy(copy_atom, tmem_tensor)
-  -- Raises an error for other atoms.
+  -- This call raises an error if the atom does not copy tensor memory.
   tcgen05.get_tmem_copy_properties(copy_atom)
   return tmem.make_copy(copy_atom, core.typename(tmem_tensor) == "layout"
     and tmem_tensor or tmem_tensor.layout)
@@ -511,8 +511,9 @@ end
 -- Copies from shared to tensor memory
 ---------------------------------------------------------------------------
 
--- Defines an operation from which the name of an atom of tcgen05.cp is made.
--- factor: number of windows of lanes to which each value is copied.
+-- Defines a function that makes an operation of tcgen05.cp. The name of a copy
+-- atom is made from this operation. factor: the number of windows of 32 lanes
+-- to which each value is copied.
 local function cp_op(name, shape, factor)
   return function(cta_group)
     check_source(name, cta_group, "SMEM")
@@ -521,24 +522,27 @@ local function cp_op(name, shape, factor)
   end
 end
 
---- Copies 128 lanes of 256 bits. As for all copies of tcgen05.cp, one thread
--- calls cute.copy, and a commit follows. cta_group: from CtaGroup.
+--- Makes the operation that copies 128 lanes of 256 bits. As for all copies of
+-- tcgen05.cp, one thread calls cute.copy, and a commit follows. cta_group: from
+-- CtaGroup.
 tcgen05.Cp128x256bOp = cp_op("Cp128x256bOp", "128dp256bit", 1)
---- Copies 128 lanes of 128 bits.
+--- Makes the operation that copies 128 lanes of 128 bits.
 tcgen05.Cp128x128bOp = cp_op("Cp128x128bOp", "128dp128bit", 1)
---- Copies 4 lanes of 256 bits: lanes 0, 32, 64 and 96 of a tensor of 128 lanes.
+--- Makes the operation that copies 4 lanes of 256 bits: lanes 0, 32, 64 and 96
+-- of a tensor of 128 lanes.
 tcgen05.Cp4x256bOp = cp_op("Cp4x256bOp", "4dp256bit", 1)
---- Copies 32 lanes of 128 bits to each of the 4 windows of lanes.
+--- Makes the operation that copies 32 lanes of 128 bits to each of the 4
+-- windows of 32 lanes.
 tcgen05.Cp4x32x128bOp = cp_op("Cp4x32x128bOp", "4x32dp128bit", 4)
---- Copies 64 lanes of 128 bits: the first 32 to windows 0 and 2 of lanes, the
--- others to 1 and 3.
+--- Makes the operation that copies 64 lanes of 128 bits: the first 32 to
+-- windows 0 and 2 of lanes, the others to windows 1 and 3.
 tcgen05.Cp2x64x128b0213Op = cp_op("Cp2x64x128b0213Op", "2x64dp128bitlw0213", 2)
---- Copies 64 lanes of 128 bits: the first 32 to windows 0 and 1 of lanes, the
--- others to 2 and 3.
+--- Makes the operation that copies 64 lanes of 128 bits: the first 32 to
+-- windows 0 and 1 of lanes, the others to windows 2 and 3.
 tcgen05.Cp2x64x128b0123Op = cp_op("Cp2x64x128b0123Op", "2x64dp128bitlw0123", 2)
 
 --- Makes a tiled copy of shared memory to a tensor in tensor memory, by one
--- thread. Modes of stride 0 are dropped first.
+-- thread. Modes of the tensor with stride 0 are removed first.
 ---@param copy_atom cute.CopyAtom of an operation such as Cp4x32x128bOp
 ---@param tmem_tensor cute.Tensor
 ---@return cute.TiledCopy of 1 thread; of 2, which copy the same, for a pair
@@ -554,11 +558,12 @@ function tcgen05.make_s2t_copy(copy_atom, tmem_tensor)
     core.filter_zeros(tmem_tensor.layout))
 end
 
--- Returns the layout of the elements of an instruction's source: from (row,
--- element of the row) to the index of the value. The modes of the bits are rows
--- and the bits of a row, then more rows, or copies if the source's offset is 0.
--- For a copy of 4 lanes, the layout has values for all 128 lanes, but the copy
--- writes only every 32nd lane.
+-- Returns the layout of the source of one instruction: from (row, element of
+-- the row) to the index of the value. layout_tmem of the atom has modes for
+-- rows, for the bits of a row, and further modes. A further mode adds rows,
+-- unless the source's offset along it is 0; then it describes copies. For a
+-- copy of 4 lanes, the layout has values for all 128 lanes, but the copy writes
+-- only every 32nd lane.
 local function source_rows(copy_atom)
   local op = core.make_copy_atom(copy_atom.name, core.b1)
   local src, to = core.get(op.layout_src_tv, 1), op.layout_tmem
@@ -588,7 +593,7 @@ function tcgen05.get_s2t_smem_desc_tensor(tiled_copy, smem_partition)
            core.show(tiled_copy))
   end
   local op = core.make_copy_atom(tiled_copy.name, tiled_copy.value_type)
-  -- The iterator has the swizzle.
+  -- The swizzle is part of the iterator, so the layout is used without it.
   local plain = core.get_nonswizzle_portion(smem_partition.layout)
   local v = core.composition(core.get(plain, 0), source_rows(op))
   return core.umma_descriptors(name, op.name, core.make_tensor(
@@ -638,14 +643,15 @@ function tcgen05.make_umma_smem_desc(src, layout, major, next_src)
   return core.umma_descriptors(op, "tcgen05.mma", t, major == "MN")
 end
 
---- Returns the bits of a descriptor, or of the first of several.
+--- Returns the bits of a descriptor. Of a tensor with several descriptors,
+-- returns those of the first.
 ---@param desc cute.Tensor of make_umma_smem_desc or make_fragment_A
 ---@return cute.Value u64
 function tcgen05.smem_descriptor_to_int(desc)
   return core.descriptor_bits(desc)
 end
 
---- Makes a descriptor of its bits.
+--- Makes a descriptor from its bits.
 ---@param i integer|cute.Value
 ---@param element_type? cute.DType of the operand, which cute.gemm checks; f16
 -- when absent
@@ -654,8 +660,8 @@ function tcgen05.int_to_smem_descriptor(i, element_type)
   return core.descriptor_of(i, dtype_of(element_type or core.f16))
 end
 
---- Appends a mode of stride 0 to the rows of a tensor in shared memory, for the
--- windows of lanes to which a copy writes each value.
+--- Adds a mode of stride 0 to the rows of a tensor in shared memory. Its extent
+-- is the number of windows of lanes to which a copy writes each value.
 ---@param op table such as Cp4x32x128bOp(1)
 ---@param smem_tensor cute.Tensor ((MN,K),Rest...)
 ---@return cute.Tensor (((MN,factor),K),Rest...), or the same if the factor is 1

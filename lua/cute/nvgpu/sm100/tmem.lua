@@ -1,17 +1,17 @@
 --- Layouts of operands in tensor memory.
 --
 -- Tensor memory has 128 lanes and 512 columns of 32 bits. A layout's offset
--- counts elements of its type. A lane is 2^16 columns, so neighbouring lanes
--- are 2^16 * 32 / bits elements apart.
+-- counts elements of its type. In addresses, neighbouring lanes are 2^16
+-- columns apart, and so 2^16 * 32 / bits elements.
 --
--- The functions take the shape of a partition ((M,N),Rest...). The rest modes
--- follow the first mode along the columns.
+-- The functions take the shape of a partition ((M,N),Rest...). The elements of
+-- the rest modes are placed in the columns behind those of the first mode.
 local core = require "cute.core"
 
 local tmem = {}
 
-local LANES = 1 << 16  -- distance of two lanes in columns
--- Extent that stands for a mode without end: a power of two larger than tensor
+local LANES = 1 << 16  -- distance of neighbouring lanes, in columns
+-- The extent of a mode that must not end: a power of two larger than tensor
 -- memory.
 local ENDLESS = 1 << 22
 
@@ -19,7 +19,8 @@ local function refuse(what, text, ...)
   core.fail("shape-mismatch", ("%s: "):format(what) .. text:format(...))
 end
 
--- Returns the modes of a partition's shape: the first, and the list of others.
+-- Returns M, N, and the list of the rest modes, of a partition's shape
+-- ((M,N),Rest...).
 local function split(what, shape)
   shape = core.typename(shape) == "tuple" and shape or core.shape(shape)
   local n = core.rank(shape)
@@ -33,8 +34,8 @@ local function split(what, shape)
   return core.get(first, 0), core.get(first, 1), rest
 end
 
--- Returns the layout `first` with the rest modes, whose elements have the
--- offsets of `places` in order.
+-- Returns the layout `first` with the modes `rest` appended. Element i of the
+-- rest modes has the offset places(i).
 local function with_rest(first, rest, places)
   local modes = {first}
   local inside = core.make_layout(rest)
@@ -50,8 +51,8 @@ local function columns(stride) return core.make_layout({ENDLESS}, {stride}) end
 
 local function lane_stride(bits) return LANES * 32 // bits end
 
--- The 64 rows are divided into groups of 16, and each warp's window of lanes
--- has one group.
+-- Maps 64 rows to lanes. The rows are divided into 4 groups of 16, one for each
+-- window of 32 lanes that a warp accesses.
 local function rows_of_64(lane)
   return core.make_layout({16, 4}, {lane, 32 * lane})
 end
@@ -62,9 +63,9 @@ local function of_rows(what, m, allowed)
   end
 end
 
---- Returns the layout of accumulators of one CTA. Each element has a column of
--- its own if it is narrower than 32 bits. Two accumulators of 64 rows share
--- columns: the second has the lanes 16 to 31 of each warp's window.
+--- Returns the layout of accumulators of one CTA. Each element occupies a
+-- column, even if it is narrower than 32 bits. Two accumulators of 64 rows
+-- share columns: the second one is in the lanes 16 to 31 of each warp's window.
 ---@param shape table ((64 or 128,N),Rest...)
 ---@param bits integer width of an element
 ---@param apart? boolean whether all accumulators have their own columns
@@ -82,10 +83,10 @@ function tmem.accumulators(shape, bits, apart)
   return with_rest(core.make_layout(rows, cols), rest, places)
 end
 
---- Returns the layout of one CTA's accumulators of an instruction that uses all
--- lanes: .ws, or a pair of CTAs. With 64 rows, the columns are divided into 2
--- parts, and the second part is in the lanes from 64 on. With 32 rows there are
--- 4 parts, each in 32 lanes.
+--- Returns the layout of one CTA's accumulators for an instruction that uses
+-- all lanes: a .ws instruction, or an instruction of a pair of CTAs. With 64
+-- rows, the columns are divided into 2 parts, and the second part is in the
+-- lanes from 64 on. With 32 rows there are 4 parts, each in 32 lanes.
 ---@param shape table ((32, 64 or 128,N),Rest...)
 ---@param bits integer width of an element
 ---@return cute.Layout
@@ -103,9 +104,9 @@ function tmem.all_lanes(shape, bits)
                    columns(own * step))
 end
 
---- Returns the layout of operand A, whose elements are packed in columns. For a
--- pair of CTAs, each has all 128 rows, even if the instruction has only 64 of
--- its rows.
+--- Returns the layout of operand A, whose elements are packed in columns. In a
+-- pair of CTAs, each CTA stores all 128 rows of A, even if it computes only 64
+-- of them.
 ---@param shape table ((64 or 128,K),Rest...)
 ---@param bits integer width of an element
 ---@param pair? boolean
@@ -120,14 +121,15 @@ function tmem.operand(shape, bits, pair)
                    columns(k))
 end
 
--- For the types of A: the metadata of a row in bits for each element of K, as
--- {numerator, denominator}, and the number of elements of K in half a column of
--- an interleaved layout (nil: rows are not interleaved).
+-- For each width of A's elements in bits: {n, d, half}. The metadata has n / d
+-- bits for each element of K. In an interleaved layout, half a column holds the
+-- metadata of `half` elements of K; without it, rows are not interleaved.
 local METADATA = {[32] = {2, 1, 8}, [16] = {1, 1, 16}, [8] = {1, 1},
                   [4] = {1, 2}}
 
---- Returns the layout of a sparse A's metadata. An offset counts elements of K,
--- which have 2 bits for tf32, half a bit for e2m1, else 1.
+--- Returns the layout of a sparse A's metadata. An offset counts elements of K.
+-- The metadata of an element has 2 bits for tf32, half a bit for e2m1, and 1
+-- bit for other types.
 ---@param shape table ((M,K),Rest...); K counts the elements of a dense row
 ---@param bits integer width of A's elements: 32, 16, 8, 4
 ---@param ws? boolean whether the instruction is .ws, whose rows are repeated to
@@ -190,8 +192,9 @@ function tmem.scale_factors(shape, halves)
   return with_rest(core.make_layout(all, along_k), rest, places)
 end
 
---- Returns the layout from the bits of a copy of tensor memory, in the order of
--- its atom's layouts, to bit addresses. Neighbouring lanes are 2^21 bits apart.
+--- Returns the layout from the bits of a copy of tensor memory to bit
+-- addresses. Bits are in the order of the layouts of the copy's atom.
+-- Neighbouring lanes are 2^21 bits apart.
 ---@param name string name of the atom, such as "SM100_TMEM_LOAD_32dp32b4x"
 ---@return cute.Layout
 function tmem.bits_of(name)
@@ -205,14 +208,16 @@ function tmem.bits_of(name)
   local atom = core.make_copy_atom(name, core.b1)
   local bits = core.size(atom.layout_ref_tv, 1) // lanes
   local row = core.make_layout(bits, 1)
-  -- Two 16-bit values of a register are in two columns.
+  -- The two 16-bit values that share a register are in two columns of tensor
+  -- memory.
   if name:find "_16b$" then
     row = core.make_layout({16, bits // 16}, {1, 32})
   end
   return core.make_layout(row, core.make_layout(lanes, 1 << 21))
 end
 
--- Reports whether neighbours of a layout are in one column.
+-- Reports whether neighbouring elements of a layout are packed in one column:
+-- some mode has stride 1.
 local function is_dense(layout)
   local strides = core.flatten(layout).stride
   for _, d in ipairs(type(strides) == "table" and strides or {strides}) do

@@ -1,7 +1,7 @@
 --- cute.nvgpu.sparse: matrices with the 2:4 structured sparsity of tensor
 -- cores. Of every four neighbours of a row at most two are stored (tf32: one of
--- two). An MMA with such an A reads (M,K/2) elements and (M,W) words of
--- metadata, 16 bits for four groups of a row.
+-- two). An MMA with a sparse A reads (M,K/2) stored elements and (M,W) words of
+-- metadata, which has 16 bits for four groups of a row.
 --
 --     local values, metadata = sparse.compress(A)
 --
@@ -21,8 +21,9 @@ local sign = require "cute.lang.signature"
 
 local sparse = {}
 
--- Returns the positions of the elements of a group that are stored: those of
--- the nonzero elements and, if these are too few, those of the first zeros.
+-- Returns the positions in a group whose elements are stored. These are the
+-- positions of the nonzero elements. If there are too few, the first zeros are
+-- stored, too.
 local function kept(A, row, first, group)
   local half, list = group // 2, {}
   for i = 0, group - 1 do

@@ -1,6 +1,6 @@
 --- cute.nvgpu.warp: operations of one warp with the Python DSL's names: MMAs of
--- sm_80, ldmatrix and stmatrix. They make atoms, for which there are also C++
--- names.
+-- sm_80, ldmatrix and stmatrix. The functions make atoms, which can also be
+-- made from their C++ names.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 
@@ -39,8 +39,8 @@ function warp.MmaF16BF16Op(ab_dtype, acc_dtype, shape_mnk)
 end
 
 -- Defines a function that makes operations of ldmatrix or stmatrix for 8 x 8
--- matrices of 16-bit elements. load, turned: patterns of the atoms' names
--- without and with transposition.
+-- matrices of 16-bit elements. load: a pattern of the atoms' names without
+-- transposition; turned: one with transposition.
 local function matrices(op, load, turned)
   return function(transpose, num_matrices)
     local n = num_matrices or 1
@@ -52,13 +52,13 @@ local function matrices(op, load, turned)
   end
 end
 
---- ldmatrix, for cute.make_copy_atom(op, dtype): returns the operation.
+--- Makes the operation ldmatrix for cute.make_copy_atom(op, dtype).
 ---@param transpose? boolean
 ---@param num_matrices? integer 1 (when absent), 2 or 4
 ---@return table op
 warp.LdMatrix8x8x16bOp = matrices("LdMatrix8x8x16bOp", "SM75_U32x%d_LDSM_N",
                                   "SM75_U16x%d_LDSM_T")
---- stmatrix (sm_90), for cute.make_copy_atom(op, dtype): returns the operation.
+--- Makes the operation stmatrix (sm_90) for cute.make_copy_atom(op, dtype).
 ---@param transpose? boolean
 ---@param num_matrices? integer 1 (when absent), 2 or 4
 ---@return table op

@@ -15,8 +15,8 @@
 --       cute.copy(atom, tAgA(_, k), tAsA(_, stage), {tma_bar_ptr = bar})
 --     end)
 --
--- Every thread that executes a copy issues it, so let only one thread execute
--- it. Elements of a tile outside the tensor are loaded as zeros and never
+-- Every thread that calls cute.copy issues the copy, so call it in one thread
+-- only. Elements of a tile outside the tensor are loaded as zeros and never
 -- stored; their bytes are still counted. A load signals its number of bytes to
 -- its mbarrier. The thread that issues stores waits for their groups. Before a
 -- store, the threads that wrote the data must call
@@ -30,7 +30,8 @@ local cpasync = {}
 -- Operations
 ---------------------------------------------------------------------------
 
-local Op = {__closed = true}  -- for cute.lang.dependencies
+-- With __closed, cute.lang.dependencies does not examine the fields.
+local Op = {__closed = true}
 Op.__index = Op
 function Op.__tostring(op) return op.name end
 
@@ -54,7 +55,7 @@ function cpasync.CopyG2SOp(cache_mode)
 end
 
 -- Makes a load by TMA. With cta_group 2 (tcgen05.CtaGroup.TWO), the mbarrier of
--- the pair's even CTA counts its bytes.
+-- the pair's even CTA counts the bytes of the load.
 local function tma_load(name, cta_group, fields)
   cta_group = cta_group or 1
   if cta_group ~= 1 and cta_group ~= 2 then
@@ -88,7 +89,7 @@ function cpasync.CopyBulkTensorTileS2GOp()
 end
 
 --- Makes the operation that gathers rows of a matrix in global memory, four at
--- a time (tile::gather4, sm_100 and later). A tensor of i32 has the rows: see
+-- a time (tile::gather4, sm_100 and later). A tensor of i32 lists the rows: see
 -- gmem_coord_tensor of make_tiled_tma_atom. Rows outside the matrix are loaded
 -- as zeros.
 ---@param cta_group? integer as for CopyBulkTensorTileG2SOp
@@ -106,7 +107,8 @@ end
 
 --- Makes the operation that scatters rows in shared memory to rows of a matrix
 -- in global memory, four at a time (tile::scatter4). Rows outside the matrix
--- are not stored. If two rows are equal, PTX does not say which one is stored.
+-- are not stored. If two row numbers are equal, PTX does not say which of the
+-- two rows is stored.
 function cpasync.CopyBulkTensor2DScatter4S2GOp()
   return op_of {name = "CopyBulkTensor2DScatter4S2GOp", store = true,
                 rows = true}
@@ -211,7 +213,8 @@ cpasync.CacheHint = {EVICT_NORMAL = 0x1000000000000000,
 -- Creation of atoms
 ---------------------------------------------------------------------------
 
--- The name of the public function that is running, for error messages.
+-- The name of the public function that is running; `fail` puts it into error
+-- messages.
 local maker
 
 local function fail(kind, text, ...)
@@ -226,8 +229,8 @@ local function leaves(layout)
   return shape, stride
 end
 
--- Returns n if shared memory has a swizzle for rows of 16 << n bytes, as a
--- tensor map encodes it; 0 for no swizzle.
+-- Returns the code of a shared-memory swizzle in a tensor map: n for rows of 16
+-- << n bytes, 0 for no swizzle.
 local function swizzle_of(layout, dtype)
   local swizzle = core.get_swizzle_portion(layout)
   local bits, base, shift = tostring(swizzle):match "^Sw<(%d+),(%d+),(%d+)>$"
@@ -252,9 +255,9 @@ local function of_coordinates(tiler)
     and tostring(core.stride(tiler)):find("@", 1, true) ~= nil
 end
 
--- Returns the extents of the runs of which a tile consists, and their bases in
--- coordinates of the tensor. Runs are in the order of the addresses in shared
--- memory: the contiguous run is first.
+-- Divides a tile into runs: modes of the tile that shared memory holds in order
+-- of addresses. Returns the extents of the runs, and their bases in coordinates
+-- of the tensor. The first run is contiguous in shared memory.
 local function runs_of(gmem, smem, tiler)
   local tile = tiler
   if not of_coordinates(tiler) then
@@ -322,8 +325,8 @@ local function modes_of(gmem, smem, tiler)
   return modes, values, tensor
 end
 
--- Checks the modes of a tensor map. If the tensor has no mode that varies in a
--- box, adds the first one.
+-- Checks the modes of a tensor map. If the box covers only one element, the
+-- list of modes is empty; adds the tensor's first mode then.
 local function check_modes(gmem, modes, tensor)
   if #modes == 0 then modes[1] = {leaf = 1, box = 1} end
   if #modes > 5 then
@@ -341,8 +344,8 @@ local function check_modes(gmem, modes, tensor)
   end
 end
 
--- Divides a box into parts, along its last modes, for the CTAs that share the
--- box: each CTA copies one part.
+-- Divides a box along its last modes into one part for each of the CTAs that
+-- share it. Changes the extents of the box to those of a part.
 local function cut(modes, ctas)
   local left, i = ctas, #modes
   while left > 1 do
@@ -379,9 +382,10 @@ local function coordinates(gmem, modes)
     core.unflatten(flat, shape)), zeros)
 end
 
--- Returns the modes of the map of an atom that copies rows, as modes_of does,
--- and the number of elements of a copy: four rows. Mode 0 of the map is the
--- mode along which `rows`, the tensor of rows, has stride 0.
+-- Returns the modes of the tensor map, as modes_of does, for an atom that
+-- copies rows. Also returns the number of elements of a copy, which has four
+-- rows. Mode 0 of the map is the mode along which `rows`, the tensor of row
+-- numbers, has stride 0.
 local function modes_of_rows(gmem, smem, tiler, rows)
   if core.typename(rows) ~= "tensor" or rows.dtype ~= core.i32 then
     fail("bad-argument", "gmem_coord_tensor, the tensor of i32 with the rows, "
@@ -423,17 +427,18 @@ local function check_options(opts)
 end
 
 --- Makes an atom for tiles of a tensor, and the tensor of its coordinates. Pass
--- both to the kernel. The layout determines the swizzle. A box is the largest
--- part of a tile whose elements have the same order in global and shared
--- memory; a tile may take several boxes. With num_multicast, CTAs of a cluster
--- share a tile, and each loads its part for all. opts: l2_promotion; oob_fill =
--- "nan" (for floats); internal_type, an element type for the map that has as
--- many bits as the tensor's. A map of tf32 rounds the loaded values to tf32, to
--- nearest even.
+-- both to the kernel. The layout in shared memory determines the swizzle. A box
+-- is the largest part of a tile whose elements have the same order in global
+-- and shared memory; a tile may take several boxes. With num_multicast, CTAs of
+-- a cluster share a tile: each CTA loads a part, which all of them receive.
+-- opts: l2_promotion; oob_fill = "nan" (for floats); internal_type, an element
+-- type for the map that has as many bits as the tensor's. A map of tf32 rounds
+-- the loaded values to tf32, to nearest even.
 --
--- Operations for rows (CopyBulkTensor2DGather4G2SOp) need gmem_coord_tensor, a
--- tensor of i32 with the rows: (m,n):(1,0) for a matrix that is contiguous
--- along mode 1. Element (i,j) of the tile is element (rows[i],j) of the matrix.
+-- Operations that copy rows, such as CopyBulkTensor2DGather4G2SOp, need
+-- gmem_coord_tensor, a tensor of i32 with the row numbers. Its layout is
+-- (m,n):(1,0) for a matrix that is contiguous along mode 1. Element (i,j) of
+-- the tile is element (rows[i],j) of the matrix.
 ---@param op table
 ---@param gmem_tensor table a host tensor, contiguous along one mode
 ---@param smem_layout table the layout of one stage
@@ -491,8 +496,8 @@ end
 -- im2col: a convolution's operand as a matrix
 ---------------------------------------------------------------------------
 
--- Returns the first n numbers of a list {w, h, d}. Missing numbers are replaced
--- by `default`.
+-- Returns the first n numbers of a list {w, h, d}, such as paddings. Missing
+-- numbers are replaced by `default`.
 local function spatial(name, list, n, default)
   local out = {}
   for i = 1, n do
@@ -505,8 +510,8 @@ local function spatial(name, list, n, default)
   return out
 end
 
--- Returns the numbers of channels and of pixels that one box copies: those that
--- are consecutive in shared memory.
+-- Returns the numbers of channels and of pixels that one box copies. The
+-- elements of a box are consecutive in shared memory.
 local function box_of_pixels(coords, smem, tiler)
   local shape, stride = runs_of(coords, smem, tiler)
   local channels, pixels = shape[1], shape[2] or 1
@@ -518,8 +523,8 @@ local function box_of_pixels(coords, smem, tiler)
   return channels, pixels
 end
 
--- Checks the operation of an im2col atom whose tile is shared by `ctas` CTAs of
--- a cluster.
+-- Checks the operation of an im2col atom. `ctas` CTAs of a cluster share its
+-- tile.
 local function check_im2col(op, ctas)
   if getmetatable(op) ~= Op or not op.im2col then
     fail("bad-argument", "an operation such as CopyBulkTensorIm2ColG2SOp() is "
@@ -545,9 +550,10 @@ end
 -- and the tensor of coordinates ((Q P Z N),(C,S,R,T)). Element (m,k) is channel
 -- c of the image at filter position (s,r,t) for output pixel m, or 0 outside
 -- the image. The image has modes (C,W,N), (C,W,H,N) or (C,W,H,D,N). The
--- filter's first position moves from lower_corner by the stride, up to
--- upper_corner past the image's last pixel. upper_padding, which is
--- upper_corner plus the rest of the filter, gives the output extents.
+-- filter's first position moves by the stride, from lower_corner to
+-- upper_corner, which counts from the image's last pixel. The last position of
+-- the filter reaches upper_padding past the last pixel; upper_padding -
+-- upper_corner therefore determines the filter's extents.
 ---@param op table CopyBulkTensorIm2ColG2SOp(),
 -- CopyBulkTensorIm2ColG2SMulticastOp() or CopyBulkTensorIm2ColS2GOp()
 ---@param gmem_tensor table a host tensor, contiguous along C
@@ -630,8 +636,9 @@ end
 -- In kernels
 ---------------------------------------------------------------------------
 
--- Splits the first mode of t into ((TMA,TMA_Iter)), in the order of addresses
--- in shared memory that `order` describes. The swizzle is part of t's iterator.
+-- Reorders the first mode of t by the addresses in shared memory that `order`
+-- describes, and splits it into ((TMA,TMA_Iter)). The swizzle is part of t's
+-- iterator, so the layout is used without it.
 local function by_place(t, order)
   local tiler = {order}
   for i = 1, core.rank(t) - 1 do tiler[i + 1] = core._ end
@@ -639,8 +646,9 @@ local function by_place(t, order)
     core.get_nonswizzle_portion(t.layout), tiler), {{1, 1}}))
 end
 
--- Returns the call that merges the first modes of a tensor into one mode of
--- `size` elements, or nil if they do not have that many.
+-- Returns the source text of a call that merges the first modes of a tensor
+-- into one mode of `size` elements. Returns nil if no number of modes has this
+-- size. Error messages recommend the call.
 local function grouped(name, t, size)
   local n = 1
   for i = 0, core.rank(t) - 1 do
@@ -652,8 +660,8 @@ local function grouped(name, t, size)
   end
 end
 
--- Raises an error: mode 0 of the shared tensor, of the global tensor, or of
--- both is not the whole tile of the atom.
+-- Raises an error because mode 0 of the shared tensor, of the global tensor, or
+-- of both is not the whole tile of the atom.
 local function no_tile(atom, smem_tensor, gmem_tensor)
   local tile, few, advice = atom.values, {}, {}
   local rows = {{"smem_tensor", smem_tensor}, {"gmem_tensor", gmem_tensor}}
@@ -674,8 +682,8 @@ local function no_tile(atom, smem_tensor, gmem_tensor)
     smem_tensor, gmem_tensor))
 end
 
--- Raises an error if the modes of the tile in shared memory and of the tile's
--- coordinates have different extents, as in (32,16) and (16,32).
+-- Raises an error if the tile in shared memory and the tile's coordinates have
+-- modes of different extents, as in (32,16) and (16,32).
 local function check_tiles(smem_tensor, gmem_tensor)
   local s, g = core.get(smem_tensor.layout, 0), core.get(gmem_tensor.layout, 0)
   local n, extents = core.rank(s), {{}, {}}
@@ -693,12 +701,13 @@ local function check_tiles(smem_tensor, gmem_tensor)
   end
 end
 
---- Partitions a tile in shared memory and the tile's coordinates into what each
--- instruction of an atom copies: ((TMA,TMA_Iter),Rest...). The first mode of
--- both tensors must be the tile (see cute.group_modes). cta_coord in cta_layout
--- is this CTA's position among the CTAs that share the tile. For an atom that
--- copies rows, the second tensor is a list {coordinates, rows}. The result then
--- has three tensors, and cute.copy receives the last two of them as a list.
+--- Partitions a tile in shared memory and the tile's coordinates into the parts
+-- that single instructions of an atom copy: ((TMA,TMA_Iter),Rest...). The first
+-- mode of both tensors must be the tile (see cute.group_modes). cta_coord in
+-- cta_layout is this CTA's position among the CTAs that share the tile. For an
+-- atom that copies rows, the second tensor is a list {coordinates, rows}. The
+-- result then has three tensors, and cute.copy receives the last two of them as
+-- a list.
 ---@param atom table
 ---@param cta_coord any
 ---@param cta_layout any
@@ -738,8 +747,8 @@ function cpasync.tma_partition(atom, cta_coord, cta_layout, smem_tensor,
   return shifted(s), shifted(g)
 end
 
---- Returns a mask of the cluster's CTAs whose coordinates equal cta_coord_vmnk
--- in all modes except `mcast_mode`, where any coordinate is included.
+--- Returns a mask of the cluster's CTAs whose coordinates agree with
+-- cta_coord_vmnk in all modes except `mcast_mode`.
 ---@param cta_layout_vmnk table
 ---@param cta_coord_vmnk any
 ---@param mcast_mode integer
@@ -780,7 +789,7 @@ end
 
 --- Copies an atom's tensor map to shared or global memory, which must have 16
 -- elements of i64 and be aligned to 128 bytes. Copies use the new map with
--- tma_desc_ptr = tensormap_ptr. Boxes and swizzle remain the atom's.
+-- tma_desc_ptr = tensormap_ptr. They keep the atom's boxes and swizzle.
 ---@param tma_atom table
 ---@param tensormap_ptr table
 function cpasync.copy_tensormap(tma_atom, tensormap_ptr)

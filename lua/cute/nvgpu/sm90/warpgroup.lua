@@ -1,9 +1,9 @@
 --- cute.nvgpu.warpgroup: MMAs of a warpgroup (wgmma of sm_90a). A warpgroup is
 -- four consecutive warps; the first has an index that is a multiple of four.
 --
--- Such an MMA reads B from shared memory, and A too if a_src is SMEM. It reads
--- them through descriptors: tiled_mma:make_fragment_A(partition) returns a
--- tensor of descriptors. The MMA executes asynchronously:
+-- An MMA of a warpgroup reads B from shared memory, and A too if a_src is SMEM.
+-- It reads them through descriptors: tiled_mma:make_fragment_A(partition)
+-- returns a tensor of descriptors. The MMA executes asynchronously:
 --
 --     warpgroup.fence()           -- orders earlier register accesses
 --     tiled_mma:set(Field.ACCUMULATE, k:gt(0))  -- D = A * B, then D += A * B
@@ -43,8 +43,8 @@ warpgroup.SmemLayoutAtomKind = enum [[MN_INTER MN_SW32 MN_SW64 MN_SW128
   K_INTER K_SW32 K_SW64 K_SW128]]
 
 --- Returns the smallest tile of a canonical layout of shared memory, for
--- cute.tile_to_shape. Its memory must be aligned to 8 rows, as make_smem_tensor
--- does: 1024 bytes for SW128, 512 for SW64, 256 for SW32.
+-- cute.tile_to_shape. Its memory must be aligned to the size of 8 rows: 1024
+-- bytes for SW128, 512 for SW64, 256 for SW32. make_smem_tensor does this.
 ---@param kind string from SmemLayoutAtomKind
 ---@param element_type cute.DType
 ---@return cute.Layout (rows,k)
@@ -111,8 +111,9 @@ local function source(op, a_src, a_major, b_major, only_k)
 end
 
 -- Makes the MMA atom of a wgmma. k: the extent of K of a dense instruction; a
--- sparse instruction has twice this extent. `selector` (0 or 1; nil: all lanes)
--- says which two of each four lanes hold the metadata.
+-- sparse instruction has twice this extent. `selector` says which two of each
+-- four lanes hold the metadata: 0 for the first two, 1 for the last two, nil
+-- for all lanes.
 local function atom(n, k, types, how, sparse, selector)
   if not sparse then
     return core.make_mma_atom(("SM90_64x%dx%d_%s_%s"):format(n, k, types, how))
@@ -125,8 +126,8 @@ local function atom(n, k, types, how, sparse, selector)
   return core.make_mma_atom(name)
 end
 
--- Checks the selector, which says which lanes hold metadata; returns it, or 0
--- when absent.
+-- Checks the selector, which says which two of each four lanes hold metadata.
+-- Returns it, or 0 when absent.
 local function selected(op, selector)
   selector = selector or 0
   if selector ~= 0 and selector ~= 1 then
@@ -136,8 +137,8 @@ local function selected(op, selector)
   return selector
 end
 
--- The next functions each define a function that makes one kind of MMA, dense
--- or sparse. K of a sparse MMA is twice that of the dense one.
+-- Each of the next functions returns a function that makes one kind of MMA,
+-- dense or sparse. K of a sparse MMA is twice that of the dense MMA.
 local function f16_bf16(op, sparse)
   return function(ab_dtype, acc_dtype, instruction_shape, a_src, a_major_mode,
                   b_major_mode, selector)

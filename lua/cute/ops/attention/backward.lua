@@ -20,7 +20,8 @@ local backward = {}
 local refuse = tensor_op.failing "ops.attention_backward"
 
 -- Returns the kernels for Hopper, or nil and the reason why they do not fit. q:
--- the problem (problem.of). extra: from captured.gradients, or nil.
+-- the problem (see problem.of). extra: the Extra from captured.gradients, or
+-- nil.
 local function hopper_kernels(call, device, q, o, extra)
   if extra then
     return nil, "it does not compute gradients of captured tensors"
@@ -41,8 +42,9 @@ local function hopper_kernels(call, device, q, o, extra)
   return k
 end
 
--- Sets the steps of plan p to the launches of Hopper's kernels k. Returns the
--- function that general_steps describes. For concatenated sequences, also
+-- Sets the steps of plan p to the launches of Hopper's kernels k. Returns a
+-- function (work) that returns a tensor of each row's sum of O dO, in the
+-- memory `work` that the launches share. For concatenated sequences, also
 -- returns the number of rows of a tile (padding in
 -- kernels/attention_bwd_sm90/sequences.lua).
 local function hopper_steps(call, p, k, q, scale)
@@ -77,9 +79,9 @@ local function hopper_steps(call, p, k, q, scale)
 end
 
 -- Sets the steps of plan p to the launches of the kernels for all devices.
--- extra: from captured.gradients, or nil. Returns a function (work) that
--- returns a tensor of each row's sum of O dO. work is the memory that the
--- launches share.
+-- extra: the Extra from captured.gradients, or nil. Returns a function (work)
+-- that returns a tensor of each row's sum of O dO, in the memory `work` that
+-- the launches share.
 local function general_steps(call, p, q, scale, o, extra)
   local rows = problem.rows_shape(q)
   local function delta(work) return problem.view(work, 0, rows) end
@@ -105,8 +107,9 @@ local function general_steps(call, p, q, scale, o, extra)
   return delta
 end
 
--- The types of options: `deterministic` fixes the order of sums, `gradients`
--- is the text of captured.positions, `listed` the size of a block of the mask.
+-- The types of the options of ops.attention_backward. deterministic: whether
+-- the order of sums is fixed. gradients: the text of captured.positions.
+-- listed: the extents of a block of the mask.
 local OPTIONS = {deterministic = "boolean", gradients = "string",
                  listed = "table"}
 for name, kind in pairs(problem.OPTIONS) do OPTIONS[name] = kind end
@@ -184,10 +187,10 @@ local function options_of(o, Q, K)
   return o
 end
 
---- Returns dQ, dK and dV of ops.attention, whose options it takes, and then the
--- gradients of the tensors that the option `gradients` lists. The order of sums
--- is fixed unless `deterministic` is false; see docs/ops.md for the sums of
--- gradients of captured tensors.
+--- Returns dQ, dK and dV, then the gradients of the tensors that the option
+-- `gradients` lists. Takes the options of ops.attention, too. The order of sums
+-- is fixed unless `deterministic` is false. docs/ops.md says how gradients of
+-- captured tensors are summed.
 ---@param dO any like O
 ---@param Q any
 ---@param K any
@@ -203,9 +206,9 @@ function backward.attention_backward(dO, Q, K, V, O, LSE, o)
   return back(dO, Q, K, V, O, LSE, options_of(o, Q, K))
 end
 
---- Returns which kernels ops.attention_backward would use, as
--- ops.explain_attention does. Takes the arguments of ops.attention_backward,
--- and launches nothing.
+--- Takes the arguments of ops.attention_backward, and launches nothing. Returns
+-- a table that says which kernels it would use, like the result of
+-- ops.explain_attention.
 ---@param dO any
 ---@param Q any
 ---@param K any

@@ -16,8 +16,8 @@ local block_mask = {}
 
 local WHAT = "ops.block_mask"
 
--- The number of a block's rows must be a multiple of ROWS, the number of its
--- keys a multiple of KEYS, and both at most MOST.
+-- The number of rows of a block must be a multiple of ROWS, its number of keys
+-- a multiple of KEYS. Both numbers must be at most MOST.
 local ROWS, KEYS, MOST = 128, 64, 1024
 
 local refuse = tensor_op.failing(WHAT)
@@ -151,9 +151,10 @@ end
 
 --- Adds the step to plan p that lists tiles of rows for each tile of keys
 -- (kernels/block_mask_rows.lua), for a call with a block mask. Returns a
--- function (now, work) that returns a table: {blocks = the lists of blocks of
--- the call `now`, lists, before = the new lists in the memory `work` that the
--- launches share}. q: the problem. tile: {rows, keys}
+-- function (now, work), where `now` is a call and `work` the memory that its
+-- launches share. That function returns a table: blocks, the lists of blocks of
+-- the call; lists and before, the two new lists in `work`. q: the problem.
+-- tile: {rows, keys}
 ---@return function
 function block_mask.by_keys(call, p, q, tile)
   local shape = modes.extents(call.blocks.layout)

@@ -13,8 +13,8 @@ local tiles = require "cute.tiles"
 local captured = {}
 
 -- Reports whether the captured value v is the tensor of the option `bias`, or
--- the view of that tensor which scores.traced_of made: both begin at the same
--- place of the same memory.
+-- the view of that tensor which scores.traced_of made. A tensor and its view
+-- begin at the same element of the same buffer.
 local function is_bias(v, bias)
   if bias == nil or core.typename(v) ~= "tensor" then return false end
   local x = core.launch_values({v, n = 1})[1]
@@ -22,8 +22,8 @@ local function is_bias(v, bias)
   return rawequal(x[1], y[1]) and x[2] == y[2]
 end
 
--- Returns the position of tensor t, number i of the option `gradients`, among
--- the captured values.
+-- Returns the index of tensor t in `values`, the captured values. t is entry i
+-- of the option `gradients`.
 local function position(refuse, o, values, t, i)
   local found
   for n, v in ipairs(values) do
@@ -39,8 +39,9 @@ local function position(refuse, o, values, t, i)
     .. "alibi_slopes or bias, nor captured by score_mod", i, t.layout)
 end
 
---- Returns the option `gradients`, a list of tensors, as text: their positions
--- among the values that f captures, 0 for `sinks`. f: from scores.traced_of.
+--- Returns the option `gradients`, a list of tensors, as text: the tensors'
+-- positions among the values that f captures, or 0 for the tensor `sinks`. f:
+-- from scores.traced_of.
 function captured.positions(refuse, o, f)
   if type(o.gradients) ~= "table" then
     refuse("gradients is %s; a list of tensors is needed",
@@ -58,7 +59,8 @@ function captured.positions(refuse, o, f)
   return table.concat(list, " ")
 end
 
--- Returns the positions that a call's option `gradients` lists.
+-- Returns the positions in the text of a call's option `gradients` (see
+-- captured.positions), as a list of integers.
 local function positions_of(call)
   local list = {}
   for n in (call.o.gradients or ""):gmatch "%d+" do
@@ -78,7 +80,8 @@ function captured.tensors(call)
 end
 
 --- Adds the step that computes the gradient of sinks, result i, to plan p.
--- delta(work): each row's sum of O dO; padding: see score_gradients.sinks.
+-- delta(work) returns each row's sum of O dO. padding: see
+-- score_gradients.sinks.
 function captured.sinks(p, q, i, delta, padding)
   local k = score_gradients.sinks(padding)
   p.steps[#p.steps + 1] = {kernel = k.kernel, block = k.block, ready = {},
@@ -117,13 +120,14 @@ local function check_reads(call, kinds, list)
   end
 end
 
--- The steps before and after the kernels of kernels/attention_bwd.lua that
--- compute the gradients of captured tensors.
+-- The class of objects that add steps to a plan, before and after the kernels
+-- of kernels/attention_bwd.lua. Together they compute the gradients of captured
+-- tensors.
 local Extra = {}
 Extra.__index = Extra
 
---- Adds the step to plan p that clears the memory of the sums. rows: the number
--- of rows in a tile of the kernels.
+--- Adds the step to plan p that sets the memory of the sums to 0. rows: the
+-- number of rows in a tile of the kernels.
 function Extra:begin(p, rows)
   local first, q = p.floats, self.q
   for _, x in ipairs(self.list) do
@@ -140,9 +144,9 @@ function Extra:begin(p, rows)
     end}
 end
 
---- Sets the fields parts and sums of table m, views of the memory `work`, for
--- the argument `more` of kernels/attention_bwd.lua. Returns m, which is a new
--- table if absent.
+--- Sets the fields `parts` and `sums` of table m to views of the memory `work`.
+-- The kernels of kernels/attention_bwd.lua get m as their argument `more`.
+-- Returns m; if m is nil, returns a new table.
 function Extra:memory(work, m)
   m = m or {}
   m.parts, m.sums = cute.make_tensor(work.iterator + self.parts_at,
@@ -153,7 +157,7 @@ function Extra:memory(work, m)
   return m
 end
 
--- Returns the step that adds the parts of tensor i.
+-- Returns the step that adds the partial sums of the gradient of tensor i.
 local function adding(self, i)
   local o, q = self.options, self.q
   local k = score_gradients.adding({modify = self.modify, kinds = o.kinds,
@@ -165,9 +169,9 @@ local function adding(self, i)
     end}
 end
 
--- Returns the step that converts the sums x to a result, for options o. The
--- step uses only the layout and type of `to` (the result) and of `work` (the
--- memory that the launches share).
+-- Returns the step that converts the f32 sums x of a gradient to a result, for
+-- options o. The step uses only the layout and type of `to` (the result) and of
+-- `work` (the memory that the launches share).
 local function converting(x, to, work, o)
   local function sums(memory)
     return cute.make_tensor(memory.iterator + x.from, x.layout)
@@ -197,8 +201,8 @@ end
 
 --- Traces the functions of a call (scores.trace_functions). If the call
 -- requests gradients of captured tensors, returns an Extra: an object with the
--- methods begin, memory and finish. Its field `options` is the option
--- `gradients` of kernels/attention_bwd.lua.
+-- methods begin, memory and finish. Its field `options` has the value for the
+-- option `gradients` of kernels/attention_bwd.lua.
 function captured.gradients(call, p, q, o)
   local list, at = {}, {}
   local tensors = captured.tensors(call)

@@ -23,8 +23,8 @@ local function check_option(call, name, t, shape, dtype)
   end
 end
 
--- Checks the options that describe the cache of keys, and returns the number of
--- keys that the cache has room for in each batch.
+-- Checks the options that describe the cache of keys. Returns the largest
+-- number of keys that the cache can hold for each sequence.
 local function check_cache(call, q)
   local n, table_, k, v = call.lengths, call.block_table, call.k, call.v
   if n and (n.element_type ~= cute.i32 or cute.size(n) ~= q.B) then
@@ -112,11 +112,12 @@ local function check_angles(call, q)
   end
 end
 
--- The elements of a latent head, and of the values in it.
+-- The number of elements of a latent head, and the number of those that are
+-- also its values.
 local LATENT, VALUE = 576, 512
 
--- Checks the operands of latent heads: one head of K for all heads of Q.
--- Returns the problem.
+-- Checks the operands of latent heads, for which all heads of Q share one head
+-- of K. Returns the problem.
 local function latent_of(call)
   local Q, K = call.Q, call.K
   local q, k = modes.extents(Q.layout), modes.extents(K.layout)
@@ -149,7 +150,7 @@ local function problem_of(call)
 end
 
 -- Returns the launch of kernel k as a step of a plan (cute.ops.tensor_op). n:
--- {blocks, slots}, the result of the kernel's function plan.
+-- {blocks, slots}, from k.plan. made.rows: the rows of a slot.
 local function step_of(call, p, k, n, q, made, scale)
   local cache = call.block_table or call.k or call.tree or call.k_scale
     or call.v_scale or call.cos
@@ -170,13 +171,14 @@ local function step_of(call, p, k, n, q, made, scale)
     end}
 end
 
--- The number of keys up to which one cluster for each head of K is faster than
--- parts of the keys in all multiprocessors. Clusters of 4 and more blocks
--- are faster up to FEW_KEYS, unless they read the cache before they wait for
+-- The largest number of keys for which one cluster per head of K can be faster
+-- than parts of the keys on all multiprocessors. For clusters of 4 and more
+-- blocks the limit is FEW_KEYS, unless they read the cache before they wait for
 -- the preceding launch (constant = "cache").
 local MOST_KEYS, FEW_KEYS = 32768, 2047
 
--- The shared memory in bytes that the blocks of a cluster may need.
+-- The shared memory in bytes that a device must allow for a block, if clusters
+-- are to be used.
 local ROOM = 232448
 
 -- {number of blocks of a cluster, number of clusters of this size that run at
@@ -203,15 +205,16 @@ local function clusters(call, q, keys, device)
       if c[1] >= 4 and keys > FEW_KEYS and not call.o.constant then
         return {}
       end
-      -- With smaller tiles, more blocks have work until all keys are done.
+      -- If the blocks fill most multiprocessors, smaller tiles distribute the
+      -- keys more evenly, so that more blocks work until the end.
       local many = 4 * blocks > 3 * sms
       if c[1] == 1 and not many then return {} end
       return many and q.D == 128 and {cluster = c[1], tile = {16, 16},
                                       stages = 5} or {cluster = c[1]}
     end
   end
-  -- Uses two blocks for each multiprocessor if the last wave of blocks fills
-  -- most of the GPU.
+  -- Without clusters of several blocks, uses two blocks for each multiprocessor
+  -- if the last wave of blocks fills most of the GPU.
   local waves = heads / (2 * sms)
   return q.D == 128 and rows <= 8 and waves >= 0.9 * math.ceil(waves)
     and {cluster = 1, tile = {16, 16}, stages = 3} or {}
@@ -278,7 +281,8 @@ local step = problem.operation("ops.attention_decode", {
     return p
   end})
 
--- Reports whether V is the view of the first elements of latent heads K.
+-- Reports whether V is the view of the first VALUE elements of each latent head
+-- of K.
 local function is_view(V, K)
   if cute.rank(V) ~= 4 or cute.rank(K) ~= 4 then return false end
   local own, at = core.param_memory(V)

@@ -1,4 +1,4 @@
---- Operands of e4m3 of ops.attention: checks and views of their scales.
+--- Operands of e4m3 for ops.attention: checks and views of their scales.
 local cute = require "cute"
 local modes = require "cute.ops.modes"
 local problem = require "cute.ops.attention.problem"
@@ -8,9 +8,9 @@ local eight = {}
 local BLOCK = 128  -- The number of keys that share an element of a scale.
 local HEADS = {[64] = true, [128] = true, [256] = true}
 
--- Checks a scale: it is one number, or a tensor with one number for each of n
--- heads or, for a scale of keys, for each block of keys of each head. Returns
--- true if the scale has blocks of keys.
+-- Checks the scale `name`. It is one number, a tensor with one number for each
+-- of n heads, or, for keys, a tensor with one number for each block of keys of
+-- each head. Returns true if the scale has blocks of keys.
 local function check_scale(call, q, name, n, keys)
   local t = call[name]
   if not t then return false end
@@ -27,8 +27,8 @@ local function check_scale(call, q, name, n, keys)
     blocks and " or (" .. table.concat(blocks, ",") .. ")" or "")
 end
 
---- Checks the options and types of a call. Sets q.out, the type of O, and
--- q.scaled, whether blocks of keys have scales, if Q has elements of e4m3.
+--- Checks the options and types of a call. If Q has elements of e4m3, sets
+-- q.out, the type of O, and q.scaled, whether blocks of keys have scales.
 function eight.check(call, q)
   if q.dtype ~= cute.e4m3 then
     for _, name in ipairs {"q_scale", "k_scale", "v_scale"} do

@@ -1,6 +1,6 @@
 --- ops.attention and ops.explain_attention. See kernels/attention_sm90.lua
 -- (Hopper) and kernels/attention.lua (other devices, and operands that the
--- former does not take).
+-- kernel for Hopper does not accept).
 local block_mask = require "cute.ops.attention.block_mask"
 local candidates = require "kernels.attention_sm90.options".candidates
 local core = require "cute.core"
@@ -18,8 +18,8 @@ local tensor_op = require "cute.ops.tensor_op"
 local forward = {}
 
 -- Returns Hopper's kernel for a call, or nil and the reason why it does not
--- fit. q is the problem (see problem.of). The option `around` is set for ALiBi,
--- with which scores rise towards a row's own key.
+-- fit. q is the problem (see problem.of). Sets the kernel's option `around` for
+-- ALiBi, because there the scores of a row increase towards the row's own key.
 local function hopper_kernel(call, device, q, o)
   if not core.has(device.sm, "wgmma") or device.arch ~= "sm_90a" then
     return nil, ("wgmma needs sm_90a, but the device is %s"):format(device.arch)
@@ -45,7 +45,7 @@ local function hopper_kernel(call, device, q, o)
   return k, nil, given, how
 end
 
--- Checks V, and sets q.value, the size of its heads.
+-- Checks V, and sets q.value, the number of elements of a head of V.
 local function check_values(call, q)
   local v, k = modes.extents(call.V.layout), modes.extents(call.K.layout)
   q.value = v[#v]
@@ -55,9 +55,9 @@ local function check_values(call, q)
   end
 end
 
--- Returns the optional operands of a call as the kernel's last argument, or nil
--- if the call has none of them. bits: of the block mask, if the kernel reads
--- them.
+-- Returns the optional operands of a call as a table, the kernel's last
+-- argument, or nil if the call has none of them. bits: the bits of the block
+-- mask, if the kernel reads them.
 local function more_of(now, q, bits)
   problem.check_offsets(now, q)
   if not now.blocks and not now.sinks and not now.cu_q and not q.out then
@@ -72,7 +72,8 @@ local function more_of(now, q, bits)
 end
 
 -- Returns the launch of Hopper's kernel k as a step of a plan
--- (cute.ops.tensor_op), and the number of counters that its blocks share.
+-- (cute.ops.tensor_op). Also returns the number of counters that its blocks
+-- share.
 local function hopper_step(k, device, q, scale)
   return {kernel = k.kernel, block = k.block, ready = {},
     grid = k.grid(q.S, q.H, q.B, device.info and device.info.sms),
@@ -98,8 +99,8 @@ local function general_step(k, q, scale)
     end}
 end
 
--- Returns the fastest of Hopper's kernels with the given options, over all
--- tiles, measured with the operands of a call. Without a GPU, returns the
+-- Measures Hopper's kernels with the given options for all tiles, with the
+-- operands of a call, and returns the fastest. Without a GPU, returns the
 -- kernel with the default tile. A kernel whose compilation fails is skipped.
 local function tuned_kernel(call, p, q, given, scale)
   local list, ready, out = {}, {}, {}
@@ -124,7 +125,8 @@ end
 
 local refuse = tensor_op.failing "ops.attention"
 
--- The options; `listed` and the tensor `blocks` are the contents of block_mask.
+-- The types of the options of ops.attention. `listed` and the tensor `blocks`
+-- are the contents of the option block_mask.
 local OPTIONS = {listed = "table", tune = "boolean"}
 for name, want in pairs(problem.OPTIONS) do OPTIONS[name] = want end
 
@@ -197,10 +199,10 @@ function forward.attention(Q, K, V, o)
   return attend(Q, K, V, block_mask.options(refuse, o, Q, K))
 end
 
---- Returns which kernel ops.attention would use: {kernel, tile, stages, how =
--- "measured" or "by rule", refused = {{kernel, reason}}, text, trace()};
--- tostring returns the text. Takes the arguments of ops.attention, and launches
--- nothing.
+--- Takes the arguments of ops.attention, and launches nothing. Returns a table
+-- that says which kernel it would use: {kernel, tile, stages, how = "measured"
+-- or "by rule", refused = {{kernel, reason}}, text, trace()}; tostring returns
+-- the text.
 ---@param Q any
 ---@param K any
 ---@param V any

@@ -1,9 +1,9 @@
 --- The operands and options of ops.attention and of its gradients and decoding:
 -- which layouts the kernels accept, shapes, sequences, scale and window.
 --
--- Q and O are (B,S,H,D), K and V are (B,T,G,D), for B sequences, S rows, T
--- keys, H heads of Q, and G heads of K and V with D elements. The last of the S
--- rows is aligned with the last of the T keys.
+-- Q and O are (B,S,H,D), K and V are (B,T,G,D). B is the number of sequences, S
+-- of rows, T of keys, H of heads of Q, and G of heads of K and V; a head has D
+-- elements. The last of the S rows is aligned with the last of the T keys.
 local core = require "cute.core"
 local cute = require "cute"
 local elementwise = require "cute.ops.elementwise"
@@ -28,8 +28,9 @@ function problem.fits(t)
   return l.stride[rank] == 1 and t.alignment % 16 == 0
 end
 
--- Reports whether a result can be stored to this tensor. LSE is stored element
--- by element.
+-- Reports whether a result can be stored to this tensor: its elements must not
+-- share addresses. LSE (f32) may have any other layout, because it is stored
+-- element by element.
 local function apart(t)
   if t.element_type ~= cute.f32 and not problem.fits(t) then return false end
   return rowwise.injective(t)
@@ -107,8 +108,9 @@ function problem.check_sinks(call, q)
   end
 end
 
---- Checks the offsets of sequences in the host's memory. The kernels limit
--- offsets, so that those in the memory of a GPU need no check.
+--- Checks the offsets of sequences (cu_q, cu_k) if they are in the host's
+-- memory. Offsets in the memory of a GPU are not checked; the kernels clamp
+-- them to valid values.
 function problem.check_offsets(call, q)
   for name, total in pairs {cu_q = q.S, cu_k = q.T} do
     local t = call[name]
@@ -156,8 +158,8 @@ function problem.rows_shape(p)
   return {p.B, p.H, p.S}
 end
 
--- The options of ops.attention and its gradients, by type; FUNCTIONS lists
--- those that change or mask scores.
+-- The types of the options of ops.attention and its gradients. FUNCTIONS lists
+-- the options that change or mask scores.
 problem.OPTIONS = {causal = "boolean", window = "table", scale = "number"}
 problem.FUNCTIONS = {score_mod = "function", mask_mod = "function",
                      softcap = "number", alibi_slopes = "tensor",
@@ -166,7 +168,8 @@ local LAYOUT = {fits = problem.fits, apart = apart, dependent = false,
                 flat = "LSE cu_q cu_k lengths tree q_scale k_scale v_scale "
                   .. "blocks bits cos sin"}
 
--- Returns an operation on operands of attention; see rowwise.operation.
+-- Makes an operation on operands of attention: rowwise.operation with the
+-- layouts that kernels of attention accept.
 function problem.operation(what, spec)
   for k, v in pairs(LAYOUT) do spec[k] = v end
   return rowwise.operation(what, spec)
@@ -185,14 +188,15 @@ function problem.fill_result(call, p, i, value)
   end
 end
 
--- Adds steps to plan p that set O to 0 and LSE to -inf, for rows without keys.
+-- Adds steps to plan p that set O to 0 and LSE to -inf. They are the results if
+-- there are no keys.
 function problem.nothing(call, p)
   problem.fill_result(call, p, 1, 0.0)
   problem.fill_result(call, p, 2, -math.huge)
 end
 
--- Returns a view of the f32 memory that the launches of a call share, from
--- element `from` on.
+-- Returns a view with shape `shape` of `work`, the f32 memory that the launches
+-- of a call share. The view begins at element `from`.
 function problem.view(work, from, shape)
   return cute.make_tensor(work.iterator + from,
                           cute.make_layout(shape, cute.LayoutRight))

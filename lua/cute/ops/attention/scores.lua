@@ -12,8 +12,8 @@ local score_gradients = require "kernels.score_gradients"
 local scores = {}
 
 -- A list of {option, the statement that this option adds}. The statements
--- change the scaled score s in this order. 'shift' is T - S, the number of keys
--- before row 0's own key. 'small' is 1 / softcap.
+-- change the scaled score s in this order. They use `shift`, which is T - S,
+-- the number of keys before row 0's own key, and `small`, which is 1 / softcap.
 local CHANGES = {
   {"softcap", "s = capped(s, softcap, small, at)"},
   {"alibi_slopes", "s = s - alibi_slopes[at.h] "
@@ -23,14 +23,16 @@ local CHANGES = {
 
 local LOG2E = 1.4426950408889634
 
--- The largest x for which tanh(x) is x P(x^2) with a relative error of 3e-4,
--- and the coefficients of P. The hardware's tanh.approx has an error of 5e-4.
--- The unit that computes tanh.approx also computes the exponentials of the
--- softmax. To relieve this unit, every second score uses the polynomial.
+-- NEAR is the largest x for which tanh(x) is x P(x^2) with a relative error of
+-- 3e-4. P0, P1 and P2 are the coefficients of P. The hardware's tanh.approx has
+-- an error of 5e-4. The unit that computes tanh.approx also computes the
+-- exponentials of the softmax. To relieve this unit, every second score uses
+-- the polynomial.
 local NEAR, P0, P1, P2 = 0.8, 0.9996967, -0.3245739, 0.0935748
 
--- Returns cap tanh(s / cap), times log2(e) if at.log2. inverse: 1 / cap. s is
--- at.raw times at.scale. at.near: see flash.near. at.i, at.j: see flash.change.
+-- Returns cap tanh(s / cap), multiplied by log2(e) if at.log2 is set. inverse:
+-- 1 / cap. The score s is the product of at.raw and at.scale. at.near: see
+-- flash.near. at.i, at.j: see flash.change.
 local function capped(s, cap, inverse, at)
   local unit = at.log2 and LOG2E or 1.0
   if not at.near then return cap * unit * cute.tanh(s * inverse) end
@@ -44,7 +46,8 @@ local function capped(s, cap, inverse, at)
                                     P1 * factor * square), t, P0 * factor)
 end
 
--- caches functions that make a score_mod, by the call's options
+-- Caches functions that make a score_mod, by the names of the options that they
+-- implement.
 local makers = {}
 
 -- Returns the score_mod that the options require, or nil.
@@ -61,7 +64,8 @@ local function score_of(o, bias, shift)
     .. "function(s, at) %s return s end"):format(table.concat(lines, " ")),
     "scores")
   -- If `shift` is constant, ALiBi's distances have known ranges, so that the
-  -- compiler can convert them to floats by an addition.
+  -- compiler can convert them to floats with an addition instead of a
+  -- conversion instruction.
   return makers[key](o.softcap and o.softcap + 0.0, o.alibi_slopes, bias,
                      o.score_mod, shift and cute.constexpr(shift),
                      o.softcap and 1.0 / o.softcap, capped, cute.abs,
@@ -84,8 +88,9 @@ local function bias_view(refuse, bias, shape)
   return cute.make_tensor(bias.iterator, cute.make_layout(shape, stride))
 end
 
--- Returns the function that kernels trace, for the options and the operands Q
--- and K of an operation, or nil. The function returns score_mod and mask_mod.
+-- Combines the options of an operation on the operands Q and K. Returns the
+-- function that kernels trace, or nil if there is nothing to trace. That
+-- function returns score_mod and mask_mod.
 function scores.traced_of(refuse, o, Q, K)
   if o.score_mod == nil and o.mask_mod == nil and o.softcap == nil
     and o.alibi_slopes == nil and o.bias == nil then
@@ -134,10 +139,11 @@ function scores.captured_tensors(f)
   return list
 end
 
--- Returns two functions. The first is `modify` of kernels/attention.lua: its
--- arguments are the captured values. The second, take(captured), replaces
--- score_mod and mask_mod by the functions of another call, which have the same
--- code. near, log2: the fourth and fifth result of `modify`.
+-- Returns two functions. The first is the option `modify` of
+-- kernels/attention.lua: its arguments are the captured values. The second,
+-- take(captured), replaces score_mod and mask_mod by the functions of another
+-- call, which have the same code. near, log2: the fourth and fifth result of
+-- `modify`.
 local function modifying(captured, near, log2)
   local f, bind
   local function take(new) f, bind = new:clone() end
@@ -149,7 +155,8 @@ local function modifying(captured, near, log2)
   end, take
 end
 
--- Adds the captured values of a call to a list of arguments, which it returns.
+-- Appends the captured values of a call to a list of arguments, and returns
+-- this list.
 function scores.push_captured(call, list)
   local nth = 0
   for _, v in ipairs(call.captured.values) do
@@ -210,9 +217,9 @@ local function check_functions(call, modify, positions)
   return kinds
 end
 
--- Sets the option `modify` of kernels from the functions of a call, and the
--- plan's check before a new launch. Returns the kinds of score_mod's reads of
--- the captured values at these positions, if given.
+-- Sets the option `modify` of kernels from the functions of a call, and plan
+-- p's check before a new launch. Returns the kinds of score_mod's reads of the
+-- captured values at `positions`, if this is given.
 function scores.trace_functions(call, o, p, positions)
   if not call.captured then return end
   local take

@@ -15,8 +15,8 @@ local function major(p)
   return p.B.stride[2] ~= 1 and p.B.stride[1] == 1 and "n" or "k"
 end
 
--- Returns a sentence with the reason if the rows of t (or its columns, if
--- `lead` is 1) do not consist of 16-byte pieces, else nil.
+-- Reports that rows of t (columns, if `lead` is 1) do not consist of 16-byte
+-- pieces: returns a sentence with the reason, or nil if they do.
 local function refuses(name, t, lead)
   local steps = cute.flatten_to_tuple(t.stride[3] or {0})
   if t.shape[3 - lead] > 1 then steps[#steps + 1] = t.stride[3 - lead] end
@@ -53,7 +53,8 @@ function dot.list(p)
   return out
 end
 
--- true: the description includes the parts of K.
+-- Describes the accumulation order. The second result is true, because the
+-- description includes the parts of K.
 function dot.order(_, o)
   local by_columns = o.b_major == "n"
   local run = by_columns and 16 or 128

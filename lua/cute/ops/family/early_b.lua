@@ -1,5 +1,5 @@
---- Decides whether a product that may read B before the previous launch ends
--- should do so.
+--- Decides whether a product should read B before the previous launch ends, if
+-- it may.
 local tiles = require "cute.tiles"
 
 local early_b = {}
@@ -8,11 +8,11 @@ local early_b = {}
 -- least this fraction of the blocks that fit.
 local FULL = 0.75
 
---- Reports whether reading B ahead saves time. Blocks of the next launch then
--- begin on any multiprocessor that has room. This is good if each of them
--- replaces a block of this launch that ends, or if most of the GPU is free.
--- Otherwise some multiprocessors get more blocks than others, which costs up to
--- a third of the time.
+--- Reports whether it saves time to read B before the previous launch ends.
+-- Blocks of the next launch then begin on any multiprocessor with free
+-- resources. This is good if each of them replaces a block of this launch that
+-- ends, or if most of the GPU is free. Otherwise some multiprocessors get more
+-- blocks than others, which costs up to a third of the time.
 ---@param blocks integer blocks of a launch
 ---@param room integer blocks that fit on a multiprocessor
 ---@param sms integer

@@ -31,13 +31,13 @@ function int4.takes(p)
   return types.too_old(p)
 end
 
--- The number of rows for which the kernel is made with batch_invariant, because
+-- With batch_invariant, the kernel is made for this number of rows, because
 -- results must not depend on the actual number of rows.
 local INT4_ROWS = 16
 
 -- Weights of at least this many bytes are read before the previous launch ends.
--- Smaller weights would arrive while the previous launch stores its sums, and
--- delay these stores.
+-- Loads of smaller weights would end while the previous launch stores its sums,
+-- and delay these stores.
 local AHEAD = 8 << 20
 
 function int4.list(p)

@@ -1,8 +1,10 @@
---- Products of MX formats by kernels/gemm_sm80, whose operands of 6 bits, or of
--- fewer bits than the other operand, are converted to 8 bits first.
+--- Products of MX formats by kernels/gemm_sm80 that first convert operands to 8
+-- bits. They convert operands of 6 bits, and operands with fewer bits than the
+-- other operand.
 local sm80 = require "cute.ops.family.sm80"
 
--- gemm_sm80 accepts all layouts.
+-- gemm_sm80 accepts any layout, so nothing is repacked only because of its
+-- layout.
 local family = setmetatable({
   lead = function() return 2 end,
   refuses = function() end,

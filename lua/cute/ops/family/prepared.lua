@@ -6,14 +6,15 @@ local scales = require "cute.ops.scales"
 
 local prepared = {}
 
---- Returns n elements from the start of tensor t, as elements of `dtype`.
+--- Returns the first n elements of tensor t as a vector of elements of type
+-- `dtype`.
 function prepared.view(t, n, dtype)
   local v = cute.make_tensor(t.iterator, cute.make_layout {n})
   return dtype and dtype ~= t.element_type and cute.recast_tensor(v, dtype) or v
 end
 
--- Makes the plan of a product whose parts of K are added by the last block of a
--- tile.
+-- Makes the plan of a product whose K is split. The last block of a tile adds
+-- the partial sums.
 local function by_splits(p, c)
   local made = require "kernels.gemm_splitk"(c.options, c.base)
   local grid, tile = made.grid(p.m, p.n, p.k), made.tile
@@ -29,8 +30,9 @@ local function by_splits(p, c)
 end
 
 --- Makes the plan of a family whose kernels have one block for each tile. Their
--- arguments are A, B and D, then the offsets or counts of groups, if any, and
--- the scale factors for blocks of K, if any, which for formats are tiles.
+-- arguments are A, B and D. The offsets or counts of groups follow, if any,
+-- then the scale factors for blocks of K, if any. Scale factors of formats are
+-- passed as tiles.
 function prepared.tiles(p, c)
   if c.family == "gemm_splitk" then return by_splits(p, c) end
   local made = require("kernels." .. c.family)(c.options)

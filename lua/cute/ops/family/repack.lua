@@ -1,22 +1,22 @@
---- Products that a kernel whose operands TMA loads (kernels/gemm_sm90,
--- kernels/gemm_sm100) would support except for the layouts of the matrices or
--- for 8-bit weights. Launches before it repack A and B into memory of the pool,
--- in layouts for TMA. A launch after it copies D to its destination. Elements
--- of 8 bits are converted to 16 bits, and of formats with scale factors to 8
--- bits, exactly. Factors, C and matrices that
--- epilogues read stay in place.
+--- Products whose operands TMA loads (kernels/gemm_sm90, kernels/gemm_sm100),
+-- but only after repacking: the kernel does not accept the matrices' layouts or
+-- 8-bit weights. Launches before the kernel repack A and B into memory of the
+-- pool, in layouts for TMA. A launch after the kernel copies D to its
+-- destination. Elements of 8 bits are converted to 16 bits, and elements of
+-- formats with scale factors to 8 bits, both exactly. Factors, C and matrices
+-- that epilogues read are not repacked.
 local block_scaled = require "kernels.block_scaled"
 local blocks = require "cute.ops.blocks"
 local cute = require "cute"
 local operand = require "cute.ops.operand"
 local tiles = require "cute.tiles"
 
--- ns that a launch and the wait for the previous launch take.
+-- The time in ns that a launch and its wait for the previous launch take.
 local LAUNCH = 2500
 local LINE = 1024    -- repacked rows are aligned to this many bits
 
--- Returns the strides of the batch modes of matrices that follow one another,
--- `apart` elements apart; 0 for broadcast modes.
+-- Returns the strides of the batch modes for matrices that follow one another
+-- in memory, `apart` elements apart. Broadcast modes have stride 0.
 local function behind_each_other(shape, stride, apart)
   if math.type(shape) then return stride == 0 and 0 or apart end
   local out = {}
@@ -92,7 +92,8 @@ local function behind(p, to)
   q.A, q.B, q.D = to.A, to.B, to.D
   if to.A then q.a = to.A.element_type end
   if to.B then
-    -- The launch that repacks B precedes the product, so B is not constant.
+    -- A launch writes the repacked B just before the product, so the product
+    -- must not read B before that launch ends.
     q.b, q.constant = to.B.element_type, false
   end
   return q
@@ -111,7 +112,8 @@ return function(name, family, why)
     local to = places(family, p)
     if not to then return false end
     local refusal = family.takes(behind(p, to))
-    -- The explanation already names this reason for the other family.
+    -- The family that needs no repacking rejects p for the same reason, so the
+    -- explanation need not repeat it.
     if refusal == family.takes(p) then return false end
     return refusal
   end

@@ -3,10 +3,11 @@ local prepared = require "cute.ops.family.prepared"
 local blocks = require "cute.ops.blocks"
 local tiles = require "cute.tiles"
 
--- Tiles {M, N}. good: reached fraction of the peak rate. whole, turned, single:
--- factors of the rate for the ways of loading an operand (see `way`). room:
--- number of blocks per multiprocessor that registers allow. lone: factor of the
--- rate if a multiprocessor runs only one block of 4 warps.
+-- Tiles {M, N}. good: the fraction of the peak rate that the tile reaches.
+-- whole, turned, single: factors of the rate, depending on how an operand is
+-- loaded (see `way`). room: the number of blocks per multiprocessor that
+-- registers allow. lone: a factor of the rate if a multiprocessor runs only one
+-- block of 4 warps.
 local TILES = {
   {128, 128, stages = 6, good = 0.96, lone = 0.5, room = 2, whole = 1,
    turned = 0.955, single = 0.8},
@@ -15,11 +16,11 @@ local TILES = {
   {64, 64, stages = 6, good = 0.82, room = 4, whole = 1, turned = 0.955,
    single = 0.94},
 }
--- Nanoseconds until a tile arrives that passes through registers while no other
--- tile is being loaded: from L2, and from memory.
+-- The time in ns until a tile arrives that passes through registers, while no
+-- other tile is being loaded: {from L2, from memory}.
 local WAITS = {380, 640}
 
--- For f64, larger tiles need too many registers.
+-- The only tile for f64: larger tiles need too many registers.
 local TILES64 = {TILES[3]}
 
 local simt = {name = "gemm_simt", why = "FMA units, any strides",
@@ -53,8 +54,8 @@ end
 
 -- Returns how a kernel copies an operand to shared memory, where M or N is
 -- contiguous. "whole": in pieces of 16 bytes, unchanged. "turned": in pieces
--- along K, which are transposed in registers. "single": element by element.
--- Also returns whether the operand passes through registers.
+-- along K, which are transposed in registers. "single": element by element. The
+-- second result is whether the operand passes through registers.
 local function way(t)
   local lead = t.stride[1] == 1 and t.stride[2] ~= 1 and 1
     or t.stride[2] == 1 and 2

@@ -12,8 +12,8 @@ local skinny = {name = "gemm_skinny",
 -- The largest number of rows of A for this family.
 local MOST = 32
 
--- Returns a sentence with the reason if the rows of t do not consist of 16-byte
--- pieces, else nil.
+-- Reports that rows of t do not consist of 16-byte pieces: returns a sentence
+-- with the reason, or nil if they do.
 local function rows_refuse(name, t)
   local each = 128 // t.element_type.bits
   local steps = cute.flatten_to_tuple(t.stride[3] or {0})
@@ -62,7 +62,8 @@ function skinny.list(p)
   return out
 end
 
--- true: the description includes the parts of K.
+-- Describes the accumulation order. The second result is true, because the
+-- description includes the parts of K.
 function skinny.order(p, o)
   local each = 128 // p.b.bits
   return ("16 products at once, %d elements of K apart by fours%s; chunks of "

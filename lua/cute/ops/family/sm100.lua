@@ -10,8 +10,8 @@ local types = require "cute.ops.family.types"
 local sm100 = {name = "gemm_sm100", why = "Blackwell tensor cores with TMA",
                formats = true}
 
--- The swizzle that tcgen05.mma needs for tf32 with contiguous M or N is none of
--- TMA's.
+-- For tf32 with contiguous M or N, tcgen05.mma needs a swizzle that TMA does
+-- not have.
 tma.layouts(sm100, function(dtype) return dtype.bits <= 16 end)
 
 -- Reports whether tcgen05.mma multiplies the types of problem p. Integers need
@@ -65,7 +65,8 @@ end
 
 function sm100.list(p)
   local out = candidates(p, false)
-  -- With scale factors, tiles of D^T would have the same extents.
+  -- Swapped candidates are listed only without scale factors, because with them
+  -- the tiles of D^T have the same extents as those of D.
   if p.gated or p.ragged or p.format then return out end
   local turned = candidates(p, true)
   return table.move(turned, 1, #turned, #out + 1, out)

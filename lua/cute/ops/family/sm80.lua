@@ -80,8 +80,8 @@ local HIGH = {atoms = {4, 2, 1}, each = {64, 32}}
 local SIXTEEN = {atoms = {4, 4, 1}, each = {64, 64}}
 
 -- Tiles for types of 16 and 8 bits, and for tf32. If elements are loaded one by
--- one, the first entry of `warps` with at most MOST elements per thread is
--- used.
+-- one, a tile uses the first entry of `warps` for which each thread loads at
+-- most MOST elements.
 local MOST = 64
 local TILES = {
   {128, 256, warps = {EIGHT}, stages = 3, group = 16},
@@ -93,8 +93,9 @@ local TILES = {
   {16, 128, warps = {{atoms = {1, 4, 1}, each = {16, 64}}}, stages = 4},
   {128, 16, warps = {{atoms = {4, 1, 1}, each = {64, 16}}}, stages = 4},
 }
--- Tiles for f64. good: reached fraction of the rate that tensor cores have with
--- small atoms. Hopper's larger atoms reach nearly twice that rate.
+-- Tiles for f64 on Hopper and later. good: the reached fraction of the rate
+-- that tensor cores have with the small atoms of sm_80. Hopper's larger atoms
+-- reach nearly twice that rate.
 local TILES64_SM90 = {
   {128, 64, warps = {{atoms = {4, 2, 1}, each = {64, 16}}}, stages = 4,
    good = 1.84},
@@ -115,12 +116,13 @@ local TILES64 = {
 }
 
 -- Returns the ns that one step along K of an f64 product waits for this number
--- of bytes, {from L2, from memory} (see the set f64 of tools/fit.lua).
+-- of bytes: {from L2, from memory}. The constants are fitted (see the set f64
+-- of tools/fit.lua).
 local function waits_of(bytes) return {55 + bytes / 510, 55 + bytes / 77} end
 
--- Fractions of the tensor cores' rate that remain: BY_FACTORS with scale
--- factors for blocks of K, SQUARE if the tile is also square and has registers
--- for scaled sums, CONVERTED with a converted operand.
+-- Factors of the tensor cores' rate. BY_FACTORS applies with scale factors for
+-- blocks of K. SQUARE applies in addition if the tile is square and has
+-- registers for scaled sums. CONVERTED applies if an operand is converted.
 local BY_FACTORS, SQUARE, CONVERTED = 0.6, 0.9, 0.5
 
 -- Returns the tiles, each with only those entries of `warps` for which
@@ -161,8 +163,8 @@ local function is_wide(p)
   return wide
 end
 
--- Reports whether a tile's rows are within the 128 of a chunk of scale factors
--- (kernels.gemm_sm80.scale_factors).
+-- Reports whether M and N of a tile are at most 128, the rows of a chunk of
+-- scale factors (kernels.gemm_sm80.scale_factors).
 local function has_chunks(t) return t[1] <= 128 and t[2] <= 128 end
 
 local function smem(arch)
@@ -186,7 +188,8 @@ function sm80.takes(p)
 end
 
 -- Returns the arrangement of warps for a tile. `single` is the number of
--- elements that a thread would load one by one if there were one warp.
+-- elements that the tile's threads load one by one, divided by the threads of
+-- one warp.
 local function warps_of(t, single)
   for _, w in ipairs(t.warps) do
     if single <= MOST * w.atoms[1] * w.atoms[2] then return w end
@@ -195,9 +198,9 @@ local function warps_of(t, single)
 end
 
 -- Returns 2 blocks per multiprocessor for tiles of 64 rows, if D consists of
--- whole tiles; else nil. A kernel with this least number of blocks waits for
--- the loads of A before those of B, and ptxas knows how many registers loads in
--- flight may use. 1024 x 1024 x 1023 then takes 20 us instead of 29.
+-- whole tiles; else nil. A kernel with this minimum waits for the loads of A
+-- before those of B, and ptxas knows how many registers pending loads may use.
+-- 1024 x 1024 x 1023 then takes 20 us instead of 29.
 local function min_blocks(p, t, warps)
   local whole = p.m % t[1] == 0 and p.n % t[2] == 0
   return whole and warps == EIGHT and t[1] == 64 and not p.gated
@@ -224,8 +227,9 @@ local function piece(t)
     and (bits == 16 or bits == 64) and 1)
 end
 
--- Returns the number of loads, for one element of K and this many rows, if each
--- load moves `bytes` bytes; 0 for 16 bytes.
+-- Returns the number of loads for `rows` rows and one element along K, if each
+-- load moves `bytes` bytes. Returns 0 for 16 bytes, whose loads take no
+-- additional time.
 local function asked(rows, bits, bytes)
   return bytes < 16 and rows * bits / (8 * bytes) or 0
 end

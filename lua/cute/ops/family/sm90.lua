@@ -8,8 +8,9 @@ local types = require "cute.ops.family.types"
 
 local sm90 = {name = "gemm_sm90", why = "Hopper tensor cores with TMA"}
 
---- Accumulation orders of Hopper's tensor cores: for 16-bit floats, and for
--- 8-bit floats, whose sums continue in f32 after %d products.
+--- Descriptions of the accumulation orders of Hopper's tensor cores: for 16-bit
+-- floats, and for 8-bit floats. Sums of 8-bit floats continue in f32 after %d
+-- products.
 sm90.SIXTEEN = "16 products at once"
 sm90.EIGHT = "32 products at once, kept to 13 bits; those of %d in f32"
 
@@ -38,10 +39,10 @@ function sm90.takes(p)
   return tma.form(sm90, p)
 end
 
--- For products of 8-bit floats: number of tiles along K that the tensor cores
--- sum before the sum is added in f32, as in cublasLt, because tensor cores keep
--- fewer bits. With a larger number, more stages would be occupied at the same
--- time.
+-- For products of 8-bit floats: the number of tiles along K that the tensor
+-- cores sum before the sum is added in f32. It is 1 as in cublasLt, because
+-- tensor cores keep fewer bits than f32. With a larger number, more stages
+-- would be occupied at the same time.
 local PROMOTE = 1
 
 -- Returns the number of tiles along K that the tensor cores sum before the sum
@@ -51,8 +52,8 @@ local function promote(p)
   return p.group and p.group // 64 or nil
 end
 
--- Reports whether a candidate can apply factors for each p.group elements of K.
--- B may have one such factor per row or one per 128 rows.
+-- Reports whether a candidate's kernel can apply scale factors for each p.group
+-- elements of K. B may have such a factor for each row, or for each 128 rows.
 local function has_factors(p, o)
   -- Kernels with 16-bit operands that apply such factors would spill registers
   -- if the option `epi` (kernels/gemm_sm90.lua) were set.
@@ -63,9 +64,10 @@ local function has_factors(p, o)
 end
 
 -- Fractions of time that an epilogue adds, measured for products of several
--- waves and K = 4096 on an H200. They apply if warpgroups do not alternate,
--- because then no MMAs run during the epilogue. GATED is for gates, EXPOSED for
--- other epilogues (also for C), READ is added if the epilogue reads matrices.
+-- waves and K = 4096 on an H200. They do not apply to the pingpong schedule,
+-- where MMAs of another warpgroup run during the epilogue. GATED is for gates,
+-- EXPOSED for other epilogues (also for C). READ is added if the epilogue reads
+-- matrices.
 local GATED, EXPOSED, READ = 0.09, 0.08, 0.08
 
 local function exposed(p, c)
@@ -95,8 +97,9 @@ local function has_room(o)
   return o.promote or o.tile[1] * o.tile[2] // (128 * groups) <= 128
 end
 
--- Returns those matrices of p.sources (which epilogues read) that TMA can load,
--- at most two, and their options for gemm_sm90.
+-- Selects from p.sources (matrices that epilogues read) those that TMA can
+-- load, at most two. Returns them, and a list of options for gemm_sm90 that
+-- describes them.
 local function sources_of(p, swap)
   local list, told = {}, {}
   for _, s in ipairs(p.sources or {}) do

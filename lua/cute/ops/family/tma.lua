@@ -9,8 +9,8 @@ local tiles = require "cute.tiles"
 
 local tma = {}
 
---- Returns a sentence with the reason if TMA cannot move tiles of matrix t,
--- else nil. Mode `lead` of t has to be contiguous.
+--- Checks whether TMA can move tiles of matrix t, whose mode `lead` has to be
+-- contiguous. Returns a sentence with the reason if it cannot, else nil.
 function tma.refuses(name, t, lead, rows)
   local what = lead == 2 and "rows" or "columns"
   local bits = t.element_type.bits
@@ -109,8 +109,8 @@ function tma.options(family, p, swap)
 end
 
 --- Returns the extents M and N for which a family lists candidates, and the
--- most rows that a tile should have. For batches, M counts each matrix as whole
--- units of `unit` rows.
+-- largest number of rows that a tile should have. With batches, each matrix is
+-- padded to a multiple of `unit` rows, and M counts the rows of all matrices.
 ---@return integer m
 ---@return integer n
 ---@return number most
@@ -123,18 +123,19 @@ function tma.extents(p, swap, unit)
   return high * p.batches, n, high
 end
 
---- A placeholder for the epilogue function of a candidate. The plan replaces it
--- by the epilogue.
+--- A placeholder for the epilogue function in a candidate's options. The plan
+-- replaces it by the epilogue.
 function tma.LATER() end
 
---- Returns the ratio of computed rows to rows of groups. On average the last
--- tile of each group is half full.
+--- Returns the ratio of the rows that tiles compute to the rows of the groups.
+-- On average the last tile of each group is half full.
 function tma.padded(p, o)
   if not p.ragged then return 1 end
   return 1 + o.tile[1] * (o.cluster and o.cluster[1] or 1) / 2 / p.expected
 end
 
--- Returns a tensor with the type and layout of t, but not with its memory.
+-- Returns a tensor with the type and layout of t on other memory, so that t's
+-- memory is not kept.
 local function like(t)
   return cute.make_tensor(cute.empty({1}, t.element_type).iterator, t.layout)
 end
@@ -159,7 +160,7 @@ local function shared(o, grid)
   end
 end
 
--- Returns the matrices of a call that c.sources describes, in the form that
+-- Returns the matrices of a call that c.sources describes, with the modes that
 -- kernels accept.
 local function call_sources(p, c, call)
   local list = {}
@@ -171,8 +172,8 @@ local function call_sources(p, c, call)
   return list
 end
 
--- Returns the first arguments of a kernel for matrices with these layouts,
--- without keeping their memory.
+-- Returns a function that makes the first arguments of a kernel. It keeps the
+-- layouts of the matrices A, B, D and `sources`, but not their memory.
 local function first_arguments(made, A, B, D, group, sources)
   local more = group and {false, false} or {}
   for _, t in ipairs(sources) do more[#more + 1] = like(t) end

@@ -36,6 +36,24 @@ local SETS = {first = {1.025, 1.075, 1.33}, odd = {1.042, 1.17, 1.31},
               tf32 = {1.03, 1.12, 1.17}, i8 = {1.035, 1.14, 1.22},
               clusters = {1.045, 1.14, 1.38}}
 
+-- Returns the lines of a report that exceed the limits, and the names of its
+-- sets.
+local function above(out)
+  local list, sets = {}, {}
+  for set, most in pairs(SETS) do
+    local mean, nine, worst = out:match("\n" .. set .. " +%d+ products: mean "
+      .. "([%d.]+), .-9 of 10 within ([%d.]+), worst ([%d.]+)")
+    sets[#sets + 1] = mean and set
+    for i, x in ipairs {mean, nine, worst} do
+      if tonumber(x) > most[i] then
+        list[#list + 1] = ("%s: %s for %s"):format(set, x, most[i])
+      end
+    end
+  end
+  table.sort(sets)
+  return list, sets
+end
+
 describe("tools/fit.lua #long", function()
   local dir
   setup(function()
@@ -96,24 +114,6 @@ describe("tools/fit.lua #long", function()
     assert.equal(lines "lua/cute/ops/blocks.lua",
                  lines(dir .. "/lua/cute/ops/blocks.lua"))
   end)
-
-  -- Returns the lines of a report that exceed the limits, and the names of its
-  -- sets.
-  local function above(out)
-    local list, sets = {}, {}
-    for set, most in pairs(SETS) do
-      local mean, nine, worst = out:match("\n" .. set .. " +%d+ products: mean "
-        .. "([%d.]+), .-9 of 10 within ([%d.]+), worst ([%d.]+)")
-      sets[#sets + 1] = mean and set
-      for i, x in ipairs {mean, nine, worst} do
-        if tonumber(x) > most[i] then
-          list[#list + 1] = ("%s: %s for %s"):format(set, x, most[i])
-        end
-      end
-    end
-    table.sort(sets)
-    return list, sets
-  end
 
   -- Writes the measurements of the products that `keep` selects by their set
   -- and number. Returns the file's name.

@@ -38,8 +38,8 @@ local function problem(number)
     if pick(4) > 0 then table.insert(a, 1, pick(3) > 0 and extent or 1) end
     if pick(4) > 0 then table.insert(b, 1, pick(3) > 0 and extent or 1) end
   end
-  -- Give A and B the extents of D's batch modes. Their modes correspond to the
-  -- last batch modes of D.
+  -- Gives A and B the extents of D's batch modes. Their batch modes correspond
+  -- to the last ones of D.
   for _, x in ipairs {a, b} do
     for i = 1, #x - 2 do
       if x[i] ~= 1 then x[i] = d[#d - #x + i] end
@@ -218,7 +218,7 @@ describe("ops.gemm", function()
                               true), e.text)
   end)
 
-  -- Checks each form of C that is accepted, and how each broadcasts to D.
+  -- Checks that each form of C is accepted and broadcasts to D correctly.
   local function check_C(device)
     local M, N, K = 33, 24, 64
     local A, B = matrix {M, K}, matrix({N, K}, nil, 2)

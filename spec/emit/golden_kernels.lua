@@ -39,8 +39,7 @@ function golden.rowsum()
   end)(m, sums):trace {block = 128}
 end
 
--- Returns a kernel of one warp that multiplies 16x16 by 16x8 elements through
--- shared memory.
+-- Returns a one-warp kernel: 16x16 times 16x8, through shared memory.
 function golden.warpmma()
   local a = cute.zeros({16, 16}, cute.bf16)
   local b = cute.zeros({8, 16}, cute.bf16)

@@ -174,7 +174,7 @@ describe("a tensor map in memory", function()
     it("is acquired behind the release, in front of the copy: " .. name
        .. long, function()
       tells("acquire", with(right, {before = false, hand = function(map)
-        warp(1, function() acquire(map) end)  -- wrong: does not see the release
+        warp(1, function() acquire(map) end)  -- fault: does not see the release
         arch.sync_threads()
       end}))
       -- right: one lane acquires, and a sync_warp follows
@@ -182,7 +182,7 @@ describe("a tensor map in memory", function()
         when(arch.lane_idx():eq(3), function() acquire(map) end)
         arch.sync_warp()
       end}))
-      -- wrong: one lane acquires, and no sync_warp follows
+      -- fault: one lane acquires, and no sync_warp follows
       tells("acquire", with(right, {before = function(map)
         when(arch.lane_idx():eq(3), function() acquire(map) end)
       end}))
@@ -194,7 +194,7 @@ describe("a tensor map in memory", function()
       end}))
       tells("acquire", with(right, {before = false, hand = function(map)
         arch.sync_threads()
-        warp(0, function() acquire(map) end)  -- wrong: no barrier follows
+        warp(0, function() acquire(map) end)  -- fault: no barrier follows
       end}))
     end)
   end
@@ -261,7 +261,7 @@ describe("a tensor map for another block", function()
       clean(o(function() arch.sync_warp() release() end, acquire))
       tells("release", o(nil, acquire))
       tells("acquire", o(function() arch.sync_warp() release() end))
-      -- wrong: the releasing block acquires, but the copying block does not
+      -- fault: the releasing block acquires, but the copying block does not
       tells("acquire", o(function(map)
         arch.sync_warp()
         release()

@@ -1,6 +1,6 @@
 --- Computes a dot product by a tcgen05.mma with scale factors, in a kernel of
 -- one block on the simulator. Operands are in shared memory; scale factors, C
--- and D are in tensor memory. tcgen05.cp copies the scale factors there.
+-- and D are in tensor memory. tcgen05.cp copies the scale factors to it.
 local core = require "cute.core"
 local cute = require "cute"
 local arch, tcgen05 = cute.arch, cute.nvgpu.tcgen05

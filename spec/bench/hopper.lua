@@ -3,7 +3,7 @@
 --
 --    cutelua spec/bench/hopper.lua [--only 4096x4096x4096] [--rounds 5]
 --
--- The texts are gemm_sm90_*.cu in $CUTELUA_REFERENCE_DIR (default
+-- The handwritten kernels are gemm_sm90_*.cu in $CUTELUA_REFERENCE_DIR (default
 -- ../shared/reference); the first line of each says how to launch it.
 local card = require "spec.card"
 local core = require "cute.core"

@@ -215,7 +215,7 @@ local function right(p, c, B, deviation)
   return good
 end
 
--- Returns the weights of ops in a form that cuBLAS can multiply.
+-- Returns the weights of the cute.ops call in a form that cuBLAS can multiply.
 local function plain_weights(p)
   if not p.kind.factors then return p.own[1].buffer end
   local x = assert(dev:buffer("f64", p.n * p.k))

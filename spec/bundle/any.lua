@@ -5,9 +5,9 @@ local cute = require "cute"
 local ops = cute.ops
 
 -- Adds a function f for any size, and checks the results of its examples.
--- Elements of `list` are calls {size, arguments, result}. For the first
--- example, the second call has the result of the kernels; for the others, the
--- first call.
+-- `list` has every call of f as {size, arguments, result}. For the first
+-- example, the kernels' result is that of the second call with its size; for
+-- other examples, that of the first call.
 local function add(name, f, first, step, examples, arguments, check)
   local list = {}
   cute.bundle.add(name, function(...)

@@ -542,8 +542,8 @@ local function packed(t, format)
 end
 
 -- Fills registers, moves them as vectors and accesses single registers, in
--- about 85 statements per round. Some access half of a word, with and without a
--- predicate.
+-- about 85 statements per round. Some access one bf16 half of a register or
+-- have a predicate.
 local function register_kernel(rounds)
   return function(i, f, o, g)
     local tid = cute.arch.thread_idx()

@@ -242,8 +242,8 @@ local function beside(dir, name)
   return (dir:gsub("/*$", ""):match "^(.*/)" or "") .. name
 end
 
--- Returns the folders that contain data, and the folders without data that a
--- variable names.
+-- Returns the folders that contain data or that an environment variable names.
+-- If there are none, returns all folders that the data could be in.
 local function folders()
   local list, missing = {}, {}
   local first = os.getenv(FOLDERS[1][1]) or FOLDERS[1][2]

@@ -59,8 +59,8 @@ local any = setmetatable({}, {__index = function(_, kind)
   return type(kind) == "string" and check or nil
 end})
 
--- The other files mma_*.jsonl have this check; mma_numerics.jsonl and
--- mma_atoms.jsonl have other ones.
+-- This check applies to the files mma_b200, mma_dense_* and mma_sparse_*;
+-- mma_numerics.jsonl and mma_atoms.jsonl have checks of their own.
 local ops = golden.ops
 setmetatable(ops, {__index = function(_, file)
   return (file == "mma_b200" or file:find "^mma_dense_" or

@@ -1,5 +1,5 @@
--- Tests notes on scans and reductions of which a step omits elements: in shared
--- memory, in loops over whole tiles, and in variables that lanes select.
+-- Tests the notes on scans and reductions that omit elements in one step: in
+-- shared memory, in loops over whole tiles, and in variables that lanes select.
 local cute = require "cute"
 local notes = require "spec.notes"
 local arch = cute.arch

@@ -47,8 +47,9 @@ local function factor(pick, rows, k, group)
   return nil, function() return 1 end
 end
 
--- Returns a random epilogue for D (m,n). Also returns functions that compute in
--- plain Lua its values for a sum at (i, j), and what its reduction adds up.
+-- Returns a random epilogue for D (m,n), and a function that computes in plain
+-- Lua the epilogue's value for the sum x at (i, j). Also returns the type of a
+-- second result, the mode that is reduced, and the reduction's operation.
 local function epilogue(pick, m, n, floats)
   local row = ops.tensor(pick, {m}, pick(FLOATS), 11, "k")
   local col = ops.tensor(pick, {n}, pick(FLOATS), 12, "k")

@@ -92,7 +92,8 @@ end
 
 local OPTIONS = {device = "sim:sm_90a", budget = 20000}
 
--- Each case writes its changed files to a folder, and launches them.
+-- Each case writes damaged copies of a kernel's files to a folder, and launches
+-- the kernel from them.
 local CASES = {
   function(folder)
     local name = math.random(3) == 1 and "copy" or "scale"

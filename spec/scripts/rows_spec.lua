@@ -24,7 +24,7 @@ local function refused(text, f, ...)
   assert.truthy(tostring(err):find "%[[%l-]+%]", err)
 end
 
--- Checks that a kernel with the options o is right at these sizes.
+-- Checks that a kernel with the options o is right for each size and type.
 local function check(name, o, sizes, dtypes, device)
   for _, size in ipairs(sizes) do
     for _, dtype in ipairs(dtypes or {"bf16"}) do

@@ -10,7 +10,7 @@ local M, N, K = 256, 128, 256
 
 local text = support.read(SCRIPT)
 
--- Returns the lesson of the modified script `source`.
+-- Returns the kernel, tile and block of the lesson whose text is `source`.
 local function kernel_of(source)
   return require "spec.lesson" ("gemm3stage.lua", nil, source)
 end

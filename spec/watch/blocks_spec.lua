@@ -98,8 +98,8 @@ describe("blocks that share memory without order", function()
     end, zeros(32))
   end)
 
-  -- All blocks store the same value only if they all read it
-  -- before.
+  -- Each block reads a[0] before it stores, so a store of another block may
+  -- change the value that it reads.
   it("stores of one value, if reads race with them", function()
     local at = support.recorder()
     local text = found(3, 1, function(a)

@@ -125,8 +125,8 @@ function Model:barrier()
   self.section, self.touched = self.section + 1, {}
 end
 
--- Records an access in the model, and whether it reads bytes that are
--- unwritten.
+-- Records an access in the model. If it reads unwritten bytes, `lacks` is the
+-- address of the first one.
 function Model:access(x)
   self.lines[x.line] = x
   for at = x.at, x.at + x.bytes - 1 do

@@ -203,7 +203,7 @@ local DECLARED = {
   {"p", "number"}, {"q", "number"}, {"s", "string"}, {"f", "func"},
   {"h", "object"}, {"b", "flag"}, {"up", "number"}, {"upper", "string"}}
 
---- Returns the marked text of a program.
+--- Returns a seed's program as text with @ marks around loops and branches.
 ---@param seed integer
 ---@return string
 function absent.program(seed)

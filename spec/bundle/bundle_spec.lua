@@ -294,9 +294,9 @@ describe("a bundle of ranges of sizes", function()
   end)
 end)
 
--- Finds the size `part` for which each launch {elements, blocks} has `each`
--- blocks per part of the elements, rounded up. Returns it, or raises an error
--- if there is none.
+-- Returns the number `part` for which each launch {elements, blocks} has `each`
+-- blocks for each `part` elements, rounded up. Raises an error if there is
+-- none.
 local function part_of(list, each)
   local low, high = 0, math.huge
   for _, l in ipairs(list) do

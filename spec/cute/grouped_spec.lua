@@ -25,7 +25,7 @@ local function shapes_of(groups)
   return t
 end
 
-local ROOM = 16  -- most tiles of a group along M, and along N
+local ROOM = 16  -- maximum number of tiles of a group along M, and along N
 
 -- Launches a grouped scheduler. For each tile (group, m, n), the kernel records
 -- how often the tile was taken, the position of its cluster in the order of all

@@ -842,7 +842,7 @@ describe("registers", function()
       if text then
         find(text, ("signed %s r[6];"):format(name):gsub("signed sh", "sh"))
         find(text, "r[5] = ")
-        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- half a word
+        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- a masked half
       end
     end
   end)

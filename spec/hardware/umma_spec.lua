@@ -115,7 +115,7 @@ local function groups(terms, n)
   local list = {}
   for i = 1, #terms, n do
     local some = {table.unpack(terms, i, i + n - 1)}
-    local x = terms[i].x  -- later the smallest exponent in the group
+    local x = terms[i].x  -- becomes the smallest exponent in the group
     for _, t in ipairs(some) do x = math.min(x, t.x) end
     local g = {sig = 0, x = x, e = largest(some, "e"),
                scale = largest(some, "scale")}

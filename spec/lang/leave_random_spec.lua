@@ -116,7 +116,7 @@ local function program(seed)
   put(0, a) put(1, b) put(2, c) put(3, t.x) put(4, t.y) put(5, t.in_it.z)]]
 end
 
--- Returns marked text as a kernel.
+-- Returns the kernel that a text with @ marks stands for.
 local function as_kernel(text)
   text = text:gsub("@(%l+) ?([^@]*)@", function(word, rest)
     if word == "break" then return "cute.break_if(" .. rest .. ")" end

@@ -131,7 +131,7 @@ function oracle.is_layout(f, shape)
     modes[#modes + 1] = {n, step}
     below = below * n
   end
-  for i = 0, below - 1 do  -- f must be the sum over the modes.
+  for i = 0, below - 1 do  -- f(i) must be a sum of one value per mode.
     local sum = 0
     for _, m in ipairs(modes) do sum = sum + f(i // m[2] % m[1] * m[2]) end
     if sum ~= f(i) then return false end

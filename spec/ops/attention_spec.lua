@@ -637,8 +637,8 @@ describe("ops.attention_decode of sequences of equal lengths", function()
   it("takes parts if clusters would leave multiprocessors without work #long",
     function()
       -- Each case is {sequences, heads of K, rows of Q for each head of K}. The
-      -- first has 70 heads, the second too many rows. The third has 300 heads,
-      -- whose blocks would form two waves, the second of them short.
+      -- first has 70 heads, the second more than 16 rows. The third has 300
+      -- heads, whose blocks would form two waves, the second of them short.
       for _, c in ipairs {{35, 2, 1}, {10, 2, 17}, {75, 4, 1}} do
         local B, G, rows = table.unpack(c)
         local p = oracle.problem {b = B, s = 1, t = 20, h = G * rows, g = G,

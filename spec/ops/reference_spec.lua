@@ -171,7 +171,7 @@ describe("reference.attention", function()
     local first = {mask_mod = function(at) return at.k == 0 end}
     near({4, 4}, (reference.attention(Q, K, odd, first)))
     local both = (reference.attention(Q, K, odd, {causal = true}))
-    assert.is_true(both(0, 0, 0, 0) ~= both(0, 0, 0, 0))  -- NaN, by key 1
+    assert.is_true(both(0, 0, 0, 0) ~= both(0, 0, 0, 0))  -- key 1 is NaN
     near({0, 0}, (reference.attention_backward(Q, Q, K, odd, first)))
   end)
 

@@ -172,7 +172,7 @@ describe("a tensor map of the CuTe DSL", function()
     local x, out = cute.zeros({5, 96}, cute.e2m1), cute.zeros({34}, cute.f32)
     x = cute.make_tensor(x.iterator, cute.make_layout({5, 80}, {96, 1}))
     local values = {[0] = 0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2,
-                    -3, -4, -6}  -- value by bits
+                    -3, -4, -6}  -- values of the codes 0 to 15 of e2m1
     local function bits_at(i, j) return (7 * i + 3 * j + i * j) % 16 end
     for i = 0, 4 do
       for j = 0, 79 do x[{i, j}] = values[bits_at(i, j)] end

@@ -15,7 +15,7 @@ local A_AT, META, FACTORS, COLUMNS = 128, 192, {208, 224}, 256
 -- fewer than 128 rows, the remaining lanes get copies of the rows.
 local function put_a(a, A, dtype)
   local tid, rows = arch.thread_idx(), cute.size(A, 0)
-  local width = cute.size(a, 0) // 128     -- elements of an instruction's row
+  local width = cute.size(a, 0) // 128  -- K of one MMA instruction
   local op = tcgen05.St32x32bOp(width * dtype.bits // 32)
   for k = 0, cute.size(a, 2) - 1 do
     local to = a({_, _}, 0, k)

@@ -190,7 +190,7 @@ local VALUES = {"", "-1", "0x80", "1e999", "nan", "99999999999999999999",
   "good.lua",
   "..", "\27[2J", "(", "="}
 
--- With a wrong port, `cutelua web` ends at once; otherwise it would serve on.
+-- With a wrong port, `cutelua web` ends at once; otherwise it would not end.
 local AFTER = {web = {"--port", "65536"}}
 -- Options with which a run does not end, so no run gets them.
 local ENDLESS = {["--watch"] = true}

@@ -4,7 +4,7 @@ local cute = require "cute"
 local pattern = require "cutelua.bench.pattern"
 local support = require "spec.support"
 
--- Returns the sentences about two tensors, given as functions of a coordinate.
+-- Returns sentences on how two tensors (functions of a coordinate) differ.
 local function told(shape, got, want, most)
   local function element(f)
     local kept = {}

@@ -381,8 +381,8 @@ describe("attention_bwd_sm90", function()
   end)
 
   it("is right in all schedules of blocks that wait #long", function()
-    -- Blocks wait for each other only if there are several. Each case has two
-    -- of these: three blocks, two tiles of rows, two heads.
+    -- Blocks wait for each other only if there are several. Each case has
+    -- three blocks of keys, and two tiles of rows or two heads.
     for _, c in ipairs {{60, 130, 2}, {100, 130, 1}} do
       schedules({s = c[1], t = c[2], d = 64, causal = true, h = c[3], g = 1},
                 {tile = {64, 64}})

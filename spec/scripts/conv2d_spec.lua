@@ -204,8 +204,8 @@ describe("conv2d", function()
   it("copies 16 bytes at a time, and divides outside of its loop", function()
     local p, loop = traced(3, 1)
     local _, divisions = loop:gsub(" [/%%] ", "")
-    assert.equal(1, divisions)  -- the stage's
-    -- nor does the loop compare with 56, the extent of the image
+    assert.equal(1, divisions)  -- computes the stage
+    -- the loop does not compare with 56, the extent of the image
     assert.is_nil(loop:find(" 56u", 1, true))
     local made = kernels.compiled(p, "sm_90a")
     if made then assert.equal(0, made.resources.spill_stores) end

@@ -123,8 +123,8 @@ describe("lessons of the library", function()
     local text = support.read "spec/bench/rivals.py"
     for _, l in ipairs(LESSONS) do
       local entry = ('@entry("scripts/%s.lua"'):format(l[1])
-      -- rivals.py compares on one GPU. It has no scripts for other
-      -- targets.
+      -- rivals.py runs on one GPU, so it has no scripts that need another
+      -- target.
       assert.truthy(spec_of(l[1]).arch or text:find(entry, 1, true), l[1])
     end
   end)

@@ -3,9 +3,9 @@
 -- locals, upvalues, globals, fields and list elements. The expected results
 -- come from plain Lua, which runs the same program for each thread.
 --
--- A program is marked text. Text between @ marks is a region: the kernel form
--- replaces it with the kernel's loops and branches, and the plain form with
--- Lua's own keywords.
+-- Programs are generated as marked text, from which the spec makes two forms.
+-- Text between @ marks is a loop or branch: a cute call in the kernel form,
+-- Lua's own keyword in the plain form.
 local cute = require "cute"
 local random = require "spec.random"
 
@@ -69,7 +69,7 @@ local function put(g, what)
 end
 
 -- Statements that assign and use a variable, by the kind of its value. In them,
--- P stands for the variable and K for a constant.
+-- P stands for the variable, K for a constant, and X, Q and J for other terms.
 local USES = {
   number = {
     {"P = K"}, {"P = K"}, {"P = (P or 0) + 1"}, {"P = nil", rare = true},
@@ -190,7 +190,7 @@ function Gen:statement(depth)
   if depth > 0 and self:chance(38) then
     local loops = self.loops
     local k = self:r(#REGIONS)
-    -- self.loops counts the loops around a statement, within one function.
+    -- self.loops: how many loops of the same function enclose a statement
     if k == #REGIONS then self.loops = 0 end
     local text = REGIONS[k](self, depth)
     self.loops = loops
@@ -203,7 +203,7 @@ local DECLARED = {
   {"p", "number"}, {"q", "number"}, {"s", "string"}, {"f", "func"},
   {"h", "object"}, {"b", "flag"}, {"up", "number"}, {"upper", "string"}}
 
---- Returns the marked text of a program.
+--- Returns a seed's program as text with @ marks around loops and branches.
 ---@param seed integer
 ---@return string
 function absent.program(seed)
@@ -336,9 +336,11 @@ local function simulated(text, n)
   return got
 end
 
---- Runs the program of a seed as a kernel and in plain Lua. Returns "same";
--- "error" and the message, if the kernel fails; "skipped", if plain Lua fails
--- for a thread; or "different" and the results of both runs.
+--- Runs the program of a seed as a kernel and in plain Lua. Returns one of:
+-- "same";
+-- "error" and the message, if the kernel fails;
+-- "skipped", if plain Lua fails for a thread;
+-- "different" and the results of both runs.
 ---@param seed integer
 ---@return string verdict, any ...
 function absent.compare(seed)

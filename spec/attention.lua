@@ -9,7 +9,8 @@ local attention = {}
 
 local text = {}
 
--- Returns kernels/`file`.lua with the nth `from` replaced by `to`, as a chunk.
+-- Loads kernels/`file`.lua with the nth `from` replaced by `to`. Returns the
+-- compiled chunk.
 local function changed_chunk(file, from, nth, to)
   local path = ("kernels/%s.lua"):format(file)
   text[path] = text[path] or support.read(path)
@@ -38,8 +39,8 @@ function attention.changed(user, file, from, nth, to)
   return assert(ok and make, make)
 end
 
---- Returns the title of a test of a changed kernel. f is {file, text, number of
--- the occurrence of the text in the file [, its replacement]}.
+--- Returns the title of a test of a changed kernel. f has the file, the text to
+-- replace, the number of its occurrence, and optionally its replacement.
 function attention.title(f)
   return ("%s: %s (%d)%s"):format(f[1], f[2], f[3],
                                   f[4] and " is " .. f[4] or " left out")
@@ -55,8 +56,9 @@ local function normal(shape, dtype, seed)
   return t, list
 end
 
---- Returns the tensors of a problem: Q, O, dO, dQ (b,s,h,d), K, V, dK, dV
--- (b,t,g,d), LSE and delta (b,h,s); and the elements of the inputs as lists.
+--- Returns the tensors of a problem, and the elements of its inputs as lists.
+-- The tensors are Q, O, dO, dQ (b,s,h,d); K, V, dK, dV (b,t,g,d); LSE and delta
+-- (b,h,s).
 ---@param o {b: integer?, s: integer, t: integer?, h: integer?, g: integer?,
 -- d: integer, dtype: any?, left: integer?, right: integer?, seed: integer?}
 -- The field `modify` of the result may be set to a function (score, batch,

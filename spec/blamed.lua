@@ -119,7 +119,7 @@ return function(seed)
 end
 ]]
 
--- Fills a ring by stores of one warp; producer and consumer are the two sides
+-- Fills a ring by stores of one warp. Producer and consumer are the two sides
 -- of one branch.
 blamed.KERNELS.roles = [[
 local STAGES, ROUNDS = 2, 6
@@ -381,7 +381,7 @@ return function(seed)
 end
 ]]
 
--- Returns the text of a kernel and the numbers of its named lines.
+-- Returns the changed text of a kernel and the numbers of its named lines.
 local function text_of(kernel, changes)
   local text = HEAD .. blamed.KERNELS[kernel]
   for _, c in ipairs(changes) do
@@ -396,8 +396,8 @@ local function text_of(kernel, changes)
   return text, at
 end
 
---- Runs a kernel whose text is changed. Returns the report and the numbers of
--- the named lines.
+--- Runs a changed kernel. Returns its first report and the numbers of the named
+-- lines.
 ---@param changes table[] {{from, to, nth = 1}, ...}
 ---@return table report, table<string, integer> lines
 function blamed.run(kernel, changes, seed)

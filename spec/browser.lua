@@ -1,16 +1,17 @@
---- Opens pages in a headless Chromium, all in one start. Each page is in a
--- frame of the requested width; a script of the spec returns what it finds.
+--- Opens several pages in a headless Chromium, which starts once. Each page is
+-- in a frame of the given width. A script of the spec runs there and returns a
+-- value.
 --
 --     local found = browser.visit {
 --       {html = text, width = 390, script = "return document.title"},
 --       {file = "k.html", script = "hover('#a'); return count('.lit')"}}
 --     found[1].value, found[1].errors
 --
--- A script's value comes back through JSON. The script may `await`, and can
--- call $(css), the first element, count(css), texts(css), and hover(e),
--- leave(e), click(e), key(e, "ArrowDown"), where e is an element or its CSS.
--- `browser.drive` is slower and closer to a user: real time, real keys,
--- requests to servers.
+-- A script's value is passed back as JSON. The script may `await`, and can call
+-- $(css), which returns the first element, count(css) and texts(css). It can
+-- also call hover(e), leave(e), click(e) and key(e, "ArrowDown"), where e is an
+-- element or its CSS selector. `browser.drive` is slower and closer to a user:
+-- real time, real keys, requests to servers.
 local json = require "dkjson"
 local support = require "spec.support"
 
@@ -55,8 +56,8 @@ local function start(folder, words)
   return out
 end
 
--- A script that precedes each page: it records errors, and isolates the page's
--- storage from other pages of the same visit.
+-- A script that precedes each page. It records errors, and separates the page's
+-- storage from that of other pages.
 local CATCH = [[<script>
 var specErrors = [];
 (function () {
@@ -111,7 +112,7 @@ local PROBE = [[<script>
 </script>
 ]]
 
--- Returns the page with the scripts that record errors and run the probe.
+-- Returns the page with two scripts added: CATCH, and one that runs the probe.
 local function probed(page, number)
   local text = page.html or assert(support.read(page.file))
   local head = text:match "^%s*<![^>]*>%s*<html[^>]*>%s*<head[^>]*>()"
@@ -150,7 +151,7 @@ local function in_folder(f)
   return ok and result or error(result, 0)
 end
 
---- Opens pages, all in one start of the browser; raises if a page returns
+--- Opens pages in one browser process; raises an error if a page returns
 -- nothing.
 ---@param pages {file: string?, html: string?, script: string, width: integer?,
 -- height: integer?}[]

@@ -1,9 +1,9 @@
 --- Makes random calls of public functions, nearly all of them wrong. Each call
--- must return or raise an error that blames the caller: with a kind, at the
--- caller's line, and without a message of Lua's own. Results of calls become
--- arguments of later calls. If asked to, each call passes one hostile value,
--- such as a table that contains itself. `make fuzz` makes many calls,
--- spec/bind/calls_spec.lua a few.
+-- must return, or raise an error that has a kind, names the caller's line, and
+-- contains no message of Lua's own. Results of calls become arguments of later
+-- calls. With `hostile`, each call passes one hostile value, such as a table
+-- that contains itself. `make fuzz` makes many calls, spec/bind/calls_spec.lua
+-- a few.
 local cute = require "cute"
 local core = require "cute.core"
 local random = require "spec.random"
@@ -34,8 +34,8 @@ local function first_line(message)
   return where, kind or first:match " %[([%l-]+)%]$"
 end
 
---- Describes what is wrong with an error's value, apart from the position in
--- its message; returns nil if nothing is.
+--- Says what is wrong with an error's value, or returns nil. Does not check the
+-- position in the message.
 ---@param message any
 ---@return string?
 function calls.unclear(message)
@@ -49,7 +49,7 @@ function calls.unclear(message)
   if not core.error_kinds[kind] then return "no kind" end
 end
 
---- Describes what is wrong with an error's value, or returns nil.
+--- Says what is wrong with an error's value and its position, or returns nil.
 ---@param message any
 ---@return string?
 function calls.complaint(message)
@@ -80,7 +80,7 @@ local STRINGS = {"", "x", "f32", "bf16", "f16", "i32", "u8", "e4m3", "bool",
   "SM80_16x8x16_F32BF16BF16F32_TN", "SM75_U32x4_LDSM_N", "UniversalCopy",
   "SM90_TMA_LOAD", ("long "):rep(50), "5", "-1", "1e9", "nan"}
 
--- Names for option tables: all option names that signatures mention.
+-- Returns names for option tables: all option names that signatures mention.
 local function option_names()
   local set, list = {}, {}
   for _, item in ipairs(require "cutelua.doc.names".all()) do
@@ -98,7 +98,7 @@ local function option_names()
       end
     end
   end
-  set.file = nil  -- Calls must not write files.
+  set.file = nil  -- `file` is left out, because calls must not write files.
   for word in pairs(set) do list[#list + 1] = word end
   table.sort(list)
   return list
@@ -217,9 +217,9 @@ local RAISING = [[setmetatable({}, (function()
   return mt
 end)())]]
 
--- Expressions for values that a careless function does not survive, as text:
--- numbers out of range, tables without an end, objects that are closed, dead or
--- not what they claim to be, and functions that never return.
+-- Expressions for hostile values, as text: numbers out of range, tables without
+-- an end, objects that are closed, dead or not what they claim to be, and
+-- functions that never return.
 local HOSTILE = {
   RAISING,
   [[math.maxinteger]], [[math.mininteger]], [[-1]], [[(1 << 53) + 1]],
@@ -276,7 +276,7 @@ local function made(text)
     cute)
 end
 
--- Returns the word that signatures use for a value's type.
+-- Returns the name that signatures use for a value's type.
 local function type_of(v)
   local mt = type(v) == "table" and getmetatable(v)
   local name = type(mt) == "table" and rawget(mt, "__name")
@@ -360,7 +360,7 @@ local function callback(p)
   return function() return f.f(table.unpack(args, 1, args.n)) end
 end
 
--- Returns any value at all; tables are at most `depth` deep.
+-- Returns a random value of any type; tables are nested at most `depth` deep.
 function value(p, depth)
   local g = p.g
   local r = g:r(100)
@@ -377,8 +377,8 @@ function value(p, depth)
   return options(p, depth, p.keys)
 end
 
--- Returns a value of the type that a signature names; `keys` are its option
--- names.
+-- Returns a value of the type that a signature names. `keys` are the names of
+-- its options.
 local function of_type(p, word, keys)
   local g = p.g
   if word == "options" then return options(p, 3, keys) end
@@ -452,8 +452,8 @@ local function too_long() error(OURS, 0) end
 
 local null = assert(io.open("/dev/null", "w"))
 
---- Calls f as pcall does, but without output, and without ending the process.
--- It also ends calls that run for too long.
+--- Calls f as pcall does, but discards output. An exit of the process, or too
+-- many Lua instructions, become errors.
 ---@return table results true and values, or false and the error
 function calls.quiet(f, ...)
   local out, say, exit = io.output(), print, os.exit
@@ -483,7 +483,7 @@ calls.trail = nil
 -- stop them, and tracing would take hours.
 local SLOW = {["testing.benchmark"] = true}
 
---- Makes one call, and adds what is wrong with its answer to p.wrong.
+--- Makes one call. If its result or error is wrong, adds the call to p.wrong.
 ---@param p table a pool
 ---@param f table one of calls.functions()
 function calls.one(p, f)
@@ -507,7 +507,7 @@ function calls.one(p, f)
     why = calls.complaint(message)
   else
     if f.name:find "to_dlpack" and type(r[2]) == "userdata" then
-      -- The caller owns an exported tensor, and must delete it.
+      -- The caller owns an exported DLPack tensor, and must delete it.
       core.delete_dlpack(r[2], args[2])
     else
       for i = 2, r.n do p:add(r[i]) end
@@ -592,8 +592,8 @@ local function draw(p, n, each)
   for _ = 1, each and 0 or n do calls.one(p, p.g:pick(p.functions)) end
 end
 
---- Makes n calls outside kernels, of any functions; with `each`, n of each of
--- these functions.
+--- Makes n calls of random functions outside kernels; with `each`, n calls of
+-- each of these functions.
 ---@param seed integer
 ---@param n integer
 ---@param each? table[] some of calls.functions()
@@ -628,12 +628,12 @@ function calls.inside(seed, n, each, hostile)
   return p
 end
 
--- Number of functions whose calls share one pool of values, so that each call
--- finds values of its types.
+-- Functions are called in groups of this size. A group shares one pool of
+-- values, so that each call finds values of its types.
 local TOGETHER = 40
 
---- Calls each of some functions n times. Returns a list of the calls that were
--- answered wrongly, as text, and the number of calls.
+--- Calls each of some functions n times. Returns a list of the calls whose
+-- result or error was wrong, as text, and the number of calls.
 ---@param where "outside"|"inside"
 ---@param seed integer
 ---@param n integer

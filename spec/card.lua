@@ -92,7 +92,7 @@ end
 local GRID = {grid = 1024}
 
 --- Returns elements on the GPU, drawn from N(0,1) by a seed and rounded (f32 to
--- tf32; i8: standard deviation 32, clamped), or NaN.
+-- tf32; i8: standard deviation 32, clamped). Without a seed, they are NaN.
 ---@param dev table a device object
 ---@param dtype string
 ---@param elements integer
@@ -135,8 +135,8 @@ function card.product(dev, spec)
   return d
 end
 
---- Compares x with y. Returns the relative error in the norm, and how many
--- elements differ by more than relative * |y| + bound.
+--- Compares x with y. Returns the relative error in the norm, and the number of
+-- elements that differ by more than relative * |y| + bound.
 ---@return number
 ---@return integer
 function card.difference(dev, x, y, relative, bound)
@@ -149,8 +149,8 @@ function card.difference(dev, x, y, relative, bound)
   return math.sqrt(of[0] / of[1]), wrong:download()[0]
 end
 
---- Returns a view of a buffer as a matrix in GPU memory. Its second mode is
--- contiguous, or with `first` its first mode.
+--- Returns a view of a buffer as a matrix in GPU memory. Rows are contiguous
+-- or, if `first` is true, columns.
 function card.tensor(buffer, rows, columns, first)
   local layout = cute.make_layout({rows, columns},
                                   first and {1, rows} or {columns, 1})
@@ -161,7 +161,7 @@ end
 ---------------------------------------------------------------------------
 
 -- CUDA C of a kernel that only reads, with @U loads of 16 bytes in flight per
--- thread. With programmatic dependent launch, it waits for the preceding
+-- thread. In a programmatic dependent launch, it waits for the preceding
 -- kernel, as the products do.
 local READS = [[
 extern "C" __global__ void __launch_bounds__(512)
@@ -183,9 +183,9 @@ reads(const uint4 *x, unsigned n, unsigned *out) {
   if (s == 0x12345678u) out[0] = s;
 }]]
 
--- CUDA C of a kernel like READS that issues its first loads before it waits for
--- the preceding kernel. It issues the next loads before it uses the current
--- ones.
+-- CUDA C of a kernel like READS, except that it issues its first loads before
+-- it waits for the preceding kernel. It issues the next loads before it uses
+-- the current ones.
 local READS_AHEAD = [[
 extern "C" __global__ void __launch_bounds__(512)
 reads(const uint4 *x, unsigned n, unsigned *out) {
@@ -209,14 +209,14 @@ reads(const uint4 *x, unsigned n, unsigned *out) {
 }]]
 
 --- Returns a list of functions f(buffer, bytes). Each returns a launch of
--- another kernel that only reads the buffer. The time of the fastest of these
--- kernels is the time that reading takes.
+-- another kernel that only reads the buffer. The fastest kernel's time is the
+-- time of reading.
 ---@param device table as cute.device gives it
 ---@param ahead? boolean may they read before the launch in front is done?
 function card.readers(device, ahead)
   local sink, list = assert(device.dev:buffer("u32", 1)), {}
   local sms, pdl = device.info.sms, core.has(device.sm, "griddepcontrol")
-  -- Each shape: {loads in flight per thread, blocks per SM}
+  -- shapes of grids: {loads in flight per thread, blocks per SM}
   local text, shapes = READS, {{4, 4}, {8, 4}, {8}}
   if ahead then
     text, shapes = READS_AHEAD, {{8, 1}, {8, 2}, {8, 4}, {4, 3}}
@@ -234,8 +234,8 @@ end
 
 ---------------------------------------------------------------------------
 
---- Parses a command line, "--name value ...". `options` has the default values,
--- which it replaces.
+--- Parses a command line, "--name value ...", into `options`, which has the
+-- default values.
 ---@param options table<string, string>
 ---@return table<string, string>
 function card.options(options)
@@ -248,7 +248,7 @@ function card.options(options)
 end
 
 --- Makes a contestant for gpu.bench from a candidate of gemm.offers, and
--- launches the contestant once.
+-- launches it once.
 ---@param p table
 ---@param c table
 ---@param call table
@@ -266,8 +266,8 @@ function card.candidate(p, c, call, calls)
 end
 
 --- Returns sets {a =, b =} of buffers with operands (m,k) and (n,k) from
--- N(0,1). Together the sets exceed L2, unless the operands are small
--- (cutelua.tune.operands).
+-- N(0,1). Small operands (cutelua.tune.operands) have one set; otherwise the
+-- sets together exceed L2.
 ---@param dev table a device object
 ---@param dtype string
 ---@return table[]
@@ -281,11 +281,11 @@ function card.sets(dev, dtype, m, n, k)
 end
 
 -- A graph has at least FEWEST launches. If a product has few operations, its
--- graph has FLOPS operations, but at most 32 launches.
+-- graph has FLOPS operations in all, but at most 32 launches.
 local FEWEST, FLOPS = 4, 4e10
 
---- Returns how many launches of a product a graph should have. Each set of
--- operands occurs equally often.
+--- Returns how many launches of a product a graph should have. It is a multiple
+-- of the number of sets of operands.
 ---@param flops number
 ---@param sets table[]
 ---@return integer
@@ -295,8 +295,8 @@ function card.launches(flops, sets)
 end
 
 --- Returns a graph of `count` launches, which uses the launches of `runs` in
--- turn. There is one run for each set of operands; each one is first launched
--- once.
+-- turn. There is one run for each set of operands. Launches each run once
+-- before.
 ---@param dev table a device object
 ---@param runs table[]
 ---@param count integer
@@ -308,7 +308,7 @@ function card.graph(dev, runs, count)
   end, {device = "gpu"})
 end
 
---- Returns launches of candidate c of problem p, one for each set of operands,
+--- Returns one launch of candidate c of problem p for each set of operands,
 -- with the result d.
 ---@param p table
 ---@param c table
@@ -326,7 +326,7 @@ function card.runs(p, c, call, sets, first_n, d)
   return runs
 end
 
---- Calls gpu.bench with the rounds and milliseconds of a benchmark's options.
+--- Calls gpu.bench with the rounds and milliseconds from a benchmark's options.
 ---@param list table[]
 ---@param options table rounds, warm, hot, as words
 ---@param more? table other options of gpu.bench
@@ -338,9 +338,9 @@ function card.bench(list, options, more)
   return assert(gpu.bench(list, o))
 end
 
---- Walks over a benchmark's cases, makes the candidates and measures them. With
--- options.part = "I/N" it only makes every Nth case, so that many processes
--- can compile before one measures.
+--- Calls `make` for each of a benchmark's cases, and `measure` for the result.
+-- With options.part = "I/N" it only makes every Nth case, so that many
+-- processes can compile before one measures.
 ---@param options table
 ---@param cases table[]
 ---@param make fun(case: table): table[] launches each once
@@ -364,7 +364,7 @@ end
 card.HEAD = "problem            by             error   cold    hot   / %-14s "
   .. "spread"
 
---- Times the candidates whose results are right, in turn, and prints a line for
+--- Times the candidates whose results are right, in turn. Prints a line for
 -- each: TFLOP/s, and the ratio to the candidate named `base`.
 ---@param label string of the problem
 ---@param list table[] {name =, launch =, error = in the norm, most = of it,
@@ -406,7 +406,7 @@ function card.state() return asked "power.limit,clocks.sm,power.draw" end
 --- Returns the driver's version: "580.159.04".
 function card.driver() return asked "driver_version" end
 
--- milliseconds to keep the GPU busy, part of which nvidia-smi takes to start
+-- milliseconds to keep the GPU busy; nvidia-smi takes part of them to start
 local BUSY = 600
 
 --- Returns card.state while launches of `each` milliseconds keep the GPU busy.

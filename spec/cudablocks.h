@@ -17,7 +17,7 @@ enum { MOST_THREADS = 256, STACK = 1 << 16 };
 struct Thread {
   ucontext_t at;
   Index index;
-  // the values of the thread's last two exchanges, such as shuffles
+  // the values that the thread offered in its last two calls of give()
   unsigned long long slot[2];
   int exchanges;
   bool done;
@@ -35,8 +35,8 @@ static void pass() {
 static inline void __syncthreads() { pass(); }
 static inline void __syncwarp(unsigned = 0) { pass(); }
 
-// Offers x to the other threads. Returns when every thread of the block has
-// offered a value.
+// Publishes x to the other threads. Returns when every thread of the block has
+// published a value.
 template <class T> static void give(T x) {
   Thread *t = &threads[self];
   unsigned long long u = 0;
@@ -100,7 +100,7 @@ static inline unsigned ptx_lanemask_lt() { return (1u << (self & 31)) - 1; }
 // ---- memory ----
 
 // Addresses of shared memory start at 1024, so that a small number, such as an
-// index, is not a valid address.
+// index, is not an address.
 enum { SMEM_AT = 1024 };
 static inline size_t __cvta_generic_to_shared(const void *p) {
   return (size_t)((const unsigned char *)p - host_smem) + SMEM_AT;
@@ -135,7 +135,7 @@ static inline void ptx_cp_async_ca_shared_global(unsigned to, const void *from,
 }
 
 // Computes ldmatrix. Lane 8 k + r has the address of row r of matrix k. Lane l
-// gets two elements of row l / 4, or if `turned`, of column l / 4.
+// gets two elements of row l / 4, or with `turned` of column l / 4.
 static void matrices(unsigned **r, int n, unsigned src, bool turned) {
   give(src);
   int l = self & 31;
@@ -167,8 +167,8 @@ template <class T, class U> static T atomicAdd(T *p, U x) {
 
 // ---- floats ----
 
-// Returns the minimum as the hardware does: -0 is below 0; a NaN gives the
-// other operand.
+// Returns the minimum as the hardware computes it: -0 is below 0; if one
+// operand is a NaN, the result is the other.
 template <class F> static F host_min(F a, F b) {
   if (a == b) return signbit(a) ? a : b;
   return a != a ? b : b != b ? a : a < b ? a : b;
@@ -183,7 +183,7 @@ template <class F> static F host_max(F a, F b) {
 #define fmax host_max<double>
 #define __fma_rn fma
 
-// Rounds a double to `bits` of mantissa, with exponents from `least` on.
+// Rounds a double to a mantissa of `bits` bits, with exponents from `least` on.
 static double rounded(double x, int bits, int least) {
   if (x == 0 || x != x || isinf(x)) return x;
   int e = ilogb(x) < least ? least : ilogb(x);
@@ -268,7 +268,7 @@ SHIFTS(64, unsigned long long, long long)
 // Kernels print to standard error, since standard output has the results.
 #define printf(...) fprintf(stderr, __VA_ARGS__)
 
-// PTX's div.full may be wrong by 2 ulp; rounding to bf16 hides the difference.
+// PTX's div.full may be wrong by 2 ulp, which rounding to bf16 hides.
 static inline float ptx_div_full_f32(float x, float y) { return x / y; }
 
 // Applies a function to both halves of a word.
@@ -294,8 +294,8 @@ static inline float ptx_div_full_f32(float x, float y) { return x / y; }
   }
 PACKED(f16, half_value, half_bits) PACKED(bf16, bfloat_value, bfloat_bits)
 
-// Decodes 8-bit floats with m bits of mantissa; encodes by a search of all of
-// them.
+// Decodes an 8-bit float with m bits of mantissa. quarter_bits() encodes: it
+// searches all codes.
 static double quarter_value(unsigned code, int m) {
   int bias = m == 3 ? 7 : 15, e = code >> m & (m == 3 ? 15 : 31);
   unsigned f = code & ((1u << m) - 1), c = code & 0x7f;
@@ -331,7 +331,8 @@ QUARTER(e4m3, 3) QUARTER(e5m2, 2)
 
 // ---- launching ----
 
-// Converts an argument: p itself for a pointer, else the scalar at p.
+// Converts the argument at p: a pointer parameter gets p itself, another
+// parameter the scalar at p.
 template <class T> static T argument(void *p) {
   if constexpr (std::is_pointer<T>::value) return (T)p;
   else return *(T *)p;
@@ -383,7 +384,8 @@ static void launch(void (*f)(void **), void **args, int grid, int block) {
   }
 }
 
-// Reads `n` bytes into new memory. leave() writes the memory's final contents.
+// Reads `n` bytes of input into new memory. leave() writes the memory's
+// contents after the launch.
 static void *take(size_t n) {
   void *p = aligned_alloc(256, (n + 511) / 256 * 256);
   if (fread(p, 1, n, stdin) != n) exit(1);

@@ -50,7 +50,7 @@ BITS(__int_as_float, float, int)
 BITS(__double_as_longlong, long long, double)
 BITS(__longlong_as_double, double, long long)
 
-// Converts toward zero and saturates; a NaN gives the hardware's result.
+// Converts toward zero and saturates; a NaN gives `nan`, as on hardware.
 #define TO_INT(name, From, To, lo, hi, nan) \
   static inline To name(From x) { \
     if (x != x) return nan; \
@@ -108,7 +108,7 @@ static inline int atomicCAS(int *p, int compare, int x) {
 }
 
 #ifdef KERNEL
-// The element type of the kernel's integer pointers.
+// The element type of integer tensors.
 #ifndef INT_ARG
 #define INT_ARG int
 #endif

@@ -22,9 +22,9 @@ end
 -- Inline PTX
 ---------------------------------------------------------------------------
 
--- Returns an operand of an asm statement as C: %1 is the statement's second
--- operand, [%1 + %2] an address, %%laneid a special register. Any other operand
--- is a number.
+-- Returns an operand of an asm statement as C. %1 is the statement's second
+-- operand, [%1 + %2] an address, %%laneid a special register. Any other word is
+-- a number.
 local function operand(word, values)
   local n, k = word:match "^%[%%(%d+) %+ %%(%d+)%]$"
   if n then

@@ -66,7 +66,8 @@ end
 
 local function next_block(c) return (arch.block_idx_in_cluster() + 1) % c end
 
--- Applies f to its own result n times, as a dependency chain.
+-- Returns an operation that applies f to its own result n times, as a
+-- dependency chain.
 local function chain(n, f)
   return function(o)
     for _ in cute.range(n, {unroll = 1}) do f() end
@@ -210,9 +211,10 @@ end
 -- New
 ---------------------------------------------------------------------------
 
--- Times of estimates.new, measured after the cost model was fitted to
--- estimates.known: 35 of these 40 were within 15 %. Since then the model has
--- also been fitted to every other of these kernels.
+-- Measured times of estimates.new. When they were measured, the cost model was
+-- fitted only to estimates.known, and its estimates of 35 of these 40 kernels
+-- were within 15 %. Since then the model has also been fitted to every second
+-- one of them.
 local CARD = {
   ["f32 fma, 256 threads"] = 10.25,
   ["f32 max and add"] = 12.16,
@@ -380,7 +382,7 @@ local function launch_of(r, more)
   return o
 end
 
---- Returns the model's estimate for a row, in microseconds.
+--- Returns the cost model's estimate for a row, in microseconds.
 ---@param r table a row
 ---@param card string
 function estimates.said(r, card)
@@ -390,7 +392,7 @@ function estimates.said(r, card)
   return e.seconds * 1e6
 end
 
---- Returns the microseconds of a row, measured now on a GPU.
+--- Returns the time of a row in microseconds, measured now on a GPU.
 ---@param r table a row
 function estimates.took(r)
   local list = operands(r)

@@ -21,12 +21,12 @@ local support = require "spec.support"
 
 local faults = {}
 
-local SEEDS = 4  -- number of schedules under which a repaired script runs
--- options of the check of a repaired script
+local SEEDS = 4  -- schedules (seeds) under which a repaired script runs
+-- options of `cutelua check` for a repaired script
 local BOUNDS = {gpu = false, orders = 200, seconds = 10}
 
---- Requirements of scripts, and whether this machine meets them. A script with
--- a requirement that is not in the table never runs.
+--- Requirements of scripts (-- needs:), and whether this machine meets them. A
+-- script with another requirement never runs.
 faults.NEEDS = {
   NVRTC = cute.jit.version() ~= nil,
 }
@@ -92,7 +92,7 @@ end
 faults.STOP = {}  -- a value that is thrown to stop a script at its first fault
 
 -- Runs a text as if it were the script. Returns nil, or the program's message
--- for its error. (The error faults.STOP does not count.)
+-- for the script's error. (The error faults.STOP is ignored.)
 function faults.execute(path, text)
   local chunk, env = "@" .. path, {arg = {[0] = path}}
   source.add(chunk, text)
@@ -105,7 +105,8 @@ function faults.execute(path, text)
   return said
 end
 
--- Runs a launch and suppresses the notes that the program does not print.
+-- Runs a launch on the simulator. Drops the notes that the program does not
+-- print.
 local function quiet(program, launch)
   local found = core.sim_run(program.fn, launch)
   simreport.attach(found, program)
@@ -115,10 +116,10 @@ local function quiet(program, launch)
   return found
 end
 
--- Runs a text under a seed, or if `seed` is nil, under the seed that the text
--- itself sets. Returns what the program prints, and whether a launch reached
--- the simulator. Of the notes on runs without faults, prints those on behaviour
--- that PTX does not guarantee or, if `all` is set, all.
+-- Runs a text with a seed, or if `seed` is nil, with the seed that the text
+-- itself sets. Returns the program's output, and whether a launch reached the
+-- simulator. For runs without faults, the output has the notes on behaviour
+-- that PTX does not guarantee or, if `all` is set, all notes.
 local function plain(path, text, seed, all)
   local said, launched = {}, false
   local before = kernel.runner
@@ -175,7 +176,7 @@ function faults.report(f)
   return checked(f.path, f.text, options(words))
 end
 
--- Reports whether a script's expected lines must include this line of a report.
+-- Reports whether a script must expect this line of a report, if it occurs.
 local function counts(line)
   return line:find " %[[%l-]+%]$" or line:find "^note: "
     or line:find "^check: kernel " or line:find "^fixed by "
@@ -187,7 +188,7 @@ local function fits(want, line)
   return line:find("^" .. pattern .. "$") ~= nil
 end
 
---- Compares a report with a script's expected lines. They must come in this
+--- Compares a report with a script's expected lines. They must occur in this
 -- order, and every line with a kind, a verdict, a note or a repair must be
 -- expected.
 ---@param f table
@@ -206,8 +207,8 @@ function faults.differs(f, text)
     want[i] or "nothing behind the lines expected", text)
 end
 
--- repaired texts that already passed; several scripts can have the same
--- repaired text, which runs only once
+-- set of repaired texts that already passed; several scripts can have the same
+-- repaired text, which then runs only once
 local silent = {}
 
 --- Runs a repaired script under several schedules, and then checks it with

@@ -1,7 +1,7 @@
 --- Makes many variants of one GEMM, C = A B^T of bf16. They differ in tile,
 -- stages, warps, swizzle, shared memory, clusters, bytes per copy (16, 8, 4),
--- and in the instruction (mma.sync or wgmma). spec/bench/gemms.lua compares the
--- cost model's estimates with measurements.
+-- and instruction (mma.sync or wgmma). spec/bench/gemms.lua compares the cost
+-- model's estimates with measurements.
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -70,7 +70,7 @@ local function direct(tile, atoms, permutation)
   return {kernel = kernel, mma = mma}
 end
 
--- Returns a launch with one block for each tile of C.
+-- Returns a function that launches kernel k with one block for each tile of C.
 local function by_blocks(k, tile)
   return function(A, B, C, opts)
     local M, N = table.unpack(C.shape)
@@ -94,15 +94,15 @@ local function sm90(o)
 end
 
 -- Returns the arguments of a TiledMMA of m by n warps: the layout of the warps,
--- and a permutation with which one ldmatrix loads 16 rows of B.
+-- and a permutation that lets one ldmatrix load 16 rows of B.
 local function warps(m, n)
   return {m, n, 1}, {16 * m, 16 * n, 16}
 end
 
 local list = {}
 
--- Adds a variant of the GEMM to the list. Rows of its A and B are `pad`
--- elements longer in memory than K.
+-- Adds a variant to the list. Rows of A and B are `pad` elements longer in
+-- memory than K.
 local function add(name, make, pad)
   list[#list + 1] = {name = name, make = make, pad = pad or 0}
 end

@@ -1,5 +1,5 @@
---- Helpers for specs of cute.ops.grouped_gemm: they make random problems of
--- groups of rows, and compute their products in plain Lua.
+--- Helpers for specs of cute.ops.grouped_gemm. They make random problems of
+-- groups of rows, and compute the expected products in plain Lua.
 local families = require "cute.ops.families"
 local core = require "cute.core"
 local cute = require "cute"
@@ -32,7 +32,7 @@ end
 
 local OURS = {gemm_sm100 = true, gemm_sm90 = true, gemm_sm80 = true}
 
---- Calls f(...) with only one family of kernels enabled: "gemm_sm100",
+--- Calls f(...) with only the named family of kernels enabled: "gemm_sm100",
 -- "gemm_sm90" or "gemm_sm80".
 function grouped.by(name, f, ...)
   assert(OURS[name])
@@ -47,10 +47,10 @@ function grouped.by(name, f, ...)
   return table.unpack(out, 2, out.n)
 end
 
--- Returns a tensor of the first row of each group of case c, followed by the
--- end of the last group. Also returns the total number of rows. c.sizes are the
--- groups' numbers of rows. The c.skip rows before the first group and after the
--- last one are unused.
+-- Returns a tensor with the first row of each group of case c, followed by the
+-- end of the last group. Also returns the total number of rows. c.sizes has
+-- each group's number of rows. c.skip rows before the first group, and as many
+-- after the last one, belong to no group.
 local function offsets(c)
   local list = {c.skip or 0}
   for i, n in ipairs(c.sizes) do list[i + 1] = list[i] + n end
@@ -60,8 +60,9 @@ end
 
 --- Makes the operands of case c on the device `place`. Fields of c: form,
 -- sizes, N, K, dtype, d, where, most, skip, gated, epilogue, scales, alpha.
--- Returns A, B, the offsets (or if masked, the counts of rows), the options,
--- and a function that describes the first wrong element of the results.
+-- Returns A, B, the groups' offsets (or if form is "masked", their numbers of
+-- rows), the options, and a function that describes the first wrong element of
+-- the results.
 function grouped.problem(c, place)
   local E, N, K = #c.sizes, c.N, c.K
   local dtype, masked = c.dtype or "bf16", c.form == "masked"
@@ -138,7 +139,7 @@ function grouped.problem(c, place)
       end
       return y
     end
-    -- Checks every fifth column. The first checked column differs from row to
+    -- Checks every fifth column of a row. The first one differs from row to
     -- row.
     local step = 5
     for g, n in ipairs(c.sizes) do
@@ -176,9 +177,9 @@ function grouped.wrong(c, family, device)
   return differs(grouped.by(family, cute.ops.grouped_gemm, A, B, where, o))
 end
 
---- Passes unchecked offsets and counts directly to the kernel. Checks that it
--- stays in bounds and leaves the rows of invalid groups unwritten. Returns a
--- description of what is wrong.
+--- Passes offsets and counts to the kernel that no check has validated. Checks
+-- that it stays in bounds and leaves the rows of invalid groups unwritten.
+-- Returns a description of the first mistake, or nil.
 function grouped.wild(list, family, device)
   for _, form in ipairs {"rows", "masked"} do
     local E, M, N, K = #list - (form == "rows" and 1 or 0), 70, 24, 64

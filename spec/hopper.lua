@@ -1,6 +1,6 @@
---- Helpers for specs of kernels/gemm_sm90: they choose configurations and
--- sizes, fill operands with small whole numbers, and sum the expected products
--- on the host.
+--- Helpers for specs of kernels/gemm_sm90. They choose configurations and
+-- sizes, fill operands with small whole numbers, and compute the expected
+-- products on the host.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -8,7 +8,7 @@ local gemm_sm90 = require "kernels.gemm_sm90"
 local hopper = {}
 
 --- Returns a matrix whose rows begin at multiples of 16 bytes; with m_major,
--- its columns do.
+-- its columns begin there.
 function hopper.matrix(rows, cols, seed, dtype, m_major)
   local t = core.find_dtype(tostring(dtype or "bf16"))
   local lead = (m_major and rows or cols) + 15 & ~15
@@ -35,7 +35,7 @@ function hopper.product(A, B)
   return function(i, j) return ref[i * n + j] end
 end
 
---- Describes the first element D(i, j) that differs from want(i, j).
+--- Describes the first element (i, j) of D that differs from want(i, j).
 function hopper.differs(D, want)
   for i = 0, D.shape[1] - 1 do
     for j = 0, D.shape[2] - 1 do
@@ -135,7 +135,7 @@ hopper.SIZES = {
   {40, 511, 136}, {320, 320, 70}, {127, 255, 129}, {256, 16, 512},
 }
 
---- Returns what is wrong with a configuration at a size under a seed, or nil.
+--- Describes the first mistake of a configuration at a size, or returns nil.
 ---@param g table what gemm_sm90 gives
 ---@param size integer[] {M, N, K}
 ---@param device string
@@ -158,8 +158,8 @@ function hopper.wrong_at(g, size, device, seed)
   return wrong and ("%dx%dx%d: %s"):format(m, n, k, wrong)
 end
 
---- Returns what is wrong with configuration `number` at three of the sizes, or
--- nil.
+--- Describes the first mistake of configuration `number` at three of the sizes,
+-- or returns nil.
 ---@param number integer of CASES
 ---@param device string
 ---@return string?

@@ -1,15 +1,16 @@
---- Hostile command lines, files and environments of the program: options with
--- values that are no numbers, scripts that are no text, damaged PTX and data
--- files, paths where nothing can be written. Each run must end in time, without
--- a signal, and if it fails, with a sentence that names no part of cutelua.
--- spec/program/hostile_spec.lua makes some of these runs, `make fuzz` all.
+--- Runs the program with hostile command lines, files and environments: options
+-- with invalid numbers, scripts that are not text, damaged PTX and data files,
+-- paths where nothing can be written. Each run must end in time and without a
+-- signal. A run that fails must print a sentence that names no internal part of
+-- cutelua. spec/program/hostile_spec.lua makes some of these runs, `make fuzz`
+-- all.
 local random = require "spec.random"
 local support = require "spec.support"
 
 local hostile = {}
 
--- Runs a command with at most 10 seconds of a processor. A run that waits
--- forever ends after five minutes.
+-- Runs a command with at most 10 seconds of processor time, and at most five
+-- minutes in all.
 local LIMITED = 'ulimit -t 10; exec /usr/bin/timeout -s KILL 300 "$0" "$@"'
 
 ---------------------------------------------------------------------------
@@ -22,11 +23,11 @@ local RAW = {"Sanitizer", "runtime error:", "Assertion", "please report",
   "%[internal%]", "stack traceback", "%[cute%.[%l._]+%]",
   "%[cutelua%.[%l._]+%]", "lua/cute", "core/%l+/%l+%.c"}
 
--- Patterns of RAW that a traceback contains.
+-- Patterns of RAW that are allowed in the output with --traceback.
 local OWN = {["stack traceback"] = true, ["%[cute%.[%l._]+%]"] = true,
              ["%[cutelua%.[%l._]+%]"] = true, ["lua/cute"] = true}
 
--- Describes what is wrong with the outcome of a run, or returns nil.
+-- Says what is wrong with the output and exit code of a run, or returns nil.
 local function complaint(words, out, err, code)
   local text, traced = err .. out, table.concat(words, " "):find "%-%-traceback"
   for _, pattern in ipairs(RAW) do
@@ -79,7 +80,7 @@ elseif path:find "gguf" then assert(cute.gguf.open(path))
 else assert(cute.safetensors.open {path}) end
 ]]
 
--- A kernel whose body is CODE.
+-- Returns a script with a kernel whose body is the given code.
 local function kernel(code)
   return ([[
 local cute = require "cute"
@@ -134,13 +135,13 @@ local SCRIPTS = {
   kernel "setmetatable(_G, {__index = error}) y = z",
 }
 
--- Commands that run a script, and their words before and after its name.
+-- Commands that run a script; `after` has the words after the script's name.
 local RUNNERS = {{}, {"check", "--seconds", "2"}, {"profile"}, {"estimate"},
   {"explain", after = {"-o", "page.html"}}, {"debug"}, {"ci"},
   {"compile", "--arch", "sm_90a"}, {"bundle", "-o", "out"}, {"ptx"}, {"run"},
   {"check", "--format", "json", "--seconds", "2"}, {"diff", "good.lua"}}
 
--- Returns a text in which some bytes changed.
+-- Returns a text in which some bytes are changed, repeated or removed.
 local function damaged(g, text)
   for _ = 1, g:r(4) do
     local a = g:r(#text + 1)
@@ -157,7 +158,7 @@ local function damaged(g, text)
   return text
 end
 
--- The files of a folder, by name.
+-- Returns the files of a run's folder: a table of texts by name.
 local function files_of(g, damages)
   local files = {["good.lua"] = GOOD, ["read.lua"] = READ, ["k.ptx"] = PTX,
                  ["k.json"] = LAUNCH}
@@ -189,12 +190,13 @@ local VALUES = {"", "-1", "0x80", "1e999", "nan", "99999999999999999999",
   "good.lua",
   "..", "\27[2J", "(", "="}
 
--- `cutelua web` serves until it is interrupted, unless its port is wrong.
+-- With a wrong port, `cutelua web` ends at once; otherwise it would not end.
 local AFTER = {web = {"--port", "65536"}}
--- Options with which a run need not end.
+-- Options with which a run does not end, so no run gets them.
 local ENDLESS = {["--watch"] = true}
 
--- Returns the commands, and the options in the help of each: {name, valued}.
+-- Returns the commands, and all options in their help texts as {command,
+-- option, whether it takes a value}.
 local function options()
   local list = {}
   local text = support.run {"--help"}
@@ -211,7 +213,7 @@ local function options()
   return list, commands
 end
 
--- Adds each option of each command with some values.
+-- Adds runs of each command with each of its options and some values.
 local function add_options(g, add, list)
   for _, row in ipairs(list) do
     local command, option, valued = table.unpack(row)
@@ -228,7 +230,7 @@ local function add_options(g, add, list)
   end
 end
 
--- Adds command lines of random words.
+-- Adds n command lines of random words.
 local function add_words(g, add, list, commands, n)
   for _ = 1, n do
     local words = {}
@@ -244,7 +246,7 @@ local function add_words(g, add, list, commands, n)
   end
 end
 
--- Adds a run of each script by some commands.
+-- Adds `each` runs of each script, by random commands.
 local function add_scripts(g, add, each)
   for i = 1, #SCRIPTS do
     for _ = 1, each do
@@ -287,8 +289,8 @@ local function add_variables(g, add)
   end
 end
 
---- Makes files in a folder, and returns the runs for a seed: {{words, stdin = a
--- file's name?, env =?} ...}.
+--- Writes the files to a folder, and returns the runs of a seed: {{words, stdin
+-- = name of a file or nil, env = variables or nil} ...}.
 ---@param seed integer
 ---@param folder string
 ---@return table[]
@@ -309,7 +311,7 @@ function hostile.runs(seed, folder)
   return runs
 end
 
---- Makes a run in the folder. Returns what is wrong with its outcome, or nil,
+--- Makes a run in the folder. Returns what is wrong with its outcome (or nil),
 -- and the run as text.
 ---@param run table
 ---@param folder string

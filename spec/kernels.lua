@@ -1,5 +1,5 @@
---- Helpers for specs of kernels: they make tensors and small kernels, compile
--- them, and run tables of kernels on the simulator and on a GPU alike.
+--- Helpers for specs of kernels. They make tensors and small kernels, compile
+-- them, and run tables of kernels both on the simulator and on a GPU.
 local assert = require "luassert"
 local core = require "cute.core"
 local cute = require "cute"
@@ -12,7 +12,7 @@ local kernels = {}
 -- Tensors
 ---------------------------------------------------------------------------
 
---- Returns a row-major host tensor of these extents; element i in memory is
+--- Returns a row-major host tensor with this shape; element i in memory is
 -- f(i).
 ---@param shape integer[]
 ---@param dtype DType
@@ -27,7 +27,7 @@ function kernels.tensor(shape, dtype, f)
   return t
 end
 
---- Returns a buffer as a row-major matrix.
+--- Returns a view of a buffer as a row-major matrix.
 function kernels.row_major(buffer, rows, cols)
   return cute.make_tensor(buffer,
                           cute.make_layout({rows, cols}, cute.LayoutRight))
@@ -51,8 +51,8 @@ function kernels.tile(mma)
   end)
 end
 
---- Returns the n elements of i32 that the kernel f(out, ...) writes, with one
--- thread.
+--- Returns the n elements of i32 that the kernel f(out, ...) writes, run with
+-- one thread.
 ---@param n integer
 ---@param f function
 ---@return integer[]
@@ -192,8 +192,8 @@ local function equal(a, b, i, bound)
     bound > 0 and math.abs(x - y) <= bound * math.max(math.abs(x), 1e-3)
 end
 
--- Describes some of the elements in which b differs from a; nil if there are
--- none.
+-- Describes some of the elements in which b differs from a; returns nil if
+-- there are none.
 local function differences(a, b, bound)
   if a:bytes() == b:bytes() then return nil end
   local out, count = {}, 0
@@ -212,8 +212,8 @@ local function differences(a, b, bound)
     ("%d of %d differ: %s"):format(count, #a, table.concat(out, "; ")) or nil
 end
 
---- Runs a case on the simulator without a fault, and compiles it for those of
--- the architectures that support it; returns false without NVRTC.
+--- Runs a case on the simulator, where it must cause no report. Compiles it for
+-- each of the architectures that support it; returns false without NVRTC.
 ---@param c KernelCase
 ---@param archs string[]
 ---@return boolean
@@ -239,9 +239,9 @@ function kernels.agree(c)
   end
 end
 
---- Returns the module kernels/NAME after a change of its own text or of another
--- file in kernels/. f: {the text to replace, its replacement, nth = the
--- occurrence to replace, file = the name of the other file}.
+--- Returns the module kernels/NAME after a change of its text, or of the text
+-- of another file in kernels/. f: {the text to replace, its replacement, nth =
+-- the occurrence to replace, file = the name of the other file}.
 function kernels.changed(name, f)
   local file, kept = f.file or name, {}
   for module, m in pairs(package.loaded) do

@@ -1,5 +1,5 @@
---- Loads a GEMM script of scripts/ for specs and benchmarks: returns its
--- kernel, tile and block, but does not run the script's lesson.
+--- Loads a GEMM script of scripts/ for specs and benchmarks. Returns its
+-- kernel, tile and block, but does not run the lesson.
 local lesson = require "cutelua.bench.lesson"
 local lib = require "cutelua.bench.lessonlib"
 

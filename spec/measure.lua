@@ -8,19 +8,19 @@ local lesson = require "cutelua.bench.lessonlib"
 
 local measure = {clock = core.clock, stats = gpu.stats}
 
---- The program under test.
+--- The path of the cutelua program under test.
 measure.program = (os.getenv "CUTELUA" or arg and arg[-1]) or "build/cutelua"
 
 --- Shows one line of progress on standard error if that is a terminal. Without
--- a text the line is erased.
+-- a text, the line is erased.
 function measure.progress(text)
   if not core.isatty(2) then return end
   io.stderr:write("\r\27[K", text or "")
   io.stderr:flush()
 end
 
---- Returns the GPU, or prints that there is none and returns nil; sm: the only
--- accepted architecture.
+--- Returns the GPU. If there is none, or its architecture is not `sm`, prints
+-- the reason and returns nil.
 ---@param sm? integer
 function measure.gpu_device(sm)
   local device, why = cute.device "gpu"
@@ -63,7 +63,7 @@ function measure.child(words, env)
   return out
 end
 
---- Calls f with a fresh folder and removes it afterwards.
+--- Calls f with the path of a new folder, and removes the folder afterwards.
 function measure.with_folder(f)
   local p <close> = io.popen "mktemp -d"
   local path = p:read "l"
@@ -92,8 +92,8 @@ function measure.table(title)
     {"what", "median", "min", "max", "n", "unit", "bar", "ratio", ""}}}, Table)
 end
 
---- Adds a row: measured numbers, and their upper limit or, as {least = x},
--- their lower limit.
+--- Adds a row: measured numbers, and their upper limit, or their lower limit as
+-- {least = x}.
 function Table:add(what, list, unit, bar, note)
   if type(list) == "number" then list = {list} end
   local s = gpu.stats(list)

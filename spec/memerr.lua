@@ -1,5 +1,5 @@
 -- Uses a little of each part of the library for `make memerr`, which runs this
--- file repeatedly. In each run another allocation fails.
+-- file repeatedly. In each run, another allocation fails.
 local cute = require "cute"
 
 local l = cute.make_layout({8, {8, 8}}, {8, {1, 64}})
@@ -96,7 +96,7 @@ end)(cute.zeros({128}, cute.i32)):launch {grid = 2, cluster = 2, block = 64,
   device = "sim:sm_90a", threads = 1, faults = "return"})
 assert(report.reports[1].kind == "race")
 
--- Runs a warpgroup's MMA in a loop that carries its accumulate field.
+-- Runs a warpgroup's MMA in a loop that carries its ACCUMULATE field.
 local warpgroup = cute.nvgpu.warpgroup
 local mma = cute.make_tiled_mma(
   warpgroup.MmaF16BF16Op("bf16", "f32", {64, 8, 16}, "SMEM"))
@@ -129,7 +129,7 @@ assert(D[{7, 3}] == 32)
 local made = p:compile "sm_90a"
 assert(not made or made.cubin)
 
--- Counts bank conflicts in shared memory, also for other layouts.
+-- Counts bank conflicts in shared memory, and searches swizzles against them.
 report = cute.kernel("column", function(o)
   local tid = cute.arch.thread_idx()
   local s = cute.make_smem_tensor(cute.f32, cute.make_layout({32, 32}, {32, 1}))

@@ -9,8 +9,8 @@ local support = require "spec.support"
 
 local mutants = {}
 
--- Calls f() while the module of `file` has the text `text`. All kernels are
--- loaded again within the call.
+-- Calls f() while the module of `file` has the text `text`. Reloads all kernels
+-- for the call.
 local function with(file, text, f)
   local kept, name = {}, file:gsub("^lua/", ""):gsub("%.lua$", "")
   name = name:gsub("/", ".")
@@ -55,8 +55,8 @@ local function of_gemm(spec, m)
 end
 
 --- Returns the first report of a script with a fault: an element of
--- report.reports, or the tracer's message, or false if nothing is reported.
--- Also returns what is wrong with the results, and the first note.
+-- report.reports, the tracer's message, or false if nothing is reported. Also
+-- returns what is wrong with the results, and the first note.
 ---@param m {script: string, file: string?, from: string, nth: integer?, to:
 --- string?, size: integer[]?, dtype: string?, opt: table?, seed: integer?,
 --- device: string?, launch: function?}

@@ -7,14 +7,14 @@ local notes = {}
 
 local count = 0
 
---- Runs a kernel with the function `body`. Returns the messages. The launch
--- must have no faults.
+--- Runs a kernel with the function `body`, which must cause no fault. Returns
+-- the messages.
 ---@param body function
 ---@param launch table the options of the launch
 ---@param ... any the kernel's arguments
 ---@return string[]
 function notes.told(body, launch, ...)
-  count = count + 1  -- A note is written once for each name of a kernel.
+  count = count + 1  -- Each kernel name gets a note only once.
   local k = cute.kernel("k" .. count, body)
   launch.device, launch.faults = "sim", "return"
   local said, r = support.told(function(...)
@@ -24,7 +24,7 @@ function notes.told(body, launch, ...)
   return said
 end
 
---- As notes.told, for a kernel that must have no notes.
+--- Runs a kernel like notes.told. Fails if there is a note.
 function notes.quiet(...) assert.same({}, notes.told(...)) end
 
 return notes

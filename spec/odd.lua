@@ -23,8 +23,8 @@ odd.SCRIPTS = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
   "gemm_nvf4", "attention", "attention_sm100", "attention_decode",
   "selective_scan", "conv2d"}
 
--- The architectures of scripts for Blackwell. attention_sm100 has none: NVRTC
--- removes some of its loads, so the counters of its PTX differ.
+-- The targets of scripts for Blackwell, by script. attention_sm100 is absent:
+-- NVRTC removes some of its loads, so the counters of its PTX differ.
 odd.ARCHS = {gemm_sm120 = {"sm_120a"}, gemm_tcgen05 = {"sm_100a"},
              gemm_clc = {"sm_100a"}, gemm_2cta = {"sm_100a"},
              gemm_mxf8 = {"sm_100a"}, gemm_nvf4 = {"sm_100a"},
@@ -50,7 +50,7 @@ local function spec_of(script)
   return "rows", assert(lib.script_spec(path, "cutelua.bench.harness", "run"))
 end
 
--- Pads the rows (or columns) of operand A or B of a problem.
+-- Pads the rows (or columns) of operand A or B of a problem in memory.
 local function pad(p, name)
   local low, t = name:lower(), cute.testing.padded(p[name])
   p[name], p[low] = t, core.param_memory(t)
@@ -58,7 +58,7 @@ local function pad(p, name)
 end
 
 -- Runs a GEMM with random size, alpha, beta and order of operands. Returns what
--- is wrong.
+-- is wrong, or false.
 local function gemm(rung, seed, _, device)
   local size = {extent(200), extent(150), extent(200)}
   local o = {layout = rung.layouts[seed % #rung.layouts + 1], seed = seed}
@@ -76,11 +76,11 @@ local function gemm(rung, seed, _, device)
   return not right and what .. ": " .. lesson.what_is_wrong(v, how) or false
 end
 
--- How many trailing extents of a script's sizes stay unchanged: heads, their
--- groups and the size of a head.
+-- Number of extents at the end of a script's sizes that stay unchanged: numbers
+-- of heads and of groups, and the size of a head.
 local KEPT = {attention = 3, attention_sm100 = 3, attention_decode = 3}
 
--- The last extent must be a multiple of this number.
+-- The last extent of the script's sizes must be a multiple of this number.
 local STEP = {gemm_mxf8 = 32, gemm_nvf4 = 32}
 
 -- Returns random extents for a lesson. The last `kept` extents are not changed.

@@ -24,7 +24,7 @@ local function data(shape, type) return cute.randn(shape, type, {seed = 1}) end
 local KERNELS = {}
 operands.KERNELS = KERNELS
 
--- The kernels of spec.blamed, with different data in all elements instead of
+-- The kernels of spec.blamed, with inputs whose elements all differ instead of
 -- zeros.
 for name, text in pairs(blamed.KERNELS) do
   text = text:gsub("local X = cute.zeros(%b())", "local X = data%1")
@@ -80,7 +80,7 @@ return function(seed)
 end
 ]]
 
--- Loads two matrices by one PipelineTmaAsync: one phase counts the bytes of
+-- Loads two matrices by one PipelineTmaAsync, whose phases count the bytes of
 -- both.
 KERNELS.two = [[
 local TILE, HALF, STAGES, TILES = {32, 16}, {16, 16}, 2, 6
@@ -203,7 +203,7 @@ return function(seed)
 end
 ]]
 
--- Sends two values of each thread to the next of three blocks, by st.async.
+-- Each thread sends two values by st.async to the next of three blocks.
 KERNELS.post = [[
 local Y = cute.zeros({3 * 64}, cute.i32)
 local k = cute.kernel("post", function(y)
@@ -414,7 +414,7 @@ end
 ]]
 
 -- The list of faults; each has three lines. Line 1 has the class of the fault,
--- the kernel, the lines that the repair may name (their names, or parts of
+-- the kernel, the lines that the repair may name (as line names, or parts of
 -- their text), and the number of the occurrence of the text to change. Line 2
 -- is that text, and line 3 its replacement.
 local LIST = [[
@@ -725,7 +725,7 @@ local function outputs(program, launch)
   return list
 end
 
--- Returns the outputs of a correct launch, as the reference for another launch.
+-- Returns the outputs of a correct launch, as the reference for launch `other`.
 local function reference_of(program, launch, other)
   local own, kept = outputs(program, launch), {}
   core.sim_run(program.fn, launch)
@@ -740,11 +740,12 @@ local function reference_of(program, launch, other)
   end
 end
 
---- Runs the repair search on a fault. Returns a table with the verdict; mend,
--- the repair; told, the message of the repair; first, whether the first line
--- that the repair names is a line of the fault; any, whether any of its lines
--- is; right, whether the repaired kernel's results equal the correct ones. With
--- `refer`, the search gets the correct results as a reference.
+--- Runs the repair search on a fault. Returns a table of results. verdict: the
+-- verdict of the check; mend: the repair; told: the repair's message; first:
+-- whether the first line that the repair names is a line of the fault; any:
+-- whether one of its lines is; right: whether the repaired kernel has the
+-- correct results. With `refer`, the search gets the correct results as a
+-- reference.
 ---@param f table of FAULTS
 ---@param refer? boolean
 function operands.try(f, refer)

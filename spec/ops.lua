@@ -20,10 +20,11 @@ end
 
 local function is_unsigned(dtype) return dtype:find "^u" end
 
---- Returns a tensor of small whole numbers; without `seed`, of values that no
--- kernel should read. `pick` chooses the strides: which of the last two modes
--- is contiguous, padding of rows, gaps between elements, the order of batches,
--- the first element. With a seed, batches may share one matrix.
+--- Returns a tensor of small whole numbers or, without `seed`, of values that
+-- no kernel should read. `pick` chooses the strides at random: which of the
+-- last two modes is contiguous, the padding of rows, gaps between elements, the
+-- order of batches, the first element. With a seed, batches may share one
+-- matrix.
 ---@param kind? string of strides: "k" dense rows, "m" dense columns, else any
 function ops.tensor(pick, shape, dtype, seed, kind)
   dtype = tostring(dtype)
@@ -62,8 +63,8 @@ function ops.each_of(shape, f)
   end
 end
 
---- Returns the element of t, broadcast to a larger shape, at coordinates c of
--- that shape.
+--- Returns the element that t, broadcast to a larger shape, has at coordinates
+-- c of that shape.
 function ops.element(t, c)
   local rank, own = cute.rank(t), {}
   for m = 1, rank do
@@ -89,7 +90,7 @@ function ops.part(pick, all)
   return part
 end
 
---- Returns a tensor with random strides, whose modes are in any order in
+--- Returns a tensor with random strides, whose modes have any order in
 -- memory.
 function ops.any(pick, shape, dtype, seed)
   if #shape < 2 or pick(2) == 0 then
@@ -111,8 +112,8 @@ end
 
 local CODES = {[8] = "u8", [16] = "u16", [32] = "u32", [64] = "u64"}
 
---- Returns a tensor with random strides and random values of its type: "few"
--- are near 0, "all" include the special floats, "none" are 0.
+--- Returns a tensor with random strides. `what` chooses its values: "few",
+-- numbers near 0; "all", any bits, including special floats; "none", zeros.
 function ops.scattered(pick, shape, dtype, what)
   local t = ops.any(pick, shape, dtype, what ~= "none" and 1 or nil)
   if what ~= "all" then return t end
@@ -153,8 +154,8 @@ local function matrix(t, batch)
   return out
 end
 
---- Calls f(batch, i, j, dot product of A's row i and B's row j) for all
--- elements of D.
+--- Calls f(batch, i, j, sum) for all elements of D, where sum is the dot
+-- product of A's row i and B's row j.
 function ops.each(A, B, D, f)
   local rank = cute.rank(D)
   local M, N, K = D.shape[rank - 1], D.shape[rank], A.shape[cute.rank(A)]
@@ -183,7 +184,7 @@ function ops.rounded(dtype)
 end
 
 --- Describes the first element of D that differs from want(batch, i, j, sum).
--- Returns nil if there is none.
+-- Returns nil if no element differs.
 function ops.differs(A, B, D, want)
   local wrong
   local rounded = ops.rounded(D.element_type)
@@ -197,9 +198,9 @@ function ops.differs(A, B, D, want)
   return wrong
 end
 
---- Defines specs of random problems: random(number, device) raises what is
--- wrong. Each test runs ten of them; one more test runs other problems on a
--- GPU.
+--- Defines specs of random problems. random(number, device) raises an error if
+-- a result is wrong. Each test runs ten problems; one more test runs other
+-- problems on a GPU.
 function ops.problems(it, random)
   local function all(from, to, device)
     for number = from, to do

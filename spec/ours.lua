@@ -1,5 +1,5 @@
---- Runs each Hopper kernel of this repository at a given size on the simulator,
--- and describes the errors of its result. spec/fuzz/hopper.lua runs them at
+--- Runs each Hopper kernel of this repository at a given size on the
+-- simulator, and describes wrong results. spec/fuzz/hopper.lua runs them at
 -- many sizes.
 local cute = require "cute"
 local copylesson = require "cutelua.bench.copylesson"
@@ -22,7 +22,7 @@ local function add(name, wrong)
   ours[#ours + 1] = {name = name, wrong = wrong}
 end
 
--- Adds the configurations of kernels/gemm_sm90. Results are compared exactly.
+-- Adds the configurations of kernels/gemm_sm90. Their results must be exact.
 for _, case in ipairs(hopper.CASES) do
   local g
   add("gemm_sm90, " .. case[1], function(size, seed)
@@ -31,8 +31,8 @@ for _, case in ipairs(hopper.CASES) do
   end)
 end
 
--- Adds a script of the GEMM ladder, or one of its variants. The script runs
--- with alpha and beta, and with each order of operands.
+-- Adds a script of the GEMM ladder, or with `word` one of its variants. The
+-- script runs with alpha and beta, and with each order of operands.
 local function gemm(name, word)
   local rung
   add(name .. (word and " " .. word or ""), function(size, seed)
@@ -55,8 +55,8 @@ for _, word in ipairs {"f16", "e4m3", "tf32", "i8"} do
   gemm("gemm_hopper", word)
 end
 
--- Returns the lesson of copies by TMA and the list of its kernels, which
--- includes the kernel of copy_tma.
+-- Returns the lesson of copies by TMA, and the list of its kernels, the first
+-- of which is that of copy_tma.
 local function copies()
   local path, own = "scripts/copy_tma.lua", arg
   -- copy_tma looks for copy_tile.lua next to this path.
@@ -72,7 +72,7 @@ for i, name in ipairs {"copy_tma", "multicast", "ring"} do
   add(name, function(size, seed)
     if not l then l, list = copies() end
     local say = lib.say
-    -- Do not print the note that copy_tile replaces copy_tma.
+    -- Suppresses the note that copy_tile replaces copy_tma.
     lib.say = function() end
     local p = harness.problem(l, {size[1], size[2]
       * (seed % 4 > 0 and 8 or 1)})
@@ -83,7 +83,7 @@ for i, name in ipairs {"copy_tma", "multicast", "ring"} do
   end)
 end
 
--- Returns the kth pseudorandom number of a seed, from 0 to n - 1.
+-- Returns the kth pseudorandom number of a seed, an integer from 0 to n - 1.
 local function pick(n, seed, k) return (seed * 7919 + k * 104729) % n end
 
 add("boxes by TMA", function(size, seed)

@@ -2,7 +2,7 @@
 -- swizzled shared memory, alternating stages, slices carried through loops;
 -- single elements, vectors, ldmatrix, cp.async. Each program runs three times:
 -- traced on the simulator, as emitted text on the host, and as plain Lua. In
--- plain Lua a tensor is a function of coordinates, and no offset is computed.
+-- plain Lua, a tensor is a function of coordinates, so no offset is computed.
 local random = require "spec.random"
 
 local places = {}
@@ -16,8 +16,8 @@ local ROWS, LANES = 16, 32
 -- Programs
 ---------------------------------------------------------------------------
 
--- Layouts of (rows, columns, stages) that have eight consecutive elements
--- together
+-- Layouts of (rows, columns, stages) in which groups of eight elements are
+-- contiguous
 local SHARED = {
   rows = "cute.make_layout({%d, %d, %d}, {%d, 1, %d})",
   columns = "cute.make_layout({%d, %d, %d}, {1, %d, %d})",
@@ -59,8 +59,8 @@ local function stage_of(g, p, inside)
   return g:pick(list)
 end
 
--- Returns the text of an expression with small non-negative values, whose terms
--- have common bits.
+-- Returns the text of an expression with small non-negative values. Bits of its
+-- terms overlap.
 local function number_of(g, inside, depth)
   if depth == 0 or g:chance(15) then
     return g:pick {"tid", "tid", "j", inside and "k" or "tid", "5"}
@@ -96,7 +96,7 @@ local function column_of(g, p, inside)
     g:pick {1, 2, 8, 16, 16, 16}, g:pick {0, 0, 1, 2, 8, 24}), p.columns)
 end
 
--- Returns the text of a random expression, by which a thread reads up to eight
+-- Returns the text of a random expression with which a thread reads up to eight
 -- values.
 local function read(g, p, inside)
   local k, from = g:r(10), g:pick(p.views)
@@ -118,7 +118,7 @@ end
 local function put(out, fmt, ...) out[#out + 1] = fmt:format(...) end
 
 -- Appends to `out` statements that read values and write them to new output
--- slots. `pass` is the text of the loop iteration's number.
+-- slots. `pass` is the text of the number of the loop's iteration.
 local function reads(g, p, out, pass)
   for _ = 1, g:r(3) do
     local n, inside = g:r(4), pass == "(k + 1)"
@@ -128,7 +128,7 @@ local function reads(g, p, out, pass)
   end
 end
 
--- Appends the assignments at the end of a loop pass.
+-- Appends the assignments at the end of a loop iteration.
 local function turn(g, p, out)
   local P = p.stages
   put(out, "    %s", g:pick {
@@ -192,7 +192,7 @@ local Mock = {}
 
 local function mock(p, at) return setmetatable({p = p, at = at}, Mock) end
 
--- Returns a coordinate of view t. Its free modes have the elements of `list` in
+-- Returns a coordinate of view t. Its free modes get the elements of `list` in
 -- order.
 local function given(t, list)
   local at, k = {}, 0
@@ -241,13 +241,13 @@ PLAIN.cute = {
   eq = function(a, b) return a == b end}
 
 -- Returns the values that all threads write, ordered by slot and thread. An
--- entry that no thread writes is nil.
+-- entry is nil if no thread writes it.
 local function plain(p)
   local left = {}
   for tid = 0, LANES - 1 do
     local env = setmetatable({thread = function() return tid end},
                              {__index = PLAIN})
-    -- Returns a thread's fragment of the operand A of SM80_16x8x16.
+    -- Returns a thread's fragment of operand A of SM80_16x8x16.
     function env.matrix(t, at)
       local list = {}
       for v = 0, 7 do
@@ -271,7 +271,7 @@ end
 -- Traced
 ---------------------------------------------------------------------------
 
--- Returns the host's tensor (rows, columns, stages).
+-- Returns the host tensor (rows, columns, stages) that the program reads.
 local function data(p)
   local cute = require "cute"
   local C, P, pad = p.columns, p.stages, p.pad
@@ -355,7 +355,7 @@ local function traced_env()
     range = cute.range, thread = cute.arch.thread_idx}, {__index = TRACED})
 end
 
--- Returns the kernel of p and its arguments: x, the output, passes.
+-- Returns the kernel of p and its arguments: x, output, number of iterations.
 local function kernel(p)
   local cute = require "cute"
   local f = run_text(p, traced_env())

@@ -1,7 +1,7 @@
 --- Plain numbers that behave like traced values: each has a type, and each
--- operation rounds or truncates its result to a type. If a function for kernels
--- is called with such numbers, its result is the expected value. In that call
--- plain.cute replaces `cute`.
+-- operation rounds or truncates its result to a type. Called with such numbers,
+-- a function for kernels returns the expected value. In that call, plain.cute
+-- replaces `cute`.
 local ops = require "spec.ops"
 
 local plain = {}
@@ -21,7 +21,7 @@ end})
 
 local function is_float(t) return CLASS[t][1] == "F" end
 
--- Returns an integer truncated to a type.
+-- Returns an integer truncated to a type's width.
 local function cut(t, v)
   local class, bits = CLASS[t][1], CLASS[t][2]
   if bits == 64 then return v end
@@ -76,8 +76,9 @@ function Number:to(t)
              or math.tointeger(v))
 end
 
--- Converts two operands to their common type. If only one of them has a type,
--- it is that type, or f32 if the other is a float and the type is not.
+-- Converts two operands to their common type. If only one operand has a type,
+-- it is the common type; but it is f32 if the other operand is a float and the
+-- type is an integer.
 local function meet(a, b)
   local t = math.type(a) and b.t or a.t
   if (math.type(a) or math.type(b)) == "float" and not is_float(t) then
@@ -91,7 +92,7 @@ local function meet(a, b)
   return t, of(a), of(b)
 end
 
--- Returns an operation: f for floats, g for integers, h for u64.
+-- Returns a binary operation: f applies to floats, g to integers, h to u64.
 local function operation(f, g, h)
   return function(x, y)
     local t, a, b = meet(x, y)
@@ -139,15 +140,15 @@ Number.__shl = both(function(a, n) return a << n end)
 Number.__shr = operation(nil, function(a, n) return a // (1 << n) end,
                          function(a, n) return a >> n end)
 
--- In a float quotient, the division rounds first, and floor is applied after
--- that.
+-- A float quotient is rounded to the type before floor is
+-- applied.
 function Number.__idiv(x, y)
   local t, a, b = meet(x, y)
   if is_float(t) then return new(t, floor(round[t](a / b))) end
   return new(t, (t == "u64" and by_u64 or quotient)(a, b))
 end
 
--- Returns a bitwise operation: f for integers, g for booleans.
+-- Returns a bitwise operation: f applies to integers, g to booleans.
 local function bitwise(f, g)
   return function(x, y)
     if x.t == "boolean" then return new("boolean", g(x.v, y.v)) end
@@ -190,7 +191,7 @@ local function map(f)
   end
 end
 
---- Functions of `cute` that a function of vectors may call.
+--- The functions of `cute` that a function of vectors may call.
 plain.cute = {
   min = function(x, y)
     local t, a, b = meet(x, y)
@@ -210,7 +211,7 @@ plain.cute = {
 }
 for t in pairs(CLASS) do plain.cute[t] = t end
 
---- Returns a stand-in whose at:coords() returns these coordinates.
+--- Returns a replacement of `at` whose at:coords() returns the coordinates c.
 ---@param c integer[]
 function plain.at(c)
   return {coords = function()

@@ -8,15 +8,15 @@ local support = require "spec.support"
 
 local planted = {}
 
--- Pipeline files in which faults are planted; every module built from them is
--- reloaded.
+-- Parts of gemm_sm90 in which faults can be planted: files of its pipelines
+-- (PIPES), and files of the kernel (KERNEL).
 local PIPES = {"state", "sync", "stages"}
 local KERNEL = {"options", "smem", "option_rules", "choice", "tile_order",
                 "producer", "mainloop", "store_tile", "cluster_splitk",
                 "block_scales", "stream", "kernel"}
 
---- Configurations of the kernel that are small, but have many tiles and reuse
--- each stage several times.
+--- Small configurations of the kernel that have many tiles and reuse each stage
+-- several times.
 planted.CHOICES = {
   whole = {tile = {128, 64, 64}, stages = 3},
   ["2x1"] = {tile = {128, 64, 64}, stages = 3, cluster = {2, 1}},
@@ -32,7 +32,7 @@ planted.CHOICES = {
   stream = {tile = {128, 64, 64}, stages = 3, split = "stream", least = 1},
 }
 
--- the module of each short file name
+-- the module of each element of PIPES and of gemm_sm90
 local module = {gemm_sm90 = "kernels.gemm_sm90"}
 for _, part in ipairs(PIPES) do module[part] = "cute.pipe." .. part end
 for _, part in ipairs(KERNEL) do module[part] = "kernels.gemm_sm90." .. part end
@@ -42,8 +42,8 @@ local function path_of(part)
   return path .. ".lua"
 end
 
--- Loads modules from changed texts, in order. Each module can require the
--- preceding ones.
+-- Loads modules from texts, in order. Each module can require the ones before
+-- it.
 local function loaded(texts, parts)
   local out = {}
   for _, part in ipairs(parts) do
@@ -54,7 +54,7 @@ local function loaded(texts, parts)
   return out
 end
 
--- Returns gemm_sm90 built from changed texts.
+-- Returns gemm_sm90 built from the changed texts.
 local function gemm_of(texts)
   local pipe = {}
   for _, it in ipairs(loaded(texts, PIPES)) do
@@ -65,7 +65,7 @@ local function gemm_of(texts)
   return loaded(texts, {"gemm_sm90"})[1]
 end
 
---- Returns gemm_sm90 after these changes of its text, and the changed texts. A
+--- Returns gemm_sm90 after changes of its text, and the changed texts. A
 -- change is {file, from, to, nth}, where `file` is an element of PIPES or
 -- KERNEL.
 ---@param changes table[]
@@ -85,7 +85,7 @@ function planted.kernel(changes)
 end
 
 --- Runs D = A B^T of (m,n,k) under a seed. Returns the report and the operands.
--- `before` has the operands of a preceding launch, whose D becomes A.
+-- `before` has the operands of the preceding launch, whose D becomes A.
 ---@param g table what gemm_sm90 gives
 ---@return table report, table operands
 function planted.run(g, size, seed, before)
@@ -97,7 +97,7 @@ function planted.run(g, size, seed, before)
   return support.report(x.run:launch {faults = "return"}), x
 end
 
---- Returns what is wrong with the D of planted.run, or nil.
+--- Describes the first wrong element of the D of planted.run, or returns nil.
 function planted.differs(x)
   local want = hopper.product(x.A, x.B)
   return hopper.differs(x.D, function(i, j)
@@ -105,11 +105,11 @@ function planted.differs(x)
   end)
 end
 
---- Faults that are planted in the text, and the expected report of one that
--- makes a warp arrive too early.
+--- The faults to plant, and the expected report of a fault that makes a warp
+-- arrive too early.
 planted.FAULTS, planted.EARLY = gemm_sm90.FAULTS, gemm_sm90.EARLY
 
--- Returns the first line that contains `what`, in the order of the files.
+-- Returns the first line that contains `what`, in the order of KERNEL's files.
 local function line(texts, what)
   for _, part in ipairs(KERNEL) do
     local text = texts[part] or support.read(path_of(part))
@@ -119,8 +119,8 @@ local function line(texts, what)
   error(what)
 end
 
---- Reports whether a fault of a report matches one of the patterns for "kind:
--- message".
+--- Reports whether "kind: message" of a report's fault matches one of the
+-- patterns.
 ---@param f table of a report
 ---@param patterns string|string[]
 function planted.told(f, patterns)
@@ -131,7 +131,7 @@ function planted.told(f, patterns)
   return false
 end
 
---- Returns what is wrong with the report of a planted fault of FAULTS, or nil.
+--- Says how a report differs from that expected for a fault of FAULTS, or nil.
 ---@param fault table
 ---@param r table the report
 ---@param texts table<string, string> of planted.kernel

@@ -18,7 +18,7 @@ end
 local tensor = printing.tensor
 local function third(i) return (i - 7) / 3 end
 
---- Element types, each with values that it represents exactly.
+--- For each element type, values that it represents exactly.
 printing.types = {
   f64 = third, f32 = third, f16 = third, bf16 = third, tf32 = third,
   e4m3 = third, e5m2 = third, i8 = function(i) return i - 6 end,
@@ -155,7 +155,7 @@ function printing.call(c)
   return cute.kernel("k", c.kernel)(table.unpack(c.args))
 end
 
---- Returns what a case prints.
+--- Returns the text that a case prints.
 ---@param c table
 ---@param device string
 ---@return string? nil on a GPU: it goes to standard output

@@ -1,6 +1,7 @@
---- Makes specs faster. luassert builds objects for every word before it
--- compares. With this file, an assertion that holds needs no objects and takes
--- a hundredth of the time; only an assertion that fails calls luassert.
+--- Makes specs faster. luassert builds an object for every word of an assertion
+-- before it compares. With this file, an assertion that holds needs no objects
+-- and takes a hundredth of the time. Only an assertion that fails calls
+-- luassert.
 local assert = require "luassert"
 
 -- The garbage collector starts when memory is four times as large as after the

@@ -1,8 +1,8 @@
---- Random kernels, as Lua text: integers of all widths, floats, fragments,
--- vectors, shared memory, branches, loops with carried locals, warp-collective
--- operations. Their results do not depend on the order in which a compiler
--- evaluates them: signed integers do not overflow, no access is out of bounds,
--- no two threads race.
+--- Makes random kernels, as Lua text: integers of all widths, floats,
+-- fragments, vectors, shared memory, branches, loops with carried locals,
+-- warp-collective operations. Their results do not depend on the order in which
+-- a compiler evaluates them: signed integers do not overflow, no access is out
+-- of bounds, and no two threads race.
 --
 -- A program is a tree of lines (strings) and blocks ({head =, tail =, lines
 -- ...}), so that it can be shrunk by removing parts.
@@ -14,8 +14,8 @@ local random = {}
 local IN, OUT, LEFT = 8, 16, 32
 
 -- Each type has {class, number of bits}. A signed integer also has two bounds
--- of magnitudes: `lim`, that of an intermediate value, and `keep`, that of a
--- local or of an element of memory.
+-- of magnitudes: `lim` for intermediate values, and `keep` for locals and
+-- elements of memory.
 local TYPES = {
   i8 = {"I", 8, 127, 100}, u8 = {"U", 8}, i16 = {"I", 16, 32767, 10000},
   u16 = {"U", 16}, i32 = {"I", 32, (1 << 31) - 1, 1000000}, u32 = {"U", 32},
@@ -47,8 +47,8 @@ end
 function Gen:chance(percent) return self:r(100) <= percent end
 function Gen:pick(list) return list[self:r(#list)] end
 
---- Returns one to three statements as text. `counter` is the loop variable that
--- they may use.
+--- Returns one to three statements as text, which may use the loop variable
+-- `counter`.
 function Gen:sequence(depth, counter)
   local out = {}
   self.counters[#self.counters + 1] = counter
@@ -63,8 +63,9 @@ random.Gen = Gen
 -- Expressions: a text, and for signed integers the bound of its magnitude
 ---------------------------------------------------------------------------
 
--- Returns an expression whose values are at most `most`, and its bound. If the
--- bound of `text` is larger, the expression is `text` modulo a number.
+-- Returns an expression whose values are at most `most`, and its bound. The
+-- expression is `text` if `bound` is small enough; otherwise `text` modulo a
+-- number.
 local function within(g, text, bound, most)
   if bound <= most then return text, bound end
   local m = most + 1
@@ -86,8 +87,8 @@ end
 
 local CONSTS = {0, 1, 2, 3, 5, 7, 8, 16, 31, 100}
 
--- Returns a variable, or an element of an argument, a fragment or shared
--- memory.
+-- Returns the text of a variable, or of an element of an argument, a fragment
+-- or shared memory.
 local function leaf(g, t)
   local found = {}
   for _, v in ipairs(g.scope) do
@@ -103,7 +104,7 @@ local function leaf(g, t)
     return ("%s[%s]"):format(v.name, g:register(v)), v.bound
   end
   local keep = TYPES[t][4] or 0
-  if not g.args[t] then  -- convert an element of an argument that has another
+  if not g.args[t] then  -- converts an element of an argument that has another
                          -- type
     local from = g:pick(g.types)
     local text = ("x_%s[%d]"):format(from, g:r(IN) - 1)
@@ -124,7 +125,7 @@ local function leaf(g, t)
     keep
 end
 
--- Returns two operands whose sum stays within the type.
+-- Returns two operands whose sum is within the range of the type.
 local function two(g, t, d, most)
   local a, m = g:expr(t, d - 1)
   local b, n
@@ -265,7 +266,7 @@ function FLOAT_OPS.cvt(g, t, d)
   return ("(%s):to(cute.%s)"):format((g:expr(g:pick(NAMES), d - 1)), t)
 end
 
--- Returns a sorted list, the same in every process (pairs has no fixed order).
+-- Returns a sorted list, because the order of pairs differs between processes.
 local function sorted(ops)
   local names, list = {}, {}
   for name in pairs(ops) do names[#names + 1] = name end
@@ -275,7 +276,7 @@ local function sorted(ops)
 end
 local INT_LIST, FLOAT_LIST = sorted(INT_OPS), sorted(FLOAT_OPS)
 
---- Returns an expression of type t as text, and the bound of its magnitude.
+--- Returns an expression of type t as text, and a bound of its magnitude.
 function Gen:expr(t, d)
   local make = leaf
   if d > 0 and not self:chance(15) then
@@ -304,8 +305,8 @@ function Gen:bool(d)
     self:pick {"lt", "le", "gt", "ge", "eq", "ne"}, b)
 end
 
--- Returns a value that may be stored: signed integers are within the type's
--- `keep`.
+-- Returns a value that may be stored: a signed integer is within the bound
+-- `keep` of its type.
 function Gen:value(t, d)
   local text, bound = self:expr(t, d or self.depth)
   if class(t) ~= "I" then return text end
@@ -331,8 +332,8 @@ local function of_kind(g, kind, t)
   return #list > 0 and g:pick(list) or nil
 end
 
---- Returns the index of one of a fragment's registers, sometimes a traced
--- value.
+--- Returns the index of one of a fragment's registers, which is sometimes a
+-- traced value.
 function Gen:register(v)
   if self:chance(80) then return tostring(self:r(v.n) - 1) end
   return ("%s & %d"):format(self:expr("i32", 1), v.n - 1)
@@ -401,7 +402,7 @@ function STATEMENTS.new_fragment(g, out)
   g.scope[#g.scope + 1] = v
 end
 
--- Returns a statement that stores to fragment v. The stored values may be read
+-- Returns a statement that stores to fragment v. The stored values may come
 -- from v itself.
 local function write_fragment(g, v)
   local k = g:r(8)
@@ -489,7 +490,7 @@ function STATEMENTS.when(g, out)
   end
 end
 
--- Calls make() while the count g[what] of regions of this kind is one more.
+-- Calls make() while g[what], a count of regions around it, is one higher.
 local function inside(g, what, make)
   g[what] = g[what] + 1
   make()
@@ -508,7 +509,7 @@ function STATEMENTS.range(g, out, uniform)
     step:format(limit)), "end", function(b)
     g.scope[#g.scope + 1] = {name = k, kind = "local", type = "i32",
                              bound = 8, fixed = true}
-    -- These statements may have barriers, so no thread may leave the loop
+    -- These statements may contain barriers, so no thread may leave the loop
     -- early.
     if uniform and fixed then
       g:statements(b, g:r(4), true)
@@ -536,7 +537,7 @@ end
 -- Appends a helper function that is called immediately.
 function STATEMENTS.helper(g, out)
   local loops = g.loops
-  g.loops = 0  -- A return in the helper does not leave loops outside of it.
+  g.loops = 0  -- a return in the helper leaves no loop outside of it
   inside(g, "helpers", function()
     out[#out + 1] = block(g, "cute.func(function()", "end)()", lines(g))
   end)
@@ -602,7 +603,7 @@ local BLOCKS = {STATEMENTS.when, STATEMENTS.when, STATEMENTS.range,
   STATEMENTS.range, STATEMENTS.unrolled, STATEMENTS.loop, STATEMENTS.helper}
 local WARP = {TOGETHER.shared, TOGETHER.shuffle, TOGETHER.vote}
 
---- Appends n statements; `uniform`: all threads of the block reach them.
+--- Appends n statements. uniform: all threads of the block reach them.
 function Gen:statements(out, n, uniform)
   for _ = 1, n do
     local k = self:r(100)
@@ -768,7 +769,7 @@ local function run(p, device)
     tensors[i] = cute.make_tensor(a.buffer, cute.make_layout {a.n})
   end
   tensors[#tensors + 1] = p.seed % 1000
-  -- A new chunk name for each run: source positions are cached by name.
+  -- Each run has a new chunk name, because source positions are cached by name.
   chunks = chunks + 1
   local f = assert(load(random.text(p), ("=random.%d.%d"):format(p.seed,
     chunks), "t", {cute = cute}))()
@@ -783,7 +784,7 @@ local function traced(p, call)
 end
 
 -- Returns the first element of `a` (an argument after a run) that differs from
--- `bytes`; two NaN are equal.
+-- `bytes`. Any two NaNs are equal.
 local function difference(a, bytes)
   local core = require "cute.core"
   if a.buffer:bytes() == bytes then return nil end
@@ -804,8 +805,8 @@ local function first_difference(list, get)
   end
 end
 
---- Compiles the text of each program for the host. Returns for each the first
--- difference from the simulator, or false.
+--- Compiles the emitted text of all programs for the host. Returns for each
+-- program the first difference from the simulator, or false.
 ---@param programs RandomProgram[]
 ---@return (string|false)[]
 function random.host(programs)
@@ -841,7 +842,7 @@ function random.gpu(p)
     or false
 end
 
---- Returns the traced program of a random program, for a compiler.
+--- Returns the traced program of a random program, to compile it.
 ---@param p RandomProgram
 ---@return table program
 function random.traced(p)
@@ -868,7 +869,7 @@ local function cuts(node, list)
   return list
 end
 
---- Removes as much as possible while `fails(program)` stays true.
+--- Removes as many lines as possible while `fails(program)` stays true.
 ---@param p RandomProgram
 ---@param fails fun(p: RandomProgram): boolean
 function random.shrink(p, fails)

@@ -1,9 +1,9 @@
---- Computes the order of tile schedulers by plain loops.
+--- Computes the order of tiles in tile schedulers by plain loops.
 local raster = {}
 
 --- Returns the positions {m, n} of cm x cn clusters in the scheduler's order.
--- The clusters are divided into groups of `size` along one mode. A group is
--- walked along the other mode, which is M if along_m is true.
+-- Groups of `size` clusters along one mode are walked along the other mode,
+-- which is M if along_m is true.
 function raster.brute(cm, cn, size, along_m)
   local list = {}
   local fast, slow = along_m and cn or cm, along_m and cm or cn

@@ -1,4 +1,4 @@
---- Row kernels as lessons for specs, each with a reference in plain Lua. Each
+--- Lessons of row kernels for specs, each with a reference in plain Lua. Each
 -- function takes the options of the function that makes the kernel, and returns
 -- a lesson. The second argument, `maker` or `module`, replaces the function or
 -- module that makes the kernel.
@@ -28,7 +28,7 @@ local function lesson(fields)
   return fields
 end
 
--- Returns the reference function of scripts/`name`.lua for a maker's options o.
+-- Returns the reference function of scripts/`name`.lua for the options o.
 local function reference(name, o)
   local f = assert(lib.script_spec(("scripts/%s.lua"):format(name),
     "cutelua.bench.harness", "run")).reference
@@ -102,8 +102,8 @@ local function forward_row(p, o, i)
           Rstd = p.Rstd and {rstd}}
 end
 
--- Returns the gradient dX of row i, and the row's terms of dW (dY xhat) and of
--- dB (dY).
+-- Returns the gradient dX of row i, and the row's contributions to dW (dY xhat)
+-- and to dB (dY).
 local function backward_row(p, o, i)
   local n, mean, rstd = p.n, p.Mean and p.Mean[i] or 0, p.Rstd[i]
   local xhat, dy, g = row_of(p.X, i, n), row_of(p.dY, i, n), {}
@@ -123,8 +123,8 @@ local function backward_row(p, o, i)
 end
 
 -- Returns the expected partial sums of dW and dB. Only the sum of each column
--- matters, so they are the rows that the kernel wrote, with a first row that
--- makes the sums right.
+-- matters, so the expected rows are those that the kernel wrote, except that
+-- the first row is chosen so that the sums are right.
 local function parts_of(p, o)
   local n, parts = p.n, p.made.parts(p.m)
   local want = {at = 0}
@@ -173,7 +173,7 @@ function rows.norm(o, module)
     reference = function(p, i)
       if not o.backward then return forward_row(p, o, i) end
       local state
-      if i == 0 and p.State then  -- The kernel must leave State as it was, 0.
+      if i == 0 and p.State then  -- the kernel must leave 0 in State
         state = {at = 0}
         for k = 1, #p.State do state[k] = 0 end
       end
@@ -200,7 +200,7 @@ local PLAIN = {
   sum = function(a, b) return a + b end,
   prod = function(a, b) return a * b end, max = math.max, min = math.min}
 
--- Reduces a list by an op of kernels/reduce.lua.
+-- Reduces a list by an operation of kernels/reduce.lua, in plain Lua.
 local function folded(op, n, get)
   local map = type(op) == "table" and op.plain or function(x) return x end
   local f = PLAIN[op] or PLAIN.sum
@@ -209,8 +209,8 @@ local function folded(op, n, get)
   return a
 end
 
---- Returns a lesson that reduces every row by o.op, or with o.along = "columns"
--- or "all" every column or all elements.
+--- Returns a lesson that reduces every row by o.op. With o.along = "columns" it
+-- reduces every column, with "all" all elements together.
 function rows.reduce(o, module)
   local reduce = module or require "kernels.reduce"
   local along = o.along or "rows"
@@ -261,8 +261,8 @@ function rows.reduce(o, module)
   return lessons[along]()
 end
 
---- Returns a lesson of rotary embedding with shape (tokens, heads, elements,
--- positions).
+--- Returns a lesson of rotary embeddings with the sizes (tokens, heads,
+-- elements, positions).
 function rows.rope(o, maker)
   maker = maker or require "kernels.rope"
   return lesson {

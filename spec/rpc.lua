@@ -1,17 +1,17 @@
 -- Drives a server of the program that speaks JSON-RPC on its standard input and
--- output: sends messages and collects answers. spec/lsp/driver.lua and
--- spec/mcp/driver.lua add what their protocols need.
+-- output: sends messages and collects responses. spec/lsp/driver.lua and
+-- spec/mcp/driver.lua add the requests of their protocols.
 local dkjson = require "dkjson"
 local support = require "spec.support"
 
 local rpc = {}
 
--- Seconds after which a missing answer is a failure.
+-- Seconds after which a missing response is a failure.
 local PATIENCE = 60
 
--- For each framing of messages, two functions. of(text) returns a message.
--- first(bytes) returns the text of the first message and the offset after the
--- message, or nil if the bytes have no complete message.
+-- For each framing of messages, two functions. of(text) returns a message with
+-- this text. first(bytes) returns the text of the first message and the offset
+-- after the message, or nil if the bytes contain no complete message.
 local FRAMINGS = {
   lines = {
     of = function(text) return text .. "\n" end,
@@ -33,7 +33,7 @@ local FRAMINGS = {
 local Driver = {}
 Driver.__index = Driver
 
---- Returns a class of drivers without methods of its own.
+--- Returns a class of drivers that has no methods of its own yet.
 ---@return table
 function rpc.class()
   local class = setmetatable({}, Driver)
@@ -41,9 +41,9 @@ function rpc.class()
   return class
 end
 
---- Starts the program. Fields of the driver: `answers` has the answers by id,
--- `notes` the server's requests and notifications, and `odd` the errors without
--- an id.
+--- Starts the program. Fields of the driver: `answers` has the responses by id,
+-- `notes` the server's requests and notifications, and `odd` the error
+-- responses without an id.
 ---@param class table of rpc.class
 ---@param framing "lines"|"headed"
 ---@param ... string the program's command and its options
@@ -70,7 +70,7 @@ end
 ---@param text string
 function Driver:body(text) self:raw(self.framing.of(text)) end
 
--- Takes the messages that have arrived.
+-- Parses the messages that have arrived, and stores them in the driver.
 local function take(d)
   d.rest = d.rest .. (d.reader:read "a" or "")
   while true do
@@ -89,7 +89,7 @@ local function take(d)
   end
 end
 
---- Calls done() until it returns a true value, and returns that.
+--- Calls done() until it returns a true value, and returns that value.
 ---@param done fun(): any
 ---@param what string
 function Driver:wait_for(done, what)
@@ -103,13 +103,13 @@ function Driver:wait_for(done, what)
   end
 end
 
---- Waits for the answer to a request.
+--- Waits for the response to a request.
 ---@param id any
 function Driver:wait(id)
   return self:wait_for(function() return self.answers[id] end, tostring(id))
 end
 
---- Waits for the next error that answers no known request; returns its code.
+--- Waits for the next error response without an id; returns its code.
 function Driver:wait_odd()
   return self:wait_for(function() return table.remove(self.odd, 1) end,
                        "an error without id").error.code
@@ -132,7 +132,7 @@ function Driver:send(method, params)
   return self.id
 end
 
---- Sends a request and returns its answer.
+--- Sends a request and returns its response.
 ---@param method string
 ---@param params table?
 function Driver:ask(method, params)

@@ -5,8 +5,8 @@ local support = require "spec.support"
 local seeds = {COUNT = 5}
 
 --- Returns two functions that launch kernels with these default options.
--- launch(f, opts, ...) returns the report. found(f, opts, ...) returns the
--- faults over all seeds, one for each line, and the number of seeds with a
+-- launch(f, opts, ...) returns the report. found(f, opts, ...) runs all
+-- seeds. It returns the faults, one per line, and the number of seeds with a
 -- fault.
 ---@param defaults table
 ---@return function launch, function found

@@ -14,15 +14,15 @@ function products.random(seed)
   end
 end
 
---- Returns a matrix of small integers; in each group of 4 (or 2 of 32 bits), at
--- most half are not 0.
+--- Returns a matrix of small integers. In each group of 4 elements (or of 2, if
+-- they have 32 bits), at most half are nonzero.
 function products.matrix(rows, depth, dtype, chance)
   local A = cute.zeros({rows, depth}, dtype)
   local group = A.element_type.bits == 32 and 2 or 4
   for m = 0, rows - 1 do
     for k = 0, depth - 1, group do
-      -- Fewer elements may become nonzero: a position can be drawn twice, and a
-      -- value can be 0.
+      -- The number may be smaller: a position can be drawn twice, and a value
+      -- can be 0.
       for _ = 1, group // 2 do
         A[{m, k + chance(group)}] = chance(7) - (dtype == "u8" and 0 or 3)
       end
@@ -32,7 +32,7 @@ function products.matrix(rows, depth, dtype, chance)
 end
 
 --- Returns a kernel that computes D (M,N) = A (M,K) B (N,K)^T. Two warpgroups
--- compute a tile of 128 x n, in steps of `step` columns of K. registers:
+-- compute a tile of 128 x n, in steps of `step` elements of K. registers:
 -- whether the operation reads A from registers.
 function products.gemm(op, n, step, registers)
   local mma = cute.make_tiled_mma(op, cute.make_layout {2, 1, 1})
@@ -87,8 +87,8 @@ function products.gemm(op, n, step, registers)
   end)
 end
 
--- Each case is {type of A, function that returns the operation, columns of K in
--- a step, whether A is in registers}.
+-- Each case is {type of A, function that returns the operation, elements of K
+-- in a step, whether A is in registers}.
 products.CASES = {
   {"bf16", function() return warpgroup.MmaF16BF16SparseOp("bf16", "f32",
     {64, 32, 32}, "SMEM") end, 64},
@@ -106,7 +106,7 @@ products.CASES = {
     {64, 32, 64}, "RMEM") end, 64, true},
 }
 
---- Returns how many elements of a random product differ from the dense product.
+--- Returns how many elements of a random product differ from the dense one.
 function products.wrong(case, device, seed, M, N, K)
   local chance = products.random(seed)
   local dtype, op, step, registers = table.unpack(case)

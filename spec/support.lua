@@ -5,15 +5,15 @@ local assert = require "luassert"
 local support = {}
 
 support.program = os.getenv "CUTELUA" or "build/cutelua"
--- The interpreter that the spec runs under, for child processes: stock Lua, or
--- a cutelua with sanitizers.
+-- The interpreter for child processes, the one that the spec itself runs under:
+-- stock Lua, or a cutelua with sanitizers.
 support.lua = os.getenv "CUTELUA_LUA" or "lua5.4"
 
 local function quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 
---- Reports whether to skip a case. Under sanitizers, only every nth of many
--- similar cases runs: sanitizers look for faults in our C code, and the plain
--- run checks the results.
+--- Reports whether to skip case i. Under sanitizers, only every nth of many
+-- similar cases runs: sanitizers look for faults in our C code, and the run
+-- without them checks the results.
 ---@param i integer the number of a case
 ---@param n integer
 ---@return boolean
@@ -21,8 +21,9 @@ function support.skipped(i, n)
   return os.getenv "CUTE_SANITIZED" ~= nil and i % n ~= 0
 end
 
---- Returns " #long", the tag of tests that only `make test-all` runs, or "" for
--- every nth of many similar cases. Without n, only the first case gets "".
+--- Returns the tag of case i: " #long", with which only `make test-all` runs a
+-- test, or "" for every nth of many similar cases. Without n, only the first
+-- case gets "".
 ---@param i integer the number of a case
 ---@param n? integer
 ---@return string
@@ -30,7 +31,7 @@ function support.long(i, n)
   return i % (n or math.maxinteger) == 1 and "" or " #long"
 end
 
---- Returns a fresh folder; the caller removes it with support.remove.
+--- Returns the path of a new folder; the caller removes it with support.remove.
 function support.folder()
   local p <close> = io.popen "mktemp -d"
   return (p:read "l")
@@ -60,7 +61,7 @@ function support.write(path, ...)
   return path
 end
 
---- Calls f without its output. Errors of f are raised.
+--- Calls f and discards its output. Errors of f are raised.
 ---@param f function
 function support.quietly(f)
   local stdout <const>, output <const> = io.stdout, io.output()
@@ -91,15 +92,16 @@ function support.told(f, ...)
 end
 
 --- Returns the simulator's report from the results of a launch with faults =
--- "return", whether it has faults or not: support.report(k(x):launch {...}).
+-- "return", which differ if there are faults: support.report(k(x):launch
+-- {...}).
 function support.report(ok, message, report)
   return ok or report or error(message, 0)
 end
 
---- Reports whether two values are equal, or both NaN.
+--- Reports whether two values are equal, or are both NaN.
 function support.same(a, b) return a == b or a ~= a and b ~= b end
 
---- Returns x rounded to f32 by string.pack, independent of our conversions.
+--- Returns x rounded to f32 by string.pack, independently of our conversions.
 ---@param x number
 function support.f32(x) return (string.unpack("f", string.pack("f", x))) end
 
@@ -118,8 +120,8 @@ function support.change(text, from, nth, to)
 end
 
 --- Returns a table that keeps assignments made inside loops and branches of a
--- kernel. An ordinary Lua table would be treated as state of the kernel, so a
--- coroutine holds the values.
+-- kernel. The tracer would treat an ordinary Lua table as state of the kernel,
+-- so a coroutine keeps the values.
 ---@return table
 function support.recorder()
   local kept = coroutine.wrap(function(_, k, v)
@@ -141,9 +143,9 @@ function support.lines(text)
   return lines
 end
 
---- Returns the error that f(...) raises, without its position, and the spec's
--- line that it names. The text must have at most five lines, apart from the
--- tensors that it lists.
+--- Returns the message of the error that f(...) raises, without its position,
+-- and the spec's line that it names. The message must have at most five lines,
+-- apart from the tensors that it lists.
 ---@param f function
 ---@return string text
 ---@return integer line
@@ -160,8 +162,8 @@ function support.message(f, ...)
   return text, tonumber(line)
 end
 
---- Asserts that f(...) raises an error that contains this text, or all of
--- these.
+--- Asserts that f(...) raises an error whose message contains this text, or all
+-- texts of a list.
 ---@param want string | string[]
 ---@param f function
 function support.raises(want, f, ...)
@@ -182,14 +184,14 @@ function support.try(f, ...)
   return nil
 end
 
---- Runs a command (a list of words); returns its standard output, standard
--- error and exit code (128 + n for signal n).
+--- Runs a command (a list of words). Returns its standard output, its standard
+-- error and its exit code (128 + n for signal n).
 ---@param words string[]
 ---@param opt? {stdin: string?, env: table<string,string>?, cwd: string?}
 function support.exec(words, opt)
   opt = opt or {}
-  -- Uses os.tmpname, which starts no process; to make and remove a folder would
-  -- start two.
+  -- os.tmpname starts no process; making and removing a folder would start
+  -- two.
   local input, output, errors = os.tmpname(), os.tmpname(), os.tmpname()
   support.write(input, opt.stdin or "")
   local line = {}
@@ -206,8 +208,8 @@ function support.exec(words, opt)
   return out, err, how == "signal" and 128 + code or code
 end
 
---- Runs a command, which must succeed; returns its standard output. An error
--- contains what the command printed.
+--- Runs a command, which must succeed; returns its standard output. If it
+-- fails, raises an error that contains what the command printed.
 ---@param words string[]
 ---@param opt? {stdin: string?, env: table<string,string>?, cwd: string?}
 ---@return string
@@ -240,9 +242,9 @@ local function hexadecimal(text)
 end
 
 --- Runs the program on a pseudo terminal. A step is {send, wait, pause}: the
--- text to type, the text to wait for before the next step, and milliseconds to
--- wait before typing. Returns the terminal's output without carriage returns,
--- and the exit code.
+-- text to type, the text to wait for before the next step, and the milliseconds
+-- to wait before typing. Returns the terminal's output without carriage
+-- returns, and the exit code.
 ---@param steps table[]
 ---@param env? table<string,string>
 ---@param words? string[] its arguments

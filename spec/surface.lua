@@ -1,18 +1,18 @@
---- Lists what users can call: every function that has a signature. The list is
--- made by walking the modules and the types, so that a new function is covered
--- without an edit.
+--- Lists the functions that users can call: all functions that have a
+-- signature. It finds them by walking the modules and the types, so that a new
+-- function is covered without an edit.
 local cute = require "cute"
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 
 local surface = {}
 
---- Types whose methods only lua/cute calls, not users.
+--- Types whose methods are called by lua/cute, not by users.
 surface.PRIMITIVE = {["cute.debug"] = true, ["cute.editor"] = true,
                      ["cute.fn"] = true, ["cute.process"] = true,
                      ["cute.requests"] = true}
 
--- Modules that scripts require, and fields of cute that are modules.
+-- Modules that scripts load with require, and modules that are fields of cute.
 local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
   "cute.testing", "cute.pipeline", "cute.utils", "cute.tiles", "cute.ops",
   "cute.nvgpu", "cute.nvgpu.sm90.cpasync", "cute.nvgpu.sm90.warpgroup",
@@ -21,13 +21,13 @@ local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
   "cutelua.program.cli"}
 
 --- Functions whose first argument is a file path. Random calls replace it by
--- surface.path(name, x), where no file can be written.
+-- surface.path(name, x), a path where no file can be written.
 local PATHS = {["npy.write"] = true, ["npy.read"] = true,
   ["cli.write_file"] = true, ["cli.write_private"] = true,
   ["cli.output"] = true, ["cli.writable"] = true, ["cli.read_plain"] = true}
 
---- Returns the value to pass in place of x: for a file path, a path that cannot
--- be written.
+--- Returns the value to pass instead of x: if x is a file path of function
+-- `name`, a path where nothing can be written.
 ---@param name string of the function
 ---@param x any its first argument
 ---@return any
@@ -48,8 +48,8 @@ function surface.types()
   end)
 end
 
--- Adds to `list` the functions of table t that users can call but that have no
--- signature.
+-- Adds to `list` the functions of table t that have no signature, although
+-- users can call them.
 local function unsigned(what, t, list)
   for k, v in pairs(t) do
     if type(k) == "string" and type(v) == "function" and not k:find "^__"
@@ -59,7 +59,7 @@ local function unsigned(what, t, list)
   end
 end
 
---- Loads all modules. Returns the functions in them without a signature.
+--- Loads all modules. Returns the names of their functions without a signature.
 ---@return string[]
 function surface.nameless()
   local list = {}

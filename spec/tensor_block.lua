@@ -1,4 +1,4 @@
---- Parts of kernels of one block with tensor memory, and the comparison of
+--- Parts of single-block kernels that use tensor memory, and comparisons of
 -- their results with sums on the host.
 local assert = require "luassert"
 local core = require "cute.core"
@@ -10,7 +10,7 @@ local block = {}
 
 local DEVICE = "sim:sm_100a"
 
---- Fills a matrix with small integers, from `least` on.
+--- Fills a matrix with small integers; the smallest one is `least`.
 function block.small(t, step, least)
   for i = 0, cute.size(t) - 1 do t[i] = (i * step + i // 7) % 5 + least end
   return t
@@ -18,7 +18,7 @@ end
 
 --- Allocates tensor memory and an mbarrier in a block of four warps. Returns a
 -- function that waits for the allocation and returns a pointer to tensor
--- memory, and the mbarrier.
+-- memory. Also returns the mbarrier.
 function block.begin(columns, dtype)
   local bar = arch.alloc_smem(cute.i64, 1)
   local address = arch.alloc_smem(cute.i32, 1)
@@ -68,8 +68,8 @@ function block.copy_out(atom, from, to)
   cute.basic_copy(r, part)
 end
 
---- Compiles a call by NVRTC, if it is there. ctas: blocks of a cluster, 1 when
--- absent.
+--- Compiles a call by NVRTC, if NVRTC is installed. ctas: the number of blocks
+-- in a cluster, 1 when absent.
 function block.compile(call, target, ctas)
   if not cute.jit.version() then return end
   local program = call:compile {arch = target, grid = ctas or 1, block = 128,
@@ -77,7 +77,7 @@ function block.compile(call, target, ctas)
   assert(cute.jit.compile(program.source, {arch = target}))
 end
 
---- Runs a kernel, without faults and notes, and compares C with A B^T.
+--- Runs a kernel, which must have no reports, and compares C with A B^T.
 function block.compare(kernel, A, B, C)
   local call = kernel(A, B, C)
   local report = support.report(
@@ -100,9 +100,9 @@ end
 ---------------------------------------------------------------------------
 
 --- Makes a matrix of `rows` rows of small integers, half of which are 0. The
--- pattern of zeros differs among rows and groups. Returns the matrix, its
--- stored values, and its metadata as bytes. A group has 2 or 4 elements, or for
--- e2m1, 4 pairs of elements.
+-- pattern of zeros differs between rows and groups. Returns the matrix, its
+-- stored values, and its metadata as bytes. A group has 2 or 4 elements, but
+-- for e2m1 4 pairs of elements.
 ---@param o table {type, k, least}
 function block.sparse_matrix(o, rows)
   local size, each = o.type == "tf32" and 2 or 4, o.type == "e2m1" and 2 or 1
@@ -130,7 +130,7 @@ function block.sparse_matrix(o, rows)
 end
 
 --- Copies metadata, bytes of shape (rows,bytes), from row `first` on to shared
--- memory. Its layout there is that of the MMA's tiles, ((rows,bytes),M,K). A
+-- memory. The layout there is that of the MMA's tiles, ((rows,bytes),M,K). A
 -- block has 128 rows.
 function block.metadata_in(s, t, first)
   local tid, per = arch.thread_idx(), cute.size(s, 0) // 128
@@ -139,8 +139,8 @@ function block.metadata_in(s, t, first)
   end
 end
 
---- Makes a function that copies metadata from shared to tensor memory. A copy
--- has 128 lanes of 16 bytes.
+--- Returns a function that copies metadata from shared to tensor memory. Each
+-- copy has 128 lanes of 16 bytes.
 ---@param ctas? integer 2 for a pair of blocks
 function block.metadata_s2t(s, ptr, ctas)
   local list, lanes = {}, 128
@@ -163,7 +163,7 @@ end
 -- Pairs of blocks
 ---------------------------------------------------------------------------
 
---- Synchronizes the blocks of a cluster, with fences of tcgen05.
+--- Synchronizes the blocks of a cluster, between two fences of tcgen05.
 function block.sync_pair()
   arch.tcgen05_before_thread_sync()
   arch.cluster_arrive()
@@ -204,7 +204,7 @@ end
 ---------------------------------------------------------------------------
 
 --- Returns scale factors for `rows` rows of k elements, and their layout
--- (row,k,0). They are powers of two, which depend on `seed`.
+-- (row,k,0). The factors are powers of two, which depend on `seed`.
 function block.factors(rows, k, vs, dtype, seed)
   local places = cute.utils.tile_atom_to_shape_SF(
     {cute.round_up(rows, 128), k, 1}, vs)
@@ -215,7 +215,7 @@ function block.factors(rows, k, vs, dtype, seed)
   return f, places
 end
 
---- Makes a function that copies scale factors from shared to tensor memory.
+--- Returns a function that copies scale factors from shared to tensor memory.
 ---@param ctas? integer 2 for a pair of blocks
 function block.s2t(s, t, dtype, ctas)
   local op = tcgen05.Cp4x32x128bOp(ctas or 1)

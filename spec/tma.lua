@@ -1,5 +1,5 @@
 --- Helpers for specs of TMA: kernels that copy tiles through tensor maps, and
--- the expected results of these kernels, element by element.
+-- comparisons of their results, element by element.
 local core = require "cute.core"
 local cute = require "cute"
 
@@ -9,16 +9,16 @@ local _ = cute._
 local cpasync = cute.nvgpu.cpasync
 tma.THREADS = 128
 
--- Returns the tile in shared memory with all modes grouped into mode 0.
+-- Returns the shared tile with all its modes grouped into mode 0.
 local function flat(s) return cute.group_modes(s, 0, cute.rank(s)) end
 
--- Divides a tensor of coordinates into boxes.
+-- Divides a tensor of coordinates into boxes, which are tiles.
 local function tiles_of(coords, tile)
   return cute.zipped_divide(coords, tile)
 end
 
--- Makes an mbarrier with `count` arrivals in shared memory; one thread
--- initializes it, and all threads wait for that.
+-- Makes an mbarrier with `count` arrivals in shared memory. One thread
+-- initializes it, and all threads wait for the initialization.
 local function barrier(count)
   local bar = cute.arch.alloc_smem(cute.i64, 1)
   cute.when(cute.arch.thread_idx():eq(0), function()
@@ -29,9 +29,9 @@ local function barrier(count)
   return bar
 end
 
---- Returns a kernel's function of (atom, coords, out). Each block loads the
--- tile with its own number into shared memory, and copies it to column `block`
--- of out.
+--- Returns the function of a kernel with the arguments (atom, coords, out).
+-- Each block loads the tile with the block's number into shared memory, and
+-- copies it to column `block` of out.
 ---@param tile integer[]
 ---@param layout table of the tile in shared memory
 function tma.load(tile, layout)
@@ -53,8 +53,8 @@ function tma.load(tile, layout)
   end
 end
 
---- Returns a kernel's function that loads one tile for each cluster of two
--- CTAs: each CTA multicasts one half to both. Each CTA copies the tile to
+--- Returns the function of a kernel in which each cluster of two CTAs loads one
+-- tile: each CTA multicasts one half to both. Each CTA then copies the tile to
 -- out(_, cluster, rank).
 function tma.multicast(tile, layout, mask)
   return function(atom, coords, out)
@@ -80,8 +80,8 @@ function tma.multicast(tile, layout, mask)
   end
 end
 
---- Returns a kernel's function in which each block copies from(_, block) to
--- shared memory, and stores it as its tile of a tensor.
+--- Returns the function of a kernel in which each block copies from(_, block)
+-- to shared memory, and stores it as its tile of a tensor.
 function tma.store(tile, layout, fence)
   return function(atom, coords, from)
     local tid, block = cute.arch.thread_idx(), cute.arch.block_idx()
@@ -102,7 +102,7 @@ function tma.store(tile, layout, fence)
 end
 
 -- Calls f(coordinate, position in the tile, block) for all elements of all
--- tiles, with the first mode fastest. Coordinates may be out of bounds.
+-- tiles, with the first mode fastest. A coordinate may be out of bounds.
 local function each(shape, tile, f)
   local at, c, block = {}, {}, 0
   local function inside(j, place, step)
@@ -139,7 +139,7 @@ function tma.blocks(shape, tile)
   return n
 end
 
---- Returns a tensor of this shape; mode 0 is contiguous, rows begin at
+--- Returns a tensor of this shape. Mode 0 is contiguous, and rows begin at
 -- multiples of 16 bytes.
 function tma.tensor(shape, dtype, f)
   local stride, n, pad = {}, 1, 128 // dtype.bits
@@ -159,8 +159,8 @@ local function inside(c, shape)
   return true
 end
 
---- Returns how many elements of `out` differ from the tiles of x, and the first
--- one.
+--- Returns the number of elements of `out` that differ from the tiles of x, and
+-- the first one.
 function tma.load_faults(x, out, shape, tile)
   local wrong, first = 0, nil
   each(shape, tile, function(c, place, block)
@@ -174,8 +174,9 @@ function tma.load_faults(x, out, shape, tile)
   return wrong, first
 end
 
---- Returns how many elements of y are wrong after a store, and the first one. f
--- combines an element's previous value (`was`) and the stored one.
+--- Returns the number of elements of y that are wrong after a store, and the
+-- first one. f combines the previous value of an element (`was`) and the stored
+-- value.
 function tma.store_faults(y, from, shape, tile, f)
   local wrong, first = 0, nil
   each(shape, tile, function(c, place, block)
@@ -191,8 +192,9 @@ function tma.store_faults(y, from, shape, tile, f)
   return wrong, first
 end
 
---- Makes bulk copies without a tensor map: rows of a matrix are copied to
--- shared memory, to the other CTA of the cluster, and back to global memory.
+--- Returns the function of a kernel with bulk copies without a tensor map: it
+-- copies rows of a matrix to shared memory, to the other CTA of the cluster,
+-- and back to global memory.
 ---@param n integer of f32 in a row
 ---@param rows integer of a block
 function tma.runs(n, rows)
@@ -227,8 +229,8 @@ function tma.runs(n, rows)
 end
 
 -- Cases of im2col. Each is {extents (C,W,..,N), padding before, padding after,
--- stride, filter, dilation, tile}; the five lists between the extents and the
--- tile have a number for each spatial mode.
+-- stride, filter, dilation, tile}. The five lists between extents and tile have
+-- a number for each spatial mode.
 tma.UNFOLDED = {
   {{32, 9, 3}, {1}, {1}, {1}, {3}, {1}, {8, 32}},
   {{64, 10, 7, 3}, {1, 1}, {1, 1}, {1, 1}, {3, 3}, {1, 1}, {32, 32}},
@@ -238,8 +240,8 @@ tma.UNFOLDED = {
 }
 
 -- Returns a case with the im2col corners that its filter implies. A store has a
--- filter of one element. Its corners are inside the image, as far from the edge
--- as a load's are outside.
+-- filter of one element, and corners inside the image; they are as far from the
+-- edges as the corners of a load are outside.
 local function unfolded(case, store)
   local shape, before, behind, stride, filter, apart, tile = table.unpack(case)
   local c = {shape = shape, stride = stride, filter = {}, apart = apart,
@@ -254,8 +256,8 @@ local function unfolded(case, store)
   return c
 end
 
--- Calls f(value of the tile, block, coordinate or nil) for all elements of the
--- tiles; the coordinate is nil outside the image.
+-- Calls f(value of the tile, block, coordinate) for all elements of the tiles.
+-- The coordinate is nil outside of the image.
 local function each_unfolded(c, down, along, f)
   local n, tile = #c.filter, c.tile
   for block = 0, down * along - 1 do
@@ -285,8 +287,8 @@ local function make_unfolding(op, c, t, layout, ctas)
     cute.size(coords, 1) // c.tile[2]
 end
 
--- Loads im2col tiles to a matrix. Returns how many of its elements are wrong.
--- ctas: the number of CTAs that share tiles.
+-- Loads im2col tiles to a matrix. Returns the number of wrong elements. ctas:
+-- the number of CTAs that share a tile.
 function tma.try_unfold(case, dtype, layout, device, ctas)
   local c = unfolded(case)
   local x = tma.tensor(c.shape, dtype, function(i) return i % 113 + 1 end)
@@ -313,8 +315,8 @@ function tma.try_unfold(case, dtype, layout, device, ctas)
   return wrong, first
 end
 
--- Stores the rows of a matrix as pixels of an image by im2col. Returns how many
--- elements are wrong.
+-- Stores the rows of a matrix as pixels of an image by im2col. Returns the
+-- number of wrong elements.
 function tma.try_fold(case, dtype, layout, device)
   local c = unfolded(case, true)
   local y = tma.tensor(c.shape, dtype, function() return 0.5 end)
@@ -344,9 +346,9 @@ end
 -- of rows, number of valid elements in a row}.
 local GROUPS = {{0, 5, 24}, {1024, 16, 32}, {640, 1, 7}, {1600, 11, 13}}
 
---- Returns a kernel's function. Each block copies a group from y to z through
--- two tensor maps that the block makes. One is made in shared memory and copied
--- to global memory, the other is made in place in global memory.
+--- Returns the function of a kernel. Each block copies a group from y to z
+-- through two tensor maps that the block makes. One map is made in shared
+-- memory and copied to global memory, the other is made in global memory.
 ---@param opts table what to leave out: release, publish, acquire
 function tma.groups(opts)
   local tile, ld = {32, 16}, 32
@@ -408,8 +410,9 @@ end
 -- Whole launches
 ---------------------------------------------------------------------------
 
--- Copies f32 through maps of tf32. Returns how many loaded words are not
--- rounded to nearest even, and how many stored words are changed.
+-- Copies f32 through tensor maps of tf32. Returns the number of loaded words
+-- that are not rounded to nearest even, and the number of stored words that
+-- changed.
 function tma.try_tf32(device)
   local n, seed = 256, 12345
   local edges = {0x3f801000, 0x3f803000, 0x3f801001, 0x3f800fff, 0x7f7fffff,
@@ -478,7 +481,7 @@ function tma.swizzled(tile, dtype, bits)
                                    cute.make_layout(tile))
 end
 
--- Loads tiles. Returns 0 and nil, or how many elements are wrong and the first
+-- Loads tiles. Returns 0 and nil, or the number of wrong elements and the first
 -- one.
 function tma.try_load(shape, tile, layout, dtype, device)
   local x = tma.tensor(shape, dtype, function(i) return i % 101 + 1 end)
@@ -491,8 +494,8 @@ function tma.try_load(shape, tile, layout, dtype, device)
   return tma.load_faults(x, out, shape, tile)
 end
 
--- Stores tiles with reduction op. Each element must become f(previous value,
--- stored value).
+-- Stores tiles with the reduction `op`. Each element must become f(previous
+-- value, stored value).
 function tma.try_store(shape, tile, layout, dtype, op, f, device)
   local function seven(i) return i % 7 end
   local y, was = tma.tensor(shape, dtype, seven), tma.tensor(shape, dtype,
@@ -527,7 +530,7 @@ function tma.try_multicast(shape, tile, dtype, device)
 end
 
 -- Runs the kernel of tma.runs, which swaps the rows of the two blocks of each
--- pair. Returns how many elements are wrong.
+-- pair. Returns the number of wrong elements.
 function tma.try_runs(device)
   local n, rows, blocks = 64, 3, 4
   local function made(f)
@@ -549,8 +552,8 @@ function tma.try_runs(device)
   return wrong
 end
 
--- Runs tma.groups. Returns how many elements are wrong, and the results of
--- launch().
+-- Runs the kernel of tma.groups. Returns the number of wrong elements, and the
+-- results of launch().
 function tma.try_groups(opts, launch)
   local n = 2048
   local y, z = cute.zeros({n}, cute.f32), cute.zeros({n}, cute.f32)
@@ -565,8 +568,8 @@ function tma.try_groups(opts, launch)
     end
   end
   local tile = {32, 16}
-  -- The atom is made from a tensor of one tile, because only the box of its map
-  -- is used.
+  -- Only the box of the atom's map is used, so the atom is made from a tensor
+  -- of one tile.
   local function made(op, t)
     return cpasync.make_tiled_tma_atom(op(), cute.make_tensor(t.iterator,
       cute.make_layout(tile)), cute.make_layout(tile), tile)
@@ -579,7 +582,7 @@ function tma.try_groups(opts, launch)
   local r = table.pack(cute.kernel("groups", tma.groups(opts))(load, mY, store,
     mZ, y, z, list, maps):launch(o))
   local wrong = 0
-  -- The kernel's maps must equal those that the host makes.
+  -- The tensor maps that the kernel made must equal those that the host makes.
   for g, group in ipairs(GROUPS) do
     for side = 0, 1 do
       local words = core.encode_tensor_map {type = 7, rank = 2, box = tile,
@@ -596,7 +599,7 @@ function tma.try_groups(opts, launch)
   return wrong, table.unpack(r, 1, r.n)
 end
 
---- Defines tests that load and store tiles by all functions above, on a device.
+--- Defines tests that load and store tiles on a device, by all functions above.
 ---@param it function busted's
 ---@param check fun(wrong: integer, first: string)
 ---@param device string

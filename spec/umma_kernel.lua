@@ -1,6 +1,6 @@
 --- Computes a dot product by a tcgen05.mma with scale factors, in a kernel of
--- one block on the simulator. Operands are in shared memory, the scale factors,
--- C and D in tensor memory. tcgen05.cp copies the scale factors there.
+-- one block on the simulator. Operands are in shared memory; scale factors, C
+-- and D are in tensor memory. tcgen05.cp copies the scale factors to it.
 local core = require "cute.core"
 local cute = require "cute"
 local arch, tcgen05 = cute.arch, cute.nvgpu.tcgen05
@@ -9,9 +9,9 @@ local umma = {}
 
 local M, N, COLUMNS = 128, 8, 32
 local ROW = 32  -- bytes of a row of A and of B
-local SFA, SFB = 8, 12  -- columns of the scale factors
+local SFA, SFB = 8, 12  -- first columns of the scale factors
 
--- Returns the operation for a kind as spec.hardware.units.umma_tile takes it.
+-- Returns the operation for a kind in the form of hardware.units.umma_tile.
 local function operation(kind)
   if kind.kind == "mxf8f6f4" then
     return tcgen05.MmaMXF8F6F4Op(kind.a, kind.b, {M, N})
@@ -21,14 +21,14 @@ local function operation(kind)
   return tcgen05.MmaMXF4NVF4Op(kind.scale, {M, N})
 end
 
--- Returns the type of an operand in shared memory: elements have 8 bits, or
--- packed 4 bits.
+-- Returns the type of an operand in shared memory, where an element has 8 bits
+-- or is one of two packed 4-bit elements.
 local function stored_type(kind, dtype)
   if kind.kind ~= "mxf8f6f4" then return cute.e2m1 end
   return cute[dtype].bits < 8 and cute.u8 or cute[dtype]
 end
 
--- Copies n bytes from `from` to shared memory, from the iterator of s on.
+-- Copies n bytes from `from` to shared memory, to where s begins.
 local function fill(s, n, from)
   local to = cute.make_tensor(cute.recast_ptr(s.iterator, nil, cute.u8),
                               cute.make_layout(n))
@@ -38,7 +38,7 @@ local function fill(s, n, from)
   end
 end
 
--- Makes the function that copies 512 bytes of scale factors, of 128 rows, to
+-- Returns a function that copies 512 bytes of scale factors, for 128 rows, to
 -- tensor memory.
 local function s2t(s, t, dtype)
   local cp = tcgen05.make_s2t_copy(cute.make_copy_atom(
@@ -48,8 +48,8 @@ local function s2t(s, t, dtype)
   return function() cute.copy(cp, from, thr:partition_D(t)) end
 end
 
--- Returns the kernel of one instruction. Its arguments are bytes of A, of A's
--- scale factors, of B, and of B's scale factors; and C, which it replaces by D.
+-- Returns the kernel of one instruction. Its arguments are the bytes of A, of
+-- A's scale factors, of B, and of B's scale factors; and C, which becomes D.
 local function make(kind)
   local mma = cute.make_tiled_mma(operation(kind))
   local k, sf = mma.shape_mnk[3], cute[kind.scale]
@@ -146,9 +146,9 @@ local function kernel_of(kind)
   return x
 end
 
--- Writes the codes of row 0 of an operand, in pieces of 16 bytes. The distance
--- between pieces is 16 bytes times the number of rows. A piece packs 16
--- elements, or 32 for the kinds mxf4 and mxf4nvf4.
+-- Writes the codes of row 0 of an operand, in pieces of 16 bytes. Pieces are 16
+-- bytes times the number of rows apart. A piece packs 16 elements, or 32 for
+-- the kinds mxf4 and mxf4nvf4.
 local function put_row(t, rows, kind, dtype, codes)
   local bits, per = cute[dtype].bits, kind.kind == "mxf8f6f4" and 16 or 32
   for first = 1, #codes, per do
@@ -165,7 +165,7 @@ local function put_row(t, rows, kind, dtype, codes)
   end
 end
 
---- Returns the f32 word of D = A B^T + C for one row of A and of B.
+--- Returns D = A B^T + C, as an f32 word, for one row of A and one row of B.
 ---@param kind table kind, a, b, scale, scales: as for umma_tile of
 -- spec.hardware.units
 ---@param a integer[] codes of the row of A

@@ -38,7 +38,7 @@ function support.launch(f, tensors, opts)
   return specs.report(cute.kernel("k", f)(table.unpack(tensors)):launch(all))
 end
 
---- Asserts that a launch's report is empty.
+--- Asserts that the report of a launch is empty.
 function support.ok(report)
   assert.is_true(report.ok, tostring(report))
   return report
@@ -50,8 +50,8 @@ function support.first_fault(report)
   return report.reports[1]
 end
 
---- Returns n random integers around 0, as an i32 tensor and as a list that
--- begins at index 0. The largest is about mask / 2.
+--- Returns n random integers around 0, as an i32 tensor and as a list from
+-- index 0 on. The largest one is about mask / 2.
 function support.random_words(n, mask)
   local t, list = cute.zeros({n}, "i32"), {}
   for i = 0, n - 1 do
@@ -62,8 +62,8 @@ function support.random_words(n, mask)
 end
 
 --- The function of a kernel of one warp that uses inline PTX. Row t of `out`
--- gets max(t, 5), t + 1, 2 t, and t in the first four lanes or 99 in the
--- others.
+-- gets four values: max(t, 5), t + 1, 2 t, and t in the first four lanes or 99
+-- in the others.
 function support.inline_ptx(out)
   local arch = cute.arch
   local t = arch.lane_idx()
@@ -79,7 +79,7 @@ function support.inline_ptx(out)
   out[{t, 0}], out[{t, 1}], out[{t, 2}], out[{t, 3}] = a, b, c, d
 end
 
---- Returns all pairs of edge values, then random pairs.
+--- Returns two lists with all pairs of edge values, followed by random pairs.
 function support.pairs32()
   local x, y = {}, {}
   for _, a in ipairs(EDGES) do
@@ -97,7 +97,7 @@ function support.words64()
 end
 
 --- Runs f(values..., extra), which returns a list of results, in one thread per
--- element. Inputs are lists of type `from`, results lists of type `to`. The
+-- element. Inputs are lists of type `from`; results are lists of type `to`. The
 -- device is "sim" by default.
 function support.map(inputs, f, from, to, extra, device)
   local n = #inputs[1]

@@ -1,11 +1,11 @@
---- Counts the verdicts of random cases, one for each seed: the loop of scripts
--- in spec/fuzz/.
+--- Runs random cases, one for each seed, and counts their verdicts. Scripts in
+-- spec/fuzz/ use it.
 local verdicts = {}
 
---- Runs cases with consecutive seeds until the time is over, and prints how
--- often each verdict was given. The command line is `SECONDS [SEED]`. On the
--- verdict "wrong", prints the seed and the reason, and exits with 1. The file
--- NAME.txt in the build folder contains the seed of the current case.
+--- Runs cases with consecutive seeds until the time is over, and prints the
+-- number of each verdict. The command line is `SECONDS [SEED]`. On the verdict
+-- "wrong", prints the seed and the reason, and exits with 1. The file NAME.txt
+-- in the build folder contains the seed of the current case.
 ---@param name string
 ---@param run fun(seed: integer): string, string? returns verdict and reason
 function verdicts.count(name, run)

@@ -12,7 +12,8 @@ local specs = {}
 
 -- Returns the operation of a case. Fields of a case: a, b, and acc, the types
 -- of A, B, and the accumulators; n, the columns of the MMA; src, the memory
--- that A comes from; a_major and b_major; sparse, the selector of the metadata.
+-- from which A is read; a_major and b_major; sparse, the selector of the
+-- metadata.
 local function op_of(c)
   local src, a, b, sparse = c.src or "SMEM", c.a_major, c.b_major, c.sparse
   local function op(kind)
@@ -50,7 +51,7 @@ local function smem_layout(c, dtype, rows, k, major)
   return cute.tile_to_shape(atom, {rows, k})
 end
 
---- Returns a kernel that computes D = A * B^T, or with c.add D += A * B^T. A
+--- Returns a kernel that computes D = A * B^T or, with c.add, D += A * B^T. A
 -- (64 * groups,K) and B (N,K) are row-major. A sparse A has only its stored
 -- elements, and its metadata is the argument after D.
 function specs.kernel(c)
@@ -97,7 +98,7 @@ function specs.kernel(c)
     end
     warpgroup.fence()
     mma:set(warpgroup.Field.ACCUMULATE, c.add or false)
-    -- one call for each block of K, with fragments of shape (V,M) and (V,N)
+    -- one call for each block of K; fragments have the shapes (V,M) and (V,N)
     if c.slices then
       for kb = 0, cute.size(tCrA, 2) - 1 do
         local a = tCrA(_, _, kb)
@@ -125,8 +126,8 @@ local function kept(c, m, k)
   return {k + pair[1], k + pair[2]}
 end
 
---- Returns the operands of a case: A, B and D, with float values over many
--- exponents. For a sparse A, also the metadata and the dense matrix.
+--- Returns the operands of a case: A, B and D, floats with many different
+-- exponents. For a sparse A, also returns the metadata and the dense matrix.
 function specs.operands(c)
   local k, m = specs.depth(c), 64 * (c.groups or 1)
   local seed = c.n
@@ -164,8 +165,8 @@ function specs.raw(t)
   return cute.recast_tensor(t, core["u" .. t.element_type.bits])
 end
 
---- Returns D as the tensor cores round it: each wgmma instruction adds one sum,
--- over its part of K, to an element of D. A is the dense matrix.
+--- Returns D with the rounding of the tensor cores: each wgmma instruction adds
+-- one sum, over its part of K, to an element of D. A is the dense matrix.
 function specs.reference(c, A, B, D)
   -- number of products along K in one instruction
   local step = 256 // core[c.a].bits
@@ -173,7 +174,7 @@ function specs.reference(c, A, B, D)
   local kind = {a = c.a, b = c.b or c.a, c = acc, k = step, wgmma = true,
                 arch = 90}
   A, B, D = specs.raw(A), specs.raw(B), specs.raw(D)
-  -- Returns the columns whose elements row m of A stores.
+  -- Returns the columns of the elements that row m of A stores.
   local function columns(m)
     local list = {}
     for k = 0, specs.depth(c) - 1 do

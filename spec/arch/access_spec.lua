@@ -13,7 +13,7 @@ local SPACES = {"global", "shared", "peer"}
 local ATOMICS = {"add", "min", "max", "and", "or", "xor", "exch"}
 local HINTS = {{}, {sem = "relaxed"}, {sem = "acquire", scope = "cta"},
                {sem = "release", scope = "cluster"}}
--- further options, tested only with accesses of f32
+-- further options of accesses, tested only with f32
 local MORE = {{sem = "acq_rel", scope = "sys"}}
 for key, values in pairs {
     cop = "ca cg cs lu cv wb wt",

@@ -206,7 +206,8 @@ describe("products", function()
 
   it("and sums of several words propagate carries", function()
     local x, y = T.pairs32()
-    -- 96-bit numbers, as words {x, y, x ~ y}
+    -- the sum of the 96-bit numbers {a, b, a} and {b, a, 0} (lowest word
+    -- first), the difference of {a, b} and {b, a}, and a * b + b
     local got = T.map({x, y}, function(a, b)
       local s0 = arch.add_cc(a, b)
       local s1 = arch.addc(b, a)
@@ -330,8 +331,8 @@ describe("floats", function()
       return r
     end, "f32", "f32")
     for i = 1, #x do
-      -- For this test's x and y, the double result is as good as exact: it must
-      -- lie between the result rounded down and the result rounded up.
+      -- For this test's x and y, the double result is almost exact: it must lie
+      -- between the f32 result rounded down and the one rounded up.
       for k, exact in ipairs {x[i] + y[i], x[i] * y[i], x[i] / y[i]} do
         local at = (k - 1) * 4
         local down, near, up, zero = got[at + 1][i], got[at + 2][i],

@@ -205,8 +205,8 @@ local function warpgroup()
   end)():trace {block = 128}
 end
 
--- Functions that return the program to compile for a row of the table. The key
--- is the text with which the row's first cell begins.
+-- Functions that return the program to compile for a row of the docs' table.
+-- The key is the text with which the row's first cell begins.
 local PROGRAMS = {
   ["two f32 at a time"] = two_floats, ["256-bit copies"] = wide_copy,
   ["`clusterlaunchcontrol`"] = cancels,

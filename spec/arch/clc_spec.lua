@@ -8,9 +8,9 @@ local arch, raises = cute.arch, support.raises
 
 local ARCHS = {"sm_100a", "sm_100f", "sm_103a", "sm_110a", "sm_120a"}
 
--- Returns a kernel whose clusters count visits of their own blocks and of those
--- that they cancel. count: (X,Y,Z) visits of each block; who: the cluster that
--- visited. o: {wait =, fence =, shift =}, what a test leaves out or adds.
+-- Returns a kernel whose clusters count visits: count (X,Y,Z) of their blocks
+-- and of the blocks of clusters that they cancel. who: the visiting cluster.
+-- o: wait = false and fence = false omit steps; shift misaligns the response.
 local function visits(o)
   return cute.kernel("visits", function(count, who)
     local answer = arch.alloc_smem(cute.i32, 8, 16) + (o.shift or 0)
@@ -114,9 +114,9 @@ describe("cluster launch control", function()
 end)
 
 -- Returns a kernel that counts visits of tiles, which a tile scheduler hands
--- out. A pipeline stage holds one answer of cluster launch control. Warp 0 of
--- the cluster's first block requests the next tile early, and all warps read
--- the answer. pairs: the cluster consists of pairs of blocks.
+-- out. Each pipeline stage holds one response of cluster launch control. Warp 0
+-- of the cluster's first block requests the next tile early, and all warps read
+-- the response. pairs: the cluster consists of pairs of blocks.
 local function scheduled(tiles_mnl, cluster, stages, pairs)
   local params = cute.utils.ClcDynamicPersistentTileSchedulerParams(tiles_mnl,
     {cluster[1], cluster[2], 1})

@@ -57,7 +57,7 @@ describe("atomics", function()
       arch.atomic_fmax(out.iterator + 1, y)
       arch.atomic_fmin(out.iterator + 2, y)
       arch.atomic_exch(out.iterator + 3, 5.0)
-      -- adds to a number in memory by a loop of compare-and-swap
+      -- adds y to a number in memory, by a loop of compare-and-swap
       local p = out.iterator + 4
       local seen = cute.var(arch.load(p, nil, {sem = "relaxed"}))
       local done = cute.var(0)
@@ -137,7 +137,7 @@ describe("loads and stores", function()
             "evict_no_allocate"}):to(cute.i32)
         + arch.load(p)
       arch.store(out.iterator + t, y, {cop = "wt"})
-      -- the word by which one warp signals the other
+      -- the shared word by which warp 1 signals warp 0
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout(1))
       cute.when(t:eq(0), function() s[0] = core.cvt(0, cute.i32) end)
       arch.sync_threads()

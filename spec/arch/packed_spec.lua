@@ -66,8 +66,8 @@ local WANT = {
   fma = fma,
 }
 
--- Returns n words of two halves. The first words have all pairs of edge values
--- of both formats, the other words random halves.
+-- Returns n words of two 16-bit halves. The first words have all pairs of edge
+-- values of both formats; the other words are random.
 local function words(n, salt)
   local edges = {0, 0x8000, 1, 0x8001, 0x7f, 0x80, 0x3ff, 0x400, 0x3f80, 0x3c00,
                  0x7f7f, 0x7f80, 0xff80, 0x7fc1, 0x7bff, 0x7c00, 0xfc00,
@@ -203,8 +203,8 @@ local function two_sum(x, y)
   return s, (x - (s - b)) + (y - b)
 end
 
--- Returns the f32 bits of a * b + c, rounded once in this mode; if c is nil,
--- those of a * b.
+-- Returns the f32 bits of a * b + c, rounded once in this mode. If c is nil,
+-- returns the bits of a * b.
 local function fused(a, b, c, mode)
   local p = a * b
   if not c then return to_f32(p, 0, mode) end

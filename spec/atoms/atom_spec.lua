@@ -28,8 +28,8 @@ local function types_of(text)
   return #list == 4 and list or nil
 end
 
--- Returns the names of the atoms that at most one warp executes, with their
--- requirements.
+-- Returns the mma atoms whose threads are within one warp. Each element has the
+-- atom's name, its least architecture, and its operand types.
 local function warp_atoms()
   local list = {}
   for i = 0, math.huge do
@@ -255,7 +255,7 @@ local function random_tile(atom, device)
   return d
 end
 
--- Volta's m8n8k4 runs on later chips, but with their own arithmetic.
+-- Volta's m8n8k4 is skipped: later GPUs run it with other rounding.
 describe("MMA atoms on the GPU #gpu", function()
   it("compute a tile of integers as a plain loop does", function()
     for _, atom in ipairs(warp_atoms()) do
@@ -317,8 +317,8 @@ describe("copy atoms", function()
 end)
 
 describe("copy atoms", function()
-  -- Checks that the CUDA C of a copy through an atom contains `text`. The copy
-  -- moves 32 rows between shared memory and registers.
+  -- Checks that a copy through an atom emits CUDA C that contains `text`. The
+  -- copy moves 32 rows between shared memory and registers.
   local function holds(name, dtype, bits, arch, text)
     local atom = cute.make_copy_atom(name, dtype, bits)
     local ns, nd = cute.size(atom.layout_src_tv, 1),

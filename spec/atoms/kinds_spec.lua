@@ -26,8 +26,8 @@ local function holds(call, arch, text, block)
                    text .. " in the PTX")
 end
 
--- Runs a call. `on` is "gpu", or nil for the simulator of the architecture
--- `arch`.
+-- Runs a call on a GPU if `on` is "gpu", or if it is nil on the simulator of
+-- the architecture `arch`.
 local function run(call, arch, on)
   assert(call:launch {grid = 1, block = 32, device = on or "sim:" .. arch})
 end
@@ -143,9 +143,9 @@ describe("complex f64 atoms #gpu", function() complex "gpu" end)
 local SMALL = {e4m3 = "float_e4m3_t", e5m2 = "float_e5m2_t",
                e3m2 = "float_e3m2_t", e2m3 = "float_e2m3_t",
                e2m1 = "float_e2m1_t"}
--- For each type: MASK selects the bits of a random code. The mask keeps values
--- so small that their sums are exact. SHIFT is the position of the code's
--- lowest bit in its byte.
+-- For each type: MASK selects bits of a random code so that values stay
+-- small and sums exact. SHIFT is the position of the code's lowest bit in
+-- its byte.
 local MASK = {e4m3 = 0xbf, e5m2 = 0xbf, e3m2 = 0x3f, e2m3 = 0x3f, e2m1 = 0xf}
 local SHIFT = {e4m3 = 0, e5m2 = 0, e3m2 = 0, e2m3 = 0, e2m1 = 2}
 

@@ -70,7 +70,7 @@ describe("small floats", function()
         local x = value_of(f, code)
         check(x, code)
         if code < f.top then
-          -- The midpoint is exact in a double.
+          -- The midpoint of two neighbouring values is exact in a double.
           local mid = (x + value_of(f, code + 1)) / 2
           check(mid, code % 2 == 0 and code or code + 1)
           check(next_up(mid), code + 1)
@@ -85,9 +85,10 @@ describe("small floats", function()
       local half = (top - value_of(f, f.top - 1)) / 2
       local past = f.sat and f.top or f.inf
       assert.equal(f.top, to_bits(name, next_down(top + half)))
-      -- top + half is a tie, which rounds to the even code. Formats with
-      -- infinities have an odd top, so the result is the code above top,
-      -- infinity. Formats that saturate convert it to top.
+      -- The number top + half is a tie, which rounds to the even code. In a
+      -- format with infinities, top's code is odd, so the result is the next
+      -- code, which is infinity. A format that saturates converts the tie to
+      -- top.
       assert.equal(past, to_bits(name, top + half))
       assert.equal(past, to_bits(name, 1e300))
       assert.equal(past | sign, to_bits(name, -1e300))

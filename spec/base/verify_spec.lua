@@ -69,10 +69,10 @@ local function check(p)
   return core.gemm_check(p.a, p.b, p.d, p.m, p.n, p.k, p.opts)
 end
 
--- Stores in element `place` of D a number whose distance from `want` is just
--- above the error bound: a larger number than `want` if `sign` is 1, a smaller
--- one if it is -1. With `within`, stores the last tried number whose distance
--- is within the bound.
+-- Sets element `place` of D to a number near the error bound: above `want` if
+-- `sign` is 1, below it if `sign` is -1. The number is the first whose distance
+-- from `want` exceeds the bound; with `within`, it is the last one within the
+-- bound.
 local function plant(p, place, want, bound, sign, within)
   local far, whole = bound, p.d.dtype.is_integer
   local last = p.d[place]
@@ -175,7 +175,7 @@ describe("gemm_check", function()
     assert.is_false(check(p).ok)
     p.d[0], p.d[1] = INF, INF
     assert.same({false, 1}, {check(p).ok, check(p).col})
-    -- The product 3e38 * 1.5 exceeds f32, so any D is accepted.
+    -- The product 3e38 * 1.5 overflows f32, so any D is accepted.
     p = problem({"f32", "f32", "f32"}, 1, 1, 2)
     p.a[0], p.a[1], p.b[0], p.b[1] = 3e38, 3e38, 1.5, -1.5
     core.gemm_reference(p.a, p.b, p.ref, 1, 1, 2)
@@ -301,8 +301,8 @@ describe("a lesson's verification", function()
 end)
 
 describe("a copy's verification", function()
-  -- Each thread copies one element; the thread of element (I, J) copies
-  -- nothing.
+  -- Each thread copies one element, except the thread of element (I, J), which
+  -- copies nothing.
   local SCRIPT = [[
     local cute = require "cute"
     local I, J, turned = %d, %d, %s

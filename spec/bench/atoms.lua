@@ -1,6 +1,6 @@
--- Measures three things about atoms: the time to load `cute` with all tables of
--- atoms; the time from trace to CUDA C of one kernel that has an atom of each
--- kind; and the simulator's speed of MMAs.
+-- Measures atoms in three ways: the time to load `cute` with all tables of
+-- atoms; the time from trace to CUDA C of a kernel with an atom of each kind;
+-- and the simulator's speed of MMAs.
 local core = require "cute.core"
 local cute = require "cute"
 local measure = require "spec.measure"

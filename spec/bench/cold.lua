@@ -9,7 +9,7 @@ local core = require "cute.core"
 local fake = require "spec.gpu.fake"
 local measure = require "spec.measure"
 
--- Target for the time, relative to the other build's.
+-- Goal: the median time is at most this fraction of the other build's.
 local TARGET = 0.55
 
 local OPS = [[
@@ -52,7 +52,8 @@ end
 local t = measure.table "From a script's start to its first launch"
 local folders = {".", other}
 
--- Adds the rows of one script. Without `warm`, each process has an empty cache.
+-- Adds the rows of one script to the table. Without `warm`, each process starts
+-- with an empty cache.
 local function add(name, words, context, warm)
   local times = {{}, {}}
   for i = warm and 0 or 1, rounds do

@@ -16,7 +16,7 @@ local function host_us(f, n)
   end, n)
 end
 
--- Returns microseconds by the GPU's clock.
+-- Returns microseconds per call of f, measured by the GPU's events.
 local function gpu_us(f, n)
   local from, to, list = cute.event(), cute.event(), {}
   for i = 1, 21 do

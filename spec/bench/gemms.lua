@@ -4,7 +4,7 @@
 --    cutelua spec/bench/gemms.lua [--m 2048] [--n 2048] [--k 2048]
 --            [--rounds 3]
 --
--- Variants whose result differs from cuBLAS's are reported and not measured.
+-- Variants whose result differs from cuBLAS's are reported and not timed.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"
@@ -20,7 +20,7 @@ local options = card.options {m = "2048", n = "2048", k = "2048", rounds = "3",
                               warm = "15", hot = "15"}
 local m, n, k = tonumber(options.m), tonumber(options.n), tonumber(options.k)
 
--- Returns a tensor with this layout in its own memory; random with a seed.
+-- Returns a tensor with this layout in its own GPU memory; random with a seed.
 local function tensor(layout, seed)
   local count = cute.cosize(layout)
   local memory = card.matrix(dev, "bf16", count, seed)
@@ -28,8 +28,8 @@ local function tensor(layout, seed)
                         memory), memory
 end
 
--- Operands of the products, by the number of padding elements between two rows:
--- A, B, and the product D that cuBLAS computes
+-- Operands A and B and cuBLAS's product D. The key is the number of padding
+-- elements after each row.
 local operands = {}
 local function operand(g)
   local o = operands[g.pad]

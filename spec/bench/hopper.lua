@@ -3,7 +3,7 @@
 --
 --    cutelua spec/bench/hopper.lua [--only 4096x4096x4096] [--rounds 5]
 --
--- The texts are gemm_sm90_*.cu in $CUTELUA_REFERENCE_DIR (default
+-- The handwritten kernels are gemm_sm90_*.cu in $CUTELUA_REFERENCE_DIR (default
 -- ../shared/reference); the first line of each says how to launch it.
 local card = require "spec.card"
 local core = require "cute.core"
@@ -129,9 +129,9 @@ local function compete(shape)
   for _, c in ipairs(list) do
     c.launch:launch()
     dev:sync()
-    -- 0.0079 is the tolerance of an element, relative to its value: bf16 rounds
-    -- D. The other number is the tolerance for f32 sums of k products of N(0,1)
-    -- in any order.
+    -- 0.0079 is the relative tolerance of an element, for the rounding of D to
+    -- bf16. The other number is the absolute tolerance for f32 sums of k
+    -- products of N(0,1), added in any order.
     c.error, c.wrong = card.difference(dev, D[c.name], D.cuBLAS, 0.0079,
                                        4e-6 * math.sqrt(k) * 8)
     c.most = 3e-3

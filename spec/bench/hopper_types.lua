@@ -37,15 +37,15 @@ local KINDS = {
   {"i8, M", "i8", "i32", m_major = true, at = 4096},
 }
 
--- PLACE: half a unit in the last place of D's type, relative to the value.
--- MOST: the tolerance of the relative error in the norm.
+-- PLACE: the relative rounding error of D's type (half an ulp). MOST: the
+-- tolerance of the relative error in the norm.
 local PLACE = {bf16 = 2^-8, f16 = 2^-11, f32 = 2^-23, i32 = 0}
 local MOST = {bf16 = 2e-3, f16 = 3e-4, f32 = 3e-5, i32 = 0x1p-60}
 
 -- Returns the absolute tolerance of an element, and the tolerance in the norm.
 -- Tensor cores truncate sums of n products of N(0,1) at 24 fractional bits.
--- Sums of 8-bit floats are truncated at 13 bits, and unless they are fast, they
--- restart every 128 products.
+-- Sums of 8-bit floats are truncated at 13 bits. Unless fast accumulation is
+-- on, these sums restart every 128 products.
 local function bounds(kind, n, fast)
   if kind[2] == "i8" then return 0, MOST.i32 end
   if kind[2] ~= "e4m3" then

@@ -14,7 +14,7 @@ local measure = require "spec.measure"
 local load_script = require "spec.lesson"
 
 local SCRIPT, ARCHS = "scripts/gemm3stage.lua", {"sm_80", "sm_90a"}
--- milliseconds that NVRTC needs for a mock kernel with 59 KB of CUDA C and no
+-- NVRTC's milliseconds for a mock kernel with 59 KB of CUDA C and no
 -- headers
 local MOCK_MS = 276
 -- Limits in milliseconds for the Hopper kernel: HOPPER_MS for tracing it and
@@ -41,8 +41,8 @@ local function timed(f)
   return value, (core.clock() - wall) * 1e3, (os.clock() - cpu) * 1e3
 end
 
--- Traces the script's kernel, newly loaded, and emits its CUDA C. Returns the
--- program and the milliseconds, as timed does.
+-- Loads the script anew, traces its kernel and emits CUDA C. Returns the
+-- program, wall-clock milliseconds and processor milliseconds.
 local function trace(arch)
   local script = load_script(SCRIPT)
   return timed(function()
@@ -62,8 +62,8 @@ local HOPPER = {
   {"128x128, K in halves", tile = {128, 128, 64}, stages = 5, split = 2,
    epi_stages = 1}}
 
--- Traces the Hopper kernel with configuration number i, and emits its CUDA C.
--- Returns the program and the milliseconds, as timed does.
+-- Traces the Hopper kernel with configuration number i and emits CUDA C.
+-- Returns the program, wall-clock milliseconds and processor milliseconds.
 local function trace_hopper(i)
   local choices = {}
   for k, v in pairs(HOPPER[i]) do if k ~= 1 then choices[k] = v end end

@@ -1,6 +1,6 @@
--- Measures how long 20 kernels take that are requested at once, with an empty
--- cache of compiled kernels: one after the other by the launches of a script,
--- and by `cutelua compile` in parallel processes.
+-- Measures how long it takes to compile 20 kernels with an empty cache of
+-- compiled kernels. A script's launches compile them one after the other;
+-- `cutelua compile` uses parallel processes.
 --   cutelua spec/bench/many.lua [ROUNDS]
 -- No GPU is needed: the driver is spec/gpu/fakecuda.c.
 local core = require "cute.core"

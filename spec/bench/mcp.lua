@@ -23,7 +23,8 @@ local function ask(server, method, params)
   return assert(json.decode(text)).result
 end
 
--- Returns the milliseconds of checks of a script, which is edited before each.
+-- Returns a list of milliseconds, one for each check of a script. The script is
+-- edited before each check.
 local function times(server, path, arguments)
   local text, list = read(path), {}
   for i = 1, 15 do

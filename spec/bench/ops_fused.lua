@@ -10,10 +10,10 @@
 -- kernel, or by one for each operation. Operands rotate among sets that do not
 -- fit into L2 together; the contestants of one row alternate.
 --
--- `most` is the ratio that an epilogue without cost would reach. It is the
--- library's time with the epilogue, divided by the time of the product alone:
--- ours or cuBLAS's, whichever is shorter. `share` is our ratio divided by
--- `most`.
+-- `most` is the highest ratio that our kernel could reach, with an epilogue
+-- that takes no time: the library's time with the epilogue, divided by the
+-- shorter time of the product alone (ours or cuBLAS's). `share` is our ratio
+-- divided by `most`.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"
@@ -45,7 +45,7 @@ local buffer = core.param_memory
 
 -- Returns a list of sets of operands. Fields of a set: A and B, the factors;
 -- bias; R, the residual; D and E, M x N outputs; half and other, outputs with
--- half the columns.
+-- half as many columns.
 local function sets_of(m, n, k)
   local bytes = 2 * (m * k + n * k + 2 * m * n)
   local list = {}
@@ -120,7 +120,7 @@ local function f32(x) return x:to(cute.f32) end
 local function add(x, y) return f32(x) + f32(y) end
 local function silu(x) return ops.silu(f32(x)) end
 
--- Returns a function that launches cuBLAS's product of a set, and then
+-- Returns a function that launches cuBLAS's product of set s, then calls
 -- ops.elementwise with the other arguments.
 local function behind(s, ...)
   local run, call = cublas(s), table.pack(...)
@@ -148,10 +148,10 @@ local function plain(s)
   return function() ops.gemm(s.A, s.B, {out = s.E}) end
 end
 
--- Each row is {name of the epilogue, name of the other library, its contestant,
--- our contestant}. A contestant is a list of two elements: a function that
--- returns the launch for a set of operands, and the name of the set's field in
--- which the launch stores its result.
+-- Each row is {name of the epilogue, name of the other library, its
+-- contestant, our contestant}. A contestant is {make, field}: make(set)
+-- returns the launch for a set of operands, which stores its result in that
+-- field of the set.
 local ROWS = {
   {"plain", "cublasLt", {fastest(function() return {} end), "D"},
    {plain, "E"}},
@@ -224,7 +224,7 @@ local function compete(shape, sets, row)
   local name, rival = row[1], row[2]
   local theirs, mine = in_turn(sets, row[3][1]), in_turn(sets, row[4][1])
   for _, s in ipairs(sets) do
-    -- Both contestants add to their result, so it starts as zeros.
+    -- This row's contestants add to their result, so it starts as zeros.
     if row[3].adds then
       buffer(s.D):memset(0)
       buffer(s.E):memset(0)

@@ -27,7 +27,7 @@ local EXPERTS = math.tointeger(options.experts)
 local SHAPES = {{4096, 7168}, {14336, 4096}, {2048, 4096}}
 local BIG = 16384  -- number of rows of the big product
 
--- Returns the rows of each expert, the same in every run.
+-- Returns the number of rows of each expert, the same in every run.
 local function sizes()
   local list, state, total = {}, 12345, 0
   local least, most = tonumber(options.least), tonumber(options.most)
@@ -116,8 +116,8 @@ local function report(label, r, list)
   end
 end
 
--- Measures the contestants that ways(x, N, K) returns. A contestant is {name =,
--- run = a function that fills x.D}.
+-- Measures the contestants that ways(x, N, K) returns. Each contestant is {name
+-- =, run = a function that fills x.D}.
 local function compete(N, K, ways)
   local x = operands(N, K)
   local flops = 2.0 * x.M * N * K

@@ -13,8 +13,8 @@ local there = {device = "gpu"}
 local function new(dtype, ...) return cute.zeros({...}, dtype, there) end
 
 -- Configurations. make(first) returns a call of cute.ops that launches
--- `launches` kernels. Its problem is small, for repeated calls, or with `first`
--- large, for the first call.
+-- `launches` kernels. The problem is small for repeated calls. If `first` is
+-- set, it is large, for the first call.
 local CASES = {}
 
 local function case(name, launches, make, small, large)
@@ -177,7 +177,8 @@ local function in_graph(n, f)
   return list  -- The first measurement is a warm-up and is dropped.
 end
 
--- Returns a chain of calls D = A B^T, in which each D is the next A.
+-- Returns a function that calls ops.gemm for D = A B^T. Each call's A is the D
+-- of the preceding call.
 local function chain(c, place)
   local M, N, dtype = table.unpack(c)
   local X = {new(dtype, M, N), new(dtype, M, N)}

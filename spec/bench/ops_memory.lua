@@ -158,7 +158,7 @@ local function rounds(ours, copy)
   return gpu.stats(a), gpu.stats(b), gpu.stats(ratio)
 end
 
-local fastest = math.huge  -- the fastest copy so far, in milliseconds per byte
+local fastest = math.huge  -- the fastest copy so far, in ms per byte
 print(("%s; power limit, clock, draw: %s"):format(device.name, card.state()))
 print(("%-34s %8s %8s %8s %8s"):format("", "TB/s", "copy", "ratio", "spread"))
 for _, c in ipairs(CASES) do
@@ -183,7 +183,7 @@ for _, c in ipairs(CASES) do
   end
 end
 
--- Measures the host's time of repeated calls.
+-- Compares the host's time of repeated calls with that of a prepared launch.
 local calls = tonumber(options.host)
 if calls > 0 then
   local X = cute.zeros({64, 64}, cute.bf16, {device = "gpu"})

@@ -28,10 +28,10 @@ local CALLS = 4  -- calls in one CUDA graph
 
 local CASES = {}
 
--- Adds a case. `types` names the type of A and B, then that of D. `layouts`,
--- such as "tn", gives the contiguous modes of A and B in BLAS's notation.
--- Fields of `more`: batches; epilogue; off, the number of elements before A and
--- B in their buffers.
+-- Adds a case. `types` names the type of A and B, then the type of D.
+-- `layouts`, such as "tn", gives the contiguous modes of A and B in BLAS's
+-- notation. Optional fields of `more`: batches; epilogue; off, the number of
+-- elements by which A and B are displaced from the start of their buffers.
 local function case(types, layouts, m, n, k, more)
   local x = more or {}
   x.ab, x.d = types:match "(%w+) (%w+)"

@@ -13,10 +13,10 @@
 -- run for a quarter of --warm and --hot.
 --
 -- `bound` is the time to read B once, at the bandwidth of a copy in this run,
--- divided by our time. For eight rows or fewer, the fastest kernel that only
--- reads B is launched like ours. `read` is that kernel's time divided by ours;
--- `blas` is that kernel's time divided by cuBLAS's or cublasLt's, whichever is
--- faster.
+-- divided by our time. With eight rows or fewer, the fastest kernel that only
+-- reads B is also launched. `read` is that kernel's time divided by ours.
+-- `blas` is that kernel's time divided by the faster time of cuBLAS and
+-- cublasLt.
 --
 -- --constant prints another table, for ops.gemm with constant = "B", which
 -- reads weights before the preceding launch ends. (cuBLAS does not promise
@@ -155,7 +155,8 @@ end
 -- Returns a message about a result that differs too much, or nil.
 local function wrong(D, k, name)
   -- the tolerance for truncated f32 sums of k products of N(0,1), in any order;
-  -- 8-bit floats are truncated at 13 fractional bits within 128 of K
+  -- sums of 8-bit floats are truncated at 13 fractional bits, in chunks of 128
+  -- products
   local e, n = card.difference(dev, D[name], D.cuBLAS or D.cublasLt, 0.0079,
     AB == "e4m3" and k / 32 * 2^-12 * 5 * math.sqrt(128) or 1e-6 * k)
   if e ~= e or e >= 4e-3 or n > 0 then
@@ -211,8 +212,8 @@ end
 -- constant = "B"
 ---------------------------------------------------------------------------
 
--- FAR is a number of bytes of operands that L2 cannot hold. LAUNCHES is the
--- least number of launches in one CUDA graph.
+-- FAR bytes of operands do not fit in L2. LAUNCHES is the least number of
+-- launches in one CUDA graph.
 local FAR, LAUNCHES = 160 << 20, 32
 
 -- Returns {launch = a CUDA graph in which the given launches alternate, each =

@@ -23,7 +23,7 @@ local options = card.options {rounds = "5", only = "", warm = "10", hot = "20",
                               rows = "1,2,4,8,16,32,64", layers = "",
                               weights = "bf16"}
 
--- Layers {N, K} of two models, with hidden sizes 4096 and 8192.
+-- Layers of two models, as {N, K, name}; hidden sizes 4096 and 8192.
 local LAYERS = {
   {1024, 4096, "k v"}, {4096, 4096, "q o"}, {6144, 4096, "qkv"},
   {14336, 4096, "gate up"}, {28672, 4096, "gate+up"}, {4096, 14336, "down"},
@@ -43,8 +43,8 @@ local LAUNCHES = 16             -- minimum number of launches in a CUDA graph
 local GROUP = 128
 
 -- CUDA kernels: `words` makes random words; `whole` multiplies weights by their
--- scale factors, (N,K/128) with N contiguous. The weights are bytes, or 4-bit
--- weights as ops packs them.
+-- scale factors, a tensor (N,K/128) with N contiguous. The weights are bytes,
+-- or 4-bit weights as ops packs them.
 local TEXT = [[
 typedef unsigned long long u64;
 #define EACH(T, i, n) (T i = (T)blockIdx.x * blockDim.x + threadIdx.x; i < n; \
@@ -202,7 +202,7 @@ local function right(p, c, B, deviation)
   p.d:memset(0xff)
   c[2](1)()
   dev:sync()
-  -- Sums are truncated at 2^-23 of their value at each step of 16 along K.
+  -- Allows a truncation error of 2^-23 of the sum per step of 16 along K.
   local cut = math.max(32e-6, p.k / 16 * 2.0^-23)
   local error, wrong = card.difference(dev, p.d, want, 0.0079,
     cut * math.sqrt(p.k) * deviation)
@@ -215,7 +215,7 @@ local function right(p, c, B, deviation)
   return good
 end
 
--- Returns the weights of ops in a form that cuBLAS can multiply.
+-- Returns the weights of the cute.ops call in a form that cuBLAS can multiply.
 local function plain_weights(p)
   if not p.kind.factors then return p.own[1].buffer end
   local x = assert(dev:buffer("f64", p.n * p.k))

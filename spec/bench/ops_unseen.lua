@@ -32,8 +32,8 @@ local options = card.options {seed = "1", types = "bf16:60", record = "",
   rounds = "3", warm = "20", hot = "20", part = "", list = ""}
 
 -- For each type: {type of A and B, type of D, relative tolerance of an element
--- of D, its absolute tolerance for each of the K products, the most operations
--- of a product, whether layouts differ}.
+-- of D, absolute tolerance per product (multiplied by K), most operations of a
+-- product, whether the layout of B varies}.
 local TYPES = {
   bf16 = {"bf16", "bf16", 0.0079, 1e-6, 4e12, true},
   f16 = {"f16", "f16", 0.00098, 1e-6, 4e12, true},
@@ -51,7 +51,7 @@ local MOST_K = 18944
 -- The products
 ---------------------------------------------------------------------------
 
--- Returns a function that returns uniform numbers in [0, 1) of a seed.
+-- Returns a generator of uniform numbers in [0, 1) with a seed.
 local function uniform(seed)
   local x = seed * 0x9e3779b97f4a7c15 + 1
   return function()
@@ -69,8 +69,8 @@ local function rows_of(draw)
   return math.max(m // step * step, 2)
 end
 
--- Returns whether a tuned table, which applies to 16-bit floats, has this
--- product.
+-- Reports whether the tuned table, which has only products of 16-bit floats,
+-- contains this product.
 local function seen(x)
   local rows = require "kernels.tuned.h200".gemm["bf16 bf16 bf16 tn row"]
   for _, r in ipairs(rows) do
@@ -139,13 +139,13 @@ local device = measure.gpu_device(90)
 if not device then return end
 local dev = device.dev
 
--- Returns the specification of a product for gpu.cublas and gpu.cublaslt.
+-- Returns the arguments of gpu.cublas and gpu.cublaslt for a product.
 local function rival(x, set, d)
   return {m = x.m, n = x.n, k = x.k, A = set.a, B = set.b, D = d,
           layout = x.layout, tf32 = x.type == "tf32" or nil}
 end
 
--- Returns the launches of cublasLt's best algorithm, one for each set.
+-- Returns one launch of cublasLt's best algorithm for each set of operands.
 local function best_lt(x, sets, d)
   local all, index = {}, 1
   for i, set in ipairs(sets) do
@@ -169,7 +169,7 @@ local function blas(x, sets, d)
   return runs
 end
 
--- Returns the launches of ops.gemm, one for each set, and the configuration.
+-- Returns one launch of ops.gemm for each set, and the chosen configuration.
 local function ours(x, sets, d)
   local first_n = x.layout == "tt"
   local p, _, call = gemm.offers(card.tensor(sets[1].a, x.m, x.k),
@@ -198,7 +198,7 @@ local function compete(x)
   end
   if not list[2] then error(x.name .. ": cuBLAS and cublasLt have no algorithm")
   end
-  -- compares our result for the last set of operands with a rival's
+  -- compares our result for the last set of operands with a library's
   local off, n = card.difference(dev, D[1], list[2].D, row[3], row[4] * x.k)
   x.wrong = (off ~= off or n > 0) and ("WRONG: error %.1e, %d elements")
     :format(off, n) or nil
@@ -228,7 +228,7 @@ local function line_of(x)
     x.blas, x.spread, x.how, x.wrong or x.choice)
 end
 
--- Opens the record. Returns the file, and the measured lines by product.
+-- Opens the file of --record. Returns the file, and its lines by product.
 local function record(head)
   if options.record == "" then return nil, {} end
   local old, known = io.open(options.record), {}

@@ -1,4 +1,4 @@
--- Measures the time of a completion by TAB, and that of the display of a value.
+-- Measures the time of a TAB completion, and of displaying a value.
 local core = require "cute.core"
 local measure = require "spec.measure"
 
@@ -9,7 +9,7 @@ local TEXTS = {"cut", "cute.make_", "L:co", "cute.arch.th", "cute.ops.",
   "require 'cute.", "f('"}
 
 -- Measures, in a fresh process, the milliseconds of the first and of the second
--- TAB after a text.
+-- press of TAB after a text.
 local function times(text)
   local code = ([[
     cute, core = require "cute", require "cute.core"

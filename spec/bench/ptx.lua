@@ -118,16 +118,16 @@ local CASES = {
 -- Time and memory of a case
 ---------------------------------------------------------------------------
 
--- Returns a prepared launch of a call.
+-- Compiles a call for a simulated device, as a prepared launch.
 local function prepared(call, opts)
   local all = {device = DEVICE, threads = 1}
   for k, v in pairs(opts) do all[k] = v end
   return call:compile(all)
 end
 
--- Returns the PTX that NVRTC compiles from a call's kernel, and the bytes of
--- dynamic shared memory that the PTX needs. If the case has a third element, it
--- is a function that changes the PTX.
+-- Returns the PTX that NVRTC compiles from a call's kernel, and its bytes of
+-- dynamic shared memory. The case's third element, if present, is a function
+-- that changes the PTX.
 local function ptx_of(case, call, opts)
   local text, smem = through.call(call, opts, ARCH)
   return case[3] and case[3](text) or text, smem
@@ -160,9 +160,9 @@ local function check(direct, ptx, out)
   end
 end
 
--- Returns, for each round, the time of the run through PTX divided by that of
--- the direct run. Also returns the text of the PTX, and its bytes of dynamic
--- shared memory.
+-- Returns, for each round, the time of the run through PTX divided by the time
+-- of the direct run. Also returns the PTX text, and its bytes of dynamic shared
+-- memory.
 local function ratios(case)
   local call, opts, out = case[2]()
   local text, smem = ptx_of(case, call, opts)
@@ -263,8 +263,8 @@ mov.u32 a0, %tid.x;
   return table.concat(list)
 end
 
--- Returns the milliseconds that the parser and the translation to IR take for a
--- text with `count` instructions.
+-- Returns the milliseconds to parse a PTX text of `count` instructions and to
+-- translate it to IR.
 local function reading(text, count)
   local x = cute.zeros({1 << 16}, cute.f32)
   local parse, both = {}, {}

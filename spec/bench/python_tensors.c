@@ -11,12 +11,12 @@ extern PyObject *PyLong_FromUnsignedLongLong(unsigned long long);
 extern PyObject *PyObject_CallFunctionObjArgs(PyObject *, ...);
 extern void Py_DecRef(PyObject *);
 
-// Memory of a GPU, and the managed tensor that describes it.
+// A block of GPU memory, and the managed tensor that describes it.
 typedef struct Block {
   DLManagedTensorVersioned m;
   int64_t shape, stride;
   int owners;
-  struct Block *next;                 // next free block, if this one is free
+  struct Block *next;                 // next free block, while this one is free
   // tensor of another library that owns the memory, or NULL
   DLManagedTensorVersioned *foreign;
 } Block;

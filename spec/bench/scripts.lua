@@ -18,8 +18,8 @@ local COPIES = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
 
 -- ---- what children do ----
 
--- Returns a script's kernel with its arguments (A, B of a copy; A, B, C of a
--- GEMM) and launch options without the device.
+-- Returns a script's kernel with its arguments (A, B for the copy ladder; A, B,
+-- C for the GEMM ladder) and its launch options without the device.
 local function copy_of(script)
   local spec = assert(lib.script_spec(script, "cutelua.bench.copylesson",
                                       "run"))
@@ -53,8 +53,8 @@ local function prepare(kernel, t, opts)
   return cute.compile(kernel, table.unpack(words))
 end
 
--- Prints the milliseconds to verified IR and text, the milliseconds of NVRTC,
--- and the seconds of the simulator.
+-- Prints the milliseconds of tracing, verification and emission, the
+-- milliseconds of NVRTC, and the seconds of the simulator.
 local function host(script)
   local kernel, t, opts = load(script)
   local start = core.clock()

@@ -29,9 +29,9 @@ local function gemm(size, threads)
     block = script.block, device = SIM, threads = threads})
 end
 
--- Runs one launch in this process, which the parent started for it. Prints the
--- seconds, and the peak bytes beyond the three matrices, which include Lua and
--- the program.
+-- Runs one launch in this child process. Prints the seconds, and the peak
+-- memory without the three matrices, in bytes; it includes Lua and the
+-- program.
 local function child(size, threads)
   size, threads = tonumber(size), tonumber(threads)
   local run = gemm(size, threads)

@@ -38,7 +38,7 @@ local device = measure.gpu_device(90)
 if not device then return end
 local dev = device.dev
 
-local names = {}  -- configurations, with keys "M N K"
+local names = {}  -- names of the new table's configurations, by "M N K"
 if options.table ~= "" then
   local t = assert(tables.read(options.table))
   for _, r in ipairs(t.gemm[CLASS] or {}) do
@@ -46,7 +46,8 @@ if options.table ~= "" then
   end
 end
 
--- Returns the candidates {new, old} of a row for a problem's list.
+-- Returns the candidates of a row, from a problem's list: the new table's
+-- configuration (or the rule's), and the old table's.
 local function pair(row, list)
   local new, old = names[table.concat(row, " ", 1, 3)], nil
   local first = not new and list[1] or nil

@@ -6,7 +6,7 @@ local cute = require "cute"
 local support = require "spec.support"
 
 local EACH = 5  -- number of calls of each function, outside and inside kernels
-local SHARE = 3  -- one of this many functions is called without #long
+local SHARE = 3  -- without #long, the tests call one in SHARE functions
 
 describe("random calls", function()
   for i, where in ipairs {"outside", "inside"} do

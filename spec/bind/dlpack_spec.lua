@@ -10,7 +10,7 @@ end
 
 local peer, dir
 
--- Returns how many deleters the code f calls.
+-- Returns how many deleters are called while f runs.
 local function deletions(f)
   collectgarbage() collectgarbage()
   local before = peer.deleted()
@@ -25,8 +25,8 @@ end
 
 local SIX = floats(1, 2, 3, 4, 5, 6)
 
--- Asserts that a tensor is rejected with this message, and that its owner
--- keeps it.
+-- Asserts that importing a tensor with these fields raises the message, and
+-- that the exporter keeps the tensor.
 local function rejected(what, fields)
   local p = peer.make(fields)
   local n = deletions(function()
@@ -181,7 +181,7 @@ describe("memory that DLPack shares for reading only", function()
     local copy = t:clone()
     copy:fill(3)
     assert.equal(3, copy(2))
-    -- A consumer of the exported tensor also reads the flag.
+    -- The consumer of an exported tensor also sees the read-only flag.
     local out = t:to_dlpack()
     assert.equal(1, peer.read(out, true).flags)
     t:close()
@@ -190,7 +190,7 @@ describe("memory that DLPack shares for reading only", function()
 end)
 
 describe("types and devices of DLPack", function()
-  -- For each type: code and bits of DLPack 1.3.
+  -- For each type: its type code and number of bits in DLPack 1.3.
   local TYPES = {
     i8 = {0, 8}, i16 = {0, 16}, i32 = {0, 32}, i64 = {0, 64}, u8 = {1, 8},
     u16 = {1, 16}, u32 = {1, 32}, u64 = {1, 64}, f16 = {2, 16}, f32 = {2, 32},
@@ -288,7 +288,7 @@ describe("types and devices of DLPack", function()
     local ok, message = pcall(cute.from_dlpack, made, {version = 1})
     assert.is_false(ok)
     assert.truthy(message:find("versioned", 1, true), message)
-    peer.release(made, true)  -- a call that fails does not take the tensor
+    peer.release(made, true)  -- a failed import does not take ownership
   end)
 end)
 
@@ -303,7 +303,7 @@ describe("export by DLPack", function()
     assert.same({1, 3, 0, 1, 0, {2, 3}, {3, 1}, SIX},
                 {got.major, got.minor, got.flags, got.device, got.id,
                  got.shape, got.strides, got.memory})
-    -- JAX shares memory by DLPack only at multiples of 64 bytes.
+    -- JAX shares memory by DLPack only at addresses that are multiples of 64.
     assert.equal(0, got.address % 64)
     t:set(0, 0, 10)
     t:close()

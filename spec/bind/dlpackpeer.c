@@ -39,8 +39,8 @@ static lua_Integer field(lua_State *L, const char *k, lua_Integer otherwise) {
   return n;
 }
 
-// Reads field k of the table, a list, into `to`. Returns its length; -1 without
-// the field.
+// Reads field k of the table, a list of integers, into `to`. Returns its
+// length, or -1 if the field is absent.
 static int list(lua_State *L, const char *k, int64_t *to) {
   int n = -1;
   if (lua_getfield(L, 1, k) == LUA_TTABLE) {
@@ -57,9 +57,9 @@ static int list(lua_State *L, const char *k, int64_t *to) {
 
 // make{bytes =, shift =, at =, shape =, strides =, code =, bits =, lanes =,
 // device =, id =, offset =, ndim =, major =, flags =, versioned =, null =,
-// address =} -> pointer. `bytes` are the memory, from `shift` bytes past a
-// multiple of 256 on; the data pointer is at byte `at` of it. `address` is a
-// data pointer instead.
+// address =} -> pointer to a managed tensor. Its memory contains `bytes` and
+// begins `shift` bytes after a multiple of 256. The data pointer is byte `at`
+// of the memory, or `address` if given.
 static int l_make(lua_State *L) {
   size_t n, shift = (size_t)field(L, "shift", 0);
   Peer *p = calloc(1, sizeof *p);
@@ -159,7 +159,8 @@ static int l_release(lua_State *L) {
   return 0;
 }
 
-// deleted() -> how often deleters were called, and the last managed tensor
+// deleted() -> number of calls of deleters, and the managed tensor of the last
+// one
 static int l_deleted(lua_State *L) {
   lua_pushinteger(L, deleted);
   lua_pushlightuserdata(L, last);

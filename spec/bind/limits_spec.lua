@@ -10,8 +10,8 @@ local function run(f, ...)
   cute.kernel("k", f)(...):launch {grid = 1, block = 32, device = "sim"}
 end
 
--- Words whose upper bits would make them tuples, traced values, `_` or basis
--- elements.
+-- Integers whose upper bits are those of the internal handles of tuples, traced
+-- values, `_` or basis elements.
 local FAR = {1 << 60, (1 << 60) + 3, (1 << 61) + 1, (1 << 61) + 3,
              3 << 60, (3 << 60) + 1, 1 << 62, (5 << 60) + (1 << 56) + 1,
              math.maxinteger, math.mininteger, -(1 << 60) - 1, -(1 << 62)}
@@ -71,7 +71,7 @@ describe("an integer of 2^60 and more", function()
         for _, n in ipairs(FAR) do
           local ok, got = pcall(f, n)
           local text = tostring(got)
-          if ok then  -- The result must not print as a traced value or as `_`.
+          if ok then  -- A result must not print as a traced value or as `_`.
             local said = ("%s(%d): %s"):format(name, n, text)
             assert.is_nil(text:find "[?_]" or text:find "traced", said)
           else

@@ -12,8 +12,8 @@ local support = require "spec.support"
 
 local kinds = core.error_kinds
 
--- Functions that take any number of arguments. The key is that parameter in
--- their signature; the value says what the arguments are.
+-- Parameters that stand for any number of arguments. The key is the parameter
+-- as signatures write it; the value says what its arguments are.
 local FREE = {
   ["modes..."] = "modes to go down to, or modes of a basis",
   ["values..."] = "a list of operands, of a coordinate, to print, to return",
@@ -41,7 +41,7 @@ local RAW = {"attempt to ", "'%?'", "%.c:", "%(local '", "%(field '",
 local function mentions(message, v)
   local words = {core.show(v), tostring(v), core.typename(v)}
   if type(v) == "table" then
-    -- A message such as "x is nil" reports a missing field.
+    -- The message may report a missing field, as in "x is nil".
     words = {words[1], "nil", "()", "empty"}
     for k in pairs(v) do words[#words + 1] = tostring(k) end
     for _, x in ipairs(v) do
@@ -81,7 +81,7 @@ local function complaint(message, name, args)
   end
   if kind == "bad-launch" then return end
   if kind == "not-tracing" or kind == "inside-kernel" then return end
-  -- The message says that a value is missing.
+  -- An argument may be missing; then the message must say nil.
   if said:find "%f[%w]nil%f[%W]" then return end
   for i = 1, args.n do
     if mentions(message, args[i]) then return end
@@ -120,7 +120,7 @@ local function samples()
   return list
 end
 
--- Returns an object of the type that a method belongs to, or nil.
+-- Returns an object of the type whose method is called, or nil.
 local function receiver(type_)
   local L, T = cute.layout "(4,2):(1,4)", cute.zeros({4, 2}, cute.f32)
   local k = cute.kernel("k", function() end)
@@ -223,8 +223,8 @@ describe("every public function #long", function()
     end
   end)
 
-  -- Option tables: the signature names all keys and unknown ones are rejected,
-  -- with these exceptions.
+  -- A signature must name all keys of its option table, and the function must
+  -- reject other keys. Entries of CHECKED name the check of an exception.
   local CHECKED = {
     ["cute.graph"] = "kernel.check_options", ["cute.kernel"] = "the same",
     ["cute.raw_kernel"] = "raw.lua's own", ["cute.print_tensor"] = "printing",

@@ -1,5 +1,5 @@
 // Launches the functions of the bundle `any` with many sizes, then with sizes
-// and tensors that they do not take.
+// and tensors that they reject.
 #include "any.h"
 
 #include <dlfcn.h>

@@ -1,12 +1,13 @@
--- The script of a bundle whose functions take any size. It compares the results
--- of the examples, which kernels for any size computed on the simulator, with
--- sums in Lua.
+-- The script of a bundle whose functions take any size. The simulator computes
+-- the examples with kernels for any size; the script compares their results
+-- with sums in Lua.
 local cute = require "cute"
 local ops = cute.ops
 
--- Adds a function f for any size, and checks the results of its examples. The
--- list has the calls {size, arguments, result}. Kernels run in the second call
--- for the first example and in the first call for the others.
+-- Adds a function f for any size, and checks the results of its examples.
+-- `list` has every call of f as {size, arguments, result}. For the first
+-- example, the kernels' result is that of the second call with its size; for
+-- other examples, that of the first call.
 local function add(name, f, first, step, examples, arguments, check)
   local list = {}
   cute.bundle.add(name, function(...)
@@ -142,7 +143,7 @@ local function check_fused(m, D, x, y, w)
     end
   end
 end
--- Rows of 64 elements are vectors; rows of 9 elements end in single elements.
+-- Rows of 64 elements allow vector accesses; rows of 9 elements do not.
 for _, n in ipairs {64, 9} do
   local w = f32(n)
   add("fused" .. n, fused, 1, 1, {77, 1, 200}, function(m)
@@ -154,7 +155,8 @@ end, 4, 4, {1200, 4}, function(m) return {f32(m)} end, function(m, D, x)
   for i = 0, m - 1 do near(D(i), x(i) + 1, "line") end
 end)
 
--- A call prefers a variant for a range of sizes to the later one for any size.
+-- Of two variants, a call uses the one for a range of sizes, not the later one
+-- for any size.
 local wide = bf16(512, 256)
 for _, sizes in ipairs {{256, 512, 256}, {1, "any"}} do
   cute.bundle.add("mixed", ops.gemm, {sizes = sizes, results = {"D"},

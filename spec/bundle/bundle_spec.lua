@@ -88,7 +88,7 @@ describe("a bundle", function()
       at "unit_test.c", at "unit.c"))
     local out, _, code = made.run(driver, at "test " .. at "unit_test.bin",
                                   {FAKE_LOG = at "c.log"})
-    -- The fake driver executes only the kernel axpy.
+    -- The fake driver executes only `axpy`, so the other results are wrong.
     assert.equal(1, code)
     for _, wrong in ipairs {"linear .-: tensor 3", "hopper .-: tensor 2",
                             "scale .-: tensor 0"} do
@@ -121,7 +121,7 @@ describe("a bundle", function()
       else
         local rows, pitch = rest:match "^(%x+) (%x+) "
         assert.equal(tonumber(grid), tonumber(rows, 16))
-        -- The stride of the only row has no effect.
+        -- The stride of a single row is 0, since it has no effect.
         assert.equal(tonumber(grid) == 1 and 0 or 32 + 4 * tonumber(grid),
                      tonumber(pitch, 16))
       end
@@ -246,8 +246,8 @@ describe("a bundle of ranges of sizes", function()
     local out, err, code = made.bundle("-o " .. folder, "--test",
                                        "spec/bundle/sizes.lua")
     assert(code == 0 and err == "", err)
-    -- All sizes of `rows` share a kernel; `hopper` has a kernel for each number
-    -- of boxes.
+    -- All sizes of `rows` share one kernel. `hopper` has a kernel for each
+    -- number of boxes of its tensor map.
     assert.truthy(out:find("3 functions, 5 specialisations", 1, true), out)
   end)
   teardown(function() support.remove(folder) end)
@@ -266,8 +266,8 @@ describe("a bundle of ranges of sizes", function()
       .. " spec/bundle/sizes.lua gpu", {FAKE_LOG = at "lua.log",
       FAKE_MEMORY = "100000000"})
     assert.equal(0, code, said .. err)
-    -- Addresses differ: the C program uses the same memory for all sizes, and
-    -- parts of one workspace.
+    -- Addresses are ignored: the C program uses the same memory for all sizes,
+    -- and parts of one workspace.
     local function logged(name)
       return lines_of((support.read(at(name)):gsub("<m%d*%+%d+>", "<memory>")))
     end
@@ -294,8 +294,9 @@ describe("a bundle of ranges of sizes", function()
   end)
 end)
 
--- Asserts that launches {elements, blocks} have `each` blocks for each part of
--- the elements, where all parts have equal size. Returns that size.
+-- Returns the number `part` for which each launch {elements, blocks} has `each`
+-- blocks for each `part` elements, rounded up. Raises an error if there is
+-- none.
 local function part_of(list, each)
   local low, high = 0, math.huge
   for _, l in ipairs(list) do
@@ -348,7 +349,7 @@ describe("a bundle for any size", function()
         local blocks, rest = line:match
           "^[%w_]+ grid (%d+) 1 1 .* parameters (.*)$"
         table.insert(launches[which], {size, tonumber(blocks)})
-        -- Each tensor of m rows has the argument m.
+        -- The kernel has a parameter with the number of rows (or elements).
         local given = ("%x"):format(which == 3 and 4 * m or m)
         assert.truthy((" " .. rest .. " "):find(" " .. given .. " ", 1, true))
       end
@@ -401,8 +402,8 @@ describe("a bundle of operations", function()
   end)
 end)
 
--- For each call of misuse.c: its name, the status, and texts that the message
--- contains.
+-- For each call of misuse.c: its name, the status, and texts that the error
+-- message contains.
 local MISUSE = {
   {"before a context", "NO_CONTEXT", "no CUDA context is current"},
   {"right", "OK"}, {"other size", "OK"},
@@ -515,8 +516,8 @@ describe("a bundle in a program", function()
                                                    FAKE_COUNT = "1"})
     assert.equal("8 threads, 0 failed\n", out)
     assert.equal(0, code)
-    -- An axpy of no elements launches nothing; each thread makes 4 such calls
-    -- of 1000. Each kernel is loaded once.
+    -- An axpy of no elements launches nothing. Each thread makes 4 such calls
+    -- out of 1000. Each kernel is loaded once.
     assert.equal("loads 2, unloads 0, launches 15968\n", err)
   end)
 

@@ -1,5 +1,5 @@
-// Launches the functions of the bundle `unit` that take any extents, with many
-// extents.
+// Launches the functions of the bundle `unit` that accept any extents, with
+// many extents.
 #include "unit.h"
 
 #include <dlfcn.h>

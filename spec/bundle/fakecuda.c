@@ -47,8 +47,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 enum { MOST = 64 };
 
-// A kernel of a module: the sizes of its parameters, from the section
-// .nv.info.NAME of the cubin.
+// A kernel of a module. The section .nv.info.NAME of the cubin gives the sizes
+// of its parameters.
 typedef struct Kernel {
   char name[64];
   int n, size[MOST];
@@ -81,8 +81,8 @@ static void read_info(Kernel *k, const unsigned char *p, size_t n) {
   }
 }
 
-// Adds the kernels of a cubin, as those of module number `module`. Returns 0 if
-// it is no cubin.
+// Adds the kernels of a cubin as kernels of module number `module`. Returns 0
+// if the data are no cubin.
 static int read_cubin(const unsigned char *p, int module) {
   if (memcmp(p, "\177ELF\2", 5)) return 0;
   const unsigned char *table = p + word(p + 40, 8);
@@ -107,7 +107,7 @@ static int read_cubin(const unsigned char *p, int module) {
 typedef struct Memory {
   unsigned long long at;
   size_t n;
-  int written;  // rank among the allocations, in the order of first writes
+  int written;  // allocation number N of <mN+offset> in the log, or 0
 } Memory;
 
 static Memory memory[1 << 16];
@@ -229,7 +229,7 @@ static unsigned long long newest;
 static int modules;
 static _Thread_local Context *current;
 
-// Counts that the program prints for specs.
+// Counts that the driver prints at exit for FAKE_COUNT.
 static int loads, unloads, launched;
 
 static int is_context(const void *c) {
@@ -278,7 +278,7 @@ CUresult cuCtxSetCurrent(CUcontext c) {
   current = (Context *)(void *)c;
   return 0;
 }
-// Destroys the current context: there is one device.
+// Destroys the only device's context, which is the current one.
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) {
   (void)d;
   pthread_mutex_lock(&lock);

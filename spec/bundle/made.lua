@@ -11,7 +11,7 @@ function made.has(compiler)
   return select(3, support.exec {compiler, "--version"}) == 0
 end
 
--- Returns a list of all words in the arguments, which are texts of one or more
+-- Returns a list of all words in the arguments; each argument is one or more
 -- words.
 local function words_of(...)
   local list = {}
@@ -21,16 +21,16 @@ local function words_of(...)
   return list
 end
 
---- Runs a command line; returns its output, and raises an error if it fails or
--- prints an error.
+--- Runs a command line and returns its output. Raises an error if it fails or
+-- prints to standard error.
 function made.must(...)
   local out, err, code = support.exec(words_of(...))
   assert(code == 0 and err == "", err .. out)
   return out
 end
 
---- Reports whether a program that is compiled with these flags of a sanitizer
--- runs on this machine.
+--- Reports whether programs compiled with these sanitizer flags run on this
+-- machine.
 function made.sanitizes(flags)
   local folder = support.folder()
   local name = support.write(folder .. "/x.c", "int main(void) { return 0; }")

@@ -56,7 +56,7 @@ static void say(const char *name, int status) {
          status ? unit_error() : "");
 }
 
-// The arguments of unit_linear.
+// The arguments of a call of unit_linear.
 typedef struct Linear {
   unit_tensor A, B, bias, D;
 } Linear;
@@ -160,7 +160,7 @@ static char *allocate(size_t n) {
   return (char *)(uintptr_t)at;
 }
 
-// Passes tensors that are outside of the GPU's memory, or only partly inside.
+// Passes tensors that are entirely or partly outside of the GPU's memory.
 static void careful(void) {
   unit_tensor x = unit_vector(memory, UNIT_F32, 1000), y = x;
   char *own = allocate(8192), *other = allocate(8193);
@@ -182,7 +182,7 @@ static void careful(void) {
   unit_careful(0);
 }
 
-// Passes a stream of a destroyed context, after a new context got the same
+// Passes a stream whose context was destroyed; a new context has its
 // address.
 static void contexts(Context c) {
   Linear x = right();

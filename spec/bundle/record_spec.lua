@@ -26,8 +26,8 @@ local function with_folder(f)
   assert(ok, why)
 end
 
--- Bundles a script. Returns the output, the errors and the exit code. Calls f
--- with the certificate and the bundle's folder.
+-- Bundles a script and calls f with the certificate and the bundle's folder.
+-- Returns the output, the errors and the exit code.
 local function bundle(code, words, f)
   local out, err, rc
   with_folder(function(folder)
@@ -38,7 +38,7 @@ local function bundle(code, words, f)
   return out, err, rc
 end
 
--- Returns n random bytes with repetitions, as machine code has them.
+-- Returns n random bytes that contain repetitions, as machine code does.
 local function some_bytes(n, seed)
   local out, past = {}, {}
   math.randomseed(seed)
@@ -113,8 +113,8 @@ describe("bundle's texts", function()
   end)
 end)
 
--- Returns the variant for any size, from `from` on in steps, of launches with
--- one block for each `part` rows.
+-- Returns the variant for any size from `from`, in steps of `step`. Its
+-- launches have one block for each `part` rows.
 local function merged(part, from, step)
   local function at(m)
     return {m, {tensors = {{shape = {m}, stride = {1}, align = 1}},
@@ -132,7 +132,7 @@ describe("a grid for any size", function()
       for _, part in ipairs {1, 2, 7, 32, 56, 77, 80, 128, 184, 192, 208, 383,
                              500, 512, 1000, 2048} do
         local grid = merged(part, step, step).steps[1].grid
-        -- Steps of 7 meet every remainder of a division by a power of two.
+        -- Steps of 7 cover every remainder of a division by a power of two.
         local m = step
         while m <= 20000 do
           local blocks = range.is_formula(grid[1])
@@ -154,7 +154,7 @@ describe("a grid for any size", function()
   end)
 end)
 
--- Each row: what is wrong, the rest of the script, and texts of the message.
+-- Each row: the mistake, the rest of the script, and texts of the message.
 local WRONG = {
   {"nothing", "", "launched no kernel and added no function"},
   {"an error of the script", "error 'boom'", "boom"},
@@ -403,7 +403,7 @@ describe("cutelua bundle", function()
   end)
 
   it("does not run kernels with other numbers", function()
-    -- With 65 elements, the kernel would read beyond its tensors.
+    -- A run with 65 elements would read beyond the tensors.
     bundle([[cute.bundle.add("f", function(a, b, n)
       twice(a, b, n):launch {grid = 1, block = 96}
     end, {x, y, cute.bundle.number("n", 64)})]], "", function(c)

@@ -1,5 +1,5 @@
 // Launches the functions of the bundle `sizes` with each of their sizes, then
-// with sizes and strides that they do not take.
+// with sizes and strides that they reject.
 #include "sizes.h"
 
 #include <dlfcn.h>

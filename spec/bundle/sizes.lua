@@ -19,8 +19,8 @@ local function add(name, f, config)
   for m = first, last, step do f(table.unpack(config.arguments(m))) end
 end
 
--- Each block handles a row of a matrix (m,32), with rows 2 m + 32 apart; the
--- grid grows by 1 for 3 rows.
+-- Each block handles a row of a matrix (m,32), whose row stride is 2 m + 32.
+-- The grid grows by one block for 3 rows.
 local rows = cute.kernel("rows", function(x, y, n)
   local i, j = cute.arch.block_idx(), cute.arch.thread_idx()
   local at = i * 64 + j

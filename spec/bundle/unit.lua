@@ -7,7 +7,7 @@ local ops = cute.ops
 
 local gpu = arg[1] == "gpu"
 
--- Keeps tensors alive, so that each has memory of its own.
+-- Tensors that stay alive, so that each has memory of its own.
 local kept = {}
 
 -- Moves tensors to the GPU, in the order in which the bundle's test program
@@ -80,7 +80,7 @@ else
                 {vector(76), vector(76), 3.0}}})
 end
 
--- The kernel takes a matrix with any number of rows and any row stride.
+-- The kernel accepts a matrix with any number of rows and any row stride.
 local scale = cute.kernel("scale", function(x, factor, n)
   local i, j = cute.arch.block_idx(), cute.arch.thread_idx()
   for _ in cute.when(j:lt(n)) do x[{i, j}] = x[{i, j}] * factor end
@@ -100,7 +100,7 @@ else
     examples = {{part, 1.5, 20}}})
 end
 
--- This launch becomes a separate function of the bundle.
+-- A launch outside of an added function becomes a function of the bundle.
 local x, y = there(vector(256), vector(256))
 axpy(x, y, 1.5):launch {grid = 2, block = 128, pdl = true}
 -- SPDX-License-Identifier: MIT

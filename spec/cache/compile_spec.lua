@@ -75,7 +75,7 @@ describe("cutelua compile", function()
         .. "the cache already, 0 failed\n"))
     end
     assert.equal(2, select(2, out:gsub("sum\t0.0\n", "")))
-    -- After the script is moved and its lines shifted, nothing is compiled.
+    -- The cache has the kernels of the script, moved and with lines shifted.
     local moved = support.write(dir .. "/moved.lua", "\n\n\n"
       .. support.read(path))
     out, err, status = compile {"--arch=sm_80", "--arch=sm_90a", "--jobs=1",
@@ -95,7 +95,7 @@ describe("cutelua compile", function()
       CUTELUA_CACHE_IMAGE = into, CUTELUA_NVRTC = "/nowhere",
       LD_LIBRARY_PATH = fake.folder, XDG_CACHE_HOME = dir .. "/none"}})
     assert.same({"sum\t0.0\n", "", 0}, {out, err, status})
-    -- The launch without the image must compile.
+    -- Without the cache image, the launch must compile, and finds no NVRTC.
     _, err, status = support.run({path}, {env = environment {
       CUTELUA_NVRTC = "/nowhere", LD_LIBRARY_PATH = fake.folder}})
     assert.equal(1, status)
@@ -135,7 +135,8 @@ describe("cutelua compile", function()
     local out, err, status = compile {"--arch", "sm_90a", "--sms", "77",
       "--card", "NVIDIA H77", path}
     assert.same({"", 0}, {err, status}, out)
-    -- The kernel `three` is launched with blocks of 64 and of 32 threads.
+    -- The kernel `three` is launched with blocks of 64 and of 32 threads, which
+    -- compile separately.
     for name, n in pairs {one = 1, two = 1, three = 2, raw = 1} do
       assert.equal(n, select(2, out:gsub("kernel " .. name .. " ", "")), out)
     end
@@ -167,7 +168,7 @@ describe("cutelua compile", function()
       assert.truthy(err:find("cutelua: compile: kernel BAD: kernel 'BAD' does "
         .. "not compile for sm_90a", 1, true), err)
     end
-    -- A compiler that crashes ends only the process that compiles.
+    -- A crash of the compiler ends only the process that compiles.
     local path = script '"three", "CRASH", "four", "CHATTY"'
     local out, err, status = compile {"--arch", "sm_90a", "--jobs", "2", path}
     assert.equal(1, status, out .. err)
@@ -275,8 +276,9 @@ describe("cutelua compile", function()
     assert.same({"", 0}, {err, status})
     assert.equal("13.9 sm_80, 13.9 sm_80, 13.9 sm_90a, 13.9 sm_90a", compiled())
     assert.equal(2, select(2, out:gsub("2 kernels in", "")))
-    -- A script as the program: the kernel's path to the program is the
-    -- script's.
+    -- If the program is started by a script's line #!, the path that the
+    -- operating system reports is the script's, so the program cannot find
+    -- itself without /proc.
     local itself = support.write(dir .. "/itself", "#!" .. support.program
       .. "\n" .. [[
       local sys = require "cute.sys"

@@ -51,8 +51,8 @@ local function run(head, more)
   return lines, n, out
 end
 
--- Returns the output of a script with a list of launches of kernels. Each
--- kernel stores its number, and the Lua code `inside` runs in its trace.
+-- Returns the output of a script that launches a list of kernels. Each kernel
+-- stores its number, and the Lua code `inside` runs in its trace.
 local function several(names, inside)
   local path = support.write(dir .. "/several.lua", ([[
     local cute = require "cute"
@@ -100,7 +100,8 @@ describe("cute.compile_all", function()
     assert.equal(6, #lines)
     assert.equal(3, processes)
     assert.equal(0, #(run(head)))
-    -- Without the cache, the processes would compile in vain.
+    -- Without the cache, other processes could not pass on compiled kernels, so
+    -- only the script's process compiles.
     lines, processes = run(head, {CUTELUA_CACHE = "0"})
     assert.same({7, 1}, {#lines, processes})
     support.exec {"rm", "-r", dir .. "/own"}
@@ -167,7 +168,7 @@ describe("a process of cute.compile_all", function()
   end)
 
   it("compiles again what a killed process left", function()
-    -- The first process to compile is killed while it works.
+    -- The first process that compiles is killed while it works.
     local out, err, status, compiled = several('"one", "two"', ([[
       local f = name == "two" and not package.loaded.killed and io.open %q
       local stop = os.time() + 20

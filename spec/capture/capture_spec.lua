@@ -132,8 +132,8 @@ setup(function()
 end)
 teardown(function() support.remove(folder) end)
 
--- Runs the program with the library. Returns what it prints, and its errors.
--- `env`: settings whose names begin with CUTELUA_CAPTURE or FAKE.
+-- Runs the program with the library. Returns its output and its errors. `env`:
+-- variables whose names begin with CUTELUA_CAPTURE or FAKE.
 local function record(way, kernel, env, times, file)
   env.LD_LIBRARY_PATH = folder
   env.LD_PRELOAD = library
@@ -154,7 +154,7 @@ describe("libcutecapture", function()
         CUTELUA_CAPTURE_AFTER = "1"}, 2)
       assert.equal("", err)
       assert.equal("1 11 20.8\n", out, way)
-      -- The expected output is 0.1 x[i] + y[i], as the fake driver computed it.
+      -- The expected output is 0.1 x[i] + y[i], which the fake driver computed.
       out, err = support.run {"run", to}
       assert.equal("m0: as expected\n", out, way .. err)
       local l = json.decode(support.read(to .. "/LAUNCH.json"))
@@ -203,7 +203,7 @@ describe("libcutecapture", function()
   end)
 
   it("records a tensor map", function()
-    -- 5 rows of 20 numbers; boxes of 4 rows of 8
+    -- a tensor of 5 rows of 20 numbers, and boxes of 4 rows of 8 numbers
     local words = core.encode_tensor_map {type = 2, rank = 2, address = 0,
       extent = {20, 5}, stride = {80}, box = {8, 4}}
     local bytes = ("<" .. ("i8"):rep(16)):pack(table.unpack(words))
@@ -267,7 +267,7 @@ describe("libcutecapture with pointers in memory", function()
     assert.equal("m0: as expected\nm1: as expected\nm2: as expected\n", out,
                  err)
     assert.matches("table_axpy: ok", (support.run {"check", to}))
-    -- Without the setting, the table's words are numbers.
+    -- Without the setting, the table's words are recorded as numbers.
     record("table", "table_axpy", {CUTELUA_CAPTURE = folder .. "/plain"})
     out, err = support.run {"run", folder .. "/plain"}
     assert.equal("", out)
@@ -288,7 +288,7 @@ describe("libcutecapture with graphs", function()
 
   it("records each kernel with the memory before it", function()
     local to = folder .. "/graph"
-    -- The graph clears y, and adds 0.1 x and 0.2 x.
+    -- The graph clears y, adds 0.1 x to it, and then adds 0.2 x.
     local out, err = record("graph", "axpy", {CUTELUA_CAPTURE = to,
       CUTELUA_CAPTURE_COUNT = "2", CUTELUA_CAPTURE_AFTER = "1",
       FAKE_SAY = "1"})
@@ -311,7 +311,7 @@ describe("libcutecapture with graphs", function()
     local out, err = record("stream", "axpy", {CUTELUA_CAPTURE = to,
       CUTELUA_CAPTURE_COUNT = "3", CUTELUA_CAPTURE_SKIP = "1",
       CUTELUA_CAPTURE_AFTER = "1", FAKE_SAY = "1"}, 3)
-    -- The capture does not see the graph's last launch.
+    -- The capture stops before the graph's last launch.
     assert.equal("graph launched\n", err)
     assert.equal("1 31 60.4\n", out)
     run(to, 3)
@@ -351,7 +351,7 @@ describe("the PTX of libcutecapture", function()
   end)
 
   -- Returns a fat binary that contains PTX texts. Each element of `parts` is
-  -- {bytes, their number if they are compressed or 0, flags, number of bytes
+  -- {bytes, number of bytes if they are compressed or 0, flags, number of bytes
   -- after decompression or 0, architecture}.
   local function fatbin(parts)
     local out = ""
@@ -399,8 +399,9 @@ describe("the PTX of libcutecapture", function()
 end)
 
 describe("dlsym of libcutecapture", function()
-  -- Two libraries define `value`; that of the first calls the next one. A
-  -- dlsym whose caller is not the first library would find `value` there.
+  -- Two libraries define `value`. The definition in liba calls the next one, in
+  -- libb. If dlsym took another caller than liba, it would find liba's
+  -- definition again.
   it("finds the next definition after its caller", function()
     local function compile(name, text, ...)
       local source = support.write(folder .. "/" .. name .. ".c", text)

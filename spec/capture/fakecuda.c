@@ -62,7 +62,7 @@ CUresult cuModuleLoadFatBinary(CUmodule *m, const void *image) {
 CUresult cuModuleLoad(CUmodule *m, const char *path) {
   return cuModuleLoadData(m, path);
 }
-// The linker's result does not depend on its inputs.
+// The linked image is the same for all inputs.
 CUresult cuLinkCreate_v2(unsigned n, void *options, void **values,
                          void **state) {
   (void)n, (void)options, (void)values;
@@ -149,7 +149,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **p,
   return (void)c, run(f, p, extra), 0;
 }
 
-// Finds functions as a driver does: the newest variant of a name.
+// Finds functions as a driver does: returns the newest variant of a name.
 CUresult cuGetProcAddress_v2(const char *name, void **p, int version,
                              unsigned long long flags, int *status) {
   char variant[128];

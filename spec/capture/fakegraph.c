@@ -10,7 +10,7 @@ enum { NODES = 8, EDGES = 8 };
 
 struct CUgraphNode_st {
   int type;
-  CUgraphNode origin;  // node of which this one is a copy
+  CUgraphNode origin;  // node that this one was copied from
   KernelNode kernel;
   SetNode set;
   CUlaunchAttribute cluster;
@@ -118,8 +118,8 @@ CUresult cuGraphGetEdges(CUgraph g, CUgraphNode *from, CUgraphNode *to,
 CUresult cuGraphNodeGetType(CUgraphNode n, int *type) {
   return *type = n->type, 0;
 }
-// Like the driver, returns for a captured launch a function that the program
-// does not know, and the kernel that it launched.
+// For a captured launch, returns a function that the program does not know, and
+// the kernel that was launched, as the driver does.
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode n, KernelNode *p) {
   *p = n->kernel;
   if (p->kern) p->func = (CUfunction)(void *)n;

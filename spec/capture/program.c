@@ -135,8 +135,8 @@ static void launch(const char *way, CUfunction f, Params *p) {
           strcmp(way, "ptsz") ? NULL : extra));
 }
 
-// Makes a graph whose nodes are added in the opposite order. Their parameters
-// change after it was instantiated.
+// Makes a graph whose nodes are added in the order opposite to their
+// dependencies. Changes the kernels' parameters after instantiation.
 static CUgraphExec graph_of(const char *way, CUfunction f, Params *p) {
   void *params[] = {&p->y, &p->x, &p->a, &p->n};
   KernelNode k = {f, {4, 1, 1}, {32, 1, 1}, 64, params, NULL, NULL, NULL};

@@ -284,7 +284,7 @@ describe("a GPU", function()
         y[arch.atomic_add(c.iterator, 1)] = arch.thread_idx()
       end)
     end)
-    -- The fake GPU, on which any launch fails, must not be used.
+    -- check() must not launch on the fake GPU, on which any launch fails.
     local v = pretend(nil, function()
       return ticket(cute.zeros({1}, cute.i32), cute.zeros({2}, cute.i32))
         :check {grid = 1, block = 64}
@@ -347,7 +347,7 @@ local TM, TN = 16, 32
 
 -- Returns a kernel of y = 2 x with one block for each tile. The tensors have m
 -- rows and n columns. raster(b, tiles of m, tiles of n) returns block b's tile;
--- inside(row, column, m, n) says which elements exist.
+-- inside(row, column, m, n) reports whether the element exists.
 local function tiled(raster, inside)
   return cute.kernel("tiled", function(x, y, m, n)
     local i, j = raster(arch.block_idx(), (m + TM - 1) // TM,
@@ -416,9 +416,9 @@ describe("sizes of its own choice", function()
     assert.matches("ok at 64x64, 1x64, 48x64", tostring(v))
   end)
 
-  -- The raster walks through bands of two tile columns, so that blocks share
-  -- L2. By mistake, the height of a band is the number of tiles along N instead
-  -- of M.
+  -- The raster visits bands of two tile columns, so that blocks share L2.
+  -- The mistake: a band is as high as the number of tiles along N instead of
+  -- M.
   it("show a raster that a square hides #long", function()
     local v = at_sizes(tiled(function(b, _, tiles_n)
       local high = 2 * tiles_n
@@ -438,7 +438,7 @@ describe("sizes of its own choice", function()
     assert.equal("ok", v.sizes[1].verdict)
     assert.equal("bug", of_size(v, 256, 238).verdict)
     assert.equal("out-of-bounds", of_size(v, 256, 238).of.fault.kind)
-    -- The kernel omits all columns from 1 on.
+    -- With m = 1, the kernel omits all columns but the first.
     local wrong = of_size(v, 1, 256)
     assert.equal("bug", wrong.verdict)
   end)

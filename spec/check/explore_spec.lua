@@ -21,7 +21,7 @@ end
 -- Random programs
 ---------------------------------------------------------------------------
 
--- Effects of operations on memory m, a list: each function returns the
+-- Effects of operations on memory m, a list of words. Each function returns the
 -- operation's result, or nil while it waits.
 local MEANS = {
   add = function(m, o) m[o.at] = m[o.at] + o.v return m[o.at] - o.v end,
@@ -69,9 +69,9 @@ local function program(random)
 end
 
 -- Visits all states that a program of n warps can reach from `state`. Calls
--- `each` with each state from which no warp has a step: a final state or a
--- deadlock. key(state) is equal for equal states. step(state, warp) returns the
--- next state, or nil.
+-- `each` for each state in which no warp can step: a final state or a deadlock.
+-- key(state) is equal for equal states. step(state, warp) returns the next
+-- state, or nil.
 local function enumerate(state, n, step, key, each)
   local seen = {}
   local function visit(s)
@@ -148,7 +148,7 @@ end
 -- Random programs of identical warps
 ---------------------------------------------------------------------------
 
--- Returns a program of identical warps: each operation adds the previous result
+-- Returns a program of identical warps. Each operation adds the previous result
 -- to its operands. A warp whose last result is `bad` takes another branch.
 local function alike(random)
   local ops = {n = random(2, 4), bad = random(0, 3)}
@@ -280,8 +280,8 @@ local function randomly(n, f)
   end
 end
 
--- Reports whether a fault is one that results do not show: unordered or unused
--- arrivals, or tickets drawn twice.
+-- Reports whether a fault does not show in results: unordered or unused
+-- arrivals, or a number that two warps draw.
 local function is_misuse(v)
   local f = v.fault
   return f and (f.kind == "mbarrier" or f.message:find "takes a number")
@@ -597,8 +597,8 @@ describe("of blocks that do not synchronize", function()
   it("elements written in another schedule are not unwritten", function()
     local v = verdict(draws(), {}, 2, 3, 64)
     assert.equal("ok", v.verdict, tostring(v))
-    -- After the first run, each of the 3 blocks adds one schedule, in which its
-    -- warps draw in the other order.
+    -- The first run and one more schedule for each of the 3 blocks, in which
+    -- the block's warps draw in the other order.
     assert.equal(4, v.orders)
     assert.equal(2, v.results)
   end)

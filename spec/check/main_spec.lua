@@ -206,7 +206,7 @@ end
       return {select(2, out:gsub("kernel last: ok", "")), code}, out
     end
     assert.same({1, 0}, count("1"))
-    -- Without "reset" the counter differs at each launch.
+    -- Without "reset", the counter starts at another value in each launch.
     assert.same({2, 0}, count("2"))
     assert.same({1, 0}, count("5", "i32", "reset"))
     assert.same({5, 0}, count("5", "f32"))

@@ -5,7 +5,7 @@ local support = require "spec.support"
 
 describe("the repair search, for one wrong operand,", function()
   -- Runs the repair search on all faults. With `silent`, runs it only on faults
-  -- that no report shows, which only wrong results reveal.
+  -- that cause no report, only wrong results.
   local function over(silent, refer)
     local n, mended, first, right, lost = 0, 0, 0, 0, {}
     for i, f in ipairs(operands.FAULTS) do

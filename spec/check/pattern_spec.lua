@@ -1,10 +1,10 @@
--- Tests the sentences on differences of two tensors: each planted difference is
--- described, at several shapes, and random differences are not.
+-- Tests the sentences that describe how two tensors differ. Each planted
+-- pattern must be described, at several shapes; random differences must not.
 local cute = require "cute"
 local pattern = require "cutelua.bench.pattern"
 local support = require "spec.support"
 
--- Returns the sentences on the differences of two functions of a coordinate.
+-- Returns sentences on how two tensors (functions of a coordinate) differ.
 local function told(shape, got, want, most)
   local function element(f)
     local kept = {}
@@ -33,7 +33,7 @@ local function noise(seed)
 end
 local want = noise(1)
 
--- Returns the sentences if the elements for which `where` holds are wrong.
+-- Returns the sentences for a tensor that is wrong where `where` holds.
 local function at(shape, where)
   local other = noise(2)
   return told(shape, function(...)
@@ -41,7 +41,7 @@ local function at(shape, where)
   end, want)
 end
 
--- Returns the sentences if got is f(value, coordinate...).
+-- Returns the sentences for a tensor with f(expected value, coordinate...).
 local function values(shape, f)
   return told(shape, function(...) return f(want(...), ...) end, want)
 end
@@ -166,7 +166,7 @@ describe("the values of differences", function()
   end)
 
   it("have the sentences that hold, not those of other values", function()
-    -- one element is not the double
+    -- all elements but one are doubled
     assert.same({}, values({8, 9}, function(w, i, j)
       return i == 3 and j == 4 and 3 * w or 2 * w
     end))
@@ -261,7 +261,7 @@ cute.testing.assert_close(y, want)
   end)
 
   it("gets no edit of the reference or of the comparison #long", function()
-    -- A tolerance of 1e+4 would hide the mistake.
+    -- The edit of the tolerance to 1e+4 would hide the mistake.
     support.write(dir .. "/s.lua", (SCRIPT:format "cute.sin(b[j])"
       :gsub("close%(y, want%)", "close(y, want, {rtol = 1e-4})")))
     local out = support.exec {support.program, "check", "--no-gpu", "--format",

@@ -10,9 +10,9 @@ local arch = cute.arch
 -- Programs
 ---------------------------------------------------------------------------
 
--- Where the words of a program are, and how its warps are grouped. "shared",
--- "global": all warps are in one block. "blocks", "cluster": the warps are in
--- two blocks of a grid or of a cluster.
+-- Memory space of a program's words, and how its warps are grouped. "shared",
+-- "global": all warps are in one block. "blocks", "cluster": the words are in
+-- global memory, and the warps are in two blocks of a grid or of a cluster.
 local PLACES = {"shared", "global", "blocks", "cluster"}
 
 -- Conditions of spin loops. A loop continues while the condition holds for the
@@ -24,8 +24,8 @@ local WHILE = {
 }
 local COMPARED = {"ne", "ne", "eq", "lt"}
 
--- Returns a list of names from a text such as "2 store 1 max": "store" twice,
--- then "max" once.
+-- Expands "2 store 1 max" to a list of names: "store" twice, then "max"
+-- once.
 local function names(text)
   local list = {}
   for n, name in text:gmatch "(%d) (%l+)" do
@@ -57,9 +57,9 @@ local function operation(random, p, w, k)
   return o
 end
 
--- A word is 0 while a gate is open or a lock is free. CLOSE: operations of
--- warps that close the gate and later open it; ENTER: operations of warps that
--- wait until the gate is open.
+-- A program's word is 0 while its gate is open or its lock is free. CLOSE:
+-- operations that close the gate or take the lock; ENTER: operations that wait
+-- until the gate is open.
 local CLOSE = names "2 store 1 max 1 exch 2 lock"
 local ENTER = names "2 eq 2 ne 2 lock 1 take"
 
@@ -83,8 +83,8 @@ local function gate(random, w)
   return ops
 end
 
--- Returns the operations of a warp of a program without faults: a lock protects
--- all accesses, or the warps take turns.
+-- Returns a warp's operations in a program without faults: a lock protects all
+-- accesses, or the warps access the data in turn.
 local function right(random, kind, w)
   local function word(name, v, how)
     return {name = name, at = 1, v = v, how = how, strong = true}
@@ -116,8 +116,8 @@ local function program(random)
   local p = {place = PLACES[random(#PLACES)], count = random(2),
              n = random(2, 4), loops = random(3)}
   local two = p.place == "blocks" or p.place == "cluster"
-  -- 1: a gate, 2: a lock, 3: warps that write in turn, 4: a counter, 5 and 6:
-  -- any operations
+  -- 1: a gate, 2: a lock, 3: warps that write in turn, 4: an arrival counter, 5
+  -- and 6: random operations
   local kind = random(6)
   if kind == 1 then p.n = random(2, 3) end
   p.per = two and (p.n + 1) // 2 or p.n
@@ -204,8 +204,8 @@ local function acquire(s, w, at)
   if s.rel[at] then join(s.vc[w], s.rel[at]) end
 end
 
--- Stores v in word o.at for warp w, and updates which vector clock the write
--- releases. `rmw` is true if the store is part of a read-modify-write.
+-- Stores v in word o.at for warp w, and updates the vector clock that an
+-- acquire of the word joins. `rmw`: the store is part of a read-modify-write.
 local function write(s, w, o, v, rmw)
   local keep = s.rel[o.at] and (rmw or s.by[o.at] == w)
   if not keep then s.rel[o.at] = nil end
@@ -242,7 +242,7 @@ local function races(s, w, others)
   return false
 end
 
--- The result of an operation that failed and is therefore repeated.
+-- The result of an operation that failed and must be repeated.
 local AGAIN = {}
 
 -- Effects of operations. Each function returns the result, AGAIN after a failed
@@ -270,7 +270,7 @@ local DO = {
     write(s, w, o, 1, true)
     return 0
   end,
-  -- reads two words, one after the other
+  -- reads two words in two steps
   both = function(s, w, o)
     local at = s.held[w] < 0 and 1 or 2
     local x = read(s, w, {at = at, strong = o.strong})
@@ -321,7 +321,7 @@ local DO = {
   end,
 }
 
--- Returns the state after warp w's next step, or nil if it has none. Also
+-- Returns the state after warp w's next step, or nil if w cannot step. Also
 -- returns whether the step was a failed attempt.
 local function step(p, s, w)
   local o = p[w][s.pc[w]]
@@ -349,7 +349,7 @@ local function step(p, s, w)
   return t
 end
 
--- Reports whether no warp can continue while memory stays the same.
+-- Reports whether no warp can continue unless memory changes.
 local function is_stuck(p, s)
   local some = false
   for w = 1, p.n do
@@ -373,8 +373,8 @@ end
 
 local MOST_STATES = 15000
 
--- Returns the results of all interleavings, and the faults that some have; nil
--- if there are too many states.
+-- Returns the number of results of all interleavings, and the kinds of their
+-- faults; nil if there are too many states.
 local function enumerate(p)
   local seen, n, results, known = {}, 0, 0, {}
   local faults = {}
@@ -411,8 +411,8 @@ local SCOPE = {shared = "cta", global = "gpu", blocks = "gpu",
 
 local function loop(f) cute.loop(f, function() end) end
 
--- Emitters of operations. Each one gets x, which has the words of memory, the
--- data and an mbarrier. It emits operation o and returns the operation's
+-- Emitters of operations. x has the words of memory, the data and an
+-- mbarrier. Each function emits operation o and returns the operation's
 -- result.
 local EMIT = {
   store = function(x, o) arch.store(x.at(o), o.v, x.put(o)) return 0 end,
@@ -717,8 +717,8 @@ local BUGS = {
       x.y[0] = x.data[0]
     end)
   end,
-  -- Warp 1 may read 1, and so acquire the writes that warp 0 released before
-  -- the store of 1. It may also read only 2.
+  -- Warp 1 may read 1, and then acquires the writes that warp 0 released
+  -- before. It may also read only 2, which acquires nothing.
   ["what a poll that fails would have acquired"] = function(at, x)
     local relaxed = {sem = "relaxed", scope = x.scope}
     at(0, function()

@@ -172,7 +172,7 @@ describe("the repair search", function()
   end)
 end)
 
--- Uses three barriers: one of the first two is enough, and the third is
+-- Uses three barriers in a loop. One of the first two and the last are
 -- unnecessary.
 local function three(x, y)
   local t = arch.thread_idx()
@@ -208,7 +208,7 @@ describe("the repair search", function()
       assert.equal("the model's estimate, H200", g.how)
     end
     assert.is_true(needs[2].gain.without < needs[4].gain.without)  -- 20 times
-    -- needs[2] and needs[3] cannot both be removed.
+    -- Either needs[2] or needs[3] can be removed, but not both.
     assert.same({needs[2], needs[4]}, needs.together)
     assert.is_true(needs.gain.without < needs[2].gain.without)
     assert.matches("cute.arch.sync_threads%(%): not needed; %d+.%d+ us without "
@@ -246,7 +246,7 @@ describe("the repair search", function()
       local t = arch.thread_idx()
       local s = cute.make_smem_tensor(cute.f32, cute.make_layout(64))
       s[t] = x[t]
-      -- All three barriers are on one line, so they count as one operation.
+      -- The three barriers of the loop are on one line, so they count as one.
       for _ = 1, 3 do arch.sync_threads() end
       arch.sync_threads()
       arch.sync_threads()
@@ -285,8 +285,8 @@ describe("the repair search", function()
   end)
 
   it("reports why the time of a launch is unknown", function()
-    -- Waits for the other block. The cost model runs one block alone, so in the
-    -- model the other block never arrives.
+    -- Waits until the other block arrives. The cost model runs a single block,
+    -- in which nobody else arrives.
     local function meet(x, c)
       local t, b = arch.thread_idx(), arch.block_idx()
       x[b * 32 + t] = t
@@ -337,7 +337,7 @@ describe("the repair search", function()
                    tostring(v))
     assert.matches("^measured alternately, ", needs.gain.how)
     assert.is_true(needs.gain.without > 0 and needs.gain.with > 0)
-    -- Running the kernel again changes x.
+    -- A second run of the kernel changes x again, so it cannot be measured.
     local k = cute.kernel("k", function(x)
       x[arch.thread_idx()] = x[arch.thread_idx()] + 1
       arch.sync_threads()

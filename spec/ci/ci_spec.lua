@@ -293,7 +293,7 @@ describe("an entry of cutelua ci", function()
     local entry = support.must({"sh", "-c", "ls kept/*.jit"}, {cwd = dir})
     entry = dir .. "/" .. entry:match "[^\n]+"
     local text = support.read(entry)
-    -- Changes a cached verdict of "ok", without correcting the entry's hash.
+    -- Changes a cached verdict "ok" and keeps the hash of the old text.
     local forged = text:gsub('"status":"ok"', '"status":"no"')
     assert(forged ~= text)
     for _, wrong in ipairs {forged, text:sub(1, -2), text .. " ", "",
@@ -575,8 +575,8 @@ for line in sys.stdin:
 ]=], matcher}, {stdin = out})
     assert.equal(("k/race.lua %d error race/smem/missing-barrier"):format(
       line_of(RACE, "y%[t%] =")), found:match "^[^\n]+")
-    -- The action declares all inputs that it uses, and the report files that it
-    -- names exist.
+    -- The action must declare all inputs that it uses, and must name reports as
+    -- `cutelua ci` writes them.
     for name in action:gmatch "inputs%.(%l+)" do
       assert.truthy(action:find("\n  " .. name .. ":\n", 1, true), name)
     end

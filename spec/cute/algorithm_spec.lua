@@ -19,7 +19,7 @@ local function list(t)
   return out
 end
 
--- Makers of a tensor in each memory space: registers, shared, global.
+-- Functions that make a copy of a tensor in registers, shared or global memory.
 local SPACES = {
   registers = function(t)
     local r = cute.make_fragment_like(t)
@@ -78,7 +78,7 @@ describe("algorithms", function()
       for i = 0, 7 do p[i] = i % 2 == 0 end
       cute.axpby(3, mX, 1, mY, p)
       cute.axpby(1, mX, 0, mU)  -- undefined before
-      cute.axpby(1, mV, 1, mW)  -- W is V's memory with another shape.
+      cute.axpby(1, mV, 1, mW)  -- W views V's memory with another shape.
     end, x, y, u, v, w)
     for i = 0, 7 do
       assert.equal(i % 2 == 0 and 3 * i + 5 or 5, y[i])
@@ -149,7 +149,7 @@ describe("gemm", function()
     return t
   end
 
-  -- Each form of gemm gives the same result with tensor cores.
+  -- Each form of gemm gives the same result with a tensor-core atom as without.
   it("of all ranks, with a tensor-core atom", function()
     local A = matrix(32, 32, cute.bf16, function(i, k)
       return (i * 3 + k * 5) % 7 - 3
@@ -207,7 +207,7 @@ describe("gemm", function()
     launch(function(mX, mY, mC)
       local d = cute.make_tensor(mC.iterator,
                                  cute.make_layout({4, 3}, {1, 4}))
-      -- outer product (M) x (N) => (M,N), all tensors in memory
+      -- outer product (M) x (N) => (M,N), with all tensors in global memory
       cute.gemm(fma, d, mX, mY, d)
     end, x, y, c)
     for i = 0, 3 do

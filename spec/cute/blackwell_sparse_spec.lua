@@ -88,7 +88,8 @@ local SHARED = {
    "((128,64),1,(2,2),3):((128,1),0,(64,16384),32768)"},
 }
 
--- {kind, type, atoms with a sparsity of 2 and of 4}
+-- {kind of layout atom, element type, layout atom for a sparsity of 2, layout
+-- atom for a sparsity of 4}
 local ATOMS = {
   {"MN_SW64", "e2m1",
    "S<2,4,3> o 0 o ((1,128),(2,8)):((0,2),(1,256))",
@@ -222,7 +223,7 @@ describe("element types of sparse operands", function()
     local dense = core.layout "(3,8):(16,1)"
     local stored = t:stored(dense)
     assert.equal("(3,4):(8,1)", tostring(stored))
-    -- The first element of each group of four is at twice the group's number.
+    -- In stored elements, a group of four elements begins at twice its number.
     for i = 0, 2 do
       for g = 0, 1 do
         assert.equal(dense(i, 4 * g) // 4 * 2, stored(i, 2 * g))

@@ -138,7 +138,8 @@ local PLAIN = {
 }
 
 -- {M, N, whether two CTAs form a pair, C's contiguous mode, type, epilogue
--- tile, epilogue tile if C is also read, layout of C in shared memory}
+-- tile, epilogue tile if the epilogue also reads C, layout of C in shared
+-- memory}
 local EPILOGUE = {
   {128, 128, false, "row", "f16",
    "(128:1, 32:1)",
@@ -274,7 +275,7 @@ describe("cute.utils.blackwell_helpers", function()
     assert.equal(128, columns(64, 256, false, 128, false))
     assert.equal(256, columns(64, 256, false, 128, true))
     assert.equal(256, columns(128, 256, false, 256, false))
-    -- with a pair of CTAs, 64 rows use all lanes
+    -- With a pair of CTAs, 64 rows occupy all 128 lanes.
     assert.equal(64, columns(64, 128, true, 128, false))
     assert.equal(128, columns(128, 128, true, 128, false))
   end)

@@ -77,7 +77,7 @@ describe("safetensors", function()
         assert.equal(t(i), got(i), name)
       end
     end
-    -- The expected bytes are written as the format's description defines them.
+    -- The expected bytes follow from the format's description.
     local text = support.read(path "v")
     local n = ("<I8"):unpack(text)
     local from = tonumber(text:sub(9, 8 + n)
@@ -328,7 +328,7 @@ describe("numbers", function()
         assert.truthy(k < 2 and v(k) ~= v(k) or k >= 2 and v(k) == 7 - k)
       end
     end
-    -- Elements of 8 bits are rejected, not sorted in a wrong order.
+    -- Elements of 8-bit floats are rejected, not sorted wrongly.
     for _, t in ipairs {"e4m3", "e5m2"} do
       local ok, why = pcall(cute.ops.topk, cute.tensor({1, nan}, cute[t]), 1,
                             {device = "sim"})

@@ -74,7 +74,7 @@ describe("gguf", function()
 
   it("takes blocks of NVFP4 by sixteens and of MXFP4 by halves", function()
     -- A byte's low half has the codes 0 to 7 in turn. Its high half has the
-    -- same codes plus 8, which are the negative values: bit 3 is the sign.
+    -- same code plus 8, which is the negative value: bit 3 is the sign.
     local codes = ""
     for i = 0, 7 do codes = codes .. string.char(i | (i | 8) << 4) end
     local nv = "\x38\x40\x30\x01" .. codes:rep(4)
@@ -93,7 +93,7 @@ describe("gguf", function()
       local want = (i < 16 and 1 or -1) * values[i % 8]
       assert.equal(want, m(0, i), i)
       assert.equal(want * 2.0 ^ -127, m(1, i), i)
-      assert.truthy(m(2, i) ~= m(2, i))   -- the scale 255 is a NaN
+      assert.truthy(m(2, i) ~= m(2, i))   -- a scale of 255 is a NaN
     end
     assert.equal("(36):(1)", tostring(f:blocks "n".layout))
     assert.equal("(3,17):(17,1)", tostring(f:blocks "m".layout))

@@ -23,8 +23,8 @@ local function both(name, f)
   end
 end
 
--- Runs f(out, ...) in `block` threads; every thread must write `want` to out
--- (block) of i32. opts: options of the launch.
+-- Runs f(out, ...) in `block` threads. Each thread must write `want` to its
+-- element of out, an i32 tensor. opts: options of the launch.
 local function runs(opts, want, f, ...)
   local block = opts.block or 32
   local out = cute.zeros({block}, cute.i32)

@@ -143,7 +143,7 @@ end)
 local function a_of(i, j) return (i * 3 + j * 5) % 7 - 3 end
 local function b_of(i, j) return (i * 5 + j * 2) % 5 - 2 end
 
-local sums = {}  -- dot products of row m of A and row n of B, exact, by m and n
+local sums = {}  -- cache of exact dot products of row i of A and row j of B
 
 local function sum_of(i, j)
   local at = i << 16 | j
@@ -155,8 +155,8 @@ local function sum_of(i, j)
 end
 
 -- Computes a tile of D = A B^T with the helpers' layouts. o.groups is 1 or 2
--- warpgroups, for 64 or 128 rows. o.by is "tma", or "threads" if threads copy
--- shared memory to D.
+-- warpgroups, for 64 or 128 rows. o.by is "tma" if TMA stores D, or "threads"
+-- if threads copy it from shared memory.
 local function multiply(o)
   local dtype, n, tile = o.d_dtype, o.n, {64 * o.groups, o.n, 64}
   local mma = utils.sm90_make_trivial_tiled_mma(cute.bf16, cute.bf16, "K",

@@ -10,9 +10,9 @@ local NAMES = [[abs absf absi acos acosh asin asinh atan atan2 atanh cbrt ceil
   isinf isnan isnormal log log10 log1p log2 max min pow rem round roundeven
   rsqrt sin sincos sinh sqrt tan tanh trunc]]
 
--- Each row has the name of a function of cute.math, then parts of the CUDA C
--- that is emitted for it in f32: without fastmath, and with fastmath. If the
--- third element is absent, fastmath changes nothing.
+-- Each row has the name of a function of cute.math, then text that its CUDA C
+-- for f32 contains: without fastmath, and with fastmath. If the third element
+-- is absent, fastmath changes nothing.
 local FAST = {
   {"sqrt", "sqrtf", "sqrt_approx"}, {"rsqrt", "rsqrtf", "rsqrt_approx"},
   {"rcp", "1.0f /", "rcp_approx"}, {"exp", "expf", "ex2_approx"},
@@ -26,7 +26,7 @@ local FAST = {
   {"erf", "erff"}, {"erfc", "erfcf"}, {"cbrt", "cbrtf"}}
 
 -- Returns the emitted CUDA C of o = f(x) for a type, without the helper
--- functions before the kernel.
+-- functions that precede the kernel.
 local function text_of(f, dtype, opts)
   local x, o = cute.zeros({1}, dtype), cute.zeros({1}, dtype)
   local source = cute.kernel("k", opts or {}, function(a, b)
@@ -102,8 +102,8 @@ describe("cute.math", function()
   end)
 end)
 
--- Returns a list of {name of a CUDA function, its first error bound in ulp},
--- from the table of docs/simulator.md.
+-- Returns a list of {name of a CUDA function, the bound of its error in ulp},
+-- from the first numbers in the table of docs/simulator.md.
 local function bounds()
   local list = {}
   local text = support.read "docs/simulator.md"

@@ -7,8 +7,8 @@ local helpers, utils = cute.utils.blackwell_helpers, cute.utils
 local arch, tcgen05, _ = cute.arch, cute.nvgpu.tcgen05, cute._
 
 -- {layout of D, type of the accumulators, type of D, M, N, whether two CTAs
--- form a pair, copy from tensor memory, copy to shared memory}. If the copies
--- are absent, the DSL raises an error.
+-- form a pair, copy from tensor memory, copy to shared memory}. Without copies,
+-- the DSL raises an error for the case.
 local COPIES = {
   {"row", "f32", "f32", 128, 128, false, "32dp32b32x", "UniversalCopy"},
   {"row", "f32", "f32", 128, 256, false, "32dp32b32x", "UniversalCopy"},
@@ -81,9 +81,9 @@ local COPIES = {
   {"col", "f32", "e3m2", 64, 32, false},
 }
 
--- {rows and elements of K of one scale factor, major, whether two CTAs form a
--- pair, tile, tile of a CTA, layouts of one and of 3 stages} for bf16. If the
--- layouts are absent, the DSL raises an error.
+-- {rows per scale factor, elements of K per scale factor, major, whether two
+-- CTAs form a pair, tile, tile of a CTA, layouts of one and of 3 stages} for
+-- bf16. Without layouts, the DSL raises an error for the case.
 local SHARED = {
   {1, 128, "MN", false, {128, 128, 64}, {128, 64},
    "((1,128),(64,1)):((0,1),(0,128))",
@@ -175,8 +175,8 @@ local SHARED = {
    "((4,32),(32,4),3):((0,4),(0,1),128)"},
 }
 
--- {rows and elements of K of one scale factor, major, layout} for a tensor
--- (300,512,3)
+-- {rows per scale factor, elements of K per scale factor, major, layout} for a
+-- tensor (300,512,3)
 local GLOBAL = {
   {1, 128, "MN", "((1,300),(128,4),3):((0,1),(0,300),1200)"},
   {1, 128, "K", "((1,300),(128,4),3):((0,4),(0,1),1200)"},
@@ -202,8 +202,8 @@ describe("the copies of an epilogue", function()
       end
       if load then
         assert.equal("SM100_TMEM_LOAD_" .. load, choose().name)
-        if cute[d].bits ~= 6 then  -- for 6 bits, there is no copy of single
-                                   -- elements
+        if cute[d].bits ~= 6 then  -- 6-bit elements have no copy of a single
+                                   -- element
           assert.equal(store, name_of(
             helpers.get_smem_store_op(layout, d, acc, choose())))
         end
@@ -304,7 +304,7 @@ describe("the converted A of a mixed-input GEMM", function()
 end)
 
 -- Returns a kernel that stores A to tensor memory as accumulators, and copies
--- them to C by the tiles of an epilogue. The first argument is the layout of D.
+-- them to C tile by tile, as an epilogue does. `major` is the layout of D.
 local function epilogue(major, m, n, load_columns)
   local mma = cute.make_tiled_mma(
     tcgen05.MmaF16BF16Op("f16", "f32", {m, n, 16}))
@@ -364,9 +364,9 @@ end)
 local COLUMNS, TILE_K = 64, 64
 
 -- Returns a kernel that converts A of i8 to bf16 and multiplies it by B with
--- tcgen05.mma; all are one tile. If S is given, the converted A is multiplied
--- by the scales S, which are K-major: each one belongs to 1 row and 32 elements
--- of K. major: the contiguous mode of A.
+-- tcgen05.mma; A, B and D are one tile. If S is given, the converted A is
+-- multiplied by the scales S, which are K-major: each one belongs to 1 row and
+-- 32 elements of K. major: the contiguous mode of A.
 local function converted(major, rows)
   local source = utils.get_transform_a_source(major)
   local mma = cute.make_tiled_mma(tcgen05.MmaF16BF16Op("bf16", "f32",
@@ -392,8 +392,8 @@ local function converted(major, rows)
     local sums = pool:allocate_tensor(
       mma:make_fragment_C(mma:partition_shape_C {rows, COLUMNS}).layout,
       cute.f32)
-    local function fill(to, flat)   -- `to` has one more mode than `flat`: a
-                                    -- single stage
+    local function fill(to, flat)   -- `to` has one more mode than `flat`, of
+                                    -- extent 1
       for first = 0, cute.size(flat) - 1, 128 do
         local i = tid + first
         cute.when(cute.lt(i, cute.size(flat)), function()

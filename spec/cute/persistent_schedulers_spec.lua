@@ -45,9 +45,9 @@ end
 
 -- Launches a StreamKTileScheduler, which divides the steps of all tiles into
 -- one range per cluster. Returns four tables. steps[tile * k + i]: how many
--- clusters had step i of the tile; ends[tile]: how many clusters finished the
--- tile. left[range]: 1 + the tile whose partial sums the range stored;
--- got[range]: 1 + the tile to which they were added.
+-- clusters computed step i of the tile; ends[tile]: how many clusters finished
+-- the tile; left[range]: 1 + the tile whose partial sums the range stored;
+-- got[range]: 1 + the tile to which these partial sums were added.
 local function stream(tiles, k, clusters, opts, traced)
   local m, n = tiles[1], tiles[2]
   local room = {steps = m * n * k, ends = m * n, left = clusters + 1,
@@ -198,8 +198,8 @@ describe("tile schedulers", function()
         end
         x0, y0 = x, y
       end
-      -- Consecutive tiles are neighbours; if an extent is odd, one of the steps
-      -- is diagonal.
+      -- Consecutive tiles are neighbours. If an extent is odd, one step is
+      -- diagonal.
       assert.is_true(apart <= 1)
       local count, place, at = run({m, n, 2}, {1, 1, 1}, {order = order}, 3)
       for z = 0, 1 do
@@ -244,7 +244,7 @@ end)
 
 describe("tile schedulers", function()
   it("give clusters of a stream the same number of steps", function()
-    -- The scheduler is called on the host, which it also supports.
+    -- Calls the scheduler on the host, which the scheduler also supports.
     local walk = utils.StreamKTileScheduler
     for _, c in ipairs {{320, 64, 132}, {80, 32, 132}, {7, 9, 5}} do
       local tiles, k, clusters = table.unpack(c)
@@ -264,8 +264,8 @@ describe("tile schedulers", function()
   end)
 
   -- Draws tiles from a counter. Returns how often producers took each tile, how
-  -- often consumers took each tile, the counter, and the report. broken: the
-  -- pipeline expects one consumer warp too few.
+  -- often consumers took each tile, the counter, and the report. With `broken`,
+  -- the pipeline expects one consumer warp fewer than there are.
   local function draw(tiles, cluster, most, seed, broken)
     local host = utils.PersistentTileSchedulerParams(tiles, cluster)
     local m, n = tiles[1] + 3, tiles[2] + 3
@@ -317,8 +317,8 @@ describe("tile schedulers", function()
       for x = 0, tiles[1] - 1 do
         for y = 0, tiles[2] - 1 do
           assert.equal(1, given[x * n + y])
-          -- two of a block's three consumer warps take each of the block's
-          -- tiles, and the third one takes every other tile
+          -- Two of a block's three consumer warps take each tile of the block;
+          -- the third one takes only every second tile.
           local count = taken[x * n + y]
           assert.is_true(count == 2 or count == 3)
           passed = passed + 3 - count

@@ -7,8 +7,8 @@ local core = require "cute.core"
 local arch, tcgen05 = cute.arch, cute.nvgpu.tcgen05
 
 -- {layout of scale factors in shared memory, layout in tensor memory, layout in
--- shared memory with a mode for the four windows of 32 lanes, partition of the
--- copy's thread in tensor memory}
+-- shared memory with a mode for the four windows of 32 lanes, the thread's
+-- partition of tensor memory}
 local SCALES = {
   {"((((32,4),1),(32,2)),1,(2,2),3):((((16,4),0),(0,1)),0,(2,512),1024)",
    "((((32,4),4),(32,2)),1,(2,2)):((((262144,4),8388608),(0,1)),0,(2,16))",

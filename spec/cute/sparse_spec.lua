@@ -133,7 +133,7 @@ describe("a sparse product", function()
         cute.make_tiled_mma(op, {1, 1, 1}, {64, 8,
           cute.make_layout({2, 16}, {16, 1})}):partition_shape_A {64, 64}
       end)
-    -- 64 bytes of a row of B have to be contiguous, but K_SW32 has only 32
+    -- The MMA needs 64 contiguous bytes in a row of B, but K_SW32 has only 32.
     raises("the layout is not canonical: element (0,16) lies ", function()
       mma:make_fragment_B((mma:get_slice(0):partition_B(cute.tile_to_shape(
         warpgroup.make_smem_layout_atom("K_SW32", "bf16"), {8, 32}))))
@@ -143,7 +143,7 @@ end)
 
 describe("a sparse product", function()
   -- Runs a kernel in which f(mE, rE, multiply, A) executes one sparse MMA. mE
-  -- is the metadata in memory, rE are its registers.
+  -- is the metadata in memory, rE is its copy in registers.
   local function once(f, opts)
     local E = cute.zeros({64, 2}, "u16")
     E:fill(0x4444)
@@ -232,8 +232,8 @@ describe("a sparse product", function()
   end)
 end)
 
--- Returns how often a layout selects a position. Each of the n positions must
--- be selected equally often.
+-- Returns how often a layout maps to each of the n positions. Fails unless it
+-- is equally often for all.
 local function times(layout, n, name)
   local hit = {}
   for i = 0, cute.size(layout) - 1 do
@@ -253,7 +253,7 @@ describe("atoms of sparse products", function()
         .. "float_e2m1_t,float,float_ue4m3_t,16>"}
     for i = 0, math.huge do
       local name = core.atom_name("mma", i)
-      -- The names of SM100, which follow, are thousands of atoms without a
+      -- The names of SM100 come next: thousands of atoms without a
       -- layout.
       if name:find "^SM100" then break end
       if name:find "SPARSE.*64x8x" then list[#list + 1] = name end
@@ -265,8 +265,8 @@ describe("atoms of sparse products", function()
       local words = K // (name:find "TF32" and 8 or name:find "VS" and 32 or 16)
       local of_e = times(m:thrfrg_E(cute.make_layout {M, words}), M * words,
                          name)
-      -- Each row's metadata belongs to four lanes. If a row has two words of
-      -- metadata, each word is read by two of these lanes.
+      -- Four lanes hold each row's metadata. If a row has two words of
+      -- metadata, two of these lanes hold each word.
       assert.equal(words == 2 and 2 or 1, of_e, name)
       local of_a = times(m.tv_layout_A_tiled, M * K // 2, name)
       assert.equal(name:find "_SS" and m:size() or 1, of_a, name)

@@ -14,12 +14,12 @@ local _ = cute._
 local TILES, STAGES, SEEDS = 7, 3, 6
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
--- One warp writes tiles of 64 numbers, and two warps sum the numbers: each of
--- their threads reads elements that another thread wrote. `by` says how a stage
--- is filled, such as "cp.async"; with "maker", the warp that initializes the
--- mbarriers fills stages without waiting for the other warps. `flaw` names the
--- step to omit. If `handles` is true, the kernel uses producer and consumer
--- objects.
+-- Returns a kernel in which one warp writes tiles of 64 numbers, and two warps
+-- sum the numbers; each of their threads reads elements that another thread
+-- wrote. `by` says how a stage is filled, such as "cp.async". With "maker", the
+-- warp that initializes the mbarriers fills stages without waiting for the
+-- other warps. `flaw` names the step to omit. If `handles` is true, the kernel
+-- uses producer and consumer objects.
 local function summing(by, flaw, handles)
   return function(A, O)
     local tid = arch.thread_idx()
@@ -187,7 +187,7 @@ describe("PipelineOrder", function()
           end
         end, {log, count}, {seed = seed, block = 96})
         T.ok(r)
-        -- Producers and consumers must each visit the groups of stages in
+        -- Each role must visit the groups of stages in
         -- order.
         local nth = {}
         for i = 0, 12 * depth - 1 do
@@ -203,8 +203,8 @@ describe("PipelineOrder", function()
 end)
 
 describe("PipelineProducer and PipelineConsumer", function()
-  -- One warp writes and one warp reads. The second half of the kernel uses
-  -- other pipeline objects, which continue from the state of the first ones.
+  -- One warp writes and one warp reads. In the second half, the kernel makes
+  -- new pipeline objects from the state of the first ones.
   it("continue from a given state", function()
     for seed = 1, SEEDS do
       local O = cute.zeros({32}, cute.i32)

@@ -12,8 +12,8 @@ local function value(m, n, l) return (m * 7 + n * 13 + l * 31) % 251 end
 
 -- Stores the tiles of an M x N x L tensor. Two blocks compute the tiles in
 -- turn. The MMA has c.n columns and c.groups warpgroups. The ring has c.stages
--- stages of c.epi columns each. With c.side, the block has that many more
--- threads, which do nothing. Returns the program.
+-- stages of c.epi columns each. The block has c.side more threads, which do
+-- nothing. Returns the program.
 local function leave(c, device)
   local M, N, L = c.shape[1], c.shape[2], c.shape[3]
   local BM, BN, EM, EN = c.tile[1], c.tile[2], 64 * c.groups, c.epi

@@ -1,6 +1,6 @@
 -- Tests layouts and descriptors of tcgen05. Each element of a tile must have
--- one place in tensor memory. The addresses that a descriptor names must be
--- those of the layout that it describes.
+-- one position in tensor memory. The addresses that a descriptor stands for
+-- must be those of the layout that it describes.
 local cute = require "cute"
 local core = require "cute.core"
 local descriptor = require "cute.nvgpu.sm100.descriptor"
@@ -15,8 +15,8 @@ local function place(offset, bits)
   return offset // (per << 16), offset % (per << 16) // per
 end
 
--- Checks that no two elements share a place, and that all are in tensor memory.
--- Returns the number of columns up to the last one.
+-- Checks that no two elements share a position, and that all are in tensor
+-- memory. Returns the number of columns up to the last used one.
 local function check_places(layout, bits)
   local seen, last = {}, 0
   for i = 0, core.size(layout) - 1 do
@@ -57,8 +57,8 @@ describe("layouts of tensor memory", function()
   end)
 
   it("repeat scale factors in the window of each warp", function()
-    -- 128 rows with 4 blocks of scales, one 32-bit column for each block;
-    -- scales of 8 bits
+    -- 128 rows of 8-bit scales with 4 blocks along K; the scales of a row's
+    -- blocks share one 32-bit column
     local l = tmem.scale_factors({{128, {16, 4}}, 1, 2})
     for row = 0, 127 do
       for copy = 0, 3 do
@@ -72,8 +72,8 @@ describe("layouts of tensor memory", function()
         end
       end
     end
-    -- The steps along K fill the bytes of one column before they use the next
-    -- column.
+    -- Steps along K fill the four bytes of a column before they use the next
+    -- one.
     l = tmem.scale_factors({{128, {32, 1}}, 1, 4})
     for k = 0, 3 do assert.equal(k, l {{{{0, 0}, 0}, {0, 0}}, 0, k}) end
   end)

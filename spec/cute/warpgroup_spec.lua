@@ -152,7 +152,7 @@ describe("registers in flight", function()
       W.fence() t.gemm() W.commit_group() W.wait_group(1)
       t.D:store(t.acc:load())
     end)
-    -- the MMA is still pending when the loop's iteration ends
+    -- fault: the MMA is still pending when the loop's iteration ends
     refuses(USED, function(t)
       for k in cute.range(4) do
         W.fence() t.gemm(k % 2) W.commit_group() W.wait_group(1)
@@ -203,7 +203,7 @@ describe("registers in flight", function()
       .. "line ", function(t)
         t.acc:fill(0) t.gemm()
       end)
-    -- the accumulators were used in the previous loop iteration
+    -- fault: the accumulators were used in the previous loop iteration
     refuses(", used in line ", function(t)
       W.fence()
       for _ in cute.range(4) do
@@ -318,8 +318,8 @@ describe("ACCUMULATE", function()
 
   it("belongs to each tiled MMA, and is true before a region reads it",
      function()
-    -- Cases: {body of a loop, {ACCUMULATE of mma, ACCUMULATE of mn} after the
-    -- loop}
+    -- Cases: {body of a loop, {ACCUMULATE of mma, ACCUMULATE of mn}}, where the
+    -- second table has the values after the loop.
     local function yes(k) return cute.arch.block_idx():eq(k) end
     local cases = {
       {function(k) mma:set("ACCUMULATE", k:gt(0)) mn:set("ACCUMULATE", k:gt(3))

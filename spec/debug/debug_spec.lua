@@ -54,7 +54,8 @@ local function place(s) return {s.at.step, s.at.line, s.at.cta, s.at.warp} end
 
 describe("the debugger", function()
   it("steps back before the launch, which precedes no other launch", function()
-    -- The kernel must wait before it reads memory of the preceding launch.
+    -- This kernel waits before it reads memory that a preceding launch writes;
+    -- `late` does not wait.
     local k = cute.kernel("dependent", function(x, y)
       local i = cute.arch.thread_idx()
       cute.arch.griddepcontrol_wait()
@@ -66,12 +67,12 @@ describe("the debugger", function()
     end)
     local x, y = operands()
     local opts = {grid = 1, block = 64, pdl = true, device = "sim:sm_90a"}
-    k(x, x):launch(opts)  -- the preceding launch, which only writes x
+    k(x, x):launch(opts)  -- precedes `late`; writes only x
     local z = cute.zeros({64}, cute.f32)
     local report = cute.debug(late, z, y, opts, function(s)
       while s:step() do end
-      -- After the step back, the kernel runs again. Its own first run must not
-      -- count as the preceding launch.
+      -- After the step back, the debugger runs the kernel again. The kernel's
+      -- first run must not count as the preceding launch.
       s:back()
       while s:continue() do end
     end)
@@ -379,7 +380,7 @@ describe("cutelua debug", function()
       assert.truthy(text:find("49152 bytes to come", 1, true))
       assert.truthy(text:find "read: a table with count, index, phase")
       assert.truthy(text:find "read.index = 0 in all lanes")
-      -- After wait_group(0), no MMA is in flight.
+      -- No MMA is in flight after wait_group(0), so values are shown.
       assert.truthy(text:find "acc%(0,0,0%) = %-?%d+%.%d+\n")
     end)
 

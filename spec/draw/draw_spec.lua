@@ -7,8 +7,8 @@ local support = require "spec.support"
 local raises = support.raises
 local L = cute.layout
 
--- read.FORMAT(x, opts) draws x in that format and returns, for each panel, its
--- labels by "row,column".
+-- Readers of drawings: read.FORMAT(x, opts) draws x in that format. It returns
+-- for each panel a table of labels by "row,column".
 local read = {}
 
 -- Draws x as text without colours, and reads the labels from the text. Each
@@ -205,8 +205,8 @@ describe("a picture of a layout", function()
 end)
 
 describe("a picture of threads and values", function()
-  -- Returns for each element the thread that has it, and the value's index,
-  -- from each thread's partition of a tensor of coordinates.
+  -- Returns for each element its thread and the index of its value there.
+  -- part(t) is thread t's partition of a tensor of coordinates.
   local function holders(threads, rows, columns, part)
     local want = {}
     for t = 0, threads - 1 do
@@ -224,7 +224,7 @@ describe("a picture of threads and values", function()
         ["((4,8),(2,2)):((32,1),(16,8))"] = {16, 8},
         ["(8,4):(0,1)"] = {2, 4}, ["(2,2):(1,2)"] = {4, 4}} do
       local tv, want = L(text), {}
-      -- descending, so that the lowest thread's label replaces those of others
+      -- descending order: the label of the lowest thread of a cell remains
       for i = cute.size(tv) - 1, 0, -1 do
         local t, v = i // cute.size(tv, 1), i % cute.size(tv, 1)
         local e = tv(t, v)
@@ -334,8 +334,8 @@ describe("a picture of threads and values", function()
       for t = 1, 16 do table.move({t, i - 1}, 1, 2, #want + 1, want) end
       assert.same(want, p.more[i])
     end
-    -- A swizzled layout has no offsets of rows and columns to add, so every
-    -- cell is evaluated.
+    -- A swizzled layout is no sum of offsets of its row and its column, so
+    -- every cell is evaluated.
     local sw = L "Sw<1,0,1> o 0 o (2,2):(2,1)"
     p = pictures.picture(sw, {tile = {4, 1}}).panels[1]
     assert.same({"T0 V0", "T0 V1", "T1 V1", "T1 V0"}, p.label)

@@ -77,7 +77,7 @@ end
 
 local ATOM = cute.make_mma_atom "SM80_16x8x16_F32BF16BF16F32_TN"
 
--- Pages visited in one start of the browser: {page, script, expected answer}.
+-- Pages to visit in one start of the browser: {page, script, expected value}.
 local visits = {}
 
 math.randomseed(11)
@@ -196,7 +196,7 @@ visits["an atom, on a phone"] = {
   end,
 }
 
--- C's rows align with A's and its columns with B's, within the window's width.
+-- Rows of C align with A and columns of C with B, within the window's width.
 for _, width in ipairs {1280, 390} do
   visits["a TiledMMA of " .. width .. " pixels"] = {
     page = function()

@@ -14,7 +14,7 @@ describe("LaTeX", function()
     return f and f:read "a"
   end
 
-  -- Returns the text without comments: thread-value layouts may differ there.
+  -- Returns the text without its comments, which may differ for some layouts.
   local function bare(text) return (text:gsub("%%[^\n]*\n", "")) end
 
   it("of layouts is CuTe's", function()

@@ -14,7 +14,7 @@ local function source(f, opts, ...)
   return program(f, opts, ...):cuda(opts.arch or "sm_80")
 end
 
--- Returns the lines of the body without comments and indentation.
+-- Returns the lines of the kernel's body, without comments and indentation.
 local function body(text)
   local out = {}
   for line in text:gsub("^.-\nk%(.-{\n", ""):gmatch "%s*([^\n]*)" do
@@ -541,9 +541,9 @@ local function packed(t, format)
   return table.concat(out)
 end
 
--- Fills registers, moves them as vectors and accesses single registers, at
--- about 85 places per round. Some accesses use half of a word, also under a
--- predicate.
+-- Fills registers, moves them as vectors and accesses single registers, in
+-- about 85 statements per round. Some access one bf16 half of a register or
+-- have a predicate.
 local function register_kernel(rounds)
   return function(i, f, o, g)
     local tid = cute.arch.thread_idx()
@@ -552,7 +552,7 @@ local function register_kernel(rounds)
     local acc, sum = cute.make_rmem_tensor({OUT}, cute.f32),
       cute.make_rmem_tensor({OUT}, cute.i32)
     local h = cute.make_rmem_tensor({8}, cute.bf16)
-    local a_3 = f[tid]  -- a_3 must not become the name of one of a's registers
+    local a_3 = f[tid]  -- so no register of `a` may be named a_3
     acc:fill(0.5)
     sum:fill(3)
     h:fill(1)
@@ -599,7 +599,7 @@ local function gpu_agrees(kernel)
   end
 end
 
--- Asserts that the emitted text, compiled for the host, has the simulator's
+-- Asserts that the emitted text, compiled for the host, gives the simulator's
 -- results.
 local function host_agrees(kernel)
   local call, o, g, i, f = run_sim(kernel)
@@ -646,7 +646,7 @@ describe("the text means what the simulator does", function()
 end)
 
 -- Kernels with statements that read the memory they write. The emitter must
--- split such a statement into several steps, or may merge it with others.
+-- split such a statement into steps, or may merge it with the next ones.
 local SELF = {
   ["a fill with what the fragment holds"] = function(i, f, o, g)
     local tid = cute.arch.thread_idx()
@@ -753,7 +753,7 @@ describe("registers", function()
     end))
   end)
 
-  -- Returns a kernel with acc += x * y in `n` places.
+  -- Returns a kernel with n statements acc += x * y.
   local function kernel(dtype, n)
     return function(a, b)
       local x, y = cute.make_rmem_tensor({4}, dtype),
@@ -842,7 +842,7 @@ describe("registers", function()
       if text then
         find(text, ("signed %s r[6];"):format(name):gsub("signed sh", "sh"))
         find(text, "r[5] = ")
-        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- of packed words
+        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- a masked half
       end
     end
   end)
@@ -863,8 +863,8 @@ describe("registers", function()
 end)
 
 describe("loops in emitted text", function()
-  -- Returns the emitted text of a kernel with `copies` equal loops of `trips`
-  -- iterations each.
+  -- Returns the emitted text of a kernel with `copies` equal loops, which have
+  -- `trips` iterations each.
   local function text_of(copies, trips, opts)
     local p = cute.kernel("k", function(x)
       local tid = cute.arch.thread_idx()

@@ -1,5 +1,5 @@
 --- Three small kernels. Their golden CUDA C, golden_*.cu, has line numbers of
--- this file, so write it anew after a change (see emit_spec.lua).
+-- this file, so rewrite it after a change (see emit_spec.lua).
 local cute = require "cute"
 local _ = cute._
 
@@ -16,7 +16,7 @@ function golden.saxpy()
   end)(2.5, x, y, 4000):trace {block = 128}
 end
 
--- Returns a kernel of 64 row sums of bf16 in f32, a warp for each row.
+-- Returns a kernel that sums 64 rows of bf16 in f32, with a warp for each row.
 function golden.rowsum()
   local m = cute.zeros({64, 1024}, cute.bf16)
   local sums = cute.zeros({64}, cute.f32)
@@ -39,7 +39,7 @@ function golden.rowsum()
   end)(m, sums):trace {block = 128}
 end
 
--- Returns a kernel of one warp: 16x16 times 16x8, through shared memory.
+-- Returns a one-warp kernel: 16x16 times 16x8, through shared memory.
 function golden.warpmma()
   local a = cute.zeros({16, 16}, cute.bf16)
   local b = cute.zeros({8, 16}, cute.bf16)

@@ -10,8 +10,8 @@ local function text(f)
     :trace {block = 1}:cuda "sm_90a"
 end
 
--- Returns how often the emitted text of f calls `helper`. Ignores calls inside
--- the helper functions, which precede the kernel.
+-- Returns how often the emitted text of f calls `helper`. Ignores calls within
+-- helper functions, which precede the kernel.
 local function calls(helper, f)
   local body = text(f):match "__global__(.*)"
   return select(2, body:gsub(helper .. "%(", ""))
@@ -68,7 +68,7 @@ describe("values that the compiler could compute", function()
       r[0] = 0.3
       y[0] = cute.erf(r[0])
     end)
-    hidden(1, function(y, x)  -- pow computes the logarithm of its base.
+    hidden(1, function(y, x)  -- pow uses a logarithm of its constant base
       local r = cute.make_rmem_tensor({1}, cute.f32)
       r[0] = 0.3
       y[0] = cute.pow(r[0], x[0], {fastmath = false})

@@ -1,10 +1,10 @@
--- Tests that no name of the user's can act as code in the emitted text.
+-- Tests that no name that a user chooses can act as code in the emitted text.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
 
--- Words of C, C++ and CUDA C, macros that NVRTC defines, and functions and
--- types that it declares or the emitter writes.
+-- Words of C, C++ and CUDA C, macros that NVRTC defines, functions and types
+-- that NVRTC declares, and functions and types that the emitter writes.
 local WORDS = {}
 for word in ([[
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char
@@ -98,7 +98,7 @@ describe("words of the compiler as names of", function()
     local from = (", from '%s' on"):format(list[1])
 
     it("locals compile" .. from, function()
-      -- Names include those that the emitted expressions need themselves.
+      -- The body needs CUDA C names of the emitter, too, such as `sqrtf`.
       local body = {"local the_index = cute.arch.thread_idx()"}
       for i, word in ipairs(list) do
         body[#body + 1] = ("local %s = the_x[the_index + %d]"):format(word, i)
@@ -259,7 +259,7 @@ describe("no code is injected by", function()
   end)
 end)
 
--- A name that is a reserved word of C stays readable in a message.
+-- Reports use a kernel's name unchanged, even if it is a reserved word of C.
 describe("a kernel's name", function()
   it("is the user's name in reports", function()
     local text = support.message(function()

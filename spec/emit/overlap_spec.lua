@@ -52,7 +52,7 @@ describe("arguments that overlap", function()
     assert.is_truthy(source(x, y):find("float *__restrict__ y", 1, true))
     assert.is_nil(source(x, x):find("restrict", 1, true))
     assert.is_truthy(source(x, x):find("const float *x,", 1, true))
-    -- For arguments that do not overlap, the kernel's text is unchanged.
+    -- The trace with overlapping arguments does not change the other text.
     assert.is_truthy(source(x, y):find("__restrict__ x", 1, true))
   end)
 
@@ -149,8 +149,8 @@ end)
 -- ---- results ----
 
 -- Returns a random straight-line program of one thread over three views of one
--- buffer: each step stores a sum of two elements. The oracle is a loop over a
--- table.
+-- buffer. Each step stores a sum of two elements. A loop over a Lua table
+-- computes the expected results.
 local function program(seed)
   local state = seed
   local function random(n)

@@ -1,6 +1,6 @@
--- Tests 16-bit float operations that the emitted text combines in pairs: where
--- pairs occur, where they do not, and that each element has the simulator's
--- result.
+-- Tests operations on 16-bit floats that the emitted text combines in pairs:
+-- where it uses pairs, where it does not, and that each element has the
+-- simulator's result.
 local core = require "cute.core"
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
@@ -142,8 +142,8 @@ function Gen:program()
   end
 end
 
--- Runs the program of a seed on the simulator; returns its arguments before and
--- after, and its text.
+-- Runs the program of a seed on the simulator. Returns its arguments before and
+-- after the run, and its emitted text.
 local function run(seed, arch)
   local g = setmetatable({state = seed * 0x9e3779b97f4a7c15 | 1}, Gen)
   local dtype = g:pick {"bf16", "f16"}
@@ -164,7 +164,7 @@ local function run(seed, arch)
     buffers[4]:bytes()
 end
 
--- Returns the seeds whose text, compiled for the host, has other results.
+-- Returns the seeds whose emitted text, run on the host, has wrong results.
 local function differing(first, last, arch)
   local runs, want, wrong, packed = {}, {}, {}, 0
   for seed = first, last do
@@ -215,7 +215,7 @@ describe("pairs of 16-bit floats", function()
     local function f(a, b) return a / b end
     local s = text(f, "bf16")
     assert.equal(4, count(s, "pack_bf16%(div_full%("), s)
-    s = text(f, "f16")  -- div.full may differ in the last bit
+    s = text(f, "f16")  -- f16 shows div.full's wrong last bits
     assert.equal(4, count(s, "pack_f16%("), s)
     assert.is_nil(s:find("div_full", 1, true))
     assert.is_nil(text(f, "bf16", "sm_80"):find("div_full", 1, true))
@@ -270,7 +270,7 @@ describe("pairs of 16-bit floats", function()
       local r = cute.make_rmem_tensor({8}, a.dtype)
       r:store(a)
       local low = r[0]
-      -- The two halves of a word are written at different times.
+      -- The two halves of a word are overwritten at different times.
       r[0], r[1] = 5, 6
       local high = r[1]
       local q = cute.make_rmem_tensor({8}, a.dtype)
@@ -307,7 +307,7 @@ describe("pairs of 16-bit floats", function()
     if not cudahost.compiler() then return pending "needs a C++ compiler" end
     local sound = cudahost.run
     finally(function() cudahost.run = sound end)
-    -- Simulates a compiler that swaps the halves of a pair.
+    -- Simulates a compiler that reads the low half of a pair as its high half.
     function cudahost.run(runs)
       for _, r in ipairs(runs) do
         r.text = r.text:gsub(" >> 16", " >> 0")

@@ -1,6 +1,7 @@
 -- Tests random accesses to tensors (spec/places.lua). Plain Lua, which computes
 -- no offset, gives the expected results for the simulator and for the emitted
--- text, compiled for the host. `make fuzz` runs as many as time allows.
+-- text, compiled for the host. `make fuzz` tests as many accesses as time
+-- allows.
 local cudahost = require "spec.cudahost"
 local places = require "spec.places"
 local support = require "spec.support"
@@ -28,7 +29,7 @@ describe("random coordinates", function()
     if not cudahost.compiler() then return pending "needs a C++ compiler" end
     local sound = cudahost.run
     finally(function() cudahost.run = sound end)
-    -- Simulates a compiler that drops constants of addresses.
+    -- Simulates a compiler that drops the constant parts of addresses.
     function cudahost.run(runs)
       for _, run in ipairs(runs) do
         run.text = run.text:gsub("(_%w+)<[%d, -]+>%(", "%1(")

@@ -17,7 +17,7 @@ local function copies(size)
     local function runs(t, n)
       return cute.make_tensor(t.iterator, cute.make_layout {n, 2048 // n})
     end
-    local y = runs(Y, 64)(_, tid)  -- each thread's run of elements has 64 bytes
+    local y = runs(Y, 64)(_, tid)  -- each thread has 64 contiguous bytes
     local r = cute.make_rmem_tensor({64}, cute.u8)
     local function part(n, i)
       return runs(X, n)(_, tid * (64 // n) + i),
@@ -83,7 +83,7 @@ describe("an L2 prefetch size of a load", function()
     for _, name in ipairs {"copy", "cp.async.cg", "cp.async.zfill"} do
       assert.truthy(program.ir:find(name .. ".L2::256B", 1, true), name)
     end
-    -- no prefetch: loads without the option, and targets that lack it
+    -- Loads without the option do not prefetch, nor do targets that lack it.
     local plain = cute.kernel("k", copies())(x, y):trace {grid = 1, block = 32}
     assert.falsy(plain:cuda "sm_90a":find("L2", 1, true))
     local first = cute.kernel("k", function(X, Y)

@@ -23,7 +23,7 @@ end
 
 describe("the prelude", function()
   it("has functions that compile for every architecture", function()
-    -- Export the functions, since no kernel calls them.
+    -- Exports the functions, which the compiler would drop without a caller.
     local text = prelude:gsub("static __device__ __forceinline__",
                               "__device__ __noinline__")
     for _, arch in ipairs {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"} do
@@ -81,7 +81,7 @@ describe("the prelude", function()
   end)
 
   -- The instruction for one value, cvt.rn.bf16.f32, takes three times as long
-  -- as cvt.rn.bf16x2.f32, which converts a pair.
+  -- as cvt.rn.bf16x2.f32 for two values.
   it("rounds one value to bf16 as half of a pair", function()
     local k = cute.kernel("k", function(a, b, c)
       local i = cute.arch.thread_idx()

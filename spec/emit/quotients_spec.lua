@@ -29,8 +29,8 @@ describe("emitted text", function()
       local tid = cute.arch.thread_idx()
       a[tid] = (a[0] * 64 + tid) // 192
     end, {block = 64}, y), "floor_div(a[0], 3)")
-    -- A term of the dividend must stay if it can change the quotient. The
-    -- kernels check this with all remainders, including negative ones.
+    -- The emitter must keep a term of the dividend that can change the
+    -- quotient. These kernels use all remainders, including negative ones.
     for _, case in ipairs {{64, 192}, {6, 4}, {12, 8}, {5, 7}, {0, 6}} do
       local m, c = case[1], case[2]
       for _, n in ipairs {4, 6, 64, 65} do

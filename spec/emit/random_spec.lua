@@ -1,6 +1,6 @@
 -- Tests random kernels (spec/random.lua): the emitted text, compiled for the
--- host, must give the simulator's results. `make fuzz` runs as many as time
--- allows.
+-- host, must give the simulator's results. `make fuzz` tests as many kernels as
+-- time allows.
 local cudahost = require "spec.cudahost"
 local kernels = require "spec.kernels"
 local random = require "spec.random"
@@ -54,7 +54,7 @@ describe("random kernels", function()
     random.shrink(p, wrong)
     local _, fills = random.text(p):gsub(":fill%(", "")
     local lines = #support.lines(random.text(p))
-    p.body = {}  -- With an empty body, only the text around the body is left.
+    p.body = {}  -- leaves only the text around the body
     assert.equal(1, fills)
     assert.is_true(lines - #support.lines(random.text(p)) <= 4)
   end)

@@ -4,7 +4,8 @@ local support = require "spec.support"
 
 local PROCESSES = 3
 
--- Returns the output of a command, which must be the same in all processes.
+-- Returns the output of a command. Fails unless it is the same in all
+-- processes.
 local function same(words)
   local first
   for _ = 1, PROCESSES do

@@ -1,6 +1,6 @@
--- Tests `make dist` in a copy of the committed and changed files, which is a
+-- Tests `make dist` in a copy of the committed and changed files, in a
 -- repository of its own. The release must have the right contents and SHA-256
--- sums, and the unpacked source must build the same bytes without git.
+-- sums. The unpacked source must build the same bytes without git.
 local support = require "spec.support"
 
 local VERSION = support.read "VERSION":match "%S+"
@@ -8,9 +8,9 @@ local NAME = "cutelua-" .. VERSION
 
 local dir, tree, dist
 
--- Runs a shell script in a folder; returns output, errors and code. The flags
--- compile six times as fast as those of a release, and the packages are not
--- compressed, which takes dpkg-deb 8 seconds for each.
+-- Runs a shell script in a folder. Returns output, errors and exit code. Flags
+-- of the compiler make the build six times as fast as a release's. Packages are
+-- not compressed, which would take dpkg-deb 8 seconds each.
 local function sh(folder, script, env)
   local all = {GIT_CONFIG_GLOBAL = "/dev/null", MAKEFLAGS = "",
     CFLAGS = "-O0", DPKG_DEB_COMPRESSOR_TYPE = "none",
@@ -26,7 +26,7 @@ local function must(folder, script, env)
   return out
 end
 
--- Returns a set of the words of a text, without a prefix.
+-- Returns the set of words of a text; removes a prefix from each word.
 local function set(text, prefix)
   local names = {}
   for name in text:gmatch "[^\n]+" do
@@ -115,7 +115,8 @@ describe("make dist #long #noasan", function()
     assert.equal(2, code)
     assert.truthy(err:find("dist: a release is made from a commit, and this "
       .. "folder is no git checkout\n", 1, true), err)
-    -- A second run gives the same bytes, including the archive and the rock.
+    -- A second `make dist` must give the same bytes of all files, including the
+    -- archive and the rock.
     local sums = support.read(dist .. "/SHA256SUMS")
     must(tree, "touch LICENSE README.md && make dist")
     assert.equal(sums, support.read(dist .. "/SHA256SUMS"))

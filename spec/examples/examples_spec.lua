@@ -1,6 +1,6 @@
--- Builds and runs each program of examples/ without a GPU: bundles on a driver
--- that executes one kernel, libcutelua and Python on the simulator, images in
--- folders. spec/library/library_spec.lua runs examples/library.
+-- Builds and runs each program of examples/ without a GPU. Bundles run on a
+-- driver that executes one kernel, libcutelua and Python on the simulator,
+-- images in folders. spec/library/library_spec.lua runs examples/library.
 local fake = require "spec.gpu.fake"
 local image = require "spec.examples.image"
 local made = require "spec.bundle.made"
@@ -144,12 +144,12 @@ describe("the images of examples/container #noasan", function()
     must {"cp", fake.folder .. "/libcuda.so.1", stage.root .. "/lib64"}
     fake.remove()
     local env = {LD_LIBRARY_PATH = "/lib64"}
-    -- Launches on the fake driver compute nothing.
+    -- The fake driver executes no kernel, so the output stays as it was.
     assert.same({"gpu\t3.0\n", "", 0}, {image.run(stage, stage.words, env)})
     -- The image contains no compiler, and the run wrote no file.
     assert.equal("", must {"find", stage.root, "-name", "*nvrtc*"})
     assert.equal("", must {"find", stage.root, "-user", "65534"})
-    -- The program ignores a cache that another user can write to.
+    -- The program ignores the cache if other users can write to it.
     must {"chmod", "777", stage.root .. "/opt/app/kernels"}
     local _, err, code = image.run(stage, stage.words, env)
     assert.equal(1, code)

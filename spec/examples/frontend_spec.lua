@@ -8,7 +8,7 @@ local BUILD = os.getenv "CUTE_BUILD" or "build"
 local BLOCK = 128
 local BUILT = support.read(BUILD .. "/ir/ir.o") ~= nil
 
--- Returns the command of the head comment that builds the program, as words.
+-- Returns the words of the build command in the program's head comment.
 local function build_command(out)
   local words = {"cc", "-std=c11", "-Wall", "-Wextra", "-Wconversion",
                  "-Werror", "-Icore", "-o", out, FILE}
@@ -33,7 +33,8 @@ setup(function()
 end)
 teardown(function() if dir then support.remove(dir) end end)
 
--- Returns element i of reverse and sum of f in a run of n elements.
+-- reverse and sum return element i of the result of the program with that name,
+-- for an input f and n elements.
 local function reverse(f, i, n)
   local j = i // BLOCK * BLOCK + BLOCK - 1 - i % BLOCK
   return f(j, n)
@@ -45,7 +46,7 @@ local function sum(f, i, n)
   return s
 end
 
--- Arrays are 0 beyond their last element.
+-- Inputs are 0 beyond their last element.
 local function x(i, n) return i < n and i % 7 + 1 or 0 end
 
 -- Programs whose results are exact in f32, and element i of their results.

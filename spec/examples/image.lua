@@ -7,11 +7,13 @@ local image = {}
 
 local function must(...) return support.must {...} end
 
--- Enters the folder $1 as user $2 without network, and runs the other words.
+-- Enters the folder $1 as user $2 without network, and runs the other arguments
+-- as a command.
 local ENTER = [[mount --rbind /proc "$1/proc" || exit 125
 root=$1 user=$2; shift 2; exec chroot --userspec="$user" "$root" "$@"]]
 
---- Reports whether this user may enter a folder as its root, without network.
+--- Reports whether this user may enter a folder as its root directory, without
+-- network.
 function image.possible()
   return select(3, support.exec {"unshare", "-m", "-n", "sh", "-c", ENTER, "sh",
     "/", "0:0", "true"}) == 0
@@ -59,8 +61,8 @@ function STEPS.COPY(stage, text, build)
   must("cp", "-r", "--no-preserve=ownership", root .. "/" .. source, target)
 end
 
--- Installs nothing from the network: `installed` receives the folder into which
--- pip would install a package.
+-- Installs nothing from the network. For `pip install`, calls build.installed
+-- with the folder of the option --target.
 function STEPS.RUN(stage, text, build)
   local target = text:match "^pip install .*%-%-target (%S+)"
   if target then return build.installed(stage.root .. target) end
@@ -79,9 +81,9 @@ function STEPS.CMD(stage, text)
   for word in text:gmatch '"([^"]*)"' do table.insert(stage.words, word) end
 end
 
---- Builds the last image of a Dockerfile; returns {root, env, user, words}.
--- build: {context = folder, folder = where roots are made, program = path,
--- installed = function(folder)}
+--- Builds the last image of a Dockerfile. Returns {root, env, user, words}.
+-- build: {context = folder, folder = where image roots are made, program =
+-- path, installed = function(folder)}
 function image.build(path, build)
   build.stages = {}
   local stage

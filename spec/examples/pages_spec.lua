@@ -1,5 +1,6 @@
--- Tests the pages about other programs: their blocks are parts of the files of
--- examples/, and their commands build and run these files without a GPU.
+-- Tests the pages about other programs. Their code blocks must be parts of
+-- files of examples/. Their commands must build and run these files without a
+-- GPU.
 local made = require "spec.bundle.made"
 local support = require "spec.support"
 local core = require "cute.core"
@@ -28,7 +29,7 @@ local function blocks(path)
   return list
 end
 
--- Returns the text of an example without the marks of comments before commands.
+-- Returns the text of an example. Removes comment marks before commands.
 local function file(path)
   local text = assert(support.read(path), path)
   return "\n" .. text:gsub("\n[/#-]+    +", "\n")
@@ -57,7 +58,8 @@ for path, least in pairs(PAGES) do
   end)
 end
 
--- Commands of the pages, in a copy of the examples with an installed library.
+-- Runs the commands of the pages in a copy of the examples, with an installed
+-- library.
 describe("the commands of the pages #noasan", function()
   if not support.lua_headers then
     pending "needs the headers of Lua"
@@ -81,7 +83,7 @@ describe("the commands of the pages #noasan", function()
     support.remove(driver)
   end)
 
-  -- Patterns of what the last command of each block prints.
+  -- Patterns of the output of each block's last command, by that command.
   local LAST = {["./main"] = "y%[999%] = 2998, by the code for sm_90a\n$",
     ["./scale scale.lua"] = "^[^\n]*\n?y%[%d+%] = %d+\n",
     ["out/threads scale.lua"] = "\n1\n2\n3\n4\n$"}
@@ -110,7 +112,7 @@ describe("the commands of the pages #noasan", function()
   end
 end)
 
--- Returns the blocks of a page in one language, each as a text.
+-- Returns the text of each block of a page that is in one language.
 local function of_language(path, language)
   local list = {}
   for _, block in ipairs(blocks(path)) do

@@ -1,5 +1,5 @@
--- Each script of spec/faults/KIND/ must give the report that its head expects;
--- the repaired script must give no report.
+-- Runs each script of spec/faults/KIND/. It must give the report that its head
+-- expects; the repaired script must give no report.
 local faults = require "spec.faults"
 
 -- Defines a test that is pending if the machine lacks a requirement of the

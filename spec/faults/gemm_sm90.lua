@@ -4,7 +4,7 @@ local SOME = {"whole", "2x1", "1x2", "2x2", "turns", "turns 2x1"}
 local ALL = {"dynamic", "stream", table.unpack(SOME)}
 local CLUSTERS = {"2x1", "1x2", "2x2", "turns 2x1"}
 
--- Texts in lines of the kernel that the faults change.
+-- Parts of lines of the kernel and its pipelines, which the faults replace.
 local COPY = "cute.copy(X.atom, from[i]"
 local WAIT, GEMM = "pipe:consumer_wait(read)", "cute.gemm(mma, acc"
 local ASK = "pipe:producer_acquire(write)"

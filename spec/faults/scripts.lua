@@ -27,7 +27,7 @@ local BARRIER = {"barrier:arrive_and_wait()", ""}
 local BYTES = {"tma_a.tx_bytes + tma_b.tx_bytes", "tma_a.tx_bytes"}
 local STAGE = {"asked, write, read = write", "asked, write, read = read"}
 local HAS = {"walk.has(k)", "true"}
--- Pairs whose replacement reduces the number of blocks.
+-- Pairs whose replacement launches fewer blocks or fewer tiles.
 local FEWER = {"(total + block - 1) // block", "total // block - 1"}
 local ROWS = {"return m end", "return m - 1 end"}
 local TILES = {"(m + t.rows - 1) // t.rows", "m // t.rows"}

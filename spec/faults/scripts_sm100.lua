@@ -19,12 +19,12 @@ local FLIES, BARRIER, LEFT = "async-in-flight", "mbarrier", "exited-block"
 local LOADED = "used before the load from tensor memory in line %d+ has "
   .. "completed %[in%-flight%]"
 
--- Returns a row {change, nth, kind} for text that is removed.
+-- Returns a fault: the text is removed.
 local function without(text, kind, nth)
   return {{text, NONE}, nth or 1, kind}
 end
 
--- Returns a row for text that is replaced.
+-- Returns a fault: the text is replaced.
 local function changed(text, to, kind, nth)
   return {{text, to}, nth or 1, kind}
 end
@@ -113,7 +113,7 @@ local FACTORS = {"gemm_nvf4", file = "kernels/gemm_block_scaled",
   changed("tFB(_, _, _, i)}", "tFB(_, _, _, stages - 1 - i)}", TMEM),
 }
 
--- Scale factors of other rows, of another part of K, of the other operand
+-- scale factors of wrong rows, a wrong part of K, or the wrong operand
 local PAIRING = {"gemm_nvf4", file = "kernels/gemm_block_scaled",
   device = "sim:sm_100a", size = {140, 136, 640}, seed = 3,
   changed("cFA, BM, bm)", "cFA, BM, bn)", "note"),

@@ -1,5 +1,5 @@
--- Tests --format json and sarif: the form of the records, the codes, the
--- places, and that the edits of a finding repair the script.
+-- Tests --format json and sarif: the fields of the records, the codes, the
+-- lines, and that the edits of a finding repair the script.
 local dkjson = require "dkjson"
 local changes = require "cutelua.findings.changes"
 local codes = require "cutelua.findings.codes"
@@ -101,9 +101,9 @@ describe("findings of cutelua check", function()
 
 end)
 
--- Checks a script. Then applies the edits of its first finding, at most three
--- and the best first, each to the original script. Returns the number of the
--- edit that repairs the script, and the edit. Returns nil if none does.
+-- Checks a script. Then applies each of the first three edits of its first
+-- finding, the best first, to the original script. Returns the number of the
+-- edit that repairs the script, and the edit. Returns nil if no edit does.
 local function repaired(path, text)
   support.write(path, text)
   local found = check(path)
@@ -149,7 +149,7 @@ describe("edits of findings", function()
     end)
   end
 
-  -- These faults of planted.lua take little time.
+  -- The check of these faults of planted.lua takes little time.
   for i, nth in ipairs {19, 21, 25, 17, 5, 13, 14, 16, 18, 24, 26, 27, 28} do
     local f = planted.list()[nth]
     it(("repair a planted fault: %s in %s%s"):format(f.kind, f.file,
@@ -314,7 +314,7 @@ local x =]])))
   end)
 
   it("do not change the problem #long", function()
-    -- Without the store, the kernel writes no results that could be compared.
+    -- Without the store, the kernel has no results to compare.
     support.write(dir .. "/s.lua", (SUMS:gsub("y%[t%] = acc.-\n",
       "y[t] = cute.f32(unknown)\n")))
     for _, f in ipairs(check(dir .. "/s.lua").findings) do
@@ -353,7 +353,7 @@ describe("the error of a script", function()
 end)
 
 describe("likely edits", function()
-  -- Returns the first lines of a text after each likely edit, as a set.
+  -- Returns the set of the texts that likely edits at the line make of a text.
   local function outcomes(kind, text, line)
     source.add("@few", text)
     local set = {}
@@ -467,7 +467,7 @@ end
 end)
 
 describe("the edits of a finding", function()
-  -- Returns the edits of cutelua check of a script.
+  -- Returns the edits that `cutelua check` proposes for a script.
   local function edits_of(text)
     local dir = support.folder()
     support.write(dir .. "/s.lua", text)
@@ -477,8 +477,8 @@ describe("the edits of a finding", function()
   end
 
   it("come last, and unchecked, if they cause a note #long", function()
-    -- A grid whose axes are exchanged: a predicate removes the fault, but some
-    -- columns are never stored.
+    -- The axes of the grid are exchanged. A predicate as in the advice removes
+    -- the fault, but then some columns are never stored.
     local list = edits_of(support.read
       "spec/faults/out-of-bounds/axes_of_grid.lua")
     assert.matches("^swap ", list[1].description)

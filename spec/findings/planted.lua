@@ -1,9 +1,9 @@
 -- 90 faults that were drawn at random from the lines of scripts/ and kernels/.
--- 30 were drawn before cutelua could propose edits that repair a fault, the
--- other 60 before it tried edits. The last 30 were not looked at during this
--- work. `planted.lua [FIRST [LAST]]` checks the script of each fault and
--- applies the edits of its first finding: at most three, the best first, each
--- to the faulty text. It prints which faults are repaired.
+-- The first 30 were drawn before cutelua could propose edits that repair a
+-- fault, the other 60 before it tried edits. The authors did not look at the
+-- last 30 during this work. `planted.lua [FIRST [LAST]]` checks the script of
+-- each fault and applies the edits of its first finding: at most three, the
+-- best first, each to the faulty text. It prints which faults are repaired.
 package.path = "./?.lua;" .. package.path
 local changes = require "cutelua.findings.changes"
 local json = require "cutelua.text.json"
@@ -357,7 +357,7 @@ function planted.list()
   return list
 end
 
--- Returns the text of a fault's file with the fault.
+-- Returns the text of a fault's file with the fault in it.
 local function faulty(f)
   local lines, left = {}, f.nth
   for line in (support.read(f.file .. ".lua")):gmatch "([^\n]*)\n" do
@@ -372,8 +372,8 @@ local function faulty(f)
   return table.concat(lines, "\n") .. "\n"
 end
 
--- Runs a fault's script after `text` has replaced its file; returns the record
--- of `cutelua check`.
+-- Runs a fault's script with `text` in place of its file. Returns the record of
+-- `cutelua check`.
 local function checked(f, text, folder)
   local script = ("scripts/%s.lua"):format(f.by)
   f.path = ("%s/%s"):format(folder, (f.file .. ".lua"):match "[^/]*$")
@@ -386,7 +386,7 @@ package.preload[%q] = assert(loadfile(%q))
 arg[0] = %q
 dofile(%q)
 ]]):format(f.file:gsub("/", "."), f.path, script, script)
-    -- Compiled code, so that no edit can change it.
+    -- Compiled code, which no edit can change.
     support.write(path, string.dump(assert(load(run)), true))
   elseif f.by == "copy_tma" then
     support.write(folder .. "/copy_tile.lua",
@@ -397,7 +397,7 @@ dofile(%q)
 end
 
 --- Checks a fault, and then its repairs. Returns the code of its first finding,
--- and which edit repairs it; the second result is nil if none does.
+-- and the number of the edit that repairs it, or nil if none does.
 ---@param f table of planted.list
 ---@return string? code
 ---@return integer? nth

@@ -24,7 +24,7 @@ local TYPES = {
 local check
 
 -- For each keyword of JSON Schema: a function that checks a value against the
--- keyword's value in a schema. It returns what is wrong, or nil.
+-- keyword's value in a schema. It returns a description of the mistake, or nil.
 local KEYWORDS = {
   type = function(v, want)
     return not TYPES[want](v) and ("%s is no %s"):format(tostring(v), want)
@@ -39,8 +39,8 @@ local KEYWORDS = {
   minimum = function(v, least)
     return type(v) == "number" and v < least and "too small: " .. v
   end,
-  -- The schemas' patterns use only anchors, classes, + and ( )?, so Lua's
-  -- patterns can replace them.
+  -- The schemas' patterns use only anchors, classes, + and ( )?, which Lua's
+  -- patterns can express.
   pattern = function(v, text)
     if text == "^[0-9]+(:[0-9]+)?$" then
       return not v:find "^%d+$" and not v:find "^%d+:%d+$" and v

@@ -1,8 +1,8 @@
 -- Makes random calls of all public functions, inside kernels and outside, and
--- emits each kernel as CUDA C. Usage: `calls.lua SECONDS [SEED]`. The script
--- prints an error, with its seed, if the error has no kind, is Lua's own, or is
--- at a line of our code. The exit code is then 1. If a process dies,
--- build/calls.txt has the call (under ASan: BUILD=build-asan).
+-- emits each kernel as CUDA C. Usage: `calls.lua SECONDS [SEED]`. An error must
+-- have a kind and the line of the caller, and must not be one of Lua's own. The
+-- script prints any other error with its seed and exits with 1. If a process
+-- dies, build/calls.txt has the call (under ASan: BUILD=build-asan).
 package.path = "./?.lua;" .. package.path
 local calls = require "spec.calls"
 

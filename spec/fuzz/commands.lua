@@ -1,8 +1,8 @@
 -- Runs the program with hostile command lines, files and environments
 -- (spec/hostile.lua): those of one seed, then others until SECONDS have passed.
 -- Usage: `commands.lua SECONDS [SEED]`. The script prints the runs with a wrong
--- outcome. The exit code is then 1. The environment variable CUTELUA names
--- another program, such as one with sanitizers.
+-- outcome; then the exit code is 1. The environment variable CUTELUA names
+-- another program to run, such as one with sanitizers.
 package.path = "./?.lua;" .. package.path
 local hostile = require "spec.hostile"
 local support = require "spec.support"

@@ -16,7 +16,7 @@ local function fail(what, size, why)
   os.exit(1)
 end
 
--- Returns a random extent, or one that is close to a multiple of a tile's.
+-- Returns a random extent; half of them are near a multiple of a tile's extent.
 local function extent(most)
   if math.random(2) == 1 then return EDGES[math.random(#EDGES)] end
   return math.random(most)

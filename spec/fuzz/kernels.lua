@@ -15,8 +15,8 @@ if not require "spec.cudahost".compiler() then
   os.exit(1)
 end
 
--- Returns the class of a failure: the error's kind "[kind]", "simulator" for a
--- difference from the simulator, or "error".
+-- Returns the class of a failure: the kind in its message, such as "[race]";
+-- "simulator" for a difference from the simulator; or "error".
 local function sort_of(wrong)
   return wrong and (wrong:match "%[[%l-]+%]" or wrong:match "simulator"
     or "error")

@@ -44,7 +44,7 @@ local function of_scripts(folder)
   end
 end
 
--- Writes an entry for each opcode, with operands that may fit.
+-- Writes a PTX text for each opcode, with operands of plausible types.
 local function of_rows(folder)
   local HEAD = ".version 9.0\n.target sm_90a\n.address_size 64\n"
     .. ".visible .entry k(.param .u64 p) {\n.shared .align 16 .b8 s[256];\n"

@@ -1,9 +1,9 @@
--- Sends random and malformed requests to `cutelua lsp` and `cutelua mcp`, and
--- checks that both still answer, that their memory does not grow, and that they
--- keep no descriptors. Usage: `servers.lua SECONDS [FILE [REQUESTS]]`: FILE
--- keeps the number of the next batch, with which the next run continues, until
--- REQUESTS requests were sent (1,000,000). The environment variable CUTELUA
--- names another program, such as one with sanitizers.
+-- Sends random and malformed requests to `cutelua lsp` and `cutelua mcp`.
+-- Checks that both still answer, that their memory does not grow, and that they
+-- keep no descriptors open. Usage: `servers.lua SECONDS [FILE [REQUESTS]]`.
+-- FILE keeps the number of the next batch, with which the next run continues,
+-- until REQUESTS requests were sent (1,000,000). The environment variable
+-- CUTELUA names another program to test, such as one with sanitizers.
 package.path = "./?.lua;" .. package.path
 local core = require "cute.core"
 local json = require "cutelua.text.json"
@@ -12,13 +12,13 @@ local sys = require "cute.sys"
 local seconds = tonumber(arg[1]) or 60
 local file, total = arg[2], tonumber(arg[3]) or 1000000
 
--- BATCH is the number of requests of a batch. PATIENCE is the most seconds
--- without an answer. GROWTH is the most KiB by which the resident memory may
--- grow after the first batches.
+-- BATCH is the number of requests of a batch. PATIENCE is the most seconds that
+-- a server may take to answer. GROWTH is the most KiB by which the resident
+-- memory may grow after the first batches.
 local BATCH, PATIENCE, GROWTH = 100, 60, 65536
 -- Number of batches before the first measurement of memory.
 local SETTLED = 20
--- One in this many documents, or calls of tools, starts a worker, on average.
+-- One in RARE documents, or calls of tools, starts a worker, on average.
 local RARE = 4000
 
 local random = math.random
@@ -77,7 +77,7 @@ function value(depth)
   return object_of(depth - 1)
 end
 
--- Returns a value, in which some parts are replaced by random ones.
+-- Returns a copy of a value in which some parts are replaced by random values.
 local function mutated(v, chance)
   if random(chance) == 1 then return value(3) end
   if type(v) ~= "table" or v == json.null then return v end
@@ -164,7 +164,7 @@ local MCP = {
   end},
 }
 
--- Returns a text that is not a message, or not a valid message of the protocol.
+-- Returns a text that is no message, or an invalid message of the protocol.
 local function malformed()
   local kind = random(9)
   if kind == 1 then return bytes(200)
@@ -223,7 +223,7 @@ local function start(name)
                        got = "", asked = 0}, Server)
 end
 
--- Receives what the server sent, for at most `most` seconds.
+-- Waits at most `most` seconds for output of the server, and stores it.
 function Server:receive(most)
   if not sys.poll({self.process}, most) then return end
   local bytes_ = self.process:receive()

@@ -6,8 +6,8 @@ local golden = require "spec.golden"
 
 local WORDS = 64
 
--- Returns a function that takes 64 words and returns the instruction's results
--- for them on the simulator.
+-- Returns a function that runs the instruction on 64 words on the simulator and
+-- returns the 64 results.
 local function launcher(instruction)
   local pairs_of = instruction:find "x2$"
   local x = cute.zeros({WORDS}, cute.u32)

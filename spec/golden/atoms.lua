@@ -4,7 +4,7 @@
 local core = require "cute.core"
 local golden = require "spec.golden"
 
--- An element type of each width in bits.
+-- One element type for each width in bits.
 local BY_BITS = {[1] = core.b1, [4] = core.u4, [8] = core.u8, [16] = core.u16,
                  [32] = core.u32, [64] = core.u64, [128] = core.u128}
 
@@ -15,8 +15,8 @@ local function text_of(t)
   return "(" .. table.concat(parts, ",") .. ")"
 end
 
--- Compares the fields of `got` with the fields of a line's answer. (One row of
--- the data has a redundant pair of parentheses, "((16,8))", in its strides.)
+-- Compares the fields of `got` with those of the golden result. (One row of the
+-- data has a redundant pair of parentheses, "((16,8))", in its strides.)
 local function same(got, want)
   for key, value in pairs(got) do
     local text, wanted = text_of(value), text_of(want[key])
@@ -35,7 +35,7 @@ end
 
 -- ---- notation of arguments ----
 
--- Returns the entries of a tuple's text "(a,(b,c),d)".
+-- Splits the text of a tuple, such as "(a,(b,c),d)", into its entries.
 local function entries(text)
   local list, depth, from = {}, 0, 2
   for i = 1, #text do
@@ -190,9 +190,9 @@ for side in ("SD"):gmatch "." do
   end
 end
 
--- Reports whether `thread` is not a thread of the copy, so get_slice raises an
--- error. The data has results for such threads, because CuTe evaluates its
--- layouts for them, too.
+-- Reports whether `thread` is beyond the threads of the copy, so that get_slice
+-- raises an error. The data has results for such threads too, because CuTe
+-- evaluates its layouts for them.
 local function is_beyond(copy, thread)
   return thread >= copy:size() and not pcall(copy.get_slice, copy, thread)
 end
@@ -224,9 +224,9 @@ end
 
 -- ---- what CuTe refuses ----
 
--- Turns a check of a call that CuTe rejects around: an error passes the check.
--- A result passes only if CuTe rejects the call for lack of an overload
--- ("no_compile").
+-- Wraps a check of a call that CuTe rejects. The check passes if our call
+-- raises an error. A result passes only if CuTe rejects the call for lack of an
+-- overload ("no_compile").
 local function refused(check)
   return function(case)
     local ok, message = pcall(check, case)

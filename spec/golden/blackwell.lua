@@ -149,8 +149,8 @@ golden.ops.smem_desc = {
 
 -- ---- fragments in tensor memory ----
 
--- Functions that make fragments, by the first word of a fragment's type.
--- Arguments: the shape, and the type's parameters.
+-- Functions that make fragments, by the first word of a fragment's type. Their
+-- arguments are the shape, and the type's further parameters.
 local fragments = {}
 
 function fragments.tmem_frg(shape, value, storage, ctas, mode)
@@ -221,13 +221,13 @@ golden.ops.tmem_frg = {
 
 -- ---- copies ----
 
--- Returns an atom for values of the width of `bits`.
+-- Returns a copy atom for values of `bits` bits.
 local function copy_atom(name, bits)
   local of = {[8] = core.u8, [16] = core.u16, [32] = core.u32}
   return core.make_copy_atom(name, of[bits])
 end
 
--- Returns CuTe's text of the tile, whose modes are layouts.
+-- Returns the text that CuTe prints for a tile whose modes are layouts.
 local function tile_text(tile)
   local list = {}
   for i, mode in ipairs(tile) do
@@ -237,8 +237,8 @@ local function tile_text(tile)
   return "(" .. table.concat(list, ",") .. ")"
 end
 
--- Compares the partition of a thread. In its address in tensor memory, the
--- upper half is the lane and the lower half the column.
+-- Compares a thread's partition with the data. The upper half of an address in
+-- tensor memory is the lane, the lower half the column.
 local function check_thread(copy, store, layout, bits, want)
   local thr = copy:get_slice(want.thread)
   local function of_tmem(l)

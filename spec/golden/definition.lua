@@ -46,7 +46,7 @@ local function pairs_of(l, tiler, list)
   return list
 end
 
--- Returns all sums of one value from each list.
+-- Returns all sums that take one value from each list.
 local function sums(lists)
   local all = {0}
   for _, list in ipairs(lists) do
@@ -110,7 +110,8 @@ local function with_shape(l, _, out)
   return true
 end
 
--- Reports whether a divide's result has each offset of l, as often as l has it.
+-- Reports whether a divide's result has each offset of l at least as often as l
+-- has it.
 local function divide(l, _, out)
   local n = counts(values_of(out))
   for v, k in pairs(counts(values_of(l))) do

@@ -18,8 +18,8 @@ describe("the golden data", function()
       return
     end
     assert.equal(0, sum.failed, text)
-    -- The data in a folder that CUTELUA_GOLDEN_DIR names may have cases without
-    -- a check.
+    -- Data in a folder that CUTELUA_GOLDEN_DIR names may have cases that no
+    -- check covers.
     if not os.getenv "CUTELUA_GOLDEN_DIR" then
       assert.equal(0, sum.not_run, text)
     end
@@ -43,15 +43,15 @@ describe("the golden data", function()
   it("declines an answer that is not the operation's definition", function()
     local dir = support.folder()
     support.write(dir .. "/layout.jsonl",
-      -- The answer in the data is wrong: coordinate 3 of the tiler must have
+      -- The result in the data is wrong: coordinate 3 of the tiler must have
       -- the offset 6, but has 2 + 1. Our implementation rejects the call.
       '{"op":"flat_product","args":["(2):(3)","(2,2):(2,1)"],',
       '"out":"((2),2,2):((3),2,1)"}\n',
-      -- The answer in the data and our result are both wrong, so this case
-      -- fails.
+      -- The result in the data and ours are both wrong, so the case counts as
+      -- failed.
       '{"op":"logical_product","args":["(2):(3)","2:1"],',
       '"out":"((2),2):((3),2)"}\n',
-      -- The answer in the data is not known to be wrong, so a rejection is a
+      -- The result in the data is not known to be wrong, so our rejection is a
       -- failure.
       '{"op":"composition","args":["(4,6):(1,8)","3:6"],"out":"3:10"}\n')
     local sum, _, text = run(dir)

@@ -3,9 +3,10 @@
 --
 -- `make golden` calls main(). A file NAME.jsonl has one case per line. The
 -- table golden.ops.NAME has a function for each op of the file, which gets the
--- decoded line. It returns true; false and our result; or nil if it does not
--- cover the case. Ops without a function are listed as not run. The modules in
--- golden.modules add their functions to golden.ops when the data first runs.
+-- decoded line. It returns true if the case passes; false and our result if it
+-- fails; or nil if it does not cover the case. Ops without a function are
+-- listed as not run. The modules in golden.modules add their functions to
+-- golden.ops before the data first runs.
 local json = require "dkjson"
 local core = require "cute.core"
 
@@ -14,10 +15,10 @@ local golden = {
   modules = {"spec.golden.layout", "spec.golden.atoms", "spec.golden.approx",
              "spec.golden.tensormap", "spec.golden.gmma", "spec.golden.ptx",
              "spec.golden.umma", "spec.golden.blackwell"},
-  -- files whose lines have no op: the field that names it
+  -- Field with the op's name, for files whose lines have no field `op`.
   op_field = {},
-  -- files whose lines are counted in the printed table by the first word of
-  -- their op
+  -- set of files; for these, the table counts lines by the first word of their
+  -- op
   families = {},
   shown = 5,  -- number of failing lines that are printed in full
 }
@@ -28,8 +29,8 @@ local sim = require "spec.hardware.units"
 local access = {}
 golden.ops.access = access
 
--- In lines with exact = false the count is an estimate: a difference of a sixth
--- is accepted.
+-- In lines with exact = false the count is an estimate, and may be wrong by a
+-- sixth.
 local function agrees(case, got)
   local want = case.wavefronts or case.sectors
   local slack = case.exact == false and want / 6 or 0
@@ -86,8 +87,8 @@ local function words(text)
   return list
 end
 
--- Checks that the simulator's arithmetic has the golden line's result D, both
--- in a single dot product and in a tile.
+-- Returns a check that the simulator computes the golden line's result D, both
+-- as a single dot product and in a tile.
 local function numerics(kind)
   return function(case)
     local a, b, c = words(case.A), words(case.B), tonumber(case.C, 16)
@@ -135,9 +136,9 @@ local function new_row(file, op)
           agreed = 0, differed = 0, declined = 0, rejected = 0}
 end
 
--- Runs one case. Returns "passed"; "failed" and our result; or "not_run" if
--- there is no check. Returns "declined" if our code rejects the call and the
--- answer in the data contradicts the operation's definition. Returns "agreed"
+-- Runs one case. Returns "passed"; "failed" and our result; or "not_run" if no
+-- check covers it. Returns "declined" if our code rejects the call and the
+-- result in the data contradicts the operation's definition. Returns "agreed"
 -- or "differed" for a case that the data marks as inconsistent.
 local function judge(check, case)
   local flagged = case.self_consistent == false
@@ -156,8 +157,8 @@ local function text_of(got)
   return tostring(got)
 end
 
--- Returns the table rows of one file, in order of appearance. Appends failures
--- to `failures` and declined cases to `declined`.
+-- Returns one row for each op of a file, for the printed table. Appends
+-- failures to `failures` and declined cases to `declined`.
 local function run_file(dir, file, failures, declined, rejected)
   local rows, by_op, number = {}, {}, 0
   local ops = golden.ops[file] or {}
@@ -241,7 +242,8 @@ local function beside(dir, name)
   return (dir:gsub("/*$", ""):match "^(.*/)" or "") .. name
 end
 
--- Returns the folders that have data, and every folder that a variable names.
+-- Returns the folders that contain data or that an environment variable names.
+-- If there are none, returns all folders that the data could be in.
 local function folders()
   local list, missing = {}, {}
   local first = os.getenv(FOLDERS[1][1]) or FOLDERS[1][2]

@@ -36,8 +36,8 @@ local function same_table(l, want)
 end
 
 -- Reports whether our make_fragment_like is the same function of the index as
--- CuTe's, and has a shape congruent with the argument's. (CuTe's result has
--- another, nested shape.)
+-- CuTe's, and has a shape congruent with the argument's. (CuTe's result has a
+-- differently nested shape.)
 local function congruent_form(case, got)
   if case.op ~= "make_fragment_like" then return false end
   local l = value(case.args[1])
@@ -118,7 +118,7 @@ end
 
 local function known(op) return calls[op] ~= nil or core[op] ~= nil end
 
--- Reports whether a case may be rejected because the answer in the data
+-- Reports whether our rejection of a case is right: the result in the data
 -- contradicts the operation's definition.
 local function declined(case, message)
   return tostring(message):find("[inadmissible]", 1, true) ~= nil and
@@ -153,7 +153,7 @@ end
 local OURS = {int_tuple = true, layout = true, swizzle = true}
 
 -- Checks for operations in which CuTe's assertions fail although a correct
--- result exists. Our result is accepted if it is correct.
+-- result exists. Each one reports whether our result is correct.
 local right = {}
 
 -- Checks that got(i) == a(b(i)) for all i in the domain of b or, if b is a
@@ -180,7 +180,7 @@ function right.right_inverse(a, got)
   return core.size(got) == core.size(plain)
 end
 
--- Checks that l = got satisfies a(l(a(i))) == a(i) for all i.
+-- Checks that a(l(a(i))) == a(i) for all i, where l = got.
 function right.left_inverse(a, got)
   local A = a[1]
   for i = 0, core.size(A) - 1 do
@@ -211,15 +211,15 @@ function right.complement(a, got)
   return tostring(a[1]):find "-" ~= nil
 end
 
--- For products, definition.holds compares the offsets of block and tiler with
--- the definition, in any order of modes.
+-- Products are compared with the definition (definition.holds), for any order
+-- of modes.
 for name in ([[logical zipped tiled flat blocked raked]]):gmatch "%a+" do
   local op = name .. "_product"
   right[op] = function(a, got) return definition.holds(op, a, got) end
 end
 
 -- For divides, checks that all elements occur, and that the tile and the rest
--- are at their coordinates.
+-- have the right coordinates.
 for name in ([[logical zipped tiled flat]]):gmatch "%a+" do
   local op = name .. "_divide"
   right[op] = function(a, got)

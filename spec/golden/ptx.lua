@@ -1,8 +1,8 @@
---- Checks PTX instructions against golden data: files of the folder golden-ptx
--- next to CUTELUA_GOLDEN_DIR, which have a GPU's results. The simulator runs
--- the same PTX. A line has a variant of an instruction with many cases. Either
--- all results of the cases must be equal, or the PTX reader must reject the PTX
--- and name the instruction.
+--- Checks PTX instructions against golden data, the results of a GPU: files of
+-- the folder golden-ptx next to CUTELUA_GOLDEN_DIR. The simulator runs the same
+-- PTX. A line has many cases of a variant of an instruction. Either all results
+-- must be equal, or the PTX reader must reject the PTX and name the
+-- instruction.
 local cute = require "cute"
 local golden = require "spec.golden"
 
@@ -14,7 +14,7 @@ local variants = {}
 local EACH = 8
 local OWN = 256   -- bytes of memory that belong to one test case
 
--- Returns the bits of the register that a type is declared as.
+-- Returns the width in bits of a register of this type.
 local function register_bits(type)
   local n = math.tointeger(tonumber(type:match "^%a+(%d+)")) or 32
   if type:match "^e%dm%dx2$" then return 16 end
@@ -72,8 +72,8 @@ local function load_operands(add, v)
       #v["in"] * EACH)
 end
 
--- Emits PTX that copies a case's words of memory between registers and the
--- memory to which operand [m] points.
+-- Emits PTX that copies words `first` to `last` of a case between registers and
+-- the memory that operand [m] addresses.
 local function move_memory(add, v, place, first, last, store)
   local at, types = 0, store and v["in"] or v.out
   local space = place == "own_shared" and "shared" or "global"
@@ -144,8 +144,8 @@ local function word(x)
   return n
 end
 
--- Returns word k of a list, for one lane if words are lists, or nil if the lane
--- is missing.
+-- Returns word k of a list. If the word is a list of words, returns the lane's
+-- one, or nil if the lane is missing.
 local function pick(list, k, lane)
   local x = list[k]
   if type(x) ~= "table" then return x end
@@ -186,7 +186,7 @@ local function differing(v, from, lanes)
   end
 end
 
--- Returns the largest number of threads of a block that divides the number of
+-- Returns the largest number of threads, at most 32, that divides the number of
 -- cases.
 local function block_of(n)
   local block = math.min(n, 32)
@@ -210,8 +210,8 @@ local function run(v)
   return to, lanes
 end
 
---- Returns the first result of each case of a variant with one thread for each
--- case.
+--- Returns the first result of each case of a variant that runs one case per
+-- thread.
 function variants.results(v)
   local to, list = run(v), {}
   for c = 1, #v.cases do list[c] = to[(c - 1) * #v.out] end
@@ -233,8 +233,8 @@ function variants.check(v)
 end
 
 --- Checks an instruction that ptxas rejects for sm_90a. If a newer target has
--- the instruction, our reader must reject it and name that target. The reader
--- may accept some of the other instructions.
+-- the instruction, our reader must reject it and name that target. If none has,
+-- the reader may accept it.
 function variants.rejected(v)
   local types = {}
   for k = 0, 3 do types[k + 1] = v.text:find("a" .. k) and "b32" or nil end

@@ -21,7 +21,7 @@ local function hex(words)
   return (("%016x"):rep(16)):format(table.unpack(words))
 end
 
--- Decodes the driver's words; returns whether they give the parameters.
+-- Decodes the driver's words. Reports whether they give the same parameters.
 local function decoded(case, words)
   local p, why = core.decode_tensor_map(
     ("<" .. ("i8"):rep(16)):pack(table.unpack(words)))

@@ -1,6 +1,6 @@
 --- Checks the arithmetic of tcgen05.mma against golden data of the folder
--- golden-blackwell: mma_b200.jsonl, results of a B200, and mma_dense_*.jsonl
--- and mma_sparse_*.jsonl, results of a published model.
+-- golden-blackwell. mma_b200.jsonl has results of a B200; mma_dense_*.jsonl and
+-- mma_sparse_*.jsonl have results of a published model.
 local golden = require "spec.golden"
 local kernel = require "spec.umma_kernel"
 local sim = require "spec.hardware.units"
@@ -28,8 +28,8 @@ local function scale_of(case)
   return dtype(name), math.tointeger(tonumber(n))
 end
 
--- Checks the results of several steps, where D of a step is C of the next.
--- Dense products with scale factors are also computed in a kernel.
+-- Checks the results of several steps, where each step's D is the next step's
+-- C. Dense products with scale factors are also computed in a kernel.
 local function check(case)
   local scale, scales = scale_of(case)
   local kind = {kind = case.kind, a = dtype(case.a_type),
@@ -59,8 +59,8 @@ local any = setmetatable({}, {__index = function(_, kind)
   return type(kind) == "string" and check or nil
 end})
 
--- Files mma_*.jsonl, except mma_numerics.jsonl and mma_atoms.jsonl, which have
--- other checks.
+-- This check applies to the files mma_b200, mma_dense_* and mma_sparse_*;
+-- mma_numerics.jsonl and mma_atoms.jsonl have checks of their own.
 local ops = golden.ops
 setmetatable(ops, {__index = function(_, file)
   return (file == "mma_b200" or file:find "^mma_dense_" or

@@ -1,5 +1,5 @@
 -- Tests intrinsics, atomics and accesses with hints. Each must compile for the
--- architectures that support it, and its results on a GPU must equal the
+-- architectures that support it. Its results on a GPU must equal the
 -- simulator's bit for bit. The kernels are listed in a table, as in
 -- kernels_spec.lua.
 local core = require "cute.core"
@@ -9,8 +9,8 @@ local raises = require "spec.support".raises
 local T = require "spec.values"
 local arch = cute.arch
 
--- Kernels whose results must have equal values. NaNs of any bits count as
--- equal.
+-- Kernels to run on the simulator and on a GPU. Results must be equal in value;
+-- all NaNs count as equal.
 local CASES = {}
 local function case(c)
   c.bound = 0
@@ -21,8 +21,8 @@ local function tensor(dtype, list)
   return kernels.tensor({#list}, dtype, function(i) return list[i + 1] end)
 end
 
--- Adds a case: each of 512 threads (16 blocks of 32) writes one row with the
--- results of f for its inputs.
+-- Adds a case of 512 threads (16 blocks of 32). Each thread writes one row with
+-- the results of f for its inputs.
 local function rows(name, from, to, columns, f, opts)
   opts = opts or {}
   case {name, grid = 16, block = 32, sm = opts.sm or 80,

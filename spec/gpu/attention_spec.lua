@@ -1,5 +1,5 @@
--- Tests attention, its gradients and its decoding on a GPU: the results must
--- have the bits of the simulator's results.
+-- Tests attention, its gradients and its decoding on a GPU: results must equal
+-- the simulator's bit for bit.
 local core = require "cute.core"
 local cute = require "cute"
 local attention = require "kernels.attention"
@@ -12,7 +12,7 @@ local oracle = require "spec.attention"
 local NAMES = {"Q", "K", "V", "O", "dO", "LSE", "delta", "dQ", "dK", "dV"}
 
 -- Runs all attention kernels on a device. Returns the problem, whose tensors
--- have the results.
+-- then have the results.
 local function run(o, device)
   local p = oracle.problem(o)
   local how = {head = p.d, window = {p.left or false, p.right or false}}

@@ -1,4 +1,4 @@
--- Tests the calls of cuBLAS and cublasLt that products make. Fake libraries
+-- Tests which calls of cuBLAS and cublasLt products make. Fake libraries
 -- (spec/gpu/fakeblas.c) print these calls and compute nothing.
 local support = require "spec.support"
 
@@ -62,8 +62,8 @@ describe("a product of cuBLAS", function()
       "  type 14 48x32 leading 48\n"
     assert.equal((product:format "" ):rep(2) .. "multiplied",
       (asked("cublaslt", "e5m2 e4m3 bf16")))
-    -- D = A B^T with contiguous N is computed as B A^T, so A and B also
-    -- exchange their scale factors.
+    -- A D with contiguous columns is computed as its transpose, B A^T, so the
+    -- scale factors of A and B are exchanged.
     local more = "  attribute 17 = the float 8\n" ..
       "  attribute 18 = the float 0.5\n  attribute 25 = 1\n"
     assert.equal(product:format(more):rep(2) .. "multiplied",
@@ -97,8 +97,8 @@ describe("a product of cuBLAS", function()
 
   it("has the strides of its batch", function()
     local one = asked("cublas", "bf16 bf16 f32")
-    -- D = A B^T with contiguous N is computed as B A^T, so A and B also
-    -- exchange their batch strides.
+    -- A D with contiguous columns is computed as its transpose, B A^T, so the
+    -- batch strides of A and B are exchanged.
     assert.equal("2 times, 3072 0 1536 apart: " .. one, (asked("cublas",
       "bf16 bf16 f32", "batches = 2, step_A = 0, D = dev:buffer('f32', 3072), "
       .. "B = dev:buffer('bf16', 6144)")))

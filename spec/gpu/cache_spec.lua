@@ -71,7 +71,7 @@ local function modes(pattern)
 end
 
 -- Asserts that the old file is a miss, that a new entry replaces it, and that
--- no other file is left.
+-- the folder has no further file.
 local function replaces(what)
   local out, err = run(dir)
   assert.equal("", err, what)
@@ -131,8 +131,8 @@ describe("the compile cache", function()
       local out, err = run(dir)
       assert.equal("", err)
       assert.equal("false", (words(out)), "damage " .. i)
-      -- The damaged file is written again. Only the digits of ptxas's compile
-      -- time in its log may differ.
+      -- The damaged file is rewritten. The new file may differ only in the
+      -- digits of ptxas's compile time in the log.
       assert.is_true(math.abs(#good - #support.read(want)) < 8)
       assert.equal("true", (words((run(dir)))))
     end
@@ -238,13 +238,13 @@ describe("the compile cache", function()
       if name:find "^nvrtc%-" then memo = dir .. "/cutelua/" .. name end
     end
     local text = support.read(memo)
-    -- The memo of NVRTC's version gets another time of the library's file, so
-    -- NVRTC is asked again.
+    -- Changes the library's modification time in the memo of NVRTC's version,
+    -- so NVRTC is asked again.
     support.write(memo, (text:gsub("^(%S+ %S+ )%d+", "%11")))
     local cached, nvrtc = words((run(dir)))
     assert.same({"true", "nvrtc"}, {cached, nvrtc})
     assert.equal(text, support.read(memo))
-    -- The memo has an older version: the installed version compiles again.
+    -- The memo names an older version than the installed one: compiles again.
     support.write(memo, (text:gsub("^%S+", "9.9")))
     cached, nvrtc = words((run(dir)))
     assert.same({"true", "nvrtc"}, {cached, nvrtc})

@@ -10,8 +10,8 @@ local function read(t)
   return list
 end
 
--- Launches `kernel` with a tensor of n elements of i32 as its first argument.
--- Returns the elements that the kernel wrote.
+-- Launches `kernel` with a tensor of n i32 as its first argument. Returns the
+-- tensor's elements as a list.
 local function run(device, n, opts, kernel, ...)
   local out = cute.zeros({n}, cute.i32)
   opts.device = device
@@ -31,8 +31,8 @@ end
 
 local CASES = {}
 
--- Warp 0 fills stages of a ring, warp 1 empties them and sums the values of
--- each stage.
+-- Warp 0 fills the stages of a ring. Warp 1 sums the values of each stage and
+-- then frees it.
 CASES["pass stages from warp to warp by mbarriers"] = function(device)
   local STAGES, ROUNDS = 3, 50
   local got = run(device, 32, {grid = 1, block = 64}, function(out)
@@ -182,7 +182,7 @@ CASES["write, copy and add in another block's memory"] = function(device)
     out[block * 64 + 32 + tid] = s[tid + 32]
   end)
   for block = 0, 3 do
-    local from = block ~ 1  -- rank of the block that wrote to this block
+    local from = block ~ 1  -- rank of the block that sends to this block
     for i = 0, 31 do
       assert.equal(10 * from + i, got[block * 64 + i + 1])
     end
@@ -195,7 +195,7 @@ CASES["write, copy and add in another block's memory"] = function(device)
   end
 end
 
--- Runs rounds of a ring of two blocks, synchronised only by remote arrivals.
+-- Two blocks send values back and forth, synchronised only by remote arrivals.
 CASES["arrive at another block's barrier"] = function(device)
   local ROUNDS = 20
   local opts = {grid = 2, block = 32, cluster = 2}
@@ -342,7 +342,7 @@ describe("a kernel of sm_90 can", function()
 end)
 
 describe("kernels that overlap #gpu", function()
-  -- Computes y = x + 1 after it has waited for the preceding kernel's results.
+  -- Computes y = x + 1 after it has waited for the preceding launch.
   local step = cute.kernel("step", function(x, y)
     arch.griddepcontrol_launch_dependents()
     local i = arch.block_idx() * 128 + arch.thread_idx()

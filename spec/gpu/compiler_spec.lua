@@ -1,4 +1,4 @@
--- Tests how the emitter avoids CUDA C that NVRTC 13 or its ptxas compiles
+-- Tests that the emitter avoids CUDA C that NVRTC 13, or its ptxas, compiles
 -- incorrectly.
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -43,10 +43,10 @@ local CASES = {choose = choose, branch = branch, down = counting(3, -1),
                ["down by twos"] = counting(9, -2), up = counting(-12, 1),
                ["up by threes"] = counting(-12, 3)}
 
--- Makes products of f64 by every atom that supports them. A warp has one tile
--- of accumulators, or several tiles, all or one of which it stores. Calls
+-- Makes products of f64 by every atom that supports them. A warp computes one
+-- tile of accumulators, or several tiles and stores all of them or one. Calls
 -- f(words, kernel, m, n) for each product with 2, 3 and 4 stages. If `turns` is
--- true, calls it with only one of these numbers, in turn.
+-- true, each product has only one of these numbers, in turn.
 local function each_f64(f, turns)
   local turn = 0
   for _, shape in ipairs {"8x8x4", "16x8x4", "16x8x8", "16x8x16"} do
@@ -94,7 +94,7 @@ describe("code that NVRTC compiles wrongly", function()
       local x, y, z = operands()
       local ptx = assert(kernel(x, y, z):trace {block = 32}:compile "sm_90a")
         .ptx
-      -- No non-coherent load (ld.global.nc) may use an address from a select.
+      -- No ld.global.nc (a non-coherent load) may use an address from a select.
       local chosen = {}
       for name in ptx:gmatch "selp%.b64%s+(%%rd%d+)" do chosen[name] = true end
       for address in ptx:gmatch "ld%.global%.nc[%w.]*%s+[^,]+, %[(%%rd%d+)" do
@@ -143,7 +143,7 @@ describe("code that NVRTC compiles wrongly", function()
       local text = k.kernel(A, B, C):trace {block = k.block, arch = "sm_90a"}
         .source
       local asked = text:find("--ptxas-options=-O2", 1, true) ~= nil
-      -- Find the accumulators of each MMA in the loop over K.
+      -- Finds the accumulators of each MMA in the loop over K.
       local loop = text:match "for %(int k_tile.-\n  }\n" or ""
       local sums = {}
       for to in loop:gmatch "F64F64_TN%(&?([%w_%[%]]+)," do
@@ -180,8 +180,8 @@ end)
 -- Kernels that users write in CUDA C
 ---------------------------------------------------------------------------
 
--- CUDA C by name, with words of the expected warning; "" if the text has no
--- fault.
+-- CUDA C with a fault of NVRTC 13, by name, and words of the expected warning.
+-- For CUDA C without such a fault, the words are "".
 local RAW = {
   select = {"parameter 2, which it writes", [[
 extern "C" __global__ void k(const float *__restrict__ x,

@@ -48,7 +48,7 @@ describe("the driver interface", function()
                  LUA_CPATH = absolute(package.cpath), [name] = home}})
         assert.equal("", err)
         if i == 1 then assert.equal("true\n", out) end
-        -- If this machine has a real driver, that one is found instead.
+        -- With a real driver on this machine, Lua finds that driver instead.
         local _, own = pcall(require "cute.core".gpu_open)
         if i > 1 and not own then assert.equal("false\n", out) end
       end
@@ -233,7 +233,7 @@ describe("a context that a thread creates", function()
     for last, want in pairs {["return"] = 0, ["os.exit(3)"] = 3,
                              ["os.exit(4, true)"] = 4} do
       local _, err, code = run("dev:begin() " .. last, nil, SLOW)
-      -- os.exit without a second argument closes nothing.
+      -- os.exit without a second argument does not release the context.
       local held = want == 3 and "fakecuda: context still held\n" or ""
       assert.equal("context\n" .. held, err)
       assert.equal(want, code)
@@ -503,7 +503,7 @@ describe("a launch through a driver that fails", function()
   end)
 end)
 
--- The fake driver's axpy computes y = a x + far, whatever CUDA C it gets. All
+-- The fake driver computes axpy as y = a x + far, whatever CUDA C it gets. All
 -- values are multiples of 2^40, so `far` needs 64 bits.
 local PAIR = [[
   local cute = require "cute"
@@ -525,7 +525,7 @@ local PAIR = [[
   local X, Y, Z = tensor(8, 3), tensor(8, 1), tensor(8, 100)
 ]]
 
--- Asserts the output of the code, line by line.
+-- Asserts that the code prints `want`, line by line.
 local function check(code, want, more)
   if not has_nvrtc() then return pending "needs NVRTC" end
   local out, err = run(PAIR .. code, nil, more)

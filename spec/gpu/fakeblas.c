@@ -31,7 +31,7 @@ static int say_factors(int compute, const void *alpha, const void *beta) {
   return y != 0 ? say(" and %g D\n", y) : say("\n");
 }
 
-static int some;  // the object to which all handles of this library point
+static int some;  // the object that every handle of this library points to
 
 // ---- cuBLAS ----
 

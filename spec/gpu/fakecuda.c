@@ -43,12 +43,12 @@ typedef struct Handle {
 static Handle *handles;
 static int context, contexts, retained, sticky;
 static int count;  // variable of each module: the number of axpy launches
-// number of elements that all launches of axpy have processed
+// number of elements that all launches of axpy together have processed
 static long work;
 static int lost;  // with FAKE_LOST set: the error of all further calls
-static int capturing;  // number of streams that are capturing
+static int capturing;  // number of streams that are being captured
 
-// The start of every function that can fail.
+// Returns from a driver function that must fail now, with its error.
 #define CALLED(f) if (sticky || fails(#f)) return sticky ? sticky : 999
 
 static int fails(const char *name) {
@@ -64,8 +64,8 @@ static void say(const char *what, size_t n) {
   if (getenv("FAKE_SAY")) fprintf(stderr, "%s %zu\n", what, n);
 }
 
-// Makes a handle, whose bytes after the head are 0. The bytes of memory (kind
-// 'm') are 0 only if FAKE_MEMORY is not set.
+// Makes a handle. The bytes after its head are 0; for memory (kind 'm'), only
+// if FAKE_MEMORY is not set.
 static void *make(char kind, size_t size) {
   size_t all = (sizeof(Handle) + size + 255) / 256 * 256;
   Handle *h = aligned_alloc(256, all);
@@ -135,7 +135,7 @@ typedef struct Op {
   long long shift;
   Event *event;
   const char *pinned;  // host memory that must stay pinned during a copy
-  struct Op *before;  // for a wait: the operation that records the event
+  struct Op *before;  // for a wait: the operation that recorded the event
 } Op;
 
 typedef struct Graph {
@@ -186,8 +186,8 @@ static int comes_first(const Op *a, const Op *b) {
          (!b->stream && !(a->stream->flags & 1));
 }
 
-// Runs the work that may run, the newest first, until `last` is done. If `last`
-// is NULL, runs all work.
+// Runs operations, the newest first if several may run, until `last` is done.
+// If `last` is NULL, runs all operations.
 static void run_until(const Op *last) {
   while (!sticky) {
     Op *best = NULL;
@@ -467,8 +467,8 @@ CUresult cuStreamDestroy_v2(CUstream s) {
                                          "work was closed\n"), 1;
   if (stream(s)->graph) stream(s)->graph->broken = 1, capturing--;
   static Stream gone;
-  // Moves the stream's work to another stream, since a new stream may get the
-  // address of this one.
+  // Moves the stream's operations to the stream `gone`, since a new stream may
+  // get the address of this one.
   for (Op *o = queue; o; o = o->next)
     if (o->stream == stream(s)) o->stream = &gone;
   return drop(s, 's');
@@ -615,7 +615,7 @@ CUresult cuModuleLoadData(CUmodule *m, const void *p) {
   CALLED(cuModuleLoadData);
   return (void)p, *m = make('M', 1), 0;
 }
-// Loads PTX of versions up to that of the driver's CUDA.
+// Loads PTX up to the version that the driver's CUDA supports.
 CUresult cuModuleLoadDataEx(CUmodule *m, const void *p, unsigned n,
                             CUjit_option *options, void **values) {
   int version, major = 0, minor = 0, most;

@@ -35,8 +35,8 @@ local function launch(p, device, faults)
     grid = grid, block = script.block, device = device, faults = faults}
 end
 
--- Sizes of one K tile, of two K tiles (fewer than the pipeline's stages) and of
--- more; sizes of one block and of many.
+-- Sizes with one K tile, with two K tiles (fewer than the pipeline has stages)
+-- and with more. Some sizes have one block, others many.
 local SIZES = {{128, 128, 64}, {128, 128, 128}, {128, 256, 192},
                {256, 384, 192}, {512, 512, 512}, {1152, 128, 320}}
 

@@ -74,8 +74,8 @@ describe("a GPU #gpu", function()
     if (i < n) y[i] = a * x[i] + (float)shift;
   }]]
 
-  -- With a GPU driver, NVRTC keeps its own cache. A compilation found there has
-  -- no log of registers and spills.
+  -- With a GPU driver, NVRTC has a cache of its own. A compilation that this
+  -- cache answers has no log of registers and spills.
   it("reports registers and spills of every compilation", function()
     for _ = 1, 2 do
       local out = assert(jit.compile(axpy, {arch = arch, name = "axpy",
@@ -219,7 +219,7 @@ describe("a GPU #gpu", function()
     assert.equal(5000000, p:download()[0])
   end)
 
-  -- This test runs in a process of its own, which may lose its GPU.
+  -- Runs in a process of its own, because the process loses its GPU context.
   it("reports an illegal address, closes lost objects and goes on", function()
     local out, err, code = support.run_lua {"-e", [[
       local core, gpu = require "cute.core", require "cute.gpu"
@@ -273,8 +273,8 @@ describe("a GPU #gpu", function()
 
   it("multiplies with cuBLAS in every type and order", function()
     local m, n, k = 96, 128, 64
-    local U = 3 * 2^-24  -- relative error of a sum on the tensor cores with the
-                         -- least precise sums
+    local U = 3 * 2^-24  -- rounding error relative to a sum, on the tensor
+                         -- cores with the least precise sums
     local cases = {
       {"bf16", "bf16", 0.01, "f32", U}, {"bf16", "f32", 1e-6, "f32", U},
       {"f16", "f16", 0.001, "f32", U}, {"f32", "f32", 1e-6, "f32", U},
@@ -406,7 +406,7 @@ describe("a GPU #gpu", function()
       end
     end
     assert.equal("quick", r[1].name)
-    -- The kernel has 1e6 operations and takes `median` milliseconds.
+    -- The contestant has 1e6 operations and takes `median` milliseconds.
     assert.near(1e6 / (r.quick.hot.median * 1e-3) / 1e12,
                 r.quick.hot.tflops, r.quick.hot.tflops * 1e-9)
     local list = {slow, spin(1000), slow}

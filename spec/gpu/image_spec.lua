@@ -1,5 +1,5 @@
--- Tests the read-only cache of a container image, and both caches under
--- processes that run at once, are killed, or find a full disk.
+-- Tests the read-only cache of a container image. Also tests it and the user's
+-- cache with processes that run at once, are killed, or find a full disk.
 local nvrtcs = require "spec.gpu.nvrtcs"
 local ops = require "spec.ops"
 local support = require "spec.support"
@@ -11,8 +11,8 @@ end
 
 local dir, library
 
--- Compiles SOURCE in its own process; prints the fake compiler's words, where
--- the result came from, and the notes.
+-- Compiles SOURCE in its own process. Prints the fake compiler's words, the
+-- source of the result ("image", "cache", ...), and the notes.
 local CODE = [[
 local core = require "cute.core"
 for _, source in ipairs(SOURCES) do
@@ -89,8 +89,8 @@ describe("the image's cache", function()
     assert.equal(bytes .. "\timage\n", out)
     assert.is_nil(support.read(dir .. "/own/cutelua"))
     assert.equal("", sh("ls " .. dir .. "/own 2>/dev/null || true"))
-    -- The image does not have the kernel "two". Without NVRTC, that kernel is
-    -- an error; with NVRTC, it is compiled and then found in the user's own
+    -- The image lacks the kernel "two". Without NVRTC, that kernel is an
+    -- error. With NVRTC, it is compiled and then found in the user's own
     -- cache.
     out = run("two", image {CUTELUA_NO_CUDA = "1"})
     assert.truthy(out:find "^NVRTC was not found")
@@ -152,7 +152,7 @@ describe("the image's cache", function()
       assert.equal(trusted, from(run("one", image())) == "image", mode)
     end
     sh("chmod 644 " .. entry)
-    -- Symbolic links are not followed, even to good folders and files.
+    -- Symbolic links are not followed, even if their targets are valid.
     sh(("ln -s image %s/linked; mv %s %s.good; ln -s %s.good %s"):format(dir,
       entry, entry, entry, entry))
     assert.not_equal("image", (from(run("one", image()))))
@@ -165,12 +165,12 @@ describe("the image's cache", function()
       out = run("one", {CUTELUA_CACHE_IMAGE = wrong})
       assert.truthy(out:find(NOTE, 1, true), out)
     end
-    -- Without NVRTC, the error says why the image was of no use.
+    -- Without NVRTC, the error says why the image was not used.
     out = run("one", {CUTELUA_CACHE_IMAGE = dir .. "/none",
                       CUTELUA_NO_CUDA = "1"})
     assert.truthy(out:find("^NVRTC was not found .*; the kernels of "
       .. "CUTELUA_CACHE_IMAGE are not used: cannot open the cache folder"), out)
-    -- Each process writes the warning once.
+    -- Each process prints the warning only once.
     local _, err = support.run_lua({"-e", [[local jit = require "cute.jit"
       for i = 1, 3 do jit.compile("text " .. i, {arch = "sm_90a"}) end]]},
       environment {CUTELUA_CACHE_IMAGE = dir .. "/none"})
@@ -187,8 +187,8 @@ describe("the image's cache", function()
       true), out)
     sh(("chown root %s/image; chown nobody %s/image/*"):format(dir, dir))
     assert.not_equal("image", (from(run("one", image()))))
-    -- An image of root serves other users; a user's own cache serves only that
-    -- user.
+    -- An image that root owns serves other users; an image of another owner
+    -- serves only that user.
     sh(("chown root %s/image/*; chmod 755 %s %s/lib; mkdir %s/theirs; "
       .. "chown nobody %s/theirs"):format(dir, dir, dir, dir, dir))
     sh("chmod -R a+rX " .. dir)
@@ -238,7 +238,7 @@ describe("the caches", function()
           or i % 4 == 1 and good:sub(1, at) .. good:sub(at)
           or good:sub(1, at - 1) .. byte .. good:sub(at + 1)
       end
-      -- One process reads all of the damaged entries.
+      -- One process reads all damaged entries.
       local text = {}
       for i, cut in ipairs(cuts) do
         text[i] = ("put(%q, %q)\nread(%d)"):format(entry, cut, i)
@@ -316,7 +316,7 @@ describe("the caches", function()
     assert.equal(72, select(2, out:gsub("13%.9 sm_90a %x+\t%l+\n", "")))
     local total = sh("cat " .. dir .. "/own/cutelua/*.jit | wc -c")
     assert.is_true(tonumber(total) <= 5 << 20, total)
-    -- Processes that evict at once do not evict more than one alone would.
+    -- Processes that evict entries at once leave as much as one process would.
     assert.is_true(tonumber(total) >= 2 << 20, total)
     local checked = support.run({"cache", "verify"}, {env = environment()})
     assert.truthy(checked:find " 0 not\n$", checked)
@@ -344,8 +344,8 @@ describe("the caches", function()
     assert.truthy(out:find " 0 not\n$", out)
     out = run {"BIG 1", "BIG 2", "BIG 3", "BIG 4"}
     assert.equal(4, select(2, out:gsub("13%.9 sm_90a %x+\t%l+\n", "")))
-    -- Files that the killed processes left are removed when they are old, and
-    -- by `cache clear`.
+    -- Files that killed processes left are removed once they are old, and by
+    -- `cache clear`.
     sh("touch -d '2 minutes ago' " .. dir .. "/own/cutelua/*")
     support.run({"cache", "clear"}, {env = environment()})
     assert.equal("", sh("ls -A " .. dir .. "/own/cutelua"))

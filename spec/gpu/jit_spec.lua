@@ -41,8 +41,8 @@ describe("jit.compile", function()
       assert.equal(0, r.stack)
       assert.equal(0, r.spill_stores)
       assert.equal(0, r.spill_loads)
-      -- The constant memory has the driver's parameters and 12 bytes of
-      -- parameters of the kernel.
+      -- The constant memory has the driver's parameters and the kernel's 12
+      -- bytes of parameters.
       assert.truthy(r.const > 12 and r.const < 1024)
       assert.equal(arch, out.arch)
       assert.same({}, out.warnings)
@@ -139,7 +139,7 @@ describe("jit.compile", function()
 end)
 
 describe("jit.resources", function()
-  -- The log of NVRTC 11's ptxas has another wording.
+  -- The log of NVRTC 11's ptxas is worded differently.
   it("reads older logs, kernels apart from device functions", function()
     local kernels, first = jit.resources(table.concat({
       "ptxas info    : 0 bytes gmem, 24 bytes cmem[3]",

@@ -1,7 +1,7 @@
 -- Tests small kernels, listed in a table. Each runs on the simulator and on the
 -- GPU with the same inputs. The resulting tensors must be equal bit for bit, or
--- within a bound for CUDA's functions. Without a GPU each still runs on the
--- simulator without a fault, and NVRTC accepts its text.
+-- for CUDA's functions within a bound. Without a GPU, each kernel still runs on
+-- the simulator without a fault, and NVRTC accepts its text.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -13,7 +13,7 @@ local arch = cute.arch
 
 local seed = 0
 
--- Returns a tensor over a buffer that fill(buffer) wrote.
+-- Returns a tensor over a buffer, after fill(buffer) wrote the buffer.
 local function tensor(dtype, layout, fill)
   seed = seed + 1
   local l = cute.make_layout(table.unpack(layout))
@@ -34,7 +34,7 @@ local function ints(dtype, lo, hi, ...)
                 function(b) b:fill_int(s, lo, hi) end)
 end
 
--- Returns elements from a repeated list of bit patterns.
+-- Returns n elements whose bit patterns repeat a list.
 local function patterns(dtype, bits, list, n)
   local format = "<I" .. bits // 8
   return tensor(dtype, {n}, function(b)
@@ -155,8 +155,8 @@ for t, row in pairs {
 end
 
 -- Bounds of the relative difference between the simulator's results and the
--- GPU's: half an ulp for the simulator's rounding, plus the error of the GPU's
--- function.
+-- GPU's: half an ulp for the simulator's rounding, plus the error bound of
+-- CUDA's function.
 local ULP = 2.0 ^ -23
 
 for _, row in ipairs {
@@ -190,7 +190,7 @@ end, function(x)
           cute.exp2(x), cute.rsqrt(x)}
 end)
 
--- Approximate instructions, which run on corner cases and on random words.
+-- Approximate instructions, tested on corner cases and on random words.
 local APPROX = {"tanh.approx.f32", "ex2.approx.f16x2", "ex2.approx.ftz.bf16x2",
                 "tanh.approx.f16x2", "tanh.approx.bf16x2"}
 for _, f in ipairs {"ex2", "lg2", "rcp", "sqrt", "rsqrt", "sin", "cos"} do
@@ -224,7 +224,7 @@ end, function(a, x, y)
           int(~x:lt(y))}
 end)
 
--- Conversions: every value of the narrow types, corner cases of f32.
+-- Conversions of every value of the narrow types, and of corner cases of f32.
 for _, to in ipairs {"f16", "bf16", "e4m3", "e5m2", "f64"} do
   local list = corners()
   local n = #list // 64

@@ -12,7 +12,7 @@ local RUNGS = {
 }
 
 -- Sizes that are multiples of the tile, sizes whose rows are multiples of 16
--- bytes, and other sizes.
+-- bytes, and sizes that are neither.
 local SIZES = {{256, 256, 256}, {128, 384, 448}, {136, 264, 80},
                {17, 129, 127}, {1, 2, 129},
                {129, 1, 17}, {127, 17, 1}, {2, 127, 2}}

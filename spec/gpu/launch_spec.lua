@@ -1,5 +1,5 @@
 -- Tests launches of kernels on a GPU through cute.kernel: arguments in host and
--- device memory, errors, and what follows a kernel that faults.
+-- device memory, errors, and calls after a kernel that faults.
 local core = require "cute.core"
 local cute = require "cute"
 local gpu = require "cute.gpu"
@@ -97,7 +97,7 @@ describe("launches on a GPU #gpu", function()
     local x, y = ramp(32, 5), cute.zeros({32}, cute.f32)
     local dx = assert(device.dev:buffer((core.param_memory(x))))
     local dy = assert(device.dev:buffer("f32", 32))
-    -- Without a device option, a tensor on the GPU selects its device.
+    -- A tensor on the GPU selects its device; no device option is needed.
     assert.is_true(double(core.on_device(x, dx), core.on_device(y, dy))
       :launch {grid = 1, block = 32})
     assert.equal(0, y[3])
@@ -108,7 +108,7 @@ describe("launches on a GPU #gpu", function()
     check_views "gpu"
   end)
 
-  -- This test runs in a process of its own, which may lose its GPU.
+  -- Runs in a process of its own, because the process loses its GPU context.
   it("report an illegal address in one sentence, and go on",
      function()
     local out, err, code = support.run_lua {"-e", [[

@@ -39,8 +39,8 @@ describe("new tensors", function()
     assert.same({a, b, c}, {three()})
     assert.are_not.equal(a, c)
     local d = cute.randn({5}, cute.f32, {seed = 9})
-    -- Random numbers of f64 are those of f32 with the same seed before their
-    -- rounding to f32.
+    -- Random numbers of f64 are the numbers that f32 gets with the same seed,
+    -- before they are rounded to f32.
     local wide = cute.randn({5}, cute.f64, {seed = 9})
     for i = 0, 4 do
       assert.equal(d(i), (string.unpack("f", string.pack("f", wide(i)))))
@@ -67,7 +67,7 @@ describe("new tensors", function()
         assert(x >= c[1] and x < c[2])
         least, most, n = math.min(least, x), math.max(most, x), n + 1
       end
-      -- The samples must reach within 1/50 of both ends of the range.
+      -- Some sample must be within 1/50 of each end of the range.
       local part = (c[2] + 0.0 - c[1]) / 50
       assert(n == 500 and least - c[1] + 0.0 <= part and c[2] - most - 1.0
              <= part, c[1])
@@ -139,7 +139,7 @@ describe("tensors on the host", function()
   end)
 end)
 
--- Programs with the same output through the fake driver and on a GPU.
+-- Programs that must print the same with the fake driver and on a GPU.
 local SAME = {}
 
 SAME["are copies of what a view spans, with its layout and alignment"] = {[[
@@ -201,8 +201,8 @@ SAME["take elements from the host and from a GPU"] = {[[
       print(all(cute.empty({4, 6}, cute.i32, {device = "gpu"}):copy_from(G))
         == all(A))]], {"true", "true\thost", "true\ttrue\ttrue", "true"}}
 
--- A program whose copies between different layouts run a kernel. The fake
--- driver does not know this kernel, so only its calls are compared.
+-- A program that copies between different layouts, for which it runs a kernel.
+-- The fake driver does not know this kernel, so only its calls are compared.
 local MOVED = [[
       local A = cute.randint(0, 9, {4, 6}, cute.i32, {seed = 2})
       local G = A:to "gpu"
@@ -296,13 +296,13 @@ describe("tensors on a GPU, through a driver", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out, err = fake.run(HEAD .. MOVED .. "print(graph.nodes)", nil,
                               {FAKE_SAY = "1"})
-    -- A single call of the driver sets one element, without a download of the
-    -- tensor.
+    -- Setting one element takes a single call of the driver; the tensor is not
+    -- downloaded.
     assert.equal("4\n", out)
     assert.is_nil(err:find "download")
   end)
 
-  -- Asserts the output of the code, line by line.
+  -- Asserts that the code prints `want`, line by line.
   local function check(code, want, more)
     local out, err, status = fake.run(HEAD .. code, nil, more)
     assert.equal("", err)

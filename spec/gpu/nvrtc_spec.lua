@@ -1,4 +1,4 @@
--- Tests which of several NVRTC libraries is taken.
+-- Tests which NVRTC is chosen among several libraries.
 local cute = require "cute"
 local fake = require "spec.gpu.fake"
 local nvrtcs = require "spec.gpu.nvrtcs"
@@ -36,8 +36,8 @@ local function environment(more)
   return env
 end
 
--- Returns the versions found below the home folder, each with what is said of
--- it, and the driver's version.
+-- Returns a table of the versions found below the home folder, with the text
+-- printed for each, and the driver's version.
 local function found(more, arch)
   local code = ("HOME = %q ARCH = %s\n"):format(home,
     arch and ("%q"):format(arch) or "nil") .. CODE
@@ -96,7 +96,7 @@ describe("the choice of NVRTC", function()
     assert.same({["12.99"] = "chosen", ["13.99"] = "its code needs a driver "
       .. "for CUDA 13; this driver is for CUDA 12.8"}, said)
     assert.equal("12.99 sm_90a\nfalse\n", compiled(driver "12080"))
-    -- A driver loads code of later NVRTCs that have its major version.
+    -- A driver loads code of a later NVRTC with the same major version.
     assert.equal("chosen", found(driver "13000")["13.99"])
   end)
 
@@ -129,7 +129,7 @@ describe("the choice of NVRTC", function()
     assert.equal("12.99 sm_70\nfalse\n", compiled(nil, "sm_70"))
     assert.equal("13.99 sm_90a\nfalse\n", compiled(nil, "sm_90a"))
     assert.equal("13.99 sm_100a\nfalse\n", compiled(nil, "sm_100a"))
-    -- No library knows the target, so the newest library reports this.
+    -- No library knows the target, so the newest library reports the error.
     assert.equal("13.99 sm_99\nfalse\n", compiled(nil, "sm_99"))
   end)
 
@@ -167,8 +167,8 @@ describe("the choice of NVRTC", function()
     local said = found {CUTELUA_NVRTC = home .. "/.local"}
     assert.same({["12.99"] = "chosen", ["13.97"] = "the loader cannot open it"},
                 said)
-    -- The name of the builtins file says 13.96, but the library itself is
-    -- version 12.1, so it is older than the other one.
+    -- The name of the builtins file says 13.96, but the library's own version
+    -- is 12.1, so it is older than the other library.
     nvrtcs.make(package "cu13", "12.1", nil, "13.96")
     os.remove(package "cu13" .. "/libnvrtc-builtins.so.13.97")
     said = found {CUTELUA_NVRTC = home .. "/.local"}

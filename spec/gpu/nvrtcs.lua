@@ -1,5 +1,5 @@
--- Libraries that pretend to be NVRTC (spec/gpu/fakenvrtc.c), for specs of the
--- choice among several and of the caches.
+-- Libraries that pretend to be NVRTC (spec/gpu/fakenvrtc.c), for specs of
+-- caches and of the choice among several NVRTCs.
 local support = require "spec.support"
 
 local nvrtcs = {}
@@ -8,7 +8,7 @@ local cc = os.getenv "CC" or "cc"
 nvrtcs.there = support.read "spec/gpu/fakenvrtc.c" and
   select(3, support.exec {cc, "--version"}) == 0
 
--- Folder of the libraries built so far, by version and targets.
+-- Folder of each library that was built, by version and targets.
 local built = {}
 
 --- Makes folder/libnvrtc.so.MAJOR of a version such as "13.9", and its builtins

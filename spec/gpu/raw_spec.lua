@@ -1,4 +1,4 @@
--- Tests kernels that the user writes in CUDA C.
+-- Tests raw kernels, which the user writes in CUDA C.
 local core = require "cute.core"
 local cute = require "cute"
 local jit = require "cute.jit"
@@ -49,7 +49,7 @@ extern "C" __global__ void box(const __grid_constant__ CUtensorMap from,
 local cpasync = cute.nvgpu.cpasync
 
 -- Returns two matrices with rows of 40 f32, and TMA atoms that load from the
--- first and store to the second.
+-- first matrix and store to the second.
 local function box_atoms()
   local X = kernels.tensor({20, 40}, cute.f32, function(i) return i end)
   local Y = kernels.tensor({32, 40}, cute.f32, function() return -1 end)
@@ -217,7 +217,7 @@ describe("raw kernels on a GPU #gpu", function()
     k(from, to, 24, 16):launch {grid = 1, block = 1, arch = "sm_90a"}
     for i = 0, 31 do
       for j = 0, 39 do
-        -- The box (16,24) of X is copied to (24,16) of Y.
+        -- The box at (16,24) of X is copied to (24,16) of Y.
         local x, y = j + 8, i - 8
         local inside = j >= 16 and j < 32 and i >= 24 and i < 32
         local want = inside and y < 20 and x < 40 and X(y, x)

@@ -1,10 +1,10 @@
 -- Runs programs with streams, events and graphs on the simulator and on a GPU.
--- They also run on a fake driver (spec/gpu/fakecuda.c) that records its calls,
--- and that can run all work as late as possible.
+-- They also run on a fake driver (spec/gpu/fakecuda.c), which records its calls
+-- and can delay all work as long as possible.
 local fake = require "spec.gpu.fake"
 local support = require "spec.support"
 
--- The kernel axpy computes y = a x + far, in units of 2^40 so that far has 64
+-- The kernel axpy computes y = a x + far, in units of 2^40 so that far needs 64
 -- bits. The fake driver knows the kernel by its name.
 local HEAD = [[
   local cute = require "cute"
@@ -41,7 +41,7 @@ local HEAD = [[
 local UNPINNED = "a copy in a graph needs pinned memory of the host: "
   .. "cute.empty(shape, dtype, {pinned = true}) [in-graph]"
 
--- The output of each program, line by line.
+-- Programs by title: {the code, its expected output, line by line}.
 local PROGRAMS = {}
 
 PROGRAMS["streams run in order, and wait for each other"] = {[[

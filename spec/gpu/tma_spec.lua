@@ -1,5 +1,5 @@
--- Tests TMA on a GPU: the data that it loads and stores, tile by tile. Also
--- compares our encoded tensor maps with the driver's.
+-- Tests TMA on a GPU: the data of loads and stores, tile by tile. Also compares
+-- our encoded tensor maps with the driver's.
 local core = require "cute.core"
 local tma = require "spec.tma"
 

@@ -1,6 +1,6 @@
 local sim = require "spec.hardware.units"
 
--- Returns the list of the addresses of 32 lanes; f(lane) is an address.
+-- Returns a list of 32 addresses, in which lane l has the address f(l).
 local function lanes(f)
   local t = {}
   for l = 0, 31 do t[l + 1] = f(l) end
@@ -12,8 +12,8 @@ local function count(kind, width, f, mask)
   return passes, least
 end
 
--- Computes the passes of the lanes `from` to `to`: the largest number of
--- different 4-byte words that they access in one bank.
+-- Computes the passes for lanes `from` to `to`: the largest number of different
+-- 4-byte words in one bank that they access.
 local function group_oracle(width, addr, mask, from, to)
   local words, most, active = {}, 0, false
   for l = from, to do
@@ -178,7 +178,7 @@ describe("cp.async.cg", function()
   end)
   it("pays for each line of global memory", function()
     local dst = lanes(function(l) return l // 8 * 128 + l % 8 * 16 end)
-    -- `per` adjacent lanes copy from the same 128-byte line
+    -- groups of `per` adjacent lanes copy from the same 128-byte line
     for per = 1, 8 do
       local from = lanes(function(l) return l // per * 128 + l % per * 16 end)
       local keys, n = {}, 0
@@ -188,8 +188,8 @@ describe("cp.async.cg", function()
         keys[key] = true
       end
       local passed, least = sim.cpasync_cg_wavefronts(dst, from)
-      -- If two or more lanes copy from each line, there are at least as many
-      -- passes as lines.
+      -- If two or more lanes copy from each line, at least one pass per line is
+      -- needed.
       local lines = (32 + per - 1) // per
       assert.same({n, per == 1 and 4 or lines}, {passed, least})
     end

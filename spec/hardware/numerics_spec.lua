@@ -4,7 +4,7 @@ local sim = require "spec.hardware.units"
 
 -- ---- an oracle in Lua integers, from raw bits ----
 
--- {exponent bits, fraction bits, bias, number of low bits that are ignored}
+-- {exponent bits, fraction bits, bias, number of low bits to ignore}
 local FIELDS = {
   f32 = {8, 23, 127, 0}, f16 = {5, 10, 15, 0}, bf16 = {8, 7, 127, 0},
   tf32 = {8, 10, 127, 13}, e4m3 = {4, 3, 7, 0}, e5m2 = {5, 2, 15, 0},
@@ -41,8 +41,8 @@ local function to_f32(sum, unit, keep)
   end
   if mag == 0 then return 0 end
   if top + unit > 127 then return sum < 0 and 0xff800000 or 0x7f800000 end
-  -- The scaling is exact, because mag has at most 24 significant bits. Two
-  -- steps avoid an overflow of the power of two.
+  -- Scaling is exact, because mag has at most 24 significant bits. Two
+  -- multiplications keep the power of two in range.
   local half = unit // 2
   return pack_f32((sum < 0 and -mag or mag) * 2.0 ^ half * 2.0 ^ (unit - half))
 end
@@ -193,7 +193,7 @@ describe("tensor-core sums", function()
     end
   end)
 
-  -- Sixteen products with the largest significands need more than 32 bits.
+  -- The sum of 16 products of the largest significands needs more than 32 bits.
   it("hold sums of more than 32 bits", function()
     for _, kind in ipairs {{a = "f16", b = "f16", c = "f32", k = 16, arch = 90},
                            {a = "e4m3", b = "e4m3", c = "f32", k = 32,
@@ -241,8 +241,8 @@ describe("tensor-core sums", function()
     local one, a, b = core.to_bits("e5m2", 1), {}, {}
     for i = 1, 32 do a[i], b[i] = 0, one end
     a[1] = core.to_bits("e5m2", 1024)
-    -- An ulp of 1024 is 2^-13. C is 0.75 ulp, so the sum is rounded up to the
-    -- next f32.
+    -- An ulp of 1024 is 2^-13. The exact sum is 1024 + 0.75 ulp, which is
+    -- rounded up to the next f32.
     local c = core.to_bits("f32", 1.5 * 2.0 ^ -14)
     assert.equal(core.to_bits("f32", 1024 + 2.0 ^ -13),
                  sim.mma_dot(kind, a, b, c))
@@ -276,10 +276,10 @@ describe("other matrix instructions", function()
     local function f(x) return core.to_bits("f64", x) end
     local e = 1 + 2.0 ^ -30
     local d = both(kind, {f(e), 0, 0, 0}, {f(e), 0, 0, 0}, f(-1 - 2.0 ^ -29))
-    -- Each step has one rounding, as an FMA.
+    -- Each step is an FMA, with a single rounding.
     assert.equal(2.0 ^ -60, core.from_bits("f64", d))
     d = both(kind, {f(1), f(1), 0, 0}, {f(2.0 ^ 53), f(-2.0 ^ 53), 0, 0}, f(1))
-    -- Products are added in order: 2^53 + 1 loses the 1.
+    -- Products are added in order, so the 1 is lost in 2^53 + 1.
     assert.equal(0.0, core.from_bits("f64", d))
   end)
   it("integers wrap, or saturate with satfinite", function()

@@ -1,12 +1,13 @@
 -- Compares the arithmetic of tcgen05.mma with an oracle in Lua's integers,
--- written from the rules in core/hardware/ummamath.h, on random tiles with
--- special values. `make golden` compares it with results of a B200.
+-- written from the rules in core/hardware/ummamath.h. The inputs are random
+-- tiles with special values. `make golden` compares the arithmetic with results
+-- of a B200.
 local sim = require "spec.hardware.units"
 
 -- ---- the oracle ----
 
--- {exponent bits, fraction bits, bias, low bits to drop, has infinities, code
--- of the NaN without infinities}
+-- {exponent bits, fraction bits, bias, number of low bits to ignore, whether
+-- the type has infinities, code of the NaN if it has none}
 local FIELDS = {
   f32 = {8, 23, 127, 0, true}, tf32 = {8, 10, 127, 13, true},
   bf16 = {8, 7, 127, 0, true}, f16 = {5, 10, 15, 0, true},
@@ -15,8 +16,9 @@ local FIELDS = {
   e2m1 = {2, 1, 1, 0, false},
 }
 
--- Returns {sig =, x =, e =} for a finite number sig * 2^x, whose leading digit
--- is 2^e if it is normal. Returns {nan = true} or {inf = sign} for others.
+-- Returns {sig =, x =, e =} for a finite number sig * 2^x; e is the exponent of
+-- a normal number's leading bit. Returns {nan = true} or {inf = sign} for
+-- others.
 local function parse(name, u)
   local eb, mb, bias, low, inf, nan = table.unpack(FIELDS[name])
   u = u >> low
@@ -66,7 +68,7 @@ local function encode(sum, q, half)
   return word | sign << (half and 15 or 31)
 end
 
--- Returns the bits of a sum to which NaNs or infinities contribute; nil for a
+-- Returns the bits of a sum that has NaNs or infinities as terms; nil for a
 -- finite sum.
 local function special(terms, half)
   local nan, pos, neg = false, false, false
@@ -150,7 +152,7 @@ local function grouped(kind, terms, c, c_word)
   return add(kept, q, true)
 end
 
--- Returns the positions of the elements that a row of a sparse A stores.
+-- Returns the uncompressed positions of the elements in a row of a sparse A.
 local function positions(kind, meta)
   local chunk = kind.chunk
   local at, nibbles = {}, {}
@@ -213,8 +215,8 @@ local BITS = {f32 = 32, tf32 = 32, bf16 = 16, f16 = 16, e5m2 = 8, e4m3 = 8,
               e3m2 = 6, e2m3 = 6, e2m1 = 4, i8 = 8, u8 = 8, i32 = 32}
 
 -- Draws n words of a type. `how` selects numbers near 1 ("near", "cancel"),
--- numbers whose products are near the smallest f32 ("tiny"), mostly zeros
--- ("zeros"), or any bits.
+-- numbers with products near the smallest f32 ("tiny"), mostly zeros ("zeros"),
+-- or random bits.
 local function draw(type, n, how)
   local list, f = {}, FIELDS[type]
   for i = 1, n do
@@ -281,8 +283,8 @@ local function check(kind, M, N, how)
   end
   local got = tile()
   if how == "cancel" then
-    -- Now C cancels the leading digits of the sum, so that the result depends
-    -- on the last digits.
+    -- Sets C to the negated result, so that the leading digits cancel and the
+    -- new result depends on the last digits.
     for i, w in ipairs(got) do c[i] = w ~ 1 << BITS[kind.d] - 1 end
     got = tile()
   end
@@ -349,7 +351,7 @@ describe("the arithmetic of tcgen05.mma", function()
   it("truncates terms of bf16 and tf32 to multiples of 2^-158", function()
     local function word(x) return string.unpack("<I4", string.pack("<f", x)) end
     -- All terms are odd multiples of 2^-159, and their exact sum is 2^-149.
-    -- Truncated terms have a smaller sum, which f32 cannot represent.
+    -- With truncated terms, the sum is too small for f32.
     for type, k in pairs {bf16 = 16, tf32 = 8} do
       local low = 2.0 ^ -159 * k / 2.0 ^ -149
       local list = {}

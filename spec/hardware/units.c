@@ -42,7 +42,7 @@ static bool field_bool(lua_State *L, const char *name) {
   return v;
 }
 
-// Argument 1: {a=, b=, c= element types, k=, arch=, wgmma=, sat=,
+// Reads argument 1: {a=, b=, c= element types, k=, arch=, wgmma=, sat=,
 // op="mul"|"xor"|"and"}
 static SimMma check_kind(lua_State *L) {
   static const char *const ops[] = {"mul", "xor", "and", NULL};
@@ -64,7 +64,8 @@ static void *new_array(lua_State *L, size_t n, size_t size) {
   return memset(lua_newuserdatauv(L, (n + 1) * size, 0), 0, (n + 1) * size);
 }
 
-// Returns the n integers of the list at idx, as a userdata that it pushes.
+// Returns the n integers of the list at stack index idx, in a new userdata,
+// which stays on the stack.
 static uint64_t *check_words(lua_State *L, int idx, size_t n) {
   luaL_checktype(L, idx, LUA_TTABLE);
   uint64_t *w = new_array(L, n, sizeof *w);
@@ -109,8 +110,8 @@ static int l_mma_dot(lua_State *L) {
   return 1;
 }
 
-// Returns the contents of a tile: n elements of t in the form of the tile
-// functions.
+// Returns n elements of type t as floats, the form in which the tile functions
+// take operands.
 static float *floats(lua_State *L, DType t, const uint64_t *bits, size_t n) {
   float *x = new_array(L, n, sizeof *x);
   for (size_t i = 0; i < n; i++) x[i] = dtype_to_float(t, bits[i]);
@@ -182,7 +183,7 @@ static int l_mma_tile(lua_State *L) {
 }
 
 // mma_processors(kind, N, {A bits, 16*k}, {B bits, N*k}, {C bits, 16*N}) ->
-// {{D}, ...}: the results of each implementation of the tile functions
+// {{D}, ...}: one result for each implementation of the tile functions
 static int l_mma_processors(lua_State *L) {
   SimMma m = check_kind(L);
   SimRule r = mma_rule(&m);
@@ -223,8 +224,8 @@ static UmmaKind field_umma_kind(lua_State *L) {
   return (UmmaKind)luaL_argerror(L, 1, "no such kind of tcgen05.mma");
 }
 
-// Argument 1: {kind=, a=, b=, d= element types, scale= type, scales=, sparse=,
-// sat=}
+// Reads argument 1: {kind=, a=, b=, d= element types, scale= type, scales=,
+// sparse=, sat=}
 static SimUmma check_umma(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   SimUmma u = {.kind = field_umma_kind(L), .a = field_dtype(L, "a"),

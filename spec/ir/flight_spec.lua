@@ -1,7 +1,7 @@
 -- Tests the rules for registers of asynchronous MMAs ("registers in flight")
 -- with random kernels of fences, MMAs, groups, waits and uses in loops and
--- branches. A kernel must be rejected if, and only if, one of its paths is
--- wrong. The spec finds wrong paths by walking all of them one by one.
+-- branches. A kernel must be rejected if, and only if, one of its paths breaks
+-- a rule. The spec finds such paths by walking all paths one by one.
 local cute = require "cute"
 local warpgroup = cute.nvgpu.warpgroup
 
@@ -102,9 +102,9 @@ end
 
 -- ---- path by path ----
 
--- Parses a state. For each fragment, the state has the number of groups
--- committed since its MMA ("-" if no MMA is pending), and "s" if the fragment
--- was used since the last fence.
+-- Parses the text of a state. For each fragment, the text has the number of
+-- groups committed since its MMA ("-" if no MMA is pending), and "s" if the
+-- fragment was used since the last fence.
 local function parse(state)
   local list = {}
   for age, stale in state:gmatch "([%-%d])(.)" do
@@ -143,8 +143,8 @@ function step.use(list, y)
   return list[y].age ~= nil
 end
 
--- Returns the states after a block, from a set of states; sets wrong.found if a
--- path is wrong.
+-- Returns the set of states after a block, for a set of states before it. Sets
+-- wrong.found if a path breaks a rule.
 local function walk(block, states, wrong)
   for _, st in ipairs(block) do
     local kind, after = st[1], {}

@@ -6,7 +6,7 @@ local support = require "spec.support"
 
 local T = 2.0 ^ -12
 -- (1 + T)^2 is 1 + 2T + T^2, which f32 rounds to 1 + 2T. So A A - C is 0 with
--- two roundings, and T^2 as one FMA.
+-- two roundings, but T^2 if one FMA computes it.
 local A, C = 1 + T, 1 + 2 * T
 
 local function vector(t, dtype)
@@ -15,8 +15,8 @@ local function vector(t, dtype)
   return x
 end
 
--- {form of a sum with a product, a function that computes it from a and c, its
--- result for a = A and c = C if the product and the sum are fused into one FMA}
+-- {form of a sum with a product, a function that computes it from a and c, the
+-- function's result at a = A and c = C if an FMA computes product and sum}
 local FORMS = {
   {"a * b + c", function(a, c) return a * a + -c end, T * T},
   {"c + a * b", function(a, c) return -c + a * a end, T * T},
@@ -72,8 +72,8 @@ describe("fmad", function()
 
   it("rounds f64, f16 and bf16 once, too", function()
     for name, bits in pairs {f64 = 52, f16 = 10, bf16 = 7} do
-      -- (1 + u)^2 is 1 + 2u + u^2; u^2 is less than half an ulp of 1, so two
-      -- roundings lose it
+      -- (1 + u)^2 is 1 + 2u + u^2. u^2 is less than half an ulp of 1, so it is
+      -- lost if the product is rounded.
       local u = 2.0 ^ -(bits // 2 + 1)
       local x, y = vector({1 + u, 1 + 2 * u}, cute[name]),
         cute.zeros({2}, cute[name])
@@ -157,7 +157,7 @@ describe("fastmath", function()
     return x, y
   end
 
-  -- The bounds are relative to the result, or absolute if the result is below
+  -- The bounds are relative to the result, but absolute for results below
   -- 1.
   it("is within the hardware's bounds", function()
     local x, y = answers "sim"

@@ -1,9 +1,10 @@
--- Tests that the build fails at an incomplete row of ops.h: in every file that
--- must know a new operation, and at a row with an empty column.
+-- Tests that the build fails at an incomplete row of ops.h: a row whose
+-- operation some file does not handle, and a row with an empty column.
 local support = require "spec.support"
 
 local BUILD = os.getenv "CUTE_BUILD" or "build"
--- The files with a switch over operations, and what must be in each.
+-- EFFECT and SCALAR: the files that must handle an operation with an effect,
+-- and a scalar operation. FILES: all files with a switch over operations.
 local EFFECT = {"decode/decode.c", "emit/emit.c", "emit/expr.c", "sim/exec.c"}
 local SCALAR = {"emit/expr.c", "ir/eval.c"}
 local FILES = {"bind/patchlib.c", "decode/decode.c", "emit/emit.c",
@@ -11,14 +12,14 @@ local FILES = {"bind/patchlib.c", "decode/decode.c", "emit/emit.c",
   "watch/undefined.c"}
 local EFFECTS = {"KNOWN", "PURE", "OBJECT", "VAR", "REGS", "MEMORY", "MEET",
   "ORDER", "ASK", "ACT", "OPEN", "TURN", "CLOSE", "LEAVE"}
--- An asynchronous operation has one of the agents of rows.h.
+-- In a row, ASYNC names the agent that completes the operation (rows.h).
 for agent in support.read "core/ir/rows.h":gmatch "AG%((%u+), \"" do
   EFFECTS[#EFFECTS + 1] = ("ASYNC(%s)"):format(agent)
 end
 
 local function made(effect) return "MADE_" .. effect:gsub("%W", "_") end
 
--- Calls f(folder) with a folder that has an ops.h with further rows.
+-- Calls f(folder), where the folder has an ops.h with these rows added.
 local function with_rows(rows, f)
   local folder = support.folder()
   support.must {"mkdir", folder .. "/ir"}
@@ -32,7 +33,7 @@ local function with_rows(rows, f)
   return table.unpack(results, 2)
 end
 
--- Returns the messages of the compiler for a file with the ops.h of a folder.
+-- Returns the compiler's messages for a file that includes the folder's ops.h.
 local function messages(folder, file)
   local _, err = support.exec({"cc", "-std=c11", "-fsyntax-only",
     "-Wswitch-enum", "-I", folder, "-Icore", "-I" .. BUILD,
@@ -40,8 +41,8 @@ local function messages(folder, file)
   return err
 end
 
--- Adds an invented scalar operation, and invented operations with each effect.
--- Returns, for each of them, the files in which it is missing.
+-- Adds an invented scalar operation, and one invented operation for each
+-- effect. Returns, for each of them, the files whose switch lacks it.
 local function lacking()
   local rows, out = "", {MADE_SCALAR = {}}
   for _, effect in ipairs(EFFECTS) do

@@ -1,5 +1,6 @@
--- Tests that spaces, agents and actors are rows: with a made-up row, each file
--- that must know it fails to compile, and all other files compile unchanged.
+-- Tests the tables of memory spaces, agents and actors. If one of them gets a
+-- made-up row, each file that must handle the row must fail to compile, and all
+-- other files must still compile.
 local support = require "spec.support"
 
 local BUILD = os.getenv "CUTE_BUILD" or "build"
@@ -14,8 +15,8 @@ local function files_with(pattern)
   return out
 end
 
--- Calls f(folder) with a folder that has a header of core/ in which the last
--- row of a table is followed by another row.
+-- Calls f(folder), where the folder has a copy of a header of core/ with `row`
+-- added after the last row of a table.
 local function with_row(header, last, row, f)
   local folder = support.folder()
   support.must {"mkdir", "-p", folder .. "/" .. header:match "^(.*)/"}
@@ -30,7 +31,7 @@ local function with_row(header, last, row, f)
   return table.unpack(results, 2)
 end
 
--- Returns the compiler's messages for a file with the headers of a folder.
+-- Returns the compiler's messages for a file, with the headers of a folder.
 local function messages(folder, file)
   local _, err = support.exec({"cc", "-std=c11", "-fsyntax-only", "-Wall",
     "-Wextra", "-Wswitch-enum", "-I", folder, "-Icore", "-I" .. BUILD,
@@ -38,8 +39,9 @@ local function messages(folder, file)
   return err
 end
 
--- Returns the set of the files of core/ with messages when the compiler reads
--- `files` with the headers of a folder. Each message must be about `name`.
+-- Returns the set of the files of core/ for which the compiler prints messages
+-- when it compiles `files` with the folder's headers. Each message must mention
+-- `name`.
 local function lacking(folder, files, name)
   local out = {}
   for _, file in ipairs(files) do

@@ -6,7 +6,7 @@ local cute = require "cute"
 local support = require "spec.support"
 local arch, cpasync = cute.arch, cute.nvgpu.cpasync
 
-local HALF = 8            -- number of lanes that take the branch
+local HALF = 8            -- number of lanes that take the divergent branch
 local NAMED = (1 << HALF) - 1
 
 local function smem(n, dtype)
@@ -60,8 +60,8 @@ local function columns()
   return arch.retrieve_tmem_ptr(cute.f32, 16, address)
 end
 
--- Returns a sample (a function as in SAMPLES) that copies tensor memory to or
--- from registers.
+-- Returns a sample (see SAMPLES) that copies tensor memory to registers or
+-- back.
 local function tmem_copy(op)
   return function()
     local atom = cute.make_copy_atom(op, cute.f32)
@@ -126,12 +126,12 @@ local function with_barrier(f)
   end
 end
 
--- Further arguments of a sample's kernel: ATOMS[sample](x) returns a TMA atom
+-- ATOMS[sample](x) returns further arguments of the sample's kernel: a TMA atom
 -- and its tensor of coordinates.
 local ATOMS = {}
 
--- Returns a sample of a TMA operation on a box of four elements for each lane:
--- f gets the atom, and the lane's own shared memory, coordinates and mbarrier.
+-- Returns a sample of a TMA operation on a box of four elements for each lane.
+-- f gets the atom, and the lane's shared memory, coordinates and mbarrier.
 local function with_box(op, f)
   local function sample(_, atom, coords)
     local lane = arch.lane_idx()
@@ -167,8 +167,8 @@ local store_box = with_box(cpasync.CopyBulkTensorTileS2GOp,
     arch.cp_async_bulk_wait_group(0)
   end)
 
--- Returns a sample that executes f on a tensor map. Each lane has its own copy
--- of the atom's map in shared memory.
+-- Returns a sample that runs f on a tensor map. Each lane has its own copy of
+-- the atom's tensor map, in shared memory.
 local function with_map(f)
   local function sample(x, atom)
     local maps = cute.make_smem_tensor(cute.i64, cute.make_layout {16, 32}, 128)
@@ -463,8 +463,8 @@ SAMPLES["break.if"], SAMPLES["else"] = SAMPLES.loop, SAMPLES["if"]
 SAMPLES["end"] = SAMPLES["if"]
 SAMPLES["tmap.set"] = SAMPLES["tmap.address"]
 
--- Samples of operations whose rows in ops.h leave details to other tables: the
--- tables of atoms and intrin.h.
+-- Samples of operations whose properties are not in ops.h but in other tables:
+-- those of atoms and of intrin.h. `full` needs all lanes; `lane` does not.
 local ROWS = {
   mma = {
     full = function()
@@ -492,8 +492,8 @@ local ROWS = {
       arch.cluster_arrive()
       return function() arch.cluster_wait {aligned = false} end
     end},
-  -- only PTX from elsewhere can contain waits of single lanes, so `lane` is
-  -- absent
+  -- `lane` is absent: only PTX from elsewhere can contain a wait of one
+  -- lane.
   ["tcgen05.wait::ld"] = {
     full = function()
       return function() arch.fence_view_async_tmem_load() end
@@ -504,7 +504,7 @@ local NAMES = {}
 for _, op in ipairs(core.ops()) do NAMES[op.name] = true end
 
 -- Runs a sample in lanes 0 to n - 1. Returns the kinds of the simulator's
--- reports, and the operations in the sample's IR.
+-- reports, and the number of each operation in the sample's IR.
 local function try(sample, n, mask, what)
   local block = what and BLOCK[what]
   local kernel = cute.kernel("k", function(x, ...)
@@ -527,7 +527,7 @@ local function try(sample, n, mask, what)
   local program, ops = cute.compile(kernel, table.unpack(args)), {}
   for line in program.ir:gmatch "[^\n]+" do
     local op = line:match "^%s*%S+ = %S+ (%S+)" or line:match "%S+"
-    -- Remove the flags after the operation's name.
+    -- Removes the flags after the operation's name.
     while not NAMES[op] and op:find "%." do
       op = op:match "^(.*)%."
     end
@@ -541,16 +541,16 @@ end
 local function demands(who, sample, what)
   local function kinds(n, mask)
     local found = try(sample, n, mask, what)
-    -- a lane that skips an operation leaves its result undefined
+    -- ignored: a lane that skips an operation leaves its result undefined
     found["uninitialised"] = nil
-    -- lanes of a warp collide if they all access one element
+    -- ignored: lanes of a warp that all access one element collide
     found["warp-race"] = nil
     found["race"] = nil
-    found["mbarrier"] = nil       -- if only some lanes arrive, a phase stays
-                                  -- incomplete
-    -- several threads issue an MMA, and the columns are never freed
+    found["mbarrier"] = nil       -- ignored: with fewer arrivals, phases do not
+                                  -- end
+    -- ignored: several threads issue an MMA, and the columns are never freed
     found["tensor-memory"] = nil
-    -- no block waits for the data that st.async sends
+    -- ignored: no block waits for the data that st.async sends
     found["exited-block"] = nil
     local list = {}
     for kind in pairs(found) do list[#list + 1] = kind end
@@ -605,8 +605,8 @@ describe("an intrinsic", function()
   local TYPES = {p = "boolean", s = "i16", w = "u16", i = "i32", u = "u32",
                  I = "i64", U = "u64", f = "f32"}
 
-  -- Returns the operands of a row's operation. Each lane reads only its own
-  -- data, so that no lane depends on another one.
+  -- Returns operands for a row's operation. A lane's operands depend only on
+  -- the lane itself, so no lane reads the result of another one.
   local function operands(row, letters)
     local list, lane = {}, arch.lane_idx()
     for letter in letters:gmatch "." do

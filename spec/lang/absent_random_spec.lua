@@ -23,13 +23,13 @@ describe("values that random loops and branches give to nil variables",
                 absent.kernel(absent.program(seed))))
             end
             counts[verdict] = counts[verdict] + 1
-            -- The error must be one that users see, not an internal one.
+            -- The error must have a kind and must not be one of Lua's own.
             if verdict == "error" then
               assert.matches("%[%l[%l%-]+%]", a)
               assert.is_nil(a:find("attempt to", 1, true), a)
             end
           end
-          -- If most programs fail to trace, the test compares too little.
+          -- If many programs fail to trace, the test compares too little.
           assert.is_true(counts.same * 3 >= last - first + 1)
           assert.is_true(counts.skipped * 20 <= last - first + 1)
         end)

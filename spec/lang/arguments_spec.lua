@@ -4,9 +4,9 @@ local cute = require "cute"
 local support = require "spec.support"
 local message = support.message
 
--- Returns a function of n parameters, a1 to an, that adds the numbers that its
--- arguments represent. Parameters after the 180th come in "...", and with
--- `dots` all parameters do.
+-- Returns a function that adds the numbers for which its n arguments stand. The
+-- first 180 parameters have names, a1 to a180, and the others are "..."; with
+-- `dots`, all are "...".
 local function adder(n, dots)
   local names, all = {}, {}
   for i = 1, dots and 0 or math.min(n, 180) do names[i] = "a" .. i end
@@ -23,8 +23,8 @@ local function adder(n, dots)
   return load(text, "=adder")
 end
 
--- Kinds of kernel arguments: make(i) returns two values, an argument and the
--- number that it represents. In the kernel, see(argument) returns that number.
+-- Kinds of kernel arguments. make(i) returns an argument and the number for
+-- which it stands. In the kernel, see(argument) returns that number.
 local function same(a) return a end
 local KINDS = {
   {make = function(i) return i, i end, see = same},
@@ -48,8 +48,8 @@ local KINDS = {
    see = function(a) return a.bits end},
 }
 
--- Launches a kernel with n arguments, the first of kind number `from`. If
--- `mixed`, the kinds of the arguments differ.
+-- Launches a kernel with n arguments, of kind number `from`. With `mixed`, each
+-- argument is of another kind.
 local function check(n, from, mixed, dots)
   local function kind(i) return KINDS[(from + (mixed and i or 0)) % #KINDS + 1]
   end

@@ -9,8 +9,8 @@ local kernels = require "spec.kernels"
 local support = require "spec.support"
 
 
--- Returns the n elements that the kernel f(out, i, ...) writes with n threads,
--- and the text of the program.
+-- Returns the n elements that the kernel f(out, i, ...) writes, run with n
+-- threads, and the text of the program.
 local function run(n, f, ...)
   local out = cute.zeros({n}, cute.i32)
   local k = cute.kernel("k", function(o, ...)

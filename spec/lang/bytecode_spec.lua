@@ -1,6 +1,6 @@
 -- luacheck: ignore 113 111 112 21. 231 311 (functions to read, not to run)
--- Tests what cutelua reads from the bytecode of functions, which string.dump
--- returns, and whether cutelua knows the bytecode of this Lua version.
+-- Tests what cutelua reads from the bytecode that string.dump returns for a
+-- function. Also tests that it detects whether it knows this Lua's bytecode.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 
@@ -13,7 +13,7 @@ describe("the code of a Lua function", function()
     end
     local dump = string.dump(f, true)
     local right
-    -- Try every run of four instructions: one is LOADI LOADI MOVE RETURN0.
+    -- Tries each offset of the dump: at one, the code LOADI LOADI MOVE RETURN0.
     for at = 1, #dump - 16 do
       right = right or core.vm_trial(f, dump:sub(at, at + 15))
     end

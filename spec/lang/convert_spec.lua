@@ -1,6 +1,6 @@
 -- Tests that x:to(type) behaves as docs/kernels.md describes for each pair of
--- types. It runs in the simulator and, if there is a C++ compiler, in emitted
--- text. Plain Lua computes the expected values.
+-- types, in the simulator and, if there is a C++ compiler, in emitted text.
+-- Plain Lua computes the expected values.
 local core = require "cute.core"
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
@@ -11,7 +11,7 @@ local FLOATS = {0.0, 2.5, -2.5, 0.99, -0.99, 127.9, -128.9, 200.75, -200.75,
   255.5, 256.0, 65535.75, -32769.0, 2147483520.0, 2147483648.0, -2147483648.0,
   4294967040.0, 4294967296.0, 1e10, -1e10, 1e30, -1e30, INF, -INF, NAN}
 
--- Returns the integer, as 64 bits, to which a float is converted.
+-- Returns the expected integer, as 64 bits, of a conversion of a float.
 local function whole(x, from, to)
   local bits, unsigned = cute[to].bits, to:find "^u" ~= nil
   if x ~= x then
@@ -38,8 +38,8 @@ local function kernel(to)
   end)
 end
 
--- Returns a list converted by the simulator (a tensor) and by the emitted text
--- (bytes).
+-- Converts a list on the simulator and by the emitted text. Returns the
+-- simulator's tensor and the emitted text's bytes.
 local function converted(list, from, to)
   local x, y = cute.tensor(list, cute[from]), cute.zeros({#list}, cute[to])
   local k = kernel(to)
@@ -55,7 +55,7 @@ describe("x:to(type)", function()
     local runs, bytes = {}, {}
     for _, from in ipairs {"f32", "f64", "f16", "bf16"} do
       for _, to in ipairs(INTS) do
-        -- A stored element is rounded to the tensor's type.
+        -- x(i) is FLOATS[i + 1], rounded to the type of the tensor x.
         local x = cute.tensor(FLOATS, cute[from])
         local y, run = converted(FLOATS, from, to)
         for i = 0, #FLOATS - 1 do

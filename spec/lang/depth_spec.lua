@@ -1,6 +1,6 @@
 -- Tests deep nesting: loops and branches of a kernel, sums in an address,
--- chains of layouts. Either a level takes no C stack, or the number of levels
--- is limited. The programs run with a stack of 64 KB.
+-- chains of layouts. Either a level must take no C stack, or the number of
+-- levels must be limited. The programs run with a stack of 64 KB.
 local support = require "spec.support"
 
 local PROGRAM = [[

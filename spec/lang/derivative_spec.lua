@@ -8,7 +8,7 @@ local raises = support.raises
 
 local POINTS = {-1.7, -0.6, 0.2, 0.9, 1.4, 2.3}
 
--- plain Lua's functions, by the names that they have in cute
+-- plain Lua's versions of cute's functions, by their names in cute
 local plain = {exp2 = function(x) return 2 ^ x end,
   expm1 = function(x) return math.exp(x) - 1 end,
   log2 = function(x) return math.log(x, 2) end,

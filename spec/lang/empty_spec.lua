@@ -18,7 +18,7 @@ describe("host tensors without elements", function()
       assert.equal("ptr[f32,host] o (0,8):(8,1)", tostring(t))
       assert.equal(0, cute.size(t))
     end
-    -- Shapes of numpy.array([]) and numpy.array([[], []])
+    -- The shapes are those of numpy.array([]) and numpy.array([[], []]).
     assert.equal("0:1", tostring(cute.tensor({}).layout))
     assert.equal("(2,0):(1,1)", tostring(cute.tensor({{}, {}}).layout))
     raises("the tables are ragged: 0 entries are expected at depth 2",

@@ -7,12 +7,12 @@ local faults = require "spec.faults"
 local kinds = require "cute.lang.kinds"
 local support = require "spec.support"
 
--- Kinds whose examples need something unavailable, or have nothing to run.
+-- Kinds whose examples do not run here, with the reason.
 local NOT_RUN = {["driver-error"] = "needs a GPU to fail",
   ["out-of-memory"] = "needs more memory than there is",
   ["internal"] = "has no example"}
 
--- Returns the sections of docs/errors.md about the kinds in `rows`. `level` is
+-- Returns the sections of docs/errors.md for the kinds in `rows`. `level` is
 -- the Markdown prefix of their headings, such as "##".
 local function sections(rows, level)
   local out = {}
@@ -46,7 +46,7 @@ local function run_sh(text)
   return code ~= 0 and err:match "^[^\n]*" or nil
 end
 
--- Checks that a script ends with the document's example.
+-- Checks that a script ends with the example that docs/errors.md shows.
 local function shows(path, name, block, mend)
   local text = faults.version(assert(support.read(path), path), mend)
   assert.equal(block, text:sub(-#block),

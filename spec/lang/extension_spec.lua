@@ -1,6 +1,6 @@
--- Tests names that the workshop adds to the language. They are loaded on first
--- use. If the workshop is not installed, their use must raise an error that
--- says so.
+-- Tests the names that the workshop (cutelua) adds to the language. They must
+-- be loaded on first use. Without the workshop, their use must raise an error
+-- that says that it is absent.
 local support = require "spec.support"
 
 local START = [[
@@ -10,8 +10,8 @@ local START = [[
   local opts = {grid = 1, block = 1, device = "sim"}
 ]]
 
--- Runs code in a separate process; with `absent` it finds no module of the
--- workshop.
+-- Runs code in a separate process. With `absent`, require finds no module of
+-- the workshop.
 local function run(code, absent)
   local hidden = absent and [[
     for i, find in ipairs(package.searchers) do

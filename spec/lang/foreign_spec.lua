@@ -1,5 +1,5 @@
--- Tests the messages for habits of CUDA C, Triton, PyTorch and the Python DSL:
--- each must begin with the cause, at the script's line, and say what to write.
+-- Tests messages for habits of CUDA C, Triton, PyTorch and the Python DSL. Each
+-- must begin with the cause, at the script's line, and say what to write.
 local core = require "cute.core"
 local cute = require "cute"
 local errors = require "cutelua.text.errors"
@@ -14,7 +14,7 @@ local k = cute.kernel("k", function(y) y[cute.arch.thread_idx()] = 1.0 end)
 ]]
 local _, LINES = HEAD:gsub("\n", "")
 
--- Returns what the program prints for a script.
+-- Returns the report that the program prints for a script.
 local function said(text)
   local name = "=habit.lua"
   source.add(name, HEAD .. text)

@@ -1,4 +1,4 @@
--- Tests that a kernel can be traced further after an error. Any error that a
+-- Tests that a kernel can be traced further after an error. An error that a
 -- public function raises inside pcall must leave the traced function unchanged.
 local cute = require "cute"
 local core = require "cute.core"
@@ -9,7 +9,7 @@ local MODULES = {"cute.arch", "cute.ops", "cute.pipeline", "cute.utils",
   "cute.hopper",
   "cute.npy", "cutelua.draw", "cute.testing"}
 
--- Names of functions that write to standard output.
+-- Names of functions that write to standard output, which are not called here.
 local PRINTS = {help = true, doc = true, draw = true}
 
 local function functions()
@@ -121,8 +121,8 @@ describe("a script's variables that a kernel's loops change", function()
       if ok then
         local got = {}
         for i = 0, 5 do got[i + 1] = x[i] end
-        -- the loops add 15 to n, 30 to t.c, 20 to t.deep[1] and 15 to
-        -- counter
+        -- The loops must add 15 to n, 30 to t.c, 20 to t.deep[1] and 15 to
+        -- counter.
         assert.same({20, 37, 23, 24, 3, 2}, got)
       end
     end

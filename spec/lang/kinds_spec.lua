@@ -34,8 +34,8 @@ local function facts_of_kinds()
 end
 
 local MEMORY = {space = "shared", name = "s", ptx = false, raw = false}
--- Facts of each kind whose values are not numbers, or that come from elsewhere
--- than the fault itself.
+-- For each kind, the facts whose values are not numbers, and the facts that
+-- come from elsewhere than the fault itself.
 local OTHERS = {["out-of-bounds"] = {count = 32, extent = {8, -1}},
   ["async-in-flight"] = {late = MEMORY, agent = "bulk copy"},
   ["uninitialised"] = {late = MEMORY}, ["barrier-mismatch"] = {threads = 64},

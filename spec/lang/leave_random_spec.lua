@@ -38,9 +38,9 @@ function Gen:limit()
   return self:pick {"3", "4", "n % 5", "(" .. self:place() .. ") % 4", "6"}
 end
 
--- Returns a random statement that may leave a loop or a function. A text
--- between @ marks becomes a call of cute in a kernel, and Lua's own keyword in
--- plain Lua.
+-- Returns a random statement that may leave a loop or a function. In a kernel,
+-- a text between @ marks becomes a call of cute; in plain Lua it becomes Lua's
+-- own keyword.
 local function leave(g, inner)
   local k = g:r(g.returns and 10 or 7)
   if k <= 6 and g.loops > 0 then return ("@break %s@"):format(g:cond()) end
@@ -116,7 +116,7 @@ local function program(seed)
   put(0, a) put(1, b) put(2, c) put(3, t.x) put(4, t.y) put(5, t.in_it.z)]]
 end
 
--- Returns marked text as a kernel.
+-- Returns the kernel that a text with @ marks stands for.
 local function as_kernel(text)
   text = text:gsub("@(%l+) ?([^@]*)@", function(word, rest)
     if word == "break" then return "cute.break_if(" .. rest .. ")" end
@@ -137,7 +137,7 @@ local function as_plain(text)
   text = text:gsub("@(%l+) ?([^@]*)@", function(word, rest)
     if word == "break" then return "if " .. rest .. " then break end" end
     if word == "leave" then
-      -- finds the position of the comma after the condition
+      -- finds the comma between the condition and the results
       local depth, at = 0, nil
       for i, c in rest:gmatch "()(.)" do
         if c == "(" then depth = depth + 1 elseif c == ")" then

@@ -3,7 +3,7 @@
 local lex = require "cute.lang.lex"
 local tokens = require "cutelua.text.tokens"
 
--- Returns the names in the list before the `=` that is token t[i].
+-- Adds to `names` the names in the list that ends before token t[i], an `=`.
 local function names_before(t, i, names)
   repeat
     i = i - 1

@@ -1,7 +1,7 @@
 -- Tests random loops and branches over objects. The same Lua function runs as a
 -- kernel on the simulator, where changes made in loop bodies become carried
--- variables. The oracle is its run on the host with plain numbers and Lua's
--- loops.
+-- variables, and on the host with plain numbers and Lua's loops. Both must give
+-- the same results.
 local cute = require "cute"
 local random = require "spec.random"
 local support = require "spec.support"
@@ -77,7 +77,7 @@ local SIMPLE = {
   end,
   function(g) return ("p = {%s %% 61, p[1]}"):format(g:expr()) end,
   function(g) return ("count(%s)"):format(g:value()) end,
-  function(g)  -- Uses an object that is local to the loop's body.
+  function(g)  -- uses an object that is local to the body
     return ("local own = Node.new(%s, %s) own:bump(%s) own:turn() %s = own.b")
       :format(g:value(), g:value(), g:value(), g:place())
   end,

@@ -1,7 +1,7 @@
 -- luacheck: ignore 231 241 311 112 113 (tables only written, globals)
 -- Tests fields of tables that loops and branches change: they become carried
--- variables, like locals. Changes that cannot be carried raise errors with the
--- texts that users see.
+-- variables, like locals. Changes that cannot be carried must raise errors with
+-- the texts that users see.
 local cute = require "cute"
 local run = require "spec.kernels".run
 local support = require "spec.support"
@@ -414,7 +414,7 @@ describe("a table that a loop changes is rejected", function()
     end, 4)
     refused(both:gsub("%[1%]", "[2]"), function(_, n)
       local at, once = {1, 2}, 0
-      -- The table changes in place only in the second iteration.
+      -- From the second iteration on, the branch changes the table in place.
       for _ in cute.range(n) do
         cute.when(cute.gt(once, 0), function() at[2] = at[2] + 1 end)
         at, once = {at[1] + 1, at[2]}, once + 1
@@ -481,7 +481,7 @@ describe("a boolean that a loop carries", function()
       .. "with & | ~", function(out, n)
       if two(n):gt(3) then out[0] = 1 end
     end, 4)
-    -- A value that only a loop-carried variable uses counts as used.
+    -- Here the comparison is used, although only by a carried variable.
     assert.same({1, 5}, run(2, function(out, n)
       local most, found = two(n), two(n):gt(9)
       for _ in cute.range(n) do
@@ -494,8 +494,8 @@ describe("a boolean that a loop carries", function()
 end)
 
 describe("bodies in bodies", function()
-  -- When the tracer repeats an outer loop, it remembers which variables the
-  -- inner loops carry.
+  -- A trace of a loop repeats its body. When it repeats an outer loop, it must
+  -- remember which variables the inner loops carry.
   it("run once or twice more for each level, and not twice as often", function()
     local level = {}
     function level.range(_, f) for _ in cute.range(2) do f() end end
@@ -528,9 +528,9 @@ end)
 
 describe("unrolled branches", function()
   -- For each variable of a loop, the tracer assumes bounds, and repeats the
-  -- loop until they hold. Bounds found after one unrolled copy of the body
-  -- apply to the start of the next copy in the same repetition, but not to
-  -- later repetitions.
+  -- body until they hold. `range` unrolls the body. Bounds found after one copy
+  -- of the body apply to the next copy in the same repetition, but not to later
+  -- repetitions.
   it("converge if each changes what the previous one changed", function()
     local function body(out, at, when, range)
       local q, n = {n = 0}, 0

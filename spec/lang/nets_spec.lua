@@ -7,8 +7,8 @@ local run = require "spec.kernels".run
 local support = require "spec.support"
 local _ = cute._
 
--- Returns the message of the error that f raises as a kernel, and its line
--- relative to f's first.
+-- Returns the message of the error that f raises as a kernel, and the error's
+-- line relative to f's first line.
 local function refused(f, ...)
   local text, line = support.message(run, 1, f, ...)
   return text:match "[^\n]*", line - debug.getinfo(f, "S").linedefined
@@ -122,7 +122,7 @@ describe("== on a traced value is reported", function()
 end)
 
 describe("== on a traced value is reported", function()
-  -- The source of these chunks is not a file, or they have no line numbers.
+  -- These chunks do not come from a file, or have no line numbers.
   it("in chunks of any name, and stripped ones", function()
     local text = [[
       local cute = require "cute"
@@ -287,7 +287,7 @@ describe("loops and branches carry", function()
       for _ in cute.range(n) do sum = sum + x end                  -- 5 x
       cute.when(n:gt(3), function() sum = sum * 2 end)             -- 10 x
       cute.when(n:gt(9), function() last = x end,
-                function() last = sum + 1 end)  -- last = 10 x + 1
+                function() last = sum + 1 end)  -- now last = 10 x + 1
       cute.loop(function() return cute.lt(i, 3) end, function()
         last, i = last + i, i + 1                                  -- + 3
       end)

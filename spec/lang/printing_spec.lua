@@ -17,8 +17,8 @@ local function printed(f, tensors, opts)
   return T.ok(T.launch(f, tensors or {}, opts or {block = 1})).output
 end
 
--- Returns the text that the host's print_tensor prints for t, with another
--- first line.
+-- Returns the text that the host's print_tensor prints for t, with `head` as
+-- its first line.
 local function as_on_host(t, head)
   return (draw.tensor_text(t):gsub("^[^\n]*:\n", function()
     return head .. ":\n"
@@ -73,8 +73,8 @@ describe("print_tensor in a kernel", function()
     it("prints the same as on the host: " .. name, function()
       local t = printing.tensor(name, cute.make_layout({3, 4}, {4, 1}), value)
       local want = as_on_host(t, ("ptr[%s,gmem] o (3,4):(4,1)"):format(name))
-      if name == "u64" then  -- Kernels print a u64 as unsigned, but Lua on the
-                             -- host prints it as signed.
+      if name == "u64" then  -- A kernel prints a u64 as unsigned, but Lua on
+                             -- the host prints it as signed.
         want = want:gsub(" %-%d+", "")
         assert.matches("^" .. want:sub(1, 40):gsub("%p", "%%%0"),
           printed(function(x) cute.print_tensor(x) end, {t}))
@@ -314,7 +314,7 @@ describe("output of kernels", function()
           end
         end
         local program = printing.call(c):trace {block = c.block}
-        -- Only kernels without dynamic extents can be compiled for the host.
+        -- cudahost does not pass the parameters of dynamic extents.
         if #program.info.args == #args then
           runs[#runs + 1] = {text = program:cuda "sm_80", grid = 1,
                              block = c.block, args = args}
@@ -323,7 +323,7 @@ describe("output of kernels", function()
       end
     end
     assert.is_true(#runs > 17, #runs)
-    -- The host runs one thread after the other.
+    -- The host runs threads in another order, so the lines are sorted.
     local _, said = cudahost.run(runs)
     assert.same(sorted_lines(table.concat(want)), sorted_lines(said))
   end)

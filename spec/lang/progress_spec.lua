@@ -54,8 +54,8 @@ describe("a loop", function()
   end)
 
   it("that stores the same values changes nothing #long", function()
-    -- The loop executes as many instructions as it may without changing memory,
-    -- so no budget may end it earlier.
+    -- A loop that changes no memory is reported after a fixed number of
+    -- instructions. No smaller budget may end the run first.
     local r = run(function(y, i, tid)
       cute.loop(function() return i:get():lt(7) end, function()
         y[tid] = 1.0

@@ -11,7 +11,7 @@ local function lines(text)
   return n
 end
 
--- Returns the report of running a text as chunk "=(t)".
+-- Returns the report for a text that runs as the chunk "=(t)".
 local function of(text, opt)
   source.add("=(t)", text)
   local f = assert(load(text, "=(t)"))
@@ -82,7 +82,7 @@ composition: stride 6 not divisible by shape 4 [inadmissible]
       local rest = "    ... %s--traceback shows all details of each fault"
       assert.equal(rest:format "2 more faults; ", text:match "[^\n]*$")
       assert.equal(rest:format "1 more fault; ", faults(8):match "[^\n]*$")
-      text = faults(7)  -- With 7 faulty elements, each has its own report.
+      text = faults(7)  -- up to 7 faulty elements are reported one by one
       assert.equal(12, lines(text))
       assert.equal(rest:format "", text:match "[^\n]*$")
     end)
@@ -175,7 +175,7 @@ unexpected symbol near '=' [lua]
   end)
 
   -- Kinds of errors with too many causes for one suggestion. Their messages
-  -- themselves say what is required, and how to write the call.
+  -- must say what is required, and how to write the call.
   local OWN_WORDS = {["bad-argument"] = true, ["overflow"] = true,
     ["limit"] = true, ["unknown-name"] = true, ["type-mismatch"] = true,
     ["shape-mismatch"] = true, ["needs-static"] = true, ["bad-launch"] = true,

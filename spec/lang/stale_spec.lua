@@ -1,6 +1,6 @@
 -- luacheck: globals STALE_G STALE_T
 -- Tests that a launch uses the script's current values. The upvalues, globals
--- and table fields that a trace read are part of the key of the compiled
+-- and table fields that a trace read must be part of the key of the compiled
 -- program.
 local cute = require "cute"
 local core = require "cute.core"
@@ -21,7 +21,7 @@ local function kernel_of(f)
           end}
 end
 
--- Carries out `steps`. A step is {change, wanted, traced =}. After change(), a
+-- Carries out `steps`, each {change, wanted, traced =}. After change(), a
 -- launch must write the number `wanted`. A second launch must write it again
 -- without a new trace. `traced` is the expected number of traces so far.
 local function follows(f, steps, ...)

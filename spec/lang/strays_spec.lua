@@ -1,13 +1,13 @@
 -- Tests notes on variables outside of a kernel that the kernel assigns by
--- mistake: locals of the script and globals.
+-- mistake: locals of the script, and globals.
 local cute = require "cute"
 local support = require "spec.support"
 
--- Runs a script in an environment of its own. With `failure`, it must raise an
--- error that matches this pattern. Returns the messages on stderr.
+-- Runs a script in its own environment. With `failure`, the script must raise
+-- an error that matches this pattern. Returns the messages on standard error.
 local runs = 0
 local function told(text, failure)
-  -- A note is written once for each name of a kernel, so each run has a new
+  -- A note is printed once for each kernel name, so each run uses a new
   -- name.
   runs = runs + 1
   local env = setmetatable({cute = cute, x = cute.ones({32}, cute.f32),
@@ -84,7 +84,7 @@ launch(function(a, b)
 end)
 ]]
     assert.same({note(6, GLOBAL:format("acc", "acc"))}, said)
-    -- A new global that a traced loop sets is not carried by the loop, so the
+    -- A traced loop does not carry a global that the kernel creates, so the
     -- trace raises an error.
     said = told([[
 launch(function(a, b, n)
@@ -109,7 +109,7 @@ end)
 
   it("not what may be meant", function()
     for _, text in ipairs {
-      -- No notes: locals of the kernel, even if its functions assign them.
+      -- No notes: locals of the kernel, even if an inner function assigns them.
       [[
 launch(function(a, b, n)
   local t, sum, count = cute.arch.thread_idx(), 0.0, 0
@@ -119,7 +119,7 @@ launch(function(a, b, n)
   b[t] = sum + count
 end, 4)
 ]],
-      -- No notes: a result that is only stored, a memo, fields of tables.
+      -- No notes: a result that the script keeps, a memo, fields of tables.
       [[
 local seen, memo, calls = nil, nil, {n = 0}
 launch(function(a, b)
@@ -143,8 +143,8 @@ launch(function(a, b)
   b[t] = helper(a[t])
 end)
 ]],
-      -- No note: a local of the script that a loop carries works like a local
-      -- of the kernel.
+      -- No note: a local of the script that a loop carries counts as a local of
+      -- the kernel.
       [[
 local sum = 0.0
 launch(function(a, b, n)

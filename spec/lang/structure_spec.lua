@@ -1,6 +1,6 @@
 -- Tests nested tables as arguments of kernels. Random structures must arrive in
 -- the kernel unchanged, with traced values as leaves. The kernel must compute
--- the same from them as plain Lua, in the simulator and in the emitted text.
+-- with them as plain Lua does, in the simulator and in the emitted text.
 local core = require "cute.core"
 local cute = require "cute"
 local cudahost = require "spec.cudahost"
@@ -17,9 +17,9 @@ Box.__newindex = function() error "a field of a box is set" end
 -- Structures
 ---------------------------------------------------------------------------
 
--- Kinds of values in a structure's fields. make(g) returns a random value x on
--- the host. weigh(x) maps x to an integer on the host, and see(x) maps it to
--- the same integer in the kernel. `kind` says which type the value has in the
+-- Kinds of leaves. make(g) returns a random value x on the host. weigh(x)
+-- maps x to an integer on the host, and see(x) maps it to the same
+-- integer in the kernel. `kind` is the type that the leaf has in the
 -- kernel.
 local LEAVES = {
   {make = function(g) return g:r(1000) end, kind = "i32"},
@@ -55,8 +55,8 @@ local LEAVES = {
 local KEYS = {"a", "b_2", "with blank", "end", "", "é", true, false, -3, 0, 9}
 
 -- Returns a random table of tables and leaves. rows[table][key] describes each
--- leaf and subtable. A table of the list `done`, which has the complete tables,
--- may occur again.
+-- leaf and subtable. The table may contain tables of the list `done` several
+-- times; `done` has the complete tables.
 local function structure(g, depth, done, rows)
   local t = {}
   rows[t] = {}
@@ -81,8 +81,8 @@ local function structure(g, depth, done, rows)
   return t
 end
 
--- Calls f(table, its key, row) for all leaves. Visits each table once, in an
--- order that does not depend on how a table is stored.
+-- Calls f(table, its key, row) for all leaves. Visits each table once, in the
+-- order of the keys.
 local function each_leaf(t, rows, f, seen)
   if seen[t] then return end
   seen[t] = true
@@ -97,9 +97,9 @@ end
 
 local function same(x) return x end
 
--- Returns a copy of structure t, for the kernel to read: values that it read
--- from t itself would be constants. its[copy] = rows[t] has the descriptions of
--- a copy's fields.
+-- Returns a copy of structure t for the kernel to read. (Values that the kernel
+-- read from t itself would be constants.) its[copy] = rows[t] has the
+-- descriptions of a copy's fields.
 local function clone(t, rows, its, made)
   if made[t] then return made[t] end
   local copy = {}
@@ -112,8 +112,8 @@ local function clone(t, rows, its, made)
   return setmetatable(copy, getmetatable(t))
 end
 
--- Checks that the structure that the kernel got equals the given one. `twin`
--- maps each table of one to its counterpart in the other.
+-- Checks that the structure `got`, which the kernel sees, equals `given`.
+-- `twin` maps each table of `given` to its counterpart in `got`.
 local function check_same(given, got, rows, twin)
   assert.equal(twin[given] or got, got)
   if twin[given] then return end
@@ -133,8 +133,8 @@ local function check_same(given, got, rows, twin)
   end
 end
 
--- The order of key types, as in messages. A fixed order keeps messages the same
--- in every process.
+-- The order of types of keys in messages, which is the same in every
+-- process.
 local RANK = {number = 1, string = 2, boolean = 3}
 local function before(a, b)
   local x, y = RANK[type(a)], RANK[type(b)]
@@ -143,7 +143,7 @@ local function before(a, b)
   return a < b
 end
 
--- Returns the path by which messages name a field: the first one found.
+-- Returns the path by which messages name a field: the first that is found.
 local function path_to(t, wanted, key, path, seen)
   if seen[t] then return nil end
   seen[t] = true
@@ -230,7 +230,7 @@ local function run_case(seed)
   for _ = 1, 3 do
     k(t, out):launch(opts)
     assert.equal(want(), out[0], "seed " .. seed)
-    -- Other numbers in the same structure do not need another program.
+    -- Other numbers in the same structure need no new program.
     each_leaf(t, rows, function(from, key)
       local v = from[key]
       if math.type(v) then rawset(from, key, v + 1) end

@@ -1,5 +1,5 @@
--- Tests suggestions for mistakes that Lua takes for other operations: indexed
--- numbers and functions, a call of a call's result, kernels as arguments.
+-- Tests suggestions for mistakes that Lua takes for other operations: indexing
+-- of numbers and functions, a call of a call's result, kernels as arguments.
 local cute = require "cute"
 local support = require "spec.support"
 local raises = support.raises

@@ -1,6 +1,6 @@
 -- Tests kernels compiled for declared arguments: which arguments a launch
--- accepts, and its messages for all others. Also tests layouts and coordinates
--- as arguments.
+-- accepts, and the errors for all others. Also tests layouts and coordinates as
+-- arguments.
 local cute = require "cute"
 local jit = require "cute.jit"
 local support = require "spec.support"
@@ -56,8 +56,8 @@ describe("a kernel compiled for symbolic tensors", function()
         for c = 0, n - 1 do assert.equal(2 * (i * 100 + c), y(i, c)) end
       end
     end
-    -- This tensor's layout was marked as dynamic before, with another
-    -- divisibility than the declaration's.
+    -- The layout was already marked as dynamic, with another divisibility than
+    -- the declaration has.
     local x = matrix(4, 8):mark_layout_dynamic {divisibility = {2, 4}}
     assert.is_true(run(x, cute.zeros({4, 8}, cute.f32), 2.0, {grid = 1}).ok)
     assert.equal(1, count.traced)
@@ -77,7 +77,7 @@ describe("a kernel compiled for symbolic tensors", function()
     assert.equal(program, same)
     assert.equal(1, count.traced)
     local text = k(X, X, 1.0):trace({block = 32}).source
-    -- Both arguments are the same tensor, so none is __restrict__.
+    -- x and y are the same tensor, so neither parameter is __restrict__.
     assert.is_nil(text:find "restrict")
     assert.equal(2, count.traced)
     if jit.version() then assert.is_truthy(program:compile "sm_90a") end

@@ -11,12 +11,12 @@ local function trace(f, ...)
   return cute.kernel("k", f)(...):trace {block = 32}
 end
 
--- Returns the message of a kernel that fails to trace, and the line that it
--- names.
+-- Returns the message of the error with which tracing f fails, and the line
+-- that it names.
 local function message(f, ...) return support.message(trace, f, ...) end
 
--- Checks that each of `cases`, {text = kernel}, is rejected with a message that
--- begins with the text.
+-- Checks that each kernel of `cases`, {text = kernel}, is rejected with a
+-- message that begins with its text.
 local function refused(cases, ...)
   for want, f in pairs(cases) do
     assert.equal(want, message(f, ...):sub(1, #want))
@@ -100,8 +100,8 @@ describe("cute.range", function()
   end)
 
   it("carries a local that only a later pass changes", function()
-    -- On the first pass `first` is still a number of the host, so the condition
-    -- is false and `late` does not change. On later passes it does.
+    -- On the first pass, `first` is a number of the host, so the condition is
+    -- false and `late` does not change. On later passes `late` changes.
     assert.same({4, 3}, run(2, function(out)
       local first, late = 0, 0
       for _ in cute.range(4) do
@@ -590,8 +590,8 @@ describe("where a value may be used", function()
   it("is not after the loop pass that made it", function()
     local text = message(function()
       local n = 0
-      -- The suspended coroutine holds a value in a place that the tracer cannot
-      -- search.
+      -- The suspended coroutine keeps a traced value in a local that the tracer
+      -- cannot search.
       local asleep = coroutine.create(function(x)
         coroutine.yield()
         return x
@@ -608,8 +608,8 @@ describe("where a value may be used", function()
 end)
 
 describe("the facts of cute.assume", function()
-  -- Returns 1 if n < 4 is still assumed to be true after f(n), else 2. Within
-  -- f, n is assumed to be 0 to 3, although its value is 9.
+  -- Returns 1 if the fact n < 4 is still assumed after f(n), else 2. f assumes
+  -- that n is 0 to 3, although n is 9.
   local function behind(f)
     return run(2, function(out, n)
       f(n, out)
@@ -630,7 +630,7 @@ describe("the facts of cute.assume", function()
     end))
     assert.equal(2, behind(function(n, out)
       local sum = n * 0
-      -- The loop may have no iteration, or several.
+      -- The loop may have no iteration or several.
       for i in cute.range(n - 9) do
         sum = sum + i
         cute.when(n:lt(4), function() known(n, out) end)
@@ -638,7 +638,7 @@ describe("the facts of cute.assume", function()
       end
       out[0] = sum
     end))
-    -- The assumption that n is 0 to 3 is false, since the launch passes 9.
+    -- The launch passes 9, so the assumption that n is 0 to 3 fails.
     local ok, err = pcall(behind, known)
     assert.is_false(ok)
     assert.matches("assumed to lie in %[0,3%] is 9", tostring(err))

@@ -8,7 +8,7 @@ local support = require "spec.support"
 local arch = cute.arch
 
 -- Returns the first sentence of the error that f raises as a kernel of two i32
--- tensors and n, and its line, relative to f's first.
+-- tensors and n, and the error's line relative to f's first line.
 local function refused(f)
   local args = {cute.zeros({8}, cute.i32), cute.zeros({8}, cute.i32), 4}
   local text, line = support.message(function()
@@ -165,8 +165,8 @@ describe("a traced number that Lua tests is reported", function()
   end)
 end)
 
--- Asserts that f(x, n) returns `want` in a kernel of one thread. x is an output
--- of 8 integers, n is 4.
+-- Asserts that f(x, n) returns `want` in a kernel of one thread, where x is an
+-- output of 8 integers and n is 4.
 local function gives(want, f)
   assert.equal(want, kernels.run(8, function(x, n) x[0] = f(x, n) end, 4)[1])
 end

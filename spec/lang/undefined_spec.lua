@@ -1,5 +1,5 @@
--- Tests variables that are nil before a loop or branch, and get a value inside:
--- where this value can be used.
+-- Tests variables that are nil before a loop or branch and get a value inside:
+-- where this value can be used, and the errors elsewhere.
 local cute = require "cute"
 local support = require "spec.support"
 
@@ -26,8 +26,8 @@ local function undefined(name, value, form, f)
     :format(name, form, value), (message(f):match "^[^\n]*"))
 end
 
--- Checks that f raises an error: `name` is nil at first and `value` later, in a
--- later iteration or another thread, so the body would behave differently.
+-- Checks that f raises an error: `name` is nil at first, but `value` in a later
+-- iteration or another thread, so the body would behave differently there.
 local function differs(name, value, form, f)
   assert.equal(("'%s' is nil at first and %s later, which changes what the "
     .. "body of this %s does [out-of-region]"):format(name, value, form),

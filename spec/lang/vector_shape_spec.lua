@@ -8,8 +8,8 @@ local raises = support.raises
 
 local g = setmetatable({state = 20261122}, random.Gen)
 
--- Returns a random shape of extents 1 to 3, nested up to `depth`, with at most
--- `room` elements.
+-- Returns a random shape with extents 1 to 3, nested at most `depth` deep, with
+-- at most `room` elements.
 local function shape(room, depth)
   if depth == 0 or room < 4 or g:chance(35) then
     return g:r(math.min(room, 3) - 1) + 1
@@ -23,7 +23,7 @@ local function shape(room, depth)
   return t
 end
 
--- Returns the coordinates of a shape as trees of its profile, the first mode
+-- Returns all coordinates of a shape as nested lists, the first mode
 -- fastest.
 local function coords(s)
   if type(s) == "number" then
@@ -44,9 +44,9 @@ local function coords(s)
   return list
 end
 
--- Returns the index in shape s that coordinate c of the larger shape `all` has
--- after broadcasting. In s, modes may be missing or 1, and one number may stand
--- for several modes.
+-- Returns the index in shape s that coordinate c of the broadcast shape `all`
+-- has. In s, modes may be missing or 1, and one number may stand for several
+-- modes.
 local function index_of(s, c, all)
   if s == 1 then return 0 end
   if type(all) == "number" then return c end
@@ -60,7 +60,7 @@ local function index_of(s, c, all)
   return at
 end
 
--- Splits s into two shapes that broadcast to s together.
+-- Returns two shapes that broadcast together to the shape s.
 local function parts(s)
   if g:chance(20) then return s, 1 end
   if g:chance(20) then return 1, s end
@@ -74,8 +74,8 @@ local function parts(s)
   return a, b
 end
 
--- Returns a random tree, nested like s or less deep. Its leaves are `_` and
--- results of `other`.
+-- Returns a random tree, nested at most like s. Its leaves are `_` or results
+-- of `other`.
 local function profile(s, other)
   if g:chance(35) then return _ end
   if type(s) == "number" or g:chance(15) then return other(s) end
@@ -84,8 +84,8 @@ local function profile(s, other)
   return t
 end
 
--- Splits coordinate c by a profile `by`. Appends the parts where `by` has `_`
--- to `kept`, and all other parts to `others`.
+-- Splits coordinate c by a profile `by`. Appends the parts of c where `by` has
+-- `_` to `kept`, and all other parts to `others`.
 local function split(c, by, kept, others)
   if type(by) == "table" then
     for k, sub in ipairs(by) do split(c[k], sub, kept, others) end
@@ -106,9 +106,9 @@ local function vector(x)
   return scalar and cute.full(1, x, cute.i32) or x
 end
 
--- Calls f(case, iota) in a kernel for each case; iota(shape, scale) is a vector
--- of 0, scale, 2 scale, ... Returns a tensor with the elements of the vectors
--- that f returns, and a list of their shapes.
+-- Calls f(case, iota) in a kernel for each case, where iota(shape, scale) is a
+-- vector of 0, scale, 2 scale, ... Returns a tensor with the elements of the
+-- vectors that f returns, and a list of their shapes.
 local function run(cases, f)
   local out = cute.zeros({#cases, 128}, cute.i32)
   local x = cute.zeros({128}, cute.i32)
@@ -163,8 +163,8 @@ describe("shapes of vectors", function()
       local s = shape(48, 3)
       local all = coords(s)
       local at = all[g:r(#all)]
-      -- Returns a random profile: at each leaf either `_`, or the component of
-      -- the coordinate, so that a slice by it contains that coordinate.
+      -- Returns a random profile. Each leaf is either `_` or the coordinate's
+      -- component, so that a slice by the profile contains the coordinate.
       local function here(mode, c)
         if g:chance(40) then return _ end
         if type(mode) == "number" then return c end

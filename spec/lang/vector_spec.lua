@@ -6,8 +6,8 @@ local f32, raises = support.f32, support.raises
 local THREADS, LANES = 32, 4
 
 -- Runs f(a, b, c) on vectors of LANES elements in each thread, loaded from
--- tensors of these types. data[k](i) is element i of tensor k. Returns the
--- elements of the results in order.
+-- tensors of the types `types`. data[k](i) is element i of tensor k. Returns
+-- the elements of the results in order.
 local function run(types, data, f)
   local tensors = {}
   for k, dtype in ipairs(types) do
@@ -151,7 +151,7 @@ describe("vectors", function()
     check(run({cute.f32, cute.f32}, {x}, function(a)
       local m = cute.make_rmem_tensor({2, 2}, cute.f32)
       for i = 0, 3 do m[i] = a[i] end
-      local rows = m:load():reduce("add", 0.0, {_, 1})   -- the sums over mode 1
+      local rows = m:load():reduce("add", 0.0, {_, 1})   -- the sum of each row
       local columns = m:load():reduce("add", 0.0, {1, _})
       local out = cute.make_rmem_tensor({LANES}, cute.f32)
       for i = 0, 1 do
@@ -199,8 +199,8 @@ describe("vectors", function()
       function(a, b) return math.min(a, b) end)
     binary(function(a) return cute.abs(a) end,
       function(a) return math.abs(a) end)
-    -- The product of an f32 by 2 is exact in a double, and so is the sum with
-    -- these f32.
+    -- In a double, the product of an f32 by 2 is exact, and so is the sum of
+    -- this product and c.
     binary(function(a, b) return cute.fma(a, 2.0, b) end,
       function(a, b) return a * 2.0 + b end)
   end)

@@ -1,7 +1,7 @@
--- Tests composed layouts, which have a swizzle, a layout or a composed layout
--- on the left of another layout. Each random composed layout is made together
--- with the Lua function that it represents. The results of the algebra are
--- compared with that function.
+-- Tests composed layouts, in which a swizzle, a layout or a composed layout is
+-- applied to another layout's values. Each random composed layout is made
+-- together with the Lua function that it represents. The results of the algebra
+-- are compared with that function.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"
@@ -25,8 +25,8 @@ local function plain(r, depth)
   return l, function(c) return oracle.eval(shape, d, c) end
 end
 
--- Returns a random left side, a layout or a swizzle, and the Lua function of
--- integers that it represents.
+-- Returns a random left side (the outer function), a layout or a swizzle, and
+-- the Lua function of integers that it represents.
 local function left(r)
   if r:below(3) > 0 then return plain(r) end
   local b, m, s = 1 + r:below(2), r:below(3), 2 + r:below(2)
@@ -35,8 +35,8 @@ local function left(r)
          function(x) return oracle.swizzle(b, m, s, x) end
 end
 
--- Returns a random composed layout of 1 to 3 left sides, and what is known of
--- it: the function that it computes, its right side, its expected text, and the
+-- Returns a random composed layout of 1 to 3 left sides. Also returns the
+-- function that it computes, its right side, its expected text, and the
 -- function of the left sides alone.
 local function composed(r, depth)
   local l, f = plain(r, depth)
@@ -184,8 +184,8 @@ describe("a composed layout", function()
     end)
     assert.equal(9, cute.composition(L "(2,4):(4,1)",
                                      L "Sw<2,1,3> o 0 o 16:1")(11))
-    -- If a swizzle of offsets is the same function, the result is printed in
-    -- CuTe's notation, Sw<B,M,S>.
+    -- A swizzle of offsets that equals the composition is printed in CuTe's
+    -- notation, Sw<B,M,S>.
     assert.equal("Sw<1,2,1> o 0 o (16,(2,8)):(1,(16,32))", tostring(
       cute.composition(L "(16,(2,8)):(1,(16,32))", cute.make_swizzle(1, 2, 1))))
     assert.equal("Sw<2,0,3> o 0 o 8:1", tostring(
@@ -269,8 +269,8 @@ describe("a composed layout", function()
         end
       end
       for i = 0, cute.size(l) - 1 do
-        -- The right side is compact, and so are the left sides at the offsets
-        -- that occur, so an inverse exists.
+        -- The rightmost layout is compact, and so are the others at its
+        -- offsets. Thus an inverse exists.
         local x = f(i)
         local c = try(cute.get_1d_coord, l, x)
         if c and l(c) == x then return true end
@@ -370,7 +370,7 @@ describe("a tensor with a composed layout", function()
     end)
   end)
 
-  -- Global and shared memory, at traced coordinates, in slices and tiles.
+  -- Tests global and shared memory, with traced coordinates, slices and tiles.
   it("reads and writes in kernels", function()
     repeated(24, 24, function(r)
       local shape = {r:pick {4, 8}, {r:pick {2, 4}, 2}}

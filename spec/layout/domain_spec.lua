@@ -1,6 +1,6 @@
 -- Tests domains and codomains of layouts: sums of layouts, the common domain of
--- two layouts, and complements, divides and products with basis strides. The
--- results are checked by evaluation at every coordinate.
+-- two layouts, and complements, divides and products with basis strides.
+-- Results are checked by evaluation at every coordinate.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local support = require "spec.support"
@@ -20,8 +20,8 @@ local function repeated(n, at_least, f)
 end
 
 -- Returns a random layout whose values are coordinates with `axes` components.
--- Each component has a compact layout of its own, whose modes are shuffled with
--- those of the others.
+-- Each component has a compact layout of its own; the modes of all these
+-- layouts are in random order.
 local function based(r, axes, holes)
   local shape, stride = {}, {}
   for k = 0, axes - 1 do
@@ -47,7 +47,7 @@ local function add(a, b)
   return t
 end
 
--- Returns a coordinate of `axes` modes as a key, with 0 for missing modes.
+-- Returns a coordinate as a text, with 0 for missing ones of its `axes` modes.
 local function key(c, axes)
   if type(c) ~= "table" then c = {c} end
   local t = {}
@@ -55,8 +55,8 @@ local function key(c, axes)
   return table.concat(t, ",")
 end
 
--- Reports whether s elements at stride d stay within one leaf of the shape (an
--- integer without modes).
+-- Reports whether s elements at stride d stay within one leaf of the shape. An
+-- integer is a shape with one leaf.
 local function aligned(shape, d, s)
   local from = 1
   for _, e in ipairs(oracle.leaves(shape)) do

@@ -6,8 +6,8 @@ local oracle = require "spec.layout.oracle"
 local raises = require "spec.support".raises
 local ANY = cute._
 
--- Asserts that f(numbers..), a list of integers, is the same on the host and in
--- one thread of the simulator with traced numbers.
+-- Asserts that f returns the same list of integers on the host and in one
+-- thread of the simulator, where the numbers that f gets are traced.
 local function agree(f, ...)
   local want = f(...)
   local out = cute.zeros({#want}, cute.i64)
@@ -21,7 +21,7 @@ local function agree(f, ...)
   end
 end
 
--- Returns n, or a traced n with a known divisor.
+-- Returns n if it is a number. Returns a traced n as a multiple of `div`.
 local function known(n, div)
   if math.type(n) == "integer" then return n end
   return cute.assume(n, 1, 1 << 20, div)

@@ -1,5 +1,5 @@
 -- Tests composed layouts with a Lua function on the left: gathers, and views
--- that strides cannot describe. On the host and in kernels they are compared
+-- that strides cannot describe. Results on the host and in kernels are compared
 -- with the function itself.
 local cute = require "cute"
 local support = require "spec.support"
@@ -15,7 +15,7 @@ local function counting(n, dtype)
   return t
 end
 
--- Returns an M x K matrix with the rows that `rows` lists.
+-- Returns an M x K matrix with the rows whose numbers are in the tensor `rows`.
 local function gather(rows, K, vector)
   return cute.make_composed_layout(function(i, j)
     return rows[i + 1] * K + j
@@ -194,9 +194,9 @@ describe("a tensor through a Lua function, in a kernel", function()
         or text:find "const int2 %*" and 2 or 1
     end
     assert.same({4, 1, 2, 1, 4, 1, 2, 1, 4}, widths)
-    -- Each case has a layout, and the number of elements that a vector can
-    -- have. Some layouts have gaps between pairs of elements; in others a row
-    -- continues in the next one.
+    -- Each case has a layout, and the number of elements that a vector may
+    -- have. In some layouts only pairs of elements are contiguous. In others a
+    -- row continues in the next one.
     for _, case in ipairs {{"(2,4):(1@1,3@1)", 1}, {"(2,4):(1@1,6@1)", 2},
                            {"(4,2):(1@1,1@0)", 4}, {"(4,2):(2@1,1@0)", 1},
                            {"(4,2):(1@0,4@1)", 1}} do
@@ -277,7 +277,7 @@ describe("a tensor through a Lua function, in a kernel", function()
     check(other)
     check(one)
     assert.equal(2, traced)
-    -- Values that the function reads are part of the program's key, so this
+    -- The function reads turn.by, which is part of the program's key, so this
     -- change needs a new trace.
     turn.by = 1
     check(one)
@@ -290,8 +290,8 @@ describe("a tensor through a Lua function, in a kernel", function()
     assert.equal("out-of-bounds", r.reports[1].kind)
   end)
 
-  -- A layout that views an image as the matrix of im2col, with strides alone:
-  -- its rows are (Q,P,N), its columns (C,S,R).
+  -- Strides alone describe a layout that views an image as the matrix of
+  -- im2col: rows (Q,P,N), columns (C,S,R).
   it("gets one index for nested modes", function()
     local N, H, W, C, R, S = 2, 5, 6, 4, 3, 2
     local P, Q = H - R + 1, W - S + 1

@@ -1,6 +1,6 @@
-// libFuzzer target for the parser and the algebra. The input is text of the
-// form "op;layout;layout", or bytes that choose an operation and build its
-// operands. Errors are fine; crashes, leaks and silent overflow are not.
+// libFuzzer target for the parser and the algebra of layouts. The input is text
+// of the form "op;layout;layout", or bytes that choose an operation and build
+// its operands. Errors are fine; crashes, leaks and silent overflow are not.
 // Accepted results are checked by evaluation where that is cheap.
 //
 // Built and run by spec/fuzz/layout.lua (`make fuzz`).
@@ -223,7 +223,7 @@ static Layout unary(Ctx *cx, int op, Layout a, Bytes *b) {
 static void algebra(Ctx *cx, Bytes b) {
   int op = byte(&b);
   Layout a = layout_from(cx, &b);
-  // Apply three operations, each to the previous result.
+  // Applies up to three operations, each to the previous result.
   for (int i = 0; i < 3; i++) {
     a = op % 2 ? binary(cx, op / 2 % 20, a, &b) : unary(cx, op / 2 % 19, a, &b);
     evaluate(cx, a);

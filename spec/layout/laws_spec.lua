@@ -1,7 +1,7 @@
--- Tests the functions of layouts other than composition, complement and
--- inverses, which property_spec tests. Random layouts with empty modes, and
--- with zero and negative strides, are compared with tables of values. Traced
--- extents and strides must yield the same values.
+-- Tests all functions of layouts except composition, complement and inverses,
+-- which property_spec tests. Random layouts with empty modes, and with zero and
+-- negative strides, are compared with tables of values. Traced extents and
+-- strides must give the same values.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
 local try = require "spec.support".try
@@ -16,7 +16,8 @@ local function shape(r, deep, extents)
   return t
 end
 
--- Returns a random shape and strides; with a rank, at least that many modes.
+-- Returns a random shape and strides. If `rank` is given, the shape has at
+-- least that many modes.
 local function plain(r, rank, extents)
   local s = shape(r, 3, extents)
   while size(s) > 300 or (rank and (type(s) ~= "table" or #s < rank)) do
@@ -222,7 +223,7 @@ describe("laws of layouts:", function()
     repeated(800, 800, function(r)
       local l, n = layout(r, nil, {1, 2, 4, 8}), r:pick {2, 4}
       local down = try(cute.downcast, l, n)
-      -- Element x of l consists of the n narrow elements x * n to x * n + n -
+      -- Element x of l consists of the narrow elements x * n to x * n + n -
       -- 1.
       if down and not tostring(l.stride):find "-" then
         local narrow, wide = {}, {}
@@ -292,9 +293,9 @@ end)
 
 -- ---- traced ----
 
--- f(make, i) returns a list of integers that it computes from layouts made by
--- make(shape, stride). Asserts for all seeds i that the list is the same with
--- traced layouts and with plain ones.
+-- Compares traced layouts with plain ones. f(make, i) makes layouts by
+-- make(shape, stride), and returns a list of integers computed from them. For
+-- all seeds i, the list must be the same with both kinds of layouts.
 local function agree(seeds, f)
   local LOW, HIGH = -8, 16
   local pool = {}
@@ -357,7 +358,7 @@ describe("laws of traced layouts:", function()
   for name, f in pairs {
     values = function(l) return l end,
     flatten = function(l) return cute.flatten(l) end,
-    -- Coalescing keeps the values inside the domain; beyond it they may differ.
+    -- Coalescing keeps the values inside the domain; others may change.
     coalesce = function(l, n)
       local list, c = {cute.size(l)}, cute.coalesce(l)
       for i = 0, n - 1, math.max(n // 8, 1) do list[#list + 1] = c(i) end

@@ -140,7 +140,7 @@ describe("a layout", function()
     assert.equal(90, l(3, {2, 1}))
     assert.equal(90, l {3, {2, 1}})
     assert.equal(-6, L "(4,4):(-1,-2)"(0, 3))
-    -- coordinate 8 exceeds the extent 8, which is allowed
+    -- coordinate 8 is the extent, one beyond the last element, which is allowed
     assert.equal(64, L "8:8"(8))
     raises("coordinate: (1,2,3) and (8,(8,8)) do not match", l, 1, 2, 3)
     raises("do not match", l, {1, 2}, 3)
@@ -243,8 +243,8 @@ describe("errors of inadmissible calls name the arguments", function()
       "  e.g. coordinate 2 of 3:6 is coordinate 12 of (4,6):(1,8): offset " ..
       "24, where equal steps of 10 would give 20",
       message(cute.composition, L "(4,6):(1,8)", L "(2,3):(1,6)"))
-    -- A right side of one or two elements, or of a suitable stride, is accepted
-    -- without the divisibility condition.
+    -- A right side of one or two elements, or with a suitable stride, is
+    -- accepted even if it does not meet the divisibility condition.
     assert.equal("2:10", tostring(cute.composition(L "(4,6):(1,8)", L "2:6")))
     assert.equal("1:5", tostring(cute.composition(L "(4,6,8):(2,3,5)",
                                                   L "1:5")))
@@ -370,7 +370,7 @@ describe("cute.explain", function()
     end, function(line) lines[#lines + 1] = line end)
     assert.equal("composition (4,6):(1,8) o 3:6", lines[1])
     raises("function expected, got 8", cute.explain, 8)
-    -- explain must remove its listener: this call may not add lines.
+    -- After explain, this call must add no lines.
     cute.composition(L "(4,6):(1,8)", L "2:1")
     assert.is_true(#lines <= 2)
   end)

@@ -1,6 +1,6 @@
 -- Uses layouts, tuples and host tensors for `make memerr`, which makes each
 -- allocation fail once. Each failure must raise an error, without leaks or
--- incomplete objects.
+-- half-made objects.
 local cute = require "cute"
 local ANY = cute._
 local L = cute.layout

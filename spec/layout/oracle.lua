@@ -1,5 +1,5 @@
---- The oracle for specs of the layout algebra: an independent implementation of
--- layouts as nested tables, evaluated digit by digit. Also makes random layouts
+--- The oracle of specs of the layout algebra: an independent implementation of
+-- layouts as nested tables, evaluated mode by mode. Also makes random layouts
 -- from a seed.
 local oracle = {}
 
@@ -13,16 +13,16 @@ local function size(shape)
 end
 oracle.size = size
 
--- Splits index c into the coordinate of a mode of n elements and the index of
--- the modes after it. Division rounds toward zero, as in C, so negative
--- coordinates mirror positive ones.
+-- Splits index c into the coordinate in a mode of n elements, and the index for
+-- the modes after it. Division rounds toward zero, as in C, so results for -c
+-- mirror those for c.
 local function split(c, n)
   local own = math.fmod(c, n)
   return own, (c - own) // n
 end
 
--- Returns the number of the last mode that has leaves. Its coordinate is the
--- rest of an index, even if that exceeds its extent.
+-- Returns the number of the last mode that has leaves. That mode gets the rest
+-- of an index as its coordinate, even if the rest exceeds its extent.
 local function last_mode(shape)
   for i = #shape, 1, -1 do
     local s = shape[i]
@@ -31,8 +31,8 @@ local function last_mode(shape)
   return nil
 end
 
---- Returns the offset of coordinate c. An integer c indexes the modes in
--- colexicographic order; the last mode's coordinate may exceed its extent.
+--- Returns the offset of coordinate c. An integer c is an index in
+-- colexicographic order. The last mode's coordinate may exceed its extent.
 function oracle.eval(shape, stride, c)
   if type(shape) ~= "table" then return c * stride end
   local sum, last = 0, last_mode(shape)
@@ -74,7 +74,7 @@ local function leaves(t, list)
 end
 oracle.leaves = leaves
 
---- Returns the function of 1-D coordinates of a layout userdata.
+--- Returns a function that maps 1-D coordinates of a layout to its offsets.
 function oracle.reader(l)
   local s, d = leaves(l.shape), leaves(l.stride)
   local n = #s
@@ -89,8 +89,8 @@ function oracle.reader(l)
   end
 end
 
---- Returns all offsets of a layout userdata, from 0, by its shape and stride
--- alone.
+--- Returns all offsets of a layout userdata, computed from its shape and stride
+-- alone. Indices start at 0.
 function oracle.table(l)
   local t, s, d = {[0] = 0}, leaves(l.shape), leaves(l.stride)
   local n = 1
@@ -103,9 +103,9 @@ end
 
 -- ---- whether a layout exists at all ----
 
--- Reports whether the values f(0), f(1), .. f(n - 1) are those of some layout.
--- Tries every extent s of its first mode; f(s), f(2 s), ... must then be the
--- values of the other modes.
+-- Reports whether the values f(0), f(1), .. f(n - 1) are those of some layout
+-- of any shape. Tries every extent s of its first mode; then f(s), f(2 s), ...
+-- must be the values of the other modes.
 local function one_mode(f, n)
   if n == 1 then return f(0) == 0 end
   for s = 2, n do
@@ -131,7 +131,7 @@ function oracle.is_layout(f, shape)
     modes[#modes + 1] = {n, step}
     below = below * n
   end
-  for i = 0, below - 1 do  -- f must be the sum of its modes' values.
+  for i = 0, below - 1 do  -- f(i) must be a sum of one value per mode.
     local sum = 0
     for _, m in ipairs(modes) do sum = sum + f(i // m[2] % m[1] * m[2]) end
     if sum ~= f(i) then return false end
@@ -190,7 +190,7 @@ local function fill(shape, list, at)
   return t
 end
 
---- Returns strides of a compact layout whose modes are in random order in
+--- Returns strides of a compact layout whose modes have a random order in
 -- memory. With `holes`, some strides are multiplied by 2, 3 or 4, which leaves
 -- gaps.
 function Random:compact(shape, holes)
@@ -205,7 +205,7 @@ function Random:compact(shape, holes)
   return fill(shape, d)
 end
 
---- Returns any strides: zero, negative, coprime to the shape or not.
+--- Returns random strides, which may be zero, negative or coprime to the shape.
 function Random:strides(shape)
   local s, d = leaves(shape), {}
   for i = 1, #s do

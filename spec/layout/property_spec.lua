@@ -1,5 +1,5 @@
--- Tests the laws of the layout algebra over random layouts from fixed seeds.
--- The layouts are nested to depth 3, with zero and negative strides, and with
+-- Tests the laws of the layout algebra with random layouts from fixed seeds.
+-- The layouts are nested to depth 3, have zero and negative strides, and
 -- coprime and other extents. The result of an accepted operation must be right
 -- at every coordinate. An error is always allowed, but enough cases must be
 -- accepted.
@@ -15,7 +15,7 @@ end
 
 local POWERS = {1, 2, 2, 4, 4, 8, 16}
 
--- Runs f(random) n times. f returns true if the algebra accepted the case; at
+-- Runs f(random) n times. f returns true if the algebra accepted its case. At
 -- least `at_least` of the n calls must return true.
 local function repeated(n, at_least, f)
   local r, got = oracle.random(n), 0
@@ -32,9 +32,9 @@ local function fail(fmt, ...)
   error(fmt:format(table.unpack(t)), 2)
 end
 
--- Reports whether l is regular: if its strides are sorted, each is a multiple
--- of the end of the mode before it. Only then does CuTe's complement fill all
--- gaps.
+-- Reports whether l is regular: sorted by stride, each mode's stride is a
+-- multiple of the end of the mode before it. Only then does CuTe's complement
+-- fill all gaps.
 local function regular(l)
   local f = cute.coalesce(cute.filter(l))
   local s, d = cute.wrap(f.shape), cute.wrap(f.stride)
@@ -170,8 +170,8 @@ describe("random layouts", function()
     repeated(2000, 180, function(r)
       local a = layout(r, 3, {1, 2, 2, 3, 4})
       if type(a.shape) ~= "table" then return false end
-      -- Each mode of b moves along a random mode of a; several modes of b may
-      -- move along the same mode.
+      -- The strides of b are basis strides: each mode of b moves along a random
+      -- mode of a. Several modes of b may move along the same mode of a.
       local shape, stride = {}, {}
       for i = 1, 1 + r:below(3) do
         local m = r:below(#a.shape)
@@ -184,8 +184,8 @@ describe("random layouts", function()
       local c = try(cute.composition, a, b)
       if not c then return false end
       for i = 0, cute.size(b) - 1 do
-        -- at[m] is the sum of the offsets by which b's modes move along mode m
-        -- of a.
+        -- at[m] is the sum of the offsets along mode m of a, over all modes of
+        -- b.
         local at, inside = {}, true
         for k, x in ipairs(oracle.coord(shape, i)) do
           local mode, v = stride[k].mode, stride[k].value * x
@@ -328,8 +328,8 @@ describe("random layouts", function()
   it("keep their elements when tiles do not divide their extents", function()
     local rounded = 0
     repeated(2000, 900, function(r)
-      -- Some strides leave gaps, so that elements beyond a rounded-up extent
-      -- are not elements of the layout.
+      -- Some strides leave gaps, so that elements that are added when an extent
+      -- is rounded up do not coincide with elements of the layout.
       local shape, stride, next_ = {}, {}, 1
       for i = 1, 1 + r:below(3) do
         shape[i], stride[i] = r:pick {2, 3, 4, 5, 6, 8, 9, 10}, next_
@@ -512,8 +512,8 @@ describe("random layouts", function()
       local l = layout(r)
       if type(l.shape) ~= "table" then return false end
       local full = oracle.coord(l.shape, r:below(cute.size(l)))
-      -- Replaces random entries of the coordinate by `_`; `rest` lists the
-      -- coordinates that they replace, in order.
+      -- Replaces random entries of the coordinate by `_`. Appends the replaced
+      -- entries to `rest`, in order.
       local rest = {}
       local function mask(c, depth)
         if (type(c) ~= "table" or depth > 0) and r:below(2) == 0 then

@@ -1,5 +1,5 @@
 -- Tests swizzles: the swizzle function itself, composed layouts with swizzles,
--- and their slices. Also tests swizzles of traced offsets, whose expressions
+-- and their slices. Also tests swizzles of traced offsets. Their expressions
 -- are simplified if some bits are known.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
@@ -180,7 +180,7 @@ end)
 -- ---- traced ----
 
 -- Runs f(tid, ...) in 64 threads of the simulator. Returns a tensor whose row i
--- has the n integers that f returned in thread i.
+-- contains the n integers that f returned in thread i.
 local function per_thread(n, f, ...)
   local out = cute.zeros({64, n}, cute.i32)
   local args = {...}
@@ -193,9 +193,9 @@ local function per_thread(n, f, ...)
 end
 
 describe("a traced swizzle", function()
-  -- Swizzles random sums. The summands are terms of the thread's index, a
-  -- number of the launch, and constants, in any order. Their bits may overlap
-  -- or not.
+  -- Compares a swizzle of traced sums with plain Lua. The summands are terms of
+  -- the thread's index, a number of the launch, and constants, in any order.
+  -- Their bits may overlap or not.
   it("equals the plain one after any rewriting #long", function()
     local r = oracle.random(3)
     for _ = 1, 40 do
@@ -258,8 +258,8 @@ describe("a traced swizzle", function()
         local i, j = tid % 8, tid // 8
         assert.equal(l(i, j, 2), out(tid, 0))
         assert.equal(l(tid), out(tid, 5))
-        -- A slice may move a part of the offset into the tensor's iterator, so
-        -- only differences are compared.
+        -- A slice may move a part of the offset into the tensor's pointer, so
+        -- only differences of offsets are compared.
         assert.equal(l(i, j, 2) - l(i, 3, 2), out(tid, 1) - out(tid, 2))
         assert.equal(l(i, j, 1) - l(0, j, 1), out(tid, 3) - out(tid, 4))
       end

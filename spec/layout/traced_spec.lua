@@ -8,8 +8,8 @@ local support = require "spec.support"
 
 local ELEMENTS = 64
 
--- Makes some numbers of shape and stride traced: returns the kernel's arguments
--- in order, and a function that assembles shape and stride from them.
+-- Makes some numbers of shape and stride traced. Returns the kernel's arguments
+-- in order, and a function that makes the shape and stride from them.
 local function traced(r, shape, stride)
   local numbers, all = {}, r:below(3)
   local function plan(t, is_stride)
@@ -38,8 +38,8 @@ local function traced(r, shape, stride)
   end
 end
 
--- Applies f to the traced layout; returns its first elements, or nil and the
--- error or the report.
+-- Applies f to the layout that `build` makes of traced numbers. Returns the
+-- result's first elements, or nil and the error or the report.
 local function run(numbers, build, f, n)
   local out = cute.full({ELEMENTS}, -1, cute.i64)
   local ok, message = pcall(function()
@@ -87,7 +87,7 @@ local function tile(r)
   return cute.make_layout(s, d)
 end
 
--- Reports whether got[i] is the offset l(i) of the static layout l for each i
+-- Reports whether got[i] is l(i), the offset in the static layout, for each i
 -- from 0 to n - 1.
 local function same(got, l, n)
   for i = 0, n - 1 do if got[i] ~= l(i) then return false end end
@@ -108,8 +108,8 @@ local function random_pairs(name, cases, at_least)
                                                              #numbers)
     if got then
       assert.is_true(not l or same(got, l, n), where)
-      -- If the static layout is rejected but the traced one is accepted, the
-      -- tile must have one element.
+      -- Only for a tile of one element may the static layout be rejected and
+      -- the traced one accepted.
       assert.is_true(l ~= nil or cute.size(t) == 1, where .. ": accepted")
       equal = equal + 1
     elseif why:find("[wrong-layout]", 1, true) then
@@ -173,7 +173,7 @@ describe("traced layouts", function()
     support.raises("neither of stride 7 and 2 divides the other [wrong-layout]",
                    widened, 4, 7)
     assert.equal(3 * 5 + 3, widened(4, 10))
-    -- any stride of the only row is accepted
+    -- With a single row, any row stride is accepted.
     assert.equal(3, widened(1, 7))
   end)
 

@@ -1,4 +1,4 @@
--- Tests every function of IntTuples against plain Lua, over random tuples. Some
+-- Tests every function of IntTuples against plain Lua, with random tuples. Some
 -- tuples are nested, contain empty tuples, or have zeros and negative numbers.
 -- The same cases then run with some numbers traced, and one thread of the
 -- simulator must compute the same values.
@@ -39,8 +39,8 @@ local function depth(t)
   return n + 1
 end
 
--- Returns the modes of t in which modes `at` to at + drop - 1, counted from 0,
--- are replaced by the other arguments.
+-- Returns the modes of t, where the further arguments replace modes `at` to at
+-- + drop - 1, counted from 0.
 local function splice(t, at, drop, ...)
   local list = table.move(modes(t), 1, at, 1, {})
   for _, x in ipairs {...} do list[#list + 1] = x end
@@ -49,8 +49,8 @@ end
 
 local function ceil(a, b) return (a + b - 1) // b end
 
--- Divides tuple t by n. Leaves are divided from the left, each by what is left
--- of n after it was divided by the preceding leaves. All quotients are rounded
+-- Divides tuple t by n, leaf by leaf from the left. Each leaf is divided by n,
+-- and n is divided by the leaf for the next leaves. All quotients are rounded
 -- up.
 local function divide(t, n)
   if not is(t) then return ceil(t, n) end
@@ -139,7 +139,7 @@ local function add(name, numbers, args, want)
 end
 
 local function one(gen) return function(r) return {gen(r, 3)} end end
--- Returns a generator of two tuples with the same profile.
+-- Returns a generator of pairs of tuples with the same profile.
 local function like(gen)
   return function(r)
     local t = gen(r, 3)
@@ -334,7 +334,7 @@ describe("laws of tuples:", function()
     end)
   end
 
-  -- The numbers of traced tuples are arguments of the kernel.
+  -- Traced numbers are arguments of the kernel.
   it("the same with traced numbers", function()
     local LOW, HIGH = -3, 9
     local cases, pool = {}, {}

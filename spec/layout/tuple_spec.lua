@@ -1,4 +1,4 @@
--- Tests IntTuples as Lua tables. Plain Lua computes the expected values over
+-- Tests IntTuples as Lua tables. Plain Lua computes the expected values for
 -- random tuples. docs/layouts.md has one example of each function.
 local cute = require "cute"
 local oracle = require "spec.layout.oracle"
@@ -83,7 +83,7 @@ describe("an IntTuple", function()
         assert.same(oracle.coord(shape, i), c)
         c = cute.increment_coord(c, shape)
       end
-      -- For the index after the last one, the last leaf equals its extent.
+      -- At the index after the last one, the last leaf is its extent.
       assert.same(oracle.coord(shape, oracle.size(shape)), c)
     end)
   end)
@@ -205,8 +205,8 @@ describe("an IntTuple", function()
   end)
 end)
 
--- Functions that edit the modes of a tuple must treat a layout in the tuple
--- like a number.
+-- Functions that edit the modes of a tuple must treat a layout in the tuple as
+-- a leaf, like a number.
 describe("a tuple of layouts", function()
   local function numbered(r, depth, count)
     if depth == 0 or r:below(3) == 0 then

@@ -24,7 +24,7 @@ local function eval(shape, stride, i)
   return x
 end
 
--- Returns a layout with XORed strides, and its function of an index.
+-- Returns a layout with XORed strides, and a function of an index to its value.
 local function xored(r, extents)
   local shape, stride, f2 = {}, {}, {}
   for k = 1, 1 + r:below(3) do

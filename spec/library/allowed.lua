@@ -1,12 +1,12 @@
--- A script that uses what an untrusted state of libcutelua offers. The state
--- must compute what a trusted state computes.
+-- A script that uses all that an untrusted state of libcutelua offers. It must
+-- have the same results as in a trusted state.
 local cute = require "cute"
 local ops = cute.ops
 local softmax = require "kernels.softmax"
 
 local function random(...) return cute.randn({...}, cute.bf16) end
 
--- Calls operations; one of them gets a function of the script.
+-- Calls operations. One of them gets a function that the script defines.
 local A = cute.full({64, 32}, 0.5, cute.bf16)
 local B = cute.full({48, 32}, 2, cute.bf16)
 assert(ops.gemm(A, B)(63, 47) == 32)

@@ -1,5 +1,5 @@
 // A program that specs of libcutelua run: `driver TEST ARGUMENTS` carries out a
-// test and prints its results, one on a line.
+// test and prints its results, one per line.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -112,7 +112,7 @@ static void drop(void *ud, int stream, const char *text, size_t n) {
 }
 
 // Runs each script in an untrusted state. Prints for each the status, the kind
-// and the seconds, and the peak of its memory in MiB.
+// of error, the seconds, and the peak of the state's memory in MiB.
 static int run_scripts(char **files) {
   for (; *files; files++) {
     cutelua_options o = {.size = sizeof o, .flags = CUTELUA_UNTRUSTED,
@@ -134,7 +134,7 @@ static int run_scripts(char **files) {
   return 0;
 }
 
-// Runs the scripts on a thread with a stack of the documented size.
+// Runs scripts as a thread, which gets the smallest stack that is documented.
 static void *scripts_thread(void *files) {
   return (void *)(intptr_t)run_scripts(files);
 }
@@ -151,7 +151,7 @@ static int run_on_small_stack(char **files) {
   return (int)(intptr_t)result;
 }
 
-// Runs a script in a trusted and in an untrusted state.
+// Runs a script in a trusted and then in an untrusted state.
 static int run_allowed(const char *file) {
   for (unsigned flags = 0; flags < 2; flags++) {
     cutelua_options o = {.size = sizeof o, .flags = flags,
@@ -222,7 +222,7 @@ static void use(cutelua_state *s, cutelua_ref k, int id) {
   CHECK(cutelua_release(s, job) == CUTELUA_OK);
 }
 
-// Computes row sums by an operation, on the device that it chooses.
+// Computes row sums by an operation, on the device that the operation chooses.
 static void sum_rows(cutelua_state *s) {
   float x[6] = {1, 2, 3, 4, 5, 6}, y[2] = {0};
   const int64_t shape[] = {2, 3}, two[] = {2};
@@ -275,7 +275,7 @@ static int run_threads(void) {
   shared_kernel = find(shared, "k");
   run_all(one_state);
   cutelua_close(shared);
-  // Another thread ends this endless script.
+  // Another thread interrupts this endless script.
   cutelua_options o = {.size = sizeof o, .milliseconds = 60000};
   cutelua_ref script;
   pthread_t t;
@@ -305,7 +305,7 @@ static int run_fork(void) {
     CHECK(cutelua_launch(s, k, NULL, 0, NULL) == CUTELUA_FORKED);
     CHECK(cutelua_wait(s, 1, 0) == CUTELUA_FORKED);
     cutelua_close(s);
-    // After a fork, the child cannot use the parent's state, but can open its
+    // After a fork, the child must not use the parent's state, but may open its
     // own.
     s = open_state(0);
     launch(s, find(s, "k"), 4);
@@ -392,7 +392,7 @@ static int run_results(void) {
   printf("%d %g %d %s %g\n", (int)r[0].as.integer, r[1].as.number,
          (int)r[2].as.integer, r[3].as.string, (double)square[3]);
   launch(s, r[4].as.ref, 7);
-  // Results of another type, and of another shape, are rejected.
+  // A result variable of another type or of another shape is rejected.
   r[0].type = CUTELUA_STRING;
   CHECK(cutelua_call(s, f, &n, 1, r, 1) == CUTELUA_ERROR);
   printf("%s\n", cutelua_error(s));
@@ -400,7 +400,7 @@ static int run_results(void) {
   r[0].type = CUTELUA_INTEGER;
   CHECK(cutelua_call(s, f, &n, 1, r, 6) == CUTELUA_ERROR);
   printf("%s\n", cutelua_error(s));
-  // A tensor with gaps, and an option.
+  // Passes a tensor with gaps, and an option.
   for (int i = 0; i < 16; i++) gaps[i] = (float)i;
   cutelua_arg rows = {.type = CUTELUA_BOOLEAN, .name = "rows"};
   rows.as.integer = 1;
@@ -439,7 +439,7 @@ static int run_attention(void) {
   for (int i = 0; i < QUERIES * HEADS * DIM; i++)
     same += o[i] == v[i % (HEADS * DIM)];
   printf("%d of %d\n", same, QUERIES * HEADS * DIM);
-  // An operation that does not exist.
+  // Calls an operation that does not exist.
   r = cutelua_op(s, "gemmm", args, 3, &to, 1);
   printf("%d %s\n", (int)r, cutelua_error(s));
   cutelua_close(s);
@@ -468,7 +468,7 @@ static void printed(void *ud, int stream, const char *text, size_t n) {
   Hooks *h = ud;
   cutelua_ref script;
   printf("%d %.*s", stream, (int)n, text);
-  // Using the state inside its own hook must be rejected.
+  // The state must reject calls from within its own hook.
   if (h->state)
     h->busy = cutelua_load_text(h->state, "", 0, "t", &script) == CUTELUA_BUSY;
   if (h->state) cutelua_close(h->state);

@@ -1,7 +1,7 @@
 -- Scripts that attack an untrusted state of libcutelua. Each row has a name,
--- the expected end of the script, and its text. Ends: "limit" (a budget),
--- "memory", an error kind, or "ok": the script itself checks that the attack
--- has failed.
+-- the expected end of the script, and its text. Ends: "limit" (a budget is used
+-- up), "memory", a kind of error, or "ok" if the script itself checks that the
+-- attack has failed.
 return {
   -- ---- access to the system ----
   {"files by io", "lua", [[io.open("/etc/passwd")]]},

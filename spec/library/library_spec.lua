@@ -7,13 +7,13 @@ local library = build .. "/libcutelua.so"
 local ENV = {CUTELUA_NO_CUDA = "1"}
 
 local WARN = {"-Wall", "-Wextra", "-Wconversion", "-Werror"}
--- If the library was built with sanitizers, so are the programs that use it.
+-- Programs that use a library with sanitizers need sanitizers, too.
 local sanitized = os.getenv "CUTE_SANITIZED" ~= nil
 if sanitized then
   table.move({"-g", "-fsanitize=address,undefined"}, 1, 2, #WARN + 1, WARN)
 end
 
--- Compiles a source with these words, and returns the program's path.
+-- Compiles a source with these compiler flags, and returns the program's path.
 local function compile(dir, words, source, ...)
   local path = dir .. "/" .. source:gsub("[/.]", "_")
   local all = table.move(words, 1, #words, 1, {})
@@ -251,7 +251,7 @@ NULL: 4 3 arguments; at most 64 are possible, and not NULL [bad-argument]
 
   it("returns all memory of a state when it is closed", function()
     local grown = run(driver, "cycles", "20"):match "^grown (%-?%d+)\n$"
-    -- The sanitizers keep freed memory for a while, but find leaks.
+    -- Sanitizers keep freed memory for a while, so growth is not checked there.
     assert.is_true(sanitized or tonumber(grown) < 2000, grown)
   end)
 
@@ -270,7 +270,7 @@ NULL: 4 3 arguments; at most 64 are possible, and not NULL [bad-argument]
 end)
 
 describe("an untrusted state of libcutelua", function()
-  -- Runs rows of hostile.lua, and checks how each ends.
+  -- Runs scripts of hostile.lua, and checks that each ends as expected.
   local function attack(rows)
     local files = {}
     for i, row in ipairs(rows) do
@@ -301,7 +301,7 @@ describe("an untrusted state of libcutelua", function()
     assert.equal(trusted, untrusted)
   end)
 
-  -- Scripts that end by themselves, and the others.
+  -- `quick` has the scripts that end by themselves, `endless` the others.
   local quick, endless = {}, {}
   for _, row in ipairs(require "spec.library.hostile") do
     local ends = row[2] == "ok" or row[2] == "lua"

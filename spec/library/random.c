@@ -33,7 +33,7 @@ static unsigned next(unsigned n) {
 
 // ---- allocations that fail ----
 
-static int left;  // number of allocations that still succeed; all if negative
+static int left;  // number of allocations that succeed; all if negative
 
 static void *allocate(void *ud, void *p, size_t old, size_t size) {
   (void)ud, (void)old;
@@ -41,7 +41,7 @@ static void *allocate(void *ud, void *p, size_t old, size_t size) {
     free(p);
     return NULL;
   }
-  // Only allocations that grow may fail.
+  // Only allocations that need more memory may fail.
   if (left == 0 && (!p || size > old)) return NULL;
   if (left > 0) left--;
   return realloc(p, size);
@@ -130,7 +130,7 @@ static cutelua_launch_options any_launch(void) {
 
 // ---- calls ----
 
-static int counts[8];  // numbers of calls by the status that they returned
+static int counts[8];  // numbers of calls, by the status that the call returned
 
 static int note(cutelua_status status) {
   counts[status]++;

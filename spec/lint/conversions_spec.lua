@@ -1,5 +1,5 @@
--- Tests notes on integer sums that wrap, or lose a fraction, before a float is
--- computed from them, and on scales that become 0 in a narrow type.
+-- Tests notes on integer sums that wrap, or lose a fraction, before they become
+-- a float. Also tests notes on scales that become 0 in a narrow type.
 local cute = require "cute"
 local notes = require "spec.notes"
 local arch = cute.arch
@@ -23,7 +23,7 @@ end
 
 local function zeros(dtype) return cute.zeros({N}, dtype or cute.f32) end
 
--- Returns a kernel that stores f(the sum of each lane's term(x[i])).
+-- Returns a kernel in which each lane stores f(sum of its terms term(x[i])).
 local function sum(term, f)
   return function(x, y)
     local lane, s = arch.lane_idx(), (0):to(cute.i32)
@@ -43,7 +43,7 @@ describe("a note tells of a sum of i32 that wraps", function()
 
   it("before it becomes a float", function()
     expect(text, sum(square, to_float), ONE, filled(26755, cute.i16), zeros())
-    -- also where the sum passes through shuffles, or through shared memory
+    -- the same note if the sum passes through shuffles or shared memory
     expect(text, sum(square, function(s)
       return arch.shuffle_sync_bfly(s, 1):to(cute.f32)
     end), ONE, filled(26755, cute.i16), zeros())
@@ -90,7 +90,7 @@ describe("a note tells of a quotient of an integer sum", function()
           zeros(cute.i32))
     quiet(sum(same, function(s) return s:to(cute.f32) / 4 end), ONE,
           filled(7, cute.i16), zeros())
-    -- indices, such as the pairs of rotary embeddings, and single elements
+    -- no notes: indices, as of the pairs of rotary embeddings; single elements
     quiet(function(x, y)
       local lane = arch.lane_idx()
       y[lane] = (lane // 2):to(cute.f32) + (x[lane] // 4):to(cute.f32)
@@ -99,7 +99,7 @@ describe("a note tells of a quotient of an integer sum", function()
 end)
 
 describe("a note tells of a scale", function()
-  -- Returns a kernel that stores the scale of a row of N elements.
+  -- Returns a kernel that stores the scale of a row, which is at least `least`.
   local function scale(least, by)
     return function(x, y)
       local lane, most = arch.lane_idx(), 0.0
@@ -130,7 +130,7 @@ describe("a note tells of a scale", function()
     quiet(scale(1e-8, part), ONE, filled(1, cute.f32), zeros(cute.f16))
     quiet(scale(1e-8, part), ONE, filled(1e-6, cute.f32), zeros(cute.bf16))
     quiet(scale(1e-8, part), ONE, filled(1e-6, cute.f32), zeros())
-    -- small values that are no scales may become 0
+    -- No note: small values that are no scales may become 0.
     quiet(function(x, y)
       local lane = arch.lane_idx()
       y[lane] = cute.max(x[lane], 0.0):to(cute.f16)

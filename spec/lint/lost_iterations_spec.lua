@@ -1,10 +1,10 @@
 -- Tests notes on loops of which only the last iteration has an effect, and on
--- lines of whose loads only the last ones are used.
+-- lines that load several values of which only the last ones are used.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
 
-local count = 0  -- number of kernels: a note is written once for each name
+local count = 0  -- numbers the kernels: a note is written once for each name
 
 -- Runs a kernel f(x, y, t) of one warp, where x has 256 ones. Returns a word
 -- for each note on loads: "lost" or "unused".

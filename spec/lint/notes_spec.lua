@@ -14,7 +14,7 @@ local function run(f, ...)
     support.report(k(...):launch(launch))
     return r
   end, ...)
-  -- the second launch adds to the results of the first on purpose
+  -- The second launch adds to the first's results on purpose: no note on that.
   for n = #said, 1, -1 do
     if said[n]:find "this launch adds" then table.remove(said, n) end
   end
@@ -158,7 +158,7 @@ describe("a note tells of a grid that is too small", function()
     local function quiet(...) assert.is_nil(run_grid(...)) end
     quiet(20, zeros(640), zeros(640), map)
     -- No notes: the index is limited by a constant below the number of threads,
-    -- or by a length; an input is shorter; there is no input.
+    -- or by a length; an input is shorter than the output; there is no input.
     quiet(10, zeros(640), zeros(640), function(x, y, b, t)
       local i = b * 32 + t
       cute.when(i:lt(300), function() y[i] = x[i] end)
@@ -170,8 +170,8 @@ describe("a note tells of a grid that is too small", function()
       cute.partial_ok(x)
       y[b * 32 + t] = 1
     end)
-    -- No notes: the output is also the input; one block is intended; some
-    -- blocks store nothing; the stored part is in the middle.
+    -- No notes: the output is also the input; a single block is intended; some
+    -- blocks store nothing; the stored part is in the middle of the output.
     quiet(10, zeros(640), zeros(640), function(x, y, b, t)
       y[b * 32 + t] = y[b * 32 + t] + x[t]
     end)
@@ -187,7 +187,7 @@ end)
 
 describe("a note tells of the first NaN or infinity", function()
   local math = cute.math
-  -- Returns n numbers, element i being f(i), in a tensor of type t.
+  -- Returns a tensor of type t with 32 numbers, whose element i is f(i).
   local function numbers(f, t)
     local x = cute.zeros({32}, t or cute.f32)
     for i = 0, 31 do x[i] = f(i) end
@@ -196,7 +196,7 @@ describe("a note tells of the first NaN or infinity", function()
   local function count(i) return i end
   local function out(t) return cute.zeros({32}, t or cute.f32) end
 
-  -- Runs y[t] = f(x[t], t). Expects a note with this text, or none.
+  -- Runs y[t] = f(x[t], t). Expects a note with this text or, for nil, no note.
   local function expect(text, f, x, y)
     local r, said = run(function(a, b)
       local t = arch.thread_idx()
@@ -261,7 +261,7 @@ describe("a note tells of the first NaN or infinity", function()
   end)
 
   it("not of one that is meant or reaches no output", function()
-    -- No notes: the kernel's constants or its input already have an infinity.
+    -- No notes: the kernel's constants or inputs already have an infinity.
     expect(nil, function(x) return x + 1 / 0 end)
     expect(nil, function(x) return cute.where(x:lt(3), -1 / 0, x) end)
     expect(nil, function(x) return 1 / x end,
@@ -305,12 +305,12 @@ describe("a note tells of sums of an MMA that are lost", function()
     warpgroup.MmaF16BF16Op("bf16", "f32", {64, 64, 16}, "SMEM"))
   local atom = warpgroup.make_smem_layout_atom("K_SW128", "bf16")
 
-  -- Runs a kernel that calls body(multiply, read, n), and returns the messages.
-  -- multiply() issues the MMAs of a product and waits for them; read() stores
-  -- an accumulator.
+  -- Runs a kernel that calls body(multiply, read, n), and returns the
+  -- messages. multiply() issues MMAs and waits for them; read() stores an
+  -- accumulator.
   local count = 0
   local function told(body, n)
-    count = count + 1  -- A note is written once for each name of a kernel.
+    count = count + 1  -- Each kernel name gets a note only once.
     local k = cute.kernel("k" .. count, function(out, steps)
       local s = cute.make_smem_tensor(cute.bf16,
         cute.tile_to_shape(atom, {64, 64}), 1024)
@@ -418,7 +418,7 @@ end)
 
 it("a note tells of arguments in another order than the parameters", function()
   -- Returns the messages of a kernel with the parameters x, w, b and y, whose
-  -- arguments have this order. With `list` the kernel takes them as `...`.
+  -- arguments are in this order. With `list`, the kernel takes them as `...`.
   local function said(order, list)
     local function body(x, w, b, y)
       local t = arch.thread_idx()
@@ -502,8 +502,8 @@ describe("a note tells of a number that its type cannot hold", function()
   end)
 
   it("such as a sum of a loop in 16 bits", function()
-    -- Returns the messages of a sum of n values in `dtype`: `of`, and n - 1
-    -- times `next`.
+    -- Returns the messages of a kernel that sums n values in `dtype`: first
+    -- `of`, then n - 1 times `next`.
     local function sum(dtype, n, next, of)
       local x, y = cute.full({n}, next, dtype), cute.zeros({32}, dtype)
       x[0] = of
@@ -522,7 +522,7 @@ describe("a note tells of a number that its type cannot hold", function()
     assert.same({}, (sum(cute.bf16, 256, 1, 1)))
     assert.same({}, (sum(cute.f16, 300, 1, 1)))
     assert.same({}, (sum(cute.bf16, 300, 0, 256)))
-    -- an infinity has its own note
+    -- a sum that becomes an infinity has another note
     said = sum(cute.f16, 20, 10000, 1)
     assert.equal(1, #said)
     assert.matches("the first NaN or infinity from finite inputs", said[1])
@@ -550,8 +550,8 @@ describe("a note tells of a number that its type cannot hold", function()
   end)
 end)
 
--- Returns those notes of a launch of 2 blocks of 64 threads that are about
--- sums.
+-- Returns the notes on sums of a launch with 2 blocks of 64
+-- threads.
 local function notes_on_sums(f)
   local k, x = cute.kernel("k", f), cute.ones({2, 64}, "f32")
   local list = support.told(function()
@@ -560,7 +560,7 @@ local function notes_on_sums(f)
   end)
   local sums = {}
   for _, text in ipairs(list) do
-    -- Suppress the notes on unread or unstored parts of x and y.
+    -- Drops the notes on unread parts of x and unstored parts of y.
     if not text:find "never read" and not text:find "never stored" then
       sums[#sums + 1] = text:match "kernel k: notes_spec.lua:%d+: (.*)$"
     end
@@ -572,7 +572,7 @@ local function place_of_thread() return arch.thread_idx(), arch.block_idx() end
 describe("a note tells of a sum that counts the same value", function()
   local said, place = notes_on_sums, place_of_thread
 
-  -- Returns the notes of a kernel that adds up a row for each block. `who` says
+  -- Returns the notes of a kernel in which each block sums a row. `who` says
   -- which threads add the sum to y: all, lane 0 of each warp, or one.
   local function total(who, mine)
     return said(function(x, y)
@@ -615,7 +615,7 @@ describe("a note tells of a sum that counts the same value", function()
     local list = total("warp", false)
     assert.equal(1, #list)
     assert.matches("every block adds the same value here", list[1])
-    -- no note: each block stores the sum to an element of its own, which may be
+    -- no note: each block stores the sum to its own element, which may be
     -- intended
     list = said(function(x, y)
       local t, b = place()
@@ -643,8 +643,8 @@ describe("a note tells of a sum that counts the same value", function()
     assert.equal(1, #list)
     assert.matches("warp 1 computes a sum here that nothing uses", list[1])
     assert.same({}, first(function(t) return (t % 32):eq(0) end))
-    -- no note: all warps add the same partial sums, and one of them stores the
-    -- result
+    -- no note: all warps compute the same sum of partial sums, and one of them
+    -- stores it
     assert.same({}, said(function(x, y)
       local t, b = place()
       local s = cute.make_smem_tensor(cute.f32, 32)
@@ -760,7 +760,7 @@ it("a note tells of values that redux.sync adds several times", function()
 end)
 
 it("a note tells of the two arguments of a call in another order", function()
-  -- Returns the notes of calls of a kernel that reads x and writes y.
+  -- Returns the notes of y = x + 1; "crossed" exchanges the arguments.
   local function said(how, old)
     local k = cute.kernel("k", function(x, y)
       y[arch.thread_idx()] = x[arch.thread_idx()] + 1
@@ -778,13 +778,13 @@ it("a note tells of the two arguments of a call in another order", function()
   assert.matches("kernel k: .*notes_spec.lua:%d+: parameter 'x' gets the "
     .. "script's 'y', and parameter 'y' gets 'x'; is the order", list[1])
   assert.same({}, said "straight")
-  -- no note: a kernel that computes an inverse may read an earlier result
+  -- No note: y has an earlier result, which an inverse kernel may read.
   assert.same({}, said("crossed", true))
 end)
 
 it("a note tells of launches that add the same sums to an output", function()
-  -- Returns the notes of two launches that add x to y; between() is called
-  -- between them.
+  -- Returns the notes of two launches that add x to y; between(x, y) runs in
+  -- between.
   local count = 0
   local function said(between, body)
     count = count + 1
@@ -837,7 +837,7 @@ end)
 it("a note tells of operands of a lesson in another order, or unstored",
    function()
   local harness = require "cutelua.bench.harness"
-  -- Returns the notes of a lesson whose kernel doubles `in` and adds `more`.
+  -- Returns the notes of a lesson whose kernel computes 2 * from + more.
   local function said(names, launches)
     local k = cute.kernel("k", function(From, More, To)
       local t = arch.thread_idx()
@@ -891,7 +891,7 @@ it("a note tells of a NaN from infinities that the kernel writes", function()
     .. "NaN, in block %(0,0,0%), thread %(0,0,0%), 3 times", said[1])
 end)
 
--- Returns the notes of a launch of f with this number of threads, without the
+-- Returns the notes of a launch of f with `threads` threads, without the
 -- kernel's name.
 local function notes(threads, f, ...)
   local k <const> = cute.kernel("k", f)
@@ -981,7 +981,7 @@ describe("a note tells of elements of a shared tensor that", function()
   local function ones(n) return cute.ones({n}, cute.f32) end
 
   -- Returns the notes of a kernel in which four warps store sums to s; read(s,
-  -- t) adds up these sums.
+  -- t) adds up sums in s.
   local function warps(read)
     return notes(128, function(x, y)
       local t = arch.thread_idx()
@@ -1031,8 +1031,8 @@ describe("a note tells of elements of a shared tensor that", function()
     end))
   end)
 
-  -- Returns the notes of a kernel of two warps. One stores 32 numbers; lane l
-  -- of the other reads number at(l).
+  -- Returns the notes of a kernel of two warps. One warp stores 32 numbers;
+  -- lane l of the other warp reads number at(l).
   local function passed(at)
     return notes(64, function(x, y)
       local t, lane = arch.thread_idx(), arch.lane_idx()
@@ -1050,8 +1050,8 @@ describe("a note tells of elements of a shared tensor that", function()
     end))
   end)
 
-  -- Returns the notes of a kernel that counts x in 64 bins of a shared tensor,
-  -- and adds the first n bins to y.
+  -- Returns the notes of a kernel that counts the elements of x in 64 shared
+  -- bins, and adds the first n bins to y.
   local function bins(n)
     local numbers = cute.zeros({128}, cute.i32)
     for i = 0, 127 do numbers[i] = i end
@@ -1073,8 +1073,8 @@ describe("a note tells of elements of a shared tensor that", function()
 end)
 
 describe("a note tells of a tile in shared memory that", function()
-  -- Multiplies tiles of 64 x 32, which have two stages, by `steps` MMAs along
-  -- K.
+  -- Multiplies tiles of 64 x 32, in two alternating stages, by `steps` MMAs
+  -- along K.
   local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN", {2, 2, 1},
                                   {32, 32, 16})
   local layout = cute.make_layout({64, 32, 2}, {40, 1, 2560})
@@ -1159,9 +1159,9 @@ describe("a note tells of a tile in shared memory that", function()
 end)
 
 it("a note tells of tiles that are copied last and never read", function()
-  -- Returns the notes of a kernel that sums the tiles of x. Each copy fetches
-  -- the next tile to one of two stages. The loop begins with tile `first` and
-  -- has `count` iterations.
+  -- Returns the notes of a kernel that sums the tiles of x. Each iteration
+  -- copies a later tile, first number `first`, to one of two stages. There are
+  -- `count` iterations.
   local function said(first, count, scale)
     local atom = cute.make_copy_atom(cpasync.CopyG2SOp(), cute.f32)
     local x, y = cute.full({8, 128}, scale or 1, "f32"), cute.zeros({32}, "f32")
@@ -1195,7 +1195,7 @@ it("a note tells of tiles that are copied last and never read", function()
   assert.same({}, said(1, 8))
   local text = "nothing reads 128 of 256 elements of shared tensor 's' after "
     .. "the last copy to them; the first is element "
-  assert.matches(text .. "128", said(1, 7)[1], 1, true)  -- one tile less
+  assert.matches(text .. "128", said(1, 7)[1], 1, true)  -- one iteration fewer
   assert.matches(text .. "0", said(0, 8)[1], 1, true)    -- tile 0 is read twice
   assert.same({}, said(1, 7, 0))                         -- zeros
 end)
@@ -1227,11 +1227,11 @@ it("a note tells of a part of a shared tensor that is filled, not read",
     .. "written here but never read; the first is element 7;", said[1])
   assert.same({}, columns(7, false, true))
   assert.same({}, columns(8))
-  assert.same({}, columns(7, true))  -- no note: which element the kernel reads
-                                     -- depends on loaded values
+  assert.same({}, columns(7, true))  -- no note: a loaded value says which
+                                     -- element the kernel reads
 
-  -- No note: with another value of the scalar argument (here 5), all elements
-  -- might be read.
+  -- No note: with another scalar argument than 5, all elements might be
+  -- read.
   local y = cute.zeros({32}, cute.f32)
   local _, all = run(function(x, out, n)
     local s, t = cute.make_smem_tensor(cute.f32, cute.make_layout(32)),
@@ -1245,8 +1245,8 @@ it("a note tells of a part of a shared tensor that is filled, not read",
 end)
 
 it("a note tells of a sum that each iteration of a loop resets", function()
-  -- Returns the notes of a loop that adds up x. `where` says where the sum is
-  -- reset to 0; `also` uses the sum in the loop.
+  -- Returns the notes of a loop that sums x. `where` says where the sum is
+  -- reset to 0. `also` is a function that uses the sum in each iteration.
   local function total(where, also)
     local y = cute.zeros({32}, cute.f32)
     local r, said = run(function(x, out)
@@ -1332,9 +1332,9 @@ describe("a note tells of a sum in a loop", function()
 end)
 
 describe("a note tells of a sum of shuffles", function()
-  -- Returns the notes of a sum of 64 numbers by shuffles over these distances.
-  -- `use` adds the shuffled value. The sum is stored by lane 0, or with `each`
-  -- by all lanes.
+  -- Returns the notes of a sum of 64 numbers by shuffles over the distances in
+  -- the list. `use` combines a lane's sum with the shuffled one (default:
+  -- adds). Lane 0 stores the sum or, with `each`, every lane.
   local function sums(shuffle, distances, use, each)
     local y = cute.zeros({32}, cute.f32)
     local r, said = run(function(x, out)
@@ -1372,7 +1372,7 @@ describe("a note tells of a sum of shuffles", function()
     assert.same({}, (sums("bfly", {4, 8, 16}, function(v, u)
       return cute.max(v, u)
     end, true)))
-    -- no note: lanes 2 and 4 apart have sums of their own
+    -- no note: lanes at the missing distances 2 and 4 have other sums
     assert.same({}, (sums("bfly", {1, 8, 16}, nil, true)))
   end)
 

@@ -16,8 +16,8 @@ end
 local function rand(...) return cute.rand({...}, f32) end
 local function zeros(...) return cute.zeros({...}, f32) end
 
--- Divides the elements of a row by the sum of the block's thread. `reduce`
--- combines the sums.
+-- Returns a kernel that divides the elements of a row by their sum. `reduce`
+-- combines the threads' sums.
 local function divide(threads, reduce)
   return function(x, y)
     local t, row = arch.thread_idx(), arch.block_idx()

@@ -1,5 +1,5 @@
--- Tests notes on loops that repeat work: their tiles overlap, or blocks repeat
--- each other's iterations.
+-- Tests notes on loops that repeat work: their tiles overlap, or each block
+-- repeats another block's iterations.
 local cute = require "cute"
 local notes = require "spec.notes"
 local arch = cute.arch
@@ -16,7 +16,7 @@ end
 local function ones(...) return cute.ones({...}, cute.f32) end
 local function zeros(...) return cute.zeros({...}, cute.f32) end
 
--- Adds the sums of the block's threads to y[0].
+-- Adds up the sums s of the block's threads, and adds the result to y[0].
 local function total(y, s)
   s = arch.warp_reduction_sum(s)
   cute.when((arch.thread_idx() % 32):eq(0), function()
@@ -101,7 +101,7 @@ describe("a note tells of a loop whose tiles overlap", function()
   end)
 
   it("but not of windows, of which each sum has its own", function()
-    -- a moving sum, a correlation, and a convolution whose weights move
+    -- no notes: a moving sum, a correlation, a convolution with moving weights
     local launch = {grid = 1, block = 128}
     quiet(function(x, y)
       local tid, s = arch.thread_idx(), 0.0

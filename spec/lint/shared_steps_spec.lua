@@ -1,5 +1,5 @@
--- Tests notes on steps of scans and reductions that lack elements: in shared
--- memory, in loops over whole tiles, and in variables that lanes select.
+-- Tests the notes on scans and reductions that omit elements in one step: in
+-- shared memory, in loops over whole tiles, and in variables that lanes select.
 local cute = require "cute"
 local notes = require "spec.notes"
 local arch = cute.arch
@@ -20,7 +20,7 @@ local N = 64
 local ONE = {grid = 1, block = N}
 
 describe("a note tells of a scan", function()
-  -- Returns a scan whose threads add the element at distance d if may(t, d).
+  -- Returns a scan; in each step, thread t adds s[t - d] if may(t, d).
   local function scan(may)
     return function(x, y)
       local t = arch.thread_idx()
@@ -45,7 +45,7 @@ describe("a note tells of a scan", function()
            zeros(N))
     expect(text, scan(function(t, d) return t:ge(d + 1) end), ONE, normal(N),
            zeros(N))
-    -- also in a loop on the GPU, whose distance is a variable
+    -- the same in a loop on the GPU, where the distance is a variable
     local function loop(may)
       return function(x, y)
         local t = arch.thread_idx()
@@ -85,7 +85,7 @@ describe("a note tells of a scan", function()
       return cute.when(t:gt(0), function() return s[t - 1] end,
                        function() return s[N - 1] end)
     end), ONE, normal(N), zeros(N))
-    -- the condition is that of the most distant element
+    -- no note: the condition is right for the most distant element
     quiet(shared(function(s, t)
       return cute.when(t:gt(1), function() return s[t - 1] + s[t - 2] end,
                        function() return s[N - 1] end)
@@ -94,7 +94,7 @@ describe("a note tells of a scan", function()
 end)
 
 describe("a note tells of a reduction", function()
-  -- Returns a reduction by halves that stores f(own, other).
+  -- Returns a reduction by halves; a step stores f(s, t, distance) in s[t].
   local function halves(f, least)
     return function(x, y)
       local t = arch.thread_idx()
@@ -135,8 +135,8 @@ describe("a note tells of a loop over tiles", function()
   local LAUNCH = {grid = 4, block = 64}
   local COLUMNS = 77
 
-  -- Returns a kernel that divides rows by the sum that add computes. A warp has
-  -- a row.
+  -- Returns a kernel in which each warp divides a row by its sum. add(x, row,
+  -- lane) computes a lane's partial sum.
   local function divide(add)
     return function(x, y)
       local lane, row = arch.lane_idx(), arch.block_idx() * 2 + arch.warp_idx()
@@ -182,8 +182,8 @@ describe("a note tells of a loop over tiles", function()
 end)
 
 describe("a note tells of an index", function()
-  -- Returns a kernel that stores the index of each row's maximum. `exchanges`:
-  -- the lanes exchange the index with the maximum.
+  -- Returns a kernel that stores the index of each row's maximum. With
+  -- `exchanges`, lanes exchange the index together with the maximum.
   local function argmax(exchanges)
     return function(x, y)
       local lane, row = arch.lane_idx(), arch.block_idx()

@@ -1,5 +1,5 @@
--- Tests notes on results in registers that nothing reads: sums of an MMA, and
--- fragments that are loaded again before an MMA reads them.
+-- Tests notes on results in registers that nothing reads: accumulators of an
+-- MMA, and fragments that are loaded again before an MMA reads them.
 local cute = require "cute"
 local support = require "spec.support"
 local arch, _ = cute.arch, cute._
@@ -8,10 +8,10 @@ local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
 local STEPS = 4
 local count = 0
 
--- Runs a kernel that calls `body` with a table of functions, by which body
--- loads fragments, multiplies them and stores sums. Returns the messages.
+-- Runs a kernel that calls `body` with a table of functions that load
+-- fragments, multiply them and store accumulators. Returns the messages.
 local function told(body)
-  count = count + 1  -- A note is written once for each name of a kernel.
+  count = count + 1  -- Each kernel name gets a note only once.
   local k = cute.kernel("k" .. count, function(a, b, c)
     local thr = mma:get_slice(arch.thread_idx())
     local A, B = thr:partition_A(a), thr:partition_B(b)
@@ -93,8 +93,8 @@ describe("a note tells of", function()
       end
       k.store(acc)
     end)
-    -- By mistake, the MMA reads the fragments that were just loaded, not those
-    -- of its own step.
+    -- The mistake: the MMA reads the fragments that were just loaded for the
+    -- next step, not those of its own step.
     expect(2, text, function(k)
       local acc, f = k.sums(), {[0] = k.fragments(), k.fragments()}
       k.load(f[0], 0)

@@ -1,5 +1,5 @@
--- Tests notes on online softmaxes: right ones must give none. The notes
--- themselves are in spec/faults/notes/.
+-- Tests that correct online softmaxes cause no notes. Wrong ones, which do, are
+-- in spec/faults/notes/.
 local cute = require "cute"
 local notes = require "spec.notes"
 local arch = cute.arch

@@ -1,5 +1,5 @@
 -- Tests notes on maxima, minima and products that start at 0, on sums that
--- start at another number, and on maxima that keep their first infinity.
+-- start at another number, and on maxima that never recover from an infinity.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
@@ -14,7 +14,7 @@ local function told(f, sign)
   for r = 0, 31 do
     for c = 0, N - 1 do x[{r, c}] = (sign or -1) * (1 + c) end
   end
-  count = count + 1  -- A note is written once for each name of a kernel.
+  count = count + 1  -- Each kernel name gets a note only once.
   local k = cute.kernel("k" .. count, function(a, b)
     local t = arch.thread_idx()
     b[t] = f(a, t)
@@ -172,7 +172,7 @@ describe("no note tells of", function()
       return l
     end)
     quiet(function(x, t)
-      -- a score before the first element, with its exponential
+      -- the softmax starts with a score of its own, whose exponential is 1
       local m, l = x[{t, 0}], 1.0
       for i in cute.range(N) do
         local most = cute.max(m, x[{t, i}])

@@ -6,11 +6,11 @@ local driver = {}
 
 local Driver = rpc.class()
 
---- Starts the program.
+--- Starts the language server.
 ---@param ... string options of `cutelua lsp`
 function driver.start(...) return rpc.start(Driver, "headed", "lsp", ...) end
 
---- Sends `initialize`, and waits for the answer.
+--- Sends `initialize`, and waits for the reply.
 function Driver:initialize()
   local r = self:ask("initialize", {processId = dkjson.null, capabilities = {
     workspace = {inlayHint = {refreshSupport = true}}}})
@@ -26,7 +26,7 @@ function Driver:open(uri, text)
     languageId = "lua", text = text}})
 end
 
---- Changes a document: by a range {line, from, line, to}, or as a whole.
+--- Changes a document: the part `range` {line, from, line, to}, or all of it.
 function Driver:change(uri, version, text, range)
   local r = range and {start = {line = range[1], character = range[2]},
                        ["end"] = {line = range[3], character = range[4]}}
@@ -62,7 +62,7 @@ function Driver:actions(uri, range)
   end, "code actions")
 end
 
---- Waits until the facts of a check, such as bank conflicts, have arrived.
+--- Waits for the facts of a check, such as bank conflicts, as inlay hints.
 function Driver:facts()
   self:wait_for(function()
     for i, m in ipairs(self.notes) do

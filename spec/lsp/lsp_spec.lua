@@ -1,5 +1,5 @@
--- Tests `cutelua lsp`: diagnostics while a document changes, repairs, answers
--- about names, positions, limits, and answers to invalid messages.
+-- Tests `cutelua lsp`: diagnostics while a document changes, repairs, replies
+-- about names, positions, limits, and replies to invalid messages.
 local dkjson = require "dkjson"
 local driver = require "spec.lsp.driver"
 local support = require "spec.support"
@@ -34,7 +34,7 @@ local function stop()
   d = nil
 end
 
--- Applies the changes of an edit to a text, by an implementation of its own.
+-- Applies the changes of an edit to a text, independently of cutelua's code.
 local function applied(text, changes)
   local lines = {}
   for line in text:gmatch "([^\n]*)\n" do lines[#lines + 1] = line .. "\n" end
@@ -73,7 +73,7 @@ describe("diagnostics", function()
     assert.same({}, d:ask("textDocument/codeAction", {context = {
       diagnostics = list, only = {"source.organizeImports"}},
       textDocument = {uri = URI}, range = one.range}).result)
-    -- Repairs of an older text are not offered.
+    -- The server offers no repairs that were computed for an older text.
     assert.same({}, d:ask("textDocument/codeAction", {context = {
       diagnostics = {}}, textDocument = {uri = URI}, range = one.range}).result)
     d:change(URI, 3, RACE)
@@ -85,7 +85,7 @@ describe("diagnostics", function()
   it("follow changes of ranges in UTF-16 units #long", function()
     d:open(URI, RACE)
     d:diagnostics(URI, 1)
-    -- The emoji in the comment counts as two units.
+    -- Columns count UTF-16 units: the emoji in the comment counts as two.
     d:change(URI, 2, "arch.sync_threads() --[[", {12, 2, 12, 7})
     d:change(URI, 3, "]]", {12, 35, 12, 38})
     assert.same({}, d:diagnostics(URI, 3))
@@ -340,7 +340,7 @@ describe("a message that is not valid", function()
     local large = (16 << 20) + 1
     d:raw(("Content-Length: %d\r\n\r\n%s"):format(large, (" "):rep(large)))
     assert.equal(-32600, d:wait_odd())
-    -- A message may arrive byte by byte.
+    -- The server must accept a message that arrives byte by byte.
     for c in ("Content-Length: 40\r\n\r\n" .. ok:gsub('"b"', '"c"')):gmatch "."
     do
       d:raw(c)
@@ -378,8 +378,8 @@ describe("diagnostics of PTX", function()
 
   local function uri(name) return ("file://%s/%s"):format(folder, name) end
 
-  -- Waits for these diagnostics of a version of a document. Those of a bug come
-  -- twice: without and with repairs.
+  -- Waits until the diagnostics of a version of a document are `want`.
+  -- Diagnostics of a bug arrive twice: without and with repairs.
   local function has(name, version, want)
     local got
     repeat
@@ -461,8 +461,8 @@ describe("a client", function()
   end)
 end)
 
--- Neovim opens a script, waits for the diagnostics, inserts a barrier and waits
--- until the diagnostics are gone. It writes the diagnostics that it received.
+-- Neovim opens a file, waits for the diagnostics, inserts a barrier and waits
+-- until the diagnostics are gone. It writes all diagnostics that it received.
 local NEOVIM = [[
 local function report(...)
   io.stdout:write(table.concat({...}, " "), "\n")

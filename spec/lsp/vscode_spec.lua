@@ -1,5 +1,5 @@
--- Tests the extension of VS Code: its manifest, and its behaviour in a
--- replacement of VS Code, with the program as its server.
+-- Tests the extension of VS Code: its manifest, and its behaviour in a mock of
+-- VS Code, with cutelua as its server.
 local dkjson = require "dkjson"
 local support = require "spec.support"
 
@@ -21,7 +21,7 @@ describe("the extension of VS Code", function()
       assert.truthy(code:find(("registerCommand(\"%s\""):format(one.command), 1,
                               true))
     end
-    -- Modules: of Node, of VS Code, or of the folder.
+    -- It may only require modules of Node, of VS Code, and of its own folder.
     for name in (code .. support.read(FOLDER .. "client.js")):gmatch
       'require%("([^"]+)"%)' do
       assert.truthy(name == "vscode" or name:find "^node:"

@@ -1,11 +1,11 @@
--- Drives `cutelua mcp`: agrees on a revision, and calls tools.
+-- Drives `cutelua mcp`: agrees on a revision of the protocol, and calls tools.
 local rpc = require "spec.rpc"
 
 local driver = {}
 
 local Driver = rpc.class()
 
---- Starts the program.
+--- Starts the MCP server.
 ---@param ... string options of `cutelua mcp`
 function driver.start(...) return rpc.start(Driver, "lines", "mcp", ...) end
 

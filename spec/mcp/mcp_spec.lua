@@ -1,5 +1,5 @@
 -- Tests `cutelua mcp`: revisions of the protocol, tools, limits, cancellation,
--- and answers to invalid requests.
+-- and replies to invalid requests.
 local dkjson = require "dkjson"
 local driver = require "spec.mcp.driver"
 local changes = require "cutelua.findings.changes"

@@ -42,8 +42,8 @@ local function with(o, more)
   return all
 end
 
--- Copies t into a tensor with one more mode, at position `at`. Returns the
--- slice of that tensor at index 1 of the mode.
+-- Returns a copy of t that is a slice of a larger tensor: the tensor has one
+-- more mode at position `at`, and the slice is at index 1 of it.
 local function view_of(t, at)
   local shape, u = {}, {}
   for i = 1, cute.rank(t) do
@@ -55,7 +55,7 @@ local function view_of(t, at)
   return view
 end
 
--- Returns the positions of sequences {rows, keys} among all rows and keys.
+-- Returns where the rows, and the keys, of each sequence {rows, keys} begin.
 local function positions(lengths)
   local cu_q, cu_k = {0}, {0}
   for i, n in ipairs(lengths) do
@@ -81,7 +81,7 @@ describe("ops.attention", function()
        .. support.long(n), function()
       local p = oracle.problem {s = 20, t = 20, d = 64, h = 2}
       local want = ops.attention(p.Q, p.K, p.V, {device = device})
-      -- In the tensor of which Q, K and V are views, the additional mode comes
+      -- Q, K and V are slices of a larger tensor, whose additional mode comes
       -- before the heads (3) or after them (4).
       for _, at in ipairs {3, 4} do
         local o = {device = device, out = cute.zeros({1, 20, 2, 64}, cute.bf16)}
@@ -195,7 +195,7 @@ describe("ops.attention of sequences", function()
   end
 
   -- The call cannot check offsets in the GPU's memory, so the kernels must
-  -- limit them.
+  -- clamp them.
   it("limits offsets in both kernels #long", function()
     local Q, K = rows(200, 1), rows(100, 1)
     local cu_q, cu_k = offsets(-5, 90, 300, 1000), offsets(-9, 150, 200, 70)
@@ -311,8 +311,8 @@ describe("ops.attention on Hopper", function()
       for _, causal in ipairs {true, false} do
         o.right = causal and 0 or nil
         local p = oracle.problem(o)
-        for _ = 1, 2 do  -- the second launch needs the counter of tiles, which
-                         -- the first must reset to 0
+        for _ = 1, 2 do  -- the second launch needs the tile counter, which the
+                         -- first launch must reset to 0
           local O, L = ops.attention(p.Q, p.K, p.V, {device = "sim:sm_90a",
                                                      causal = causal})
           local out, lse = oracle.forward(p)
@@ -582,15 +582,15 @@ describe("ops.attention_decode", function()
 end)
 
 describe("ops.attention_decode of sequences of equal lengths", function()
-  -- Returns the elements of a compact tensor, from index 0 on.
+  -- Returns the elements of a compact tensor as a list from index 0 on.
   local function elements(t)
     local list, memory = {}, require "cute.core".param_memory(t)
     for i = 0, cute.size(t) - 1 do list[i] = memory[i] end
     return list
   end
 
-  -- Returns the results, and a list with the number of blocks in a cluster of
-  -- each launch (0 if it has no clusters).
+  -- Returns the results of a call, and for each of its launches the number of
+  -- blocks in a cluster (0 without clusters).
   local function run(p, o)
     local calls = require "cute.ops.calls"
     local launch, sizes = calls.launch, {}
@@ -636,9 +636,9 @@ describe("ops.attention_decode of sequences of equal lengths", function()
 
   it("takes parts if clusters would leave multiprocessors without work #long",
     function()
-      -- Each case is {sequences, heads of K, rows of Q for each head of K}.
-      -- They have 70 heads, too many rows, and 300 heads, whose blocks form two
-      -- waves, the second of them short.
+      -- Each case is {sequences, heads of K, rows of Q for each head of K}. The
+      -- first has 70 heads, the second more than 16 rows. The third has 300
+      -- heads, whose blocks would form two waves, the second of them short.
       for _, c in ipairs {{35, 2, 1}, {10, 2, 17}, {75, 4, 1}} do
         local B, G, rows = table.unpack(c)
         local p = oracle.problem {b = B, s = 1, t = 20, h = G * rows, g = G,
@@ -679,8 +679,8 @@ describe("ops.attention_decode of equal sequences", function()
     local p = oracle.problem {b = 3, s = 2, t = 140, h = 4, g = 2, d = 64}
     p.right = 0
     local want = oracle.forward(p)
-    local function rows(t)  -- a copy of rows 138 and 139 of each batch, the
-                            -- last two
+    local function rows(t)  -- returns a copy of the last two rows (138 and 139)
+                            -- of each batch
       local new = cute.zeros({3, 2, 2, 64}, cute.bf16)
       return ops.copy(cute.make_tensor(t.iterator + 138 * t.stride[2],
         cute.make_layout({3, 2, 2, 64}, t.stride)), new, SIM)
@@ -688,8 +688,8 @@ describe("ops.attention_decode of equal sequences", function()
     local k, v = rows(p.K), rows(p.V)
     local o = {device = "sim:sm_90a", constant = "cache", k = k, v = v,
                lengths = cute.full({3}, 140, cute.i32)}
-    for _, x in ipairs {p.K, p.V} do  -- overwrite these rows: the call must
-                                      -- store k and v there
+    for _, x in ipairs {p.K, p.V} do  -- overwrites these rows in the cache: the
+                                      -- call must store k and v there
       for b = 0, 2 do
         for s = 138, 139 do
           for g = 0, 1 do
@@ -705,7 +705,7 @@ describe("ops.attention_decode of equal sequences", function()
   end)
 end)
 
--- Returns a tensor of numbers between -1 and 1, which depend on `by`.
+-- Returns a tensor of numbers between -1 and 1, a pattern that depends on `by`.
 local function noise(shape, by)
   local t = cute.zeros(shape, cute.bf16)
   for i = 0, cute.size(t) - 1 do t[i] = math.sin(3.7 * i + by) end
@@ -723,8 +723,8 @@ describe("ops.attention_decode of views", function()
     local _ <close> = setmetatable({}, {__close = function()
       elementwise.copy = copy
     end})
-    local rows = noise({2, 1, 5, 32}, 1)  -- heads 0 to 2: Q; head 3: k; head 4:
-                                          -- v
+    local rows = noise({2, 1, 5, 32}, 1)  -- heads 0 to 2 are Q; head 3 is k;
+                                          -- head 4 is v
     local function heads(first, count)
       return cute.make_tensor(rows.iterator + 32 * first, cute.make_layout(
         {2, 1, count, 32}, rows.stride))
@@ -746,7 +746,7 @@ describe("ops.attention_decode with angles", function()
   end
   local lengths = cute.tensor({T, 33}, cute.i32)
 
-  -- Compares a call that rotates S rows of Q and k with ops.rope.
+  -- Compares a call that rotates S rows of Q and k itself with ops.rope.
   local function check_rotation(H, S, device)
     local Q, k, v = noise({B, S, H, d}, 1), noise({B, S, G, d}, 2),
                     noise({B, S, G, d}, 3)
@@ -803,12 +803,12 @@ describe("ops.attention_decode with angles", function()
   end)
 end)
 
--- A tree whose nodes are the new rows, numbered from 0: PARENTS[i] is the
--- parent of row i - 1. The root has -1.
+-- A tree whose nodes are the new rows, numbered from 0. PARENTS[i] is the
+-- parent of row i - 1; the root has the parent -1.
 local PARENTS = {-1, 0, 0, 1, 1, 2}
 
--- Returns a list for each row i: element j is 1 if row j is an ancestor of row
--- i or is row i, else 0.
+-- Returns a list for each row i: element j is 1 if row j is row i or an
+-- ancestor of it, else 0.
 local function ancestors()
   local rows = {}
   for i, parent in ipairs(PARENTS) do
@@ -916,7 +916,7 @@ end)
 
 -- Rounds x, the elements of a tensor (B,T,G,d), to e4m3 times the scale of each
 -- head. Returns the e4m3 tensor, whose last S rows are NaN, and a bf16 tensor
--- that holds these S rows unrounded.
+-- with these S rows unrounded.
 local function narrowed(x, shape, S, scale)
   local B, T, G, d = table.unpack(shape)
   local narrow = cute.full(shape, 0 / 0, cute.e4m3)
@@ -1011,8 +1011,8 @@ local function in_pages(t, size, seed)
   return pages, cute.tensor(rows, cute.i32)
 end
 
--- Compares calls with a cache in pages, and with the last keys and values
--- passed separately, to a call with contiguous keys.
+-- Compares three kinds of calls: with a cache in pages, with the last keys and
+-- values passed separately, and with contiguous keys.
 local function check_pages(c, device)
   local B, T, H, G, d, size, S = table.unpack(c)
   local p = oracle.problem {b = B, s = S, t = T, h = H, g = G, d = d}
@@ -1026,7 +1026,7 @@ local function check_pages(c, device)
   local k, v = cute.zeros(new, cute.bf16), cute.zeros(new, cute.bf16)
   local same = with(o, {block_table = table_})
   local O2, L2 = ops.attention_decode(p.Q, K, V, same)
-  -- moves the last rows of each batch from the pages to k and v
+  -- moves the last S rows of each batch from the caches to k and v
   for n = 0, B * S * G - 1 do
     local b, s, g = n // (S * G), n // G % S, n % G
     local i = list[b + 1] - S + s
@@ -1039,7 +1039,7 @@ local function check_pages(c, device)
   end
   local O3, L3 = ops.attention_decode(p.Q, K, V, with(same, {k = k, v = v}))
   local O4, L4 = ops.attention_decode(p.Q, p.K, p.V, with(o, {k = k, v = v}))
-  -- the calls above have stored k and v to the pages
+  -- the two calls above must have stored k and v to the caches
   local O5 = ops.attention_decode(p.Q, K, V, same)
   for i = 0, cute.size(O) - 1 do
     for _, other in ipairs {O2, O3, O4, O5} do assert.equal(O[i], other[i]) end
@@ -1169,8 +1169,8 @@ describe("ops.attention_decode with pages", function()
   end)
 end)
 
--- The bound is larger here: a row that sees only one key is as large as V, so
--- bf16 rounds it by more.
+-- The bound is larger here: a row that sees a single key is as large as V, so
+-- bf16 rounds it by a larger amount.
 local WIDE = {BOUND.bf16[1], 6e-2}
 
 describe("ops.attention on the GPU", function()

@@ -7,7 +7,7 @@ local ops, raises = cute.ops, support.raises
 
 local NONE = -math.huge
 
--- Returns the entries of a list of blocks: {key block * 2 + partial, ...}.
+-- Returns the entries of a list of blocks: {2 * key block + partial, ...}.
 local function entries(m, b, h, i)
   local list = {}
   for j = 1, m.blocks(b, h, i, 0) do list[j] = m.blocks(b, h, i, j) end
@@ -51,8 +51,8 @@ local CASES = {
   end, function(b, _, q, k) return k // 130 == b and q ~= 3 end, 2, 1},
 }
 
--- Compares attention with a block mask with plain Lua. p.want keeps the results
--- of plain Lua for the next device.
+-- Compares attention with a block mask against plain Lua. p.want keeps the
+-- results of plain Lua for the next device.
 local function check(device, case, p, o)
   local function place(t) return device == "gpu" and t:to "gpu" or t end
   documents = place(HOST)
@@ -100,7 +100,7 @@ describe("ops.block_mask", function()
 
 end)
 
--- Compares the gradients of attention with a block mask with plain Lua.
+-- Compares the gradients of attention with a block mask against plain Lua.
 local function check_gradients(device, case, p, o, with)
   local O, L, m = check(device, case, p, o)
   local function place(t) return device == "gpu" and t:to "gpu" or t end
@@ -151,8 +151,8 @@ describe("block_mask_rows", function()
       local before = cute.zeros(k.shape(1, 1), cute.i32)
       k.kernel(blocks, lists, before):launch {grid = k.grid(1, 1),
                                               block = k.block, device = "sim"}
-      local last = {}  -- by tile of rows: the last tile of keys of which the
-                       -- tile sees a key
+      local last = {}  -- for each tile of rows, 1 + the last tile of keys that
+                       -- it sees
       for n = 0, (T - 1) // tile[2] do
         local count = 0
         for m = 0, (S - 1) // tile[1] do
@@ -247,7 +247,7 @@ describe("attention with a block mask and its gradients", function()
     end)
 end)
 
--- Reports whether block mask m lets row q see key k, by the bit in m.bits.
+-- Reports whether block mask m lets row q see key k, by the mask's bits.
 local function bit(m, b, h, q, k)
   local M, N = m.block[1], m.block[2]
   local at = k % N
@@ -312,7 +312,7 @@ describe("attention with a block mask", function()
       for i = 0, cute.size(O) - 1 do assert.equal(all[i], O[i]) end
       for i = 0, cute.size(L) - 1 do assert.equal(logs[i], L[i]) end
       assert.equal(NONE, L(0, 0, 5))
-      -- Values of hidden blocks are not read: a NaN there has no effect.
+      -- V of hidden blocks is not read, so a NaN there has no effect.
       for e = 0, 63 do p.V[{0, 300, 0, e}] = 0 / 0 end
       local again = ops.attention(p.Q, p.K, p.V, {device = device,
                                                   block_mask = m})

@@ -29,7 +29,7 @@ end
 ]]
 
 -- Lua code that defines f(i). f(1) and f(2) call one operation with equal
--- configurations but other tensors.
+-- configurations but different tensors.
 local CASES = {
   ["mma.sync, rows that TMA does not take"] = [[
     local A, B, D = {}, new(nil, 40, 41), {}
@@ -131,8 +131,8 @@ local CASES = {
     function f(i) ops.gemm(A[i], W[i], {scale_b = S, out = D}) end]],
 }
 
--- Lua code whose calls f(1), f(2) ... differ in one thing. Equal letters in the
--- text before it stand for calls that launch the same kernel.
+-- Lua code whose calls f(1), f(2) ... differ in one thing. The letters before
+-- the code say which calls launch the same kernel: those with equal letters.
 local CHANGES = {
   ["a string that the epilogue compares"] = {"AABBA", [[
     local A, B = new(nil, 64, 64), new(nil, 64, 64)
@@ -206,7 +206,7 @@ local CHANGES = {
     function f(i) ops.gemm(A, B, C[i], {out = D}) end]]},
 }
 
--- Returns standard output, and the launches that the driver saw, split at "-".
+-- Returns standard output, and the driver's launches between prints of "-".
 local function run(code, more)
   local env = {FAKE_PARAMS = "1"}
   for k, v in pairs(more or {}) do env[k] = v end
@@ -257,7 +257,7 @@ describe("repeated calls", function()
     end)
   end
 
-  -- Returns one letter per launch line, such as "ABA"; equal letters are the
+  -- Returns one letter per launch line, such as "ABA"; equal letters mean the
   -- same kernel.
   local function letters(lines)
     local seen, n, out = {}, 0, {}
@@ -350,8 +350,8 @@ describe("repeated calls", function()
     assert.equal(3, #first)
     assert.same(first, again)
     local seen = {}
-    -- Compare only the first two launches. The third one runs in the driver's
-    -- default stream, which waits for both.
+    -- Compares only the first two launches. The third one runs in the driver's
+    -- default stream, which waits for both streams.
     for i = 1, 2 do
       local line, list = first[i], {}
       for word in line:gmatch "%S+" do list[#list + 1] = word end
@@ -430,7 +430,7 @@ describe("repeated calls", function()
     -- nodes, which zero the counters in each graph.
     assert.equal("2\t2\n", out)
     local owner = {}
-    for i = 3, 5 do  -- Two launches of graphs, and then one in the stream.
+    for i = 3, 5 do  -- two launches of graphs, then one in the stream
       assert.equal(i == 5 and 6 or 3, #parts[i])
       for k = 1, 2 do
         local words = {}

@@ -7,8 +7,8 @@ local cute = require "cute"
 
 local ops = cute.ops
 
--- Maps whole numbers to -2 to 2 by a remainder. If a summed value is wrong, the
--- result is usually wrong, too.
+-- Maps whole numbers to -2 to 2 by a remainder. A wrong sum nearly always
+-- changes the result.
 local function small(x) return x - cute.floor(x / 5) * 5.0 - 2.0 end
 local function keep(acc) return small(acc) end
 
@@ -55,12 +55,12 @@ local function program(place, seed)
       o.out, o.epilogue = out, f
       ops.gemm(A, B, o)
     end
-    gemm(p.X, W, odd, keep)                         -- `odd` has rows 65
+    gemm(p.X, W, odd, keep)                         -- rows of `odd` are 65
                                                     -- elements apart
     gemm(odd, W, next_one, keep)                    -- mma.sync
     gemm(next_one, V, third, keep)                  -- FMA units
     gemm(third, U, wide, keep)                      -- (64,2056)
-    -- long K, and an epilogue with a reduction
+    -- a long K, and an epilogue with a reduction
     gemm(wide, T, {next_one, row}, with_sums)
     gemm(S, R, few, keep)                           -- split-K with counters
     ops.transpose(few, nil, {out = third, device = device})
@@ -129,7 +129,7 @@ describe("operations on rows", function()
       ops.embedding(cute.zeros({2}, cute.i32), x, o)
       ops.attention_decode(cute.full({1, 1, 2, 32}, 1, cute.bf16), cute.full(
         {1, 2, 1, 32}, 1, cute.bf16), cute.full({1, 2, 1, 32}, 1, cute.bf16), o)
-      assert.equal(5 - least, #texts)  -- the last kernel decodes with clusters
+      assert.equal(5 - least, #texts)  -- sm_90a decodes by one cluster launch
       for _, text in ipairs(texts) do
         assert.equal(least, select(2, text:gsub("griddepcontrol.wait", "")))
       end

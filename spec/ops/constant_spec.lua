@@ -19,7 +19,7 @@ local function text(t)
   return table.concat(list, " ")
 end
 
--- Returns a copy of options o with others added.
+-- Returns a copy of the options o with further options added.
 local function with(o, more)
   local all = {}
   for _, t in ipairs {o, more} do
@@ -28,8 +28,8 @@ local function with(o, more)
   return all
 end
 
--- Returns cases. A case has A, B, the options, the name of the kernel that
--- ops.gemm chooses, and whether that kernel reads B ahead.
+-- Returns a list of cases. Each case has A, B, the options, the name of the
+-- kernel that ops.gemm chooses, and whether that kernel reads B ahead.
 local function cases()
   local function of(m, n, k, dtype)
     return numbers(m, k, dtype or "bf16", 1), numbers(n, k, dtype or "bf16", 2)
@@ -41,8 +41,8 @@ local function cases()
   end
   local A, B = of(1, 48, 512)
   add("gemm_skinny", true, A, B)
-  A, B = of(2, 300, 72, "f16")  -- K is less than the elements that a warp reads
-                                -- at once
+  A, B = of(2, 300, 72, "f16")  -- K is less than what a warp reads at
+                                -- once
   add("gemm_skinny", true, A, B)
   -- K is not a multiple of a run of 32 elements
   A, B = of(8, 64, 520)
@@ -92,9 +92,9 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  -- Makes two kernels with `make`, which read B late and early. Launches them,
-  -- checks that their results are equal, and returns the CUDA C of the second
-  -- one.
+  -- Makes two kernels by `make`, one that reads B late and one that reads B
+  -- early. Launches both, checks that their results are equal, and returns the
+  -- CUDA C of the second one.
   local function products(make, n, arguments, choices)
     local first, source
     for _, early_b in ipairs {false, true} do
@@ -118,8 +118,8 @@ describe("constant = \"B\"", function()
   end
 
   -- Checks that the kernel loads `what` before it waits for the preceding
-  -- launch, and `rest` only after that. The next launch may begin before the
-  -- wait.
+  -- launch, and `rest` only after the wait. Also checks that the next launch
+  -- may begin before the wait.
   local function check_order(source, what, rest)
     source = source:match "__global__.*"
     local before, behind = source:match "^(.-)griddepcontrol%.wait(.*)$"
@@ -210,8 +210,8 @@ describe("constant = \"B\"", function()
       end
       cute.ops.copy(W, B, {device = DEVICE})
       cute.ops.gemm(A, B, {device = DEVICE})
-      -- The preceding product has waited for the copy to B, so this one may
-      -- read B early.
+      -- The preceding product waited for the copy to B, so this one may read B
+      -- early.
       cute.ops.gemm(A, B, CONSTANT)
       cute.ops.copy(W, B, {device = DEVICE})
       raises "the previous launch"
@@ -222,8 +222,8 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  -- {blocks, blocks per SM, whether reading B early is faster}, as measured on
-  -- an H200 with 132 SMs.
+  -- {blocks, blocks per SM, whether an early read of B is faster}, as measured
+  -- on an H200 with 132 SMs.
   it("applies to blocks that begin where preceding ones end", function()
     local early_b = require "cute.ops.family.early_b"
     for _, c in ipairs {{64, 1, true}, {64, 3, true}, {128, 1, true},

@@ -1,6 +1,6 @@
--- Tests ops.convert to and from formats whose blocks share a scale factor,
--- against the rules of the OCP MX specification and of NVFP4 in doubles. Tests
--- the layouts of factors, and the errors for wrong calls.
+-- Tests ops.convert to and from formats whose blocks share a scale factor. Lua
+-- applies the rules of the OCP MX specification and of NVFP4 in doubles. Also
+-- tests layouts of scale factors, and errors for wrong calls.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -8,8 +8,8 @@ local convert = cute.ops.convert
 
 local SIM = {device = "sim"}
 
--- The formats: bits of an element's exponent and of its mantissa, its largest
--- number, and the elements of a block.
+-- The formats: {exponent bits and mantissa bits of an element, its largest
+-- number, number of elements in a block}.
 local FORMATS = {
   mxfp8_e4m3 = {4, 3, 448, 32}, mxfp8_e5m2 = {5, 2, 57344, 32},
   mxfp6_e3m2 = {3, 2, 28, 32}, mxfp6_e2m3 = {2, 3, 7.5, 32},
@@ -26,8 +26,8 @@ local function exponent_of(x)
   return e
 end
 
--- Returns x rounded to nearest even to a float with these bits, which
--- saturates.
+-- Returns x rounded to nearest even to a float with these bits, which saturates
+-- at `largest`.
 local function rounded(x, exponent, mantissa, largest)
   local bias = (1 << exponent - 1) - 1
   local size = math.abs(x)
@@ -42,7 +42,7 @@ end
 
 local function f32(x) return (string.unpack("f", string.pack("f", x))) end
 
--- Returns the factor of a block, and its elements.
+-- Returns the scale factor of a block, and its elements.
 local function expected(list, name, scale)
   local e, m, largest = table.unpack(FORMATS[name])
   local amax, odd = 0, false
@@ -70,8 +70,8 @@ local function expected(list, name, scale)
 end
 
 -- Returns a tensor of random numbers whose blocks have very different
--- magnitudes: normal numbers, zeros, tiny numbers, and ties. With `odd`, there
--- are also infinities and NaNs.
+-- magnitudes: normal numbers, zeros, tiny numbers, and ties. With `odd`, it
+-- also has infinities and NaNs.
 local function numbers(rows, columns, dtype, seed, odd)
   local t = cute.zeros({rows, columns}, dtype)
   local state = seed
@@ -139,8 +139,8 @@ describe("ops.convert", function()
         Q, S = convert(X, name, {device = "sim", tiled = true})
         assert.equal(512, cute.size(S))
         assert.is_nil(differs(X, Q, S, name, nil, layout))
-        -- the layout also has factors of rows and blocks outside of the matrix,
-        -- which are 0
+        -- the layout also has 0 as the factor of rows and blocks outside of the
+        -- matrix
         local codes = cute.recast_tensor(S, cute.u8)
         assert.equal(0, codes(0, 0, 31, 3, 0))
         assert.equal(0, codes(0, 0, 0, 0, 3))

@@ -69,11 +69,11 @@ local PROBLEMS = {
   {"i8", "i8", 20, 32, 256, {}, 1},
 }
 
-local MOST = 2  -- maximum number of configurations that a test uses of each
-                -- family and order
+local MOST = 2  -- most configurations of one family and order that a test
+                -- uses
 
--- Returns configurations for a problem, keyed by the text of their order:
--- {words, rows, name}.
+-- Returns configurations for a problem in a table, by the text of their order
+-- of addition: {words, rows, name}.
 local function all_choices(c, device)
   local a, b, m, n, k, more = table.unpack(c)
   local o = {dtype = cute.f32, device = device}
@@ -87,8 +87,8 @@ local function all_choices(c, device)
     local key = x.family .. x.order
     some[key] = (some[key] or 0) + 1
     if some[key] <= MOST then
-      -- plans.new keeps the problem and the configuration, so each plan gets
-      -- new tables
+      -- plans.new changes and keeps its tables, so each plan gets new
+      -- ones
       local p, again, call = gemm.offers(A, B, o)
       local chosen = again[i]
       out[#out + 1] = {chosen.order,
@@ -168,7 +168,7 @@ local function halves(t)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- Parts of the rows of a product. A separate call computes each part: {index of
+-- Places for some rows of a product, which a separate call computes: {index of
 -- the first row, number of rows, function that copies A to another layout,
 -- function that makes D in another layout}.
 local function odd(t) return copied(t, 1, 1) end
@@ -184,9 +184,9 @@ local PLACES = {
 }
 
 -- Cases: {name, types of A and B, N, K, f(part, all)}. f returns the options of
--- a call, including C. part(t) returns the part's rows of a tensor, and all(t)
--- returns all rows. turned: the error message for transposed rows, if their
--- bits would differ.
+-- a call, including C; part(t) returns the call's rows of a tensor t, all(t)
+-- all rows of it. turned: the error message for transposed rows, if their bits
+-- would differ.
 local bias = normal({160}, cute.f32, 7)
 local residual, factors = normal({M, 160}, cute.bf16, 8),
   normal({M}, cute.f32, 9)
@@ -245,8 +245,8 @@ local function weights(c)
   return ops.int4(function(i, j) return (i * 7 + j * j) % 16 end, n, k)
 end
 
--- Computes the product of a case for one part of the rows (an element of
--- PLACES). Returns these rows, and the other results of the call.
+-- Computes the product of a case for the rows of one element of PLACES. Returns
+-- these rows, and the other results of the call.
 local function product(c, X, B, place, device)
   local first, count, lay, make = table.unpack(place, 1, 4)
   local where = device == "gpu" and "gpu" or "host"
@@ -268,9 +268,9 @@ local function product(c, X, B, place, device)
   return list
 end
 
--- Checks a case at every second part of PLACES, and the first case at all
--- parts. On a GPU it checks every fifth part, and compares with the simulator's
--- bits.
+-- Checks a case at every second element of PLACES, and the first case at all of
+-- them. On a GPU it checks every fifth element, and compares with the
+-- simulator's bits.
 local function check_rows(c, index, device)
   local X, B = normal({M, c[5]}, cute[c[2]], 3), weights(c)
   local on_card = device == "gpu"
@@ -305,8 +305,8 @@ local function three()
   return {cute.stream "gpu", cute.stream "gpu", cute.stream "gpu"}
 end
 
--- Runs a call `times` times on each of several streams at once. Returns how
--- many different results the calls have.
+-- Runs a call `times` times on each of several streams at once. Returns the
+-- number of different results.
 local function repeated(run, streams, times)
   local kinds, n, kept = {}, 0, {}
   for i = 1, streams * times do
@@ -705,7 +705,7 @@ describe("like = cublas", function()
     end)
   end
 
-  -- {M, N, K, parts into which cuBLAS divides K}. The test checks where cuBLAS
+  -- {M, N, K, parts into which cuBLAS divides K}. The test shows where cuBLAS
   -- rounds when it applies alpha and beta.
   for _, c in ipairs {{1, 6144, 4096, 1}, {1, 1024, 4096, 3}} do
     local m, n, k, parts = table.unpack(c)

@@ -1,15 +1,15 @@
 -- Tests products of few rows in f32 (kernels/gemm_dot.lua) against sums in
 -- plain Lua, with random configurations, sizes and strides. Also tests for
--- which calls cute.ops chooses this kernel, and the order of its sums.
+-- which calls cute.ops chooses this kernel, and its order of additions.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_dot = require "kernels.gemm_dot"
 local ops = require "spec.ops"
 local support = require "spec.support"
 
--- Returns a matrix (rows,k) of small whole numbers; without `seed`, of NaNs.
--- Its rows are contiguous, with `pad` elements between two of them. With
--- `first`, its columns are contiguous instead.
+-- Returns a matrix (rows,k) of small whole numbers or, without `seed`, of NaNs.
+-- Its rows are contiguous, with `pad` elements after each. With `first`, its
+-- columns are contiguous instead.
 local function matrix(rows, k, seed, pad, first)
   local across = (first and rows or k) + (pad or 0)
   local b = core.buffer("f32", across * (first and k or rows))
@@ -35,7 +35,7 @@ local function problem(number)
     b_major = by_columns and "n" or pick {"k", false} or nil,
     count = by_columns and 4 or pick {1, 2, 4, 8}, unroll = pick {1, 2, 3},
     warps = pick {{1, 4}, {2, 2}, {1, 8}, {4, 2}, {8, 1}, {2, 8}}}
-  -- A may have more or fewer rows than o.m, for which the kernel is made.
+  -- The kernel is made for o.m rows, but A may have more or fewer.
   local rows = pick {o.m, 1, 19}
   return o, matrix(rows, o.k, 1, pick {0, 4}),
     matrix(o.n, o.k, 2, pick {0, 4, 12}, by_columns),
@@ -94,7 +94,7 @@ describe("gemm_dot", function()
   end)
 end)
 
--- Returns what cute.ops chooses for operands with these extents and strides.
+-- Returns cute.ops.explain for operands with these extents and strides.
 local function explain(m, n, k, of, device)
   of = of or {}
   local A = cute.make_tensor(cute.empty({1}, of.dtype or cute.f32).iterator,

@@ -25,7 +25,7 @@ local function same(t, shape, want)
   end)
 end
 
--- Fails unless both values are equal. (luassert's assert.equal is slower.)
+-- Fails unless both values are equal. (assert.equal of luassert is slower.)
 local function equal(want, got)
   if want ~= got then error(("%s, not %s"):format(got, want)) end
 end
@@ -419,7 +419,7 @@ local function turned(X, Y)
   end)
 end
 
--- Returns a kernel that transposes `many` matrices (B,A), which are `apart`
+-- Returns a kernel that transposes `many` matrices (B,A), which begin `apart`
 -- elements apart. A is contiguous; rows need not be aligned to 16 bytes.
 local function shifted(dtype, B, A, tile, many, apart)
   local V = 128 // cute[dtype].bits
@@ -519,8 +519,8 @@ end)
 describe("cute.ops.copy, convert, transpose", function()
   it("transpose with few bank conflicts in a suitable order of reads #long",
      function()
-    -- Each case is {type, rows beyond whole tiles, columns beyond whole tiles}.
-    -- The two remainders select the order in which threads read shared memory.
+    -- Each case is {type, rows after the whole tiles, columns after them}. The
+    -- two numbers determine the order in which threads read shared memory.
     for _, c in ipairs {
       {"f32", 0, 0}, {"f32", 1, 1}, {"f32", 2, 3}, {"f32", 3, 1},
       {"bf16", 0, 1}, {"bf16", 1, 1}, {"bf16", 3, 7}, {"bf16", 4, 1},
@@ -558,7 +558,7 @@ describe("cute.ops.copy, convert, transpose", function()
   end)
 
   it("transpose between memory that others write #long", function()
-    -- X has matrices 0 and 2 of `all`, and Y has matrices 1 and 3.
+    -- X consists of matrices 0 and 2 of `all`, and Y of matrices 1 and 3.
     local B, A = 65, 275
     local n, all = B * A, filled({4, 65, 275}, "bf16", 5)
     local X = cute.make_tensor(all.iterator, cute.make_layout({2, B, A},
@@ -681,7 +681,7 @@ describe("cute.ops.copy, convert, transpose", function()
       fresh.transpose(X, {device = c[4]})
       assert.equal(c[5], tile)
     end
-    -- Matrices at a distance that is not a multiple of 16 bytes are also
+    -- Matrices whose distance is not a multiple of 16 bytes are also
     -- transposed.
     fresh.transpose(cute.zeros({2, 65, 129}, cute.f32),
                     {device = "sim:sm_90a"})

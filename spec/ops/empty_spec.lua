@@ -171,8 +171,8 @@ describe("ops.gemm of empty tensors", function()
     end
     check("bf16 (2,3):(3,1) 1.0 1.0 2.0 2.0 3.0 3.0; f32 (2):(1) 6.0 6.0; "
       .. "f32 (1):(0) 0.0", ops.gemm(T(2, 0), T(3, 0), with {epilogue = f}))
-    -- D has rows, but no columns. A reduction along its rows thus has elements,
-    -- each of which is the result of an empty set.
+    -- D has rows but no columns. A reduction along its rows thus has elements,
+    -- each of which is the result for an empty set.
     check("bf16 (0,3):(3,1) ; f32 (0):(1) ; f32 (3):(1) 0.0 0.0 0.0; "
       .. "f32 (1):(0) 1.0; f16 (0,3):(3,1) ", ops.gemm(T(0, 8), T(3, 8),
       with {epilogue = function(acc, at)

@@ -18,8 +18,8 @@ local function matrix(shape, dtype, seed)
 end
 
 -- Each case is {kernel, M, N, K, type, device, number of batches}. "as D^T"
--- means that the kernel computes the transposed product. The sizes are whole
--- tiles or not.
+-- means that the kernel computes the transposed product. Some sizes are
+-- multiples of a tile, others are not.
 local CASES = {
   {"gemm_sm80", 70, 67, 41, "bf16", "sim:sm_90a"},
   {"gemm_sm90 as D^T", 300, 8, 64, "bf16", "sim:sm_90a"},
@@ -32,9 +32,9 @@ local CASES = {
   {"gemm_simt", 131, 9, 7, "f32", "sim:sm_80", 3},
 }
 
--- Calls f(A, B, call, batches) for each family. call(o, want) runs with options
--- o, compares D with want(batch, i, j, sum), and returns D and the other
--- results.
+-- Calls f(A, B, call, batches) for each family. call(o, want) runs the product
+-- with options o and compares D with want(batch, i, j, sum). It returns D and
+-- the other results.
 local function each_family(what, f, gpu)
   for n, c in ipairs(CASES) do
     local name, M, N, K, dtype, device, batches = table.unpack(c, 1, 7)
@@ -664,8 +664,8 @@ describe("an epilogue that is wrong", function()
       local i, j = at:coords()
       return not i:lt(j) and acc or -acc
     end)
-    -- The comparison is used, because the epilogue returns it and where()
-    -- selects by it.
+    -- No note on an unused comparison: where() uses it, and the epilogue
+    -- returns it.
     gemm(P, Q, {device = "sim:sm_80", epilogue = function(acc)
       local up = acc:gt(0)
       return cute.where(up, acc, 0), up
@@ -705,15 +705,15 @@ describe("matrices that an epilogue reads", function()
   local M, N, K = 200, 136, 72
   local A, B = matrix {M, K}, matrix({N, K}, nil, 2)
 
-  -- Returns how many tensor maps the kernel of the product A B^T with C and
-  -- options o has.
+  -- Returns the number of tensor maps in the kernel of A B^T with C and options
+  -- o.
   local function maps(C, o)
     o.device, o.dtype = "sim:sm_90a", cute.f32
     local text = cute.ops.explain(A, B, C, o):trace():cuda()
     return select(2, text:gsub("const __grid_constant__ TensorMap", ""))
   end
 
-  -- Returns a matrix in D's layout, with rows `far` elements apart.
+  -- Returns an M x N matrix with rows `far` apart, from element `first` on.
   local function like_D(far, first)
     local t = matrix({M, N}, "bf16", 5)
     local b = cute.zeros({M * far + first}, cute.bf16)
@@ -726,9 +726,9 @@ describe("matrices that an epilogue reads", function()
   end
 
   it("come by TMA if it can address them #long", function()
-    -- Four tensor maps: C is also loaded by TMA. The rows of the first C begin
-    -- at multiples of 16 bytes; those of the second do not. The third C has an
-    -- unaligned address; the fourth has contiguous columns.
+    -- Four tensor maps mean that C is also loaded by TMA. The rows of the first
+    -- C begin at multiples of 16 bytes; those of the second do not. The third C
+    -- has an unaligned address; the fourth has contiguous columns.
     local turned = cute.make_tensor(matrix({N, M}, "bf16", 6).iterator,
                                     cute.make_layout({M, N}, {1, M}))
     for i, case in ipairs {{like_D(136, 0), 4}, {like_D(137, 0), 3},
@@ -755,7 +755,7 @@ describe("matrices that an epilogue reads", function()
     assert.equal(5, maps(C, o))
     assert.is_nil(ops.differs(A, B, gemm(A, B, C, o), want))
     assert.equal(4, maps(C, {beta = 2}))
-    -- With few columns, the kernel computes D^T and must read C^T.
+    -- With few columns of D, the kernel computes D^T, and must read C^T.
     local thin = matrix({8, K}, nil, 3)
     local c = matrix({M, 8}, nil, 4)
     assert.is_nil(ops.differs(A, thin, gemm(A, thin, c, {device = "sim:sm_90a",

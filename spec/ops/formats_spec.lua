@@ -1,7 +1,7 @@
 -- Tests products of MX formats and NVFP4 by ops.gemm on the simulator against
--- sums in doubles: by tcgen05 on sm_100a, by mma.sync on sm_120a. Every fault
--- that the simulator finds is an error. The kernels compile by NVRTC for each
--- chip, without spills.
+-- sums in doubles: by tcgen05 on sm_100a, by mma.sync on sm_120a. A report of
+-- the simulator is an error. NVRTC must compile the kernels for each chip,
+-- without spills.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -31,8 +31,8 @@ local function each_row(shape, f)
   ops.each_of(table.move(shape, 1, #shape - 1, 1, {}), f)
 end
 
--- Returns the coordinates of the list c, followed by the further arguments, as
--- a list.
+-- Returns a list of the coordinates in c, followed by the further
+-- arguments.
 local function at(c, ...)
   local list = table.move(c, 1, #c, 1, {})
   for _, x in ipairs {...} do list[#list + 1] = x end
@@ -73,8 +73,8 @@ local function operand(shape, format, seed, tiled)
   return Q, S, X
 end
 
--- Computes the product of case c on a chip. Returns what is wrong with it, or
--- nil.
+-- Computes the product of case c on a chip. Describes the first wrong element,
+-- or returns nil.
 local function differs(chip, c, o)
   local a, b = c[1], c.b or c[1]
   local function shape(rows, count)
@@ -107,7 +107,7 @@ local CASES = {
   {"mxfp8_e4m3", 130, 131, 64, "f32", batches = 2, tiled = true},
   {"mxfp8_e5m2", 77, 143, 224, "f32"}, {"mxfp8_e5m2", 257, 34, 32, "f16"},
   {"mxfp8_e4m3", 100, 100, 160, "f32", b = "mxfp8_e5m2"},
-  -- converted to 8 bits first
+  -- ops.gemm converts these formats to 8 bits first
   {"mxfp6_e3m2", 77, 40, 96, "f32"},
   {"mxfp6_e2m3", 130, 33, 160, "bf16", tiled = true},
   {"mxfp6_e3m2", 33, 70, 64, "f32", b = "mxfp6_e2m3", batches = 2},
@@ -221,7 +221,7 @@ describe("ops.gemm of formats with scale factors", function()
       assert.equal("gemm_sm100", e.kernel)
       return tonumber(e.text:match "about ([%d.]+) us") * 1e-6
     end
-    -- 2 * 8192^3 operations at 9 and 4.5 PFLOP/s
+    -- the lower bounds are 2 * 8192^3 operations at 9 and 4.5 PFLOP/s
     local four, eight = seconds "nvfp4", seconds "mxfp8_e4m3"
     assert.is_true(four > 122e-6 and four < 200e-6, tostring(four))
     assert.is_true(eight > 244e-6 and eight < 350e-6, tostring(eight))

@@ -37,7 +37,7 @@ local EXACT = {
   relu = function(x) return math.max(x, 0) end,
 }
 
--- Returns f of each element of a list. A kernel computes f in type `dtype`: on
+-- Returns f of each element of a list, computed by a kernel in type `dtype`: on
 -- vectors of `vectors` elements, or on single values if `vectors` is nil.
 local function values(f, list, dtype, vectors)
   local n, each = #list, vectors or 1
@@ -138,7 +138,7 @@ describe("functions of epilogues", function()
     local t = cute.zeros({4}, cute.f32)
     local text = kernel(t, t):trace {block = 32}:cuda()
     assert.is_nil(text:match "1%.0f /")
-    -- each name occurs 4 times: in the definition and in three calls
+    -- each name must occur 4 times: in its definition and in three calls
     for _, name in ipairs {"rcp", "ex2"} do
       assert.equal(4, select(2, text:gsub(name .. "_approx_ftz_f32%(", "")))
     end

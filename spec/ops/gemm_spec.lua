@@ -38,8 +38,8 @@ local function problem(number)
     if pick(4) > 0 then table.insert(a, 1, pick(3) > 0 and extent or 1) end
     if pick(4) > 0 then table.insert(b, 1, pick(3) > 0 and extent or 1) end
   end
-  -- Give A and B the extents of D's batch modes. Their modes correspond to the
-  -- last batch modes of D.
+  -- Gives A and B the extents of D's batch modes. Their batch modes correspond
+  -- to the last ones of D.
   for _, x in ipairs {a, b} do
     for i = 1, #x - 2 do
       if x[i] ~= 1 then x[i] = d[#d - #x + i] end
@@ -218,7 +218,7 @@ describe("ops.gemm", function()
                               true), e.text)
   end)
 
-  -- Checks each form of C that is accepted, and how each broadcasts to D.
+  -- Checks that each form of C is accepted and broadcasts to D correctly.
   local function check_C(device)
     local M, N, K = 33, 24, 64
     local A, B = matrix {M, K}, matrix({N, K}, nil, 2)
@@ -255,8 +255,8 @@ describe("ops.gemm", function()
     check_C "gpu"
   end)
 
-  -- Checks that a call runs as one product of `rows` rows, and that its result
-  -- is right.
+  -- Checks that ops.gemm merges the batches into one product of `rows` rows,
+  -- and that its result is right.
   local function check_rows(rows, A, B, C, o, want)
     o.device, o.dtype = "sim:sm_90a", cute.f32
     local e = cute.ops.explain(A, B, C, o)
@@ -276,8 +276,8 @@ describe("ops.gemm", function()
     check_rows(30, A, B, nil, {epilogue = function(acc, at)
       return acc + at:col(bias) - at:tile(R), acc:to(cute.f16)
     end}, function(l, i, j, sum) return sum + bias(j) - ops.at(R, l, i, j) end)
-    -- In the next calls, batches cannot be merged into rows: the results depend
-    -- on a row's batch, or rows of different batches are not at one distance.
+    -- The next calls must not merge batches into rows: the results depend on a
+    -- row's batch, or rows of different batches are not at one distance.
     check_rows(5, A, matrix({2, 1, 24, 64}, nil, 2), nil, {})
     check_rows(5, A, B, nil, {epilogue = function(acc, at)
       return acc, at:row_reduce("sum", acc)
@@ -361,7 +361,7 @@ describe("ops.gemm", function()
 
   -- Tries every candidate for f64 on a device, with and without split-K. The
   -- sums do not fit in f32. `layouts` says which operands have contiguous
-  -- columns: bit 0 for A, bit 1 for B.
+  -- columns: bit 0 is for A, bit 1 for B.
   local function doubles(device, layouts, epilogue)
     local m, n, k, seen = 20, 24, 203, {}
     local function operand(rows, columns, across, seed)
@@ -664,8 +664,8 @@ describe("the launches of ops.gemm", function()
   end)
 end)
 
--- The first call of a kernel takes half a second. Most of it is compilation
--- time, which is proportional to the length of the text.
+-- A kernel's first call takes half a second. Most of it is compilation, whose
+-- time is proportional to the length of the text.
 describe("the text of a kernel", function()
   local function new(t, ...)
     return cute.make_tensor(cute.empty({1}, t).iterator,
@@ -706,9 +706,9 @@ describe("the text of a kernel", function()
       assert.equal(each, select(2, text:gsub("#pragma unroll 16", "")))
       return each, lines(text)
     end
-    -- An epilogue computes a tile in 8 parts. For short K the text repeats the
-    -- epilogue for each part. For long K the parts are iterations of a loop,
-    -- which has the epilogue once.
+    -- An epilogue computes a tile in 8 parts. For short K, the text has one
+    -- copy of the epilogue per part. For long K, the parts are iterations of a
+    -- loop, which has one copy.
     local each, long = counted(2048)
     assert.is_true(each == 8 and long < 1100, long)
     each, long = counted(4096)
@@ -723,7 +723,7 @@ describe("the text of a kernel", function()
       return select(2, text:gsub(name .. "%[", "")), lines(text)
     end
     -- An iteration of the epilogue's loop computes 64 columns. Each thread has
-    -- 4 of them: 2 from each of 2 MMAs.
+    -- 4 of them: 2 for each of 2 MMAs.
     local count, long = loads("arg4", function(acc, at)
       return cute.ops.gelu(acc + at:col(bias))
     end)
@@ -742,8 +742,8 @@ describe("the text of a kernel", function()
     local bias = new("f32", 1023)
     local text, e = text_of(1023, 1023, 1023, "bf16", {
       epilogue = function(acc, at) return acc + at:col(bias) end})
-    -- A warp has a quarter of the tile's columns, and a thread has 2 of every 8
-    -- columns.
+    -- A warp has a quarter of the tile's columns, and each thread has 2 of
+    -- every 8 of these.
     assert.equal("gemm_sm80", e.family)
     local loads = select(2, text:gsub("= arg4%[", ""))
     assert.equal(e.tile[2] // 4 // 8 * 2, loads)
@@ -769,8 +769,8 @@ describe("the text of a kernel", function()
                  threads(1020, "i8")})
     assert.truthy(text_of(1024, 1024, 1023, "bf16"):find(
       "__launch_bounds__(256, 2)", 1, true))
-    -- For f32 there is room for only one block on a multiprocessor, but the
-    -- tile stays the same.
+    -- For f32 only one block fits on a multiprocessor, but the tile stays the
+    -- same.
     assert.same({256, 128}, {threads(1024, "f32", 1024),
                              threads(4096, "f32", 4096)})
   end)
@@ -866,7 +866,7 @@ describe("ops.gemm rejects", function()
     refuses("out shares memory with C", A, B, Y, {device = "sim", out = Z})
     refuses("out 2 shares memory with out 1", A, B, {device = "sim",
       out = {Y, Y}, epilogue = function(acc) return acc, acc end})
-    -- An epilogue may read the elements of `out` that it writes, but no others.
+    -- An epilogue may read the elements of `out` that it overwrites, no others.
     local R = cute.make_tensor(b, cute.make_layout({32, 16}, {16, 1}))
     local bias = cute.make_tensor(b, cute.make_layout {16})
     local after = cute.make_tensor(R.iterator + 16, R.layout)

@@ -1,4 +1,4 @@
--- Tests cute.ops.grouped_gemm against plain Lua, with kernels of both families.
+-- Tests cute.ops.grouped_gemm against plain Lua, with kernels of all families.
 -- Groups have any number of rows, and are concatenated or masked. Also tests
 -- lists of problems, and the errors for wrong calls.
 local cute = require "cute"
@@ -14,14 +14,14 @@ local SIMS = {gemm_sm90 = "sim:sm_90a", gemm_sm80 = "sim:sm_80",
 
 local function right(c)
   for family, device in pairs(SIMS) do
-    -- gemm_sm100 has no scale factors for blocks of K, so it skips these cases.
+    -- gemm_sm100 does not support scale factors for blocks of K.
     if family ~= "gemm_sm100" or c.scales == "each" or not c.scales then
       assert.is_nil(grouped.wrong(c, family, device), grouped.text(c))
     end
   end
 end
 
--- Small cases of every kind.
+-- small cases of every kind
 local CASES = {
   {form = "rows", sizes = {70, 0, 1, 130, 64}, N = 72, K = 96, skip = 3},
   {form = "masked", sizes = {70, 0, 1, 130, 64}, N = 72, K = 96, most = 130},
@@ -219,8 +219,8 @@ describe("errors of groups", function()
 
   it("leave operands unread on a device with unchecked offsets #long",
      function()
-    -- A device's offsets reach the kernels without a check. Whatever their
-    -- values, the kernels must stay in bounds.
+    -- No check precedes a kernel that gets offsets in the GPU's memory.
+    -- Whatever their values, the kernels must stay in bounds.
     local o = {{0, 700, 5, 10}, {-3, 4, 4, 1 << 40}, {9, 2, 1, 3},
                {-1, -2, -3, -4}}
     for _, family in ipairs {"gemm_sm90", "gemm_sm80"} do
@@ -247,8 +247,8 @@ describe("lists of products", function()
     assert.same({}, grouped_gemm({}, {device = "sim"}))
   end)
 
-  -- Runs products of these extents on a device, and describes the first wrong
-  -- one.
+  -- Runs a list of products of these extents on a device, and describes the
+  -- first wrong one.
   local function wrong(shapes, device, o)
     local list, made = {}, {}
     for i, s in ipairs(shapes) do
@@ -279,7 +279,7 @@ describe("lists of products", function()
     end)
     gemm.gemm = own
     assert.is_true(ok, why)
-    -- Lists that no grouped kernel supports run as one product after the other.
+    -- If no grouped kernel supports a list, its products run one by one.
     assert.is_nil(wrong({{9, 7, 5}, {64, 64, 64}}, "sim:sm_90a", {}))
     assert.is_nil(wrong(SHAPES, "sim:sm_80", {}))
   end)

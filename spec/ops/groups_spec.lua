@@ -1,5 +1,5 @@
 -- Tests groups of rows in kernels/gemm_sm90, called directly, against plain
--- Lua, with all sizes of tiles and all forms of offsets.
+-- Lua. Covers all sizes of tiles and all forms of offsets.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -18,8 +18,8 @@ local function numbers(dtype, seed, ...)
   return cute.make_tensor(b, cute.make_layout(shape, cute.LayoutRight))
 end
 
--- Returns the kernel's operands for groups of these sizes: A, B, D, offsets,
--- and the first row of each group (nil for masked groups).
+-- Returns the kernel's operands for groups with the sizes c.sizes: A, B, D, the
+-- offsets, and the first row of each group (nil for masked groups).
 local function operands(c)
   local E, at, first = #c.sizes, c.skip or 0, {}
   for e, n in ipairs(c.sizes) do first[e], at = at, at + n end

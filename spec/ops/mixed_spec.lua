@@ -1,7 +1,7 @@
--- Tests random calls of ops.gemm and ops.grouped_gemm against plain Lua. They
--- cover cases that random_spec does not: operands and epilogue tensors with
--- some of the batch modes, C of one row or column, sums added to `out`, packed
--- weights, groups, dropout, several reductions, and results with any strides.
+-- Tests random calls of ops.gemm and ops.grouped_gemm against plain Lua. Covers
+-- what random_spec does not: operands and epilogue tensors with some of the
+-- batch modes, C of one row or column, sums added to `out`, packed weights,
+-- groups, dropout, several reductions, and results with any strides.
 local cute = require "cute"
 local ops = require "spec.ops"
 local support = require "spec.support"
@@ -22,8 +22,8 @@ local function with(list, ...)
                     {table.unpack(list)})
 end
 
--- Returns batch modes of an operand: a random part of the result's batch modes,
--- some of them with extent 1.
+-- Returns batch modes of an operand: the result's batch modes or some of the
+-- last ones. Some may be replaced by extent 1.
 local function part(pick, batch)
   local kind, out = pick {"all", "all", "none", "ones", "last"}, {}
   for i = kind == "none" and #batch + 1 or kind == "last" and #batch or 1,
@@ -33,8 +33,8 @@ local function part(pick, batch)
   return out
 end
 
--- Returns the element of t at coordinates `...` of the given batch; modes of
--- extent 1 broadcast.
+-- Returns the element of t at coordinates `...` in the given batch; batch modes
+-- of extent 1 broadcast.
 local function at(t, batch, ...)
   local c, own = {}, {...}
   local lead = cute.rank(t) - #own
@@ -73,7 +73,7 @@ local FOLD = {sum = {0, function(a, b) return a + b end},
 -- Parts of a call: each sets options, and returns their effect as Lua functions
 ---------------------------------------------------------------------------
 
--- Returns 4-bit weights, and the scaled value of B's element (j, k).
+-- Returns 4-bit weights, and a function of (j, k) to the scaled weight.
 local function packed(pick, c, o, rows)
   local q, list, group = {}, {}, pick(2) == 0 and 64
   for i = 0, rows * c.k - 1 do q[i] = pick(4) + 6 end
@@ -93,7 +93,7 @@ local function packed(pick, c, o, rows)
   end
 end
 
--- Returns random scale factors for the rows of an operand: the value of the
+-- Returns random scale factors for the rows of an operand: the value for the
 -- option of ops.gemm, and a function that returns the factor of element (row,
 -- k) in group e.
 local function factor(pick, rows, k, groups, ragged)
@@ -114,9 +114,9 @@ local function factor(pick, rows, k, groups, ragged)
   end
 end
 
--- Returns an epilogue of random parts. Also returns f(x, batch, l, i, j, row of
--- D), which computes the epilogue's value for a sum x, and the values of the
--- epilogue's other results.
+-- Returns a random epilogue. Also returns f(x, batch, l, i, j, row of D), which
+-- computes in plain Lua the epilogue's value for a sum x, and the values of its
+-- other results.
 local function epilogue(pick, c, floats)
   local type_of = c.a == "f64" and {"f64"} or {"f32", "bf16", "f16", "e4m3"}
   local own = c.form == "rows" and {} or c.batch
@@ -187,7 +187,7 @@ local function extents(pick)
   return c
 end
 
--- Returns the operands and options of a random call, and the expected values.
+-- Returns the operands and options of a random call, and its expected results.
 local function random_call(pick, device)
   local c, pair = extents(pick), pick(PAIRS)
   local o = {device = device or pick(DEVICES)}
@@ -255,13 +255,13 @@ local function random_call(pick, device)
   return c, o
 end
 
--- Returns x converted to a result of this type.
+-- Returns x converted to the result type `dtype`.
 local function as(x, dtype)
   if dtype == "i32" then return x < 0 and -(-x // 1) or x // 1 end
   return ops.rounded(dtype)(x)
 end
 
--- Describes the first wrong result.
+-- Describes the first result element that is wrong, or returns nil.
 local function compare(c, o, D, ...)
   local more, wrong = {...}, nil
   local E = c.second and c.second ~= "none" and table.remove(more, 1)
@@ -334,7 +334,7 @@ local function compare(c, o, D, ...)
   return wrong
 end
 
--- Runs and checks a random call. Returns nil, or what is wrong.
+-- Runs and checks a random call. Returns nil, or what is wrong with it.
 local function check(seed, device)
   local c, o = random_call(ops.random(seed * 7919 + 13), device)
   local words = {}

@@ -15,7 +15,7 @@ local PAIRS = {{"bf16", "bf16"}, {"bf16", "bf16"}, {"f16", "f16"},
   {"bf16", "i8"}, {"f16", "u8"}, {"bf16", "e4m3"}, {"i8", "f16"},
   {"e5m2", "bf16"}, {"bf16", "f32"}, {"f32", "f16"}}
 
--- Texts of expected error messages: ops.gemm may reject a random call if no
+-- Texts of expected error messages. ops.gemm may reject a random call if no
 -- kernel supports its combination of types and layouts.
 local REFUSED = {"no kernel multiplies"}
 
@@ -27,8 +27,8 @@ end
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Returns random scale factors for `rows` rows and k elements of K: the option
--- of ops.gemm, and a function that returns the factor of element (row, k).
+-- Returns random scale factors for `rows` rows of k elements: the option of
+-- ops.gemm, and a function that returns the factor of element (row, k).
 local function factor(pick, rows, k, group)
   local kind = pick {"none", "none", "number", "one", "rows", "blocks"}
   local t = pick {"f32", "bf16"}
@@ -47,8 +47,9 @@ local function factor(pick, rows, k, group)
   return nil, function() return 1 end
 end
 
--- Returns an epilogue of random parts for D (m,n), the list of its values for a
--- sum at (i, j), and the values that its reductions add up.
+-- Returns a random epilogue for D (m,n), and a function that computes in plain
+-- Lua the epilogue's value for the sum x at (i, j). Also returns the type of a
+-- second result, the mode that is reduced, and the reduction's operation.
 local function epilogue(pick, m, n, floats)
   local row = ops.tensor(pick, {m}, pick(FLOATS), 11, "k")
   local col = ops.tensor(pick, {n}, pick(FLOATS), 12, "k")
@@ -100,10 +101,10 @@ local function words_of(o)
   return table.concat(words, " ")
 end
 
--- Describes an element of a reduction that differs from its expected value.
+-- Describes an element of a reduction that is not as expected, or returns nil.
 local function differs(R, list, what)
   for i, x in pairs(list) do
-    -- a sum of multiples of 1/4 below 2^22 is exact in f32
+    -- a sum of multiples of 1/4 is exact in f32 if it is below 2^22
     local exact = math.abs(x) < 1 << 22
     if exact and R(i) ~= x or math.abs(R(i) - x) > 1e-6 * math.abs(x) then
       return ("%s (%d) is %s, not %s"):format(what, i, R(i), x)
@@ -111,7 +112,7 @@ local function differs(R, list, what)
   end
 end
 
--- Runs and checks a random call. Returns nil, or what is wrong.
+-- Runs and checks a random call. Returns nil, or what is wrong with it.
 local function check(seed, device, told)
   local pick = ops.random(seed)
   device = device or pick(DEVICES)

@@ -1,6 +1,6 @@
--- Tests cute.ops.reduce against plain Lua, with all operations, and any reduced
--- modes, strides and types. Some results are combined from several blocks.
--- Invalid calls must raise errors.
+-- Tests cute.ops.reduce against plain Lua, with all operations, modes, strides
+-- and types. For some results, several blocks are combined. Invalid calls must
+-- raise errors.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -23,8 +23,8 @@ local function gone_of(rank, by)
   return gone
 end
 
--- Reduces X over the modes `by` in plain Lua. Returns a list that has, for each
--- position of the result, a table {[operation] = value}. Also returns the
+-- Reduces X over the modes `by` in plain Lua. Returns a list with a table
+-- {[operation] = value} for each element of the result. Also returns the
 -- extents of the result.
 local function right(X, by)
   local shape = {}
@@ -187,8 +187,8 @@ describe("cute.ops.reduce", function()
 end)
 
 describe("cute.ops.reduce", function()
-  -- Returns the index of the largest or smallest element for each of `places`
-  -- rows, in plain Lua. A row consists of `many` elements get(row, k).
+  -- Returns, in plain Lua, the index of the largest or smallest element in each
+  -- of `places` rows. A row has `many` elements get(row, k).
   local function first_of(op, places, many, get)
     local list = {}
     for p = 0, places - 1 do
@@ -220,8 +220,8 @@ describe("cute.ops.reduce", function()
       local op = i % 3 == 0 and "argmin" or "argmax"
       local worst = op == "argmax" and (float and -math.huge or LEAST[dtype])
         or (float and math.huge or MOST[dtype])
-      -- Each entry: {the value of all elements but the exceptions, the
-      -- exceptions {row, column, value}}
+      -- Each entry: {the value of most elements, the list of the others {row,
+      -- column, value}}
       local fills = {{worst, {}}, {1, {}}, {worst, {{7, 300, 1}, {60, 659, 1},
                                                     {60, 2, 1}}}}
       if float then

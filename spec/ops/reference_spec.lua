@@ -6,8 +6,8 @@ local reference, raises = cute.ops.reference, support.raises
 
 local function matrix(rows) return cute.tensor(rows, cute.f32) end
 
--- Asserts that a tensor of f64 has exactly these elements, or, with a bound,
--- elements that differ by at most the bound.
+-- Asserts that a tensor of f64 has exactly these elements, or with `bound`,
+-- elements that differ by at most `bound`.
 local function is(want, t, bound)
   assert.equal(cute.f64, t.dtype)
   cute.testing.assert_close(t, want, {rtol = 0, atol = bound or 0,
@@ -62,7 +62,7 @@ describe("reference of rows", function()
       1e-7)
     local nan = reference.softmax(cute.full({1, 2}, -math.huge, cute.f32))
     is({{0 / 0, 0 / 0}}, nan)
-    -- Large elements do not overflow.
+    -- Large elements must not overflow.
     is({{0.5, 0.5}}, reference.softmax(matrix {{1e30, 1e30}}))
     local loss, lse = reference.cross_entropy(X, cute.tensor({3, -100},
       cute.i32))
@@ -146,7 +146,7 @@ describe("reference.attention", function()
 
   it("weights values by the exponentials of scores", function()
     local O, L = reference.attention(Q, K, V)
-    near({31, 31}, O)  -- (4 + 2 * 10 + 100) / 4
+    near({31, 31}, O)  -- all scores are equal: (4 + 2 * 10 + 100) / 4
     near({math.log(4), math.log(4)}, L)
     near({8, 31}, (reference.attention(Q, K, V, {causal = true})))
     near({8, 40}, (reference.attention(Q, K, V, {window = {1, 0}})))
@@ -160,8 +160,8 @@ describe("reference.attention", function()
     near({124 / 4, 124 / 4}, (reference.attention(Q, K, V, {scale = 1.0,
       bias = cute.full({1, 1, 1, 1}, 3, cute.f32)})))
     local slopes = cute.tensor({log2}, cute.f64)
-    -- Row 0 is aligned with key 1, so its distances to the keys are 1, 0, 1.
-    -- Row 1 is aligned with key 2.
+    -- Row 0 is aligned with key 1, so its distances to the three keys are 1, 0,
+    -- 1. Row 1 is aligned with key 2.
     near({(2 + 20 + 50) / 3, (1 + 10 + 100) / 2.25},
       (reference.attention(Q, K, V, {alibi_slopes = slopes})))
   end)
@@ -171,7 +171,7 @@ describe("reference.attention", function()
     local first = {mask_mod = function(at) return at.k == 0 end}
     near({4, 4}, (reference.attention(Q, K, odd, first)))
     local both = (reference.attention(Q, K, odd, {causal = true}))
-    assert.is_true(both(0, 0, 0, 0) ~= both(0, 0, 0, 0))  -- NaN, from key 1
+    assert.is_true(both(0, 0, 0, 0) ~= both(0, 0, 0, 0))  -- key 1 is NaN
     near({0, 0}, (reference.attention_backward(Q, Q, K, odd, first)))
   end)
 

@@ -16,8 +16,8 @@ local tuned = require "cute.ops.tuned"
 
 local SIM = "sim:sm_90a"
 
--- Returns the best candidate of a call that repacks operands, its problem and
--- the call.
+-- Returns the best of a call's candidates that repack operands, the call's
+-- problem, and the call.
 local function moved(A, B, C, o)
   local p, list, call = offers(A, B, o, C)
   for _, c in ipairs(list) do
@@ -37,8 +37,8 @@ local function rows(shape, dtype, seed)
   return ops.tensor(ops.random(seed), shape, dtype, seed, "k")
 end
 
--- Returns a tensor of this shape and stride, from element `first` of its memory
--- on.
+-- Returns a tensor of this shape and stride that begins at element `first` of
+-- its memory.
 local function laid(shape, stride, dtype, seed, first)
   local l = cute.make_layout(shape, stride)
   local b = core.buffer(dtype, cute.cosize(l) + (first or 0))
@@ -59,8 +59,8 @@ local TYPES = {{"bf16", "bf16", "f32"}, {"f16", "f16", "f16"},
   {"e4m3", "e5m2", "f32"}, {"bf16", "i8", "f32"}, {"f16", "e4m3", "f32"}}
 
 -- Kinds of products. Each function returns three values: random options of
--- ops.gemm, the operand C or nil, and a function that maps the sum of an
--- element of D to the expected element.
+-- ops.gemm; the operand C or nil; and a function that computes the expected
+-- element of D from its sum.
 local ENDINGS = {
   [0] = function(pick, shape, d)
     return {out = ops.tensor(pick, shape, d)}, nil, plain
@@ -177,11 +177,11 @@ describe("repacked operands", function()
         {rows(good, "e4m3", 1), laid({48, 64}, {1, 48}, "e4m3", 2), "B"},
         {rows(good, "bf16", 1), rows({48, 64}, "i8", 2), "B as bf16"},
         {rows(odd, "f16", 1), rows({45, 67}, "e5m2", 2), "A, B as f16, D"},
-        -- TMA accepts the strides here, but not the address of the first
+        -- TMA accepts these strides, but not the address of the first
         -- element.
         {laid(good, {1, 72}, "bf16", 1), laid({48, 64}, {1, 49}, "bf16", 2),
          "B"},
-        -- The batches share one matrix of A, which is repacked once.
+        -- All batches share one matrix of A, which is repacked only once.
         {laid({3, 70, 64}, {0, 67, 1}, "bf16", 1), rows({3, 48, 64}, "bf16", 2),
          "A"},
         {laid({2, 3, 70, 64}, {70 * 67, 0, 67, 1}, "bf16", 1),
@@ -342,7 +342,7 @@ describe("repacking matrices", function()
     ops.each_of({20, 160}, function(c)
       assert.equal(D(table.unpack(c)), E(table.unpack(c)))
     end)
-    -- The contents and then an operand change, so the repeated calls must
+    -- First the contents change, then an operand. The repeated calls must
     -- repack again.
     X:fill(1)
     B:fill(0.5)

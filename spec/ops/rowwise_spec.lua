@@ -29,7 +29,7 @@ local function normal(shape, dtype, turned)
   return cute.select(ops.transpose(t, perm, SIM), perm)
 end
 
--- Returns a tensor's rows as lists, by number, in the order of rows.
+-- Returns the rows of a tensor as lists, in a list by row number (row-major).
 local function rows_of(t)
   local shape = {}
   for i = 1, cute.rank(t) do shape[i] = cute.size(t.shape[i] or t.shape) end
@@ -46,8 +46,8 @@ local function rows_of(t)
   return out
 end
 
--- Compares results with the rows that f(i) returns, relative to the largest
--- magnitude of the row.
+-- Compares a tensor with the rows want(i), relative to the largest magnitude of
+-- each row.
 local function compare(t, want)
   local bound = BOUND[t.element_type.name]
   for i, row in ipairs(rows_of(t)) do
@@ -64,13 +64,13 @@ local function compare(t, want)
   end
 end
 
--- Compares the elements of a tensor, one for each row, with a list.
+-- Compares a tensor that has one element per row with a list.
 local function compare_flat(t, list)
   local flat = cute.make_tensor(t.iterator, cute.make_layout {cute.size(t)})
   compare(flat, function() return list end)
 end
 
--- Returns a function of i that returns row i of a tensor.
+-- Returns the function that maps i to row i of a tensor.
 local function rows_from(t)
   local rows = rows_of(t)
   return function(i) return rows[i] end
@@ -98,7 +98,7 @@ local function statistics(h, layer, eps)
   end) / n + eps)
 end
 
--- Returns the gradient dX of a row, and the row's terms of the gradients dW and
+-- Returns the gradient dX of a row, and the row's contributions to dW and
 -- dB.
 local function gradient(h, w, dy, layer, eps, dh)
   local n, mean, rstd = #h, statistics(h, layer, eps)
@@ -118,7 +118,7 @@ local SHAPES = {{{3, 5, 40}, "bf16"}, {{7, 129}, "f32"}, {{2, 1000}, "f16"},
                 {{1, 1}, "f32"}, {{2, 3000}, "bf16"}, {{16}, "f32"},
                 {{2, 3, 24}, "f32", true}}
 
--- Returns the tag #long for cases with long rows, which `make test` leaves out.
+-- Returns the tag #long for cases with long rows.
 local function long(c)
   return c[1][#c[1]] >= 1000 and " #long" or ""
 end
@@ -142,7 +142,7 @@ describe("ops of norms", function()
           want = reference.rmsnorm(X, W, {eps = 1e-3})
         end
         compare(Y, rows_from(want))
-        -- Compares a call with a residual, saved statistics and a given output.
+        -- Compares a call with a residual, an output, and saved statistics.
         local out = cute.zeros(c[1], cute.f32)
         local results = {ops[name](X, W, sim {eps = 1e-3, residual = R,
           save = true, out = out, device = "sim:sm_90a"})}
@@ -236,7 +236,7 @@ describe("ops of norms", function()
     local X, dY = normal({2, 40000}, "f32"), normal({2, 40000}, "f32")
     local W = normal({40000}, "f32")
     local _, rstd = ops.rmsnorm(X, W, sim {save = true})
-    -- A block of sm_86 has less shared memory, so more blocks share a row.
+    -- A block of sm_86 has less shared memory, so more blocks work on one row.
     for _, device in ipairs {"sim", "sim", "sim:sm_86"} do
       local dX, dW = ops.rmsnorm_backward(dY, X, rstd, W, {device = device})
       local x, dy, w = rows_of(X), rows_of(dY), rows_of(W)[1]
@@ -462,8 +462,8 @@ describe("ops.sample", function()
     for j, p in ipairs(P) do X[{i, j - 1}] = math.log(p) end
   end
 
-  -- Compares how often each index was drawn with the expected probabilities.
-  -- The difference may be five standard deviations.
+  -- Compares how often each index was drawn with the expected probabilities. A
+  -- difference of up to five standard deviations is accepted.
   local function frequencies(want, seed, o)
     local I, count = ops.sample(X, seed, sim(o)), {0, 0, 0, 0, 0}
     for i = 0, ROWS - 1 do count[I(i) + 1] = count[I(i) + 1] + 1 end
@@ -581,7 +581,7 @@ describe("ops.rope", function()
       local shape = {2, 5, 3 * 48}
       local all, out = normal(shape, type_), normal(shape, type_)
       local before = out:clone()
-      local function part(t, i)  -- heads 3 i to 3 i + 2 of each token
+      local function part(t, i)  -- returns heads 3 i to 3 i + 2 of each token
         return cute.make_tensor(t.iterator + i * 48, cute.make_layout(
           {2, 5, 3, 16}, {5 * 144, 144, 16, 1}))
       end
@@ -601,7 +601,7 @@ describe("ops.rope", function()
     end
   end)
 
-  -- Returns element i of a head rotated by position p.
+  -- Returns element i of the head x, rotated by the angles of position p.
   local function rotated(x, c, s, i, half, interleaved, inverse)
     local j = interleaved and i // 2 or i % half
     local first = interleaved and i % 2 == 0 or not interleaved and i < half

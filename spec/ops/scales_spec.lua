@@ -30,14 +30,14 @@ function SCALES.rows(rows, _, _, seed)
   local t = matrix({rows}, "f32", seed)
   return t, function(i) return t(i) end
 end
--- Makes scales with one factor for `group` elements of a row.
+-- Makes scales with one factor for every `group` elements of a row.
 function SCALES.strips(rows, K, group, seed)
   local t = matrix({rows, ceil_div(K, group)}, "f32", seed,
                    seed % 2 == 0 and "m" or "k")
   return t, function(i, k) return t(i, k // group) end
 end
--- Makes scales with one factor for a block of 128 rows and `group` elements of
--- each.
+-- Makes scales with one factor for each block of 128 rows and `group` elements
+-- of K.
 function SCALES.blocks(rows, K, group, seed)
   local t = matrix({ceil_div(rows, 128), ceil_div(K, group)}, "f32", seed)
   return t, function(i, k) return t(i // 128, k // group) end
@@ -64,7 +64,7 @@ local CASES = {
   {"bf16", "e4m3", 33, 37, 100, "none", "rows", nil, "m"},
   {"f16", "e5m2", 65, 20, 64, "none", "none"},
   {"bf16", "bf16", 40, 64, 256, "strips", "strips", 64},
-  -- the group of a factor is as long as K of one MMA
+  -- the group of a factor is as long as one MMA's K
   {"e4m3", "e4m3", 20, 40, 96, "none", "strips", 32},
   {"bf16", "bf16", 20, 40, 64, "rows", "strips", 16},
   {"f16", "f16", 3, 150, 256, "rows", "blocks", 64},  -- few rows
@@ -140,8 +140,9 @@ describe("factors and mixed types", function()
   it("belong to each matrix of a batch, or to all #long", function()
     local L, M, N, K = 3, 20, 24, 256
     local A, B = matrix({L, M, K}, "e4m3"), matrix({L, N, K}, "e4m3", 2)
-    -- Layouts of factors: {a function that returns their extents for n rows, a
-    -- function that returns the factor of batch l, row i and block g of K}
+    -- Layouts of scale factors: {function of n that returns the extents for n
+    -- rows, function that returns the factor of batch l, row i and block g of
+    -- K}
     local FORMS = {
       rows = {function(n) return {L, n} end,
               function(t, l, i) return t(l, i) end},
@@ -188,8 +189,8 @@ describe("factors and mixed types", function()
       assert.is_truthy(why:find("with modes of the batch in front or without",
                                 1, true), why)
     end
-    -- B is shared, but each batch has its own factors of B, so the batches
-    -- cannot be rows of one product
+    -- B is shared, but each batch has its own factors of B, so batches cannot
+    -- be merged into rows
     local all = matrix({N, K}, "e4m3", 2)
     local each = matrix({L, N}, "f32", 5)
     local D = gemm(A, all, {device = "sim:sm_90a", dtype = cute.f32,
@@ -341,7 +342,7 @@ describe("8-bit weights with many rows", function()
   end)
 
   -- Computes A B with each family of kernels. Returns a list of {family, order
-  -- of sums, the elements of the result as text}.
+  -- of additions, elements of the result as text}.
   local function by_families(A, B, o)
     local seen, out = {}, {}
     for i, c in ipairs(select(2, offered.offers(A, B, o))) do
@@ -381,8 +382,8 @@ describe("8-bit weights with many rows", function()
     end)
   end
 
-  -- Checks products with so many rows that operands are converted first. Their
-  -- results are exact.
+  -- Checks products with so many rows that ops.gemm first converts operands.
+  -- Their results are exact.
   local function check_many(device)
     local A, B = matrix({384, 512}, "bf16"), matrix({1024, 512}, "i8", 2)
     local s = matrix({1024, 4}, "bf16", 3)
@@ -425,16 +426,16 @@ describe("int4 weights", function()
     return t
   end
 
-  -- Returns a copy of factors, (N,K/group) or (N), with N contiguous.
+  -- Returns a copy of factors, (N,K/group) or (N), in which N is contiguous.
   local function by_column(t, group)
     if group then return cute.make_tensor(t.iterator, cute.select(t.layout,
                                                                   {1, 0})) end
     return cute.make_tensor(t.iterator, cute.make_layout {t.shape[2]})
   end
 
-  -- Returns f(i, j), the dot product of row i of A and row j of the weights
-  -- (q - z) * s. q is (N,K); the factors s and the zero points z (8 if absent)
-  -- are (K/group,N).
+  -- Returns f(i, j), the dot product of row i of A and row j of the weights (q
+  -- - z) * s. q is (N,K). The factors s and the zero points z (8 if absent) are
+  -- (K/group,N).
   local function products(A, q, s, z, group)
     return function(i, j)
       local sum = 0

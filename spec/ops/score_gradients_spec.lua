@@ -24,8 +24,8 @@ local function slope(p, list, i)
   return (loss[2] - loss[1]) / (2 * STEP)
 end
 
--- Compares elements of gradient g with the derivatives that slope() returns.
--- elements: {[index in g] = index in the list}.
+-- Compares elements of the gradient g with the derivatives that slope()
+-- returns. elements: {[index in g] = index in the list}.
 local function compare(what, p, g, list, elements)
   local off, all = 0.0, 0.0
   local got = core.param_memory(g:to "host")
@@ -170,7 +170,7 @@ describe("gradients of captured tensors", function()
     local factors = floats(2, 5)
     local Q = cute.randn({90, 2, d}, cute.bf16)
     local K = cute.randn({70, 2, d}, cute.bf16)
-    -- Returns the gradient of `factors` from the first rows of Q and K.
+    -- Returns the gradient of `factors` for these first rows of Q and K.
     local function gradient(rows, keys, device)
       local function first(x, n)
         return cute.make_tensor(x.iterator, cute.make_layout({n, 2, d},
@@ -263,7 +263,8 @@ end)
 
 describe("gradients of attention on a GPU #gpu", function()
   -- Compares the gradients on the GPU with those on the simulator. options(on)
-  -- returns the options of a call; on(t) returns tensor t on the call's device.
+  -- returns the options of a call, where on(t) returns tensor t on the call's
+  -- device.
   local function check(p, options)
     local function results(device)
       local function on(t) return device == "gpu" and t:to "gpu" or t end

@@ -1,5 +1,5 @@
 -- Tests score_mod and mask_mod of ops.attention: twelve usual functions against
--- the same formulas in plain Lua, captured values in later calls, rejected
+-- the same formulas in plain Lua, captured values in later calls, and rejected
 -- functions.
 local core = require "cute.core"
 local cute = require "cute"
@@ -24,7 +24,7 @@ local HOST = {slopes = slopes, sinks = sinks, relative = relative,
   documents = ints(T, function(i) return i // 23 end),
   prefix = ints(B, function(b) return 10 + 30 * b end),
   parent = ints(T, function(i) return i < 3 and 0 or (i * 7) % 3 end)}
-local on = {}  -- the tensors of HOST by name, on the device of the call
+local on = {}  -- copies of the tensors of HOST, by name, on the call's device
 local cap, window, left = 5.0, 17, 40
 
 -- Returns the score x, or -inf if the mask hides it.
@@ -44,8 +44,8 @@ end
 
 local seed = 0x123456789
 
--- Computes at:kept(0.25, seed), which tells whether dropout keeps a score, in
--- plain Lua.
+-- Computes at:kept(0.25, seed) in plain Lua: whether dropout keeps a
+-- score.
 local function kept(b, h, q, k)
   local words = philox({k // 32 * 4 + k % 8 // 2, q // 16 * 8 + q % 8, h, b},
                        seed)
@@ -53,8 +53,8 @@ local function kept(b, h, q, k)
   return (word >> 8 * (k % 2 * 2 + q % 16 // 8)) & 255 < 192
 end
 
--- {name, score_mod, mask_mod, the function f(s, b, h, q, k) that computes what
--- both do in plain Lua}
+-- {name, score_mod, mask_mod, a function f(s, b, h, q, k) that computes in
+-- plain Lua the effect of the two}
 local CASES = {
   {"causal", nil, function(at) return at.k:le(at.q + 20) end,
    function(s, _, _, q, k) return only(k <= q + 20, s) end},
@@ -102,7 +102,7 @@ local CASES = {
    end},
 }
 
--- Options that change scores: {name, options, the same in plain Lua}.
+-- Options that change scores: {name, options, their effect in plain Lua}.
 local whole = cute.randn({B, H, S, T}, cute.f32, {seed = 11})
 local shared = cute.randn({1, H, 1, T}, cute.bf16, {seed = 12})
 local function capped(s)
@@ -150,8 +150,8 @@ local function check(case, device, p, more)
   local got = {ops.attention_backward(place(p.dO), place(p.Q), place(p.K),
     place(p.V), O, L, o)}
   if device == "sim:sm_90a" and p.d > D then
-    -- The reference does not round P and dS, but the kernels for other devices
-    -- do, and in the same way as this one.
+    -- The reference does not round P and dS. The kernels for other devices
+    -- round them in the same way as this kernel.
     o.device = "sim:sm_80"
     for i, t in ipairs {ops.attention_backward(p.dO, p.Q, p.K, p.V, O, L, o)} do
       local want, list = core.param_memory(t), {}

@@ -8,8 +8,8 @@ local kernels = require "spec.kernels"
 local ops = require "spec.ops"
 local support = require "spec.support"
 
--- Returns a tensor (..., rows, k) of small whole numbers; without `seed`, of
--- values that nobody should read. Rows begin at multiples of 8 elements.
+-- Returns a tensor (..., rows, k) of small whole numbers or, without `seed`, of
+-- values that a kernel must not read. Rows begin at multiples of 8 elements.
 local function matrix(shape, dtype, seed, pad)
   local rank, stride = #shape, {}
   local at = shape[rank] + (pad or 0)
@@ -52,7 +52,7 @@ local function problem(number)
              side = pick {"a", "b"}, count = pick {1, 2, 3},
              unroll = pick {1, 2, 4}, warps = pick(WARPS),
              splits = pick {1, 1, 2, 3}}
-  -- A may have more or fewer rows than o.m, for which the kernel is made.
+  -- The kernel is made for o.m rows, but A may have more or fewer.
   local rows = pick {o.m, 1, 19}
   local A = matrix({rows, o.k}, dtype, 1, pick {0, 8})
   local B = matrix({o.n, o.k}, dtype, 2, pick {0, 8, 24})
@@ -60,9 +60,9 @@ local function problem(number)
   return o, A, B, D
 end
 
--- Returns a random problem as `problem` does, but with B of 8 bits. K is a
--- multiple of 16. There may be scale factors S for groups of B; the returned B
--- includes them.
+-- Returns a random problem as `problem` does, but B has 8-bit elements. K is a
+-- multiple of 16. Groups of B may have scale factors S. The last result has the
+-- elements of B, multiplied by S if there is one.
 local function of_bytes(number)
   local o, A, _, D = problem(number)
   local pick = ops.random(number + 1000)
@@ -173,7 +173,7 @@ describe("gemm_skinny", function()
       local _, of_b = text:gsub("= ld_l2<128>%(%(const uint4 %*%)%(B", "")
       return of_a, of_b
     end
-    -- Each load is twice in the text: once before the loop and once in it.
+    -- Each load occurs twice in the text: before the loop and in the loop.
     assert.same({4, 4}, {loads(8, 64, "b")})
     assert.same({8, 4}, {loads(9, 64, "b")})
     assert.same({4, 8}, {loads(8, 64, "a")})
@@ -254,7 +254,7 @@ local function explain(A, B, o)
   return cute.ops.explain(A, B, o)
 end
 
--- Problems of cute.ops: operands, and options with every kind of epilogue.
+-- Problems for cute.ops: operands, and options with every kind of epilogue.
 local CASES = {
   {{1, 64}, {40, 64}}, {{8, 520}, {72, 520}}, {{16, 256}, {130, 256}},
   {{31, 264}, {33, 264}}, {{3, 4, 64}, {3, 48, 64}},
@@ -314,8 +314,8 @@ describe("ops.gemm of few rows", function()
     end)
   end
 
-  -- Checks one candidate after the other. Each product has another N, so that
-  -- ops cannot reuse an earlier choice.
+  -- Tests the candidates one by one. Each product has another N, so that
+  -- cute.ops cannot reuse an earlier choice.
   it("is right by narrow tiles of gemm_sm90 #long", function()
     local choose, at, most, found = require "cute.ops.choose", 1, 1, {}
     local _ <close> = setmetatable({choose.choose}, {__close = function(t)

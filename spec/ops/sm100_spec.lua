@@ -1,7 +1,7 @@
 -- Tests products by kernels/gemm_sm100 on the simulator against sums in
--- doubles: odd sizes, types, layouts, batches, epilogues and tiles. Every fault
--- that the simulator finds is an error. Its kernels compile by NVRTC for each
--- chip with tcgen05, without spills.
+-- doubles: odd sizes, types, layouts, batches, epilogues and tiles. A report of
+-- the simulator is an error. NVRTC must compile its kernels for each chip with
+-- tcgen05, without spills.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm100 = require "kernels.gemm_sm100"
@@ -13,11 +13,12 @@ local support = require "spec.support"
 
 local SIM = "sim:sm_100a"
 
--- Calls f(...) with gemm_sm100 as the only family of kernels.
+-- Calls f(...) with gemm_sm100 as the only enabled family of kernels.
 local function by(f, ...) return grouped.by("gemm_sm100", f, ...) end
 
--- Returns a tensor (...,rows,columns) of small whole numbers, whose rows begin
--- at multiples of 16 bytes. major: the contiguous one of the last two modes.
+-- Returns a tensor (...,rows,columns) of small whole numbers. `major` names the
+-- contiguous one of the last two modes; the other one's stride is a multiple of
+-- 16 bytes.
 local function matrix(shape, dtype, seed, major)
   local each, rank = 128 // core.find_dtype(dtype).bits, #shape
   local wide, order = table.move(shape, 1, rank, 1, {}), {}

@@ -1,7 +1,7 @@
 -- Tests random calls of operations on whole tensors against plain Lua. The text
--- of random elementwise functions runs on vectors in the kernel and on numbers
--- in the oracle. Copies, transposes and reductions read any views, with all
--- values of a type.
+-- of a random elementwise function runs on vectors in the kernel and on plain
+-- numbers as the oracle. Copies, transposes and reductions read any views, with
+-- all values of a type.
 local core = require "cute.core"
 local cute = require "cute"
 local ops = require "spec.ops"
@@ -21,19 +21,19 @@ local function is_unsigned(t) return t:find "^u" ~= nil end
 
 local NARROW = {bf16 = true, f16 = true, e4m3 = true, e5m2 = true}
 
--- Returns the type that f sees for an operand of type t.
+-- Returns the type that a function sees for an operand of type t.
 local function seen(t) return NARROW[t] and "f32" or t end
 
 local Maker = {}
 Maker.__index = Maker
 
--- Returns the text of an operand. If the operand has another type than t, the
--- text converts it.
+-- Returns the text of an operand of type t. An operand of another type is
+-- converted in the text.
 function Maker:leaf(t)
   local i = self.pick(#self.types) + 1
   local s = seen(self.types[i])
   if s == t then return "x" .. i end
-  -- Clamping replaces NaNs and values that do not fit the integer type.
+  -- Clamping replaces NaNs, and values that the integer type cannot represent.
   if is_float(s) and not is_float(t) then
     return ("cute.max(cute.min(x%d, 120), %d):to(cute.%s)"):format(i,
       is_unsigned(t) and 0 or -120, t)
@@ -67,7 +67,7 @@ local FLOAT = {"+", "-", "*", "/", "//", "%", "neg", "min", "max", "abs",
 local INTEGER = {"+", "-", "*", "//", "%", "&", "|", "~", "<<", ">>", "neg",
                  "min", "max", "abs", "where", "to"}
 
--- Returns the text of an expression of type t. Its first operand is never a
+-- Returns the text of an expression of type t. The leftmost operand is never a
 -- literal, so that the expression has methods.
 function Maker:expr(t, depth)
   if depth == 0 then return self:leaf(t) end
@@ -110,8 +110,8 @@ function Maker:expr(t, depth)
   return ("(%s %s %s)"):format(a, op, b())
 end
 
--- Returns the text of a function of operands of these types, and the types of
--- its results.
+-- Returns the text of a function whose operands have these types, and the types
+-- of its results.
 local function text_of(pick, types, with_at)
   local m = setmetatable({pick = pick, types = types, inside = {},
                           sums = "f32"}, Maker)
@@ -190,7 +190,7 @@ end
 -- Views
 ---------------------------------------------------------------------------
 
--- Returns all elements of t's buffer as bits.
+-- Returns all elements of t's buffer as bit patterns.
 local function memory_of(t)
   local b = core.launch_values {t, n = 1}[1][1]
   local list = {}
@@ -198,8 +198,8 @@ local function memory_of(t)
   return list, b
 end
 
--- Fails if an element of t differs from f(coordinates), or if the memory
--- between t's elements has changed.
+-- Fails if an element of t differs from f(coordinates), or if memory outside of
+-- t's elements has changed.
 local function check(t, shape, was, f)
   local mine = {}
   local first = core.launch_values({t, n = 1})[1][2] * 8 // t.element_type.bits
@@ -294,8 +294,8 @@ end
 local OPS = {"sum", "max", "argmax", "norm", "min", "argmin", "amax", "mean",
              "prod", "rms"}
 
--- Fold reduces the elements of one position of the result in plain Lua. It also
--- computes the tolerance of sums.
+-- A Fold reduces the elements of one position of the result in plain Lua. It
+-- also computes the tolerance of sums.
 local Fold = {}
 Fold.__index = Fold
 
@@ -331,7 +331,7 @@ function Fold:add(x, index)
 end
 
 -- Returns the expected result of the reduction `op` and its tolerance. Returns
--- nil if any result is accepted.
+-- nil if the result may have any value.
 function Fold:value(op)
   local most = self.float == "f64" and math.huge or 2.0 ^ 127
   local eps = self.float == "f64" and 2.0 ^ -50 or 2.0 ^ -20
@@ -352,7 +352,7 @@ function Fold:value(op)
     if self.size >= most then return nil end
     return self.sum, self.size * eps
   end
-  -- If the product may overflow or underflow, its value depends on the order.
+  -- A product that may overflow or underflow depends on the order.
   if self.down < 1e-30 or self.up > 1e30 then return nil end
   return self.prod, math.abs(self.prod) * self.n * 2.0 ^ -22
 end
@@ -527,7 +527,7 @@ describe("calls", function()
   end)
 
   it("of elementwise pass coordinates past 2^31", function()
-    local n = (1 << 31) + 37  -- 37 % 16 elements are left after the last full
+    local n = (1 << 31) + 37  -- 37 % 16 elements follow the last full
                               -- vector
     local k = require "kernels.elementwise" {extents = {n}, wide = true,
       width = 16, index = {1}, inputs = {{dtype = cute.i8, stride = {1}}},
@@ -542,7 +542,7 @@ end)
 
 describe("calls", function()
   local GPU, reduce = {device = "gpu"}, cute.ops.reduce
-  -- Returns a tensor of `count` elements in t's memory, from element `first`
+  -- Returns a view of `count` elements of t, from element `first`
   -- on.
   local function part(t, first, count)
     return cute.make_tensor(t.iterator + first, cute.make_layout {count})
@@ -555,14 +555,14 @@ describe("calls", function()
     assert.equal(n + 12, reduce(X, "sum"):to "host"(0))
     assert.equal(n - 3, reduce(X, "argmax"):to "host"(0))
     assert.equal(5, reduce(X, "max"):to "host"(0))
-    -- `odd` begins at an odd element, so that its vectors have only one
-    -- element; `same` has a stride of 0.
+    -- `odd` begins at an odd element, so vectors of it have a single element.
+    -- `same` has a stride of 0.
     local odd = part(X, 1, n - 1)
     assert.equal(n + 11, reduce(odd, "sum"):to "host"(0))
     assert.equal(n - 4, reduce(odd, "argmax"):to "host"(0))
     local same = cute.make_tensor(X.iterator, cute.make_layout({n}, {0}))
     assert.equal(n, reduce(same, "sum"):to "host"(0))
-    -- A reduction whose result has more than 2^31 positions.
+    -- reduces to more than 2^31 positions
     local pairs_of = cute.make_tensor(X.iterator,
                                       cute.make_layout({n, 2}, {1, 0}))
     local P = reduce(pairs_of, "max", {by = "row"})

@@ -6,8 +6,8 @@ local gemm = require "cute.ops.gemm"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local plans = require "cute.ops.plan"
 
--- Returns the set of widths of the candidates with tiles of bm rows for a
--- product of m by n by k. Only candidates without other options count.
+-- Returns the set of tile widths of the candidates with tiles of bm rows, for a
+-- product of m by n by k. Candidates with other options do not count.
 local function widths(bm, m, n, k, o)
   local set = {}
   for _, c in ipairs(gemm_sm90.candidates(m, n, k, o)) do
@@ -29,16 +29,17 @@ describe("tiles of gemm_sm90", function()
     -- 289 columns fit in four tiles of width 80, three of 104, or two of 152.
     set = widths(128, 4096, 289, 8192)
     assert.is_true(set[80] and set[104] and set[152])
-    -- No tile is narrower than about half of the original width.
+    -- The narrowest tile has about half of the original width.
     for w in pairs(widths(256, 4096, 64, 512)) do assert.is_true(w >= 96) end
   end)
 
   it("are as many as whole waves hold", function()
-    -- 112 tiles along M: a wave of 132 blocks has room for one tile along N,
-    -- two waves for two, and four waves for four tiles of 128 columns.
+    -- There are 112 tiles along M. One wave of 132 blocks has space for one
+    -- tile along N, two waves for two, and four waves for four tiles of 128
+    -- columns.
     assert.is_true(widths(128, 14336, 512, 4096)[128])
-    -- 4 tiles along M: one, two and three waves of 132 blocks have room for 33,
-    -- 66 and 99 tiles along N.
+    -- There are 4 tiles along M. One, two and three waves of 132 blocks have
+    -- space for 33, 66 and 99 tiles along N.
     local set = widths(128, 512, 14336, 4096)
     assert.is_true(set[224] and set[152] and set[112])
     assert.is_nil(widths(128, 512, 14336, 4096, {sms = 100})[224])

@@ -1,5 +1,5 @@
--- Tests the assignment of lines of PTX and SASS to the lines of CUDA C that
--- they come from.
+-- Tests how lines of PTX and SASS are assigned to the lines of CUDA C from
+-- which they were compiled.
 local asm = require "cutelua.text.asm"
 local cute = require "cute"
 local jit = require "cute.jit"
@@ -21,7 +21,7 @@ local PTX = table.concat({
   "}", '\t.file\t1 "/somewhere/k.cu"', "\t.section\t.debug_str", "\t{",
   ".b8 95", "\t}"}, "\n")
 
--- What nvdisasm prints for three instructions: with -c -gi, and with -c -plr
+-- The output of nvdisasm for three instructions: with -c -gi, and with -c -plr
 -- -lrm count.
 local SASS = ([[
 T.target sm_90a
@@ -139,7 +139,7 @@ describe("the machine code of CUDA C", function()
     out, err, code = support.run({"scripts/copy_basic.lua", "--emit", "sass"},
       {env = {PATH = dir, HOME = dir, CUDA_HOME = dir}})
     support.remove(dir)
-    -- The program may find nvdisasm without PATH, in a usual place of the
+    -- The program may find nvdisasm without PATH, in a usual folder of the
     -- toolkit.
     if code == 0 then return end
     assert.equal("", out)

@@ -1,11 +1,11 @@
--- Tests links that contain a script: a kernel's page writes them, and the
--- workshop reads them.
+-- Tests links that contain a script. The page of a kernel writes such links,
+-- and the workshop reads them.
 local browser = require "spec.browser"
 local html = require "cutelua.text.html"
 local link = require "cutelua.page.link"
 local support = require "spec.support"
 
--- The part of a link that holds a script, encoded by Python's zlib and base64.
+-- A link's part with a script, encoded by Python's zlib and base64.
 local OBJECT = "#s=eNqrVspLzE1VslJQytbLKU1U0lFQKkmtKAEJFBRl5pUoqKcXHd5zeH6qek"
   .. "weSLI8vyilGCgbraSrmwsSMDNRigVSxampKUBh41oAFPUYYg"
 local BAD = {
@@ -23,8 +23,8 @@ local BAD = {
   {OBJECT .. "!", "a character after #s= is not a letter, digit, - or _."},
 }
 
--- Waits for a promise of another thread of the browser. The browser's virtual
--- time stops while messages are in flight.
+-- Waits for a promise that another thread of the browser fulfils. While
+-- messages are in flight, the browser's virtual time stops.
 local REAL = [[
 async function real(promise) {
   var done = false, channel = new MessageChannel();

@@ -52,7 +52,7 @@ local function explain(words, opt)
                       opt or NO_CUDA)
 end
 
--- Returns the data that a page's script draws, parsed once for each page.
+-- Returns the data that the script of a page draws. Parses each page once.
 local known = {}
 local function data_of(path)
   local text = assert(support.read(path)):match "\nvar page = (%b{});\n"
@@ -302,7 +302,7 @@ describe("cutelua explain", function()
                          '["stmatrix","sD",256,1024,0,0,131072]',
                          '["tma.store","sD > tma_d",32,0,0,4096,131072]',
                          -- All stages together have too many cells for a
-                         -- picture, so the page shows only one stage.
+                         -- drawing, so the page shows one stage.
                          '"part":"a part of it: Sw\\u003c3,3,3> o 0 o '
                            .. '((8,8),(64,2)):((64,512),(1,4096))"'} do
       assert.truthy(text:find(op, 1, true), op)
@@ -427,7 +427,7 @@ describe("the page of a kernel in a browser", function()
       local f = found[i].value
       assert.same({}, found[i].errors)
       if i > 1 or has_ptx then assert.same(panes, f.shown) end
-      -- The view begins at the line with the longest waits, whose number is
+      -- The view begins at the line that waits longest, whose number is
       -- visible.
       assert.same({hottest}, f.begins)
       assert.same({true, true}, {f.inView, f.over})

@@ -1,4 +1,4 @@
--- Tests the map of bank conflicts of one access, as text and as a picture. A
+-- Tests the map of bank conflicts of an access, as text and as a drawing. A
 -- launch without `record` must have no map.
 local cute = require "cute"
 
@@ -98,8 +98,8 @@ describe("conflicts", function()
   end)
 
   it("share a word if lanes read the same one", function()
-    -- Elements are bf16. In the second layout, rows 2 i and 2 i + 1 share the
-    -- 32-bit words, so a bank serves 16 different words instead of 32.
+    -- Elements are bf16. In the second layout, rows 2 i and 2 i + 1 share
+    -- words, so the lanes read 16 different words of a bank instead of 32.
     local l = cute.make_layout({32, 32}, {64, 1})
     local c = columns(cute.bf16, l):profile(ONE):conflicts()[1]
     assert.equal(32, c.passes)

@@ -1,6 +1,6 @@
--- Tests estimates. Counted bytes are compared with the necessary bytes, and the
--- cost model with kernels whose time can be computed by hand. The model must
--- rank many GEMMs as an H200's measured times do.
+-- Tests estimates. Counted bytes are compared with the bytes that are
+-- necessary, and times with those computed by hand for simple kernels. The
+-- model must rank many GEMMs as the times measured on an H200 do.
 local assert = require "luassert"
 local cute = require "cute"
 local gemms = require "spec.gemms"
@@ -8,7 +8,7 @@ local support = require "spec.support"
 local cards = require "cutelua.profile.cards"
 
 local H200 = cards.card "h200"
--- registers per thread; given, so that the estimate needs no compiler
+-- registers per thread; as they are given, the estimate needs no compiler
 local REGISTERS = 64
 
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.f32) end
@@ -20,7 +20,7 @@ local function estimate(k, grid, block, more, ...)
 end
 
 -- Returns the cycles that the model estimates for `warps` warps of n FMAs each.
--- With `chain` each FMA depends on the preceding one; otherwise there are eight
+-- With `chain`, each FMA depends on the one before; otherwise there are eight
 -- independent chains.
 local function cycles(n, warps, chain)
   local k = cute.kernel("sums", function(Y, x)
@@ -77,8 +77,8 @@ describe("an estimate", function()
       local e = estimate(k, 1, 64, nil, zeros(4096), zeros(64))
       return e.bytes.l2 - 64 * 4
     end
-    -- In the first kernel both warps read the same 128 bytes eight times. In
-    -- the second one each warp always reads other bytes.
+    -- In the first kernel, both warps read the same 128 bytes eight times. In
+    -- the second one, every read of a warp has other bytes.
     assert.equal(128, reads(function(t) return t % 32 end))
     assert.equal(8 * 256, reads(function(t, i) return t + 64 * i end))
   end)
@@ -86,7 +86,7 @@ describe("an estimate", function()
   it("waits for results", function()
     local each = H200.alu + 1
     assert.near(400 * each, cycles(800, 1, true) - cycles(400, 1, true), 1)
-    -- Four warps in a quarter of an SM hide each other's latency.
+    -- The four warps of each scheduler hide each other's latency.
     assert.near(400 * each, cycles(800, 16, true) - cycles(400, 16, true), 20)
   end)
 
@@ -115,8 +115,8 @@ describe("an estimate", function()
     end
     local each = H200.alu + 1
     local apart, together = run(600, 100, false), run(600, 100, true)
-    -- without a barrier each warp executes 600 + 100 operations; with one, each
-    -- part takes as long as the 600 of its slower warp
+    -- without a barrier, each warp executes 600 + 100 operations; with one,
+    -- each part takes as long as the slower warp's 600
     assert.near((2 * 600 - 700) * each + H200.barrier, together - apart, 30)
   end)
 
@@ -190,7 +190,7 @@ describe("an estimate", function()
 
   it("plays a launch twice with the memory of the first", function()
     -- The loop has c[0] iterations, and the kernel doubles c[0]. When the model
-    -- runs the launch a second time, it must not see the doubled value.
+    -- runs the launch again, it must see the original value.
     local function cycles_of(writes)
       local k = cute.kernel("k", function(c, d, y)
         local t = cute.arch.thread_idx()
@@ -329,7 +329,7 @@ describe("an estimate for Blackwell", function()
       :estimate {card = card, registers = REGISTERS}
   end
 
-  -- the published rates in PFLOP/s
+  -- the published rates in PFLOP/s, and the card
   for _, c in ipairs {{"bf16", 2.25}, {"f32", 1.125}, {"e4m3", 4.5},
                       {"i8", 4.5}, {"bf16", 2.25, "b300"}} do
     it(("has the tensor cores' rate of %s on %s"):format(c[1], c[3] or "b200"),
@@ -350,8 +350,8 @@ describe("an estimate for Blackwell", function()
 
   it("waits at commits until the MMAs before them have ended", function()
     local one, four = product("bf16", 128), product("bf16", 512)
-    -- K has 2 and 8 steps, so the difference is 6 steps of one tile for each
-    -- block, 256 cycles each
+    -- K has 2 or 8 steps. The 6 additional steps of a tile take each block 256
+    -- cycles each.
     local least = 6 * 128 * 128 * 64 / 4096
     assert.is_true(four.cycles - one.cycles > least)
     assert.is_true(four.cycles - one.cycles < 8 * least)
@@ -406,7 +406,7 @@ describe("an estimate rejects", function()
   end)
 end)
 
--- Returns the ranks of numbers; equal ones share the mean rank.
+-- Returns the ranks of numbers; equal numbers share their mean rank.
 local function ranks(list)
   local out = {}
   for i, x in ipairs(list) do
@@ -419,7 +419,7 @@ local function ranks(list)
   return out
 end
 
--- Returns Spearman's correlation of ranks.
+-- Returns Spearman's rank correlation.
 local function spearman(x, y)
   local n, a, b = #x, ranks(x), ranks(y)
   local mean, ab, aa, bb = (n + 1) / 2, 0, 0, 0
@@ -431,8 +431,8 @@ local function spearman(x, y)
 end
 
 describe("the ranking of GEMM variants #long", function()
-  -- Returns the measurements of the products of n^3 in
-  -- docs/measured/gemm_ways.tsv: {us =, registers =} by name.
+  -- Returns the measurements of products of n^3 in docs/measured/gemm_ways.tsv,
+  -- by name: {us =, registers =}.
   local function measured(n)
     local out = {}
     for line in io.lines "docs/measured/gemm_ways.tsv" do

@@ -3,7 +3,7 @@
 local assert = require "luassert"
 local estimates = require "spec.estimates"
 
--- Returns the rows with the model's estimates.
+-- Returns a row with the model's estimate for each kernel of the list.
 local function said(list)
   local rows = {}
   for i, r in ipairs(list) do

@@ -5,8 +5,8 @@ local cute = require "cute"
 
 local plain = {}
 
--- Runs f() while make(k, dtype, layout) replaces the layout of the kth
--- allocation of shared memory.
+-- Runs f() with core.make_smem_tensor replaced: the kth shared tensor gets the
+-- layout make(k, layout).
 local function made_by(make, f, ...)
   local own, run, k = core.make_smem_tensor, core.sim_run, 0
   local function hook(dtype, layout, align)
@@ -38,8 +38,8 @@ function plain.without(f, ...)
   return r, n
 end
 
---- Runs f() with other layouts: list[k] for the kth shared tensor, or the
--- tensor's own layout without its swizzle.
+--- Runs f() with other layouts: list[k] for the kth shared tensor or, if it is
+-- absent, the tensor's own layout without its swizzle.
 function plain.with(list, f, ...)
   return made_by(function(k, layout)
     return list[k] or layout.is_composed and layout.outer or layout
@@ -51,8 +51,8 @@ function plain.as_is(f, ...)
   return made_by(function(_, layout) return layout end, f, ...)
 end
 
---- Returns find_swizzle's findings for a report, and their layouts in the order
--- of the shared tensors.
+--- Returns the findings of find_swizzle for a report, and their layouts in the
+-- order of the shared tensors.
 function plain.found(report)
   local list, by = report:find_swizzle(), {}
   for _, f in ipairs(list) do

@@ -1,6 +1,6 @@
--- Tests preflight. A target's missing features must be those for which the
--- target rejects the kernel. Its table must have all targets. Its limits are
--- those on blocks, threads and memory.
+-- Tests preflight. The missing features that it lists for a target must be
+-- those for which the target rejects the kernel. Its table must have all
+-- targets. Its limits are those of blocks, threads and memory.
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
@@ -79,7 +79,7 @@ describe("preflight", function()
     o.cluster = 16
     local wide = clusters():preflight("sm_90a", o)
     assert.is_true(wide.ok)
-    assert.is_nil(by(wide, "cluster").ok)  -- nil: the answer depends on the GPU
+    assert.is_nil(by(wide, "cluster").ok)  -- nil: depends on the GPU
   end)
 
   it("agrees with rejected launches, on all targets", function()

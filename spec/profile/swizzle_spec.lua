@@ -1,7 +1,7 @@
--- Tests find_swizzle. For the scripts' kernels without their swizzles it must
--- find layouts as good as the original ones, and its counts must equal the
--- simulator's. It is also compared with brute force. The constraints of
--- vectors, memory, TMA and wgmma are checked.
+-- Tests find_swizzle. For the scripts' kernels without their swizzles, it must
+-- find layouts that are as good as the original ones, and count as the
+-- simulator does. It is also compared with brute force. Also tests the
+-- constraints of vectors, memory, TMA and wgmma.
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
@@ -15,7 +15,7 @@ local cpasync = cute.nvgpu.cpasync
 
 -- Runs f three times: unchanged, without its swizzles, and with the swizzles
 -- that find_swizzle finds for the second run. f returns a report, or a list
--- whose last element is the report.
+-- whose last element is a report.
 local function compare(f, least)
   local ours = plain.as_is(f)
   local bare, n = plain.without(f)
@@ -56,8 +56,8 @@ describe("find_swizzle repairs the scripts' kernels without their swizzles:",
     end)
   end
 
-  -- Runs a script of copies on 256 x 256: its case number i, or with `other`
-  -- the kernel without a swizzle that it compares with.
+  -- Runs case i of a script of copies on 256 x 256 elements. With `other`, runs
+  -- the kernel without a swizzle with which the case is compared.
   local function copied(name, i, other)
     local spec = assert(lessonlib.script_spec("scripts/" .. name .. ".lua",
       "cutelua.bench.copylesson", "run"))
@@ -78,8 +78,8 @@ describe("find_swizzle repairs the scripts' kernels without their swizzles:",
         local before, after = compare(function() return copied(name, i) end, 1)
         assert.is_true(before > 1000)
         assert.equal(0, after)
-        -- The script also has a kernel without the swizzle, which must have as
-        -- many conflicts.
+        -- The script's own kernel without a swizzle must have as many
+        -- conflicts.
         local r = copied(name, i, true)
         assert.equal(before, r:total "conflicts")
         local list = r:find_swizzle "sA"
@@ -105,7 +105,7 @@ describe("find_swizzle repairs the scripts' kernels without their swizzles:",
 end)
 
 -- Computes, independently of cute, the number of passes of accesses of `width`
--- bytes that are not merged. The passes of a group of lanes are the most
+-- bytes that are not merged. A group of lanes needs as many passes as the most
 -- distinct words that it accesses in one bank.
 local function by_hand(layout, at, count, threads, width, bytes)
   local total = 0
@@ -133,8 +133,8 @@ describe("find_swizzle", function()
       local rows, cols = 1 << math.random(4, 6), 1 << math.random(4, 6)
       local layout = cute.make_layout({rows, cols}, {cols, 1})
       local down, wide = math.random(0, 3), 1 << math.random(0, 2)
-      local function at(t, i)  -- each group of 2^down lanes accesses 2^down
-                               -- rows, `wide` floats in each
+      local function at(t, i)  -- in each group of 2^down lanes, lanes access
+                               -- different rows, and `wide` floats of a row
         local n = t + 32 * i
         return {(n % (1 << down) * 8 + n // (1 << down)) % rows,
                 n * 5 % (cols // wide) * wide}
@@ -191,7 +191,7 @@ describe("find_swizzle", function()
                                                   budget = 2171})
     assert.is_false(small.cured)
     assert.equal(2048, small.bytes.now)
-    -- If the given layout is padded, find_swizzle proposes a layout without
+    -- If the original layout is padded, find_swizzle proposes one without
     -- padding.
     found = cute.find_swizzle(cute.make_layout({32, 16}, {40, 1}),
                               {accesses[1]}, {type = cute.f32})
@@ -246,8 +246,8 @@ describe("find_swizzle", function()
     local x = cute.make_tensor(cute.zeros({8192}, cute.bf16).iterator, l)
     for _, name in ipairs {"SM75_U32x4_LDSM_N", "SM75_U32x2_LDSM_N",
                            "SM75_U32x1_LDSM_N", "UniversalCopy"} do
-      -- A thread has at most two 8x8 matrices of B, so atoms of four matrices
-      -- (x4) are only tested with A.
+      -- A thread has at most two 8x8 matrices of B, so atoms that load four
+      -- matrices (x4) are only tested with A.
       for _, which in ipairs {"A", not name:find "x4" and "B" or nil} do
         local s2r = cute["make_tiled_copy_" .. which](cute.make_copy_atom(name,
           cute.bf16, name == "UniversalCopy" and 32 or nil), mma)
@@ -355,7 +355,7 @@ describe("for a kernel, find_swizzle", function()
       for _, f in ipairs(list) do
         assert.equal("wgmma", f.agent)
         assert.is_true(f.cured and f.was.conflicts > 0)
-        -- The proposed layout is the original layout of the script.
+        -- The proposed layout must be the script's original one.
         assert.equal("cute.tile_to_shape(cute.nvgpu.warpgroup."
           .. 'make_smem_layout_atom("K_SW128", cute.bf16), {128, 64, 3})',
           f.lua)
@@ -387,8 +387,8 @@ describe("for a kernel, find_swizzle", function()
     assert.is_true(f.cured)
     local swizzled = run(f.layout, f.tensor)[1]
     assert.equal(0, swizzled.was.conflicts)
-    -- If the kernel's swizzle does not help, find_swizzle must propose a better
-    -- layout.
+    -- If the kernel has a swizzle that does not help, find_swizzle must propose
+    -- a better layout.
     local bad = run(cute.composition(cute.make_swizzle(1, 0, 5), l))[1]
     assert.equal(480, bad.was.conflicts)
     assert.is_true(bad.cured)

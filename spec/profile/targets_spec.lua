@@ -1,5 +1,5 @@
--- Tests our table of the limits of an SM against NVIDIA's occupancy
--- calculation, if its header is available.
+-- Tests the table of limits of an SM against NVIDIA's occupancy calculation, if
+-- its header is installed.
 local assert = require "luassert"
 local cute = require "cute"
 local support = require "spec.support"
@@ -57,7 +57,7 @@ int main(void) {
 
 local include = (os.getenv "CUDA_HOME" or "/usr/local/cuda") .. "/include"
 
--- Returns the program's answer to each line.
+-- Returns the program's output for each line of input.
 local function asked(lines)
   local dir = support.folder()
   support.write(dir .. "/occupancy.c", PROGRAM)
@@ -79,8 +79,8 @@ describe("the occupancy of an SM", function()
       local seeds, lines = math.random, {}
       math.randomseed(7)
       local sms = {70, 75, 80, 86, 87, 89, 90, 100, 110, 120, 121}
-      -- CUDA 13.5 added sm_107, the only one with this much shared memory, and
-      -- corrected the barriers of sm_103.
+      -- CUDA 13.5 added sm_107, the only target with this much shared memory,
+      -- and corrected the number of barriers of sm_103.
       local new = header:find "328 %* 1024"
       table.move(new and {103, 107} or {}, 1, 2, #sms + 1, sms)
       local cases = {}
@@ -123,11 +123,11 @@ describe("the occupancy of an SM", function()
       registers = 2, shared = 2, threads = 16, blocks = 32, barriers = 64}}, o)
     assert.same({"barriers"}, targets.occupancy(120, {threads = 64,
       registers = 32, shared = 0, barriers = 16}).by)
-    -- If the number of registers is not given, it sets no limit.
+    -- Registers set no limit if their number is not given.
     assert.is_nil(targets.occupancy(90, {threads = 64}).limits.registers)
   end)
 
-  -- Results of cuOccupancyMaxActiveClusters on an H100 and an H200.
+  -- Expected results: cuOccupancyMaxActiveClusters on an H100 and an H200.
   it("holds clusters as the driver counts them", function()
     local said = {
       {132, 66, 39, 30, 22, 17, 15, 15, 9, 7, 7, 7, 7, 7, 7, 7},
@@ -141,7 +141,7 @@ describe("the occupancy of an SM", function()
     end
     -- clusters of 4 blocks on 100 SMs
     assert.equal(25, targets.clusters(100, 4))
-    -- on a GPU that is not in the table
+    -- 160 SMs are a GPU that is not in the table
     assert.equal(40, targets.clusters(160, 4))
   end)
 

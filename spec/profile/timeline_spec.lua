@@ -1,6 +1,6 @@
 -- Tests timelines. Ranges must add no code unless they are recorded. In the
--- cost model they must begin and end at the right times. Also tests the clock
--- values that a GPU stores, and the output made of them.
+-- cost model, they must begin and end at the right times. Also tests the clock
+-- values that a GPU stores, and the output made from them.
 local assert = require "luassert"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -22,7 +22,7 @@ local function chain(v, n)
   return v
 end
 
--- A kernel of two warps. The first one works longer, then both synchronize.
+-- A kernel of two warps. The first one works longer; then both synchronize.
 local function meeting(range)
   return cute.kernel("meeting", function(Y)
     local t = cute.arch.thread_idx()
@@ -99,7 +99,7 @@ describe("a timeline of the model", function()
     local long, short = spans(t, "work", 0)[1], spans(t, "work", 1)[1]
     assert.near(300 * EACH, long.stop - long.begin, 8 * EACH)
     assert.near(100 * EACH, short.stop - short.begin, 8 * EACH)
-    -- The warp that arrives earlier waits for the other warp.
+    -- The warp that arrives first must wait for the other one.
     local early, late = spans(t, "meet", 1)[1], spans(t, "meet", 0)[1]
     assert.near(200 * EACH + H200.barrier * CYCLE, early.stop - early.begin,
                 8 * EACH)
@@ -125,8 +125,8 @@ describe("a timeline of the model", function()
         and s.begin <= s.stop)
       n = n + (s.kind == "range" and 1 or 0)
     end
-    -- only the three blocks of one SM are recorded: 2 warps each, 5 ranges a
-    -- warp
+    -- only the three blocks of one SM are recorded: 2 warps each, with 5 ranges
+    -- per warp
     assert.equal(3 * 2 * 5, n)
   end)
 
@@ -168,7 +168,7 @@ describe("a timeline of the model", function()
   end)
 end)
 
--- Parses JSON, as far as needed here.
+-- Parses the JSON that timelines contain.
 local function parse(text)
   local at = 1
   local value
@@ -275,7 +275,7 @@ describe("a timeline is written", function()
       rects = rects + (close == "" and name == "rect" and 1 or 0)
     end
     assert.equal(0, depth)
-    -- one rectangle for the background, one for each of three names, one for
+    -- rectangles: one for the background, one for each of three names, one for
     -- each span
     assert.equal(1 + 3 + #t.spans, rects)
     assert.is_truthy(svg:find("w&quot;\\&lt;&amp;", 1, true))
@@ -386,7 +386,7 @@ describe("a kernel that stores clocks", function()
       for _, s in ipairs(t.spans) do
         if s.block == block then by[s.name .. s.warp] = s end
       end
-      -- the first warp works longer, and the other waits for it
+      -- the first warp works longer than the other one, which waits for it
       assert.is_true(by.work0.stop - by.work0.begin
         > by.work1.stop - by.work1.begin)
       assert.is_true(by.meet1.stop >= by.work0.stop - 50)
@@ -403,13 +403,13 @@ describe("ranges of the library", function()
     local args = g.arguments(tensor(), tensor(), tensor())
     local t = assert(g.kernel(table.unpack(args, 1, args.n)):timeline {
       grid = g.grid(n, n, 4), cluster = g.cluster, registers = 128})
-    -- Each of four warps consumes four tiles with four steps along K.
+    -- Each of four warps consumes four tiles, which have four steps along K.
     assert.equal(4 * 4 * 4, #spans(t, "consumer_wait"))
     assert.equal(4 * 4, #spans(t, "epilogue"))
     assert.equal(4 * 4, #spans(t, "producer_acquire"))
     local loads, waits = spans(t, "tma.load"), spans(t, "consumer_wait", 0)
     assert.equal(2 * 4 * 4, #loads)  -- one load of A and one of B in each step
-    -- A wait ends when both loads of its step have arrived.
+    -- A wait ends when both loads for its step have arrived.
     local ends = {}
     for _, s in ipairs(loads) do ends[#ends + 1] = s.stop end
     table.sort(ends)

@@ -1,5 +1,5 @@
--- Tests tools/annotations.lua: it must report every kind of fault in a text,
--- and nothing in a correct text.
+-- Tests tools/annotations.lua. It must report every kind of mistake in a text,
+-- and nothing for a correct text.
 local support = require "spec.support"
 
 local FILES = {
@@ -85,8 +85,8 @@ print(free.anything)
 ]],
 }
 
--- Runs the tool on a tree of files. They are correct, except that `more` adds
--- or replaces some. Returns the tool's reports.
+-- Runs the tool on a tree of correct files, where `more` adds or replaces some.
+-- Returns the tool's reports.
 local function told(more)
   local dir, all = support.folder(), {}
   os.execute(("mkdir -p %s/lua/cute/meta %s/kernels %s/scripts"):format(dir,

@@ -15,7 +15,7 @@ local env = env_of {
 }
 env.tiled = cute.make_tiled_mma(env.mma)
 
--- Returns the answer to the first TAB that is pressed after a text.
+-- Returns the reply to the first TAB after a text.
 local function answer(text, globals, columns, rows)
   return menu.new():press(text, globals or env, columns or 80, rows or 23)
 end
@@ -260,13 +260,13 @@ yes   true
     end
     assert.same({"1", nil, 1, n = 3}, press("t.n2", true))
     assert.same({"9", nil, 1, n = 3}, press("t.n1", true))
-    -- If the text has changed or TAB goes backwards, the menu starts a new
-    -- list.
+    -- If the text has changed, or after TAB went backwards, the menu starts a
+    -- new list.
     assert.is_nil(press("t.n", true)[1])
     assert.same(rows(1, 4, "... 5 more: TAB\n"), press "t.n")
     assert.same({"9", nil, 0, n = 3}, press("t.n", true))
     assert.same({"8", nil, 1, n = 3}, press("t.n9", true))
-    -- For an option, " = " is inserted, too.
+    -- Completing an option also inserts " = ".
     m = menu.new()
     m:press("k(t):launch {f", env, 80, 20)
     assert.equal("astmath = ", (m:press("k(t):launch {f", env, 80, 20)))
@@ -288,7 +288,7 @@ yes   true
 end)
 
 -- Completes texts in a process of the program, because some candidates exist
--- only there.
+-- only in the program.
 local function in_program(text, ...)
   local out, err = support.run({"-", ...}, {stdin = [[
     local complete = require "cutelua.program.complete"
@@ -417,7 +417,7 @@ describe("completion at the prompt", function()
 
   it("has lists as wide as COLUMNS, which goes before the terminal's width, "
     .. "and rows of the terminal's #long", function()
-    -- `c` has functions of Lua's, whose completions have no description.
+    -- `c` has Lua's own functions, which have no description in the list.
     local many = {{"c = {}\n", "> "},
       {"for x in ('A B C C_atom D S tv'):gmatch '%S+' do "
        .. "c['make_tiled_copy_' .. x] = print end\n", "> "}}
@@ -432,7 +432,7 @@ describe("completion at the prompt", function()
     for _, none in ipairs {"0", "60x", ("9"):rep(30)} do
       assert.truthy(listed(none, "71"):find(three), none)
     end
-    -- The input fills two rows of 20 columns, and the list ends two rows below
+    -- The input fills two rows of 20 columns. The list must end two rows below
     -- it.
     local out = talk({many[1], many[2],
       {"local abcdefghijk = c.make_tiled_copy_", "py_"},

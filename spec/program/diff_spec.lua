@@ -89,7 +89,7 @@ describe("cute.diff", function()
       assert.truthy(text:find(part, 1, true), text)
     end
     assert.truthy(text:find "\n  time on simulator[^\n]*: [^\n]+ %-> ")
-    -- The diff shows no source comments (//).
+    -- The diff must contain no comments of the source (//).
     assert.falsy(text:find("//", 1, true))
     assert.truthy(d.cuda:find("\n+   m[i + 256] = m[i + 128];\n", 1, true))
     assert.truthy(d.cuda:find("\n    m[i] = (float)i;\n", 1, true), d.cuda)

@@ -87,7 +87,7 @@ cute.arch.popc(value: integer|value)
       local text, rows = doc.lookup(name), 0
       for line in text:gmatch "\n(  %S[^\n]*)" do
         assert.is_true(#line <= 79, line)
-        -- After a name and its parameters, a description begins in column 35.
+        -- A description begins in column 35, after a name and its parameters.
         local usage = line:match "^  [%a_][%w_]*%b()%s+()%u"
           or line:match "^  [%a_][%w_]*%s%s+()%u"
         if usage then
@@ -148,7 +148,7 @@ cute.arch.popc(value: integer|value)
 end)
 
 describe("a word that is no public name", function()
-  -- Returns the program's answer to a question, its exit code, and its errors.
+  -- Returns the program's output for a question, its exit code, and its errors.
   local function ask(question)
     local out, err, code = support.run {"doc", question}
     return out, code, err
@@ -248,8 +248,9 @@ local function parameters(signature)
   return set
 end
 
--- Runs an example like inputs at the prompt. Compares the values of lines `EXPR
--- --> TEXT`; lines of only `--> TEXT` continue the text.
+-- Runs the lines of an example like inputs at the prompt. In a line
+-- `EXPR --> TEXT`, the value of EXPR must print as TEXT. Lines of only
+-- `--> TEXT` continue the text.
 local function run(name, lines)
   local env = setmetatable({cute = cute, _ = cute._, X = cute.X},
     {__index = _G})
@@ -265,7 +266,7 @@ local function run(name, lines)
     if not want then
       assert(chunk(repl.globalize(text)))()
     else
-      -- Find where the last expression begins: all lines before it are
+      -- Finds where the last expression begins; all lines before it are
       -- statements.
       for first = 1, #waiting do
         local f = chunk("return " .. table.concat(waiting, "\n", first))
@@ -352,7 +353,7 @@ describe("public names", function()
         end
       end
     end
-    -- The documented constants must be those that the table has.
+    -- The documented constants must be those of the table.
     for _, item in ipairs(all) do
       if item.kind == "constants" then
         local told = {}
@@ -442,7 +443,7 @@ describe("variables of the environment", function()
       .. "kernels scripts tools spec ci Makefile --include=*.c --include=*.h "
       .. "--include=*.lua --include=*.sh --include=Makefile "
       .. "--exclude=environment.lua --exclude=doc_spec.lua "
-      .. "--exclude-dir=library")  -- constants of cutelua.h
+      .. "--exclude-dir=library")  -- these are constants of cutelua.h
     for line in p:lines() do
       local name = line:match "([A-Z][A-Z_]+)\"?$"
       read[name] = true
@@ -456,7 +457,7 @@ describe("variables of the environment", function()
     for name in pairs(read) do
       assert.is_truthy(known[name] or name:find "^FAKE_"
         or name == "CC" or name == "CXX" or name == "PWD"
-        or name == "CUTELUA_VERSION", name)  -- a constant of cutelua.h
+        or name == "CUTELUA_VERSION", name)  -- in cutelua.h
     end
     for name in pairs(known) do
       assert.is_truthy(read[name] or name:find "^LUA_" or name:find "_PATH$"
@@ -512,7 +513,7 @@ describe("make docs", function()
 end)
 
 describe("options of commands", function()
-  -- Returns the options that a source file reads, by their names.
+  -- Returns a table of the options that a source file reads, by name.
   local function taken(path)
     local set = {}
     for option in support.read(path):gmatch "\"(%-%-[%l-]+)\"" do

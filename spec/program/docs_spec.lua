@@ -7,8 +7,8 @@ local support = require "spec.support"
 
 -- Returns the blocks of Lua in a page, each as {line number, lines of Lua,
 -- texts}. A line `EXPR --> TEXT` becomes a call of `shown`, which records the
--- value, and texts[line number] has the lines of TEXT. Further lines `--> TEXT`
--- continue it.
+-- value of EXPR. texts[line number] has the lines of TEXT; further lines `-->
+-- TEXT` continue it.
 local function blocks(path)
   local list, number, block, text = {}, 0, nil, nil
   for line in io.lines(path) do
@@ -32,8 +32,8 @@ local function blocks(path)
   return list
 end
 
--- Defines one `it` per block. Each block runs as one chunk, "script.lua", and
--- later blocks see its globals.
+-- Defines one test per block. Each block runs as one chunk, "script.lua"; later
+-- blocks see its globals.
 local function check(path)
   local env = setmetatable({cute = cute}, {__index = _G})
   local got
@@ -56,7 +56,7 @@ local function check(path)
   end
 end
 
--- Returns the code of all blocks of a page, and the number of values they show.
+-- Returns the code of a page's blocks, and the number of values that they show.
 local function code_of(path)
   local text, count = {}, 0
   for _, block in ipairs(blocks(path)) do
@@ -100,8 +100,8 @@ describe("docs/data.md", function()
   end)
 end)
 
--- Runs a session at the prompt and compares its output. `…` stands for any
--- text, or alone on a line for any lines.
+-- Runs a session at the prompt and compares its output. `…` stands for any text
+-- or, alone on a line, for any lines.
 local function check_session(session)
   local input, want = {}, {"^"}
   for said in session:gmatch "[^\n]+" do
@@ -180,7 +180,7 @@ describe("docs/ops.md", function()
   local page = support.read "docs/ops.md"
   local OPTIONS = require "cute.ops.gemm".OPTIONS
 
-  -- Returns the first column of the table that follows the line `head`.
+  -- Returns the first column of the table that begins with the line `head`.
   local function column(head)
     local rows = page:match(head .. "\n|[-|]+\n(.-)\n\n")
     return rows:gsub("[^\n]+", function(row) return row:match "^| (.-) | " end)
@@ -294,7 +294,7 @@ describe("docs/layouts.md", function()
 end)
 
 -- Pages for users of other tools have tables with two columns: names of the
--- other tool, and our names.
+-- other tool, and the corresponding names of cutelua.
 describe("docs/from-*.md", function()
   local doc = require "cutelua.doc.names"
   local atoms = {}

@@ -1,5 +1,5 @@
--- Tests the exercises of the workshop: correct answers that differ from the
--- solution's text are accepted, and wrong ones get a message about the mistake.
+-- Tests the exercises of the workshop. Right answers that differ from the
+-- solution's text are accepted. Wrong ones get a message about the mistake.
 local learn = require "cutelua.learn"
 
 -- Replaces parts of a text, each of which occurs once.
@@ -21,8 +21,8 @@ local function exercise(lesson, name)
     function(text) return learn.check(l, name, text, env) end
 end
 
--- Checks answers: {description, text} is a right answer; {description, text,
--- part of the message} is a wrong one.
+-- Checks answers. {description, text} is a right answer; {description, text,
+-- part of the expected message} is a wrong one.
 local function answers(check, list)
   for _, row in ipairs(list) do
     local what, text, want = table.unpack(row)

@@ -1,5 +1,5 @@
--- Tests files and text that the program does not control: reading and writing
--- them, and which of their characters reach a terminal.
+-- Tests files and texts that come from outside: how the program reads and
+-- writes them, and which of their characters reach a terminal.
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local support = require "spec.support"
@@ -328,7 +328,7 @@ x.y = 1' | ]] .. support.program .. " /dev/stdin"}
     assert.same({true, false}, {notes ""})
     assert.same({false, false}, {notes "print(#arg)"})
     assert.same({false, false}, {notes "print(...)"})
-    -- A module of the user may read the arguments.
+    -- A module of the user may read `arg`.
     support.write(at .. "/options.lua", "print(#arg)")
     local path = ("package.path = %q\n"):format(at .. "/?.lua")
     assert.same({false, false}, {notes(path .. "require 'options'")})

@@ -3,7 +3,7 @@
 local hostile = require "spec.hostile"
 local support = require "spec.support"
 
-local SEED, SHARE = 1, 25  -- one of this many runs is made
+local SEED, SHARE = 1, 25  -- one run in SHARE is made
 
 describe("a hostile run", function()
   local folder

@@ -1,11 +1,11 @@
--- Tests the checks of documents, prose and commit messages: they must find the
--- mistakes that they look for.
+-- Tests the checks of documents, prose and commit messages. Each check must
+-- find the mistakes that it looks for.
 local support = require "spec.support"
 
 local docs = dofile "tools/docs.lua"
 local prose = dofile "tools/prose.lua"
 
--- Returns the complaints of a check of tools/docs.lua: "LINE: WHAT".
+-- Returns the complaints of a check of tools/docs.lua, as texts "LINE: WHAT".
 local function complaints(check, text, path)
   local out = {}
   check(path or "docs/page.md", text, function(line, what)

@@ -31,7 +31,7 @@ describe("the man page", function()
   end)
 end)
 
--- Completion is for bash; dash, which is sh here, has none.
+-- Completion is for bash; sh is dash here, which has none.
 describe("completion", function()
   local dir
   setup(function()

@@ -2,8 +2,8 @@
 local nvrtcs = require "spec.gpu.nvrtcs"
 local support = require "spec.support"
 
--- A script that calls coroutines of Lua and of the program alternately, and the
--- script's output.
+-- A script in which coroutines of Lua and of the program call each other, and
+-- the script's output.
 local COROUTINES = [[
 local function show(...)
   local t = table.pack(...)
@@ -61,7 +61,7 @@ local function talk(steps)
     XDG_CACHE_HOME = dir})
 end
 
--- Defines a function that makes a long compilation. In its first run, NVRTC
+-- Defines a function that runs a long compilation. In its first run, NVRTC
 -- installs a signal handler of its own.
 local LONG = [[jit = require "cute.jit" function compile(n)
   local s = {}
@@ -76,8 +76,8 @@ describe("Ctrl-C", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  -- Types the code, waits for the "go" that it prints, and stops it with one
-  -- Ctrl-C; then the prompt must work.
+  -- Types the code, waits for the "go" that it prints, and interrupts it with
+  -- one Ctrl-C. Then the prompt must still work.
   local function stops(code)
     local out, status = talk {{"function go() print('g'..'o') end\n", "> "},
       {code .. "\n", "go\r\n"}, {"\3", "\r\n> "}, {"6 * 7\n", "42\r\n> "}}
@@ -146,8 +146,8 @@ describe("Ctrl-C", function()
   end)
 
   it("stops a launch with very many faults", function()
-    -- Each of 4000 lines is a fault: it reads what another warp writes, or what
-    -- was never written.
+    -- Each of 4000 lines has a fault: it reads what another warp writes, or
+    -- what nothing has written.
     local path = support.write(dir .. "/many.lua", [[
       local cute = require "cute"
       local text = {"local cute = ... return function(y)",

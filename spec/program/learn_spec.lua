@@ -67,8 +67,8 @@ local dir
 
 local program = support.program
 
--- Runs `cutelua learn` in `dir` with these lines as input. Returns output and
--- exit code.
+-- Runs `cutelua learn` in the folder `dir` with these lines as input. Returns
+-- output and exit code.
 local function run(words, input)
   local p <close> = io.popen(("cd '%s' && HOME='%s' XDG_STATE_HOME= "
     .. "NO_COLOR=1 '%s' learn %s 2>&1 <<'END'\n%sEND\necho \"code $?\"")

@@ -1,5 +1,5 @@
 -- Tests the program's messages for likely mistakes: names that do not exist,
--- kernels that are called and never launched.
+-- and kernels that are called but never launched.
 local support = require "spec.support"
 
 local HEAD = [[

@@ -1,5 +1,5 @@
---- The names of the Python DSL and of CuTe: which exist here, and why the
--- others do not. `make names` prints them.
+--- Lists which names of the Python DSL and of CuTe exist here, and why the
+-- others do not. `make names` prints the list.
 --
 -- The DSL's list (lines "when namespace name") is read from
 -- CUTELUA_NAMES_FILE, by default ../shared/dsl-names.txt. The list of CuTe's
@@ -13,7 +13,7 @@ local ANNOTATION = "an annotation of Python types: rnd is a word such as \"rz\""
 local ROUNDINGS = "no documentation says how often it rounds"
 local UNDOCUMENTED = "no documentation says what it computes"
 
---- Names that do not exist here, and the replacement for each.
+--- Names of the DSL that do not exist here, and the replacement for each.
 names.LEFT_OUT = {
   ["pipeline.compute_k_tile"] = UNDOCUMENTED,
   ["pipeline.PerStagePipelineState"] = UNDOCUMENTED,
@@ -37,7 +37,7 @@ names.LEFT_OUT = {
 
 local function field(t, name) return t[name] end
 
---- Returns the value of a name in a namespace, or nil.
+--- Returns the value of a name in a namespace of cute, or nil.
 ---@param namespace string "cute", "cute.arch", "pipeline", "utils" ...
 ---@param name string
 function names.find(namespace, name)
@@ -68,7 +68,7 @@ function names.read(path)
 end
 
 --- Returns counts by namespace, {[namespace] = {total =, have =, missing =
--- {full}}}, and their sum.
+-- {full}}}, and the counts of all namespaces together.
 ---@param list table[]
 ---@param when string "core"
 ---@return table<string, table>, table
@@ -130,7 +130,7 @@ local function expand(family, out)
   return out
 end
 
---- Returns the names of a list of atoms, and its families.
+--- Returns the names of a list of atoms, and the families in the list.
 ---@param path string
 ---@return string[]|nil names
 ---@return string message
@@ -144,8 +144,8 @@ function names.read_atoms(path)
   return list, ""
 end
 
---- Counts the atoms of a list that have a row in the tables. Groups the others
--- by reason, those without a reason under "".
+--- Counts the atoms of a list that have a row in the tables. Groups the other
+-- atoms by reason; atoms without a reason are in the group "".
 ---@param list string[]
 ---@return integer have
 ---@return table<string, string[]> missing
@@ -191,9 +191,9 @@ local function print_atoms()
   return missing[""] == nil
 end
 
--- Prints the coverage by namespace and the missing names with their reasons;
--- returns the total, and the number without a reason. partial: prints no name
--- without a reason.
+-- Prints the coverage by namespace, and the missing names with their reasons.
+-- Returns the total, and the number of missing names without a reason. partial:
+-- does not print names without a reason.
 local function print_names(list, when, partial)
   local by, all = names.count(list, when)
   local spaces, unexplained = {}, 0
@@ -213,7 +213,7 @@ local function print_names(list, when, partial)
 end
 
 --- Prints the coverage. The exit code is 1 if less than 95% of the DSL's names
--- exist, or if one is missing without a reason.
+-- exist, or if a name is missing without a reason.
 function names.main()
   local path = os.getenv "CUTELUA_NAMES_FILE" or "../shared/dsl-names.txt"
   local list, message = names.read(path)

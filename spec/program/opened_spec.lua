@@ -1,6 +1,6 @@
--- Tests that every call that loads, runs, opens or removes something by a
--- computed name has a row in the table of docs/files.md, which says who chooses
--- the name. A new call fails the test until it is reviewed.
+-- Tests the table of docs/files.md, which says who chooses names of files.
+-- Every call that loads, runs, opens or removes something by a computed name
+-- must have a row. A new call fails the test until it is reviewed.
 local support = require "spec.support"
 
 -- Functions that load, run, open or remove something, as their calls are
@@ -19,8 +19,8 @@ local C = {"dlopen", "popen", "system", "fopen", "freopen", "open", "openat",
 
 local function escaped(s) return (s:gsub("%p", "%%%0")) end
 
--- Reports whether the name is a literal in a call whose arguments begin at
--- `at`.
+-- Reports whether a call whose arguments begin at `at` has a literal
+-- name.
 local function is_written(text, at)
   local after = text:match('^%s*%(?%s*"[^"]*"()', at)
     or text:match("^%s*%(?%s*'[^']*'()", at)
@@ -36,7 +36,7 @@ local function bare(path)
   return (text:gsub("//[^\n]*", ""):gsub("/%*.-%*/", ""))
 end
 
--- Returns the calls of a file with computed names: {name = true}.
+-- Returns the calls of a file that have computed names: {name = true}.
 local function calls_of(path, names)
   local text, found = bare(path), {}
   for _, name in ipairs(names) do
@@ -71,7 +71,7 @@ local function product_files()
   return list
 end
 
--- Returns "FILE: CALL" of the rows "| `FILE` | `CALL` `CALL` | who |".
+-- Returns "FILE: CALL" for the rows "| `FILE` | `CALL` `CALL` | who |".
 local function rows()
   local list = {}
   local text = support.read "docs/files.md"

@@ -1,5 +1,5 @@
--- Tests the note that the program prints, once per line, if modes of equal
--- order overlap.
+-- Tests the note that the program prints, once per line, if modes with equal
+-- strides overlap.
 local support = require "spec.support"
 
 local function notes(text)

@@ -165,7 +165,7 @@ describe("a command of cutelua", function()
       assert.equal("", out)
       assert.equal(2, code)
     end
-    -- A file of that name is a script, and other words are missing files.
+    -- If a file "chek" exists, it is a script. Other words are missing files.
     support.write(dir .. "/chek", "print 'a script'")
     local out = support.exec {"bash", "-c", ("cd %s; '%s' chek"):format(dir,
       support.program:find "^/" and support.program
@@ -192,7 +192,7 @@ describe("cutelua", function()
     end
     both("cute has no 'make_layuot'", "make_layout", "cute.make_layuot({4})")
     both("cute.arch has no 'tread_idx'", "thread_idx", "cute.arch.tread_idx()")
-    -- cute.kernel is in a module that is loaded on first use.
+    -- cute.kernel is in a module that is only loaded on first use.
     both("cute has no 'kernle'", "kernel",
       "cute.kernle('k')")
     both("cute has no 'xyzzy'", nil, "cute.xyzzy()")
@@ -270,7 +270,7 @@ stage {}
       .. "while true do end' & p=$!; sleep 1; kill -INT $p; wait $p"}
     assert.equal("1\n", out)
     -- a shell without job control starts background jobs with SIGINT ignored;
-    -- the program must set its handler nevertheless
+    -- the program must set its handler anyway
     assert.truthy(err:find("cutelua: interrupted", 1, true))
     assert.equal(130, code)
   end)

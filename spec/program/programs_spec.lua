@@ -1,5 +1,5 @@
--- Tests docs/programs.md and llms.txt: both must be current, each mistake must
--- be reported with its code, and its repair must cause no report.
+-- Tests docs/programs.md and llms.txt. Both must be up to date. Each mistake
+-- must be reported with its code, and its repair must cause no report.
 local faults = require "spec.faults"
 local programs = dofile "tools/programs.lua"
 local support = require "spec.support"
@@ -28,8 +28,8 @@ describe("docs/programs.md", function()
     assert.same({40, 20}, {all, codes})
   end)
 
-  -- For each mistake, the page has the code of the wrong script, and is up to
-  -- date.
+  -- For each mistake, the page must show the code of the wrong
+  -- script.
   it("repairs each mistake #long", function()
     for _, name in ipairs(programs.MISTAKES) do
       local f = faults.read(("spec/faults/%s.lua"):format(name))
@@ -42,9 +42,9 @@ describe("docs/programs.md", function()
     end
   end)
 
-  -- An idiom may use the two functions at the head of the idioms. In a line
-  -- `EXPR --> TEXT`, the value of EXPR must print as TEXT.
-  -- --> TEXT` is a value and its text.
+  -- An idiom may use the two functions at the head of the idioms.
+  -- In a line `EXPR --> TEXT`, the value of EXPR must print as
+  -- TEXT.
   local env = setmetatable({cute = require "cute"}, {__index = _G})
   local idioms = page:match "<!%-%- part: idioms %-%->\n(.-)<!%-%- end"
   local title, count = "the functions", 0

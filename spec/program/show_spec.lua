@@ -8,7 +8,7 @@ local function shown(v, columns) return show.text(v, columns or 80) end
 
 local function first(text) return (text:match "^[^\n]*") end
 
--- Checks that a text has no line wider than `columns` and not too many lines.
+-- Checks that a text has at most `rows` lines of at most `columns` columns.
 local function fits(text, columns, rows)
   for _, line in ipairs(support.lines(text)) do
     assert.is_true(#line <= columns, line)
@@ -69,7 +69,7 @@ describe("show.text", function()
     local atom = cute.make_mma_atom "SM80_16x8x16_F32BF16BF16F32_TN"
     local text = shown(atom)
     local tv, list = atom.tv_layout_C, {}
-    for v = 0, 3 do  -- the layout's offsets are those of a column-major 16 x 8
+    for v = 0, 3 do  -- an offset is an index in a column-major 16 x 8
                      -- tile
       list[v + 1] = ("(%d,%d)"):format(tv(5, v) % 16, tv(5, v) // 16)
     end

@@ -1,9 +1,9 @@
--- Runs each tool once through the program, as a user starts it. With `make
--- asan` this covers C code that no other spec runs in the sanitized program.
+-- Runs each tool once through the program, as a user does. With `make asan`,
+-- this covers C code that no other spec runs in the sanitized program.
 local support = require "spec.support"
 
--- Cases: the tool, its arguments, standard input, a text of its output, its
--- exit code (0 unless given).
+-- Cases: the tool, its arguments, standard input, a text that its output
+-- contains, and its exit code (0 unless given).
 local CASES = {
   {"a lesson", {"scripts/copy_swizzled.lua", "--device", "sim"}, "",
    "verified"},

@@ -1,8 +1,8 @@
 local support = require "spec.support"
 
--- Runs steps of a shell while `cutelua --watch` runs: `run N` waits until its
--- Nth run is reported. At the end the program gets an interrupt. Returns its
--- output.
+-- Runs steps of a shell while `cutelua --watch` runs. The step `run N` waits
+-- until the program's Nth run is reported. At the end the program is
+-- interrupted. Returns its output.
 local function watched(dir, steps, command)
   local script = ([[
 cd '%s' || exit 9

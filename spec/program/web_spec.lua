@@ -1,14 +1,14 @@
--- Tests the server of `cutelua web`: its answers, the hosts that it accepts,
+-- Tests the server of `cutelua web`: its responses, the hosts that it accepts,
 -- and how it ends.
 local http = require "cutelua.program.http"
 local json = require "dkjson"
 local support = require "spec.support"
 
 -- A client that starts the server and sends each text on its own connection.
--- Meanwhile two other connections must not block the server: one is silent, and
--- one sends only the beginning of a request. The server drops such a client
--- after 30 s. The limit for answers is 25 s, so it finds a server that blocks,
--- however slow the machine is.
+-- Meanwhile, two other connections must not block the server: one is silent,
+-- and one sends only the beginning of a request. The server drops such clients
+-- after 30 s. Responses must arrive within 25 s, so the test detects a blocked
+-- server, however slow the machine is.
 local CLIENT = [=[
 import json, re, signal, socket, subprocess, sys
 program, folder, requests = sys.argv[1], sys.argv[2], json.load(sys.stdin)

@@ -1,4 +1,4 @@
--- Tests arguments, targets and launches that do not fit a PTX kernel: each must
+-- Tests arguments, targets and launches that do not fit a PTX kernel. Each must
 -- raise an error of one sentence. Numbers that fit must arrive with all their
 -- bits.
 local cute = require "cute"
@@ -6,8 +6,8 @@ local support = require "spec.support"
 
 local SIM = {grid = 1, block = 1, device = "sim:sm_90a"}
 
--- Returns an entry k with parameters (a list of declarations, after the tensor
--- x) and instructions.
+-- Returns a module with an entry k that has the tensor x, further parameters (a
+-- list of declarations), and these instructions.
 local function module(params, body, more)
   return cute.ptx((([[
 .version 8.0
@@ -23,8 +23,8 @@ ret;
 ]]):format(params, more or "", body)))
 end
 
--- Runs an entry that stores its parameter n. The parameter has this type and
--- gets `value`. Returns the stored bytes.
+-- Runs an entry that stores its parameter n, which has this type and the value
+-- `value`. Returns the stored bytes.
 local function stored(type, value)
   local bits = type:match "%d+"
   local reg = ({["16"] = "h0", ["32"] = "r0", ["64"] = "d1"})[bits]
@@ -161,8 +161,8 @@ describe("a pointer of PTX", function()
       atom.global.add.u32 r1, [d0+2], 1;]]))
   end)
 
-  -- Such an offset overflows unless the simulator checks it, which the
-  -- sanitizer would report.
+  -- Unless the simulator checks such an offset, the address overflows, which
+  -- the sanitizer reports.
   it("is reported where its offset is huge", function()
     for _, op in ipairs {"ld.global.u32 r0, [d0+9223372036854775807];",
         "st.global.u64 [d0-9223372036854775807], d0;",
@@ -194,9 +194,9 @@ describe("a shuffle of PTX", function()
       mul.wide.u32 d1, r0, 4; add.s64 d0, d0, d1;
       st.global.u32 [d0], r1;]]):kernel "k"(x):launch {grid = 1, block = 32,
       device = "sim:sm_90a"}
-    -- With c = -1, each lane is a segment of its own. According to the
-    -- pseudo-code in the PTX ISA, bfly then still reads from lanes with lower
-    -- numbers. With c = 0xffffe0ff, the whole warp is one segment.
+    -- With c = -1, each lane is a segment of its own. By the pseudo-code in the
+    -- PTX ISA, bfly still reads from lanes with lower numbers. With c =
+    -- 0xffffe0ff, the whole warp is one segment.
     for lane = 0, 31 do
       assert.equal(300 + (31 - lane <= lane and 31 - lane or lane), x[lane])
     end

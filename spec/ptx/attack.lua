@@ -12,8 +12,8 @@ local LONGEST = 20  -- maximum seconds of one case
 
 local function pick(t) return t[math.random(#t)] end
 
--- Returns a random text of the list of PTX texts, with up to three random
--- changes.
+-- Returns a random one of the PTX texts of spec.ptx.texts, with up to three
+-- random changes.
 local function text_of()
   if not list then
     list = {}
@@ -55,7 +55,7 @@ local function map_bytes(t)
   return bytes
 end
 
--- Returns any value.
+-- Returns a random value of any type.
 local function any()
   return pick {
     function() return nil end, function() return "" end,
@@ -71,7 +71,7 @@ local function any()
     function() return print end, tensor}()
 end
 
--- Returns an argument for a parameter, mostly one that fits.
+-- Returns an argument for a parameter, usually one of a suitable type.
 local function argument(p)
   if math.random(12) == 1 then return any() end
   local bytes = p.bits // 8 * p.count

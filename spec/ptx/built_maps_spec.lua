@@ -1,5 +1,5 @@
--- Tests tensor maps that a PTX kernel builds in memory, field by field. Checks
--- the words of the map, the box that a copy moves, and the reports of faults.
+-- Tests tensor maps that a PTX kernel builds in memory, field by field: the
+-- words of the map, the box that a copy moves, and the reports of faults.
 local core = require "cute.core"
 local cute = require "cute"
 local mapbuild = require "spec.ptx.mapbuild"
@@ -22,7 +22,7 @@ local function run(p, c, space, change, x, first)
   return out, maps
 end
 
--- PTX's numbers of the element types, in the order of the driver's.
+-- PTX's number of each element type. The index is the driver's number.
 local NUMBERS = {[0] = 0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12}
 
 describe("a tensor map that PTX builds", function()

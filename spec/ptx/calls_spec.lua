@@ -22,8 +22,8 @@ local function text(functions, body)
   return HEAD .. functions .. ENTRY .. body .. "\nret;\n}\n"
 end
 
--- Runs `body` in 32 threads, where n is values(thread). Returns a function that
--- returns the result of a thread.
+-- Runs `body` in 32 threads. In thread k, n is values(k). Returns a function
+-- that returns the result of a thread.
 local function run(functions, body, values)
   local x, y = cute.zeros({32}, cute.i32), cute.zeros({32}, cute.i32)
   for k = 0, 31 do x[k] = values(k) end
@@ -287,8 +287,8 @@ mov.b64 a, self; ld.param.b32 n0, [n]; call a, (n0), Q;
 
   it("keeps a launch with a table of functions off the GPU", function()
     local m = cute.ptx(text(TABLE, PICK .. "call (x), a, (n, 3), P;"))
-    -- A launch on the GPU is rejected if a variable holds addresses, which this
-    -- list has.
+    -- A launch on the GPU is rejected if a variable contains addresses. This
+    -- list shows those of the variable.
     assert.same({{0, "add", 0}, {8, "sub", 0}, {16, "wide", 0}},
                 core.ptx_variables(m.module, "k")[1].addresses)
   end)
@@ -489,7 +489,7 @@ describe("printf in CUDA C", function()
     return
   end
 
-  -- Returns what the statements print in a launch with one thread.
+  -- Returns what the statements print when one thread runs them.
   local function printed(statements)
     local path = os.tmpname()
     support.write(path, ([[

@@ -1,5 +1,5 @@
--- Tests kernels of CUDA C that NVRTC compiles to PTX and the simulator runs at
--- odd sizes. The results are compared with Lua, and no fault may be reported.
+-- Tests kernels of CUDA C, compiled to PTX by NVRTC, on the simulator at odd
+-- sizes. Results are compared with Lua, and no fault may be reported.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.ptx.kernels"
@@ -31,8 +31,8 @@ local function launch(k, kernel, n, seed)
   verify()
 end
 
--- Runs a problem with 20 seeds, and checks its launches under all schedules, or
--- under a part of them if there are too many.
+-- Runs a problem with 20 seeds. Then checks its launches under all schedules
+-- or, if there are too many, under some of them.
 local function every_schedule(k, kernel, n)
   for seed = 1, 4 do launch(k, kernel, n, seed) end
   local args, options, verify = problem(k, n)

@@ -1,6 +1,6 @@
---- Lists how the memory traffic of a kernel differs from that of the PTX that
--- NVRTC compiles from it: NVRTC merges, moves or removes accesses. A difference
--- that is not listed here is an error.
+--- Lists how the memory traffic of a kernel differs from the traffic of its
+-- PTX, in which NVRTC merges, moves or removes accesses. A difference that is
+-- not listed here is an error.
 local differences = {}
 
 -- Changes that NVRTC makes, by name. law(counter, direct, ptx) reports whether
@@ -10,22 +10,22 @@ local function fewer(counter, direct, ptx)
   return counter == "conflicts" or ptx < direct
 end
 local LAWS = {
-  -- NVRTC moves a load into the branch that uses the value, so other lanes,
-  -- warps and iterations do not execute the load.
+  -- NVRTC moves a load into the branch that uses the value, so fewer lanes,
+  -- warps and iterations execute it.
   sunk = fewer,
-  -- NVRTC keeps a value in a register that two lines load.
+  -- NVRTC keeps a value that two lines load in a register.
   merged = fewer,
   -- NVRTC removes a load whose value is not used. Examples are the prefetch
   -- after the last tile, fragments of rows outside of a matrix of known size,
-  -- and elements of an operand of which a function uses only the coordinates.
+  -- and operands of which a function uses only the coordinates.
   unused = fewer,
   -- NVRTC loads neighbouring elements by one wider load.
   widened = function(counter, direct, ptx)
     return counter == "wavefronts" and ptx < direct
   end,
   -- NVRTC unrolls a loop by a number that does not divide the number of
-  -- iterations. Lanes with one iteration more then load elements of other
-  -- iterations at the same time.
+  -- iterations. Then lanes with one iteration more load at the same time as
+  -- other lanes, but from other iterations.
   unrolled = function(counter) return counter == "sectors" end,
 }
 

@@ -1,4 +1,4 @@
--- Tests kernels that the CuTe DSL compiled, by the PTX and IR of its form in
+-- Tests kernels in the form of the CuTe DSL's output, by the PTX and IR in
 -- spec/ptx/dsl: arguments, extents, grid, cluster, shared memory, tensor maps,
 -- LAUNCH files, and what is rejected.
 local cute = require "cute"
@@ -7,17 +7,17 @@ local support = require "spec.support"
 
 local function text(name) return support.read("spec/ptx/dsl/" .. name) end
 
--- The kernel computes out = x * factor; its tensors have two modes, and rows
--- with any stride.
+-- The kernel computes out = x * factor; its tensors have two modes, and any row
+-- stride.
 local IR, PTX = text "cute_dsl_scale_clean.mlir", text "scale.sm_90a.ptx"
--- Copies the box of 4 x 8 elements from column 4 on by a tensor map, and writes
--- the extents after it.
+-- Copies the box of 4 x 8 elements that begins at column 4, by a tensor map.
+-- Writes the extents after the box.
 local MAP_IR, MAP = text "cute_dsl_copy_clean.mlir", text "copy.sm_90a.ptx"
 local MAP_SM100 = (MAP:gsub("sm_90a", "sm_100a"))
 
 local folder
 
--- Writes a folder as the DSL keeps it; without `ptx`, it has the IR alone.
+-- Writes the DSL's files to the folder; without `ptx`, only the IR.
 local function keep(name, ir, ptx)
   support.write(("%s/cute_dsl_%s_clean.mlir"):format(folder, name), ir)
   os.remove(folder .. "/" .. name .. ".sm_90a.ptx")
@@ -58,7 +58,7 @@ describe("a kernel of the CuTe DSL", function()
     -- blocks of 32 threads.
     local run = k(x, out, 0.5):compile {device = "sim:sm_90a"}
     assert.same({6, 1, 1}, {table.unpack(run.grid, 1, 3)})
-    -- A prepared launch accepts other arguments if they have the same grid.
+    -- A prepared launch accepts other arguments if the IR gives the same grid.
     local other = matrix(5, 28, 28)
     run(x, other, 2)
     assert.equal(2 * 301, other[{3, 1}])
@@ -172,7 +172,7 @@ describe("a tensor map of the CuTe DSL", function()
     local x, out = cute.zeros({5, 96}, cute.e2m1), cute.zeros({34}, cute.f32)
     x = cute.make_tensor(x.iterator, cute.make_layout({5, 80}, {96, 1}))
     local values = {[0] = 0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2,
-                    -3, -4, -6}  -- by their bits
+                    -3, -4, -6}  -- values of the codes 0 to 15 of e2m1
     local function bits_at(i, j) return (7 * i + 3 * j + i * j) % 16 end
     for i = 0, 4 do
       for j = 0, 79 do x[{i, j}] = values[bits_at(i, j)] end
@@ -193,8 +193,8 @@ describe("a tensor map of the CuTe DSL", function()
       .. "16", function() cute.dsl(folder)(x, out):launch {} end)
   end)
 
-  -- The layout has the form of scale factors: 128 factors of a byte, 4 for each
-  -- of 32 rows, are contiguous, and a factor belongs to 16 columns.
+  -- The layout has the form of scale factors. 128 one-byte factors, 4 for each
+  -- of 32 rows, are contiguous, and each factor belongs to 16 columns.
   it("may traverse the modes of a nested layout", function()
     local ptx = changed(MAP_SM100, "align 1 %.b8 m%[1%]", "align 4 .b8 m[8]")
     ptx = changed(ptx, "2d(%.[^\n]*){%%r7, %%r9}", "3d%1{%%r9, %%r7, %%r11}")
@@ -214,16 +214,16 @@ describe("a tensor map of the CuTe DSL", function()
     for i = 0, 127 do assert.equal(bytes[block + i], got[i]) end
     local extents = cute.recast_tensor(out, cute.i32)
     assert.same({3, 3}, {extents[32], extents[33]})
-    -- A box may reach beyond the last rows, where the map has no block.
+    -- A box may begin after the last rows, where the map has no block.
     k(bytes, out, 64, 130):launch {device = "sim:sm_100a"}
     for i = 0, 127 do assert.equal(0, got[i]) end
   end)
 end)
 
--- Returns IR whose host function launches the kernel `scale` in a loop. Each
--- iteration launches it from x to out and then from out to x. `open` and
--- `close` are the texts around the loop's body. The host function has a further
--- argument, %arg3.
+-- Returns IR whose host function launches the kernel `scale` in a loop: from x
+-- to out, and then from out to x in the same iteration. `open` and `close` are
+-- the texts around the loop's body. The host function has a further argument,
+-- %arg3.
 local function repeated(open, close)
   local ir = changed(IR, "%%arg2: f32, %%stream", "%%arg2: f32, %%arg3: i32, "
     .. "%%stream")

@@ -29,7 +29,7 @@ local FIRST = select(2, HEAD:gsub("\n", "\n")) + 1  -- the body's first line
 
 local WARPS = 2
 
--- Runs the instructions, one a line, on `device`; returns the fidelity.
+-- Runs the instructions of `body` on `device`; returns the fidelity.
 local function run(body, device)
   local k = cute.ptx(HEAD .. body .. "\nret;\n}\n"):kernel "k"
   local x, y = cute.zeros({64}, cute.f32), cute.zeros({64}, cute.f32)

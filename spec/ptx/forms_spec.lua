@@ -1,5 +1,5 @@
--- Tests random forms of instructions, made of the modifiers that the rows of
--- core/ptx/rows.c list. The reader must take each form, or name it in an error.
+-- Tests random forms of instructions, made of the modifiers in the rows of
+-- core/ptx/rows.c. The reader must accept each form, or name it in an error.
 local cute = require "cute"
 local ptxdoc = dofile "tools/ptxdoc.lua"
 

@@ -1,6 +1,6 @@
--- Tests CUDA's float functions. NVRTC compiles a call to instructions; the
--- simulator must compute the bits that these instructions compute, for numbers
--- of all magnitudes.
+-- Tests CUDA's float functions. NVRTC compiles a call to instructions. The
+-- simulator must compute the same bits for the function as for these
+-- instructions, for numbers of all magnitudes.
 local core = require "cute.core"
 local cute = require "cute"
 local through = require "spec.ptx.through"
@@ -56,8 +56,8 @@ local function arguments(n, seed)
   return x, y
 end
 
--- Returns a kernel that stores the results of all functions for a float type,
--- as bits: function j of argument i at j n + i.
+-- Returns a kernel that applies all functions to n arguments of a float type
+-- and stores the bits: result j of argument i is at j n + i.
 local function kernel(n, dtype)
   return cute.kernel("k", function(x, y, out)
     local i = cute.arch.block_idx() * 256 + cute.arch.thread_idx()
@@ -111,7 +111,7 @@ local function compare_narrow(dtype, arch)
   compare(x, y, dtype, arch)
 end
 
--- Compares the functions for constants, whose results the compiler can compute.
+-- Compares the functions for constants, which the compiler may evaluate.
 local function compare_known(arch)
   local N = 16
   local x = cute.zeros({N}, cute.f32)
@@ -145,8 +145,8 @@ local function compare_known(arch)
   end
 end
 
--- core/base/cudafn.h names this version. Other versions compute some functions
--- by other instructions (docs/simulator.md).
+-- The version of CUDA that core/base/cudafn.h names. Other versions compute
+-- some functions by other instructions (docs/simulator.md).
 local VERSION = "13.0"
 
 describe("CUDA's functions are those of the PTX", function()

@@ -1,7 +1,7 @@
 // libFuzzer target for the PTX parser and the translation to the IR. The input
-// is PTX; a mutator exchanges its tokens and lines besides what libFuzzer does.
-// Errors with a message are fine; crashes, leaks, internal errors and functions
-// that the IR's verifier rejects are not.
+// is PTX. Besides libFuzzer's own mutations, a mutator exchanges tokens and
+// lines. Errors with a message are fine; crashes, leaks, internal errors and
+// functions that the IR's verifier rejects are not.
 //
 // Built and run by spec/fuzz/ptx.lua (`make fuzz`, `make fuzz-ptx`).
 #include "ir/fold.h"
@@ -61,8 +61,8 @@ static DType type_of(PtxType t) {
        : t.bits == 16 ? DT_U16 : DT_U8;
 }
 
-// Moves an array to memory of exactly its size, so that ASan sees every access
-// beyond its end.
+// Moves an array to memory of exactly its size, so that ASan detects every
+// access beyond its end.
 #define FIT(cx, v) \
   ((v).p = ctx_realloc((cx), (v).p, ((v).n + !(v).n) * sizeof *(v).p), \
    (v).cap = (v).n)
@@ -81,7 +81,8 @@ static void fit(Ctx *cx, PtxModule *m) {
 static const TensorMap map = {.rank = 2, .extent = {32, 4}, .box = {32, 4},
                               .stride = {32}, .step = {1, 1}};
 
-// Binds a parameter: a pointer or a number, a tensor map or bytes.
+// Binds a parameter to an object: a pointer or a number; for an array, a tensor
+// map or bytes.
 static PtxBound bind(Run *r, const PtxVar *v, bool plain) {
   PtxBound b = {.offset = v->offset};
   if (v->array) {
@@ -160,8 +161,8 @@ static bool in_word(int c) {
          (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%';
 }
 
-// Returns a random line. Without `line`, returns a random word, with the dot
-// before it if there is one.
+// Returns the span of a random line. Without `line`, returns the span of a
+// random word, including a dot before the word.
 static Span pick(const uint8_t *p, size_t n, bool line, uint64_t *random) {
   Span s = {base_random(random) % n, 0};
   if (line) {
@@ -200,7 +201,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max,
     Span from = pick(data, size, line, &random);
     uint64_t how = base_random(&random) % 8;
     if (how == 0) from.n = 0;     // removes it
-    else if (how < 3) to.n = 0;   // inserts the copy before `to`
+    else if (how < 3) to.n = 0;   // inserts the text before `to`
     size = replace(data, size, max, to, from);
   }
   return size;

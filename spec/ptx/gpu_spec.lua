@@ -1,6 +1,6 @@
--- Tests PTX on a machine with a GPU: a launch that names the GPU passes the
--- text and the arguments to the driver, and `check` compares the results. The
--- fake driver computes axpy; a test of the tag #gpu uses a real driver.
+-- Tests PTX on a machine with a GPU. A launch that names the GPU must pass the
+-- text and the arguments to the driver, and `check` must compare the results.
+-- The fake driver computes axpy; tests with the tag #gpu use a real driver.
 local card = require "cutelua.ptx.card"
 local machine = require "spec.kernels"
 local core = require "cute.core"
@@ -10,7 +10,7 @@ local kernels = require "spec.ptx.kernels"
 local support = require "spec.support"
 
 -- The kernel axpy, which the fake driver recognizes: y[i] = a x[i] + shift,
--- where the product is rounded separately.
+-- where the product is rounded before the addition.
 local PTX = [[
 .version 8.0
 .target sm_80
@@ -207,7 +207,7 @@ describe("PTX on a fake driver", function()
   end)
 
   it("copies back tensors that a computed address may reach", function()
-    -- The kernel uses %rd3 first for a number and then for an address.
+    -- The kernel uses %rd3 first as a number and then as an address.
     local out, err = run([[
       text = text:gsub("mul.wide.u32 %%rd2",
         "mul.wide.u32 %%rd3, %%r1, 4; %0", 1)
@@ -219,8 +219,8 @@ describe("PTX on a fake driver", function()
     assert.matches("^6.0\nok\t0\n$", out, err)
   end)
 
-  -- The entry increments the variable `count` on the simulator, like the fake
-  -- driver.
+  -- The entry increments `count`, a variable of the module, on the simulator.
+  -- The fake driver does the same.
   local COUNT = [[
     local function counted(decl)
       return cute.ptx((text:gsub("size 64", "size 64\n" .. decl, 1)

@@ -1,10 +1,10 @@
---- Random control flow in PTX, and a per-lane interpreter of it.
+--- Makes random control flow in PTX, and interprets it lane by lane.
 --
--- A graph is a list of blocks. A block is the list of its targets, the blocks
--- where a lane may continue: {to}, {to, other} or {}. Each block mixes its
+-- A graph is a list of blocks. A block is the list of the blocks where a lane
+-- may continue, its targets: {to}, {to, other} or {}. Each block mixes its
 -- number into the lane's hash `h` and counts a step. Bit 13 of the hash chooses
--- between two targets. A lane ends after `steps` steps or at a block without a
--- target, and stores its hash.
+-- between two targets. A lane ends after `steps` steps, or at a block without
+-- targets, and stores its hash.
 local graphs = {}
 
 local STEPS = 40
@@ -30,7 +30,7 @@ function graphs.random(random, most)
   return list
 end
 
---- Returns the graph as an entry `k(out)` of PTX.
+--- Returns the graph as PTX with an entry `k(out)`.
 function graphs.ptx(graph)
   local text = {[[
 .version 8.0
@@ -71,7 +71,7 @@ END:
   return table.concat(text, "\n") .. "\n"
 end
 
---- Returns what lane `tid` stores.
+--- Returns the value that lane `tid` stores.
 function graphs.run(graph, tid)
   local h, steps, at = (tid * 40503 + 977) & 0xffffffff, 0, 1
   while true do

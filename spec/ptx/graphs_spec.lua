@@ -1,5 +1,5 @@
--- Tests random control flow, reducible and not, against a per-lane interpreter.
--- CUTE_GRAPHS is the number of graphs (default 200).
+-- Tests random control flow, reducible and irreducible, against an interpreter
+-- that runs lane by lane. CUTE_GRAPHS is the number of graphs (default 200).
 local cute = require "cute"
 local graphs = require "spec.ptx.graphs"
 

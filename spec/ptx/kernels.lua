@@ -1,7 +1,7 @@
---- Kernels of CUDA C in the style of other projects, with references in Lua.
--- Each entry has a name, the text of the function, launch = {grid, block, smem,
--- cluster}, and a function args(n) that returns the arguments and {output =
--- reference(i)}.
+--- Kernels of CUDA C in the style of other projects, with expected results
+-- computed in Lua. Each entry has a name, the text of the function, launch =
+-- {grid, block, smem, cluster}, and a function args(n). args(n) returns the
+-- arguments and {output = reference(i)}.
 local cute = require "cute"
 
 local function ints(n, f)
@@ -698,7 +698,7 @@ add {name = "named_barriers_of_two_roles", block = 128, most = 500, text = [[
 local MAP = "struct alignas(64) Map { char bytes[128]; };"
 local cpasync = cute.nvgpu.cpasync
 
--- Returns the tensor map of boxes of a matrix.
+-- Returns the tensor map of a matrix, for boxes of this size.
 local function map(op, t, box)
   return (cpasync.make_tiled_tma_atom(op, t,
     cute.make_layout(box, cute.LayoutRight), box))
@@ -719,7 +719,7 @@ local function flat(t)
   return cute.make_tensor(t.iterator, cute.make_layout(cute.size(t)))
 end
 
--- Device functions of an mbarrier, each an inline asm of one or more lines.
+-- Device functions for mbarriers; each inline asm has one or more lines.
 local MBARRIER = [[
   static __device__ void init(unsigned b, int n) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(b), "r"(n));
@@ -782,7 +782,7 @@ add {name = "boxes_by_tma", structure = MAP .. MBARRIER, text = [[
     end
   end}
 
--- D (64,8) += A (64,16) B (8,16)^T. The operands consist of core matrices: 8
+-- D (64,8) += A (64,16) B (8,16)^T. The operands consist of core matrices of 8
 -- rows of 16 bytes. `along` is the number of bytes between the two core
 -- matrices along K. Core matrices along the rows are 128 bytes apart.
 local WGMMA = [[

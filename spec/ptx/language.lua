@@ -1,8 +1,8 @@
 --- Kernels of CUDA C with device functions, printf and headers of the toolkit,
--- with references in Lua. Each entry has a name, a text, the launch's options,
--- and a function make(n) that returns the arguments and a function that returns
--- a message for a wrong result. `toolkit`: which toolkit headers the text
--- includes, "libcu" or "cub".
+-- with expected results computed in Lua. Each entry has a name, a text, the
+-- launch's options, and a function make(n). make(n) returns the arguments and a
+-- function that returns a message for a wrong result. `toolkit`: which toolkit
+-- headers the text includes, "libcu" or "cub".
 local cute = require "cute"
 local support = require "spec.support"
 
@@ -20,7 +20,7 @@ end
 
 local function noise(i) return (i * 7919 + 13) % 101 - 50 end
 
--- Returns a function that compares the first n elements of y with want(i).
+-- Returns a check that the first n elements of y are want(i).
 local function equals(y, n, want)
   return function()
     for i = 0, n - 1 do
@@ -348,7 +348,7 @@ extern "C" __global__ void k(int *y, const int *x, int n) {
 ]] .. text .. "}\n"
 end
 
--- Makes a problem of blocks that each reverse all tiles of 64 elements.
+-- Makes the problem of reversing each tile of 64 elements.
 local function reversed(n)
   local x, y = ints(n, noise), ints(n)
   return {y, x, n}, equals(y, n // 64 * 64, function(i)
@@ -509,7 +509,7 @@ end}
 -- CUB
 ---------------------------------------------------------------------------
 
--- Types of the runtime that NVRTC lacks and CUB names.
+-- Types of the CUDA runtime that CUB mentions but NVRTC does not define.
 list.cub = [[
 typedef int cudaError_t;
 enum {cudaSuccess};

@@ -11,9 +11,9 @@ local function has_headers()
   return f and f:close()
 end
 
--- Returns one text with the kernels of all entries of a kind, because their
--- headers take long to compile. Each entry has its own namespace, and its
--- kernel has the entry's name. The text for sm_80 also has the kernels of
+-- Returns one text with the kernels of all entries of a kind, because
+-- compiling their headers takes long. Each entry has its own namespace, and
+-- its kernel has the entry's name. The text for sm_80 also has the kernels of
 -- list.faults.
 local function text_of(kind, arch)
   local includes, seen, parts = {}, {}, {}
@@ -104,8 +104,8 @@ describe("a grid of cooperative groups", function()
           assert.equal(cooperative, ok)
           if not ok then assert.matches("k.cu:%d+: .*trap", tostring(why)) end
         end
-        -- Here blocks poll an address that they compute; the check must still
-        -- end.
+        -- Blocks of this kernel poll an address that they compute; the check
+        -- must still end.
         local verdict = kernel(table.unpack((k.make(65)))):check {grid = 2,
           block = 64, cooperative = true, device = "sim:sm_90a"}
         assert.equal("ok", verdict.verdict, tostring(verdict))

@@ -1,4 +1,4 @@
--- Tests LAUNCH files and the commands that take them.
+-- Tests LAUNCH files, which describe a launch, and the commands that read them.
 local support = require "spec.support"
 
 local PTX = [[
@@ -30,7 +30,7 @@ local LAUNCH = [[{"entry": "twice", "grid": 1, "block": 32,
  "memory": {"x": {"shape": 5, "values": [1, 2, 3, 4, 5]}, "y": {"shape": 5}},
  "expect": {"y": {"values": [2, 4, 6, 8, 10]}}}]]
 
--- Wrong LAUNCH files: a pattern in the text LAUNCH, the text that replaces it,
+-- Wrong LAUNCH files: a pattern in the correct file, the text that replaces it,
 -- and a pattern of the error.
 local WRONG = {
   {'"grid"', '"gird"', "no key 'gird' %(did you mean grid%?%)"},
@@ -201,7 +201,7 @@ describe("pointers of a LAUNCH file", function()
   teardown(function() support.remove(folder) end)
 
   it("put addresses into tensors", function()
-    -- Each block doubles the elements at the address in its word of t.
+    -- Each block doubles the elements at the address in its element of t.
     local blocks = PTX:gsub("ld.param.u64 %%rd0, %[x%];", [[
 ld.param.u64 %%rd0, [x]; mov.u32 %%r2, %%ctaid.x; mul.wide.u32 %%rd2, %%r2, 8;
 add.s64 %%rd0, %%rd0, %%rd2; ld.global.u64 %%rd0, [%%rd0];]]):gsub(

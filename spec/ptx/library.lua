@@ -1,5 +1,5 @@
---- Launches of every kernel of kernels/ and cute.ops at small odd sizes, for
--- specs of the PTX reader. Each entry is {name, archs, run = function(device)}.
+--- Launches every kernel of kernels/ and cute.ops at small odd sizes, for specs
+-- of the PTX reader. Each entry is {name, archs, run = function(device)}.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"

@@ -1,5 +1,5 @@
--- Tests tensor maps of 128 bytes: their decoding, and kernels that have such
--- maps as parameters.
+-- Tests tensor maps of 128 bytes: how they are decoded, and kernels that have
+-- such maps as parameters.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -9,8 +9,8 @@ local function pick(list) return list[math.random(#list)] end
 -- bytes of an element for each type of a tensor map
 local SIZE = {[0] = 1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4}
 
--- Returns random parameters of a tensor map. The driver would accept most of
--- them, but not all.
+-- Returns random parameters of a tensor map. The driver would accept most, but
+-- not all, of them.
 local function random()
   local p = {im2col = math.random() < 0.4, type = math.random(0, 12),
     rank = math.random(1, 5), interleave = pick {0, 0, 0, 1, 2},
@@ -99,7 +99,7 @@ describe("the bytes of a tensor map", function()
   end)
 end)
 
--- Loads a box at (c0, c1) and copies it to `out`, in words.
+-- A kernel that loads a box at (c0, c1) and copies it to `out`, word by word.
 local PTX = [[
 .version 8.0
 .target sm_90a
@@ -219,8 +219,8 @@ describe("a kernel of PTX", function()
     wrong(("\0"):rep(128), "tensor map: ")
   end)
 end)
--- A tensor map of an image of 5 x 4 pixels with 8 channels. One copy loads 4
--- pixels.
+-- Parameters of a tensor map of an image of 5 x 4 pixels with 8 channels. One
+-- copy loads 4 pixels.
 local images = {rank = 4, extent = {8, 5, 4, 1}, stride = {32, 160, 640},
   im2col = true, lower = {0, 0}, upper = {0, 0}, step = {1, 1, 1, 1},
   channels = 8, pixels = 4}
@@ -251,8 +251,8 @@ describe("a copy of PTX through a tensor map", function()
       local out = other(x, images, unfolds, "{0, %%r0, %%r1, 0}",
                         (", {%d, %d}"):format(right, down))(w, h)
       for q = 0, 3 do
-        -- the number of the pixel in the image, from which the copy reads pixel
-        -- q
+        -- the number, in the image, of the pixel from which the copy computes
+        -- pixel q
         local at = h * 5 + w + q
         local a, b = at % 5 + right, at // 5 + down
         for i = 0, 7 do

@@ -2,12 +2,12 @@
 -- through it.
 local mapbuild = {}
 
---- State spaces in which a map may be built.
+--- State spaces in which a tensor map may be built.
 mapbuild.SPACES = {"global", "shared", "generic"}
 
--- A kernel that copies a box at (c0, c1) of the tensor at x to `out`. The gaps
--- %s and %d are for the bytes of the box, the instructions that build the map
--- in `maps`, fences, the rank, and the coordinates.
+-- A kernel that copies a box at (c0, c1) of the tensor at x to `out`. Its %s
+-- and %d stand for the bytes of the box, the instructions that build the map in
+-- `maps`, fences, the rank, and the coordinates.
 local PTX = [[
 .version 8.3
 .target sm_90a
@@ -60,8 +60,8 @@ DONE:
 }
 ]]
 
--- for each space: the suffix of instructions, and the register with the map's
--- address
+-- for each space: the suffix of its instructions, and the register with the
+-- map's address
 local SPACES = {global = {".global", "%rd1"}, shared = {".shared::cta", "%rd3"},
                 generic = {"", "%rd4"}}
 

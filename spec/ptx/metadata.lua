@@ -1,6 +1,6 @@
---- Makes random changes of what stands beside PTX: IR of the CuTe DSL, metadata
--- of Triton, LAUNCH files and folders of libcutecapture. The changed files are
--- read and launched.
+--- Makes random changes of files that accompany PTX: IR of the CuTe DSL,
+-- metadata of Triton, LAUNCH files and folders of libcutecapture. Reads the
+-- changed files and launches them.
 local calls = require "spec.calls"
 local core = require "cute.core"
 local cute = require "cute"
@@ -71,7 +71,7 @@ local function changed_bytes(text)
     .. text:sub(at + 1)
 end
 
--- Returns a text with 0 to 3 changes; all changes are made by `how`.
+-- Returns a text after up to 3 random changes, all made by `how`.
 local function some(text, how)
   for _ = 1, math.random(0, 3) do text = (how or texts.changed)(text) end
   return text
@@ -92,7 +92,8 @@ end
 
 local OPTIONS = {device = "sim:sm_90a", budget = 20000}
 
--- Each case writes its changed files to a folder, and launches them.
+-- Each case writes damaged copies of a kernel's files to a folder, and launches
+-- the kernel from them.
 local CASES = {
   function(folder)
     local name = math.random(3) == 1 and "copy" or "scale"

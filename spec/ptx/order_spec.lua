@@ -1,5 +1,5 @@
 -- Tests instructions whose modifiers are in an order that ptxas accepts, but
--- the PTX ISA does not write.
+-- that the PTX ISA does not list.
 local cute = require "cute"
 
 local PTX = [[

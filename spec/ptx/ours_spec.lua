@@ -1,5 +1,5 @@
 -- Tests the planted faults of spec/faults/ through the PTX of their kernels.
--- The first report must have the kind and the script's line of a run without
+-- The first report must have the same kind and script line as in a run without
 -- PTX. Repaired kernels must have no report.
 local check = require "cutelua.check"
 local core = require "cute.core"
@@ -24,8 +24,8 @@ for kind in ([[
   HOST[kind] = true
 end
 
--- Scripts that store 4-bit elements to shared memory. In CUDA C such a store is
--- an atomic operation on a word. It also reads the other elements of the word,
+-- Scripts that store 4-bit elements to shared memory. CUDA C makes such a store
+-- an atomic operation on a word, which also reads the word's other elements
 -- before anything has written them.
 local NIBBLES = "^tensor%-memory/sf_"
 
@@ -34,7 +34,7 @@ local TRACED = {["misaligned/example"] = true,
   ["misaligned/recast_pointer"] = true, ["tensor-memory/no_wait_load"] = true}
 
 -- Scripts for which the direct run and the run through PTX find different
--- faults. The value is what the run through PTX finds, and why.
+-- faults. The value is the fault found through PTX, and why.
 local OTHER = {
   ["misaligned/report"] = {"misaligned:21", "CUDA C has no assumption, whose "
     .. "violation the direct path finds first"},
@@ -44,13 +44,13 @@ local OTHER = {
     "the copy's thread runs before the other warps write"},
 }
 
--- Scripts whose fault is absent from their PTX, with a proof for each. Fields
--- of a proof: has, a pattern that the PTX contains; lacks, a pattern that the
--- PTX does not contain; same, true if the PTX equals that of the repaired
+-- Scripts whose fault does not exist in their PTX, with a proof for each.
+-- Fields of a proof: has, a pattern that the PTX contains; lacks, a pattern
+-- that it does not contain; same, true if it equals the PTX of the repaired
 -- script.
 local ABSENT = {
-  -- Overflow of an i32 is undefined in C++, and a fault in cutelua. In PTX it
-  -- wraps, and the same instruction adds i32 and u32; the next spec checks
+  -- Overflow of an i32 is undefined in C++, and a fault in cutelua. In PTX
+  -- it wraps: the same instruction adds i32 and u32. The next spec checks
   -- that.
   ["index-overflow/report"] = {has = "mad%.lo%.s32"},
   -- NVRTC assumes that n + 1 > n is true, and removes the comparison.
@@ -63,9 +63,9 @@ local ABSENT = {
   ["wrong-layout/report"] = {same = true},
 }
 
--- Returns the finding of a check as text: the kind and line of a fault
--- ("race:52"), "note:52" for an order that PTX does not guarantee, the verdict,
--- or the text of an error.
+-- Returns the finding of a check as text: kind and line of a fault ("race:52");
+-- "note:52" for a note on an order that PTX does not guarantee; the verdict; or
+-- the text of an error.
 local function finding(v)
   if type(v) == "string" then
     local line, kind = v:match "^[^\n]-:(%d+): [^\n]*%[(in%-flight)%]"
@@ -76,7 +76,7 @@ local function finding(v)
   return noted and "note:" .. noted or v.verdict
 end
 
--- Checks a launch through PTX.
+-- Checks a launch through the PTX of its program.
 local function checked(program, launch)
   local ok, v = pcall(function()
     local ptx = assert(through.ptx(program, program.arch))
@@ -87,8 +87,8 @@ local function checked(program, launch)
     or tostring(v)
 end
 
--- Runs a script and checks each launch twice, directly and through PTX, up to
--- the first fault. Returns both findings of the last launch.
+-- Runs a script and checks each launch twice, directly and through PTX, until
+-- one has a fault. Returns both findings of the last launch.
 local function compare(path, text)
   local direct, other
   local before <const> = kernel.runner
@@ -103,7 +103,7 @@ local function compare(path, text)
   return direct, other
 end
 
--- Returns the bodies of the kernels in a script's PTX, without lines.
+-- Returns the bodies of the kernels in a script's PTX, without .loc lines.
 local function bodies(path, text)
   local list, before <const> = {}, kernel.runner
   kernel.runner = {run = function(program)
@@ -145,7 +145,7 @@ describe("our planted faults through PTX", function()
     local name = f.path:match "spec/faults/(.*)%.lua$"
     local known, proof = OTHER[name], ABSENT[name]
     local long = i % 8 == 0 and "" or " #long"
-    -- Checks, which this spec compares, print no notes on mistakes.
+    -- This spec compares checks, which print no notes on mistakes.
     local host = HOST[name:match "^[^/]*"] or name:find(NIBBLES)
       or f.run == "notes"
     if proof then

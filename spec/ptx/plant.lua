@@ -1,5 +1,5 @@
---- Plants faults in PTX. A kernel of a script, or one of spec/ptx/kernels.lua,
--- is compiled once; each fault changes a copy of its PTX.
+--- Plants faults in PTX. The kernel of a script, or of spec/ptx/kernels.lua, is
+-- compiled once; each fault changes a copy of its PTX.
 local core = require "cute.core"
 local check = require "cutelua.check"
 local cute = require "cute"
@@ -18,7 +18,7 @@ local BOUNDS = {gpu = false, orders = 40, seconds = 10}
 -- Kernels
 ---------------------------------------------------------------------------
 
--- Returns the program and the launch of a script's first launch.
+-- Returns the program and the options of a script's first launch.
 local function first_launch(words)
   local list = {}
   for word in words:gmatch "%S+" do list[#list + 1] = word end
@@ -37,7 +37,7 @@ local function first_launch(words)
 end
 
 -- Returns a base for faults: {ptx = the PTX of a script's first kernel, check =
--- a function that checks the script's first launch with a changed PTX}.
+-- a function that checks the script's first launch with changed PTX}.
 local function of_script(words)
   local program, launch = first_launch(words)
   return {ptx = assert(through.ptx(program, program.arch)),
@@ -66,7 +66,7 @@ end
 local bases = {}
 
 --- Returns the base for a kernel. The name is "script: NAME WORDS" for a script
--- with its arguments, or the name of a kernel in spec/ptx/kernels.lua.
+-- with arguments, or the name of a kernel in spec/ptx/kernels.lua.
 ---@param name string
 ---@return {ptx: string, check: fun(text: string): table}
 function plant.base(name)
@@ -94,8 +94,9 @@ local function find(lines, p, n)
   error(("no line %d of '%s'"):format(n or 1, p))
 end
 
---- Returns a change, a function of the lines of a PTX text, that removes the
--- nth line with pattern p.
+--- Returns a change that removes the nth line with pattern p. (A change is a
+-- function that edits a list of PTX lines and returns the number of the changed
+-- line.)
 function plant.drop(p, n)
   return function(lines)
     local i = find(lines, p, n)
@@ -116,7 +117,7 @@ function plant.sub(p, n, from, to)
   end
 end
 
---- Returns a change that puts a text before the nth line with pattern p.
+--- Returns a change that inserts a text before the nth line with pattern p.
 function plant.before(p, n, text)
   return function(lines)
     local i = find(lines, p, n)
@@ -137,8 +138,8 @@ function plant.unwait(n)
   end
 end
 
---- Returns a change that makes several changes; its line is that of the last
--- one.
+--- Returns a change that makes several changes. Its line is the last one's
+-- line.
 function plant.all(...)
   local list = {...}
   return function(lines)
@@ -158,8 +159,8 @@ local function split(text)
   return lines
 end
 
--- Returns the kind of a verdict's or an error's first fault, its lines, and its
--- text.
+-- Returns the first fault of a verdict or an error: its kind, its lines, and
+-- its text.
 local function first(ok, v)
   if ok and not v.fault then return v.verdict, {}, tostring(v) end
   if ok then
@@ -172,8 +173,8 @@ local function first(ok, v)
   return kind or "error", {tonumber(line), tonumber(other)}, text
 end
 
---- Plants a fault and checks the kernel: {kind =, lines = {line, other line},
--- text =, at = the changed line, source = the lines of the PTX}.
+--- Plants a fault and checks the kernel. Returns {kind =, lines = {line, other
+-- line}, text =, at = the changed line, source = the lines of the PTX}.
 ---@param name string of a kernel
 ---@param change? function
 ---@return table
@@ -187,7 +188,7 @@ function plant.run(name, change)
 end
 
 --- Reports whether a finding names the right line: the changed one, or one that
--- fits a pattern.
+-- matches the pattern `want`.
 ---@param r table of plant.run
 ---@param want string patterns, separated by blanks; "here": the changed line
 ---@return boolean

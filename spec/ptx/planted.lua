@@ -1,14 +1,16 @@
 --- Faults planted in PTX, one at a time. An entry: {kernel, what is wrong,
 -- change, kinds of the first report, patterns of its lines for plant.right}.
--- The entries were written before the first run. After that run, one line and
--- six kinds were added, because the first report was another true effect of the
+-- The entries were written before the first run. Afterwards one line and six
+-- kinds were added, because the first report was another true effect of the
 -- fault.
 --
--- Some changes are not planted because they are no faults. They remove: a
--- producer's wait for the end of a ring without a cluster (all blocks may
--- exit); one of two adjacent fence.mbarrier_init; a producer's first waits,
--- when the ring is empty; or the last cluster barrier of
--- arrival_at_another_block (each block waits for the other anyway).
+-- Some changes are not planted, because they cause no fault:
+-- removing a producer's wait for the end of a ring without a cluster (all
+-- blocks may exit);
+-- removing one of two adjacent fence.mbarrier_init;
+-- removing a producer's first waits, when the ring is empty;
+-- removing the last cluster barrier of arrival_at_another_block (each block
+-- waits for the other anyway).
 local plant = require "spec.ptx.plant"
 local drop, sub, before = plant.drop, plant.sub, plant.before
 local unwait, all = plant.unwait, plant.all
@@ -173,7 +175,7 @@ add("no barrier after the loads", drop "bar%.sync",
 add("no wait", drop "cp%.async%.wait", "async-in-flight", "ldmatrix")
 add("no commit", drop "cp%.async%.commit", "async-in-flight", "ldmatrix")
 
--- A GEMM whose wgmma reads what cp.async wrote.
+-- A GEMM whose wgmma reads data that cp.async wrote.
 kernel = "script: gemm_wgmma --device sim --arch sm_90a --m 128 --n 128 --k 320"
 add("no proxy fence before wgmma", drop "fence%.proxy", "race", MMA)
 add("no wait of cp.async", drop "cp%.async%.wait", "async-in-flight race", MMA)
@@ -183,7 +185,8 @@ add("no wgmma.fence", drop "wgmma%.fence", "in-flight", MMA)
 add("no wait_group before the stage is loaded again", drop "wgmma%.wait_group",
     "race in-flight", "cp%.async " .. MMA)
 
--- A sum by shared memory, shuffles, and an atomic that finds the last block.
+-- A sum that uses shared memory, shuffles, and an atomic counter by which the
+-- last block is found.
 kernel = "script: reduce --device sim --arch sm_80 --n 20000"
 add("no barrier after the warps' sums", drop "bar%.sync", "race uninitialised",
     "ld%.shared")

@@ -1,6 +1,6 @@
--- Tests faults planted in PTX, one at a time: each is the first report, of the
--- kind and at the line that spec/ptx/planted.lua states. The unchanged kernels
--- have none.
+-- Tests faults planted in PTX, one at a time. The first report must have the
+-- kind and the line that spec/ptx/planted.lua states. The unchanged kernels
+-- must have no report.
 local faults = require "spec.faults"
 local list = require "spec.ptx.planted"
 local plant = require "spec.ptx.plant"
@@ -9,7 +9,7 @@ local function has(words, word)
   return (" " .. words .. " "):find(" " .. word .. " ", 1, true) ~= nil
 end
 
--- Returns what differs from the table's entry, or nil.
+-- Says how the first report differs from the table's entry, or returns nil.
 local function differs(f)
   local r = plant.run(f.kernel, f.change)
   local right = plant.right(r, f.lines)

@@ -1,10 +1,10 @@
--- Tests loops that poll an mbarrier, as cuda::barrier does: check must find no
--- fault in any schedule.
+-- Tests loops that poll an mbarrier, as cuda::barrier does: `check` must find
+-- no fault in any schedule.
 local cute = require "cute"
 
--- Each thread stores a number, and arrives at an mbarrier. After the phase it
--- adds its number to the one that its neighbour stored. %s: the instruction
--- that tests the phase.
+-- Each thread stores a number, and arrives at an mbarrier. After the phase, it
+-- adds its neighbour's number to its own. %s: the instruction that tests the
+-- phase.
 local POLL = [[
 .version 8.0
 .target sm_90a

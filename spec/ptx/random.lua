@@ -7,23 +7,23 @@
 --
 -- `level` is the driver's optimisation level (default 0). At level 0, the card
 -- executes the instructions of the text. At higher levels, ptxas changes bits
--- of NaNs, and replaces rcp.approx.ftz of rcp.approx.ftz by the operand.
+-- of NaNs, and replaces an rcp.approx.ftz of an rcp.approx.ftz by the operand.
 local random = {}
 
 random.GRID, random.BLOCK = 2, 64
 
--- Registers of each kind, which programs read and write.
+-- Pools of registers that programs read and write, by letter.
 local POOLS = {
   r = {n = 8, type = "b32"}, q = {n = 4, type = "b64"},
   f = {n = 6, type = "f32"}, d = {n = 4, type = "f64"},
   h = {n = 3, type = "b16"}, p = {n = 4, type = "pred"},
 }
 
--- Statements. The name of a pool stands for a random register of the pool, #N
+-- Statements. The letter of a pool stands for a random register of the pool, #N
 -- for a random number less than N, and (a|b) for one of the two words. %t0 to
--- %t2 are registers of 32 bits for intermediate values; %u0 has 64 bits. Where
+-- %t2 are 32-bit registers for intermediate values; %u0 has 64 bits. Where
 -- compilers may choose the bits of a NaN, a sum with -0 makes them canonical.
--- Statements of the first group are also used inside branches.
+-- Statements of this first group are also used inside branches.
 local PLAIN = {
   "(add|sub|mul.lo).(u32|s32) r, r, r", "(and|or|xor).b32 r, r, r",
   "(min|max).(u32|s32) r, r, r", "mul.hi.(u32|s32) r, r, r",
@@ -89,7 +89,7 @@ local TOGETHER = {
   "and.b32 %t0, r, 3; match.any.sync.b32 r, %t0, -1",
   "redux.sync.(add|min|max).s32 r, r, -1",
   "redux.sync.(and|or|xor).b32 r, r, -1",
-  -- Each thread writes its slot and reads that of another thread.
+  -- Each thread writes its own slot and reads another thread's slot.
   "st.shared.b32 [%own], r; bar.sync 0; xor.b32 %t0, %at, #64; shl.b32 %t0, "
     .. "%t0, 2; add.u32 %t0, %t0, %base; ld.shared.b32 r, [%t0]; bar.sync 0",
   "st.shared.b32 [%own], r; atom.shared.(add.u32|min.s32|max.u32|exch.b32|"
@@ -101,13 +101,13 @@ local TOGETHER = {
   "red.global.(add|min|max|and|or|xor).(b32) [%sum+SLOT], r",
 }
 
--- Completes a `red` instruction: PTX has each atomic operation for only some
--- types.
+-- Completes the type of a `red` instruction: each atomic operation exists for
+-- only some types.
 local function atomic(text, at)
   local op = text:match "red%.global%.(%l+)"
   if not op then return text end
   local kinds = {["add"] = "u32", ["min"] = "s32", ["max"] = "u32"}
-  -- Each operation has its own word of memory, because only operations of one
+  -- Each operation gets its own word of memory, because only operations of one
   -- kind commute.
   return (text:gsub("b32 %[", (kinds[op] or "b32") .. " ["):gsub("SLOT",
     tostring(4 * at[op])))
@@ -115,8 +115,9 @@ end
 
 local SLOTS = {add = 0, min = 1, max = 2, ["and"] = 3, ["or"] = 4, xor = 5}
 
---- Returns a random program: the entry `k` with the parameters x, out and sums.
--- x has 256 words; out has random.WORDS words for each thread; sums has 8.
+--- Returns a random program: an entry `k` with the parameters x, out and sums.
+-- x has 256 words, out has random.WORDS words for each thread, sums has 8
+-- words.
 ---@param seed integer
 ---@return string
 function random.program(seed)
@@ -145,7 +146,7 @@ function random.program(seed)
     if what < 5 then
       add("%s;", statement(PLAIN[below(#PLAIN) + 1]))
     elseif what < 7 then
-      -- The predicate goes before the last instruction of the statement.
+      -- The predicate applies to the last instruction of the statement.
       local text = statement(PLAIN[below(#PLAIN) + 1])
       add("%s;", text:gsub("([^;]+)$", (" @%%%%p%d %%1"):format(
         below(POOLS.p.n))):gsub("  +", " "))
@@ -163,7 +164,7 @@ function random.program(seed)
   return random.HEAD .. table.concat(out, "\n") .. "\n" .. random.TAIL
 end
 
--- Writes the names of all registers in a fixed order.
+-- Calls use(...) for all registers, in a fixed order.
 local function each(use)
   for _, pool in ipairs {"r", "q", "f", "d", "h", "p"} do
     for i = 0, POOLS[pool].n - 1 do use(pool, i, POOLS[pool].type) end
@@ -197,7 +198,7 @@ local function head()
   bar.sync 0;
   ld.shared.b32 %t2, [%own];]]
   each(function(pool, i, kind)
-    -- Register i gets the input's word 7 i + t (mod 256).
+    -- Register i starts with the input's word 7 i + t (mod 256).
     add("  mad.lo.u32 %%t0, %%t1, 5, %d; and.b32 %%t0, %%t0, 254;", words * 7)
     add("  mul.wide.u32 %%u0, %%t0, 4; add.s64 %%u0, %%in, %%u0;")
     if pool == "p" then
@@ -246,7 +247,7 @@ function random.run(text, seed, options, level)
   for i = 0, 255 do
     state = state * 6364136223846793005 + 1442695040888963407
     local word = state >> 32
-    -- Half of the words are floats near 1 or small integers.
+    -- Half of the words become floats near 1 or small integers.
     if i % 4 == 1 then word = 0x3f000000 + (word & 0x1ffffff) end
     if i % 8 == 2 then word = word & 255 end
     x[i] = (word & 0xffffffff ~ 0x80000000) - 0x80000000

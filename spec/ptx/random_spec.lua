@@ -1,6 +1,6 @@
--- Tests random programs in PTX (spec/ptx/random.lua) without a GPU: ptxas
--- accepts them, and their results on the simulator do not depend on the
--- schedule. With a GPU, its results are those of the simulator.
+-- Tests random programs in PTX (spec/ptx/random.lua). Without a GPU: ptxas must
+-- accept them, and their results on the simulator must not depend on the
+-- schedule. With a GPU: its results must equal the simulator's.
 local random = require "spec.ptx.random"
 local support = require "spec.support"
 

@@ -1,6 +1,7 @@
--- Tests PTX that cannot be read or launched: the error must be one sentence
--- with the line and the rule that is broken. The list FOUND has texts with
--- which libFuzzer once crashed the reader or passed it (`make fuzz-ptx`).
+-- Tests PTX that cannot be read or launched. The error must be one sentence
+-- with the line and the rule that is broken. The list FOUND has wrong texts
+-- with which libFuzzer once crashed the reader, or that the reader once
+-- accepted (`make fuzz-ptx`).
 local attack = require "spec.ptx.attack"
 local cute = require "cute"
 local metadata = require "spec.ptx.metadata"
@@ -15,7 +16,7 @@ local BODY = HEAD .. [[
 
 local ZEROS = ("\0"):rep(16)
 
--- Reads a text and traces its entry k.
+-- Reads a PTX text and traces its entry k.
 local function trace(text)
   local x = cute.zeros({64}, cute.u32)
   cute.ptx(text):kernel "k"(x, 1, ZEROS):trace {block = 32, arch = "sm_90a"}
@@ -230,7 +231,7 @@ M: mov.b32 r0, 0f3F800000; /* text */ { mov.u32 r2, %tid.x; }
     assert.equal("k", cute.ptx(whole):entries()[1])
     for n = 1, #whole - 1 do
       local ok, text = pcall(cute.ptx, whole:sub(1, n) .. "\n")
-      -- A text of only the head is valid: a module without entries.
+      -- A text that has only the head is valid: a module without entries.
       local head = whole:sub(1, n):match "^%.version 8%.0%s+%.target sm_90a%s+"
         and not whole:sub(1, n):find(".visible", 1, true)
       if not head or not ok then

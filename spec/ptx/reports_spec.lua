@@ -1,5 +1,5 @@
--- Tests the texts and lines of the simulator's reports on PTX: for accesses to
--- memory without types, and for lines of inline asm.
+-- Tests the texts and lines of the simulator's reports on PTX: on accesses to
+-- memory without types, and on lines of inline asm.
 local cute = require "cute"
 
 local HEAD = [[
@@ -23,8 +23,8 @@ add.u32 %r3, %r2, %r1;
 add.u64 %rd5, %rd3, %rd4;
 ]]
 
--- Returns the reports of a kernel that runs these instructions with 64 threads:
--- a list of messages, and one of lines.
+-- Runs these instructions with 64 threads. Returns a list of the reports'
+-- messages, and a list of their lines.
 local function run(text, opts)
   local x, y = cute.zeros({64}, cute.f32), cute.empty({64}, cute.f32)
   local launch = {grid = 1, block = 64, device = "sim:sm_90a",
@@ -105,8 +105,8 @@ describe("reports on memory of PTX", function()
       @%p3 bra W;
       st.global.u32 [%rd5], %r4;
       E: ret; } ]]):kernel "k"
-    -- The check runs three times, because an earlier version read memory past
-    -- the end of an object and its verdict varied.
+    -- The check runs three times: an earlier version read beyond the end of an
+    -- object, so its verdict varied.
     for _ = 1, 3 do
       local v = k(x, y):check {grid = 1, block = 64, device = "sim:sm_90a",
                                gpu = false}
@@ -166,7 +166,7 @@ describe("reports on registers and lines of PTX", function()
     local half = "and.b32 %r4, %r5, 0xffff0000;\nor.b32 %r4, %r4, 7;\n"
     local put = "\nst.global.u32 [%rd5], %r6;"
     -- {instruction, an X with which all bits of the result are defined, an X
-    -- with which some are undefined}
+    -- with which some bits are undefined}
     for _, row in ipairs {
       {"and.b32 %r6, %r4, X;", "0xffff", "0x10000"},
       {"or.b32 %r6, %r4, X;", "0xffff0000", "0xfffe0000"},
@@ -217,8 +217,8 @@ end)
 describe("lines of reports on PTX", function()
   it("name the user's line of a call that a library's file inlines",
     function()
-      -- user.cu:10 calls line 20 of file 2, which calls line 30 of file 3,
-      -- which has the access
+      -- line 10 of user.cu calls line 20 of file 2, which calls line 30 of file
+      -- 3, which has the access
       local store = [[.loc 1 10 3
         mov.u32 %%r3, 0;
         .loc 2 20 5, function_name $a, inlined_at 1 10 3

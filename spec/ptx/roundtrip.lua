@@ -1,5 +1,5 @@
---- Runs launches of the simulator twice: directly, and through the PTX that
--- NVRTC makes of their CUDA C. Compares memory, faults, traffic, notes and
+--- Runs launches on the simulator twice: directly, and through the PTX that
+-- NVRTC compiles from their CUDA C. Compares memory, faults, traffic, notes and
 -- verdicts.
 local check = require "cutelua.check"
 local core = require "cute.core"
@@ -11,29 +11,29 @@ local through = require "spec.ptx.through"
 
 local roundtrip = {}
 
--- The maximum number of schedules that a check runs for a launch. Most launches
--- have at most 10 different schedules; the others have thousands.
+-- Most schedules of a launch that a check runs. Most launches have at most 10
+-- different schedules; the others have thousands.
 local ORDERS = 30
 
 ---------------------------------------------------------------------------
 -- Comparisons
 ---------------------------------------------------------------------------
 
--- Counters of an access that hardware also has.
+-- Counters of an access that profilers of hardware have, too.
 local COUNTERS = {"requests", "sectors", "bytes", "wavefronts", "conflicts"}
 
 local Traffic = {}
 Traffic.__index = Traffic
 
--- Adds a counter of an access of a kind, such as "ld.global 2".
+-- Adds n to a counter of accesses of a kind, such as "ld.global 2".
 function Traffic:add(kind, name, n)
   local key = ("%s %s"):format(kind, name)
   if n > 0 then self[key] = (self[key] or 0) + n end
 end
 
--- Returns a run's counters by kind of access and number of the argument. A copy
--- in the IR between shared and global memory counts as a load and a store,
--- because the emitter writes it as both.
+-- Returns a run's counters, by kind of access and number of the argument. A
+-- copy between shared and global memory in the IR counts as a load and a store,
+-- because the emitted text has both.
 local function traffic(report, program)
   local number, sums = {}, setmetatable({}, Traffic)
   for i, a in ipairs(program.info.args) do number[a.name] = i end
@@ -57,13 +57,13 @@ local function traffic(report, program)
   return sums
 end
 
--- Accesses whose argument may differ between the two runs if a kernel builds
--- tensor maps in memory. The direct run assigns such an access to the argument
--- whose map was copied.
+-- Kinds of accesses whose argument may differ between the two runs if a kernel
+-- builds tensor maps in memory: the direct run assigns such an access to the
+-- argument whose map was copied.
 local BY_MAPS = {["st.global"] = true, ["tma.load"] = true,
                  ["tma.store"] = true}
 
--- Adds up the counters of the accesses in BY_MAPS over all arguments.
+-- Adds up the counters of the kinds in BY_MAPS over all arguments.
 local function over_arguments(sums)
   local out = setmetatable({}, Traffic)
   for key, n in pairs(sums) do
@@ -94,7 +94,7 @@ local function kinds(report)
   return table.concat(list, " ")
 end
 
--- Returns how many shared tensors a run reports as never read.
+-- Returns the number of shared tensors that a run reports as never read.
 local function unread(report, program)
   local n = 0
   for _, note in ipairs(simreport.attach(report, program):notes()) do
@@ -118,9 +118,9 @@ end
 ---@field traffic table<string, integer[]> counters that differ
 ---@field verdicts? string[] direct and through PTX
 
--- Clears the addresses in encoded tensor maps in memory, because they differ:
--- in the direct run they are numbers of tensors, and through PTX addresses of
--- the host.
+-- Clears the addresses in encoded tensor maps in memory, because they differ
+-- between the runs. In the direct run they are numbers of tensors, through PTX
+-- addresses of the host.
 local function clear_addresses(args)
   for _, v in ipairs(args) do
     local b = v[1]
@@ -132,8 +132,8 @@ local function clear_addresses(args)
   end
 end
 
--- Runs a launch directly and through PTX, and leaves the direct results.
--- Returns the comparison and the direct report.
+-- Runs a launch directly and through PTX. Memory then has the direct run's
+-- results. Returns the comparison and the direct report.
 local function compare(program, launch, checks)
   local before = memory.keep(program, launch.args, true)
   local direct = core.sim_run(program.fn, launch)
@@ -162,7 +162,7 @@ local function compare(program, launch, checks)
   return pair, direct
 end
 
---- Returns a kernel.runner that runs each launch on the simulator also through
+--- Returns a kernel.runner that also runs each launch on the simulator through
 -- its PTX, and calls found(comparison) for it.
 ---@param found fun(pair: RoundTrip)
 ---@param checks? fun(launch: table, ptx: string): boolean whether to compare
@@ -188,7 +188,7 @@ function roundtrip.during(f, found, checks)
   if not ok then error(why, 0) end
 end
 
---- Runs a script. The device "auto" means the simulator.
+--- Runs a script; its device "auto" means the simulator.
 ---@param script string its path
 ---@param words string[] its arguments
 function roundtrip.script(script, words)

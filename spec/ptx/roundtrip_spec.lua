@@ -8,7 +8,7 @@ local odd = require "spec.odd"
 local roundtrip = require "spec.ptx.roundtrip"
 local support = require "spec.support"
 
--- Arguments of the scripts whose usual problems are too large, or have too many
+-- Arguments for scripts whose default problems are too large, or have too many
 -- schedules to run all.
 local WORDS = {
   copy_ladder = {"--m", "128", "--n", "128"},
@@ -20,8 +20,8 @@ local SM90 = {copy_tma = true, gemm_hopper = true, gemm_tma = true,
               gemm_wgmma = true, gemm_ws = true, gemm_fp8_sm89 = true,
               attention_hopper = true, attention_backward_hopper = true,
               conv2d_hopper = true, ladder = true, start = true}
--- The cases that `make test` runs. All cases are #long, every second one with
--- the check of all schedules.
+-- Cases that `make test` runs; all others are #long. Every second case also
+-- checks all schedules.
 local SHORT = {}
 for _, name in ipairs {"script copy_async", "script gemm3stage",
     "script softmax", "script histogram", "script topk", "script gemm_ws",
@@ -29,9 +29,9 @@ for _, name in ipairs {"script copy_async", "script gemm3stage",
     "ops.gemm of 7 rows", "ops.reduce sum by row",
     "gemm_sm90, tiles by a counter in a cluster",
     "sparse product of bf16 in registers"} do
-  SHORT[name] = 1  -- run only for the first architecture
+  SHORT[name] = 1  -- only the first architecture
 end
--- The second architecture is sm_90a, for which the kernel builds tensor maps.
+-- Only sm_90a, the second architecture, where the kernel builds tensor maps.
 SHORT["ops.grouped_gemm of a list"] = 2
 
 local function scripts()
@@ -52,7 +52,7 @@ local function scripts()
   return list
 end
 
--- Describes what is wrong with a comparison, or returns nil.
+-- Describes a difference that differences.lua does not list, or returns nil.
 local function complaint(case, pair)
   if not pair.equal then return pair.kernel .. ": memory differs" end
   for _, what in ipairs {"faults", "verdicts"} do
@@ -81,10 +81,11 @@ local function compare(case, arch, checks)
   assert.is_true(launches > 0)
 end
 
--- Returns a function for roundtrip.during, which decides whether the verdicts
--- of a launch are compared. They are not if the set `seen` has a launch with
--- the same PTX and sizes, such as one for the preceding architecture. For most
--- kernels, the PTX of sm_80 and sm_90a differs only in the line `.target`.
+-- Returns a function for roundtrip.during that decides whether the verdicts of
+-- a launch are compared. They are not if the set `seen` has a launch with the
+-- same PTX and sizes, such as the launch for the preceding architecture. For
+-- most kernels, the PTX of sm_80 and of sm_90a differs only in the line
+-- `.target`.
 local function unless_seen(seen)
   return function(launch, ptx)
     local words = {(ptx:gsub("%.target [^\n]*", ""))}
@@ -112,8 +113,8 @@ describe("our kernels through their own PTX:", function()
         if SHORT[case.name] == k then
           it(name, function() compare(case, arch) end)
         end
-        if n % 2 == 0 then  -- neighbours in the list are similar, so checking
-                            -- the verdicts of every other case is enough
+        if n % 2 == 0 then  -- neighbours in the list are similar, so only every
+                            -- second case compares verdicts
           it(name .. ", verdicts #long", function()
             compare(case, arch, unless_seen(seen))
           end)

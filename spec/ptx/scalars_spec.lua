@@ -1,5 +1,5 @@
 -- Tests scalar instructions of PTX. Instructions with surprising rules must
--- give the results measured on an H100. Roundings are compared with exact
+-- give results that were measured on an H100. Roundings are compared with exact
 -- arithmetic in double precision.
 local cute = require "cute"
 local raises = require "spec.support".raises
@@ -7,8 +7,8 @@ local variants = require "spec.golden.ptx"
 
 -- ---- rules ----
 
--- {PTX, types of its operands, types of its results, cases ...}. A case has the
--- words of the operands, ">", and the words of the results.
+-- {PTX, types of its operands, types of its results, cases ...}. A case is a
+-- text: the words of the operands, ">", and the words of the results.
 local RULES = {
   {"mul.rn.f32 d0, a0, a1;", "f32 f32", "f32",
    "00800000 3f7fffff > 00800000", "7fc12345 3f800000 > 7fffffff"},
@@ -101,27 +101,27 @@ end)
 
 local function float(u) return (string.unpack("<f", string.pack("<I4", u))) end
 
--- Returns the f32 next to the one with bits u: away from zero if `step` is 1,
--- toward zero if it is -1.
+-- Returns the f32 next to the one with bits u: the next larger magnitude if
+-- `step` is 1, the next smaller one if it is -1.
 local function beside(u, step)
   return float(u + step)
 end
 
--- Returns the bits of a random f32 of any sign with an exponent from -n to n.
+-- Returns the bits of a random f32 with an exponent from -n to n.
 local function random(n)
   return math.random(0, 1) << 31 | (127 + math.random(-n, n)) << 23
          | math.random(0, 0x7fffff)
 end
 
--- Reports whether u has the bits of the f32 to which an exact number rounds in
--- rounding mode `mode`. compare(r) is the sign of the exact number minus r.
+-- Reports whether an exact number, rounded in mode `mode`, has the f32 bits u.
+-- compare(r) is the sign of the exact number minus r.
 local function is_rounded(mode, u, compare)
   local r = float(u)
   local c = compare(r)
   if c == 0 then return true end
   local away = math.abs(r) > 0 and (c > 0) == (r > 0)
-  local other = beside(u, away and 1 or -1)  -- the f32 on the other side of the
-                                             -- exact number
+  local other = beside(u, away and 1 or -1)  -- the neighbour of r on the other
+                                             -- side of the exact number
   if compare(other) * c > 0 then return false end
   if mode == "rz" then return away end
   if mode == "rm" then return c > 0 end
@@ -131,7 +131,7 @@ end
 
 local function sign(x) return x > 0 and 1 or x < 0 and -1 or 0 end
 
--- Comparisons of a float with an exact result, computed in double precision.
+-- For each operation: PTX, and a comparison of a float with the exact result.
 local OPS = {
   add = {"%s.f32 d0, a0, a1;", 10, function(a, b)
     return function(r) return sign(a + b - r) end
@@ -190,8 +190,8 @@ end)
 
 -- ---- two f32 ----
 
--- Launches a kernel of one thread that computes `text` of the 64-bit registers
--- a, b and c, and returns the two f32 of register d.
+-- Launches a kernel of one thread that computes `text` with the 64-bit
+-- registers a, b and c. Returns the two f32 of register d.
 local function two_floats(text, values, target)
   local x = cute.zeros({8}, "f32")
   for i, v in ipairs(values) do x[i - 1] = v end
@@ -237,7 +237,7 @@ describe("two f32", function()
   end)
 end)
 
--- Returns what an instruction on three f32 stores.
+-- Returns the value that an instruction on three f32 stores.
 local function three_floats(text, values)
   local x, out = cute.zeros({3}, cute.f32), cute.zeros({1}, cute.f32)
   for i = 0, 2 do x[i] = values[i + 1] end

@@ -1,8 +1,8 @@
 -- Tests docs/launch.schema.json against the keys that launch.lua accepts, and
 -- against all LAUNCH examples of documents and specs. This file has its own
 -- checker of JSON Schema, so it needs no package. The checker fails on keywords
--- that it does not know. If python3-jsonschema is installed, it must agree with
--- the checker.
+-- that it does not know. If python3-jsonschema is installed, it must give the
+-- same results as the checker.
 local json = require "cutelua.text.json"
 local launch = require "cutelua.ptx.launch"
 local support = require "spec.support"
@@ -26,8 +26,9 @@ local TYPES = {array = is_list, object = is_object,
     return math.type(v) ~= nil and math.tointeger(v) ~= nil
   end}
 
--- Matches the regular expressions of the schema: ^, $, classes, +, *, ?, and
--- groups with alternatives. They are translated to lists of Lua patterns.
+-- Matches the regular expressions of the schema, which contain ^, $, classes,
+-- +, *, ?, and groups with alternatives. They are translated to lists of Lua
+-- patterns.
 local function matches(text, regex)
   local function expand(r)
     local before, group, star, after = r:match "^(.-)(%b())(%*?)(.*)$"
@@ -106,8 +107,8 @@ local KEYWORDS = {
     end
     return true
   end,
-  properties = true, patternProperties = true,  -- the function members() checks
-                                                -- these three keywords
+  properties = true, patternProperties = true,  -- members() checks these three
+                                                -- keywords
   additionalProperties = true,
 }
 
@@ -146,8 +147,8 @@ end
 -- The examples
 ---------------------------------------------------------------------------
 
--- Returns the LAUNCH files in the text of documents and specs. (This spec has
--- wrong ones.)
+-- Returns the LAUNCH files in the text of documents and of other specs. (This
+-- spec has wrong ones.)
 local function examples()
   local list = {}
   local p <close> = io.popen "ls docs/*.md spec/ptx/[!s]*.lua"
@@ -200,7 +201,7 @@ describe("the schema of LAUNCH files", function()
   it("has the keys that launch.lua accepts, with the same types", function()
     local NAMES = {array = "list", object = "object", string = "string",
                    number = "number", integer = "integer", boolean = "boolean"}
-    -- Adds the types that schema s allows to `set`.
+    -- Adds the types that schema s allows to the set `set`.
     local function types_of(s, set)
       if s["$ref"] then
         local at = schema

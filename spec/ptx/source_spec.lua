@@ -28,7 +28,7 @@ describe("a file of CUDA C", function()
   setup(function() folder = support.folder() end)
   teardown(function() support.remove(folder) end)
 
-  -- Runs a command on race.cu, whose header defines SHIFT.
+  -- Runs a command on race.cu, whose header defines SHIFT as `shift`.
   local function with(command, shift, text)
     support.write(folder .. "/shift.h", "#define SHIFT " .. shift .. "\n")
     support.write(folder .. "/race.cu", text or RACE)
@@ -83,7 +83,7 @@ describe("the elements that a LAUNCH file expects", function()
   end)
   teardown(function() support.remove(folder) end)
 
-  -- Runs a launch of a tensor x = {shape, values ...} that expects `want`.
+  -- Runs a launch with x = {shape, values ...}, whose result must be `want`.
   local function expect(x, want)
     support.write(folder .. "/l.json", ([[{"block": 1, "args": ["x"],
       "memory": {"x": {"dtype": "i32", %s}}, "expect": {"x": %s}}]]):format(
@@ -92,7 +92,7 @@ describe("the elements that a LAUNCH file expects", function()
                          folder .. "/l.json"}
   end
 
-  -- Writes the file x.npy: a 2 x 3 array in C or Fortran order, whose elements
+  -- Writes the file x.npy: a 2 x 3 array in C or Fortran order. Its elements
   -- are 1 to 6 in the order of the file.
   local function array(order)
     local header = ("{'descr': '<i4', 'fortran_order': %s, 'shape': (2, 3), }")
@@ -125,7 +125,7 @@ describe("the elements that a LAUNCH file expects", function()
       '"shape": [2, 3], "strides": [1, 2], ' .. SIX, array "F")))
     assert.equal("x: 4 of 6 elements differ; element (0, 1) is 2, not 3\n",
                  (expect('"shape": [2, 3], ' .. SIX, array "F")))
-    -- like NumPy's reshape, another shape keeps the elements in C order
+    -- With another shape, elements keep their C order, as in NumPy's reshape.
     assert.equal("x: as expected\n",
                  (expect('"shape": [6], ' .. SIX, array "C")))
     assert.equal("x: as expected\n",

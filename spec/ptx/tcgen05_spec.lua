@@ -1,7 +1,7 @@
 -- Tests tcgen05, cancellation of clusters and block-scaled mma.sync in PTX. The
 -- tests of other specs run again through the PTX of their kernels: memory and
--- faults must equal those of direct runs. Small texts test what NVRTC does not
--- write: other scale factors, descriptors that a kernel computes, errors.
+-- faults must equal those of direct runs. Short PTX texts test what NVRTC does
+-- not write: other scale factors, descriptors that a kernel computes, errors.
 local core = require "cute.core"
 local cute = require "cute"
 local roundtrip = require "spec.ptx.roundtrip"
@@ -26,9 +26,9 @@ local function tests_of(path)
   return list
 end
 
--- Returns a text of kinds of faults without repetitions in a row. They may be
--- repeated because one call of cute.gemm becomes several instructions, each
--- with a line of PTX.
+-- Returns a text of the kinds of faults, without consecutive repetitions. One
+-- call of cute.gemm becomes several instructions, so one fault may have several
+-- lines of PTX.
 local function once(kinds)
   local list = {}
   for kind in kinds:gmatch "%S+" do
@@ -37,7 +37,7 @@ local function once(kinds)
   return table.concat(list, " ")
 end
 
--- Runs a test. Compares each launch of the simulator with that of its PTX.
+-- Runs a test. Compares each launch on the simulator with a launch of its PTX.
 -- Returns the number of launches.
 local function through_ptx(test)
   local launches = 0
@@ -56,7 +56,7 @@ local PATHS = {"spec/sim/tcgen05_spec.lua", "spec/sim/tcgen05_cp_spec.lua",
                "spec/sim/tcgen05_ws_spec.lua"}
 
 -- In CUDA C, a store of 4 bits to shared memory is an atomic operation on a
--- word. It also reads bits that nothing has written.
+-- word. It also reads bits of the word that nothing has written.
 local ATOMIC = "multiplies [^:]*: mxf4"
 
 describe("through PTX:", function()
@@ -133,8 +133,8 @@ end)
 
 -- ---- scale factors of mma.sync ----
 
--- An entry in PTX that stores the result of one MMA with scale factors. Each
--- lane loads A, B and a word with scale factors for A and B.
+-- A PTX entry that stores the result of one MMA with scale factors. Each lane
+-- loads A, B and a word of scale factors for A and B.
 local SCALED = [[
 .version 8.8
 .target sm_120a
@@ -156,14 +156,14 @@ st.global.v4.f32 [o], {d0, d1, d2, d3};
 ret;
 }]]
 
--- Each kind: the text of the instruction, and the number of scale factors of a
+-- Each kind: the text of the instruction, and the number of scale factors per
 -- row.
 local KINDS = {
   {"mma.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col"
     .. ".f32.e4m3.e4m3.f32.ue8m0", 1},
   {"mma.sync.aligned.kind::mxf4.block_scale.scale_vec::2X.m16n8k64.row.col"
     .. ".f32.e2m1.e2m1.f32.ue8m0", 2},
-  -- the order of PTX's text, and another name of mxf4
+  -- the modifiers in another order, and another name of mxf4
   {"mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X"
     .. ".f32.e2m1.e2m1.f32.ue8m0", 2},
   {"mma.sync.aligned.kind::mxf4nvf4.block_scale.scale_vec::4X.m16n8k64.row.col"
@@ -174,7 +174,7 @@ local KINDS = {
 -- a row's scale factor k. All other bytes are `noise`.
 local function scaled(kind, ids, scale, noise)
   local ab, scales = cute.zeros({192}, cute.u32), cute.zeros({64}, cute.u32)
-  for i = 0, 191 do  -- bytes that are small numbers both in e4m3 and in e2m1
+  for i = 0, 191 do  -- the bytes are small numbers both as e4m3 and as e2m1
     local u = 0
     for k = 0, 3 do u = u << 8 | 0x20 + (i * 7 + k * 3) % 0x18 end
     ab[i] = u
@@ -373,12 +373,12 @@ describe("PTX for Blackwell", function()
   end
 
   it("has names of its own for some MMAs", function()
-    -- kind mxf4nvf4 with scale factors for 32 elements is kind mxf4
+    -- kind mxf4nvf4 with one scale factor for 32 elements is kind mxf4
     assert.same({"SM100_MMA_MXF4_SS<float_e2m1_t,float_e2m1_t,float,"
       .. "float_ue8m0_t,128,128,32,K,K>"}, mmas("tcgen05.mma.cta_group::1"
       .. ".kind::mxf4nvf4.block_scale.block32 [r0], d0, d1, 0x08a00480, [r1], "
       .. "[r2], p1;"))
-    -- bit 3 of the descriptor is the saturation of sums
+    -- bit 3 of the descriptor requests saturation of sums
     for flags, names in pairs {[0x20] = "", [0x28] = ",One,One,True"} do
       assert.same({("SM100_MMA_S8_SS<uint8_t,uint8_t,int32_t,128,64,K,K%s>")
         :format(names)}, mmas(("tcgen05.mma.cta_group::1.kind::i8 [r0], d0, "
@@ -393,7 +393,7 @@ describe("PTX for Blackwell", function()
     local function f16(n)
       return ("SM100_MMA_F16BF16_SS<half_t,half_t,float,128,%d,K,K>"):format(n)
     end
-    -- N is 128 or 64. A descriptor with a negated A is not modelled.
+    -- N is 128 or 64. A descriptor with a negated A is not supported.
     assert.same({f16(128), f16(64)}, atoms(
       "selp.b32 r3, 0x08200010, 0x08100010, p1; mov.b32 r4, 0;"))
     assert.same({f16(128)}, atoms("selp.b32 r2, 0x2000, 0, p1; "

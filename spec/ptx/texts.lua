@@ -1,4 +1,4 @@
---- Returns the PTX of our own kernels as text, and makes random changes of it.
+--- Returns the PTX of our own kernels as text, and changes texts at random.
 local core = require "cute.core"
 local graphs = require "spec.ptx.graphs"
 local kernels = require "spec.ptx.kernels"
@@ -31,7 +31,7 @@ local SPARSE = [[
 }
 ]]
 
--- Calls with scalars and bytes, printf with a text, an assertion, an indirect
+-- Calls with scalars and bytes, printf with a string, an assertion, an indirect
 -- branch, and the workspace of a grid.
 local CALLS = [[
 .version 8.0
@@ -78,8 +78,9 @@ local CALLS = [[
 }
 ]]
 
--- wmma with shapes whose M, N and K differ, other types of C and D, f64, and
--- calls of a function with 128 bits, also through a register.
+-- wmma with shapes whose M, N and K differ, other types of C and D, and f64.
+-- Also calls of a function with 128-bit arguments, direct and through a
+-- register.
 local MATRICES = [[
 .version 8.3
 .target sm_90
@@ -124,8 +125,8 @@ local MATRICES = [[
 }
 ]]
 
--- All operations of tensor memory, an MMA with a computed descriptor, one with
--- scale factors, and the cancellation of a cluster.
+-- All operations of tensor memory, an MMA with a computed descriptor, an MMA
+-- with scale factors, and the cancellation of a cluster.
 local TENSOR = [[
 .version 8.8
 .target sm_100a
@@ -188,7 +189,7 @@ local TENSOR = [[
 }
 ]]
 
--- Adds the texts in the files of spec/ptx/.
+-- Adds the PTX texts in the files of spec/ptx/.
 local function of_specs(add)
   local p <close> = io.popen "ls spec/ptx/*.lua"
   for path in p:lines() do
@@ -215,7 +216,7 @@ local function of_specs(add)
   end
 end
 
--- Adds the kernels of spec/ptx/kernels.lua, if there is NVRTC.
+-- Adds the PTX of the kernels of spec/ptx/kernels.lua, if there is NVRTC.
 local function of_kernels(add)
   for _, k in ipairs(kernels) do
     local source = ("%s\nextern \"C\" __global__ void %s(%s) {\n%s\n}\n")
@@ -242,7 +243,7 @@ local function words_of(text)
   return list
 end
 
--- Replaces a random span of the text by the contents of another random span.
+-- Replaces the text of a random span by the text of another random span.
 local function exchange(text, spans)
   if #spans == 0 then return text end
   local to, from = spans[math.random(#spans)], spans[math.random(#spans)]

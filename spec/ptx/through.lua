@@ -1,13 +1,13 @@
---- Launches a kernel of the language through the PTX that NVRTC makes of its
--- CUDA C. The line information of the PTX names the script's lines.
+--- Launches a kernel of the language through the PTX that NVRTC compiles from
+-- its CUDA C. The line information of the PTX names the script's lines.
 local core = require "cute.core"
 local cute = require "cute"
 local kernel = require "cute.lang.kernel"
 
 local through = {}
 
--- Returns CUDA C with a #line directive before each line of the function that
--- comes from a script.
+-- Returns CUDA C in which a #line directive precedes each line that comes from
+-- a script.
 local function marked(text, lines)
   local out, i = {}, 0
   for line in text:gmatch "([^\n]*)\n" do
@@ -21,8 +21,8 @@ local function marked(text, lines)
   return table.concat(out, "\n") .. "\n"
 end
 
--- Gives the script's lines to instructions of helper functions, which are in no
--- script. NVRTC's `inlined_at` names the line of the call.
+-- Assigns the script's lines to instructions of helper functions, which are not
+-- in the script. NVRTC's `inlined_at` names the line of the call.
 local function of_calls(ptx, lines)
   local script, own = {}, {}
   for _, at in ipairs(lines) do own[at:match "^(.*):%d+$" or 0] = true end
@@ -39,7 +39,7 @@ local function of_calls(ptx, lines)
   end))
 end
 
---- Returns the PTX of a traced program.
+--- Returns the PTX that NVRTC compiles from a traced program.
 ---@param program table
 ---@param arch string
 ---@return string? ptx
@@ -52,8 +52,8 @@ function through.ptx(program, arch)
   return of_calls(made.ptx or made.cubin, lines)
 end
 
---- Returns the PTX that NVRTC makes of a call, and its bytes of dynamic shared
--- memory.
+--- Returns the PTX that NVRTC compiles from a call's kernel, and its bytes of
+-- dynamic shared memory.
 ---@param call cute.Call
 ---@param opts table options of the launch
 ---@param arch string
@@ -67,7 +67,7 @@ function through.call(call, opts, arch)
   return text, program.info.smem
 end
 
--- Returns the part of a buffer that starts at a byte as a tensor.
+-- Returns the part of a buffer from byte `at` on as a tensor.
 local function tensor_of(buffer, at, bytes)
   local bits = buffer.dtype.bits
   local whole = cute.make_tensor(buffer, cute.make_layout(#buffer))
@@ -92,7 +92,7 @@ local function layout_of(program, values, i)
   end
 end
 
---- Returns the arguments of the PTX entry: one for each value of the launch.
+--- Returns the arguments of the PTX entry, one for each of the launch's values.
 ---@param values table[] as core.launch_values returns them
 ---@param program? table gives tensors the layouts that its arguments have, so
 -- that gaps between their elements are no outputs
@@ -116,7 +116,7 @@ function through.arguments(values, program)
   return table.unpack(given, 1, #values)
 end
 
---- Returns PTX's only entry as a kernel.
+--- Returns the only entry of a PTX text as a kernel.
 ---@param ptx string
 ---@param smem integer bytes of dynamic shared memory
 ---@param opts? table further options of module:kernel
@@ -126,8 +126,8 @@ function through.kernel(ptx, smem, opts)
   return module:kernel(module:entries()[1], all)
 end
 
---- Returns the program and the launch, in the form of core.sim_run, that run a
--- program's launch through PTX.
+--- Returns a program and a launch, in the form that core.sim_run takes, that
+-- run a program's launch through PTX.
 ---@param program table
 ---@param launch table in the form of core.sim_run
 ---@param ptx string

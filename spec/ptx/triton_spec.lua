@@ -1,12 +1,12 @@
--- Tests kernels that Triton compiled, through PTX and metadata of its form that
--- this file contains: hidden parameters, tensor descriptors, clusters, LAUNCH
--- files, and what is rejected.
+-- Tests kernels in the form of Triton's output, by PTX and metadata that this
+-- file contains: hidden parameters, tensor descriptors, clusters, LAUNCH files,
+-- and what is rejected.
 local cute = require "cute"
 local json = require "cutelua.text.json"
 local support = require "spec.support"
 
--- Each block of the kernel writes its numbers to its part of the scratch
--- memory. Then it copies them to `out` in reverse order, and adds `add`.
+-- Each block of the kernel writes numbers to its part of the scratch memory.
+-- Then it copies them to `out` in reverse order, and adds `add`.
 local SCRATCH = [[
 .version 8.6
 .target sm_90a
@@ -49,8 +49,8 @@ local META = {name = "turn", num_warps = 4, num_ctas = 1, shared = 16,
   profile_scratch_size = 0, profile_scratch_align = 1, tensordesc_meta = {},
   triton_version = "3.9.0"}
 
--- A kernel that copies the box at column `at` of the map to `out`, followed by
--- the extents and the first stride. There is no fence after mbarrier.init.
+-- A kernel that copies the box at column `at` of the map to `out`, then the
+-- extents and the first stride. There is no fence after mbarrier.init.
 local MAP = [[
 .version 8.6
 .target sm_90a
@@ -108,7 +108,7 @@ local MAP_META = {name = "box", num_warps = 1, num_ctas = 1, shared = 1032,
   tensordesc_meta = {{swizzle = 0, elem_size = 4, elem_type = 3,
     block_size = {8, 4}, fp4_padded = false, is_im2col = false}}}
 
--- Each block writes its number to `out`, and its rank in the cluster after it.
+-- Each block writes its number to `out`, followed by its rank in the cluster.
 local CLUSTER = [[
 .version 8.6
 .target sm_90a
@@ -128,7 +128,7 @@ local CLUSTER = [[
 }
 ]]
 
--- Returns metadata with the fields of `change`, without those that are false.
+-- Returns metadata with the fields of `change`; false removes a field.
 local function with(meta, change)
   local out = {}
   for k, v in pairs(meta) do out[k] = v end
@@ -136,7 +136,7 @@ local function with(meta, change)
   return out
 end
 
--- Wrong metadata: the change, and the message after the path.
+-- Wrong metadata: the change, and the message that follows the path.
 local WRONG = {
   {{name = "tern"}, "the kernel is 'tern', but %S+/k.ptx has turn"},
   {{num_warps = 8}, "num_warps = 8 are 256 threads, but %S+/k.ptx has 128"},

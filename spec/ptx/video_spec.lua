@@ -1,6 +1,6 @@
 -- Tests PTX's instructions on the halves and bytes of a word, and comparisons
--- of packed pairs whose results are masks, against formulas in Lua at edges and
--- random words.
+-- of packed pairs whose results are masks. Formulas in Lua give the expected
+-- results, for edge cases and random words.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -37,7 +37,7 @@ local A, B, C = random_words(1), random_words(2), random_words(3)
 
 local function tensor(buffer) return cute.make_tensor(buffer, {N}) end
 
--- Compares instruction `op` with f(a, b, c) for all words.
+-- Compares instruction `op` with f(a, b, c) for all words of the inputs.
 local function compare(op, f)
   local d = core.buffer(cute.u32, N)
   cute.ptx(HEAD .. op .. " r, x, y" .. (op:find "^set" and "" or ", z") .. ";\n"
@@ -70,9 +70,9 @@ local OPS = {
   ["vset.gt"] = function(a, b) return a > b and 1 or 0 end,
   ["vset.ge"] = function(a, b) return a >= b and 1 or 0 end}
 
--- Compares an operation on lanes of `bits` bits with Lua. The letters d, a and
--- b say whether the result and the operands are signed ("s") or unsigned ("u").
--- how: "", "sat" or "add".
+-- Compares an operation on lanes of `bits` bits with Lua. d, a and b say
+-- whether the result and the operands are signed ("s") or unsigned ("u"). how:
+-- "", "sat" or "add".
 local function check(name, bits, d, a, b, how)
   local set = name:match "^vset(%..*)"
   local op = (set and "vset" or name) .. 32 // bits
@@ -100,7 +100,7 @@ describe("a PTX instruction on the lanes of a word", function()
     it("computes " .. name .. (one and "" or " #long"), function()
       local wide = name == "vadd" or name == "vsub"
       local set = name:find "^vset"
-      -- The name of a comparison does not contain the type of its result.
+      -- The name of a comparison has no letter for the type of its result.
       for types = 0, 7, set and 2 or 1 do
         local function letter(k) return types >> k & 1 == 1 and "s" or "u" end
         local d, a, b = letter(0), letter(1), letter(2)

@@ -1,5 +1,5 @@
 -- Tests nvcuda::wmma in CUDA C against products in Lua: layouts, types of A, B,
--- C and D, matrices in global and shared memory, and odd leading extents.
+-- C and D, matrices in global and shared memory, and odd leading dimensions.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -56,7 +56,7 @@ for _, t in ipairs {{"__half", "__half", "float", "float"},
                     {"signed char", "signed char", "int", "int"},
                     {"unsigned char", "unsigned char", "int", "int"}} do
   for _, shape in ipairs(t[5] or SHAPES) do
-    for way = 0, 3 do  -- all pairs of layouts
+    for way = 0, 3 do  -- all combinations of layouts
       local a, b = way & 1, way >> 1
       KINDS[#KINDS + 1] = {"k" .. #KINDS, t[1], t[2], t[3], t[4], shape[1],
         shape[2], shape[3], a, b, a ~ b}
@@ -85,7 +85,7 @@ local DTYPES = {__half = "f16", __nv_bfloat16 = "bf16", float = "f32",
                 int = "i32", ["signed char"] = "i8", ["unsigned char"] = "u8",
                 double = "f64"}
 
--- Returns a tensor of a matrix, row- or column-major with leading extent
+-- Returns a tensor for a row- or column-major matrix with the leading dimension
 -- `lead`, and a function that indexes it.
 local function matrix(dtype, rows, columns, col, lead, f)
   local t = cute.zeros({lead * (col == 1 and columns or rows)}, cute[dtype])
@@ -123,7 +123,7 @@ local function check(module, k, shared, more)
   end
 end
 
--- PTX of a product of small integers or bits. A is row-major and B
+-- PTX of a product of small integers or of bits. A is row-major and B
 -- column-major. TYPE stands for the type of A and B; C and D are s32.
 local SMALL = [[
 .version 8.0
@@ -147,7 +147,7 @@ ret;
 
 -- Multiplies random words whose elements have `bits` bits. product(x, y) is
 -- what a pair of elements adds to the sum. Rows of A and B have twice as many
--- bytes as a fragment.
+-- bytes in memory as in a fragment.
 local function small(shape, kind, op, bits, product)
   local k = 128 // bits
   local text = SMALL:gsub("SHAPE", shape):gsub("TYPE", kind):gsub("OP", op)

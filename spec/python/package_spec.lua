@@ -1,4 +1,4 @@
--- Tests the Python package: runs the tests of spec/python in Python, and
+-- Tests the Python package. Runs the tests of spec/python in Python, and
 -- installs the wheel in a fresh virtual environment. CUTELUA_PYTHON names a
 -- Python that has PyTorch and NumPy.
 local fake = require "spec.gpu.fake"
@@ -15,8 +15,8 @@ local function has(module)
   return select(3, support.exec {python, "-c", "import " .. module}) == 0
 end
 
--- Runs a file of tests; each must pass, and at least `least` must run.
--- device: nil for the CPU, "cuda", or a folder with a driver.
+-- Runs a file of tests. Each test must pass, and at least `least` tests must
+-- run. device: nil for the CPU, "cuda", or a folder with a driver.
 local function run(file, least, device)
   local driver = device == "cuda" and "CUTELUA_TEST_DEVICE=cuda"
     or device and "LD_LIBRARY_PATH=" .. device or "CUTELUA_NO_CUDA=1"
@@ -179,7 +179,7 @@ print(gelu(array.array("f", [-1, 0, 3])).tolist())' "$3" && times]], "sh", dir,
       path, script}
     assert(code == 0, out .. err)
     assert.truthy(out:find("^%[%-0%.158"), out)
-    -- The last line of the output has the CPU time of the processes: user,
+    -- The last line of the output has the processes' CPU time: user,
     -- system.
     local m1, s1, m2, s2 = out:match "(%d+)m([%d.]+)s (%d+)m([%d.]+)s\n$"
     assert.is_true((m1 + m2) * 60 + s1 + s2 <= 20, out)

@@ -1,7 +1,7 @@
 -- Tests the gradients of attention by TMA and wgmma on the simulator, against
 -- plain Lua. Cases: head sizes, both types, masks, heads that share keys,
--- partial and tiny tiles, and all schedules. The removal of a wait, a fence or
--- a barrier must be detected.
+-- partial and tiny tiles, and all schedules. The simulator must detect the
+-- removal of a wait, a fence or a barrier.
 local cute = require "cute"
 local backward = require "kernels.attention_bwd_sm90"
 local compiled = require "spec.kernels".compiled
@@ -12,7 +12,7 @@ local support = require "spec.support"
 local BOUND = {bf16 = {1e-2, 0.15}, f16 = {2e-3, 1e-2}}
 local NAMES = {"dQ", "dK", "dV"}
 
--- Sets O and LSE of a problem.
+-- Computes O and LSE of a problem in plain Lua, and stores them in its tensors.
 local function solve(p)
   local out, lse = oracle.forward(p)
   for t, list in pairs {[p.O] = out, [p.LSE] = lse} do
@@ -27,7 +27,7 @@ local function problem(o)
   return solve(oracle.problem(o))
 end
 
--- Returns a maker's kernels for a problem, with further options.
+-- Returns the kernels that `make` makes for a problem, with further options.
 local function made(make, p, with)
   local all = {head = p.d, dtype = p.dtype,
                window = (p.left or p.right) and {p.left or false,
@@ -36,8 +36,8 @@ local function made(make, p, with)
   return make(all)
 end
 
--- Runs all launches. Returns the report of the last one, or of the first faulty
--- one.
+-- Runs all launches. Returns the report of the last launch, or of the first
+-- faulty one.
 local function run(make, p, with, seed)
   local r
   for _, launch in ipairs(made(make, p, with).prepare(p.Q, p.K, p.V, p.O, p.dO,
@@ -193,8 +193,8 @@ end)
 ---------------------------------------------------------------------------
 
 -- Returns a problem whose batch consists of sequences with these lengths {rows,
--- keys}. Also returns the operands without their mode of batches, and {cu_q =,
--- cu_k =}.
+-- keys}. Also returns the operands without their batch mode, and {cu_q =, cu_k
+-- =}.
 local function sequences(o, lengths)
   local cu = {cu_q = cute.zeros({#lengths + 1}, cute.i32),
               cu_k = cute.zeros({#lengths + 1}, cute.i32)}
@@ -211,7 +211,7 @@ local function sequences(o, lengths)
   return p, cu
 end
 
--- Returns sequence i of a problem as a problem of its own.
+-- Returns sequence i of a problem as a separate problem.
 local function sequence(p, cu, i)
   local q, k = {cu.cu_q(i - 1), cu.cu_q(i)}, {cu.cu_k(i - 1), cu.cu_k(i)}
   local function part(x, range, heads)
@@ -227,7 +227,7 @@ local function sequence(p, cu, i)
     v = part(p.v, k, p.g), go = part(p.go, q, p.h)}, q[1], k[1], part
 end
 
--- Sets O and LSE of a problem of sequences.
+-- Computes O and LSE of a problem of sequences, and stores them in its tensors.
 local function solve_sequences(p, cu)
   local O, L, total = core.param_memory(p.O), core.param_memory(p.LSE), p.s
   for i = 1, cute.size(cu.cu_q) - 1 do
@@ -300,7 +300,7 @@ describe("attention_bwd_sm90", function()
     return m
   end
 
-  -- Checks all schedules of the launches of kernels k.
+  -- Checks the launches of kernels k under all schedules.
   local function verdicts(k, p, cu)
     local m = memory(k, p)
     local b = cu and cu.cu_q and cute.size(cu.cu_q) - 1 or p.b
@@ -381,8 +381,8 @@ describe("attention_bwd_sm90", function()
   end)
 
   it("is right in all schedules of blocks that wait #long", function()
-    -- Blocks only wait for each other if there are several. Each case has two
-    -- of: three blocks, two tiles of rows, two heads.
+    -- Blocks wait for each other only if there are several. Each case has
+    -- three blocks of keys, and two tiles of rows or two heads.
     for _, c in ipairs {{60, 130, 2}, {100, 130, 1}} do
       schedules({s = c[1], t = c[2], d = 64, causal = true, h = c[3], g = 1},
                 {tile = {64, 64}})
@@ -420,9 +420,9 @@ describe("attention_bwd_sm90's options", function()
     -- keys both take two rounds.
     assert.same({64, 64}, tile(1024, 16))
     assert.same({64, 80}, tile(1024, 16, true))
-    -- 13 rounds of blocks, or 16 with the other tile
+    -- 13 rounds of blocks, instead of 16 with the other tile
     assert.same({64, 80}, tile(4096, 32))
-    -- 4 rounds of blocks with either tile
+    -- 4 rounds of blocks with either of the tiles
     assert.same({64, 64}, tile(32768, 1))
     local any = backward {head = 256, deterministic = false}
     assert.is_true(any.options.tasks)
@@ -483,7 +483,7 @@ local FAULTS = {
   {file "parts", "warpgroup.fence()", 1},
   {file "parts", "warpgroup.commit_group()", 1},
 }
--- {file, head size, {[text of a line] = the occurrences of the line to remove}}
+-- {file, head size, {[text of a line] = which occurrences to remove, singly}}
 for _, f in ipairs {
   {T, 64, {["x.q.pipe:consumer_wait(q)"] = {1},
     ["x.g.pipe:consumer_wait(g)"] = {1}, ["x.q.pipe:consumer_release(q)"] = {1},

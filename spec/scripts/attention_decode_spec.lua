@@ -1,6 +1,6 @@
 -- Tests attention of one query on the simulator, against plain Lua. Cases:
 -- heads that share keys in one tile, keys split among blocks, and sequence
--- lengths. The removal of any wait or predicate must be detected.
+-- lengths. The simulator must detect the removal of any wait or predicate.
 local compiled = require "spec.kernels".compiled
 local cute = require "cute"
 local decode = require "kernels.attention_decode"
@@ -8,7 +8,7 @@ local oracle = require "spec.attention"
 local support = require "spec.support"
 
 -- Runs a problem with the keys divided into n parts. Returns the first report
--- that has a fault, or the last report.
+-- that has a fault; otherwise the last report.
 local function run(make, p, n, lengths, seed)
   local made = make {head = p.d, group = p.h // p.g, rows = p.s, least = 1}
   local blocks = made.plan(p.t, p.s, p.h, p.b)
@@ -145,7 +145,7 @@ describe("attention of one query", function()
 end)
 
 -- Returns a call of the kernel for clusters, and its launch options. The
--- problem has one head of K and a cache of t keys; a cluster has 4 blocks by
+-- problem has one head of K and a cache of t keys. A cluster has 4 blocks by
 -- default.
 local function clustered(make, t, blocks)
   local p = oracle.problem {s = 1, t = t, d = 32, h = 2, g = 1}
@@ -209,8 +209,8 @@ local FAULTS = {
 }
 
 -- Runs attention of latent heads with the keys in two parts. One block computes
--- both parts, and the function returns the report. With `verdict`, two blocks
--- compute them in all schedules, and the function returns the verdict.
+-- both parts; returns the report. With `verdict`, two blocks compute them in
+-- all schedules; returns the verdict.
 local function run_latent(make, opt, verdict)
   local p = oracle.problem {s = 1, t = opt.t, h = 4, g = 1, d = 576}
   local k = make {head = 576, group = 4, rows = 1, least = 1,

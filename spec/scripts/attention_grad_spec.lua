@@ -1,7 +1,7 @@
 -- Tests the gradients of attention on the simulator, against plain Lua. Cases:
 -- every head size, masks, heads that share keys, partial tiles, and
--- concatenated sequences. The removal of any barrier, wait or predicate must be
--- detected.
+-- concatenated sequences. The simulator must detect the removal of any barrier,
+-- wait or predicate.
 local core = require "cute.core"
 local cute = require "cute"
 local attention = require "kernels.attention"
@@ -25,7 +25,7 @@ local function forward(p)
                         p.LSE, p.scale).ok)
 end
 
--- Runs all kernels. Returns the reports, up to the first faulty one.
+-- Runs all kernels. Returns their reports, up to the first faulty one.
 local function run(make, p, seed)
   local list = {}
   for i, k in ipairs(make(options(p))) do
@@ -109,7 +109,7 @@ local function sequences(o)
   return p, ends
 end
 
--- Returns the elements of sequence i in x, a list or a tensor with n heads.
+-- Returns the elements of sequence i in x, a list or tensor with n heads.
 local function slice(p, x, ends, i, n)
   local b = type(x) == "table" and x or core.param_memory(x)
   local from, list = ends[i - 1] * n * p.d, {}

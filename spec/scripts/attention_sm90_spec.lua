@@ -1,7 +1,7 @@
 -- Tests attention by TMA and wgmma on the simulator, against plain Lua. Cases:
 -- every head size, both types, masks, heads that share keys, partial and tiny
--- tiles, and all schedules. The removal of a wait, a fence or a barrier must be
--- detected.
+-- tiles, and all schedules. The simulator must detect the removal of a wait, a
+-- fence or a barrier.
 local cute = require "cute"
 local attention = require "kernels.attention_sm90"
 local compiled = require "spec.kernels".compiled
@@ -20,8 +20,8 @@ local function made(make, p, o)
   return make(all)
 end
 
--- Returns lists of blocks as kernels/block_mask makes them, for one block of
--- rows and b * h heads. `entries` has the list of each head in turn.
+-- Returns lists of blocks in the form of kernels/block_mask, for one block of
+-- rows and b * h heads. `entries` has the list for each head in turn.
 local function lists(b, h, entries)
   local most = 0
   for _, e in ipairs(entries) do most = math.max(most, #e) end
@@ -34,7 +34,7 @@ local function lists(b, h, entries)
   return {blocks = t}
 end
 
--- Runs a problem with a maker. Returns the report.
+-- Runs a problem with the kernel of a maker. Returns the report.
 local function run(make, o, seed)
   local p = oracle.problem(o)
   p.scale = o.scale or p.scale
@@ -44,8 +44,8 @@ local function run(make, o, seed)
   return support.report(launch:launch {faults = "return", seed = seed}), p
 end
 
--- Functions of scores, as the option `modify`: {score, mask}, and the same in
--- plain Lua.
+-- Functions that change scores: {score_mod, mask_mod}, and the option `modify`
+-- that does the same in plain Lua.
 local function slope(s, at) return s + 0.1 * (at.k - at.q):to(cute.f32) end
 local function third(at) return (at.k % 3):ne(0) end
 local function modify() return slope, third, function() end end
@@ -95,7 +95,7 @@ describe("attention_sm90", function()
     end)
   end
 
-  -- The largest score of a row rises from each block of keys to the next.
+  -- The largest score of a row increases from each block of keys to the next.
   for i, d in ipairs {64, 96, 128, 192, 256} do
     it(("computes scores of heads of %d again if a power is too large #long")
        :format(d), function()
@@ -172,7 +172,7 @@ describe("attention_sm90", function()
 
   it("rescales when scores rise from tile to tile #long", function()
     local p = oracle.problem {s = 70, t = 300, d = 64}
-    for j = 0, 299 do  -- the last key is processed first
+    for j = 0, 299 do  -- this is the key that is processed first
       for c = 0, 63 do
         local x = p.k[j * 64 + c] * (300 - j) / 20
         p.K[{0, j, 0, c}] = x
@@ -279,7 +279,7 @@ describe("attention_sm90", function()
         p.LSE, 1.0, k.share(p.Q, p.K)), 1, 11)):trace {block = k.block}
       local built = compiled(program, "sm_90a")
       if built then
-        -- The text has the functions of scores twice, because the kernel may
+        -- The text contains the score functions twice, because the kernel may
         -- compute scores again.
         assert.is_true(built.resources.spill_stores <= (c[3] and 400 or 160))
         assert.is_nil(built.log:find("serialized", 1, true))

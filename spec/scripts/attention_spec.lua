@@ -1,6 +1,6 @@
 -- Tests attention on the simulator, against plain Lua. Cases: every head size,
--- both types, masks, heads that share keys, partial and tiny tiles. The removal
--- of any barrier, wait or predicate must be detected.
+-- both types, masks, heads that share keys, partial and tiny tiles. The
+-- simulator must detect the removal of any barrier, wait or predicate.
 local cute = require "cute"
 local attention = require "kernels.attention"
 local compiled = require "spec.kernels".compiled
@@ -9,7 +9,7 @@ local support = require "spec.support"
 
 local BOUND = {bf16 = {6e-3, 3e-2}, f16 = {8e-4, 4e-3}}
 
--- Runs a problem with a maker. Returns the report.
+-- Runs a problem with the kernel of a maker. Returns the report.
 local function run(make, o, seed)
   local p = oracle.problem(o)
   local k = make {head = p.d, causal = o.causal,
@@ -100,8 +100,8 @@ describe("attention", function()
         local O, L = tensor(S), cute.zeros({1, 1, S}, cute.f32)
         k.kernel(Q, K, V, O, L, 0.75):launch {grid = k.grid(S, 1, 1),
           block = k.block, device = "sim:sm_80"}
-        -- If x > 0, the result is the mean of the even keys' values; else it is
-        -- the last key's value.
+        -- If x > 0, the result is the mean of V over the even keys; otherwise
+        -- it is V of the last key.
         for i = 0, S - 1 do
           for d = 0, D - 1 do
             local want = sign < 0 and 7 or 1 + d % 2 * 2

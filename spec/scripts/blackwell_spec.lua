@@ -1,21 +1,22 @@
--- Tests the scripts for Blackwell's tensor memory: their results on the
--- simulator against sums in doubles, and their kernels by NVRTC, without
--- spills, for each chip with tcgen05. spec/odd.lua runs them at odd sizes.
+-- Tests the scripts for Blackwell's tensor memory. Their results on the
+-- simulator are compared with sums in doubles. NVRTC must compile their kernels
+-- for each chip with tcgen05, without spills. spec/odd.lua runs the scripts at
+-- odd sizes.
 local harness = require "cutelua.bench.harness"
 local lib = require "cutelua.bench.lessonlib"
 local support = require "spec.support"
 
 local CHIPS = {"sm_100a", "sm_103a", "sm_110a"}
 
--- Returns the tag #long for all scripts except the one that takes the least
+-- Returns the tag #long, except for the script that takes the least
 -- time.
 local function long(name)
   return name == "gemm_tcgen05" and "" or " #long"
 end
 
 describe("a kernel of the scripts for Blackwell:", function()
-  -- NVRTC's warning of spills would be in `err`. Operands of gemm_sm120 whose
-  -- rows are no multiple of 16, or of 4, bytes need more registers.
+  -- A warning of NVRTC about spills would be in `err`. gemm_sm120 needs more
+  -- registers if rows of its operands are not multiples of 16 bytes, or of 4.
   for _, c in ipairs {
     {"gemm_tcgen05", CHIPS}, {"gemm_clc", CHIPS}, {"gemm_2cta", CHIPS},
     {"gemm_mxf8", CHIPS}, {"gemm_nvf4", CHIPS}, {"attention_sm100", CHIPS},
@@ -89,7 +90,7 @@ describe("the script for Blackwell", function()
     assert.matches("%-%-k 40: k must be a multiple of 32", err)
   end)
 
-  -- {B, S, T, H, G, D} and whether it is causal
+  -- {B, S, T, H, G, D, whether the attention is causal}
   for nth, c in ipairs {
     {1, 130, 150, 2, 1, 64, true}, {1, 1, 1, 1, 1, 64}, {1, 1, 65, 1, 1, 128},
     {2, 257, 129, 2, 1, 64}, {1, 300, 64, 1, 1, 64, true},

@@ -16,7 +16,7 @@ describe("chart", function()
               {label = "q", values = {0.25, 1}}}}
 
   it("draws a bar for each value, in proportion", function()
-    -- 7 rectangles: the background, two of the legend, four bars.
+    -- 7 rectangles: the background, two in the legend, four bars.
     assert.equal(7, count(svg, "<rect"))
     local width = {}
     for w in svg:gmatch 'width="([%d.]+)" height="12"' do
@@ -52,7 +52,7 @@ describe("chart", function()
       local p, q = line[1], line[#line]
       return (p[2] - q[2]) / (q[1] - p[1])
     end
-    -- the measured and the dashed line of each series
+    -- each series has a measured line and a dashed one
     assert.equal(4, #lines)
     assert.is_true(math.abs(slope(lines[1]) / slope(lines[2]) - 1) < 0.01)
     assert.is_true(math.abs(slope(lines[3]) / slope(lines[4]) - 2) < 0.01)

@@ -1,6 +1,6 @@
 -- Tests convolution on the simulator, against its definition. Cases: strides,
--- padding, dilation, partial and tiny tiles. The removal of any predicate, wait
--- or barrier must be detected.
+-- padding, dilation, partial and tiny tiles. The simulator must detect the
+-- removal of any predicate, wait or barrier.
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
@@ -13,8 +13,8 @@ local read, change = support.read, support.change
 
 local DEVICE = "sim:sm_90a"
 
--- Returns a buffer's row-major tensor of whole numbers from -2 to 2, and its
--- list.
+-- Returns a row-major tensor of whole numbers from -2 to 2, and a list of its
+-- elements.
 local function numbers(dtype, seed, ...)
   local shape, n = {...}, 1
   for _, extent in ipairs(shape) do n = n * extent end
@@ -26,7 +26,7 @@ end
 
 local function pair(x) return type(x) == "table" and x or {x, x} end
 
--- Returns y at a pixel and filter, by the definition.
+-- Returns y at pixel (n, p, q) and filter k, by the definition.
 local function defined(c, x, w, n, p, q, k)
   local stride, pad, step = pair(c.stride or 1), pair(c.padding or 0),
                             pair(c.dilation or 1)
@@ -45,7 +45,7 @@ local function defined(c, x, w, n, p, q, k)
   return sum
 end
 
--- Returns a case's tensors, its launch and a check of y.
+-- Returns a case's tensors, its launch, and a function that checks y.
 local function problem(c, make)
   local large = c.large and 2 or 1
   local o = {tile = c.large and {256, 128, 64} or {64, 64, 32},
@@ -95,15 +95,15 @@ local CASES = {
   {N = 1, H = 6, W = 5, C = 8, K = 8, R = 6, S = 7, padding = 3},
   {N = 1, H = 1, W = 1, C = 1, K = 1, R = 1, S = 1},
   {N = 1, H = 1, W = 1, C = 3, K = 2, R = 3, S = 3, padding = 1},
-  -- The channels fill several tiles, or the rows cannot be coalesced into one
-  -- mode.
+  -- In these cases, the channels fill several tiles, or the rows cannot be
+  -- coalesced into one mode.
   {N = 2, H = 9, W = 7, C = 96, K = 40, R = 3, S = 2, padding = 1,
    stride = {2, 1}},
   {N = 1, H = 6, W = 5, C = 64, K = 16, R = 2, S = 2, padding = 1,
    dilation = 2, dtype = "f16", rows = true},
   {N = 1, H = 18, W = 15, C = 64, K = 24, R = 2, S = 3, padding = 1,
    rows = true, large = true},
-  -- The filter has 33 elements, more than a 32-bit word has bits.
+  -- The filter has 33 positions, more than the bits of a 32-bit word.
   {N = 1, H = 3, W = 35, C = 2, K = 3, R = 1, S = 33, padding = {0, 16}},
   {N = 2, H = 6, W = 5, C = 16, K = 24, R = 3, S = 3, padding = 1,
    dynamic = "xwy"},
@@ -146,7 +146,7 @@ describe("conv2d", function()
     end
   end)
 
-  -- Runs a lesson at one size, by default its first one for the simulator.
+  -- Runs a lesson at one size; the default is its first size for the simulator.
   local function lesson(size, o, device, name)
     local spec = lessonlib.script_spec(("scripts/%s.lua"):format(
       name or "conv2d"), "cutelua.bench.harness", "run")
@@ -164,7 +164,7 @@ describe("conv2d", function()
   it("is right on a GPU #gpu", function()
     for _, size in ipairs {{1, 8, 9, 64, 136}, {3, 17, 31, 128, 128},
                            {2, 7, 5, 24, 20}, {1, 1, 1, 1, 1},
-                           -- the last size is large enough for large tiles
+                           -- only the last size is large enough for large tiles
                            {32, 56, 56, 64, 128}} do
       for _, opt in ipairs {{}, {taps = 1}, {taps = 5, stride = 2},
                             {dilation = 2, padding = 2}} do
@@ -204,8 +204,8 @@ describe("conv2d", function()
   it("copies 16 bytes at a time, and divides outside of its loop", function()
     local p, loop = traced(3, 1)
     local _, divisions = loop:gsub(" [/%%] ", "")
-    assert.equal(1, divisions)  -- the stage's
-    -- the loop does not compare with 56, the extent of the image, either
+    assert.equal(1, divisions)  -- computes the stage
+    -- the loop does not compare with 56, the extent of the image
     assert.is_nil(loop:find(" 56u", 1, true))
     local made = kernels.compiled(p, "sm_90a")
     if made then assert.equal(0, made.resources.spill_stores) end
@@ -224,7 +224,7 @@ describe("conv2d", function()
   end)
 end)
 
--- Makes kernels.conv2d_sm90 for a case.
+-- Makes kernels.conv2d_sm90 with the options of a case.
 local function on_wgmma(c)
   return conv2d_sm90 {tile = c.tile or {128, 32, 64}, stages = 3,
     consumers = c.consumers, cluster = c.cluster, split = c.split,
@@ -252,7 +252,7 @@ describe("conv2d_sm90", function()
        c.C, c.K, c.R, c.S, i, support.long(i, 4)), function()
       local X, x = numbers(c.dtype or "bf16", 1, c.N, c.H, c.W, c.C)
       local W, w = numbers(c.dtype or "bf16", 2, c.K, c.R, c.S, c.C)
-      -- Whole sums below 2^11 are exact in bf16 and f16.
+      -- Most weights become 0, so that sums stay exact in bf16 and f16.
       for at = 0, c.K * c.R * c.S * c.C - 1 do
         w[at] = at % 5 == 0 and w[at] or 0
         W[{at // (c.R * c.S * c.C), at // (c.S * c.C) % c.R, at // c.C % c.S,
@@ -335,7 +335,7 @@ describe("conv2d's faults are reported:", function()
     return assert(load(change(read(path), f[1], f[2], f[3] or ""),
                        "@" .. path))()
   end
-  -- Returns conv2d after a change of its text, or of the text of gemm_sm80.
+  -- Returns conv2d after a change of its text, or of gemm_sm80's text.
   local function changed(path, f)
     if path == "kernels/conv2d.lua" then return loaded(path, f) end
     local kept = package.loaded["kernels.gemm_sm80"]
@@ -344,7 +344,7 @@ describe("conv2d's faults are reported:", function()
     package.loaded["kernels.gemm_sm80"] = kept
     return conv
   end
-  -- The main loop has 4 tiles along K. The stage of the last one is the shared
+  -- The main loop has 4 tiles along K. The last tile's stage is the shared
   -- memory through which C is stored.
   local CASE = {N = 2, H = 7, W = 7, C = 32, K = 72, R = 2, S = 2, padding = 1,
                 rows = true}

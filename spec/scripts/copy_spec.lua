@@ -1,7 +1,7 @@
--- Tests the copy ladder, a series of scripts. At whole, partial and tiny sizes
+-- Tests the copy ladder, a series of scripts. At whole, partial and tiny sizes,
 -- every script must copy as plain Lua does, without reports. The numbers in the
--- tables must be right. The removal of any barrier, wait or predicate must be
--- detected. Also tests the scripts' options.
+-- scripts' tables must be right. The simulator must detect the removal of any
+-- barrier, wait or predicate. Also tests the scripts' options.
 local core = require "cute.core"
 local cute = require "cute"
 local lessonlib = require "cutelua.bench.lessonlib"
@@ -28,8 +28,8 @@ local function cases_of(name, source)
   return cases
 end
 
--- Copies A to B (m,n) by a case's kernel. Returns the simulator's report, and
--- how many elements of B are wrong.
+-- Copies A to B (m,n) by the kernel of a case. Returns the simulator's report,
+-- and the number of wrong elements of B.
 local function run(case, m, n, opts)
   opts = opts or {}
   local dtype = case.dtype or cute.bf16
@@ -89,7 +89,7 @@ local function change(name, from, to, nth)
   return support.change(text[name], from, nth or 1, to)
 end
 
--- Checks that the simulator reports a fault.
+-- Checks that the simulator reports a fault of one of these kinds.
 local function assert_caught(kinds, name, source, m, n)
   local found
   for _, case in ipairs(cases_of(name, source)) do
@@ -257,7 +257,7 @@ describe("the copy scripts", function()
         "^(%S+)\t130x72\tbf16\t%d+\t(%d+)\t%d+\t%d+\t(%d+)$")
       assert.truthy(name, lines[i])
       names[#names + 1] = name
-      -- A is read once and B is written once; each has 130 rows of 144 bytes. n
+      -- A is read once and B is written once. Each has 130 rows of 144 bytes. n
       -- is the number of instructions.
       assert.is_true(tonumber(sectors) >= 2 * 130 * 144 // 32, lines[i])
       assert.is_true(tonumber(n) > 50)

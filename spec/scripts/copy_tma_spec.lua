@@ -1,7 +1,7 @@
 -- Tests the copy by TMA. It must be right at whole, partial and tiny sizes,
--- under many schedules, without reports. The removal of any wait, fence or
--- barrier must be detected. Where TMA does not apply, copy_tile must replace
--- it.
+-- under many schedules, without reports. The simulator must detect the removal
+-- of any wait, fence or barrier. If TMA cannot copy a matrix, copy_tile must do
+-- so.
 local cute = require "cute"
 local copylesson = require "cutelua.bench.copylesson"
 local harness = require "cutelua.bench.harness"
@@ -27,7 +27,7 @@ local function contestants(l)
   return table.move(l.compare, 1, #l.compare, 2, list)
 end
 
--- Sizes (m,n) for TMA: rows are multiples of 16 bytes, or there is one row.
+-- Sizes (m,n) for TMA: rows are multiples of 16 bytes, or m is 1.
 local SIZES = {{1, 1}, {1, 17}, {1, 8}, {2, 24}, {17, 40}, {31, 256}, {32, 264},
                {33, 512}, {64, 130 * 8}, {129, 72}, {130, 520}, {128, 1024},
                {100, 456}}

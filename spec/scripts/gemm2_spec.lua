@@ -1,6 +1,6 @@
 -- Tests split-K and grouped GEMMs based on gemm_sm80. Operands are small whole
--- numbers, so that results must equal sums on the host exactly. The removal of
--- any barrier or fence must be detected.
+-- numbers, so that results must equal sums on the host exactly. The simulator
+-- must detect the removal of any barrier or fence.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_grouped = require "kernels.gemm_grouped"
@@ -21,7 +21,7 @@ local function small(more)
   return o
 end
 
--- Returns a row-major tensor of whole numbers from -2 to 2, and its list.
+-- Returns a row-major tensor of whole numbers from -2 to 2, and their list.
 local function numbers(dtype, seed, ...)
   local n = 1
   for _, extent in ipairs {...} do n = n * extent end
@@ -30,14 +30,14 @@ local function numbers(dtype, seed, ...)
   return cute.make_tensor(b, cute.make_layout({...}, cute.LayoutRight)), list
 end
 
--- Returns row i of a times row j of b, whose elements begin at `at`.
+-- Returns the dot product of row i of a and row j of b, from `at` on.
 local function product(a, b, K, i, j, at)
   local sum = 0
   for k = 0, K - 1 do sum = sum + a[i * K + k] * b[(at or 0) + j * K + k] end
   return sum
 end
 
--- Returns gemm_splitk with a changed split-K reduction.
+-- Returns gemm_splitk with a change of its split-K reduction.
 local function changed(f)
   local path = "kernels/splitk_reduce.lua"
   local kept = package.loaded["kernels.splitk_reduce"]
@@ -71,7 +71,7 @@ describe("gemm_splitk", function()
       local launch, C, want, gemm = problem(M, N, K, splits)
       local parts = gemm.grid(M, N, K)[3]
       assert.is_true(parts <= splits and parts >= 1)
-      -- The first launch leaves the counters at 0 for the second.
+      -- The first launch must leave the counters at 0 for the second.
       for seed = 1, 2 do
         local r = launch(seed)
         assert.is_true(r.ok, tostring(r))
@@ -114,8 +114,9 @@ describe("gemm_splitk", function()
     end
   end)
 
-  -- The list lacks the barrier before the counter. The simulator cannot detect
-  -- its removal, because it does not track which accesses a release covers.
+  -- The list does not contain the barrier before the counter. The simulator
+  -- cannot detect its removal, because it does not track which accesses a
+  -- release covers.
   for _, f in ipairs {
     {'sem = "acq_rel"', 1, 'sem = "relaxed"'},
     {'sem = "acq_rel"', 1, 'sem = "release"'},

@@ -1,7 +1,7 @@
 -- Tests gemm_int4, with weights of 4 bits: few and many rows, all group sizes,
 -- zero points. Results must equal sums on the host exactly. Also tests the
--- packing of weights. The removal of any barrier, wait or predicate must be
--- detected, and NVRTC must accept the text.
+-- packing of weights. The simulator must detect the removal of any barrier,
+-- wait or predicate, and NVRTC must accept the text.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_int4 = require "kernels.gemm_int4"
@@ -12,7 +12,7 @@ local support = require "spec.support"
 
 local DEVICE = "sim:sm_80"
 
--- Returns a matrix of whole numbers.
+-- Returns a matrix of whole numbers from lo to hi.
 local function numbers(dtype, seed, lo, hi, rows, cols)
   return kernels.row_major(
     core.buffer(dtype, rows * cols):fill_int(seed, lo, hi), rows, cols)
@@ -110,7 +110,7 @@ describe("gemm_int4", function()
   for i, o in ipairs(CASES) do
     it("is right: " .. words(o) .. support.long(i, 4), function()
       local p = problem(o)
-      -- The first launch leaves the counters at 0 for the second.
+      -- The first launch must leave the counters at 0 for the second.
       for seed = 1, 2 do
         local report = support.report(p.launch(seed))
         assert.is_true(report.ok, tostring(report))

@@ -1,7 +1,7 @@
 -- Tests kernels/gemm_sm80 as other kernels use it: with epilogues, with
--- batches, with operands that have nested modes or are read through a function.
--- Also tests cute.tiles in some of a block's threads. Operands are small whole
--- numbers, so that results must equal sums on the host exactly.
+-- batches, and with operands that have nested modes or are read through a
+-- function. Also tests cute.tiles in only some of a block's threads. Operands
+-- are small whole numbers, so that results must equal sums on the host exactly.
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local kernels = require "spec.kernels"
@@ -10,8 +10,8 @@ local _ = cute._
 
 local DEVICE = "sim:sm_90a"
 
--- Returns a tensor of whole numbers from -3 to 3, and a function of a
--- coordinate that returns its element.
+-- Returns a tensor of whole numbers from -3 to 3, and a function that returns
+-- its element at a coordinate.
 local function numbers(shape, seed, dtype, layout)
   local t = cute.zeros(layout or shape, dtype or cute.bf16)
   local state = seed or 1
@@ -22,7 +22,7 @@ local function numbers(shape, seed, dtype, layout)
   return t
 end
 
--- Caches the rows of matrices as lists, by matrix.
+-- Caches the rows of matrices as lists; the key is the matrix.
 local ROWS = setmetatable({}, {__mode = "k"})
 
 local function rows_of(t)
@@ -194,7 +194,7 @@ describe("gemm_sm80's operands", function()
   end)
 
   -- Matrices with a nested mode K, (32,k): {shape of k, strides of k} for A and
-  -- for B. A matrix that is absent has no nested mode.
+  -- for B. If an entry is absent, that matrix has no nested mode.
   for what, c in pairs {
     ["the same for both"] = {{{2, 3, 2}, {192, 64, 32}},
                              {{2, 3, 2}, {192, 64, 32}}},
@@ -238,7 +238,7 @@ describe("gemm_sm80's operands", function()
     check(C, function(i, j) return product(A, B, i, j) end)
   end)
 
-  -- Returns the kinds of operations in the emitted main loop, in order: fetches
+  -- Returns the kinds of operations in the emitted main loop, in order: loads
   -- of tiles, products, copies of A and of B to registers, the wait.
   local function passes(tile)
     local gemm = gemm_sm80 {tile = tile}
@@ -291,8 +291,8 @@ describe("gemm_sm80's operands", function()
       cute.kernel("gather", function(mX, mOrder, mW, mY)
         gemm.run(cute.make_tensor(mX.iterator, cute.make_composed_layout(
           function(i, k)
-            -- The kernel computes the address of rows after the last one,
-            -- although it does not read them; so clamp the index.
+            -- The kernel computes addresses of rows after the last one, without
+            -- reading them, so the index must be clamped.
             return mOrder[cute.where(cute.lt(i, M), i, 0)] * K + k
           end, {0, 0}, cute.make_identity_layout {M, K},
           {vector = {1, vector}})), mW, mY)
@@ -333,7 +333,7 @@ describe("cute.tiles", function()
       .. "divided among 192 threads", 1, true), err)
   end)
 
-  -- Two groups of warps in one block compute one tile each, with stages of
+  -- Two groups of warps in one block each compute one tile, with stages of
   -- their own.
   it("takes the index of a thread among some", function()
     local M, N, K = 128, 64, 64

@@ -70,8 +70,8 @@ describe("the harness of lessons", function()
     assert.is_true((try(off(1.000005))))
     assert.is_false((try(off(1.00002))))
     assert.is_true((try(off(1.0005), 100, {dtype = "bf16"})))
-    -- If the exact result is 0 but large numbers are summed, an error as large
-    -- as their rounding error is accepted.
+    -- An exact result may be 0 although large numbers are summed. Then an error
+    -- as large as their rounding error is accepted.
     local fields = {wrong = function(i, v)
       return cute.where(cute.eq(i, 0), v + 1e-6, v)
     end, operands = function(p)
@@ -138,7 +138,7 @@ describe("the harness of lessons", function()
       assert.is_true(ok)
       assert.equal(2, #reports)
     end
-    -- bytes: x is read, and y is both read and written; scratch memory does not
+    -- bytes: x is read, and y is read and written; scratch memory does not
     -- count
     assert.equal(32 * 4 * 3, p.bytes)
   end)

@@ -1,7 +1,7 @@
--- Tests kernels/gemm_sm90 and the Hopper rungs of the ladder on the simulator,
--- with every schedule, cluster and layout of D, at odd sizes. Operands are
--- small whole numbers, so that results must equal sums on the host exactly.
--- NVRTC must compile the emitted text.
+-- Tests kernels/gemm_sm90 and the Hopper scripts of the ladder on the
+-- simulator, with every schedule, cluster and layout of D, at odd sizes.
+-- Operands are small whole numbers, so that results must equal sums on the host
+-- exactly. NVRTC must compile the emitted text.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -53,8 +53,8 @@ describe("gemm_sm90 on the simulator", function()
         return rounded(2 * want(i, j) + (beta ~= 0 and beta * was[i][j] or 0))
       end))
     end
-    -- M is a multiple of the tile, but M has an odd number of tiles: the last
-    -- cluster reaches one tile beyond M.
+    -- M is a multiple of the tile, but there is an odd number of tiles along M:
+    -- the last cluster reaches one tile beyond M.
     local C, was = matrix(128, n, 3), {}
     for i = 0, 127 do
       was[i] = {}
@@ -85,8 +85,8 @@ describe("gemm_sm90 on the simulator", function()
 end)
 
 describe("gemm_sm90 on the simulator", function()
-  -- Configurations with one or two further matrices that the epilogue reads,
-  -- with their types and layouts.
+  -- Configurations in which the epilogue reads one or two further matrices,
+  -- with the types and layouts of these.
   local SOURCES = {
     {{tile = {128, 64, 64}}, "bf16 n"},
     {{tile = {128, 128, 64}, schedule = "pingpong", stages = 3, epi = {64, 32}},
@@ -294,7 +294,7 @@ describe("stream-K in gemm_sm90", function()
   end)
 
   -- Runs the kernel on 5 SMs after changes of its text (spec.planted). Returns
-  -- "ends" and what is wrong with D, or the fault.
+  -- the fault, or if there is none, "ends" and what is wrong with D.
   local function changed(...)
     local g = planted.kernel {...}(choices)
     local D = matrix(m, n)
@@ -421,9 +421,10 @@ describe("gemm_sm90's rule", function()
 
   it("has blocks side by side that read few rows", function()
     -- Tiles are 64x64. A run is a group of neighbouring tiles along one mode of
-    -- D, which consecutive blocks take. In runs of 2, 12 blocks read 2 rows of
-    -- tiles of one operand and 6 of the other. In runs of 1 they read 1 and 12.
-    -- If there are more tiles, runs have 4 tiles, and 12 blocks read 4 and 3.
+    -- D, which consecutive blocks take. Runs have 2 tiles if that makes blocks
+    -- read less: 12 blocks then read 2 rows of tiles of one operand and 6 of
+    -- the other, instead of 1 and 12. If there are more tiles, runs have 4
+    -- tiles, and 12 blocks read 4 and 3.
     for _, s in ipairs {{128, 4096, nil, {2, 64, 1}},
                         {4096, 128, true, {2, 64, 1}},
                         {512, 1024, nil, {4, 16, 2}},
@@ -441,7 +442,7 @@ describe("gemm_sm90's rule", function()
     end
     assert.same({2, 4, 3}, gemm_sm90({tile = {128, 64, 64}, split = 2,
       raster_along_m = true}).grid(384, 256))
-    -- If there are clusters, raster_along_m does not swap the modes of the
+    -- With clusters, raster_along_m does not swap the modes of the
     -- grid.
     assert.same({4, 4, 1}, gemm_sm90({tile = {128, 64, 64}, cluster = {2, 1},
       persistent = false, raster_along_m = true}).grid(384, 256))
@@ -583,7 +584,7 @@ describe("the Hopper rung", function()
         local g = large.grid(8192, 8192, 8192)
         assert.equal(132, g[1] * g[2] * g[3])
       end
-      -- rows of this problem have less than 16 bytes, so TMA cannot read them
+      -- rows of this problem have fewer than 16 bytes, so TMA cannot read them
       local p = lesson.problem(rung, {40, 30, 18},
                                {alpha = 2,
                                beta = rung.sums == "i32" and 3 or 0.5})

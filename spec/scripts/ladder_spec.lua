@@ -1,6 +1,6 @@
--- Tests the GEMM ladder on the simulator: every rung at partial and tiny sizes,
--- in all orders of its operands' modes, with alpha and beta. The removal of any
--- barrier, wait or predicate must be detected.
+-- Tests the GEMM ladder on the simulator: every script at partial and tiny
+-- sizes, in all orders of its operands' modes, with alpha and beta. The
+-- simulator must detect the removal of any barrier, wait or predicate.
 local core = require "cute.core"
 local cute = require "cute"
 local planted = require "spec.planted"
@@ -15,11 +15,11 @@ local RUNGS = {
   "gemm_f64",
 }
 
--- Returns the script `name` of the ladder with this text. `modules` has changed
--- texts of modules that the script loads.
+-- Returns the ladder's script `name` with this text. `modules` has the changed
+-- modules that the script loads.
 local function rung_of(name, text, modules)
   local stub, kept = {}, {}
-  -- `false`: load the module again, so that it uses the changed modules.
+  -- `false` makes the script load the module again, with the changed modules.
   if modules then stub["kernels.gemm_sm80"] = false end
   for module, value in pairs(modules or {}) do stub[module] = value end
   for module, value in pairs(stub) do
@@ -40,8 +40,8 @@ local function run(rung, size, o, device, seed)
   return r, (real.verify(rung, p)), p
 end
 
--- 25 sizes in which every pair of these extents occurs for any two modes. Each
--- script of the ladder runs every third size.
+-- 25 sizes in which any two modes have every pair of these extents. Each script
+-- of the ladder runs every third size.
 local EXTENTS = {1, 2, 17, 127, 129}
 local sizes = {}
 for i = 1, 5 do
@@ -106,8 +106,8 @@ describe("the GEMM ladder", function()
     end
     local count = 0
     for _ in pairs(rung.kernel.programs) do count = count + 1 end
-    -- three programs: for whole tiles, for rows of 16-byte multiples, and for
-    -- any rows
+    -- three programs: for whole tiles, for rows that are multiples of 16 bytes,
+    -- and for any rows
     assert.equal(3, count)
   end)
 
@@ -205,7 +205,7 @@ local IN_SM90 = {  -- faults in the text of each file of kernels/gemm_sm90/
      1}, {"if not made then pipeline.agent_sync(true, true) end", 1}},
 }
 
--- Returns a text change as the title of a test.
+-- Returns the title of a test from a text change.
 local function title(name, f)
   return ("%s: %s (%d) %s"):format(name, f[1], f[2],
     f[3] and "is " .. f[3] or "left out")
@@ -222,8 +222,8 @@ local function assert_told(rung, size)
   end
 end
 
--- These are hundreds of runs, so they are not repeated under the sanitizers;
--- spec/watch/planted_spec.lua is.
+-- These are hundreds of runs, so the sanitizers do not repeat them; they do run
+-- spec/watch/planted_spec.lua.
 describe("the ladder's faults are reported #noasan #long:", function()
   for name, faults in pairs(IN_SCRIPTS) do
     local text = read("scripts/" .. name .. ".lua")
@@ -256,8 +256,8 @@ describe("the ladder's faults are reported #noasan #long:", function()
         local module = planted.kernel {{part, f[1], f[3] or "", f[2]}}
         local rung = rung_of("gemm_hopper", nil,
                              {["kernels.gemm_sm90"] = module})
-        -- Keep the script's own options, which have clusters and persistent
-        -- blocks, at any size.
+        -- Keeps the script's own options, with clusters and persistent blocks,
+        -- at any size.
         rung.choose = nil
         assert_told(rung, {300, 520, 648})
       end)

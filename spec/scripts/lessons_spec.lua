@@ -1,7 +1,7 @@
 -- Tests lessons of the library's kernels. On the simulator they must be right
--- with every type and option, without reports. A wrong element of any result
--- must be detected. NVRTC must accept the GPU kernels, and the export for other
--- programs must work.
+-- with every type and option, without reports. The verification must detect a
+-- wrong element of any result. NVRTC must accept the GPU kernels, and the
+-- export for other programs must work.
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
 local kernels = require "spec.kernels"
@@ -13,7 +13,7 @@ local function arch_of(spec) return spec.arch or "sm_90a" end
 
 -- The lessons: name, and further problems {size, dtype, options}. `make test`
 -- leaves out the lessons in LONG, because it runs similar lessons and other
--- specs of their kernels.
+-- specs of the same kernels.
 local LONG = {attention = " #long", attention_hopper = " #long",
               attention_sm100 = " #long", attention_backward = " #long",
               attention_backward_hopper = " #long",
@@ -123,8 +123,8 @@ describe("lessons of the library", function()
     local text = support.read "spec/bench/rivals.py"
     for _, l in ipairs(LESSONS) do
       local entry = ('@entry("scripts/%s.lua"'):format(l[1])
-      -- Scripts for another target do not run on the GPU on which rivals.py
-      -- compares.
+      -- rivals.py runs on one GPU, so it has no scripts that need another
+      -- target.
       assert.truthy(spec_of(l[1]).arch or text:find(entry, 1, true), l[1])
     end
   end)

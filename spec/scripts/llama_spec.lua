@@ -1,4 +1,4 @@
--- Tests scripts/llama.lua: its logits are compared with those of a decoder in
+-- Tests scripts/llama.lua. Its logits are compared with those of a decoder in
 -- plain Lua, in f64, with the same weights. Also tests safetensors files, valid
 -- and invalid.
 local cute = require "cute"
@@ -61,7 +61,7 @@ local function rotated(x, heads, position)
   return y
 end
 
--- Returns the attention of one token's queries to all keys in the cache.
+-- Returns the attention of one token's queries over all keys in the cache.
 local function attention(q, cache)
   local y = {}
   for h = 0, H - 1 do
@@ -85,7 +85,7 @@ local function add(x, y)
   for i, v in ipairs(y) do x[i] = x[i] + v end
 end
 
--- Returns the logits after the last of the tokens.
+-- Returns the logits after the last one of the tokens.
 local function decoder(w, tokens)
   local caches, logits = {}, nil
   for i = 1, LAYERS do caches[i] = {} end
@@ -144,7 +144,7 @@ local function weights()
 end
 
 -- Runs the script with weights from two files. Returns the tokens that it
--- prints for each sequence, and its last logits.
+-- prints for each sequence, and the last logits.
 local function run(list, words)
   local dir = support.folder()
   local one, two = table.move(list, 1, 8, 1, {}),
@@ -167,7 +167,7 @@ local function run(list, words)
 end
 
 describe("scripts/llama.lua", function()
-  local S, STEPS, B = 62, 5, 2  -- 62 + 5 tokens need a second page of the cache
+  local S, STEPS, B = 62, 5, 2  -- 62 + 5 tokens need two pages of the cache
   for _, device in ipairs {"sim #long", "gpu #gpu"} do
     it("has the logits of a decoder in f64 on " .. device, function()
       local by_name, list = weights()
@@ -211,7 +211,7 @@ describe("scripts/llama.lua", function()
   end)
 end)
 
--- Needs the fake driver, which counts allocated memory.
+-- The fake driver counts allocated memory.
 if fake.there then
   describe("scripts/llama.lua on a card of 78 GiB #long", function()
     setup(function() fake.build "-DFAKE_CLUSTERS" end)
@@ -260,7 +260,7 @@ describe("safetensors.open", function()
   end)
 
   it("maps tensors, and keeps changes out of the file", function()
-    -- the file has 64 GiB, but is sparse
+    -- the sparse file is 64 GiB long
     local n = 1 << 36
     local text = ('{"a":{"dtype":"U8","shape":[%d],"data_offsets":[0,%d]}}')
       :format(n, n)

@@ -1,13 +1,13 @@
 -- Tests kernels of the library with options that they do not support. The error
--- must name the option or operand and the script's line. With options at the
--- limits the results must be right.
+-- must name the option or operand and the script's line. With options at their
+-- limits, results must be right.
 local cute = require "cute"
 local support = require "spec.support"
 
 local Z = cute.zeros
 
 -- Checks that each line of a script raises the expected error, which must name
--- the line.
+-- that line.
 local function lines_refused(head, cases)
   for _, c in ipairs(cases) do
     local text, want = head .. "\n\n" .. c[1], c[2]

@@ -1,5 +1,5 @@
 -- Tests scripts at odd sizes: they must have right results and no reports.
--- `make fuzz` runs as many sizes as there is time for.
+-- `make fuzz` runs as many sizes as time allows.
 local odd = require "spec.odd"
 local support = require "spec.support"
 

@@ -1,13 +1,13 @@
--- Tests kernels/gemm_atom: its text runs on Hopper's and Blackwell's simulators
--- with an atom of wgmma or of tcgen05, at odd sizes, without a report, and
--- compiles for both. Both must have the sums of the host.
+-- Tests kernels/gemm_atom. The same text runs with an atom of wgmma or of
+-- tcgen05, on the simulators of Hopper and Blackwell, at odd sizes, without
+-- reports. It must compile for both, and both must give the host's sums.
 local assert = require "luassert"
 local cute = require "cute"
 local gemm_atom = require "kernels.gemm_atom"
 local support = require "spec.support"
 local tcgen05, warpgroup = cute.nvgpu.tcgen05, cute.nvgpu.warpgroup
 
--- Operations by type and architecture.
+-- Operations (atoms) by element type and architecture.
 local ATOMS = {
   bf16 = {
     sm_90a = warpgroup.MmaF16BF16Op("bf16", "f32", {64, 128, 16}, "SMEM"),

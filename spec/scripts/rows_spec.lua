@@ -1,7 +1,7 @@
 -- Tests row kernels (softmax, norms, argmax, reductions, rope). With tiny,
 -- partial and long rows, and any distribution of rows over threads, results
--- must equal plain Lua, without reports. The removal of any barrier, wait or
--- predicate must be detected, and NVRTC must accept the text.
+-- must equal plain Lua, without reports. The simulator must detect the removal
+-- of any barrier, wait or predicate, and NVRTC must accept the text.
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
@@ -24,7 +24,7 @@ local function refused(text, f, ...)
   assert.truthy(tostring(err):find "%[[%l-]+%]", err)
 end
 
--- Checks that a kernel with these options is right at these sizes.
+-- Checks that a kernel with the options o is right for each size and type.
 local function check(name, o, sizes, dtypes, device)
   for _, size in ipairs(sizes) do
     for _, dtype in ipairs(dtypes or {"bf16"}) do
@@ -36,7 +36,7 @@ local function check(name, o, sizes, dtypes, device)
   end
 end
 
--- Ways to distribute rows over threads: {options of a maker, sizes}.
+-- Ways to distribute rows over threads: {options for the maker, sizes}.
 local TINY = {{5, 1}, {7, 6}, {130, 8}}
 local SOME = {{9, 1000}, {5, 333}, {3, 4096}}
 local WAYS = {
@@ -63,14 +63,14 @@ local SQUARES = {
   of = function(a, b) return a + b end, init = 0,
   map = function(x) return x * x end, plain = function(x) return x * x end}
 
--- Ways to distribute rows over threads in backward kernels. These kernels keep
--- a whole row in registers or shared memory ("staged").
+-- Ways to distribute rows over threads in backward kernels. Each thread or
+-- block keeps its whole row in registers or shared memory ("staged").
 local BACKWARD = {
   {{resident = 2}, {{9, 1000}, {7, 6}, {5, 1024}}},
   {{staged = true, values = 8, threads = 64, resident = 2},
    {{9, 1000}, {21, 72}, {3, 2048}}},
   {{weight = false, values = 8, threads = 32}, {{3, 1000}}},
-  -- these kernels write partial sums of the columns to the tensor Part
+  -- with weights, kernels store partial sums of the columns to the tensor Part
   {{values = 8, threads = 32, resident = 2}, {{5, 1000}}},
   {{staged = true, values = 8, threads = 32, resident = 2}, {{5, 1600}}},
   -- Several blocks work on one row.
@@ -198,8 +198,8 @@ describe("kernels along rows", function()
   it("layernorm stays accurate for large means", function()
     local function fill(b)
       for i = 0, #b - 1 do b[i] = 10000 + i * 7919 % 101 / 50 end
-      b[0] = -30000  -- thread 0 reads this element first, and it is far from
-                     -- the mean
+      b[0] = -30000  -- thread 0 reads this element first; it is far from the
+                     -- mean
       return b
     end
     for _, way in ipairs {{}, {threads = 64, values = 4}, {threads = 32},
@@ -326,8 +326,8 @@ describe("kernels along rows", function()
 end)
 
 describe("kernels along rows report", function()
-  -- Returns a module of kernels/ with the nth `from` replaced in
-  -- kernels/FILE.lua.
+  -- Returns a module of kernels/ after the nth `from` in kernels/FILE.lua was
+  -- replaced.
   local function changed(module, file, from, to, nth)
     local text = support.change(support.read("kernels/" .. file .. ".lua"),
                                 from, nth or 1, to)

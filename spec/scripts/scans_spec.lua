@@ -1,7 +1,7 @@
 -- Tests scans, selections and counts against plain Lua: running sums, Mamba's
--- selective scan, topk and histograms, in any distribution over threads. The
--- removal of any barrier, wait or predicate must be detected, and NVRTC must
--- accept the text.
+-- selective scan, topk and histograms, with any distribution over threads. The
+-- simulator must detect the removal of any barrier, wait or predicate, and
+-- NVRTC must accept the text.
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
@@ -61,7 +61,7 @@ function scans.topk(o, maker)
     end,
     make = function(p) return p.made end,
     pieces = function(p) return p.m end,
-    -- The order has NaN above inf. If topk selects a NaN, only indices are
+    -- NaN counts as larger than inf. If topk selects a NaN, only indices are
     -- compared.
     reference = function(p, row)
       local x, at = row_of(p.x, row, p.n), {}
@@ -229,8 +229,8 @@ describe("running sums", function()
     check("scan", {one_pass = true, op = "max", fill = {-9999, 9999},
                    block = 64, values = 4}, {{1, 9000}}, {"i32"}, "sim",
           {threads = 2})
-    -- Kernels with different tiles, and any number of blocks, can use the same
-    -- `state` in turn.
+    -- Kernels with different tiles, and with any number of blocks, can use the
+    -- same `state` one after the other.
     local state = cute.zeros({3000}, cute.u64)
     local x = cute.full({9000}, 1, cute.i32)
     for round = 1, 4 do
@@ -343,7 +343,7 @@ describe("the selective scan", function()
   end)
 
   it("keeps the digits of small steps", function()
-    local n, T = 8, 64  -- all n states are equal, so y is n * softplus(delta)
+    local n, T = 8, 64  -- all n states are equal, so y = n * softplus(delta)
     local k = require "kernels.selective_scan" {dtype = cute.f32,
                                                 states = n, softplus = true}
     local function ones(...) return cute.full({...}, 1, cute.f32) end

@@ -5,7 +5,7 @@ local support = require "spec.support"
 
 local STEPS = 10
 
--- Runs the script. Returns the relative errors of gradients and the
+-- Runs the script. Returns the relative errors of the gradients, and the
 -- losses.
 local function train(words)
   local list = {"scripts/train.lua"}

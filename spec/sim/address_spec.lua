@@ -1,5 +1,5 @@
--- Tests accesses to memory through make_ptr of an address that a kernel loads
--- or computes.
+-- Tests memory accesses by make_ptr, with an address that a kernel loads or
+-- computes.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local random = require "spec.random"
@@ -21,7 +21,7 @@ local function ramp(n, first, dtype)
   return t
 end
 
--- Returns small integers without nearby repetitions.
+-- Returns a tensor of small integers without repetitions close to each other.
 local function integers(n, seed)
   local t = cute.zeros({n}, "f32")
   for i = 0, n - 1 do t[i] = (i * i * 7 + seed * 13 + i // 3) % 8 - 3 end
@@ -34,7 +34,7 @@ local function at(ptrs, i, n, opts)
 end
 
 -- Computes c = a * b + c for n x n matrices. Each block reads the addresses of
--- its own matrices from as, bs and cs.
+-- its matrices from as, bs and cs.
 local matrices = cute.kernel("matrices", function(as, bs, cs, n)
   local l = cute.make_layout({n, n}, {n, 1})
   local block, t = arch.block_idx(), arch.thread_idx()
@@ -90,8 +90,8 @@ describe("memory at addresses", function()
 
   it("is so on a GPU #gpu", function() check_matrices "gpu" end)
 
-  -- Random accesses to three tensors by two kernels. One accesses three parts
-  -- of one tensor, the other reads the addresses of three tensors.
+  -- Two kernels make the same random accesses to three tensors. One accesses
+  -- three parts of one tensor; the other reads the addresses of three tensors.
   for seed = 1, support.skipped(1, 2) and 4 or 12 do
     it("gives what names give, at random: seed " .. seed, function()
       local g = setmetatable({state = seed * 7919 + 12345}, random.Gen)
@@ -347,7 +347,7 @@ describe("a 32-bit product that wraps and is used in an address", function()
     leads(function(p, n)
       arch.atomic_add(cute.make_ptr("f32", p[0]) + n * n, 1.0)
     end, WRAPS, 1 << 16)
-    -- the overflowing address is the destination, or the source
+    -- way 1 overflows the address of the destination, way -1 that of the source
     for _, way in ipairs {1, -1} do
       leads(function(p, n)
         local a, b = part(p, 0), part(p, n * n + 4)

@@ -1,6 +1,6 @@
 -- Tests matrix atoms on the simulator. Every element of D must equal the plain
 -- sum of products of its row of A and its column of B, bit for bit. ldmatrix
--- and stmatrix are compared with a copy.
+-- and stmatrix are compared with a plain copy.
 local core = require "cute.core"
 local units = require "spec.hardware.units"
 local cute = require "cute"
@@ -24,8 +24,8 @@ local function matrix(dtype, rows, cols, seed)
   end)
 end
 
--- Returns a kernel that computes D = A * B + C with one warp, and copies
--- element by element.
+-- Returns a kernel that computes D = A * B + C with one warp and copies the
+-- operands element by element.
 local function one(mma)
   return cute.kernel("one", function(a, b, c, d)
     local thr = mma:get_slice(cute.arch.thread_idx())
@@ -163,7 +163,7 @@ describe("MMA atoms", function()
     for i = 0, 7 do
       for j = 0, 3 do
         local x = first[i * 4 + j]
-        -- Each step is exact in a double, and is rounded once to f32.
+        -- Each step is exact in a double, and is then rounded to f32.
         for k = 0, 2 do
           x = string.unpack("f", string.pack("f", A[{i, k}] * B[{j, k}] + x))
         end
@@ -174,8 +174,8 @@ describe("MMA atoms", function()
 end)
 
 describe("matrix copies", function()
-  -- Loads a matrix of (rows, 8) 16-bit elements by ldmatrix. Returns the tensor
-  -- of each lane's registers.
+  -- Loads a matrix of (rows, 8) 16-bit elements by ldmatrix. Returns a tensor
+  -- of the registers of each lane.
   local function ldmatrix(name, num, swizzled)
     local rows = 8 * num
     local A = matrix(cute.f16, rows, 8, 1)

@@ -1,5 +1,5 @@
 -- Tests barriers with constant and traced numbers: which threads wait for each
--- other, reports of invalid numbers and counts, and the emitted text.
+-- other, the reports of invalid numbers and counts, and the emitted text.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local T = require "spec.values"
@@ -7,7 +7,7 @@ local arch = cute.arch
 local raises = require "spec.support".raises
 
 -- Runs f(o, 1) in a block of 64 threads, where o is a tensor of 128 integers.
--- Returns the kind of the first fault, and the report as text.
+-- Returns the kind of the first fault, and the text of the report.
 local function told(f)
   local o = cute.zeros({128}, cute.i32)
   local report = T.launch(f, {o, 1}, {block = 64})
@@ -15,7 +15,7 @@ local function told(f)
 end
 
 -- Returns a kernel of 128 threads in which warps 2 k and 2 k + 1 exchange data
--- by the named barrier `number(k)`.
+-- through the named barrier with the number number(k).
 local function pairs_meet(number)
   return function(o)
     local tid = arch.thread_idx()
@@ -127,7 +127,7 @@ describe("a barrier whose number is traced", function()
 
   it("is not sync_threads' barrier 0 for fewer threads", function()
     local wrong = {}
-    for seed = 1, 8 do  -- Seeds cover all orders in which the warps arrive.
+    for seed = 1, 8 do  -- The seeds cover all orders of arrival.
       local report = T.launch(function(_, one)
         cute.when(arch.warp_idx():eq(0), function()
           arch.barrier(one - 1, 32)
@@ -163,8 +163,9 @@ describe("a barrier whose number is traced", function()
         if seed == 4 then return r.ok end
       end
     end
-    -- Two pairs of warps use the same barrier one after the other. With
-    -- `between`, a barrier of all warps is between the two uses.
+    -- Returns a kernel in which two pairs of warps use the same barrier one
+    -- after the other. With `between`, all warps meet at another barrier in
+    -- between.
     local function pairs_of(between)
       return function(w)
         cute.when(w:lt(2), function() arch.barrier(1, 64) end)
@@ -174,8 +175,8 @@ describe("a barrier whose number is traced", function()
     end
     assert.is_true(rounds(pairs_of(true)))
     assert.is_false(rounds(pairs_of(false)))
-    -- Warp 0 signals by barrier 1 that a stage is full. With `back`, the other
-    -- warps signal by barrier 2 that it is empty.
+    -- Returns a kernel in which warp 0 signals at barrier 1 that a stage is
+    -- full. With `back`, the other warps signal at barrier 2 that it is empty.
     local function hand_over(back)
       return function(w)
         for _ in cute.range(3) do

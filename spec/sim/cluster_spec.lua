@@ -1,7 +1,7 @@
--- Tests clusters in the simulator: blocks that run together, their barrier,
--- arrivals at each other's mbarriers, and their exit. Also tests other features
--- of sm_90: register transfer between warps, overlapping launches, named
--- barriers of warps with the same role.
+-- Tests clusters in the simulator: blocks that run together, cluster barriers,
+-- arrivals at another block's mbarriers, and blocks that exit. Also tests other
+-- features of sm_90: register transfer between warps, overlapping launches,
+-- named barriers of warps with the same role.
 local cute = require "cute"
 local seeds = require "spec.seeds"
 local support = require "spec.support"
@@ -13,8 +13,8 @@ local function line() return debug.getinfo(2, "l").currentline end
 
 local launch, found = seeds.with {grid = 4, cluster = 2, block = 64}
 
--- Asserts that there are reports under every seed, and that all reports match
--- the pattern.
+-- Asserts that each seed has reports, and that all reports match the
+-- pattern.
 local function tells(pattern, f, opts, ...)
   local text, some = found(f, opts, ...)
   assert.equal(SEEDS, some, text)
@@ -27,8 +27,8 @@ local function clean(f, opts, ...) assert.equal("", (found(f, opts, ...))) end
 -- The cluster's barrier and its end
 ---------------------------------------------------------------------------
 
--- Returns a kernel with a ring of stages, where the blocks of a cluster signal
--- to each other that stages are free. `o` names the parts to omit.
+-- Returns a kernel with a ring of stages, in which the blocks of a cluster
+-- signal to each other that stages are free. `o` names parts to omit.
 local function ring(o, at)
   local STAGES, ROUNDS = 2, 5
   local function each(first, last, f)
@@ -127,8 +127,8 @@ describe("a cluster", function()
       .. "which may have exited: none of its threads waits for this access$",
       ring({no_tail = true}, at), {})
     assert.matches("^" .. at.arrive, (found(ring({no_tail = true}, {}), {})))
-    -- A cluster barrier at the end prevents the fault, but not if its arrival
-    -- is relaxed.
+    -- A cluster barrier at the end prevents the fault, unless its arrival is
+    -- relaxed.
     tells("exited%-block", ring({no_tail = true,
                                  meet = arch.cluster_arrive_relaxed}, {}), {})
     clean(ring({no_tail = true, meet = arch.cluster_arrive}, {}), {})
@@ -226,7 +226,7 @@ end
 
 describe("shared memory of another block", function()
   -- Returns a kernel in which every thread writes to the next block's shared
-  -- memory, and reads what the preceding block wrote to its own.
+  -- memory, and reads what the preceding block wrote into its own block.
   local function exchange(o)
     return function(out)
       local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
@@ -333,8 +333,8 @@ describe("shared memory of another block", function()
 end)
 
 describe("shared memory of another block", function()
-  -- Block 0 writes to block 1's shared memory and arrives at block 1's
-  -- mbarrier.
+  -- Returns a kernel in which block 0 writes to block 1's shared memory and
+  -- arrives at block 1's mbarrier.
   local function handed(arrives, waits)
     return function(out)
       local lane, rank = arch.lane_idx(), arch.block_idx_in_cluster()
@@ -378,8 +378,8 @@ describe("data of a copy for another block", function()
     cute.make_layout {4})
   local bulk = cute.make_copy_atom(cute.nvgpu.cpasync.CopyBulkG2SOp(), cute.f32)
 
-  -- Ways to copy 128 elements: {the number of arrivals that `bar` counts, a
-  -- function that copies}.
+  -- Ways to copy 128 elements: {number of arrivals that the mbarrier `bar`
+  -- counts, function that copies}.
   local WAYS = {
     ["cp.async"] = {32, function(x, s, bar)
       local thr = by4:get_slice(arch.lane_idx())
@@ -452,8 +452,8 @@ describe("data of a copy for another block", function()
 end)
 
 describe("st.async", function()
-  -- Returns a kernel of two blocks. Half of each block's threads send their
-  -- values to the other block by st.async. `o` has changes.
+  -- Returns a kernel of two blocks. In each block, half of the threads send
+  -- their values to the other block by st.async. `o` has changes.
   local function send(o)
     return function(x, out)
       local tid, rank = arch.thread_idx(), arch.block_idx_in_cluster()
@@ -539,8 +539,8 @@ describe("shared memory of a block", function()
     arch.cluster_wait()
   end
   local TWO, OUT = {grid = 2}, cute.zeros({128}, cute.i32)
-  -- Returns a kernel in which each thread accesses an element of its own in the
-  -- other block's shared memory.
+  -- Returns a kernel in which each thread accesses its element of shared memory
+  -- in the other block.
   local function exchange(before, how)
     return function(out)
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {64}, 16)
@@ -573,7 +573,7 @@ describe("shared memory of a block", function()
     clean(exchange(meet, "atomic"), TWO, OUT)
   end)
 
-  -- Returns a kernel in which only warp 0 waits at the cluster's barrier; the
+  -- Returns a kernel in which only warp 0 waits at the cluster barrier. The
   -- other warps then wait for warp 0 in hear().
   local function by_one(hear, relaxed)
     return exchange(function()
@@ -624,8 +624,8 @@ end)
 ---------------------------------------------------------------------------
 
 describe("setmaxnreg", function()
-  -- Returns a kernel of three warpgroups. The first one releases registers, and
-  -- the other two take them.
+  -- Returns a kernel of three warpgroups. The first warpgroup releases
+  -- registers, and the other two take them.
   local function roles(dec, inc)
     return function()
       cute.when(arch.warp_idx():lt(4), function()
@@ -722,8 +722,8 @@ describe("setmaxnreg", function()
       end, ONE)
   end)
 
-  -- `ptxas -v` of CUDA 13.0 prints "Used 240 registers" and "Used 168
-  -- registers".
+  -- The numbers are those of `ptxas -v` of CUDA 13.0, which prints "Used 240
+  -- registers" and "Used 168 registers".
   it("starts with no more registers than the largest increase", function()
     local function two(n)
       return function()
@@ -812,7 +812,7 @@ describe("a launch that may begin before the preceding one ends", function()
   end)
 
   -- Returns a kernel that writes `to` and permits the next launch to start. It
-  -- does so before its own wait ("ahead"), in its first block only ("one"), or
+  -- does so before its own wait ("ahead"), only in its first block ("one"), or
   -- after the wait.
   local function between(how)
     return function(to)
@@ -882,13 +882,13 @@ end)
 -- Alternating roles
 ---------------------------------------------------------------------------
 
--- Returns a kernel of two warps that process tiles in turn. Each warp waits at
--- its own mbarrier, and arrives at the other warp's.
+-- Returns a kernel of two warps that process tiles alternately. Each warp waits
+-- at its own mbarrier, and arrives at the other warp's mbarrier.
 local function turns(o)
   return function(out, n)
     local w = arch.warp_idx()
     local tile = cute.var(w)
-    cute.return_if(w:eq(2))  -- warp 2 only exits
+    cute.return_if(w:eq(2))  -- warp 2 exits at once
     cute.loop(function() return tile:get():lt(n) end, function()
       cute.when(tile:get():gt(0), function()
         arch.barrier(w + 1, o.count and 96 or 64)

@@ -1,5 +1,5 @@
--- Tests cooperative launches: either all blocks run at once, or the launch
--- fails.
+-- Tests cooperative launches: either all blocks run at the same time, or the
+-- launch fails.
 local cute = require "cute"
 local arch = cute.arch
 local kernels = require "spec.kernels"
@@ -35,7 +35,7 @@ local function refused(call, opts)
   return (support.message(function() call:launch(opts) end))
 end
 
--- Runs n blocks that all wait for each other. Checks that each block got its
+-- Runs n blocks that all wait for each other. Checks that each block read its
 -- neighbour's value.
 local function met(n, device, seed)
   local x, o = ints(n), ints(n)
@@ -80,8 +80,8 @@ describe("a cooperative launch", function()
     big(x):launch {grid = 265, block = 32, device = "sim"}
   end)
 
-  -- The numbers of clusters are those that an H100 and an H200 accepted or
-  -- rejected.
+  -- The expected numbers of clusters are those that an H100 and an H200
+  -- accepted or rejected.
   it("knows how many clusters run at once", function()
     local whole = cute.kernel("whole", function(o)
       local s = cute.make_smem_tensor(cute.u8, cute.make_layout {200 << 10})
@@ -117,12 +117,12 @@ describe("a cooperative launch", function()
         block = 32, cooperative = true, device = "sim", seed = 1})
       return ok or tostring(why):match "at once.-, limited by (%w+)" or why
     end
-    -- an SM has 64 barriers; a block uses 16 here, so 4 blocks fit
+    -- an SM has 64 barriers, and a block uses 16 here, so 4 blocks fit
     assert.equal(true, go(nil, 4))
     assert.equal("barriers", go(nil, 5))
-    assert.equal(true, go(8, 7))       -- 9 barriers for each block
+    assert.equal(true, go(8, 7))       -- a block uses 9 barriers
     assert.equal("barriers", go(8, 8))
-    assert.equal(true, go(1, 32))      -- 2 barriers for each block
+    assert.equal(true, go(1, 32))      -- a block uses 2 barriers
   end)
 
   it("is fixed when it is compiled", function()

@@ -1,5 +1,5 @@
 -- Tests the three-stage GEMM on the simulator: no reports and correct results
--- under 50 schedules. Every wrong wait, barrier or stage index is found.
+-- under 50 schedules. Every wrong wait, barrier or stage index must be found.
 local core = require "cute.core"
 local row_major = require "spec.kernels".row_major
 local support = require "spec.support"
@@ -10,7 +10,7 @@ local M, N, K = 256, 128, 256
 
 local text = support.read(SCRIPT)
 
--- Returns the kernel of a modified script.
+-- Returns the kernel, tile and block of the lesson whose text is `source`.
 local function kernel_of(source)
   return require "spec.lesson" ("gemm3stage.lua", nil, source)
 end
@@ -21,7 +21,7 @@ a:fill_normal(1)
 b:fill_normal(2)
 core.gemm_reference(a, b, ref, M, N, K)
 
--- Runs the kernel; returns the report, whether C is correct, and C.
+-- Runs the kernel of a lesson; returns the report, whether C is correct, and C.
 local function run(spec, opts)
   local c = core.buffer("bf16", M * N)
   local tile = spec.tile
@@ -73,7 +73,7 @@ describe("gemm3stage", function()
         async, sectors = async + l.bytes, sectors + l.sectors
       end
     end
-    local bytes = (128 + 128) * K * 2 * 2  -- bytes of A and B of two tiles
+    local bytes = (128 + 128) * K * 2 * 2  -- bytes of A and B for two tiles
     assert.equal(bytes, async)
     assert.equal(bytes // 32, sectors)
   end)
@@ -127,8 +127,8 @@ describe("gemm3stage", function()
     end)
   end
 
-  -- Kernels with these faults access memory in a correct order, but use the
-  -- wrong data.
+  -- Kernels with these faults have ordered accesses, but use the wrong
+  -- data.
   for _, f in ipairs {
     {"the prologue loads tile 0 twice", "tAgA(_, _, _, stage)", 1,
      "tAgA(_, _, _, 0)"},

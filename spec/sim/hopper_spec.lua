@@ -1,8 +1,8 @@
 -- Tests a GEMM made of Hopper's components in the simulator. Blocks of a
 -- cluster load half of B for each other by TMA, one warp issues the loads, and
 -- two warpgroups multiply by wgmma, with mbarriers between them. The complete
--- kernel must have no reports at any size and schedule. If any component is
--- missing or wrong, the lines must be reported.
+-- kernel must have no reports at any size and schedule. If a component is
+-- missing or wrong, the report must name its lines.
 local cute = require "cute"
 local support = require "spec.support"
 local arch, _ = cute.arch, cute._
@@ -20,8 +20,8 @@ local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
 local at = support.recorder()  -- lines
 local function line() return debug.getinfo(2, "l").currentline end
 
--- Makes stages with an mbarrier "full" and an mbarrier "empty" each. `o`
--- changes the numbers of stages and the arrival counts.
+-- Makes stages that have an mbarrier "full" and an mbarrier "empty" each. `o`
+-- changes the number of stages and the arrival counts.
 local function ring(o)
   local stages = o.stages or 3
   local r = {full = arch.alloc_smem(cute.i64, stages),
@@ -116,8 +116,8 @@ local function gemm(o)
   end
 end
 
--- Returns a function of (i,k) or (j,k): the elements of A or B, which are
--- integers from -2 to 2.
+-- Returns a function of (i,k) or (j,k) that returns an element of A or B, an
+-- integer from -2 to 2.
 local function element(s)
   return function(i, k) return (i * 7 + k * 3 + s) % 5 - 2 end
 end
@@ -160,7 +160,7 @@ end
 local M, N, K = 256, 64, 5 * BK
 local DATA = {operands(M, N, K)}
 
--- Reports whether a fault matches one of the patterns for "kind: message".
+-- Reports whether a fault's "kind: message" matches one of the patterns.
 local function matches(f, patterns)
   for _, p in ipairs(type(patterns) == "table" and patterns or {patterns}) do
     if (f.kind .. ": " .. f.message):find(p) then return true end
@@ -199,8 +199,8 @@ describe("a GEMM of Hopper's parts", function()
   end)
 
   it("must wait for a stage to be empty #long", function()
-    -- The report is either a race of the copy's writes, or that expect_tx
-    -- arrives before the phase's last arrival.
+    -- The report is either a race of the copy's writes, or an mbarrier fault:
+    -- the phase's last arrival comes before expect_tx.
     local over = "^mbarrier: mbarrier 'r_full'%[%d%] counts 1 arrival a phase; "
       .. "1 arrival comes when 0 are missing %(but %d+ bytes are%)"
     tells({no_empty = true}, {over, "^race: write after a [rw]%w+ by a bulk "
@@ -244,7 +244,8 @@ end)
 describe("data of cp.async that arrives at an mbarrier", function()
   local TILE = {32, 4}
 
-  -- Warp 0 copies the data, a thread of warp 1 stores it by TMA.
+  -- Returns a kernel in which warp 0 copies the data and a thread of warp 1
+  -- stores it by TMA.
   local function pass(fence)
     return function(x, store, coords)
       local lane = arch.lane_idx()

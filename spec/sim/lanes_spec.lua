@@ -1,6 +1,6 @@
 -- Tests lanes of a warp that wait for one another. They must run alternately,
--- keep their values, and reconverge. If none of the lanes can end another's
--- wait, the simulator must report a deadlock.
+-- keep their values, and reconverge. If no lane can end another lane's wait,
+-- the simulator must report a deadlock.
 local cute = require "cute"
 local order = require "spec.watch.order"
 local support = require "spec.support"

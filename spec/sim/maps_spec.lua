@@ -1,7 +1,7 @@
--- Tests tensor maps that a kernel writes to memory by any kind of store. A copy
--- that uses such a map must follow a release by a thread that has seen all the
--- writes, and an acquire in its own block. If one of them is missing or
--- unordered, it must be reported whatever the schedule.
+-- Tests tensor maps that a kernel writes to memory by any kind of store. Before
+-- a copy uses such a map, a thread that has seen all the writes must release
+-- them, and the copying block must acquire them. If one of these steps is
+-- missing or unordered, it must be reported whatever the schedule.
 local cute = require "cute"
 local support = require "spec.support"
 local tma = require "spec.tma"
@@ -151,7 +151,7 @@ describe("a tensor map in memory", function()
     end)
 
     it("is released behind all that was written: " .. name .. long, function()
-      -- lane 31 releases without a sync_warp
+      -- lane 31 alone releases, without a sync_warp before
       tells("release", with(right, {after = function()
         when(arch.lane_idx():eq(31), release)
       end}))
@@ -159,7 +159,7 @@ describe("a tensor map in memory", function()
         arch.sync_warp()
         when(arch.lane_idx():eq(31), release)
       end}))
-      -- warp 1 releases after a barrier
+      -- after a barrier, warp 1 releases
       clean(with(right, {after = false, hand = function()
         arch.sync_threads()
         warp(1, release)
@@ -174,19 +174,19 @@ describe("a tensor map in memory", function()
     it("is acquired behind the release, in front of the copy: " .. name
        .. long, function()
       tells("acquire", with(right, {before = false, hand = function(map)
-        warp(1, function() acquire(map) end)  -- warp 1 has not seen the release
+        warp(1, function() acquire(map) end)  -- fault: does not see the release
         arch.sync_threads()
       end}))
-      -- one lane acquires, then sync_warp
+      -- right: one lane acquires, and a sync_warp follows
       clean(with(right, {before = function(map)
         when(arch.lane_idx():eq(3), function() acquire(map) end)
         arch.sync_warp()
       end}))
-      -- one lane acquires, no sync_warp
+      -- fault: one lane acquires, and no sync_warp follows
       tells("acquire", with(right, {before = function(map)
         when(arch.lane_idx():eq(3), function() acquire(map) end)
       end}))
-      -- warp 0 acquires, then a barrier
+      -- right: warp 0 acquires, and a barrier follows
       clean(with(right, {before = false, hand = function(map)
         arch.sync_threads()
         warp(0, function() acquire(map) end)
@@ -194,7 +194,7 @@ describe("a tensor map in memory", function()
       end}))
       tells("acquire", with(right, {before = false, hand = function(map)
         arch.sync_threads()
-        warp(0, function() acquire(map) end)  -- no barrier follows this acquire
+        warp(0, function() acquire(map) end)  -- fault: no barrier follows
       end}))
     end)
   end
@@ -211,7 +211,7 @@ describe("a tensor map in memory", function()
     end
     clean(published {})
     tells("acquire", published {acquire = false})
-    for seed = 1, SEEDS do  -- The race occurs in every schedule.
+    for seed = 1, SEEDS do  -- The report must come in every schedule.
       local r = report(published {sync = false}, {}, seed)
       assert.equal("warp-race", r.reports[1].kind)
     end
@@ -261,7 +261,7 @@ describe("a tensor map for another block", function()
       clean(o(function() arch.sync_warp() release() end, acquire))
       tells("release", o(nil, acquire))
       tells("acquire", o(function() arch.sync_warp() release() end))
-      -- The releasing block also acquires, but the copying block does not.
+      -- fault: the releasing block acquires, but the copying block does not
       tells("acquire", o(function(map)
         arch.sync_warp()
         release()

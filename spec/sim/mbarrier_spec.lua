@@ -1,6 +1,6 @@
 -- Tests mbarriers in the simulator. If a warp correctly passes data to another
--- warp, no schedule may have a report. If any of the operations is missing or
--- wrong, the fault must be reported with its lines.
+-- warp, no schedule may have a report. If an operation is missing or wrong, the
+-- fault must be reported with its lines.
 local support = require "spec.support"
 local cute = require "cute"
 local seeds = require "spec.seeds"
@@ -21,8 +21,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns a kernel in which four warps read data that a fifth warp writes to
--- two stages, `rounds` times. The counts are those of the mbarriers "full" and
--- "empty".
+-- two stages, `rounds` times. The counts are the arrival counts of the
+-- mbarriers "full" and "empty".
 local function readers(full_count, empty_count, rounds, lines)
   return function(y)
     local t, lane = arch.thread_idx(), arch.lane_idx()
@@ -60,8 +60,9 @@ local function readers(full_count, empty_count, rounds, lines)
 end
 
 describe("a ring whose mbarriers count", function()
-  -- Runs readers() under many seeds. Returns a list with the line and the text
-  -- of each seed's first report, and the lines of the kernel's calls.
+  -- Runs the kernel of readers() under many seeds. Returns a list with the line
+  -- and the text of each seed's first report, and the lines of the kernel's
+  -- calls.
   local function first(full, empty, rounds)
     local lines, told = support.recorder(), {}
     for seed = 1, SEEDS do
@@ -153,8 +154,8 @@ it("an mbarrier is invalidated after all uses", function()
 end)
 
 describe("an mbarrier's memory", function()
-  -- Returns a kernel in which f(words, t) accesses the memory of an mbarrier,
-  -- after its use, in each thread.
+  -- Returns a kernel in which f(words, t) accesses the memory of an mbarrier in
+  -- each thread, after the mbarrier was used.
   local function kernel(inval, f)
     return function(y)
       local t, s = arch.thread_idx(),
@@ -220,8 +221,8 @@ describe("an mbarrier's memory", function()
   end)
 end)
 
--- That all threads have arrived follows from a barrier here, not from a wait at
--- the mbarrier.
+-- Here a barrier, not a wait at the mbarrier, ensures that all threads have
+-- arrived.
 it("arrivals of two phases, with a barrier between, are right", function()
   clean(function(y)
     local bar = arch.alloc_smem(cute.i64, 1)
@@ -251,9 +252,9 @@ end)
 ---------------------------------------------------------------------------
 
 local STAGES, ROUNDS = 3, 8
-local at = support.recorder()  -- the lines of ring()'s calls
+local at = support.recorder()  -- records the lines of ring()'s calls
 
--- Returns a function that waits by polling; `ask` is try_wait or test_wait.
+-- Returns a function that polls by `ask`, which is try_wait or test_wait.
 local function asking(ask)
   return function(bar, parity)
     local done = cute.var(ask(bar, parity))
@@ -428,8 +429,8 @@ end)
 
 describe("an mbarrier", function()
   it("may be invalidated, and initialized for other threads #long", function()
-    -- Returns a kernel that uses an mbarrier of 64 arrivals, then one of 32 at
-    -- the same address; `o` names parts to omit.
+    -- Returns a kernel that uses an mbarrier of 64 arrivals, and then one of 32
+    -- arrivals at the same address. `o` names parts to omit.
     local function twice(o)
       return function(out)
         local bar, tid = arch.alloc_smem(cute.i64, 1), arch.thread_idx()
@@ -473,7 +474,7 @@ describe("an mbarrier", function()
       .. "between"):format(at.make), text)
     text, some = tried {use = true}
     assert.equal(SEEDS, some)
-    -- The report is about the later event: the use or the invalidation.
+    -- The report names the later event: the use or the invalidation.
     for told in text:gmatch "[^\n]+" do
       local after = ("%d mbarrier: mbarrier 'bar'[0] is used after its "
         .. "mbarrier_inval"):format(at.use)
@@ -489,7 +490,7 @@ describe("an mbarrier", function()
         .. "its mbarrier_inval before that", 1, true)
         or told:find("is initialized a second time", 1, true), told)
     end
-    -- Now the mbarrier is invalidated before all threads pass its last phase.
+    -- Here the mbarrier is invalidated before all threads pass its last phase.
     text, some = tried {no_sync = true}
     assert.equal(SEEDS, some)
     for told in text:gmatch "[^\n]+" do
@@ -567,7 +568,7 @@ describe("an mbarrier", function()
       .. "end of phase 0 %(parity 0%), which lacks 4096 bytes", expects(4096))
     assert.matches("which lacks 4160 bytes", expects(4096, 64))
     assert.matches("which lacks 4094 of 4096 arrivals and 4096 bytes",
-      -- the mistake is a byte count in place of the arrival count
+      -- the mistake: a byte count as the arrival count
       expects(4096, nil, 4096))
     assert.matches("expects 1048576 bytes; the maximum is 1048575",
       expects(1048575, 1))
@@ -639,7 +640,7 @@ describe("a wait that nothing orders before the next phase's end", function()
   local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
   -- Returns a kernel in which one warp fills a ring of 3 stages 8 times, and
-  -- another warp reads them. The first warp ends with a wait for all stages;
+  -- another warp reads them. The filling warp ends with a wait for all stages;
   -- `tail` chooses the state with which it waits.
   local function ended(tail)
     return function(y)
@@ -686,8 +687,8 @@ describe("a wait that nothing orders before the next phase's end", function()
     clean(ended(function() end), {}, cute.zeros({256}, cute.i32))
   end)
 
-  -- Returns a kernel in which thread 0 completes two phases, and warp 1 waits
-  -- for the first one.
+  -- Returns a kernel in which thread 0 completes two phases of an mbarrier, and
+  -- warp 1 waits for the first one.
   local function twice(between, more)
     return function(y)
       local t = arch.thread_idx()
@@ -715,7 +716,7 @@ describe("a wait that nothing orders before the next phase's end", function()
   it("is not reported if the wait is ordered first", function()
     local y = cute.zeros({64}, cute.i32)
     clean(twice(true, false), {}, y)
-    -- the wait can only end with the third phase
+    -- the wait can end only after a third phase
     clean(twice(false, true), {}, y)
     local _, some = found(twice(false, false), {}, y)
     assert.equal(SEEDS, some)

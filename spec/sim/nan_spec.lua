@@ -1,6 +1,6 @@
--- Tests that the simulator computes bits measured on an H100 and an H200
--- (driver 580.159.04): NaNs, subnormal sums of reductions, elements outside a
--- tensor map, 64-bit fields.
+-- Tests that the simulator computes the bits that an H100 and an H200 gave
+-- (driver 580.159.04): NaNs, subnormal sums of reductions, elements outside of
+-- a tensor map, 64-bit fields.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
@@ -9,15 +9,15 @@ local WORD = {f32 = "u32", f64 = "u64", f16 = "u16", bf16 = "u16", tf32 = "u32",
               u32 = "u32", i32 = "u32", u64 = "u64", i64 = "u64",
               e4m3 = "u8", e5m2 = "u8"}
 
--- Returns a tensor of type t with these words, and the tensor of words.
+-- Returns a tensor of type t with these words, and its memory as words.
 local function words(t, list)
   local w = cute.zeros({#list}, cute[WORD[t]])
   for i, u in ipairs(list) do w[i - 1] = u end
   return WORD[t] == t and w or cute.recast_tensor(w, cute[t]), w
 end
 
--- Asserts that f of operands {type, word} is `want`, as a word of type `out`.
--- All lanes of a warp compute it, and then a single thread.
+-- Asserts that f of operands {type, word} is `want`, a word of type `out`.
+-- First all lanes of a warp compute it, then a single thread.
 local function gives(want, out, f, ...)
   local n, ins = select("#", ...), {}
   for k = 1, n do
@@ -120,7 +120,7 @@ describe("NaNs of f32", function()
   it("lose against numbers in min and max, where -0 is less than 0", function()
     local list = {0, 0x80000000, 0x7fffffff, 0xffc00001, 0x7f800001, 0x3f800000,
                   0xbf800000, 0x7f800000, 0xff800000, 1, 0x80000001}
-    local function key(u)  -- orders the words of numbers
+    local function key(u)  -- maps words to ordered integers
       return u >> 31 == 1 and -(u & 0x7fffffff) - 1 or u
     end
     local n, left, right = 0, {}, {}
@@ -174,8 +174,8 @@ describe("fields of 64 bits", function()
   end)
 end)
 
--- Applies the atomic `op` to memory words in a memory space, each with its
--- operand. Returns the words of memory after that.
+-- Applies the atomic `op`, with an operand, to each of the words in a memory
+-- space. Returns the words of memory after that.
 local function after(t, op, space, memory, operand)
   local a, w = words(t, memory)
   local b = words(t, operand)
@@ -222,7 +222,7 @@ describe("atomic sums", function()
   end)
 end)
 
--- Returns the result of a TMA reduction of 8 elements of `t` by `op`.
+-- Returns the result of a TMA reduction of 8 elements of type t by `op`.
 local function reduced(t, op, from, to, internal)
   local cpasync = cute.nvgpu.cpasync
   local n = #from

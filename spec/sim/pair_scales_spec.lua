@@ -18,7 +18,7 @@ local function sync_pair()
   arch.tcgen05_after_thread_sync()
 end
 
--- Makes a function that copies scale factors from shared to tensor memory, in
+-- Returns a function that copies scale factors from shared to tensor memory, in
 -- both blocks.
 local function s2t(s, t, dtype)
   local op = tcgen05.Cp4x32x128bOp(PAIR)
@@ -30,7 +30,7 @@ local function s2t(s, t, dtype)
   return function() cute.copy(copy, rows, thr:partition_D(to)) end
 end
 
--- Copies a tensor to shared memory, from element `first` of t on.
+-- Copies elements of t, from element `first` on, to shared memory.
 local function copy_in(s, t, first)
   local n = cute.size(s)
   for from = 0, n - 1, 128 do
@@ -40,7 +40,7 @@ local function copy_in(s, t, first)
 end
 
 -- Returns a kernel that computes one tile (256,n) with K = k. `fault` is the
--- text of a fault of the list below.
+-- text of a fault in the list below.
 local function product(o, fault)
   local mma = cute.make_tiled_mma(o.op)
   local n, k, sf = o.n, o.k, cute[o.sf]
@@ -132,7 +132,7 @@ local CASES = {
 }
 
 -- Returns an operand of small integers, its scale factors, and the layout of
--- the factors.
+-- these factors.
 local function operand(o, which, rows)
   local dtype = which == 2 and o.b_type or o.type
   local t = cute.zeros({rows, o.k}, dtype)
@@ -148,7 +148,7 @@ local function operand(o, which, rows)
   return t, f, at
 end
 
--- Returns the products of elements and factors, as a list of rows.
+-- Returns the elements multiplied by their factors, as a list of rows.
 local function scaled(o, t, f, at)
   local list = {}
   for i = 0, cute.size(t, 0) - 1 do

@@ -1,7 +1,7 @@
--- Tests tcgen05.mma with a sparse A by a pair of CTAs on the simulator: tiles
--- against sums on the host of the dense matrix. Each block has the stored
--- values and the metadata of its own rows of A. Values are small integers, so
--- results must be equal. NVRTC must compile each kernel.
+-- Tests tcgen05.mma with a sparse A by a pair of CTAs on the simulator. Tiles
+-- are compared with the product of the dense matrix, computed on the host. Each
+-- block has the stored values and the metadata of its own rows of A. Values are
+-- small integers, so results must be equal. NVRTC must compile each kernel.
 local assert = require "luassert"
 local block = require "spec.tensor_block"
 local cute = require "cute"
@@ -10,12 +10,12 @@ local arch, tcgen05, _ = cute.arch, cute.nvgpu.tcgen05, cute._
 local helpers = cute.utils.blackwell_helpers
 
 local PAIR, BOTH, M, ROWS = tcgen05.CtaGroup.TWO, 3, 256, 128
--- Columns of the metadata and of the scale factors
+-- first columns of the metadata and of the factors of A and B; all columns
 local META, FACTORS, COLUMNS = 128, {160, 192}, 256
 
 -- Copies scale factors, from element `first` on, to shared memory. make: "sfa"
--- or "sfb". Returns a function of a pointer to tensor memory, which returns the
--- tensor of them there, and a function that copies them there.
+-- or "sfb". Returns two functions: one maps a pointer to tensor memory to the
+-- tensor of scale factors there, the other copies them there.
 local function factors(mma, tile, make, sf, t, first)
   local utils, vs = cute.utils, mma.sf_vec_size
   local l = utils["make_smem_layout_" .. make](mma, tile, vs, 1)(_, _, _, 0)
@@ -29,7 +29,7 @@ local function factors(mma, tile, make, sf, t, first)
   end
 end
 
--- Returns a kernel that multiplies one tile of 256 x n x k. fault: a name of
+-- Returns a kernel that multiplies one tile of 256 x n x k. fault: a name in
 -- FAULTS.
 local function product(o, fault)
   local mma = cute.make_tiled_mma(cute.make_mma_atom("SM100_MMA_" .. o.atom))
@@ -124,7 +124,7 @@ local function scaled(t, f, at)
   return out
 end
 
--- Returns a call of the kernel, C, and the operands with their factors.
+-- Returns a call of the kernel, C, and the operands times their factors.
 local function prepare(o, fault)
   local A, values, E = block.sparse_matrix(o, M)
   local B = block.small(cute.zeros({o.n, o.k}, o.type), 3, -2)

@@ -73,7 +73,7 @@ local function check_product(A, B, C)
   end
 end
 
--- Runs a kernel, without faults and notes, and compares C with A B^T.
+-- Runs a kernel, which must have no reports, and compares C with A B^T.
 local function compare(kernel, A, B, C)
   local call = kernel(A, B, C)
   local report = support.report(call:launch(LAUNCH))
@@ -84,7 +84,7 @@ end
 
 local F16, TF32, FP8 = tcgen05.MmaF16BF16Op, tcgen05.MmaTF32Op, tcgen05.MmaFP8Op
 local MIXED = tcgen05.MmaF8F6F4Op
--- Copies of f16 accumulators, packed in pairs, from tensor memory.
+-- A copy of f16 accumulators from tensor memory that packs pairs of them.
 local LdPack = tcgen05.Ld32x32bOp(8, tcgen05.Pack.PACK_16b_IN_32b)
 
 local CASES = {
@@ -132,7 +132,7 @@ describe("tcgen05.mma of a pair on the simulator", function()
   end
 
   -- With M = 128, a CTA has 64 rows of A, and lanes 64 to 127 need a copy of
-  -- them.
+  -- these rows.
   for m = 128, 256, 128 do
     it("takes A from tensor memory, M = " .. m, function()
       local mma = cute.make_tiled_mma(F16("bf16", "f32", {m, 64, 16}, PAIR,
@@ -234,8 +234,8 @@ describe("a kernel with pairs", function()
   end)
 end)
 
--- Returns a kernel C = A B^T of tiles of 256 x 64 in bf16 by clusters of
--- blocks, with multicasts, and its launch.
+-- Returns a kernel C = A B^T by clusters of `blocks` blocks, with tiles of 256
+-- x 64 in bf16 and multicasts. Also returns its launch.
 local function clustered(blocks, C)
   local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
   local mma = cute.make_tiled_mma(F16("bf16", "f32", {256, 64, 16}, PAIR))

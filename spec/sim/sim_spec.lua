@@ -16,7 +16,7 @@ local function smem(n, dtype)
   return cute.make_smem_tensor(dtype or cute.f32, cute.make_layout({n}), 16)
 end
 
--- Runs f(tensors...) on one block of the simulator.
+-- Runs f(tensors...) in a block of the simulator.
 local function run(opts, f, ...)
   opts.grid = opts.grid or 1
   opts.device, opts.faults = opts.device or "sim:sm_80", "return"
@@ -25,8 +25,8 @@ end
 
 local function line() return debug.getinfo(2, "l").currentline end
 
--- Returns a report's faults as "kind line line2: message", in the order of
--- detection.
+-- Returns a report's faults as "kind line line2: message", in the order in
+-- which they were detected.
 local function faults(report, base)
   local out = {}
   for i, r in ipairs(report.reports) do
@@ -318,7 +318,7 @@ describe("cp.async", function()
     cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128),
     cute.make_layout {32}, cute.make_layout {4})
 
-  -- One warp copies 128 elements and reads them in reverse order.
+  -- Runs one warp that copies 128 elements and reads them in reverse order.
   local function fetch(wait, order)
     local base
     local A, B = ramp(128), cute.zeros({128}, cute.f32)
@@ -695,8 +695,8 @@ describe("shuffles and votes", function()
 end)
 
 describe("statistics", function()
-  -- Computes the passes of one access of 4 bytes per lane: the most different
-  -- words in one bank.
+  -- Computes the passes of an access of 4 bytes per lane: the largest number of
+  -- different words in one bank.
   local function passes(addr)
     local words, most = {}, 0
     for _, a in ipairs(addr) do
@@ -805,9 +805,9 @@ describe("the whole of shared memory", function()
 end)
 
 describe("a NaN as an integer", function()
-  -- PTX converts a NaN to the integer whose only set bit is the top one if the
-  -- source is f64 or the result has 64 bits; otherwise to 0. For results below
-  -- 32 bits, CUDA C converts to i32 and clamps.
+  -- PTX converts a NaN to the integer with only the top bit set if the source
+  -- is f64 or the result has 64 bits; otherwise to 0. For results below 32
+  -- bits, CUDA C converts to i32 and then clamps.
   local MIN = math.mininteger
   local FROM = {
     f64 = {i8 = -128, i16 = -32768, i32 = -(1 << 31), i64 = MIN, u8 = 0,
@@ -828,9 +828,9 @@ describe("a NaN as an integer", function()
 end)
 
 describe("a NaN of f32 arithmetic", function()
-  -- A NaN result is 0x7fffffff in PTX, whatever NaNs the operands are.
-  -- Negation, selection and moves keep NaNs. Tested in one lane and in all, and
-  -- with constants.
+  -- In PTX, a NaN result is 0x7fffffff, whatever NaNs the operands are.
+  -- Negation, selection and moves keep the bits of a NaN. Each operation is
+  -- tested in one lane and in all lanes, and with constants.
   local OPS = {
     add = function(a, b) return a + b end,
     sub = function(a, b) return b - a end,

@@ -1,6 +1,6 @@
--- Tests copies from shared to tensor memory (tcgen05.cp) on the simulator: each
--- shape copies rows of numbers, which threads load back. NVRTC must compile
--- each copy for every target that has it.
+-- Tests copies from shared to tensor memory (tcgen05.cp) on the simulator. Each
+-- shape copies rows of numbers, which threads then load back. NVRTC must
+-- compile each copy for every target that has it.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -11,8 +11,8 @@ local arch, tcgen05 = cute.arch, cute.nvgpu.tcgen05
 local COLUMNS, BEFORE = 8, 7
 
 -- In `tmem`, a lane has the stride 65536. row(lane) returns the row of the
--- source that a lane gets, or nil. `layout` is the layout of the source if it
--- has a row for each lane.
+-- source that a lane gets, or nil. `layout` describes the source if it has one
+-- row per lane.
 local CASES = {
   {"Cp128x256bOp", rows = 128, words = 8, tmem = "(128,8):(65536,1)",
    row = function(lane) return lane end},
@@ -34,8 +34,8 @@ local CASES = {
    row = function(lane) return lane // 64 * 32 + lane % 32 end},
 }
 
--- Returns a canonical layout of rows that consist of 16-byte pieces. First come
--- the first pieces of 8 rows, then their second pieces, and so on.
+-- Returns a canonical layout of rows that consist of 16-byte pieces: first the
+-- first pieces of 8 rows, then their second pieces, and so on.
 local function rows_of(c)
   if c.kind then
     return cute.tile_to_shape(tcgen05.make_smem_layout_atom(c.kind, cute.tf32),
@@ -46,8 +46,8 @@ local function rows_of(c)
     {{4, 4 * group * pieces}, {1, 4 * group}})
 end
 
--- Returns a kernel that fills columns of tensor memory (unless `bare`), copies
--- A over some of them, and stores all of them to C.
+-- Returns a kernel that fills columns of tensor memory (unless `bare` is true),
+-- copies A over some of them, and stores all of them to C.
 local function kernel_of(c, bare)
   local cp = cute.make_copy_atom(tcgen05[c[1]](1), cute.u32)
   local fill = cute.make_copy_atom(tcgen05.St32x32bOp(COLUMNS), cute.u32)

@@ -1,12 +1,13 @@
--- Tests the messages about tensor memory and tcgen05 that cannot be: numbers of
--- columns, shapes, scale factors, pairs mixed with single blocks, targets.
+-- Tests the error messages about invalid uses of tensor memory and tcgen05:
+-- numbers of columns, shapes, scale factors, mixtures of pairs and single
+-- blocks, targets.
 local cute = require "cute"
 local support = require "spec.support"
 local arch, tcgen05 = cute.arch, cute.nvgpu.tcgen05
 local raises = support.raises
 
 -- Launches a kernel that allocates n columns and then calls f with the pointer
--- to them and the number of the warp.
+-- to these columns and the number of the warp.
 local function launch(n, f, o)
   o = o or {}
   return cute.kernel("k", function()
@@ -18,7 +19,7 @@ local function launch(n, f, o)
                  device = o.device or "sim:sm_100a"}
 end
 
--- Returns a function that frees n columns by a warp, `times` times.
+-- Returns a function in which warp `warp` frees n columns, `times` times.
 local function free(n, warp, times)
   return function(ptr, own)
     cute.when(own:eq(warp or 0), function()
@@ -27,7 +28,7 @@ local function free(n, warp, times)
   end
 end
 
--- Checks that such a launch fails with this text.
+-- Checks that launch(...) fails with this text.
 local function fails(text, ...)
   local ok, why = pcall(launch, ...)
   assert.is_false(ok)

@@ -1,6 +1,7 @@
--- Tests tcgen05.mma with scale factors on the simulator: tiles against sums on
--- the host, which are exact, and single results against the arithmetic that
--- `make golden` compares with a B200. NVRTC must compile each kernel.
+-- Tests tcgen05.mma with scale factors on the simulator. Tiles must equal sums
+-- on the host, which are exact. Single results must equal those of the
+-- arithmetic that `make golden` compares with a B200. NVRTC must compile each
+-- kernel.
 local block = require "spec.tensor_block"
 local cute = require "cute"
 local sim = require "spec.hardware.units"
@@ -12,7 +13,7 @@ local arch, tcgen05, utils, _ = cute.arch, cute.nvgpu.tcgen05, cute.utils,
 local DEVICE, M, COLUMNS = "sim:sm_100a", 128, 256
 local FACTORS_A, FACTORS_B = 128, 160  -- columns
 
--- Copies a matrix by rows, or numbers, to shared memory.
+-- Copies a matrix (row by row), or a list of numbers, to shared memory.
 local function copy_in(s, t)
   local tid = arch.thread_idx()
   if cute.rank(t) == 2 then
@@ -80,8 +81,8 @@ local function product(o)
       copy_a()
       copy_b()
       mma:set(tcgen05.Field.ACCUMULATE, false)
-      if o.fields then  -- fields change for each instruction, so each has its
-                        -- own call
+      if o.fields then  -- the fields differ for each instruction, so each
+                        -- instruction has its own call
         for step = 0, k // mma.shape_mnk[3] - 1 do
           mma:set(tcgen05.Field.SFA, tFA(_, _, step).iterator)
           mma:set(tcgen05.Field.SFB, tFB(_, _, step).iterator)
@@ -122,8 +123,8 @@ local CASES = {
    swizzle = "K_SW64", op = tcgen05.MmaMXF4NVF4Op("ue8m0", {128, 32, 64})},
 }
 
--- Returns the operands of a case, of small numbers, and the layouts of their
--- scale factors.
+-- Returns the operands of a case, small numbers, and the layouts of their scale
+-- factors.
 local function operands(o)
   local vs = cute.make_tiled_mma(o.op).sf_vec_size
   local list = {}
@@ -202,7 +203,7 @@ describe("tcgen05.mma with scale factors", function()
     end)
   end)
 
-  -- Returns n random codes of a type, NaNs and infinities included.
+  -- Returns n random codes of a type, including NaNs and infinities.
   local function codes(n, dtype)
     local list = {}
     for i = 1, n do list[i] = math.random(0, (1 << cute[dtype].bits) - 1) end

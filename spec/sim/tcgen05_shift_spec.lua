@@ -1,6 +1,7 @@
--- Tests tcgen05.shift on the simulator: lanes against a shift on the host, the
--- order of shifts, MMAs and copies of one thread, and misuse. NVRTC must
--- compile each kernel for the targets that have the instruction.
+-- Tests tcgen05.shift on the simulator. Lanes are compared with a shift on the
+-- host. Also tests the order of shifts, MMAs and copies of one thread, and
+-- misuse. NVRTC must compile each kernel for the targets that have the
+-- instruction.
 local block = require "spec.tensor_block"
 local core = require "cute.core"
 local cute = require "cute"
@@ -45,14 +46,14 @@ local function call(f)
   return kernel(f)(X, Y), X, Y
 end
 
--- Checks the report of a run.
+-- Checks that a launch of f reports this text.
 local function reports(text, f)
   local ok, why = pcall(function() return (call(f)):launch(OPTIONS) end)
   assert.is_false(ok)
   assert.is_truthy(tostring(why):find(text, 1, true), tostring(why))
 end
 
--- Shifts the lanes from `lane` on.
+-- Shifts lanes from lane `lane` on.
 local function shift(ptr, lane)
   tcgen05.shift(ptr + (lane << 16))
 end
@@ -115,7 +116,7 @@ describe("tcgen05.shift", function()
       tcgen05.make_smem_layout_atom("K_INTER", cute.f16), {128, 16})
     local ld = cute.make_copy_atom(tcgen05.Ld32x32bOp(16), cute.f32)
     -- Returns a kernel that computes D = A B^T, shifts D, calls `between`, and
-    -- adds A B^T to D.
+    -- then adds A B^T to D.
     local function product(between)
       return cute.kernel("products", function(A, B, C)
         local sA = cute.make_smem_tensor(cute.f16, layout, 1024)
@@ -161,7 +162,7 @@ describe("tcgen05.shift", function()
         assert.equal(dot(i, j) + dot(from, j), C(i, j))
       end
     end
-    -- In PTX, two shifts are not ordered.
+    -- PTX does not order two shifts.
     local notes = support.report(product(tcgen05.shift)(A, B, C)
       :launch(OPTIONS)):notes()
     assert.is_truthy(tostring(notes[1]):find("tcgen05.shift", 1, true))

@@ -1,6 +1,6 @@
--- Tests tcgen05.mma with a sparse A on the simulator: tiles of all kinds
--- against sums on the host of the dense matrix. Values are small integers, so
--- results must be equal. NVRTC must compile each kernel.
+-- Tests tcgen05.mma with a sparse A on the simulator. Tiles of all kinds are
+-- compared with the product of the dense matrix, computed on the host. Values
+-- are small integers, so results must be equal. NVRTC must compile each kernel.
 local block = require "spec.tensor_block"
 local core = require "cute.core"
 local cute = require "cute"
@@ -10,9 +10,9 @@ local helpers, small = cute.utils.blackwell_helpers, block.small
 
 local DEVICE, M = "sim:sm_100a", 128
 
--- Copies scale factors to shared memory. make: "sfa" or "sfb". Returns a
--- function of a pointer to tensor memory, which returns the tensor of them
--- there, and a function that copies them there.
+-- Copies scale factors to shared memory. make: "sfa" or "sfb". Returns two
+-- functions: one maps a pointer to tensor memory to the tensor of factors
+-- there, the other copies them there.
 local function factors(mma, tile, make, sf, t)
   local utils = cute.utils
   local l = utils["make_smem_layout_" .. make](mma, tile, mma.sf_vec_size,
@@ -134,7 +134,7 @@ local CASES = {
    targets = {"sm_103a", "sm_110a"}},
 }
 
--- Returns a call of the kernel, and a function that checks C.
+-- Returns a call of the kernel, and a function that checks its result C.
 local function prepare(o, wrong)
   local A, values, E = block.sparse_matrix(o, M)
   local B = small(cute.zeros({o.n, o.k}, o.type), 3, o.least or -2)
@@ -182,7 +182,7 @@ describe("a sparse tcgen05.mma", function()
     end)
   end
 
-  -- Checks the reports of a run with a mistake.
+  -- Checks that a run with the mistake `wrong` reports these texts.
   local function reports(o, wrong, ...)
     local ok, why = pcall(function()
       return prepare(o, wrong):launch(OPTIONS)
@@ -204,7 +204,7 @@ describe("a sparse tcgen05.mma", function()
     reports(o, {iterator = function(ptr)
       return cute.recast_ptr(ptr + 256, nil, cute.u8)
     end}, "of tensor memory are not allocated")
-    -- Nibbles that select an element twice, or in descending order.
+    -- These nibbles select an element twice, or have a descending order.
     local A, values, E = block.sparse_matrix(o, M)
     for nibble, text in pairs {[5] = "has 0x5 for a group of 4 elements, which "
       .. "selects element 1 twice", [1] = "has 0x1 for a group of 4 elements, "

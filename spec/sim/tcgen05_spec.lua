@@ -1,5 +1,5 @@
 -- Tests tensor memory and tcgen05 on the simulator: MMAs of all kinds against
--- sums on the host, copies of all shapes, allocation, and notes of missing
+-- sums on the host, copies of all shapes, allocation, and notes on missing
 -- fences. Values are small integers, so results must be equal. NVRTC must
 -- compile each kernel.
 local core = require "cute.core"
@@ -58,7 +58,7 @@ local function product(o)
 end
 
 local Ld, Ld16 = tcgen05.Ld32x32bOp(16), tcgen05.Ld16x256bOp(2)
--- Copies of f16 accumulators from tensor memory, packed in pairs.
+-- Copies of f16 accumulators from tensor memory that pack pairs of them.
 local LdPack = tcgen05.Ld32x32bOp(8, tcgen05.Pack.PACK_16b_IN_32b)
 local Ld16Pack = tcgen05.Ld16x256bOp(1, tcgen05.Pack.PACK_16b_IN_32b)
 local F16, TF32, FP8 = tcgen05.MmaF16BF16Op, tcgen05.MmaTF32Op, tcgen05.MmaFP8Op
@@ -257,8 +257,8 @@ describe("an MMA of integers", function()
   end)
 end)
 
--- Stores a tile by one shape and loads it by another. Both see the same matrix
--- of lanes and columns.
+-- Stores a tile with one shape of copy and loads it with another shape. Both
+-- must see the same matrix of lanes and columns.
 describe("copies of tensor memory", function()
   local function there_and_back(put, get, lanes, columns, dtype)
     dtype = dtype or cute.f32
@@ -335,8 +335,8 @@ describe("copies of tensor memory", function()
 end)
 
 describe("a kernel with tensor memory", function()
-  -- Runs a product in which calls of the function `name` of cute.arch do
-  -- nothing. Returns the notes.
+  -- Runs a product while the function `name` of cute.arch does nothing. Returns
+  -- the notes.
   local function notes_without(name)
     local was = arch[name]
     local o = CASES[1]
@@ -443,7 +443,7 @@ describe("a kernel with tensor memory", function()
 end)
 
 describe("an operand of tcgen05.mma", function()
-  -- Checks that a product with M contiguous and this swizzle is rejected.
+  -- Checks that a product whose A is M-major with this swizzle is rejected.
   local function rejected(why, dtype, swizzle, op)
     local o = {type = dtype, acc = "f32", m = 128, n = 64, k = 32, a = "MN",
                b = "MN", swizzle = swizzle, load = Ld, op = op}
@@ -498,8 +498,8 @@ describe("scripts/gemm_tcgen05", function()
   end
 end)
 
--- The expected layouts of accumulators and of A in tensor memory are those of
--- CuTe C++.
+-- Expected layouts of accumulators and of A in tensor memory come from CuTe
+-- C++.
 describe("fragments in tensor memory", function()
   local function layout_of(name, which, shape)
     local mma = cute.make_tiled_mma(name)

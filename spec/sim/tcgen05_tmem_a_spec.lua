@@ -1,7 +1,7 @@
--- Tests tcgen05.mma on the simulator with A in tensor memory: all kinds, also
--- weight-stationary, sparse and with scale factors. Tiles are compared with
--- sums on the host. Values are small integers, so results must be equal. NVRTC
--- must compile each kernel.
+-- Tests tcgen05.mma on the simulator with A in tensor memory: all kinds,
+-- including weight-stationary and sparse MMAs and MMAs with scale factors.
+-- Tiles are compared with sums on the host. Values are small integers, so
+-- results must be equal. NVRTC must compile each kernel.
 local block = require "spec.tensor_block"
 local cute = require "cute"
 local support = require "spec.support"
@@ -11,11 +11,11 @@ local helpers, utils = cute.utils.blackwell_helpers, cute.utils
 -- first columns of A, of the metadata, and of the scale factors of A and of B
 local A_AT, META, FACTORS, COLUMNS = 128, 192, {208, 224}, 256
 
--- Stores A, whose rows this block has in tensor memory, one lane a row. If the
--- MMA has fewer than 128 rows, the lanes behind them have copies.
+-- Stores A to tensor memory, one row of this block per lane. If the MMA has
+-- fewer than 128 rows, the remaining lanes get copies of the rows.
 local function put_a(a, A, dtype)
   local tid, rows = arch.thread_idx(), cute.size(A, 0)
-  local width = cute.size(a, 0) // 128     -- elements of an instruction's row
+  local width = cute.size(a, 0) // 128  -- K of one MMA instruction
   local op = tcgen05.St32x32bOp(width * dtype.bits // 32)
   for k = 0, cute.size(a, 2) - 1 do
     local to = a({_, _}, 0, k)
@@ -30,8 +30,8 @@ local function put_a(a, A, dtype)
 end
 
 -- Copies scale factors to shared memory. Returns a function of their first
--- column in tensor memory, which returns their tensor there and the function
--- that copies them.
+-- column in tensor memory. It returns the tensor of factors there, and a
+-- function that copies them there.
 local function scale_factors(mma, tile, make, sf, t)
   local l = utils["make_smem_layout_" .. make](mma, tile, mma.sf_vec_size,
                                                1)(_, _, _, 0)
@@ -141,7 +141,7 @@ local CASES = {
    type = "e2m1", acc = "f32", n = 32, k = 256, sf = "e4m3"},
 }
 
--- Returns a function of (i, k): element (i, k) times its scale factor.
+-- Returns a function that maps (i, k) to element (i, k) times its factor.
 local function scaled(t, f, at)
   return function(i, k) return t(i, k) * (f and f[at(i, k, 0)] or 1) end
 end

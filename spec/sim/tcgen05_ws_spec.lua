@@ -1,13 +1,14 @@
--- Tests tcgen05.mma.ws on the simulator, whose accumulators take all lanes:
--- tiles against sums on the host. Values are small integers, so results must be
--- equal. NVRTC must compile each kernel.
+-- Tests tcgen05.mma.ws, whose accumulators occupy all lanes, on the simulator.
+-- Tiles are compared with sums on the host. Values are small integers, so
+-- results must be equal. NVRTC must compile each kernel.
 local block = require "spec.tensor_block"
 local cute = require "cute"
 local support = require "spec.support"
 local arch, tcgen05, _ = cute.arch, cute.nvgpu.tcgen05, cute._
 
--- Returns a kernel that multiplies one tile of m x n x k. commit: a function in
--- place of tcgen05.commit. columns: allocated columns, by default all of D.
+-- Returns a kernel that multiplies one tile of m x n x k. commit: a function
+-- that replaces tcgen05.commit. columns: the number of columns to allocate, by
+-- default as many as D has.
 local function product(o, commit, columns)
   local mma = cute.make_tiled_mma("SM100_MMA_" .. o[1])
   local dtype, acc = cute[o.type], cute[o.acc]
@@ -79,7 +80,7 @@ describe("tcgen05.mma.ws", function()
   end
 
   it("has parts of the columns in the lanes behind its rows", function()
-    -- as CuTe C++ prints tmem_frg_ws
+    -- the expected layouts are those that CuTe C++ prints for tmem_frg_ws
     for shape, want in pairs {
       ["64,64"] = "((64,(32,2)),1,1):((65536,(1,4194304)),0,0)",
       ["64,256"] = "((64,(128,2)),1,1):((65536,(1,4194304)),0,0)",

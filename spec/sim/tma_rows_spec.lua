@@ -1,6 +1,6 @@
 -- Tests copies that gather and scatter rows by TMA (tile::gather4 and scatter4)
--- on the simulator, against the rows on the host. NVRTC must compile the
--- kernels, and their PTX must give the same results.
+-- on the simulator. The expected rows are computed on the host. NVRTC must
+-- compile the kernels, and their PTX must give the same results.
 local assert = require "luassert"
 local cute = require "cute"
 local roundtrip = require "spec.ptx.roundtrip"
@@ -15,7 +15,7 @@ local function tile_layout(o)
     "K_" .. o.swizzle, o.type), {o.m, o.k}, {0, 1})
 end
 
--- Returns `n` rows, some of them outside a matrix of `all` rows.
+-- Returns `n` row numbers, some of them outside of a matrix of `all` rows.
 local function rows_of(n, all)
   local list = cute.zeros({n}, cute.i32)
   for i = 0, n - 1 do list[i] = (i * 37 + 11) % (all + 6) - 3 end
@@ -28,7 +28,7 @@ local function filled(shape, dtype)
   return t
 end
 
--- Returns rows as a tensor whose mode 1 repeats them `n` times.
+-- Returns row numbers as a tensor with a mode 1 that repeats them `n` times.
 local function spread(rows, n)
   return cute.make_tensor(rows.iterator,
     cute.make_layout({cute.size(rows), n}, {1, 0}))
@@ -40,8 +40,8 @@ local function place()
   return {x, y}
 end
 
--- Gathers rows of A to C by tiles of {o.m, o.k}. bytes: expected bytes of a
--- tile, by default those of the atom.
+-- Gathers rows of A to C by tiles of {o.m, o.k}. bytes: the bytes that the
+-- mbarrier expects for a tile, by default those of the atom.
 local function gather(o, A, rows, C, bytes)
   local layout, n = tile_layout(o), cute.size(A, 1)
   local atom, coords = cpasync.make_tiled_tma_atom(
@@ -95,7 +95,7 @@ local function gather(o, A, rows, C, bytes)
   end)(atom, coords, rows, C)
 end
 
--- Scatters rows of A to C.
+-- Scatters rows of A to rows of C.
 local function scatter(o, A, rows, C)
   local layout, n = tile_layout(o), cute.size(C, 1)
   local atom, coords = cpasync.make_tiled_tma_atom(
@@ -139,7 +139,7 @@ local function name_of(o)
     o.m, o.k)
 end
 
--- Compares C with rows of A, where C(i,j) is element (rows[i],j) of A.
+-- Compares C with rows of A. C(i,j) must be element (rows[i],j) of A.
 local function check_gathered(A, rows, C)
   for i = 0, cute.size(C, 0) - 1 do
     local r = rows[i]

@@ -8,11 +8,11 @@ local cpasync, arch, _ = cute.nvgpu.cpasync, cute.arch, cute._
 local LOAD, STORE = cpasync.CopyBulkTensorTileG2SOp(),
   cpasync.CopyBulkTensorTileS2GOp()
 local MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
-local TILE = {32, 16}  -- 2048 bytes of f32
+local TILE = {32, 16}  -- a tile has 2048 bytes of f32
 
 -- Launches f(it) on tile 0 of a tensor, and returns the report. If `op` is a
 -- multicast, two CTAs share the tile. `it` has the fields atom, ts, tg, bar, s,
--- out, and tid. `shift` is the offset of tile 0.
+-- out, and tid. `shift` moves tile 0 by that many elements.
 local function report(op, f, seed, shift)
   local ctas = op == MULTICAST and 2 or 1
   local x = tma.tensor({40, 20}, cute.f32, function(i) return i end)
@@ -53,9 +53,9 @@ local function load(bytes, tile, wait)
   end
 end
 
--- Returns a kernel body that stores tile 0. If fence, sync, commit or wait is
--- false, the body omits that step. If `again` is true, it writes shared memory
--- again after the copy.
+-- Returns a kernel body that stores tile 0. If opts.fence, sync, commit or wait
+-- is false, the body omits that step. If opts.again is true, it writes shared
+-- memory again after the copy.
 local function store(opts)
   return function(x)
     for i = 0, 7 do x.s[x.tid + 64 * i] = 1.0 end
@@ -104,7 +104,8 @@ local function line(text, n)
 end
 
 -- Each mistake is {name, operation, kernel, kind of the fault, words of the
--- message, line of the fault, its other line, words of the advice}.
+-- message, text in the line of the fault, text in its other line, words of the
+-- advice}.
 local MISTAKES = {
   {"expects too many bytes", LOAD, load(4096), "deadlock",
    "2 warps wait (warp 0, 1) at mbarrier 'bar'[0] for the end of phase 0 "
@@ -167,7 +168,7 @@ local MISTAKES = {
    "cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar,"},
 }
 
--- Reports whether the case is one of the report's faults.
+-- Reports whether one of the report's faults is that of the case.
 local function found(r, case)
   for _, f in ipairs(r.reports) do
     if f.kind == case[4] and f.message:find(case[5], 1, true) then

@@ -1,6 +1,6 @@
--- Tests cute.utils.TmemAllocator on the simulator: what a warp stores to
--- columns of a pool is what it loads, all columns are freed, and wrong numbers
--- of columns are refused. NVRTC must compile the kernels.
+-- Tests cute.utils.TmemAllocator on the simulator. A warp must load what it
+-- stored to columns of a pool, all columns must be freed, and wrong numbers of
+-- columns must be rejected. NVRTC must compile the kernels.
 local cute = require "cute"
 local support = require "spec.support"
 local arch, tcgen05 = cute.arch, cute.nvgpu.tcgen05
@@ -11,12 +11,12 @@ local function barrier()
   return cute.pipeline.NamedBarrier {barrier_id = 1, num_threads = 128}
 end
 
--- Returns the layout of 128 lanes of n columns of 32 bits.
+-- Returns the layout of n 32-bit columns in all 128 lanes.
 local function lanes(n)
   return cute.make_layout({128, n}, {ONE_LANE, 1})
 end
 
--- Stores the thread's lane of tensor t to tensor memory.
+-- Stores the thread's row of tensor t to its lane of tensor memory.
 local function store(t, tile, n)
   local put = tcgen05.make_tmem_copy(
     cute.make_copy_atom(tcgen05.St32x32bOp(n), cute.f32), tile)
@@ -151,7 +151,7 @@ describe("TmemAllocator", function()
 end)
 
 describe("a second allocation", function()
-  -- An SM runs several blocks of 128 threads at once, and each of them
+  -- An SM runs several blocks of 128 threads at the same time, and each block
   -- allocates columns twice.
   it("is noted if blocks on an SM may wait for each other", function()
     local function notes(first, second, grid)

@@ -1,11 +1,12 @@
--- Tests arrivals at mbarriers that return tokens, waits for these tokens, and
+-- Tests arrivals at mbarriers that return tokens, waits by these tokens, and
 -- waits with a time limit.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
 
--- Returns a kernel in which two warps write, arrive, wait by wait(bar, token),
--- and read each other's values, n times.
+-- Returns a kernel in which two warps n times write, arrive, wait by wait(bar,
+-- token), and read each other's values. With `forget`, they read without a
+-- wait.
 local function swap(wait, forget)
   return cute.kernel("swap", function(o, n)
     local tid, arch = cute.arch.thread_idx(), cute.arch
@@ -156,7 +157,7 @@ describe("tokens of mbarriers", function()
       end), name)
     end
     assert.equal(FOREIGN:format(1), faults(function(b, _, arrive)
-      -- fault: the token is from mbarrier b, and no thread arrives at b + 1
+      -- fault: no thread arrives at b + 1; the token is from mbarrier b
       arch.mbarrier_wait(b + 1, arrive(b))
     end))
   end)

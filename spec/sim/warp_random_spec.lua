@@ -1,13 +1,13 @@
--- Tests random programs of branches, loops and lane operations under masks: the
--- simulator's results and reports against an interpreter that runs the same
--- program one lane at a time.
+-- Tests random programs of branches, loops and lane operations under masks. The
+-- simulator's results and reports are compared with those of an interpreter
+-- that runs the same program one lane at a time.
 --
--- A program exists in two forms: as Lua text and as a tree of the same
--- operations. The text has one operation a line, so that reports name the
--- operation. Masks are made by ballots of the condition before a branch or
--- loop, and by match_sync for groups without a branch. Some operations get a
--- wrong mask. Their results are not used, so that both forms still compute the
--- same values.
+-- A program exists in two forms: as Lua text, and as a tree of the same
+-- operations. The text has one operation per line, so that reports name the
+-- operation. Masks come from ballots of the condition before a branch or loop,
+-- and from match_sync for groups without a branch. Some operations get a wrong
+-- mask. Their results are not used, so that both forms still compute the same
+-- values.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
@@ -28,7 +28,7 @@ end
 local REDUX = {"add", "min", "max", "and", "or", "xor"}
 local VOTES = {"any", "all", "uni", "ballot"}
 local SHUFFLES = {"idx", "up", "down", "bfly"}
--- Ways to change the text of a mask so that it is wrong.
+-- Wrong masks: patterns for the text of a mask, %s.
 local WRONG = {"nil", "%s & (%s - 1)", "%s | 1", "0xffff", "~%s"}
 
 local Program = {}
@@ -44,9 +44,9 @@ function Program:name(letter)
   return letter .. self.names
 end
 
--- Returns the text of an operation's mask, which is sometimes made wrong, and
--- the variable for the operation's result. Also returns the pattern of WRONG
--- that was applied, or nil.
+-- Returns the text of an operation's mask, which is sometimes wrong, and the
+-- variable for the operation's result. Also returns the pattern of WRONG that
+-- was applied, or nil.
 function Program:mask(m)
   if self.random(100) >= self.wrong then return m, "v" end
   local how = WRONG[1 + self.random(#WRONG)]
@@ -133,7 +133,7 @@ function KINDS:branch(m, depth)
   return node
 end
 
--- Adds a loop with a number of iterations that the lane's value determines.
+-- Adds a loop whose number of iterations depends on the lane's value.
 function KINDS:loop(m, depth)
   local n, live = self:name "n", self:name "m"
   self:line("local %s = v & 3", n)
@@ -157,7 +157,7 @@ end
 local LEAVES = {"step", "step", "vote", "redux", "match", "sync", "shuffle"}
 local TREES = {"branch", "branch", "loop", "group"}
 
--- Adds a block. A group contains no branch, which would separate its lanes.
+-- Adds a block. With `flat` it has no branch, which would separate lanes.
 function Program:block(m, depth, flat)
   local list = {}
   for i = 1, 2 + self.random(2) do
@@ -200,7 +200,7 @@ local function bits(lanes)
   return m
 end
 
--- Computes the mask that each pattern of WRONG gives.
+-- For each pattern of WRONG, a function that computes the wrong mask.
 local BEND = {
   ["nil"] = function() return FULL end,
   ["%s & (%s - 1)"] = function(m) return m & (m - 1) end,
@@ -209,8 +209,8 @@ local BEND = {
   ["~%s"] = function(m) return ~m & FULL end,
 }
 
--- Calls f(lanes, mask) for each group of `lanes` that use the same mask. If the
--- mask is not that of the group's lanes, records a report.
+-- Calls f(lanes, mask) for each group of lanes that pass the same mask. Records
+-- a report if the mask is not that of the group's lanes.
 function Warp:groups(node, lanes, f)
   local by, order = {}, {}
   for _, l in ipairs(lanes) do
@@ -293,7 +293,7 @@ function RUN:match(node, lanes)
   end)
 end
 
--- Returns a shuffle's source lane as CUDA defines it, in segments of `width`.
+-- Returns a shuffle's source lane, as CUDA defines it in segments of `width`.
 local function source(node, l, mask)
   local w, by = node.width, node.by
   local base = l // w * w
@@ -374,7 +374,7 @@ end
 
 ---------------------------------------------------------------------------
 
--- Returns a program's expected reports and results, and the simulator's.
+-- Returns a program's expected reports and results, and those of the simulator.
 local function both(seed, wrong, threads)
   local p, random = make(seed, wrong), generator(seed + 77)
   local text = table.concat(p.text, "\n")

@@ -1,4 +1,4 @@
--- Tests wgmma in the simulator: every family of instructions is compared,
+-- Tests wgmma in the simulator. Every family of instructions is compared,
 -- element by element, with the rounding rules of the tensor cores.
 local specs = require "spec.warpgroup"
 local support = require "spec.support"
@@ -33,8 +33,8 @@ local values = require "spec.values"
 local warpgroup = cute.nvgpu.warpgroup
 local _ = cute._
 
--- The MMA of the kernels here. launch(f, opts) runs f(context) in a kernel with
--- two stages of a 64 x 64 tile in shared memory.
+-- `mma` is the MMA of all kernels here. launch(f, opts) runs f(context) in a
+-- kernel with two stages of a 64 x 64 tile in shared memory.
 local mma = cute.make_tiled_mma(
   warpgroup.MmaF16BF16Op("bf16", "f32", {64, 64, 16}, "SMEM"))
 
@@ -71,8 +71,8 @@ local function launch(f, opts)
   {block = opts.block or 128, device = "sim:sm_90a", seed = opts.seed})
 end
 
--- Asserts the first report in each of three schedules: its kind, a part of its
--- message, and that it has a line.
+-- Launches f under three schedules, and asserts that each first report has this
+-- kind, a message with this text, and a line.
 local function told(kind, text, f, opts)
   for seed = 1, 3 do
     opts = opts or {}
@@ -92,7 +92,7 @@ describe("a warpgroup's MMA in the simulator", function()
       t.gemm(0) warpgroup.commit_group()
       t.gemm(1) warpgroup.commit_group()
       warpgroup.wait_group(1)
-      t.fill(0, 2)             -- group 0 has been read
+      t.fill(0, 2)             -- stage 0 has been read
       warpgroup.wait_group(0)
       t.store()
     end))
@@ -108,7 +108,7 @@ describe("a warpgroup's MMA in the simulator", function()
       t.fill(0, 2)
       warpgroup.wait_group(0)
     end)
-    told("race", text, function(t)   -- the wait leaves group 1 pending
+    told("race", text, function(t)   -- the wait leaves the second group pending
       t.fill(0) t.fill(1)
       t.ready()
       t.gemm(0) warpgroup.commit_group()
@@ -204,7 +204,7 @@ end)
 
 local STAGES, TILES = 3, 7
 -- Runs a kernel with a ring of stages. `bug` names the step to omit ("full",
--- "empty", "fence"), or is "early": then a stage is freed too early.
+-- "empty", "fence"), or is "early", with which a stage is freed too early.
 local function ring(bug, seed)
   local tile = cute.tile_to_shape(warpgroup.make_smem_layout_atom("K_SW128",
     "bf16"), {64, 64, STAGES})
@@ -249,8 +249,8 @@ local function ring(bug, seed)
         mma:set("ACCUMULATE", true)
         warpgroup.commit_group()
         warpgroup.wait_group(1)
-        -- The stage of the previous group is free; thread 0 signals this for
-        -- its warpgroup.
+        -- The stage of the preceding group is free now. Thread 0 signals this
+        -- for its warpgroup.
         local free = k - (bug == "early" and 0 or 1)
         cute.when(tid:eq(0) & free:ge(0), function()
           arch.mbarrier_arrive(empty + free % STAGES)
@@ -288,8 +288,8 @@ describe("a warpgroup's MMA with mbarriers", function()
 end)
 
 describe("B of a warpgroup's MMA", function()
-  -- Stage 0 has A: each warp fills its own rows. Thread 0 fills stage 1, B, for
-  -- the second time. One warp does not wait until it is filled.
+  -- Each warp fills its own rows of A, which is stage 0. Thread 0 fills B,
+  -- which is stage 1, a second time. One warp does not wait for that.
   it("must be known to each warp, whichever issues first", function()
     for late = 1, 3 do
       told("race", "of shared tensor 's'", function(t)

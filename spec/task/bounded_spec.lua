@@ -6,12 +6,12 @@ local support = require "spec.support"
 
 local f32 = support.f32
 
--- Reports whether a result is within the error bound e of the number's value v.
+-- Reports whether `got` is within the error bound number.e of number.v.
 local function within(got, number)
   return math.abs(got - number.v) <= number.e
 end
 
--- Calls f and returns its result: a number with its error bound for f32.
+-- Calls f with numbers that have error bounds for f32; returns its result.
 local function inputs(f) return bounded.with("f32", nil, f) end
 
 describe("bounds of f32", function()
@@ -30,7 +30,7 @@ describe("bounds of f32", function()
       local gamma = (n - 1) * u / (1 - (n - 1) * u)
       assert.is_true(want.e <= 1.0001 * gamma * magnitude)
       for _ = 1, 20 do
-        -- Replaces two random terms by their sum until one term is left.
+        -- Replaces two random terms by their sum, until one term remains.
         local list = table.move(x, 1, n, 1, {})
         while #list > 1 do
           local a = table.remove(list, r:integer(1, #list))

@@ -1,6 +1,6 @@
 -- Changes a right solution so that it cheats, in each of the twelve known ways.
--- Checks that the referee names the cheat, and does not name it when its guard
--- (the check for this cheat) is removed.
+-- The referee must name the cheat, but not if its guard (the check for this
+-- cheat) is removed.
 local dkjson = require "dkjson"
 local support = require "spec.support"
 
@@ -41,11 +41,11 @@ end
 return run
 ]]
 
--- Each row: the cheat's name, a text of the solution, and the text that
+-- Each row: the name of the cheat, a text of the solution, and the text that
 -- replaces it.
 local RUN, DONE = "local function run(a)", "return run"
--- A cheat that keeps results for later calls in a tensor. The two inserted
--- texts are the condition to reuse results, and the mark that w[32] gets.
+-- A cheat that keeps results for later calls in a tensor. The two texts to
+-- insert are the condition for reusing results, and the mark that w[32] gets.
 local KEEP = [[
 local kept = cute.zeros({33}, cute.f32)
 local k2 = cute.kernel("kept", function(x, mask, y, w, m, n)
@@ -158,8 +158,8 @@ describe("a cheat", function()
   end)
   teardown(function() support.remove(folder) end)
 
-  -- Returns the verdict on a candidate by a referee without the guard against
-  -- the cheat `without`.
+  -- Returns the verdict on a candidate by a referee that lacks the guard
+  -- against the cheat `without`.
   local function judge(text, without)
     local path = support.write(folder .. "/candidate.lua", text)
     local out, err = support.run {"-e", WITHOUT:format(without, folder, path)}
@@ -174,8 +174,8 @@ describe("a cheat", function()
     assert.equal(6, #v.cases)
   end)
 
-  local seen = {n = 0}  -- the tag of each cheat's first test; n: the number of
-                        -- cheats so far
+  local seen = {n = 0}  -- the tag of each cheat's first test, by name; n: the
+                        -- number of cheats
   for _, row in ipairs(ROWS) do
     local name = row[1]
     if not seen[name] then

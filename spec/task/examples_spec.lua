@@ -1,13 +1,13 @@
--- Judges each task of examples/tasks: its solution must be accepted with a
--- score, and three wrong variants of the solution must be rejected. A line "--
--- wrong: TEXT" of a solution makes a variant, in which TEXT replaces the line
--- above.
--- wrong: TEXT" of a solution stands below the line that TEXT replaces.
+-- Judges each task of examples/tasks. Its solution must be accepted with a
+-- score, and three wrong variants of the solution must be rejected. In a
+-- solution, a line "-- wrong: TEXT" makes a variant in which TEXT replaces the
+-- line of code above it. Several such lines may follow one line of code; each
+-- makes a variant.
 local dkjson = require "dkjson"
 local support = require "spec.support"
 
 local ROOT = "examples/tasks/"
--- The task that `make test` judges; `make test-all` judges all.
+-- Tasks that `make test` judges; `make test-all` judges all.
 local FEW = {axpy = true}
 
 -- Returns the wrong variants of a solution.

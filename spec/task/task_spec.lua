@@ -77,7 +77,7 @@ describe("the digits that the referee and its workers exchange", function()
         bytes[3 * i + j] = string.char(x)
       end
     end
-    for n = 765, 768 do  -- with and without a byte after the last pair
+    for n = 765, 768 do  -- n bytes: with and without a byte after the last pair
       local text = table.concat(bytes, "", 1, n)
       assert.equal(table.concat(digits, "", 1, n), hex.encode(text))
       assert.equal(text, hex.decode(hex.encode(text)))
@@ -208,7 +208,7 @@ return {entry = "axpy", grid = (N + 127) // 128, block = 128,
   end)
 end)
 
--- The beginning of a candidate with a kernel that copies.
+-- The beginning of a candidate that has a kernel for copies.
 local HOST = [[
 local cute = require "cute"
 local copy = cute.kernel("copy", function(x, s, y, n, z)
@@ -235,12 +235,12 @@ return function(a)
   end)
 end]]
 
--- A candidate that prints a frame with an exit code, as a worker writes it.
+-- A candidate that prints a frame with an exit code, like a worker process.
 local FORGED = [==[
 print '\0 0123456789abcdef0123456789abcdef 24\n{"kind":"exit","code":0}'
 return 7]==]
 
--- Candidates that fail, and what the referee says about each.
+-- Candidates that fail, and what the referee says about each one.
 local BAD = {
   {"while true do end", "the call was stopped: its limit is 2 s", "2"},
   {"return function() while true do end end", "its limit is 2 s", "2"},
@@ -269,7 +269,7 @@ local BAD = {
   {"print(('x'):rep(1000)) error('\\0\\255')", ""},
 }
 
--- Task files that cannot be used, and what the referee says about each.
+-- Task files that are invalid, and what the referee says about each one.
 local TASKS = {
   {"reference = function(a)", "refer = function(a)", "field 'refer'"},
   {"reference = function(a)", "reference = nil and function(a)",

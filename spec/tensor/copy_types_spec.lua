@@ -1,5 +1,5 @@
 -- Tests the types that each copy accepts. Every copy atom and the plain copy
--- run over all pairs of types of one width, also with atoms made for a third
+-- run with all pairs of types of one width, also with atoms made for a third
 -- type.
 local cute = require "cute"
 local support = require "spec.support"
@@ -12,16 +12,16 @@ local TYPES = {
   [64] = {"i64", "u64", "f64"},
 }
 
--- Returns layouts of a warp's tile: of its threads, of a thread's values, and
--- of the tile. Each of 8 rows has 4 threads with `words` 32-bit words each;
--- tiles of transposing copies are column-major.
+-- Returns three layouts for a warp: of its threads, of a thread's values, and
+-- of the tile. Each of 8 rows has 4 threads with `words` 32-bit words each.
+-- Tiles of transposing copies are column-major.
 local function tile_of(name, bits, words)
   local n = words * 32 // bits
   return cute.make_layout({8, 4}, {4, 1}), cute.make_layout({1, n}),
     cute.make_layout({8, 4 * n}, name:find "SM_T" and {1, 8} or {4 * n, 1})
 end
 
--- name, space of source and destination, words a thread, accepted widths
+-- name, memory of source, of destination, words per thread, widths in bits
 local ATOMS = {
   {"UniversalCopy", "gmem", "gmem", 2, 8, 64},
   {"UniversalCopy", "smem", "rmem", 2, 8, 64},
@@ -45,8 +45,8 @@ local function tensor(space, type, layout, arg)
   return nil
 end
 
--- Traces a copy from a tensor of type `from` to one of type `to` by an atom
--- made for type `own`. Returns the error or nil.
+-- Traces a copy from a tensor of type `from` to one of type `to`, by an atom
+-- made for the type `own`. Returns the error or nil.
 local function trace(a, from, to, own)
   local name, sspace, dspace, words, _, _, bits = table.unpack(a)
   local width = cute[from].bits
@@ -94,7 +94,7 @@ describe("copies and types:", function()
                 local what = ("%s to %s for %s"):format(from, to, own)
                 local good = moves(from, to) and moves(own, from)
                 if a[1]:find "^Auto" or a[1]:find "^Default" then
-                  -- Atoms named Auto... and Default... convert nothing, so both
+                  -- Atoms named Auto... and Default... do not convert, so both
                   -- types must be equal.
                   good = good and from == to
                 end

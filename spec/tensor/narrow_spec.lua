@@ -1,6 +1,6 @@
--- Tests elements of less than a byte, and memory viewed with another type. The
--- simulator's results must equal those of the emitted text compiled for the
--- host. NVRTC must accept all of the text.
+-- Tests elements of less than a byte, and memory that is viewed with another
+-- type. The simulator's results must equal those of the emitted text, compiled
+-- for the host. NVRTC must accept all emitted text.
 local core = require "cute.core"
 local units = require "spec.hardware.units"
 local cute = require "cute"
@@ -11,7 +11,7 @@ local all = cute._
 local N, THREADS = 24, 4  -- words that a thread reads and writes; threads
 local ARCHS = {"sm_80", "sm_100a"}
 
--- Returns packed little-endian elements of a host tensor, n bytes.
+-- Returns `bytes` bytes: a host tensor's elements, packed little-endian.
 local function packed(t, count, bytes)
   local bits, out, acc, have = t.dtype.bits, {}, 0, 0
   for i = 0, count - 1 do
@@ -37,7 +37,7 @@ local SPECIAL = {0, -0.0, 0.25, 0.26, 0.5, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 5.5,
 
 local on_gpu = false  -- true while a spec tagged "#gpu" runs
 
--- Asserts that the simulator's results o and g equal the GPU's.
+-- Asserts that the simulator's results, o and g, equal the GPU's.
 local function same_on_gpu(func, i, f, o, g)
   local count = cute.size(i)
   local o2, g2 = cute.zeros({count}, i.dtype), cute.zeros({N}, cute.f32)
@@ -54,8 +54,8 @@ local function same_on_gpu(func, i, f, o, g)
   return i, f, o, g, count
 end
 
--- Runs f(i, f, o, g) on the simulator and as host text. Compares the results. i
--- and o are tensors of dtype, the other two of f32.
+-- Runs f(i, f, o, g) on the simulator and as emitted text on the host, and
+-- compares the results. i and o are tensors of `dtype`, the other two of f32.
 local function both(dtype, ctype, func, seed)
   local count = N * 32 // dtype.bits
   local i, o = cute.zeros({count}, dtype), cute.zeros({count}, dtype)
@@ -195,7 +195,7 @@ local function widths(device)
           for v = 0, n - 1 do assert.equal(i[{t, v}], o[{t, v}]) end
         end
         for _, line in ipairs(on_gpu and {} or report.lines) do
-          -- one access of 32 lanes has 4 * bits bytes
+          -- an access by 32 lanes has 32 * bits bits, or 4 * bits bytes
           assert.equal(line.count * 4 * bits, line.bytes)
         end
         local p = call:trace {block = 32}
@@ -271,7 +271,7 @@ describe("elements below a byte", function()
       local s = cute.make_smem_tensor(cute.u4, {64})
       m[cute.arch.thread_idx()] = s[cute.arch.thread_idx()]
     end, t))
-    -- Two lanes write neighbouring elements of one byte, which is no race.
+    -- Two lanes write neighbouring elements of the same byte, which is no race.
     assert.equal("", kinds(function(m)
       local s = cute.make_smem_tensor(cute.u4, {64})
       local tid = cute.arch.thread_idx()

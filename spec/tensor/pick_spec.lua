@@ -34,8 +34,8 @@ local function value(lane, k) return (lane * 7 + k * 3) % 100 end
 local TYPES = {"i8", "u8", "i16", "u16", "f16", "bf16", "i32", "u32", "f32",
                "i64", "f64"}
 
--- Returns a random case: for each lane, writes to and reads from a fragment, at
--- constant or traced coordinates.
+-- Returns a random case: writes to and reads from a fragment, at constant
+-- coordinates or at coordinates that depend on the lane.
 local function case()
   local shape, stride = layout()
   local c = {shape = shape, stride = stride, type = g:pick(TYPES), steps = {}}
@@ -49,7 +49,7 @@ local function case()
   return c
 end
 
--- Returns a step's coordinate in lane t, as numbers or from a traced t.
+-- Returns a step's coordinate in lane t; it is traced if t is.
 local function coordinate(step, t)
   local at = {}
   for i, c in ipairs(step.coord) do
@@ -64,8 +64,8 @@ local function offset(c, at)
   return o
 end
 
--- Returns the results of lane t's reads, and the fragment's elements
--- afterwards.
+-- Returns the results of lane t's reads, and the fragment's final
+-- elements.
 local function oracle(c, t)
   local r, log = {}, {}
   local function each(f, k, at)

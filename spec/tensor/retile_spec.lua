@@ -1,7 +1,7 @@
 -- Tests retile, and make_tiled_copy_S of make_tiled_copy_C_atom. They put the
 -- accumulators of a tile into the order of a copy that moves a part of the
--- tile. The value of each element is its coordinate, so the test can compare
--- the values in the destination with the coordinates there.
+-- tile. The value of each element depends on its coordinate, so the test can
+-- compare the values in the destination with the coordinates there.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

@@ -355,12 +355,12 @@ describe("marks", function()
   end)
 end)
 
--- Traces f over tensors; returns the text of the IR.
+-- Traces f with these tensors; returns the text of the IR.
 local function ir(f, ...)
   return cute.kernel("k", f)(...):trace({block = 32}).ir
 end
 
--- Returns the widths of all moves of a kernel in bits: {[bits] = count}.
+-- Returns how many moves of each width in bits a kernel has: {[bits] = count}.
 local function moves(f, ...)
   local out = {}
   for bits in ir(f, ...):gmatch "copy (%d+) bits" do

@@ -18,7 +18,7 @@ local function trace(f, ...)
   return cute.kernel("k", f)(...):trace {block = 128}
 end
 
--- Returns the tensor's elements as a table: element (i,j) is x[i][j].
+-- Returns the tensor's elements as nested lists: element (i,j) is x[i][j].
 local function rows(t, M, N)
   local x = {}
   for i = 0, M - 1 do
@@ -259,7 +259,7 @@ describe("copy", function()
       end, 32, a, b)
       for t = 0, 31 do
         for v = 0, n - 1 do
-          -- position of the value in the source tile
+          -- the index in the source tile of the value that v of thread t gets
           local at = atom.layout_dst_tv(t, v)
           assert.equal(a[{at // n, at % n}], b[{t, v}], name)
         end
@@ -412,8 +412,8 @@ describe("copy", function()
     local R = math.random
     math.randomseed(5)
     local atom = cute.make_copy_atom("UniversalCopy", cute.bf16, 16)
-    -- Asserts that exactly one thread's partition has each element of a tensor
-    -- of this shape.
+    -- Asserts that each element of a tensor of this shape is in exactly one
+    -- thread's partition.
     local function covers(shape, thr, val)
       local l = cute.make_layout(shape)
       local M, N = cute.size(l, 0), cute.size(l, 1)
@@ -486,7 +486,8 @@ describe("copy", function()
 end)
 
 -- Computes D = A B^T through shared memory, ldmatrix (or plain loads), the MMA
--- and, optionally, stmatrix. A (M,K) and B (N,K) have the given majors.
+-- and, optionally, stmatrix. A (M,K) and B (N,K) have the majors that opt
+-- gives.
 local function through_shared(opt)
   local M, N, K = 64, 64, 32
   local A = tensor({M, K}, opt.type, function(i) return i * 7 % 5 - 2 end)
@@ -608,7 +609,7 @@ describe("gemm", function()
       end
       for m = 0, 7 do
         for n = 0, 5 do
-          for k = 0, 3 do  -- gemm with fragments (V) x (V) => (V)
+          for k = 0, 3 do  -- gemm with fragments of the form (V) x (V) => (V)
             local d = one(c, m, n)
             cute.gemm(mma, d, one(a, m, k), one(b, n, k), d)
           end

@@ -35,7 +35,7 @@ describe("a TMA atom", function()
     assert.equal("TMA load of bf16, box (64,128), swizzle 128 B | "
       .. "(0,0) o (512,256):(1@1,1@0) | 16384",
       made(LOAD, A, sw128(128, 64), {128, 64}))
-    -- The tile consists of two boxes with 64 elements of K each.
+    -- The tile consists of two boxes of 64 elements of K each.
     assert.equal("TMA load of bf16, box (64,128), swizzle 128 B | "
       .. "(0,0) o (512,256):(1@1,1@0) | 32768",
       made(LOAD, A, sw128(128, 128), {128, 128}))
@@ -132,8 +132,8 @@ end)
 -- Copies
 ---------------------------------------------------------------------------
 
--- Each case: the operation, a call, and the call's form in the printed IR, in
--- the emitted text and in PTX.
+-- Each case: the operation, a call, and how the call appears in the printed IR,
+-- in the emitted text and in PTX.
 local CASES = {
   {LOAD, function(atom, s, g, bar)
      cute.copy(atom, g(_, 3), s(_, 1), {tma_bar_ptr = bar})
@@ -170,7 +170,7 @@ local CASES = {
 }
 
 -- Returns a kernel that calls f with a TMA atom, two stages of shared memory,
--- tiles of a matrix and an mbarrier.
+-- the tiles of a matrix, and an mbarrier.
 local function kernel_of(f)
   return cute.kernel("k", function(atom, coords)
     local s = cute.make_smem_tensor(cute.bf16, sw128(128, 64, 2), 1024)
@@ -239,8 +239,8 @@ describe("a TMA copy", function()
           cute.group_modes(s, 0, 2), cute.group_modes(s, 0, 2))
         cute.copy(atom, g(cute._, 0), ts, {tma_bar_ptr = bar})
       end)
-    -- Traces a copy of a tile whose layout in shared memory is `layout`. Its
-    -- TMA atom is made for the layout `from`, by default for sw128.
+    -- Traces a copy of a tile that has the layout `layout` in shared memory, by
+    -- an atom that is made for the layout `from` (default sw128).
     local function placed(op, layout, from)
       local x, c = cpasync.make_tiled_tma_atom(op, matrix(512, 256),
         from or sw128(128, 64), {128, 64})
@@ -267,8 +267,8 @@ describe("a TMA copy", function()
       raises("copy: the atom was made for a layout with no swizzle, but "
         .. "shared memory has Sw<3,3,3>: element 64 of the tile", placed, op,
         sw128(128, 64), rows)
-      -- This swizzle is accepted: it only reads address bits that are 0
-      -- throughout the tile.
+      -- This swizzle is accepted, because it only reads address bits that are 0
+      -- in the whole tile.
       placed(op, cute.make_composed_layout(cute.make_swizzle(3, 3, 10), 0,
         rows), rows)
     end
@@ -494,7 +494,7 @@ describe("a TMA copy", function()
       function()
       kernel(function(a, _, t, m) cpasync.update_tma_descriptor(a, t, m) end)
     end)
-    -- Copies im2col tiles by a prefetch into L2, a multicast, and a store.
+    -- Copies of im2col tiles: by a prefetch into L2, a multicast, and a store.
     local program = kernel(function(a, c, ...)
       cpasync.prefetch(a, cute.zipped_divide(c, {32, 64})(_, {3, {2, 1}}))
       return ...

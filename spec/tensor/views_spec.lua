@@ -22,7 +22,7 @@ end
 describe("tilers", function()
   local T = numbered(L "(8,12):(12,1)")
 
-  -- Computes an element's coordinate by definition: in each mode, element
+  -- Computes the coordinate of an element by definition: in each mode, element
   -- (x..., y...) of a division is at tile(x) + rest(y).
   local function oracle(tiles, coord, inner)
     local modes = {}
@@ -224,7 +224,7 @@ describe("negative strides", function()
 end)
 
 -- An iterator of a swizzled tensor knows its position `place` in the tensor.
--- Its element k is at sw(place + k), whichever slice the iterator is from.
+-- Its element k is at sw(place + k), from whichever slice it was taken.
 describe("the iterator of a swizzled tensor", function()
   local R = math.random
   local raw = cute.zeros({512}, cute.i32)
@@ -408,7 +408,7 @@ describe("a single tile", function()
       assert.equal(text, tostring(t.layout))
     end
     assert.equal("((8,8),(1,1)):((1,8),(0,0))", tostring(
-      -- CuTe also prints (1,1) for the second mode.
+      -- (1,1) as the second mode is what CuTe prints.
       cute.zipped_divide(L "(8,8):(1,8)", {8, 8})))
   end)
 

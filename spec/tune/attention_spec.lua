@@ -1,5 +1,5 @@
 -- Tests `cutelua tune attention`: the table that it writes with fake child
--- processes, its check of results on the simulator, and the tiles that
+-- processes, how it checks results on the simulator, and the tiles that
 -- ops.attention takes from a table.
 local attention = require "cutelua.tune.attention"
 local candidates = require "kernels.attention_sm90.options".candidates
@@ -18,8 +18,8 @@ local function time(problem, name)
   return 100 + h % 1000 / 10
 end
 
--- Runs the tuner with fake children. Returns standard output, error output,
--- exit code.
+-- Runs the tuner with fake child processes. Returns standard output, error
+-- output, exit code.
 local function tune(words)
   for i, word in ipairs(words) do words[i] = ("%q"):format(word) end
   return support.run({"-e", ("os.exit(require 'cutelua.tune'.main({%s}, "
@@ -27,7 +27,7 @@ local function tune(words)
     {env = {XDG_DATA_HOME = dir}})
 end
 
--- Returns the name of the tile that has the least fake time.
+-- Returns the name of the tile with the least fake time.
 local function best(problem, given)
   local least, name = math.huge, nil
   for _, tile in ipairs(candidates(given)) do
@@ -59,7 +59,7 @@ describe("cutelua tune attention", function()
     local path = dir .. "/cutelua/tuned/h200.lua"
     local t = assert(tables.read(path))
     assert.same({["bf16 causal"] = rows}, t.attention)
-    -- Products are added to the same file.
+    -- Results for products are added to the same file.
     assert.equal(0, select(3, tune {"gemm", "64,64,64"}))
     local both = assert(tables.read(path))
     assert.same(t.attention, both.attention)
@@ -101,7 +101,7 @@ describe("tuned tables of attention", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  -- Returns what ops.attention chooses on a GPU whose table of measurements has
+  -- Returns the tile that ops.attention chooses on a GPU whose tuned table has
   -- these rows.
   local function explained(rows, options)
     os.execute("mkdir -p " .. dir .. "/cutelua/tuned")

@@ -1,4 +1,4 @@
---- A child process of the tuner that needs no GPU: it computes a candidate's
+--- A child process of the tuner that needs no GPU. It computes a candidate's
 -- time from the candidate's name and the problem's sizes. $FAKE_TUNE makes
 -- candidates misbehave. Its lines are "hang NAME", "crash NAME", "wrong NAME"
 -- or "slow SECONDS".
@@ -12,7 +12,7 @@ local function answer(...)
 end
 
 --- Returns the fake time of a candidate in microseconds: a hash of the problem
--- and the name, so that each run ranks the candidates alike.
+-- and the name. Thus each run ranks the candidates alike.
 function fake.time(problem, name)
   local h = 5381
   for c in (problem .. name):gmatch "." do

@@ -1,5 +1,5 @@
--- Tests tools/fit.lua: it must find constants that explain given measurements.
--- The repository's own constants must be close to its own measurements.
+-- Tests tools/fit.lua. It must find constants that explain given measurements.
+-- The repository's constants must be close to the repository's measurements.
 local support = require "spec.support"
 
 local function fit(words, cwd)
@@ -15,20 +15,20 @@ local function fit(words, cwd)
   return out
 end
 
--- Returns the median and the worst regret in the output's line `label`.
+-- Returns the median and the worst regret in the output's line with `label`.
 local function regret(out, label)
   local median, worst = out:match(label .. " +%d+ products: .-median ([%d.]+), "
     .. ".-worst ([%d.]+)")
   return tonumber(median), tonumber(worst)
 end
 
--- Files of the repository with fitted constants.
+-- Files of the repository whose constants tools/fit.lua fits.
 local FILES = {"kernels/gemm_sm90/constants.lua",
   "kernels/gemm_skinny/model.lua", "lua/cute/ops/blocks.lua"}
 
 -- For each set of products: limits of the mean, 90th percentile and worst
--- regret. A regret is the chosen candidate's time over the fastest candidate's
--- time.
+-- regret. A regret is the time of the chosen candidate divided by that of the
+-- fastest one.
 local SETS = {first = {1.025, 1.075, 1.33}, odd = {1.042, 1.17, 1.31},
               random = {1.02, 1.09, 1.14}, wide = {1.031, 1.1, 1.26},
               fresh = {1.042, 1.12, 1.33}, unaligned = {1.02, 1.03, 1.35},
@@ -62,8 +62,8 @@ describe("tools/fit.lua #long", function()
       os.execute(("mkdir -p %s/%s"):format(dir, name:match "^(.*)/"))
       support.write(dir .. "/" .. name, support.read(name))
     end
-    -- The times are those that the cost model gives with a quarter of our
-    -- constant `fill`.
+    -- The times are those of the cost model with a quarter of our constant
+    -- `fill`.
     local out, err, code = support.run({"-e", [[
       local constants = require "kernels.gemm_sm90.constants"
       constants.fill = constants.fill / 4

@@ -1,6 +1,6 @@
 -- Tests `cutelua tune` from end to end, with child processes that need no GPU
--- (spec/tune/child.lua). Even if some candidates misbehave, it must find the
--- best one. It must stop and resume, and keep its tables intact.
+-- (spec/tune/child.lua). The tuner must find the best candidate, even if others
+-- misbehave. It must stop and resume, and keep its tables intact.
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"
@@ -13,7 +13,7 @@ local tuned = require "cute.ops.tuned"
 
 local CLASS = "bf16 bf16 bf16 tn row"
 
--- Returns the time that spec/tune/child.lua reports.
+-- Returns the fake time of a candidate, as spec/tune/child.lua reports it.
 local function time(problem, name)
   local h = 5381
   for c in (problem .. name):gmatch "." do
@@ -29,7 +29,7 @@ local function offers(problem, make)
   return select(2, gemm.offers(o.A, o.B, o.options, o.C))
 end
 
--- Returns the names of all candidates of a problem, fastest first.
+-- Returns the names of the candidates of a problem, fastest first.
 local function candidates(problem, least, make)
   local list = offers(problem, make)
   local names = {}
@@ -43,8 +43,8 @@ local function candidates(problem, least, make)
   return names
 end
 
--- Runs the tuner with fake children. Returns standard output, error output,
--- exit code.
+-- Runs the tuner with fake child processes. Returns standard output, error
+-- output, exit code.
 local function tune(dir, words, does, card)
   for i, word in ipairs(words) do words[i] = ("%q"):format(word) end
   return support.run({"-e", ("os.exit(require 'cutelua.tune'.main({'gemm', "
@@ -60,7 +60,7 @@ end
 
 local dir
 
--- Writes a file that returns an epilogue, from these lines.
+-- Writes a file that returns an epilogue; `text` has its lines.
 local function file(name, text)
   return support.write(("%s/%s"):format(dir, name), text)
 end
@@ -134,7 +134,7 @@ describe("cutelua tune", function()
     end
     assert.matches("^bf16 bf16 bf16 tn row my_own:%x+$", (class_of(mine)))
     assert.equal(CLASS .. " C:bf16", (class_of "C"))
-    -- An equal epilogue in a file of another name uses the same rows.
+    -- An equal epilogue uses the same rows, even in a file of another name.
     local other = file("other.lua", support.read(mine))
     tune(dir, {"256,1024,512", "--epilogue", other})
     assert.equal(2, #table_of(dir).gemm[class_of(mine)])
@@ -211,13 +211,13 @@ describe("cutelua tune", function()
       table.concat(words, "', '"))
     local p <close> = io.popen(command)
     local pid = p:read "l"
-    repeat  -- Stop the tuner while it measures the second product.
+    repeat  -- stops the tuner while it measures the second product
       os.execute "sleep 0.02"
       local text = support.read(path) or ""
     until select(2, text:gsub(" 512 1024 512\tlook", "")) >= 3
     os.execute("kill -9 " .. pid)
     local before = support.read(path)
-    -- The resumed run does not measure the candidates again.
+    -- The resumed run must not measure the same candidates again.
     local _, err, code = tune(dir, words)
     assert.equal("", err)
     assert.equal(0, code)
@@ -320,7 +320,7 @@ describe("cutelua tune", function()
         inside = inside + (math.abs(s.want) < 127 and 1 or 0)
       end
       assert.is_true(inside > 2, inside)
-      -- A product that sums only the first half of K must be detected as wrong.
+      -- The check must detect a product that sums only the first half of K.
       local function half(t)
         return cute.make_tensor(t.iterator, cute.make_layout(
           {t.layout.shape[1], 2048}, {t.layout.stride[1], 1}))
@@ -469,8 +469,8 @@ local function problem(m, n, k, more)
   return p, list
 end
 
--- Returns ops.explain's choice for a product, in a process with a user's table
--- for an invented GPU.
+-- Returns the choice of ops.explain for a product, in a process in which the
+-- user has a table for an invented GPU.
 local function explained(text, m, more, class, first)
   os.execute("mkdir -p " .. dir .. "/cutelua/tuned")
   support.write(dir .. "/cutelua/tuned/h1.lua", text)
@@ -502,8 +502,9 @@ local function of(rows, fields)
   return tables.text(t)
 end
 
--- Returns how a product of 512 x 1024 x 512 with this epilogue is chosen, and
--- the choice. The table maps classes of products to measured candidates.
+-- Returns how ops.gemm chooses for a product of 512 x 1024 x 512 with this
+-- epilogue, and its choice. `rows` maps classes of products to measured
+-- candidates.
 local function with(rows, f, types)
   local gemms = {}
   for class, name in pairs(rows) do
@@ -673,8 +674,8 @@ describe("tuned tables", function()
         "function(a) return a end", "nil"} do
       assert.equal("by rule", (with(rows, f)), f)
     end
-    -- A number that a function captures does not change the function's class; a
-    -- literal in the function does.
+    -- The class of a function depends on its literals, but not on numbers that
+    -- it captures.
     local scaled = operands.class(CLASS .. " 64 64 64", function()
       local x = 1.0
       return function(a) return a * x end

@@ -1,8 +1,8 @@
 -- Tests races between plain accesses and atomics whose result is not used. In
 -- random PTX, three lanes of two warps access two words. A race is a pair of
--- accesses to a word by two threads with no barrier between them. At least one
--- of the two is a write, and at most one is an atomic. One run must report a
--- race if, and only if, there is one.
+-- accesses to a word by two threads with no barrier in between. At least one
+-- access of the pair is a write, and at most one is an atomic. One run must
+-- report a race if, and only if, there is one.
 local cute = require "cute"
 local Gen = require "spec.random".Gen
 
@@ -41,8 +41,8 @@ local OPS = {
 local ATOMIC = {add = true, max = true}
 
 -- Returns a random program as text, and its accesses {thread, warp, word, op,
--- blocks =, warps =}. `blocks` is the number of barriers of the block before
--- the access; `warps` is the number of the warp's own barriers.
+-- blocks =, warps =}. `blocks` and `warps` count the barriers before the
+-- access: those of the block, and those of the access's warp.
 local function program(g)
   local text, list = {HEAD}, {}
   local blocks, warps = 0, {[0] = 0, [1] = 0}

@@ -1,6 +1,7 @@
--- Tests reports of kernels with a fault in their text: consequences of a cause
--- must be folded into its report. The causes are those of spec/faults/: missing
--- or wrong barriers, waits, parities, counts, bytes and stages.
+-- Tests reports of kernels with a fault in their text. Faults that follow from
+-- a cause must be folded into the report of the cause. The causes are those of
+-- spec/faults/: missing or wrong barriers, waits, parities, counts, bytes and
+-- stages.
 local blamed = require "spec.blamed"
 
 describe("a traced argument", function()

@@ -46,7 +46,7 @@ describe("blocks that share nothing", function()
     for _, t in ipairs {cute.i32, cute.bf16, cute.i8, cute.f64} do
       clean(4, 32, function(a)
         local tid, b = arch.thread_idx(), arch.block_idx()
-        -- Each block accesses elements next to those of other blocks.
+        -- Neighbouring elements belong to different blocks.
         a[tid * 4 + b] = (tid + b):to(t)
       end, zeros(128, t))
     end
@@ -88,8 +88,8 @@ describe("blocks that share memory without order", function()
     assert.equal(("block-race %d %d a"):format(at[1], at[1]), text)
   end)
 
-  -- These stores are formally a race. But memory has the same contents after
-  -- each order of the stores, and with each mix of their bytes.
+  -- These stores are formally a race. But the memory has the same contents
+  -- after each order of the stores, and with each mix of their bytes.
   it("not stores of one value", function()
     clean(3, 32, function(a) a[arch.thread_idx()] = 7 end, zeros(32))
     clean(3, 32, function(a)
@@ -98,8 +98,8 @@ describe("blocks that share memory without order", function()
     end, zeros(32))
   end)
 
-  -- In x = x + 1, the values are the same only if the blocks read x at the same
-  -- time.
+  -- Each block reads a[0] before it stores, so a store of another block may
+  -- change the value that it reads.
   it("stores of one value, if reads race with them", function()
     local at = support.recorder()
     local text = found(3, 1, function(a)
@@ -121,8 +121,8 @@ describe("blocks that share memory without order", function()
     assert.equal(("block-race %d %d a"):format(at[1], at[1]), text)
   end)
 
-  -- Blocks run on several host threads, so another block may have stored the
-  -- value before.
+  -- Blocks run on several host threads, so another block may already have
+  -- stored the value.
   it("one value by all lanes of a block, again and again", function()
     local at = support.recorder()
     local run = cute.kernel("k", function(a)
@@ -160,7 +160,7 @@ describe("blocks whose parts overlap", function()
       local i = arch.block_idx() * 32 + arch.thread_idx()
       at[1] = line() + 1
       local x = a[(i + 1) % 128]
-      arch.sync_threads()  -- this barrier orders only the threads of one block
+      arch.sync_threads()  -- orders only the threads of one block
       a[i] = x
     end, zeros(128))
     assert.equal(("block-race %d %d a"):format(at[1], at[1] + 2), text)
@@ -279,8 +279,8 @@ end)
 local gpu, block = arch.fence_acq_rel_gpu, arch.fence_acq_rel_cta
 
 describe("passing data between blocks", function()
-  -- Each block stores a part, and increments a counter. The last block adds the
-  -- parts.
+  -- Runs blocks that each store a part and increment a counter. The last block
+  -- adds the parts.
   local function last_block(count, before, after)
     local lines = support.recorder()
     local P, C, S = zeros(5 * 32), zeros(1), zeros(32)
@@ -329,7 +329,7 @@ describe("passing data between blocks", function()
     end
   end)
 
-  -- Each block waits for the previous one and signals the next.
+  -- Runs blocks that each wait for the preceding block and signal the next one.
   local function chain(seen, sent, all)
     local lines = support.recorder()
     local A
@@ -518,7 +518,7 @@ end)
 
 -- Returns the report of four blocks that each draw a ticket from a counter,
 -- which begins at `start`. The block that draws the last ticket adds the parts
--- of all.
+-- of all blocks.
 local function last_block(start)
   local starts = {0, 0, start}
   local tickets = zeros(3)

@@ -1,7 +1,7 @@
--- Tests the checks of shared memory byte by byte. One thread in each of two
+-- Tests the byte-by-byte checks of shared memory. One thread in each of two
 -- warps runs random PTX with accesses of 1 to 16 bytes. A model of single bytes
--- gives the expected reads of unwritten bytes, conflicts between two barriers,
--- and values.
+-- gives the expected values, reads of unwritten bytes, and conflicts between
+-- two barriers.
 local cute = require "cute"
 local support = require "spec.support"
 local Gen = require "spec.random".Gen
@@ -45,7 +45,7 @@ local function registers(list)
   return #list == 1 and list[1] or "{" .. table.concat(list, ", ") .. "}"
 end
 
--- Returns a store of w bytes, all equal to v.
+-- Returns PTX that stores w bytes, all equal to v.
 local function store(g, who, at, w, v)
   local form, text = g:pick(FORM[w]), {}
   local size = w // #form[2]
@@ -98,8 +98,8 @@ end
 
 -- Reports whether the accesses to one byte between two barriers have a conflict
 -- that every schedule shows. If atomics of both threads change the byte, the
--- simulator remembers only the last one. A schedule may then hide the conflict
--- of an earlier atomic with a weak access.
+-- simulator remembers only the last atomic. Then a schedule may hide the
+-- conflict between an earlier atomic and a weak access.
 local function shown(list)
   local strong = {}
   for _, x in ipairs(list) do
@@ -117,7 +117,7 @@ local function shown(list)
   return false
 end
 
--- Ends the part of a program between two barriers.
+-- Ends a part of the program, at a barrier.
 function Model:barrier()
   for _, list in pairs(self.touched) do
     if shown(list) then self.raced[self.section] = true end
@@ -125,8 +125,8 @@ function Model:barrier()
   self.section, self.touched = self.section + 1, {}
 end
 
--- Records an access in the model, and whether it reads bytes that are
--- unwritten.
+-- Records an access in the model. If it reads unwritten bytes, `lacks` is the
+-- address of the first one.
 function Model:access(x)
   self.lines[x.line] = x
   for at = x.at, x.at + x.bytes - 1 do
@@ -148,7 +148,7 @@ function Model:access(x)
   end
 end
 
--- Adds the value that a load reads to the sum of its thread.
+-- Adds the value that a load reads to its thread's sum.
 function Model:sum(x, size)
   for at = x.at, x.at + x.bytes - 1, size do
     local n = 0
@@ -212,8 +212,8 @@ local function run(text, seed)
 end
 
 -- Tests a program of one thread. The simulator must report exactly the lines
--- that read an unwritten byte, with the first such byte. If there are none, the
--- stored sum must equal the model's.
+-- that read an unwritten byte, with the first such byte. If there is none, the
+-- stored sum must equal the model's sum.
 local function alone(g, seed)
   local text, m = program(g, true)
   local r, out = run(text, seed)
@@ -242,8 +242,8 @@ local function alone(g, seed)
   return lacks
 end
 
--- Returns nil if a reported race is a race in the model; otherwise returns why
--- it is not.
+-- Returns nil if a reported race is a race in the model; otherwise returns the
+-- reason why it is not.
 local function unfounded(m, f)
   local a, b = m.lines[f.line], m.lines[f.line2]
   if not a or not b then return "a line without an access" end
@@ -257,8 +257,8 @@ local function unfounded(m, f)
 end
 
 -- Tests a program of two threads. Each reported race must be a race in the
--- model. Each part between barriers that has a race in the model must have a
--- report, unless there are too many reports.
+-- model. Each part between two barriers that has a race in the model must have
+-- a report, unless the limit of reports is reached.
 local function together(g, seed)
   local text, m = program(g, false)
   local r = run(text, seed)

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
--- Tests notes on parts of arguments that a launch never reads or stores: usual
--- mistakes get a note with the right coordinates, and kernels that access a
--- part on purpose get none. A brute force in Lua checks the coordinates for
--- random tiles and layouts.
+-- Tests notes on parts of arguments that a launch never reads or stores. Usual
+-- mistakes must get a note with the right coordinates; kernels that access only
+-- a part on purpose must get none. Brute force in Lua checks the coordinates
+-- for random tiles and layouts.
 local cute = require "cute"
 local json = require "cutelua.text.json"
 local support = require "spec.support"
 local arch, cpasync = cute.arch, cute.nvgpu.cpasync
 
--- Launches kernel f and returns its report; nothing is printed.
+-- Launches kernel f without printing anything, and returns its report.
 local function run(grid, block, f, ...)
   local _, r = support.told(function(...)
     return support.report(cute.kernel("k", f)(...):launch {
@@ -30,7 +30,7 @@ end
 local function zeros(...) return cute.zeros({...}, cute.f32) end
 local function ones(...) return cute.ones({...}, cute.f32) end
 
--- Returns the notes of C = A B^T with tiles of 32 x 32 x 16. how: a mistake.
+-- Returns the notes of C = A B^T, in tiles of 32 x 32 x 16, with mistake `how`.
 local function gemm(M, N, K, grid, how)
   return notes(run(grid, 32, function(mA, mB, mC)
     local t, m, n = arch.thread_idx(), arch.block_idx()
@@ -61,11 +61,11 @@ describe("a note tells of a matrix product", function()
     assert.same({"columns 64 to 95 of 'mC' were never stored",
                  "rows 64 to 95 of 'mB' were never read"},
                 gemm(64, 96, 32, {2, 2}))
-    -- here the stores are limited by the extent of another mode
+    -- the stores are limited by the extent of the wrong mode
     assert.same({"rows 64 to 127 of 'mC' were never stored",
                  "rows 64 to 127 of 'mA' were never read"},
                 gemm(128, 64, 64, {2, 2}))
-    -- Here the grid has too few blocks along both modes.
+    -- The grid has too few blocks along both modes.
     assert.same({"rows 32 to 63, and columns 64 to 95 of 'mC' were never "
                  .. "stored",
                  "rows 32 to 63 of 'mA' were never read",
@@ -93,8 +93,8 @@ describe("a note tells of a matrix product", function()
   end)
 end)
 
--- Returns the notes of a kernel that copies to y (50,70) only the columns below
--- `limit`.
+-- Returns the notes of a kernel that copies to y (50,70), but only the columns
+-- below `limit`.
 local function limited(limit)
   return notes(run({3, 50}, 32, function(x, y)
     local c, r = arch.block_idx()
@@ -104,7 +104,7 @@ local function limited(limit)
 end
 
 -- Returns the notes of a kernel in which blocks of 128 threads sum 6 rows of x.
--- A thread's loop begins at its index or, with `forgotten`, at 0.
+-- A thread's loop begins at the thread's index or, with `forgotten`, at 0.
 local function row_sums(forgotten, n)
   return notes(run(6, 128, function(x, y)
     local t, row = arch.thread_idx(), arch.block_idx()
@@ -130,7 +130,7 @@ describe("a note tells of a limit", function()
     end
     assert.same({"elements 872 to 999 of 'x' were never read"}, sums(1000, 872))
     assert.same({}, sums(1000, 1000))
-    -- no note: if more than one step is missing, it may be intended
+    -- no note: more than one step is missing, which may be intended
     assert.same({}, sums(1000, 744))
   end)
 end)
@@ -155,8 +155,8 @@ describe("a note tells of a limit", function()
   end)
 
   -- Returns the notes of a kernel in which one block of 32 threads sums n
-  -- elements in tiles. The loop runs from tile `first` to before tile `last`;
-  -- with `down` it runs backwards.
+  -- elements in tiles. The loop runs from tile `first` to the tile before
+  -- `last`; with `down`, it runs backwards.
   local function tiles(n, first, last, down)
     return notes(run(1, 32, function(x, y)
       local t, sum = arch.thread_idx(), cute.var(0.0, cute.f32)
@@ -230,8 +230,8 @@ describe("a note tells of a limit", function()
   end)
 
   it("of the threads, whose tiles end before it", function()
-    -- Returns the notes of a kernel in which each thread adds elements 0, 64,
-    -- ... `last` * 64 after its first one.
+    -- Returns the notes of a kernel in which each thread adds the elements at
+    -- distances 0, 64, ... `last` * 64 from its first element.
     local function counted(last)
       return notes(run(6, 64, function(x, y)
         local first = arch.block_idx() * 256 + arch.thread_idx()
@@ -250,7 +250,8 @@ describe("a note tells of a limit", function()
 end)
 
 -- Returns the notes of a kernel that adds n elements of x. A block of 64
--- threads has four chunks of 64 elements, and adds chunks `first` to `last`.
+-- threads has four chunks of 64 elements, and adds chunks number `first` to
+-- `last`.
 local function chunks(n, first, last, guard)
   return notes(run((n + 255) // 256, 64, function(x, y)
     local i = arch.block_idx() * 256 + arch.thread_idx()
@@ -276,7 +277,7 @@ end)
 
 describe("a note tells of a vector", function()
   -- Returns the notes of a kernel that multiplies rows of x by w. For chunk k
-  -- of a row, it reads elements of w from first(k) on.
+  -- of a row, it reads the elements of w from first(k) on.
   local function scaled(first, m)
     return notes(run(m // 2, 64, function(x, w, y)
       local row = arch.block_idx() * 2 + arch.warp_idx()
@@ -297,7 +298,7 @@ describe("a note tells of a vector", function()
     end
   end)
 
-  -- Returns the notes of a kernel that sums the rows of x; iteration k of its
+  -- Returns the notes of a kernel that sums the rows of x. Iteration k of its
   -- loop reads column at(k).
   local function columns(at)
     return notes(run(1, 32, function(x, y)
@@ -334,8 +335,8 @@ describe("a note tells of an output", function()
                 bins(function(t) return t % 8 end))
   end)
 
-  -- Returns the notes of a kernel in which blocks draw tickets. The block that
-  -- draws ticket `number` stores to y.
+  -- Returns the notes of a kernel whose blocks draw tickets from a counter. The
+  -- block that draws ticket `number` stores to y.
   local function last(grid, number, body)
     return notes(run(grid, 32, function(x, ticket, y, n)
       local t, s = arch.thread_idx(), cute.make_smem_tensor(cute.i32, 1)
@@ -358,10 +359,10 @@ describe("a note tells of an output", function()
     local text = {"no element of 'y' was stored"}
     assert.same(text, last(4, 4))
     assert.same(text, last(3, 3))
-    -- no note: whether there is a store depends on data or on a scalar argument
+    -- no note: data, or a scalar argument, decide whether there is a store
     assert.same({}, last(4, 4, function(x) return x[3]:gt(7) end))
     assert.same({}, last(4, 4, function(_, n) return n:gt(7) end))
-    -- no note: data may exclude every element of every output
+    -- no note if data may exclude all elements of all outputs
     local function above(n, also)
       return notes(run(2, 32, function(x, y, z)
         local i = arch.block_idx() * 32 + arch.thread_idx()
@@ -384,8 +385,8 @@ local function apart(extent, step)
   end, ones(extent), zeros(extent)))
 end
 
--- Runs a copy of tiles of 32 rows. A tiled copy has 8 rows at a time; `all`
--- says whether all of its parts are copied, or only the first one.
+-- Runs a copy of tiles of 32 rows. A tiled copy has 8 rows at a time. If `all`
+-- is true, all of its parts are copied, otherwise only the first one.
 local function tiles(all, fill)
   return run(4, 64, function(x, y)
     local b = arch.block_idx()
@@ -467,8 +468,8 @@ describe("a note tells of gaps", function()
                 fill(2, 120, 120))
     assert.same({}, fill(4, 120))
     assert.same({}, fill(4, 128, 120))
-    -- there is a note, because the kernel compares blocks with the extent, so
-    -- more blocks may be missing
+    -- There is a note: the kernel compares blocks with the extent, so the grid
+    -- may have too few blocks.
     assert.same({"elements 32 to 119 of 'x' were never stored"}, fill(1, 120))
   end)
 end)
@@ -483,8 +484,8 @@ local function map(grid, x, y, body, n)
 end
 
 local function copy(x, y, i) y[i] = x[i] end
--- Returns a body that copies the elements below `n`, or below the argument n of
--- the kernel.
+-- Returns a kernel body that copies the elements below `n` or, if n is nil,
+-- below the kernel's argument.
 local function below(n)
   return function(x, y, i, _, _, m)
     cute.when(i:lt(n or m), function() y[i] = x[i] end)
@@ -492,7 +493,7 @@ local function below(n)
 end
 
 it("a note tells of rows that loops up to an argument leave out", function()
-  -- Rows of x (10,75), copied to y by a warp each; extents are arguments.
+  -- Copies rows of x (10,75) to y by a warp each; extents are arguments.
   local function copied(grid, columns_of, wide, ...)
     return notes(run(grid, 128, function(x, y, M, N)
       local row = arch.block_idx() * 4 + arch.warp_idx()
@@ -508,7 +509,7 @@ it("a note tells of rows that loops up to an argument leave out", function()
   assert.same({"rows 8 to 9 of 'y' were never stored",
                "rows 8 to 9 of 'x' were never read"},
               copied(2, all, 75, 10, 75))
-  -- x has more columns than N; fewer rows or columns were asked for
+  -- no notes: x has more columns than N, or M or N is smaller than the tensors
   assert.same({}, copied(3, all, 90, 10, 75))
   assert.same({}, copied(3, all, 75, 10, 60))
   assert.same({}, copied(3, all, 75, 6, 75))
@@ -545,8 +546,8 @@ describe("no note tells of elements", function()
       assert.same({}, map(20, ones(640), zeros(640), below(), n))
     end
     assert.same({}, map(20, ones(640), zeros(640), below(640)))
-    -- There is a note if only the last element is not stored, unless the kernel
-    -- reads the inputs up to their end.
+    -- There is a note if only the last element is not stored. There is none if
+    -- the kernel reads the inputs up to their end.
     assert.same({"element 639 of 'c' was never stored",
                  "element 639 of 'a' was never read"},
                 map(20, ones(640), zeros(640), below(639)))
@@ -569,7 +570,7 @@ describe("no note tells of elements", function()
         local _, b = arch.block_idx()
         cute.when(i:lt(b), function() y[{i, b}] = x[{i, b}] end)
       end))
-    -- no note: the loop ends at the block's index
+    -- no note: the number of iterations is the block's index
     assert.same({}, map(4, ones(64, 32), zeros(64, 32), function(x, y, _, b, t)
       for k in cute.range(b) do y[{k * 2, t}] = x[{k * 2, t}] end
     end))
@@ -606,8 +607,8 @@ describe("no note tells of elements", function()
         cute.undefined_ok(y)
         copy(x, y, i)
       end))
-    -- no notes: a single row, a column that is a constant, the elements of one
-    -- block
+    -- no notes: a single row is read; a column is a constant; one block has all
+    -- elements
     assert.same({}, map(1, ones(32, 32), zeros(32), function(x, y, i)
       y[i] = x[{2, i}]
     end))
@@ -617,8 +618,8 @@ describe("no note tells of elements", function()
     assert.same({"elements 32 to 639 of 'c' were never stored",
                  "elements 32 to 639 of 'a' were never read"},
                 map(1, ones(640), zeros(640), copy))
-    -- no note: the address does not depend on the block, so a grid of one block
-    -- may be intended
+    -- no note: the address does not depend on the block, so a single block may
+    -- be intended
     assert.same({}, map(1, ones(640), zeros(640), function(x, y, _, _, t)
       y[t] = x[t]
     end))
@@ -651,9 +652,9 @@ describe("no note tells of elements", function()
     end
     assert.same({}, stride(200))
     assert.same({}, stride(256))
-    -- no note: 64 is the number of elements of two blocks
+    -- no note: 64 is the number of elements in two blocks
     assert.same({}, stride(64))
-    -- notes: the compared values exceed 63 bits
+    -- notes, even if the compared values need more than 63 bits
     for _, n in ipairs {math.mininteger, math.maxinteger} do
       assert.equal(2, #map(2, ones(128), zeros(128), function(x, y, i)
         cute.when(i:to(cute.i64):ne(n), function() y[i] = x[i] end)
@@ -663,7 +664,7 @@ describe("no note tells of elements", function()
 
   it("around a copy of a whole tensor, or beyond what all outputs need",
      function()
-    -- Copies the product of x and z to y, for the leading (m,n) elements.
+    -- Copies the product of x and z to y for the first m x n elements.
     local function corner(x, z, y, m, n)
       return notes(run(m, n, function(a, b, c)
         local at = {(arch.block_idx()), (arch.thread_idx())}
@@ -673,15 +674,15 @@ describe("no note tells of elements", function()
     assert.same({}, corner(ones(16, 32), ones(16, 32), zeros(32, 32), 16, 32))
     assert.same({}, corner(ones(32, 16), ones(32, 16), zeros(32, 32), 32, 16))
     assert.same({}, corner(ones(32, 32), ones(32, 32), zeros(16, 16), 16, 16))
-    -- a note: an input with these extents is not read completely
+    -- a note, because an input with these extents is only partly read
     assert.same({"rows 16 to 31 of 'c' were never stored",
                  "rows 16 to 31 of 'b' were never read"},
                 corner(ones(16, 32), ones(32, 32), zeros(32, 32), 16, 32))
   end)
 end)
 
--- Returns two modes at random: the extents, the tile, the steps between tiles,
--- and the grid.
+-- Returns random numbers for each of two modes: the extent, the tile, the step
+-- between tiles, and the number of blocks.
 local function random_tiles()
   local extent, tile, step, grid = {}, {}, {}, {}
   for k = 1, 2 do
@@ -694,8 +695,8 @@ local function random_tiles()
   return extent, tile, step, grid
 end
 
--- Returns a random layout of this shape: by columns, by rows, by padded rows,
--- or by rows with a nested mode.
+-- Returns a random layout of this shape: column-major, row-major, with padded
+-- rows, or row-major with a nested mode.
 local function random_layout(extent)
   local m, n = extent[1], extent[2]
   local kind = math.random(m % 2 == 0 and 4 or 3)
@@ -704,7 +705,7 @@ local function random_layout(extent)
   return cute.make_layout({{2, m // 2}, n}, {{1, 2 * n}, 2})
 end
 
--- Returns the coordinates that the blocks access, as sets for each mode.
+-- Returns the set of coordinates that the blocks access, for each mode.
 local function accessed(extent, tile, step, grid)
   local sets = {{}, {}}
   for k = 1, 2 do
@@ -718,7 +719,7 @@ local function accessed(extent, tile, step, grid)
   return sets
 end
 
--- Returns the first and the number of coordinates that a set lacks or has.
+-- Returns the first coordinate c with set[c] == has, and the number of these.
 local function count(set, extent, has)
   local first, n = nil, 0
   for c = 0, extent - 1 do
@@ -729,8 +730,8 @@ local function count(set, extent, has)
   return first, n
 end
 
--- Returns the set of coordinates that a note lists for a mode: "rows 1, 3 to 4
--- and 6" or "rows 2 to 3 of every 4 and 10 to 14".
+-- Returns the set of coordinates that a note lists for a mode. Examples: "rows
+-- 1, 3 to 4 and 6"; "rows 2 to 3 of every 4 and 10 to 14".
 local function listed(text, noun, extent)
   local list = (" " .. text):match(" " .. noun .. "s? ([%d, toandfevry]+)")
   local set = {}
@@ -767,7 +768,7 @@ describe("the coordinates of random tiles", function()
     end, x, y))
   end
 
-  -- Compares the notes of a copy with the coordinates that are not accessed.
+  -- Compares the notes of a copy with the coordinates that it does not access.
   local function compare(extent, tile, step, grid)
     local list = copied(extent, tile, step, grid)
     local sets = accessed(extent, tile, step, grid)
@@ -785,7 +786,7 @@ describe("the coordinates of random tiles", function()
       assert.same({}, list)
       return 0
     end
-    -- with one block, a note may be absent, because one block may be intended
+    -- with one block, which may be intended, a note may be absent
     local one = grid[1] * grid[2] == 1 and suffix
     assert.is_true(#list == 2 or one and #list < 2)
     for _, text in ipairs(list) do

@@ -1,5 +1,5 @@
--- Tests global memory shared by threads of one block, or by blocks of one
--- cluster. As in shared memory, a missing barrier must be reported whatever the
+-- Tests global memory that threads of one block, or blocks of one cluster,
+-- share. As in shared memory, a missing barrier must be reported whatever the
 -- schedule. With the barrier there must be no report.
 local cute = require "cute"
 local order = require "spec.watch.order"
@@ -12,9 +12,9 @@ local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
 
 local function nothing() end
 
--- Runs f(meet, x, y) in a block of n threads. If `meet` does nothing, there
--- must be a fault of this kind at the two lines that f returns. If `meet` is
--- `sync`, there must be no report.
+-- Runs f(meet, x, y) in a block of n threads, twice. If `meet` does nothing,
+-- there must be a fault of this kind at the two lines that f returns. If `meet`
+-- is `sync`, there must be no report.
 local function needs(sync, kind, n, f, ...)
   local at
   local args = {...}
@@ -213,8 +213,8 @@ describe("stores of one value", function()
 end)
 
 describe("a block that goes through much global memory", function()
-  -- A block copies the tiles of x one after the other. In tile `bad`, each
-  -- thread reads a neighbour's element without a barrier.
+  -- Launches a block that copies the tiles of x one after the other. In tile
+  -- `bad`, each thread reads another warp's element without a barrier.
   local N, TILES = 128, 1200
   local function run(bad, met)
     local launch = seeds.with {grid = 1, block = N}
@@ -270,8 +270,8 @@ describe("blocks of a cluster in global memory", function()
     end).ok)
   end)
 
-  -- Returns the reports if block 0 passes x[0] to block 1 by a flag. `store`
-  -- and `load` are the options of the flag's store and load. The function
+  -- Returns the reports of a kernel in which block 0 passes x[0] to block 1 by
+  -- a flag. `store` and `load` are the options of the flag's store and load.
   -- `before` is called before the store, and `behind` after the load.
   local function handed(store, load, before, behind)
     local r = launch(function(x, flag)

@@ -18,8 +18,8 @@ local function report(f, block, ...)
     block = block, device = "sim:sm_90a", faults = "return"})
 end
 
--- Asserts that kernel(f) has a fault of this kind, at the lines that it
--- records, if f does nothing. If f is `fix`, there must be no report.
+-- Runs kernel(f, at) twice. If f does nothing, there must be a fault of this
+-- kind at the two lines in `at`. If f is `fix`, there must be no report.
 local function planted(kind, fix, block, kernel, make)
   local at = support.recorder()
   local text = found(kernel(nothing, at), block, make())
@@ -127,9 +127,9 @@ describe("sources of copies", function()
 end)
 
 describe("destinations of bulk stores", function()
-  -- Thread 0 copies s to y by a bulk store. `wait` says what it waits for: the
+  -- Thread 0 copies s to y by a bulk store. `wait` says for what it waits: the
   -- end of the store (false), the reads of s (true), or nothing (nil). Then all
-  -- threads access y by f.
+  -- threads call f, which accesses y.
   local function run(wait, f)
     local cpasync = cute.nvgpu.cpasync
     local atom = cute.make_copy_atom(cpasync.CopyBulkS2GOp(), cute.f32)
@@ -172,7 +172,7 @@ end)
 
 describe("what does not order memory", function()
   -- Warp 0 reads a stage by ldmatrix, one of its lanes releases the stage, and
-  -- warp 1 fills it.
+  -- warp 1 fills it again.
   it("ldmatrix before a release by one lane", function()
     local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.f16)
     local mma = cute.make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN")
@@ -216,9 +216,9 @@ local function told(f, block, ...)
   return r.reports[1].message, r.reports[1]
 end
 
--- Copies of tiles of a tensor of 60 x 200 elements, whose rows are 256 or 200
--- elements apart. With 200 there are no gaps, so an offset beyond a row is an
--- element of the next row.
+-- Functions that copy a tile of a tensor of 60 x 200 elements, whose rows are
+-- 256 or 200 elements apart. If rows are 200 apart, there are no gaps, so an
+-- offset beyond a row is an element of the next row.
 local g2r = cute.make_tiled_copy(
   cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.f32, 128),
   cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 4})
@@ -248,7 +248,7 @@ local COPIES = {
     arch.cp_async_commit_group()
     arch.cp_async_wait_group(0)
   end,
-  function(tile, t)  -- Copies single elements along a row.
+  function(tile, t)  -- copies single elements along a row
     local row = cute.local_partition(tile, cute.make_layout {128, 1}, t)
     cute.when(t:lt(32), function()
       row[0] = 1.0
@@ -320,7 +320,7 @@ describe("columns beyond their row", function()
           .. "coordinate %((%d+),(%d+)%) of %(60,200%)$")
         assert.truthy(row, f.message)
         assert.is_true(tonumber(col) >= 200 and tonumber(row) < 32)
-        r = run({1, 0})  -- Tile (1,0) reads rows 60 to 63; the tensor has 60.
+        r = run({1, 0})  -- Tile (1,0) has rows 60 to 63; x has only 60.
         assert.matches("coordinate %(6[0-3],%d+%) of %(60,200%)$",
                        r.reports[1].message)
       end
@@ -329,7 +329,7 @@ describe("columns beyond their row", function()
 end)
 
 describe("columns beyond their row", function()
-  -- Returns the report of 128 threads that access an 8 x 8 tensor without gaps.
+  -- Returns the report of 128 threads that run f on a dense 8 x 8 tensor.
   local function dense(f)
     local r = report(f, 128, cute.ones(cute.make_layout({8, 8}, {8, 1}),
                                        cute.f32))
@@ -339,7 +339,7 @@ describe("columns beyond their row", function()
   it("of views of dense tensors: tiles of tiles, modes, threads", function()
     for at, told_there in pairs {[0] = "", "coordinate (0,8) of (8,8)"} do
       assert.equal(told_there, dense(function(a)
-        -- the tile has columns 6 to 11, but only columns below 8 exist
+        -- the tile has columns 6 to 11, but only columns up to 7 exist
         local tile = cute.local_tile(a, {4, 6}, {0, at})
         tile(0, _)[at * 2] = 1.0
       end))
@@ -376,7 +376,7 @@ describe("columns beyond their row", function()
     local by4 = cute.make_tiled_copy(cute.make_copy_atom(
       "SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128), cute.make_layout({4, 2},
       {2, 1}), cute.make_layout {1, 4})
-    -- Copies rows 4 to 7 and columns 4 to 11, of which only columns below
+    -- Copies rows 4 to 7 and columns 4 to 11 by vectors. Only columns below
     -- `most` pass the predicate.
     local function vectors(most)
       return dense(function(a)
@@ -397,7 +397,7 @@ describe("columns beyond their row", function()
     end
     assert.equal("", vectors(8))
     assert.equal("coordinate (4,8) of (8,8)", vectors(9))
-    -- Each thread copies those elements of a column that are in rows below
+    -- Each thread copies the elements of a column in the rows below
     -- `most`.
     local function elements(most)
       return dense(function(a)
@@ -471,8 +471,9 @@ describe("what cute.assume says", function()
 end)
 
 describe("cute.undefined_ok", function()
-  -- Writes rows 0 to n - 1 of a shared tensor, and reads all rows, but discards
-  -- the values of the others. With `ok` the tensor is declared undefined_ok.
+  -- Writes rows 0 to n - 1 of a shared tensor. Then reads all rows, but
+  -- discards the values of the unwritten ones. With `ok`, the tensor is
+  -- declared undefined_ok.
   local function rows(n, ok)
     return report(function(x, y)
       local t = arch.thread_idx()
@@ -581,7 +582,7 @@ describe("products of 32 bits", function()
     assert.equal("an index uses a product that overflows 32 bits: the access "
       .. "reaches element -2147479015 of global tensor 'x'",
       r.reports[1].message)
-    -- This product does not overflow, so the report is only that the index is
+    -- This product does not overflow, so the only report is that the index is
     -- out of bounds.
     assert.equal("out-of-bounds", run(4634, function(x, n, t)
       x[t + n * n] = 0.0
@@ -603,7 +604,7 @@ end)
 describe("signed results of 32 bits", function()
   local MOST, LEAST = 0x7fffffff, -0x80000000
 
-  -- Returns the kinds of the reports of f(x, n, thread).
+  -- Returns the kinds of the reports of a launch of f(x, n, thread).
   local function kinds(n, f)
     local list = {}
     for _, r in ipairs(report(function(x, k) f(x, k, arch.thread_idx()) end, 32,
@@ -662,7 +663,7 @@ describe("signed results of 32 bits", function()
       local u = n:to(cute.u32) + 1
       cute.when(u:gt(n:to(cute.u32)), function() x[t] = 1.0 end)
     end))
-    -- No report: the only lane whose result would overflow is inactive.
+    -- No report: only an inactive lane's result would overflow.
     assert.equal("", kinds(MOST, function(x, n, t)
       cute.when(n:lt(5), function()
         cute.when((n + 1):lt(5), function() x[t] = 1.0 end)

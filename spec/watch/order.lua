@@ -22,8 +22,8 @@ local function run(seed, block, f, ...)
     budget = 1000000})
 end
 
--- Returns n flags in shared memory. They are 0 for all threads, because a
--- barrier follows their stores.
+-- Returns n flags in shared memory. All threads see them as 0, because a
+-- barrier follows the stores of 0.
 local function flags(n)
   local f, tid = smem(n), arch.thread_idx()
   cute.when(tid:lt(n), function() f[tid] = 0 end)
@@ -31,8 +31,8 @@ local function flags(n)
   return f
 end
 
--- Returns shared memory that holds zeros after the next sync_threads(); flags()
--- contains one.
+-- Returns shared memory that contains zeros after the next sync_threads(), such
+-- as the one in flags().
 local function zeroed(n)
   local s, tid = smem(n), arch.thread_idx()
   cute.when(tid:lt(n), function() s[tid] = 0 end)
@@ -47,9 +47,9 @@ end
 local function warp(n, f) cute.when(arch.warp_idx():eq(n), f) end
 local function lane0(f) cute.when(arch.lane_idx():eq(0), f) end
 
--- Runs a kernel under many seeds. Returns its reports, each as "kind line
--- line2" with lines relative to `base`. Seeds may only differ in which access
--- came first; if they differ otherwise, returns nil.
+-- Runs a kernel under all seeds. Returns its reports, each as "kind line
+-- line2" with the smaller line first. Fails if the reports of two seeds
+-- differ.
 local function found(kernel, block, ...)
   local all
   for seed = 1, SEEDS do
@@ -75,9 +75,9 @@ end
 -- One warp writes, another reads in reverse order
 ---------------------------------------------------------------------------
 
--- Tests one handover: one warp writes and calls publish(flag), another calls
--- wait(flag) and reads. Returns the reports, and the reports of a race between
--- the write and the read.
+-- Tests one way to pass data: one warp writes and calls publish(flag), another
+-- warp calls wait(flag) and reads. Returns the reports, and the expected report
+-- of a race between the write and the read.
 local function handover(publish, wait, nflag)
   local A, lines = cute.zeros({64}, cute.i32), support.recorder()
   for i = 0, 31 do A[i] = 100 + i end
@@ -110,7 +110,7 @@ local function broken(publish, wait, nflag)
   assert.equal(want, text)
 end
 
--- Returns a publish function: lane 0 stores the flag for its whole warp.
+-- Returns a publish function: lane 0 stores the flag for the whole warp.
 local function one_store(how, sync, fence)
   return function(f)
     if sync ~= false then arch.sync_warp() end

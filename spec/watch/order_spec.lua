@@ -1,7 +1,7 @@
 -- Tests the simulator's memory order inside a block against the PTX memory
--- model. For every way in which cute.arch passes data between threads, the
--- complete kernel must have no reports on any schedule. If any operation is
--- missing, the two lines that race must be named on every schedule.
+-- model. cute.arch has many ways to pass data between threads. With each of
+-- them, the complete kernel must have no reports in any schedule. If an
+-- operation is missing, every schedule must report the two lines that race.
 local support = require "spec.support"
 local cute = require "cute"
 local order = require "spec.watch.order"
@@ -14,10 +14,10 @@ local ACQ, REL, RLX, BOTH, FENCES, line, smem, zeroed, flags, poll, warp,
 local arch = cute.arch
 
 describe("release and acquire", function()
-  -- PTX: a release synchronises with an acquire that reads its value. The
-  -- release of lane 0 covers the other lanes' writes only after a
-  -- bar.warp.sync. What lane 0 acquires reaches the other lanes only after a
-  -- bar.warp.sync.
+  -- By PTX, a release synchronises with an acquire that reads its value.
+  -- Lane 0's release covers the other lanes' writes only after a
+  -- bar.warp.sync. Other lanes see the data that lane 0 acquires only after
+  -- a bar.warp.sync.
   it("by one lane for its warp", function()
     whole(one_store(REL), one_poll(ACQ))
     whole(one_store(REL), all_poll(ACQ, 1))
@@ -143,7 +143,7 @@ describe("release and acquire", function()
     whole(store(REL), wait(mirror), 32)
     broken(store(RLX), wait(mirror), 32)
     broken(store(REL), wait(same), 32)  -- lane l waits for its own flag, but
-                                        -- reads what lane 31 - l wrote
+                                        -- reads data that lane 31 - l wrote
   end)
 
   it("counters: read-modify-writes pass on what was released", function()
@@ -353,7 +353,7 @@ describe("chains", function()
 end)
 
 describe("buffers that are used again", function()
-  -- Returns the reports of a ring of two stages. Its flags "full" and "empty"
+  -- Returns the reports of a ring of two stages, whose flags "full" and "empty"
   -- count rounds.
   local function ring(release, acquire)
     local lines = support.recorder()
@@ -483,16 +483,16 @@ describe("buffers that are used again", function()
   end)
 end)
 
--- Warps pass a buffer to one another at random. Each warp reads the buffer in
--- reverse order and writes it. For each step one of the ways in WAYS orders it
--- after the previous step, so the kernel has no reports. If a part of one way
--- is missing, there is a race.
+-- Four warps pass a buffer to one another in random order. Each warp reads the
+-- buffer in reverse order and writes it. In each step, one of the WAYS orders a
+-- warp after the preceding one, so there are no reports. If one step lacks a
+-- part of its way, there is a race.
 describe("random relays", function()
   local fence = arch.fence_acq_rel_cta
   local function bar(f)
     return function(k) return function() f(k % 15 + 1, 64) end end
   end
-  -- Each way: {publish, wait, and both again, where one lacks a part}.
+  -- Each way: {publish, wait, publish, wait}; the second pair lacks a part.
   local WAYS = {
     {one_store(REL), one_poll(ACQ), one_store(RLX), one_poll(ACQ)},
     {one_store(REL), all_poll(ACQ, 1), one_store(REL), all_poll(RLX, 1)},
@@ -568,8 +568,8 @@ describe("random relays", function()
 end)
 
 describe("a part of a warp", function()
-  -- Lanes 0 to 15 write data and release; one lane of the other warp acquires
-  -- for all.
+  -- Lanes 0 to 15 write data and release. One lane of the other warp acquires
+  -- for its whole warp.
   it("acquired from, through meetings of all and of halves", function()
     for _, first in ipairs {true, false} do
       whole(function(f)

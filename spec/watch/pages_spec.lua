@@ -1,9 +1,9 @@
 -- Tests how the simulator records accesses to shared memory, in pages. A page
--- has granules, whose width may be 1 to 16 bytes and becomes narrower when a
--- narrow access occurs. Random PTX with accesses of 1 to 16 bytes runs in the
--- second cluster of a grid. Before that, the first cluster stores to every
--- byte, so that all pages have the narrowest granules, or to some bytes, or to
--- none. Reports, counters and results must be equal in the three cases.
+-- consists of granules of 1 to 16 bytes, which become narrower when a narrow
+-- access occurs. Random PTX with accesses of 1 to 16 bytes runs in the second
+-- cluster of a grid. Before that, the first cluster stores to every byte, so
+-- that all pages have the narrowest granules, or to some bytes, or to none.
+-- Reports, counters and results must be equal in the three cases.
 local cute = require "cute"
 local support = require "spec.support"
 local Gen = require "spec.random".Gen
@@ -57,8 +57,9 @@ ret;
 }
 ]]
 
--- Returns PTX that sets `at` to the shared address of a thread's `w` bytes. The
--- threads have addresses of their own, share addresses, or use a neighbour's.
+-- Returns PTX that sets `at` to the shared address of the `w` bytes that a
+-- thread accesses. The threads have different addresses, or some share an
+-- address.
 local function address(g, w, bytes)
   local places = bytes // w
   local step = g.calm and 1 or g:pick {1, 1, 1, 0, 2, 3}
@@ -67,16 +68,16 @@ local function address(g, w, bytes)
     .. "mad.lo.u32 at, at, %d, s;"):format(step, from, places, w)
 end
 
--- Returns the predicate of an access, and the instructions that set it.
--- Sometimes only some lanes access memory.
+-- Returns the predicate of an access, and the instructions that set it. With
+-- some predicates, only some lanes access memory.
 local function guard(g)
   if g.calm or g:chance(70) then return "", "" end
   local bits = g:pick {1, 3, 16, 40}
   return "@p2 ", ("and.b32 a0, tid, %d; setp.ne.u32 p2, a0, 0; "):format(bits)
 end
 
--- Returns PTX that sets the registers of values to the thread's number, or to
--- one number for all threads.
+-- Returns PTX that sets the registers for stored values to the thread's number,
+-- or to one number for all threads.
 local function value(g)
   local v = g:chance(50) and "tid" or tostring(g:r(3))
   return ("mov.b32 a0, %s; mov.b32 a1, a0; mov.b32 a2, a0; mov.b32 a3, a0; "
@@ -86,7 +87,7 @@ end
 
 local form = {}
 
--- Forms of accesses by their number of bytes: type and registers.
+-- Forms of accesses, by number of bytes: {type, registers}.
 local FORM = {[1] = {{"u8", "h0"}, {"b8", "h0"}},
   [2] = {{"u16", "h0"}, {"v2.u8", "{h0, h1}"}},
   [4] = {{"b32", "a0"}, {"v2.u16", "{h0, h1}"}, {"v4.u8", "{h0, h1, h2, h3}"}},
@@ -163,9 +164,9 @@ function form.ordered(g, bytes)
                                                                  REG[w])
 end
 
--- The first warp writes bytes and releases a flag; the other warps acquire it
--- and read the bytes. In between, a narrow access may make the granules of the
--- flag's page narrower. Sometimes the acquire reads another width, or other
+-- The first warp writes bytes and releases a flag; the other warps acquire the
+-- flag and read the bytes. In between, a narrow access may make the granules of
+-- the flag's page narrower. Sometimes the acquire reads another width, or other
 -- bytes, than the release wrote.
 function form.message(g, bytes)
   local w, flag, m = g:pick {4, 8}, 16 * (g:r(bytes // 16) - 1), g:r(1 << 30)
@@ -211,7 +212,7 @@ function form.warp() return "bar.warp.sync -1;" end
 
 function form.proxy() return "fence.proxy.async;" end
 
--- A bulk copy of shared memory to global memory.
+-- A bulk copy from shared memory to global memory.
 function form.out(g, bytes)
   local m, size = g:r(1 << 30), 16 * g:r(16)
   local fence = g:chance(50) and "fence.proxy.async.shared::cta; " or ""
@@ -223,7 +224,7 @@ function form.out(g, bytes)
       16 * (g:r((bytes - size) // 16 + 1) - 1), fence, size, wait, m)
 end
 
--- An access to the shared memory of a block of the cluster.
+-- An access to the shared memory of a block in the same cluster.
 function form.far(g, bytes)
   local w = g:pick {1, 2, 4, 8}
   local t, r = TYPE[w], REG[w]
@@ -238,7 +239,7 @@ function form.far(g, bytes)
     .. ("mapa.shared::cluster.u32 at, at, %d; "):format(g:r(2) - 1) .. op
 end
 
--- A warpgroup's MMA, whose B has 256 bytes of shared memory.
+-- A warpgroup's MMA, which reads B from 256 bytes of shared memory.
 function form.product(g, bytes)
   if g.block < 128 then return form.matrix(g, bytes) end
   local at = 16 * (g:r((bytes - 256) // 16 + 1) - 1)
@@ -261,7 +262,7 @@ end
 
 local timed = {}
 
--- Returns a wait for the first phase of mbarrier k; in some programs, no wait.
+-- Returns a wait for the first phase of mbarrier k or, in some programs, "".
 local function wait(g, k)
   if not g.calm and g:chance(30) then return "" end
   return ("W%d: mbarrier.try_wait.parity.shared.b64 p1, [a4], 0; "
@@ -322,8 +323,8 @@ local function inits()
 end
 
 -- Returns a random program. Each statement is one line, so that reports name
--- the statement. A calm program has a barrier after each statement, and no two
--- of its threads access one address.
+-- the statement. A calm program has a barrier after each statement, and its
+-- threads never access the same address.
 local function program(g, cluster, block)
   g.calm, g.cluster, g.block = g:chance(30), cluster, block
   local bytes, copies = 16 * ((g.calm and block or 16) + g:r(60)), 0
@@ -350,7 +351,7 @@ local function program(g, cluster, block)
   return table.concat(list, "\n") .. "\n" .. TAIL, bytes
 end
 
--- Returns what a run found and counted, as text.
+-- Returns the reports and the counters of a run, as text.
 local function run(kernel, cluster, block, n, seed)
   local input = cute.zeros({4096}, cute.u8)
   for i = 0, 4095 do input[i] = i % 251 end
@@ -382,7 +383,7 @@ local function run(kernel, cluster, block, n, seed)
   return table.concat(list, "\n"), r
 end
 
--- Returns the lines of a that b lacks.
+-- Returns the lines of a that are not in b.
 local function missing(a, b)
   local has, list = {}, {}
   for line in b:gmatch "[^\n]+" do has[line] = true end
@@ -392,7 +393,7 @@ local function missing(a, b)
   return table.concat(list, "\n")
 end
 
--- Compares the runs of a program, whose reports' kinds are added to `kinds`.
+-- Compares three runs of a program, whose reports' kinds it adds to `kinds`.
 local function compare(g, seed, kinds)
   local cluster, block = g:pick {1, 2}, g:pick {32, 64, 128}
   local text, bytes = program(g, cluster, block)

@@ -1,4 +1,4 @@
--- Tests the position that reports of races advise for a missing barrier. The
+-- Tests the position at which reports of races advise to insert a barrier. The
 -- first reported line must not depend on the schedule, and a barrier at the
 -- advised position must repair the kernel.
 local assert = require "luassert"
@@ -28,7 +28,7 @@ end
 
 local function head_of(case) return HEAD:format(case.size or 64) end
 
--- Returns the report of a body, with line numbers relative to the body.
+-- Returns the report of a kernel body, with line numbers relative to the body.
 local function run(case, lines, seed)
   local text = head_of(case) .. table.concat(lines, "\n") .. "\n"
     .. TAIL:format(case.grid or 1, case.block or 64, case.cluster or 1)
@@ -55,8 +55,8 @@ local function branch_of(lines, n)
   end
 end
 
--- Returns the lines after a report's `advice` was followed: barriers are put
--- where it says. `first` is the number of lines before the kernel's body.
+-- Returns the lines after following a report's `advice`: inserts barriers where
+-- it says. `first` is the number of lines before the kernel's body.
 local function follow(lines, r, first, advice)
   local at, out = {}, {}
   local barrier = advice:match "put ([%w_.]+%(%))" or advice:match
@@ -90,8 +90,8 @@ local function follow(lines, r, first, advice)
 end
 
 -- Each case: {name, body, "line line2 kind path" with lines relative to the
--- body, the message up to the name of the element, options}. options.more is
--- the fault that the repaired kernel still has.
+-- body, the message up to the name of the element, options}. options.more is a
+-- fault that the repaired kernel still has.
 local RAW = "read of an element that another warp writes, with no barrier "
   .. "between the two lines"
 local RAW_IN = "read of an element that another warp writes, with no barrier "
@@ -306,7 +306,7 @@ describe("a race's first line, and the barrier that it lacks", function()
         assert.equal(first, advice)
         local mended = follow(lines, f, before, advice)
         local again = run(o or {}, mended, seed)
-        -- The repaired kernel has a second fault, which must be reported now.
+        -- The repaired kernel still has a second fault, which must be reported.
         if o and o.more then
           assert.equal(o.more, ("%s: %s"):format(again.reports[1].way,
             (again.reports[1].message:gsub(": element %d+ of .*", ""))))

@@ -1,5 +1,5 @@
--- Tests faults planted in a GEMM of Hopper's components, kernels/gemm_sm90 on
--- cute.pipeline. Whatever the schedule, the cluster and the seed, the
+-- Tests faults planted in a GEMM of Hopper's components (kernels/gemm_sm90 with
+-- cute.pipeline). Whatever the schedule, the cluster and the seed, the
 -- simulator's first report must be the planted fault, with its message and
 -- lines.
 local core = require "cute.core"
@@ -32,8 +32,8 @@ describe("a GEMM of Hopper's parts in which #long", function()
     local what, changes, where = table.unpack(fault)
     it(what .. " is reported", function()
       local gemm, texts = planted.kernel(changes)
-      -- Each fault runs with only one configuration here; spec/fuzz/hopper.lua
-      -- runs all of them.
+      -- Here each fault runs with only one configuration; spec/fuzz/hopper.lua
+      -- runs all.
       local name = where[number % #where + 1]
       local r = planted.run(gemm(planted.CHOICES[name]), SIZE, number)
       assert.is_nil(planted.untold(fault, r, texts),
@@ -104,8 +104,8 @@ local s2r_A, s2r_B = cute.make_tiled_copy_A(ldsm, mma),
 local at = support.recorder()  -- lines
 local function line() return debug.getinfo(2, "l").currentline end
 
--- Returns a block's TMA load of an operand; `ctas` blocks share the operand by
--- multicast.
+-- Returns the parts of a block's TMA load of an operand, which `ctas` blocks
+-- share by multicast.
 local function loads(tma, coords, s, rows, tile, ctas, place, mask)
   local into, from = cpasync.tma_partition(tma, ctas > 1 and place or 0,
     cute.make_layout(ctas), cute.group_modes(s, 0, 2),
@@ -128,7 +128,7 @@ local function produce(pipe, A, B, k_tiles)
   pipe:producer_tail(write)
 end
 
--- Loads fragments by ldmatrix; a stage is free once they are in registers.
+-- Loads fragments by ldmatrix; a stage is released once they are in registers.
 local function consume(pipe, sA, sB, tCgC, k_tiles)
   local tid = arch.thread_idx()
   local thr, ta, tb = mma:get_slice(tid), s2r_A:get_slice(tid),
@@ -213,7 +213,7 @@ describe("PipelineTmaAsync, whose readers are threads, #long", function()
       assert.is_true(r.ok, tostring(r))
       assert.is_nil(wrong)
     end
-    -- in a cluster of one block, block scope suffices
+    -- in clusters of one block, block scope suffices
     local o = {cluster = {1, 1}, group = WARPS}
     assert.is_true(multiply(o, 1).ok)
   end)
@@ -261,8 +261,8 @@ end)
 ---------------------------------------------------------------------------
 
 -- In this kernel, four warps convert X (64,K) from f32 to bf16 in shared
--- memory, and a warpgroup multiplies the result by itself. `o` names the steps
--- to omit.
+-- memory. A warpgroup multiplies the result by itself. `o` names the steps to
+-- omit.
 local wg = cute.make_tiled_mma(warpgroup.MmaF16BF16Op("bf16", "f32",
   {64, 64, 16}, "SMEM"))
 

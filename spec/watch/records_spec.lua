@@ -1,7 +1,8 @@
--- Tests the records of accesses by blocks to global memory. Blocks access words
--- at random, in parts of their own and in shared parts. The simulator must
--- report a race if, and only if, two accesses of different blocks are a race.
--- The records of parts that only one block accesses must stay small.
+-- Tests the records that the simulator keeps of blocks' accesses to global
+-- memory. Blocks access words at random, in parts of their own and in shared
+-- parts. The simulator must report a race if, and only if, two accesses of
+-- different blocks are a race. The records of parts that only one block
+-- accesses must stay small.
 local cute = require "cute"
 local support = require "spec.support"
 local Gen = require "spec.random".Gen
@@ -9,8 +10,8 @@ local arch = cute.arch
 
 local WORDS, BLOCKS, LANES = 512, 4, 32
 
--- Returns random accesses: op, and the word, the value and the guard of a lane
--- as coefficients of the block and the lane.
+-- Returns random accesses. Each has an operation, and its word, value and guard
+-- as linear functions of the block and the lane.
 local function program(g)
   local list, apart = {}, g:chance(60)
   for k = 1, g:r(5) do
@@ -41,7 +42,7 @@ local function kernel(list)
   end)
 end
 
--- Returns the lists of accesses to each word.
+-- Returns the list of accesses to each word.
 local function accesses(list)
   local words = {}
   for _, s in ipairs(list) do
@@ -105,8 +106,8 @@ describe("records of accesses by blocks", function()
 
   it("give races, many #long", function() compare(31, 1000) end)
 
-  -- Each element is read and written, so its two records have 16 bytes together
-  -- as long as the block runs.
+  -- Each element is read and written, so as long as the block runs, an
+  -- element's two records have 16 bytes together.
   it("are small for parts that one block accesses #noasan",
      function()
     local out = support.must {support.program, "-e", [[

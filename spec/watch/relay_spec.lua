@@ -1,7 +1,7 @@
 -- Tests blocks that pass data to one another through global memory by a release
--- and an acquire. If one of these is missing, it must be reported on every
--- schedule; the complete kernel must have no reports. Also tests deadlocks of
--- waits for flags. Reports must not depend on the number of host threads.
+-- and an acquire. If one of the two is missing, every schedule must report it;
+-- the complete kernel must have no reports. Also tests deadlocks of waits for
+-- flags. Reports must not depend on the number of host threads.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
@@ -15,8 +15,8 @@ local gpu = arch.fence_acq_rel_gpu
 local function line() return debug.getinfo(2, "l").currentline end
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
 
--- Returns the report of a launch of f. Its arguments are tensors of zeros of
--- these lengths.
+-- Returns the report of a launch of f, whose arguments are tensors of zeros of
+-- these sizes.
 local function launch(opts, f, sizes)
   local args = {}
   for i, n in ipairs(sizes) do args[i] = zeros(n, opts.dtype) end
@@ -27,8 +27,8 @@ local function launch(opts, f, sizes)
   return support.report(call:launch(all)), args
 end
 
--- Returns the reports of each seed, "kind line line2", and the number of seeds
--- with a report.
+-- Runs f under several seeds. Returns a list of the reports, "kind line line2",
+-- and the number of seeds with a report.
 local function found(f, sizes, opts)
   local list, some = {}, 0
   for seed = 1, SEEDS do
@@ -51,7 +51,7 @@ local function poll(ptr, how)
             function() end)
 end
 
--- Runs a kernel in which block 0 stores x[t] and signals by flag 0; block 1
+-- Runs a kernel in which block 0 stores x[t] and signals by flag 0. Block 1
 -- waits for the flag and reads x[t]. `parts` replaces steps of the kernel by
 -- name, such as meet or publish.
 local function handover(parts)
@@ -121,7 +121,7 @@ describe("passing data between blocks", function()
   end)
 
   -- Runs a kernel of three blocks. Block 1 signals by flag 1 that it has
-  -- started. With `chain` it first waits for block 0.
+  -- started. With `chain`, it waits for block 0 before that.
   local function three(chain, waits)
     local at = support.recorder()
     local text, some = found(function(x, flag, y)
@@ -204,7 +204,7 @@ describe("passing data between blocks", function()
 end)
 
 describe("passing data between blocks", function()
-  -- Threads of block 0 store data, and block 1 loads the data by a bulk copy.
+  -- Threads of block 0 store data, and block 1 reads the data by a bulk copy.
   it("to an asynchronous copy needs a proxy fence #long", function()
     local at, cpasync = support.recorder(), cute.nvgpu.cpasync
     local g2s = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.i32)
@@ -336,8 +336,8 @@ describe("a barrier over all blocks", function()
     end
   end)
 
-  -- Runs grid barriers of several rounds. With `own`, every thread polls;
-  -- otherwise only the first thread of each block does.
+  -- Returns a kernel that runs several rounds of grid barriers. With `own`,
+  -- every thread polls; otherwise only the first thread of each block does.
   local function rounds(wait, own)
     return function(count, x, y)
       local t, b, n = arch.thread_idx(), arch.block_idx(), arch.grid_dim()
@@ -392,7 +392,7 @@ describe("a barrier over all blocks", function()
   end)
 
   it("not with more blocks than the SMs hold #long", function()
-    -- These blocks use so much shared memory that an SM holds only two of them.
+    -- So much shared memory is used that an SM holds only two of these blocks.
     local function held(count, y)
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {25 << 10})
       s[arch.thread_idx()] = 0
@@ -435,8 +435,8 @@ describe("results that blocks compute together", function()
 end)
 
 describe("accesses with an order, of two blocks", function()
-  -- The scopes of both accesses must include the other block. This does not
-  -- depend on which access is first.
+  -- The scope of each of the two accesses must include the other block,
+  -- whichever access is first.
   local WIDTH = {cta = 1, cluster = 2, gpu = 3, sys = 4}
   for _, cluster in ipairs {1, 2} do
     it("race where one is for its own block, clusters of " .. cluster,
@@ -505,8 +505,8 @@ describe("an access that is weaker than other blocks' atomics", function()
     function(p) add(p, CTA) end,
     function(p) first(p)[0] = 5 end,
   }
-  -- Other accesses to the counter, before or after `weak` in the same thread.
-  -- `weak` is the access that is tested.
+  -- Other accesses to the counter in the same thread, before or after `weak`,
+  -- the access that is tested.
   local AROUND = {
     function(p, weak) weak(p) end,
     function(p, weak) weak(p) add(p, GPU) end,
@@ -564,8 +564,8 @@ describe("an access that is weaker than other blocks' atomics", function()
     end)
   end)
 
-  -- All blocks add to y and draw a ticket; the block with the last ticket reads
-  -- the sum.
+  -- All blocks add to y and then draw a ticket. The block with the last ticket
+  -- reads the sum.
   it("a sum that is read behind a relaxed ticket alone", function()
     local function run(how, seed)
       return support.report(cute.kernel("k", function(y, z, ticket)
@@ -648,7 +648,7 @@ describe("a queue of tiles", function()
     plain = function(c) cute.make_tensor(c, cute.make_layout(1))[0] = 0 end,
   }
 
-  -- The block that draws the ticket with number `at` resets the counter.
+  -- The block that draws ticket number `at` from the counter resets it.
   local function numbers(put, at, seed)
     local counter = cute.zeros({1}, cute.i32)
     local lines = support.recorder()

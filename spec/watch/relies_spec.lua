@@ -1,7 +1,7 @@
--- Tests notes on behaviour that GPUs have and PTX does not guarantee. Causes: a
+-- Tests notes on behaviour that GPUs have but PTX does not guarantee. Causes: a
 -- wait for an MMA covers only the warp that waits; threads read through one
 -- proxy, and copies write through another; loads complete at their mbarriers.
--- With `strict` each note is a fault. Behaviour that PTX guarantees has no
+-- With `strict`, each note is a fault. Behaviour that PTX guarantees has no
 -- note.
 local cute = require "cute"
 local ours = require "spec.ours"
@@ -18,7 +18,7 @@ local function warp(n, f) when(arch.warp_idx():eq(n), f) end
 local function line() return debug.getinfo(2, "l").currentline end
 local function thread0(f) cute.when(arch.thread_idx():eq(0), f) end
 
--- Initializes mbarriers with these counts.
+-- Makes mbarriers with these arrival counts in shared memory.
 local function barriers(counts)
   local all = arch.alloc_smem(cute.i64, #counts)
   thread0(function()
@@ -29,8 +29,8 @@ local function barriers(counts)
   return all
 end
 
--- Checks that each schedule has this note, {message, line, line2} or none, and
--- nothing else.
+-- Checks that each schedule has only the note `want`, {message, line, line2},
+-- or none if `want` is nil.
 local function notes(want, launch)
   for seed = 1, SEEDS do
     local r = launch {seed = seed, faults = "return", device = DEVICE}
@@ -47,7 +47,7 @@ local function notes(want, launch)
   end
 end
 
--- Checks the same notes by `check`, and the verdict with `strict`.
+-- Checks that `check` has the same note, and its verdict with `strict`.
 local function checks(want, call, opts)
   local function launch(more)
     local own = {device = DEVICE}
@@ -85,7 +85,7 @@ local ROWS = cute.tile_to_shape(warpgroup.make_smem_layout_atom("K_SW128",
 
 -- Returns a launch in which a warpgroup multiplies a tile by itself and calls
 -- o.hand. Then TMA, or with o.by the threads of that warp, refills the tile.
--- o.more is a number of further warps, which are in no warpgroup.
+-- o.more is the number of further warps, which are in no warpgroup.
 local function refill(o)
   local X = cute.zeros({64, 64}, cute.bf16)
   local load, cX = cpasync.make_tiled_tma_atom(
@@ -142,8 +142,8 @@ end
 
 describe("a warp's wait_group", function()
   local HANDED = {
-    -- `told` is the warp whose reads are unordered, according to the report. If
-    -- it is absent, there must be no report.
+    -- `told` is the number of the warp whose reads the report calls unordered.
+    -- If it is absent, there must be no report.
     ["nothing"] = {told = 1},
     ["a store of one's own, of nothing else"] = {told = 1, stores = true},
     ["a barrier of one's own warp"] = {told = 1, hand = arch.sync_warp},
@@ -193,7 +193,7 @@ describe("a warp's wait_group", function()
     it("covers that warp only, with " .. name, function()
       local o = HANDED[name]
       local call, launch, at = refill(o)
-      -- This first launch records the line numbers in `at`.
+      -- This launch records the line numbers in `at`.
       launch {grid = 1, device = DEVICE}
       local want = o.told and {("write after a read by wgmma, ordered after "
         .. "one warp's wait_group but not after that of warp %d: element ")
@@ -378,7 +378,7 @@ end)
 -- ---- tensor maps that change ----
 
 -- Returns a launch that copies by a tensor map in memory, calls o.drain, and
--- changes the map. The copy is a load, or with o.stores a store.
+-- then changes the map. The copy is a load or, with o.stores, a store.
 local function remap(o)
   local layout = cute.make_layout({32, 16}, {16, 1})
   local x, y = cute.zeros({32, 16}, cute.f32), cute.zeros({32, 16}, cute.f32)
@@ -431,7 +431,7 @@ local commit, group = arch.cp_async_bulk_commit_group,
 local CHANGED = "this tensor map is changed while a copy that uses it is in "
   .. "flight"
 
--- Returns the fault that check finds in some schedule.
+-- Checks that `check` finds the fault CHANGED, in the line of the copy.
 local function faulty(o)
   local call, launch, at = remap(o)
   launch {device = DEVICE, faults = "return"}

@@ -1,13 +1,13 @@
--- Tests reports of mistaken stages of a ring, of waits by other lanes, and of
--- layouts that map two coordinates to one element. The advice of the first
--- report must name the mistake.
+-- Tests reports of mistakes with the stages of a ring, of waits by other lanes,
+-- and of layouts that map two coordinates to one element. The advice of the
+-- first report must name the mistake.
 local blamed = require "spec.blamed"
 local cute = require "cute"
 local support = require "spec.support"
 
 local arch = cute.arch
 
--- One warp copies columns by cp.async with a pipeline, and reads them.
+-- One warp copies columns by cp.async through a pipeline, and reads them.
 blamed.KERNELS.columns = [[
 local TILES, STAGES = 6, 3
 local X = cute.zeros(cute.make_layout {128, TILES}, cute.f32)
@@ -48,7 +48,7 @@ return function(seed)
 end
 ]]
 
--- A block copies tiles by cp.async to two stages, and reads them.
+-- A block copies tiles by cp.async to two stages in turn, and reads them.
 blamed.KERNELS.pairs = [[
 local TILES = 7
 local X = cute.zeros({128 * TILES}, cute.f32)
@@ -84,8 +84,8 @@ return function(seed)
 end
 ]]
 
--- Returns the text of the first report of a changed kernel under each of
--- several seeds, without the consequences that follow it.
+-- Runs a changed kernel under several seeds. Returns the text of each first
+-- report, without the consequences that it lists.
 local function first(kernel, changes)
   local list = {}
   for seed = 1, 4 do
@@ -95,7 +95,7 @@ local function first(kernel, changes)
   return list
 end
 
--- Reports whether the first report of a changed kernel ends with this advice.
+-- Asserts that all first reports of a changed kernel end with this advice.
 local function advises(kernel, changes, advice)
   for _, text in ipairs(first(kernel, changes)) do
     local last = text:match "[^\n]*$"
@@ -213,7 +213,7 @@ describe("a ring of mbarriers", function()
   it("that shares an object with another ring", function()
     local one = {"(cute.i64, STAGES)", "(cute.i64, 2 * STAGES)"}
     local half = {"arch.alloc_smem(cute.i64, STAGES)", "full + STAGES"}
-    -- the same line initializes both rings
+    -- the same line initializes the mbarriers of both rings
     local line = {"--@full\n      ", ""}
     local count = {"full + i, 32)", "full + i, 64)"}
     for _, changes in ipairs {{one, half, count}, {one, half, line, count}} do
@@ -228,8 +228,8 @@ describe("a ring of warp roles", function()
   local RELEASED = "the thread that read had released the stage before this "
     .. "read: does the read use the index of its wait"
 
-  -- Reports whether one of the first reports of a changed kernel has this
-  -- advice, and none of them has `wrong`.
+  -- Asserts that some of the first reports of a changed kernel have this
+  -- advice, and that none has the text `wrong`.
   local function some(changes, advice, wrong)
     local found
     for _, text in ipairs(first("roles", changes)) do

@@ -3,7 +3,7 @@ local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
 
--- Launches kernel f and returns the notes on equal blocks.
+-- Launches kernel f. Returns the notes that blocks compute the same.
 local function said(grid, block, f, ...)
   local list = support.told(function(...)
     cute.kernel("k", f)(...):launch {grid = grid, block = block,
@@ -22,7 +22,7 @@ local function ones(...) return cute.ones({...}, cute.f32) end
 local function zeros(...) return cute.zeros({...}, cute.f32) end
 
 -- Returns the notes of a product of A (M,K) and B (N,K) by MMAs. Block (m,n)
--- uses the row of tiles at(m, n) of B.
+-- uses row number at(m, n) of B's tiles.
 local function by_mma(M, N, K, at)
   local mma = cute.make_tiled_mma("SM80_16x8x8_F32F16F16F32_TN", {2, 1, 1})
   return said({M // 32, N // 32}, 64, function(mA, mB, mC)
@@ -47,8 +47,8 @@ local function by_mma(M, N, K, at)
 end
 
 -- Returns the notes of a product of A (M,K) and B (N,K) by a loop, for extents
--- that need no divisor. Consecutive blocks are neighbours along M. Block (m,n)
--- uses the column of tiles at(m, n) of B.
+-- that tiles need not divide. Consecutive blocks are neighbours along M. Block
+-- (m,n) uses row number at(m, n) of B's tiles.
 local function by_loop(M, N, K, at)
   local tiles = (M + 15) // 16
   return said(tiles * ((N + 15) // 16), {16, 16}, function(A, B, C)

@@ -11,8 +11,8 @@ local function report(f, block, ...)
     block = block, device = "sim:sm_90a", faults = "return"})
 end
 
--- Returns a kernel that writes rows 0 to n - 1 of y, without the last `less` of
--- 4 columns.
+-- Returns a kernel that writes rows 0 to n - 1 of y, except for the last `less`
+-- of their 4 columns.
 local function rows(n, less, ok)
   return function(y)
     local t = arch.thread_idx()
@@ -41,7 +41,7 @@ describe("elements of an output", function()
     told(report(rows(8, 1), 8, empty {{8, 4}}), "(0,3)",
       "8 of 32 elements of global tensor 'y', an output, were not written: "
       .. "element 24")
-    -- the gaps between rows are not elements of the output
+    -- gaps between rows do not belong to the output
     assert.is_true(report(rows(8, 0), 8, empty {{8, 4}, {7, 1}}).ok)
     told(report(rows(8, 1), 8, empty {{8, 4}, {7, 1}}), "(0,3)",
       "8 of 32 elements of global tensor 'y', an output, were not written: "
@@ -89,7 +89,7 @@ describe("elements of an output", function()
     local y = cute.empty({8, 4}, cute.f32)
     assert.is_true(run(cute.local_tile(y, {4, 4}, {1, 0}), 4, 0).ok)
     assert.is_true(run(cute.local_tile(y, {4, 4}, {0, 0}), 3, 0).ok)
-    -- No report: the elements that the kernel reads were defined before.
+    -- No report: the elements that the kernel reads already had values.
     y = cute.empty({8, 4}, cute.f32)
     assert.is_true(report(function(x)
       local t = arch.thread_idx()

@@ -1,6 +1,6 @@
 -- Tests reports of waits for groups that do not make a read safe, and the
 -- advice in these reports. Cases: no barrier follows the wait; the wait leaves
--- the group pending; the waiting threads started nothing; the wait covers only
+-- the group pending; the waiting threads started no copy; the wait covers only
 -- a store's reads.
 local cute = require "cute"
 local support = require "spec.support"
@@ -15,15 +15,15 @@ local function report(f, o, ...)
   return support.report(cute.kernel("k", f)(...):launch(launch))
 end
 
--- Returns the fault's kind with what was missing (nil if there is no report),
--- and the report's text.
+-- Returns the fault's kind and what was missing (nil without a report), and the
+-- report's text.
 local function lack(...)
   local r = report(...)
   if r.ok then return nil, tostring(r) end
   return ("%s %s"):format(r.reports[1].kind, r.reports[1].lack), tostring(r)
 end
 
--- Two warpgroups multiply from the tile A, wait by `wait`, then all threads
+-- Two warpgroups multiply with the tile A and wait by `wait`. Then all threads
 -- fill A again.
 local function products(wait)
   local atom = warpgroup.make_smem_layout_atom("K_SW128", cute.bf16)
@@ -79,7 +79,7 @@ local function stores(wait, seed)
   end, {seed = seed}, cute.empty({128}, cute.i32))
 end
 
--- One warp starts two groups of cp.async; after `wait`, the other warp reads
+-- One warp starts two groups of cp.async. After `wait`, the other warp reads
 -- the data of the second group.
 local function copies(wait)
   return lack(function(x, y)
@@ -113,7 +113,7 @@ describe("advice on waits for groups", function()
     for seed = 1, 8 do  -- The report depends on whether thread 0 waits before
                         -- or after the write.
       what, text = stores(function(tid)
-        arch.sync_threads()  -- The store has started, but it is not complete.
+        arch.sync_threads()  -- the store has started, but is not complete
         first(tid, 1, function() arch.cp_async_bulk_wait_group(0, true) end)
       end, seed)
       assert.matches("^race ", what)
@@ -171,9 +171,9 @@ describe("advice on waits for groups", function()
     assert.matches("a wait counts only for the threads that started the", text)
   end)
 
-  -- Thread 0 stores y by a bulk copy, waits, and sets a flag. For the flag
-  -- waits another warp of the block, or with two blocks another block, which
-  -- then reads y.
+  -- Thread 0 stores y by a bulk copy, waits, and sets a flag. Another warp of
+  -- the block (or, with two blocks, another block) waits for the flag and reads
+  -- y.
   local function told(blocks, read)
     return lack(function(y, f, z)
       local tid, block = arch.thread_idx(), arch.block_idx()

@@ -1,4 +1,4 @@
--- Tests notes on outputs that are not the sums, products or copies which the
+-- Tests notes on outputs that are not the sums, products or copies that their
 -- shapes suggest. spec/faults/notes/ has more examples.
 local cute = require "cute"
 local notes = require "spec.notes"
@@ -17,7 +17,7 @@ end
 local function rand(...) return cute.rand({...}, f32) end
 local function zeros(...) return cute.zeros({...}, f32) end
 
--- Returns a kernel of C (M,N): a thread computes C[m,n] as the sum of the terms
+-- Returns a kernel of C (M,N). A thread computes C[m,n] as the sum of the terms
 -- f(a, b, m, n, k) of K steps. `at` changes the coordinate of the store.
 local function product(K, f, at)
   return function(a, b, c)

@@ -1,5 +1,5 @@
 -- Tests the workshop under node, web/engine.js with web/worker.js: requests
--- that only a page makes, and the messages for mistakes of users in them.
+-- that only a page sends, and the messages for users' mistakes in them.
 local misuse = require "spec.workshop.misuse"
 local npy = require "cute.npy"
 local workshop = require "spec.workshop.asked"
@@ -12,7 +12,7 @@ local function run(text, request)
   return request
 end
 
--- Returns a .npy file of f32 (2,3) with some fields of its header replaced.
+-- Returns a .npy file of f32 (2,3) with changed fields of its header.
 local function file(changes, bytes)
   local text = npy.make_header("f32", {2, 3})
   for from, to in pairs(changes or {}) do
@@ -65,7 +65,7 @@ describe("the workshop under node", function()
       assert.equal("ptr[f32,host] o (2,3):(3,1)\tnil\n", all[i + 1].out)
     end
     assert.equal("begun\n", all[5].out)
-    -- Checks all but the slowest request, because the machine may have been
+    -- The slowest request is not checked, because the machine may have been
     -- busy once.
     table.sort(took)
     assert.is_true(took[#took - 1] < 3, took[#took - 1])

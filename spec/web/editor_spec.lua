@@ -7,7 +7,7 @@ local support = require "spec.support"
 local PAGE = "file://" .. support.exec {"realpath", "build/web/index.html"}
   :gsub("\n", "")
 
--- Kernel `one` has conflicts in line 6, `two` a race of lines 11 and 12.
+-- Kernel `one` has conflicts in line 6; `two` has a race of lines 11 and 12.
 local SCRIPT = [[
 local cute = require "cute"
 local tile = cute.make_layout({32, 32}, {32, 1})
@@ -50,8 +50,8 @@ await ready();
 click("#tab-kernel");
 ]]):format(require "dkjson".encode(SCRIPT))
 
--- Points at a row of CUDA C and at a line of the script. Returns which lines
--- are lit, and other texts of the page.
+-- Points at a line of CUDA C and at a line of the script. Returns which lines
+-- are highlighted, and other texts of the page.
 local LIGHTS = RUN .. [[
 const choose = n => { $("#kernels").value = n;
   $("#kernels").dispatchEvent(new Event("change", {bubbles: true})); };
@@ -147,7 +147,7 @@ await press("ArrowRight");
 return {fault, said: $("#timeline pre").textContent, bars,
   wider: $("#middle").offsetWidth > was};]]
 
--- Finds elements without a readable name, and text with too little contrast.
+-- Finds elements without an accessible name, and text with too little contrast.
 local READ = RUN .. [[
 click("[data-more=tensors]");
 const unnamed = all("button, input, textarea, select, [role]").filter(e =>
@@ -186,7 +186,7 @@ describe("the source beside its results", function()
       {url = PAGE, script = TIMELINE}, {url = PAGE, script = READ},
       {url = PAGE, script = READ, dark = true},
       {url = PAGE, script = READ, width = 390},
-      -- the script leaves a draft in the page's storage
+      -- this script leaves a draft in the page's storage
       {url = PAGE, script = LIGHTS}}
     for i, step in ipairs(browser.drive(steps)) do
       assert.same({}, step.errors)
@@ -199,7 +199,7 @@ describe("the source beside its results", function()
 
   it("lights lines together, wherever they were moved", function()
     local f = found[6]
-    assert.equal("1", f.shown)  -- the page shows the faulty kernel
+    assert.equal("1", f.shown)  -- the page shows kernel 1, the faulty one
     assert.equal(1, #f.lit)
     assert.truthy(f.lit[1]:find("for i = 0, 31 do s[{tid, i}] = x", 1, true))
     assert.truthy(f.moved[1]:find("^8992%s+for i = 0, 31 do"), f.moved[1])

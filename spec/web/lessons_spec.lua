@@ -11,7 +11,7 @@ end
 local PAGE = "file://" .. absolute "build/web/index.html"
 
 -- JavaScript functions for the tests here: they wait for a lesson, find its
--- steps and parts of steps, and run steps.
+-- steps and their parts, and run steps.
 local READER = [[
 const there = () => until(() => workshop.state() == "ready"
   && count(".lesson-next") == 1 && !count(".lesson-step.busy"), "no lesson");
@@ -33,8 +33,8 @@ local function solution(lesson, name)
     learn.lesson(lesson).exercises[name].solution)
 end
 
--- Returns a test that checks an exercise before it is solved, shows hints and
--- the solution, and checks the right answer.
+-- Returns a test of an exercise: it checks the unsolved exercise, shows hints
+-- and the solution, and checks the right answer.
 local function exercise(lesson, name)
   return {name = name, script = ([[
     workshop.lesson("%s");
@@ -58,7 +58,7 @@ local function exercise(lesson, name)
     solution(lesson, name))}
 end
 
--- Tests that run in one browser, by name.
+-- Tests that run in one browser, each with a name.
 local STEPS = {
   {name = "change", url = PAGE .. "#lesson=tensors", script = [[
     await there();
@@ -223,7 +223,7 @@ describe("the tutorial in the page", function()
       assert.truthy(value.barrier.notes[1]:find(
         "write after a read by another warp with no barrier in between: element"
         .. " 0 of shared tensor 's' [race]", 1, true))
-      -- the exercises stay solved after a reload
+      -- The exercises must still be solved after a reload.
       assert.equal(3, #value.next[4])
       assert.equal("Lessons: 3 of 14 exercises solved", value.next[5])
     end)

@@ -61,8 +61,8 @@ const F32 = shape => "{'descr': '<f4', 'fortran_order': False, 'shape': "
   + shape + ", }";
 ]]
 
--- Carries out the steps; no errors may occur, and no other server may get
--- requests.
+-- Carries out the steps in the browser. There must be no errors, and no
+-- requests to other servers.
 local function visit(steps)
   for _, step in ipairs(steps) do step.script = USER .. step.script end
   local found = browser.drive(steps, {server = {support.program, "web",
@@ -81,7 +81,7 @@ local function visit(steps)
   return values, found
 end
 
--- Returns JavaScript that defines a constant with a Lua value.
+-- Returns JavaScript that defines a constant whose value is a Lua value.
 local function const(name, value)
   return ("const %s = %s;\n"):format(name, json.encode(value))
 end
@@ -105,7 +105,7 @@ describe("the page", function()
         (table.concat(found[3].asked, "\n"):gsub("file:[^\n]*\n?", ""))))
       local all = table.concat(found[1].asked, "\n")
       assert.truthy(all:find "cutelua[-%w]*%.wasm")
-      -- The list includes requests that Workers make.
+      -- The list of requests includes those of Workers.
       assert.truthy(all:find "worker%.js")
       assert.truthy(all:find "cutelua[-%w]*%.js")
     end)
@@ -179,7 +179,7 @@ end)
 describe("the page", function()
   it("shows a script's CUDA C and its counters by line", function()
     local cu = support.run {"scripts/gemm3stage.lua", "--emit", "cu"}
-    -- The page collapses the helper functions, so compare the rest of the text.
+    -- The page collapses helper functions, so only the other text is compared.
     cu = cu:match "__global__.*"
     local v = visit {{url = FILE, script = [[
       shelf("gemm3stage.lua");
@@ -251,7 +251,7 @@ describe("a fault in a script", function()
       }
       return out;]]}}[1]
     for i, c in ipairs(cases) do
-      -- the lines that reports of the native program name
+      -- the lines that the native program's reports name
       local lines, list = {}, {}
       for _, k in ipairs(here[i].answer.page.kernels) do
         for _, note in ipairs(k.notes) do
@@ -345,8 +345,8 @@ describe("output", function()
     local all = 0  -- number of characters that the script has printed
     for i = 1, 300000 do all = all + #tostring(i) + 1 end
     -- The Worker sends a message every 50 ms. After each 50 ms without output,
-    -- it also sends the first 64 lines one by one. A busy machine causes such
-    -- pauses.
+    -- which a busy machine causes, it also sends the first 64 lines one by
+    -- one.
     assert.is_true(v[1] < 65 * (v[3] / 0.05 + 2), v[1])
     assert.equal(all - (1 << 20), v[2])
     print(("        300000 lines in %.2f s, %d messages"):format(v[3], v[1]))
@@ -357,8 +357,8 @@ describe("output", function()
     assert.is_true((1 << 20) - dropped - v[5] < 1, v[4])
     assert.truthy(v[7]:find(("%d bytes more are not shown: 1 MiB are kept of "
       .. "what a run prints\n"):format(v[2]), 1, true), v[7])
-    -- Of a line that is longer than the limit of shown output, the end is
-    -- shown.
+    -- If a line is longer than the limit of shown output, the page shows its
+    -- end.
     assert.is_true(v[8] > 399900 and v[8] <= 400000, v[8])
     assert.equal("<99999><100000>", v[9]:sub(-15))
     assert.truthy(v[10]:find "^%d+ characters of output in front")

@@ -1,19 +1,19 @@
---- Compares scripts in the workshop with the native program: their output,
--- their reports, the bits of the tensors that they wrote, and their pages with
--- costs.
+--- Compares scripts in the workshop with the same scripts in the native
+-- program: their output, their reports, the bits of the tensors that they
+-- wrote, and their pages with costs.
 local assert = require "luassert"
 local support = require "spec.support"
 local workshop = require "spec.workshop.asked"
 
 local same = {}
 
--- Arguments of the scripts that would run longest.
+-- Arguments for scripts that would run longest with their defaults.
 local WORDS = {
   ladder = {"--sizes", "128"},
   train = {"--steps", "1", "--batch", "2", "--length", "4"}}
 
---- Returns the requests for these scripts: for each a run, then the costs of
--- its first launch.
+--- Returns the requests for a list of scripts: for each script a run, then the
+-- costs of its first launch.
 ---@param list string[] paths
 ---@return table[]
 function same.requests(list)
@@ -27,7 +27,7 @@ function same.requests(list)
   return all
 end
 
---- Returns the native program's answers.
+--- Returns the native program's responses to requests.
 ---@param requests table[]
 ---@return {out: string, answer: table}[]
 function same.native(requests)
@@ -43,8 +43,8 @@ local function timeless(text)
     :gsub("(%f[^\n\0][%w_]+ +%d+  ok [^\n]*) [%d.]+%f[\n]", "%1 T"))
 end
 
---- Compares the native answer to a script's run, or to a request for costs,
--- with the workshop's.
+--- Compares the native response to a script's run, or to a request for costs,
+-- with the workshop's response.
 ---@param path string the script's
 ---@param a {out: string, answer: table}
 ---@param b {out: string, answer: table}

@@ -12,7 +12,7 @@ local function scripts()
   return list
 end
 
--- Runs a list of scripts under node; sends the files first.
+-- Runs a list of scripts under node, after sending the files `all`.
 local function under_node(list, all)
   local asks = {{engine = {seconds = 300}}}
   for _, path in ipairs(list) do

@@ -1,12 +1,12 @@
--- Tests the page that `cutelua web` serves, in a Chromium: the page may use
--- threads, and its simulator uses them. Needs `make web` and a Chromium.
+-- Tests the page that `cutelua web` serves, in a Chromium. The page may use
+-- threads, and its simulator must use them. Needs `make web` and a Chromium.
 local browser = require "spec.browser"
 local json = require "dkjson"
 local support = require "spec.support"
 
 local web = (os.getenv "CUTE_BUILD" or "build") .. "/web"
 
--- Calls f(address) while the program serves.
+-- Calls f(address) while `cutelua web` serves at that address.
 local function served(f)
   local dir = support.folder()
   os.execute(("%s web --port 0 --folder %s >%s/out 2>&1 & echo $! >%s/pid")

@@ -1,9 +1,9 @@
--- Tests web/shelf.js under node: it splits the line of arguments, reads the
+-- Tests web/shelf.js under node: how it splits the line of arguments, reads the
 -- seed, finds scripts, and stores settings.
 local dkjson = require "dkjson"
 local support = require "spec.support"
 
--- Returns the value of an expression, with the shelf as `s`.
+-- Returns the value of a JavaScript expression, in which `s` is the shelf.
 local function js(expression, before)
   local out, err, code = support.exec {"node", "-e", ([[
     globalThis.SHELF = {scripts: [{path: "scripts/scan.lua",

@@ -1,6 +1,6 @@
 -- Takes screenshots of the workshop's page at three widths, light and dark, as
--- build/shots/NAME-WIDTH-COLOURS.png: shots.lua [FOLDER]. Needs `make web`,
--- node and a Chromium.
+-- build/shots/NAME-WIDTH-COLOURS.png. Usage: shots.lua [FOLDER]. Needs `make
+-- web`, node and a Chromium.
 local browser = require "spec.browser"
 
 local folder = arg and arg[1] or "build/shots"

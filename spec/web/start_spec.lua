@@ -250,7 +250,7 @@ describe("the shelf beside results", function()
   if not browser.find() then return end
 
   -- Opens and closes the shelf after a run with a report, and after a run with
-  -- a timeline. Returns by how many pixels they are too wide, and more.
+  -- a timeline. Returns by how many pixels elements are too wide, and more.
   local LOOK = [==[
     const shelf = on => {
       if (document.body.classList.contains("shelved") != on)
@@ -295,7 +295,7 @@ describe("the shelf beside results", function()
     end
     for i, v in ipairs(visit(steps)) do
       local width = steps[i].width
-      -- The shelf of a narrow window closes when a run begins.
+      -- In a narrow window, the shelf closes when a run begins.
       assert.same({0, 0, width >= 1200, 0, 0, true, true}, v, width)
     end
   end)

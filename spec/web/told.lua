@@ -1,12 +1,12 @@
--- Runs a lesson and then prints every report that its launches had on the
--- simulator: all texts and numbers in the report. Also prints a checksum of the
--- bits that the launches wrote. Usage: told.lua SCRIPT ARGUMENT...
+-- Runs a lesson. Then prints all texts and numbers of every report of its
+-- launches on the simulator, and a checksum of the bits that the launches
+-- wrote. Usage: told.lua SCRIPT ARGUMENT...
 local core = require "cute.core"
 local lib = require "cutelua.bench.lessonlib"
 
 local told, report = {}, lib.report
 
--- Fields that differ between equal launches: the time and the kernel object.
+-- Fields that differ between equal launches: time, and the kernel's object.
 local OTHER = {seconds = true, program = true}
 
 local function ordered(a, b)
@@ -14,7 +14,7 @@ local function ordered(a, b)
   return a < b
 end
 
--- Adds lines with the numbers, texts and booleans of a table and its subtables,
+-- Adds a line for each number, text and boolean in a table and its subtables,
 -- sorted by name.
 local function write(v, name, seen)
   local t = type(v)

@@ -1,5 +1,5 @@
 -- Tests build/web/cutelua.js under node against the native program. `make
--- web-test` runs this spec; `make test` has no emscripten and skips it.
+-- web-test` runs this spec; `make test`, which has no emscripten, skips it.
 local support = require "spec.support"
 
 local web = (os.getenv "CUTE_BUILD" or "build") .. "/web/cutelua"
@@ -13,7 +13,7 @@ local function output(command)
   return text, (p:close())
 end
 
--- node's own fetch would read the program as if from a server.
+-- With node's own fetch, cutelua.js would load the program as from a server.
 local NODE = "node --no-experimental-fetch spec/web/run.js %s%s.js %s -- %s"
 
 local function node(files, words, build)

@@ -1,11 +1,11 @@
 -- Sends requests to the workshop: natively through asks.lua, or under node
--- through spec/web/page.js with web/engine.js and a Worker of node.
+-- through spec/web/page.js, which uses web/engine.js and a Worker of node.
 local dkjson = require "dkjson"
 local support = require "spec.support"
 
 local workshop = {}
 
---- Returns the native answers to requests.
+--- Returns the native workshop's responses to requests.
 ---@param requests table[]
 ---@param env? table<string, string>
 ---@return table[] {answer =, out = what was printed}
@@ -40,7 +40,7 @@ function workshop.base64(bytes)
   end))
 end
 
---- Returns a request that puts a file.
+--- Returns a request that stores a file in the workshop.
 ---@param name string
 ---@param bytes string
 ---@return table request
@@ -48,7 +48,7 @@ function workshop.put(name, bytes)
   return {ask = "put", name = name, bytes = workshop.base64(bytes)}
 end
 
---- Returns the answers to requests under node: see spec/web/page.js.
+--- Returns the responses to requests under node: see spec/web/page.js.
 ---@param requests table[]
 ---@return table[] {answer =, out =, seconds =, stopped =, during =}
 function workshop.under_node(requests)

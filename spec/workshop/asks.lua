@@ -1,5 +1,5 @@
 -- Reads requests to the workshop from standard input, as a JSON list, and
--- answers them. Each answer is a line "answer JSON" after the output of its
+-- executes them. Each response is a line "answer JSON" after the output of its
 -- request.
 local json = require "cutelua.text.json"
 local workshop = require "cutelua.workshop"

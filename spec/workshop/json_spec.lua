@@ -26,7 +26,7 @@ describe("cutelua.text.json", function()
     assert.equal(-1.5e-3, json.decode " -1.5E-3 ")
   end)
 
-  -- Describes a value, with the subtypes of numbers.
+  -- Returns a value as text that shows the subtypes of numbers.
   local function written(v)
     if type(v) ~= "table" then
       return (math.type(v) or type(v)) .. " " .. tostring(v)

@@ -4,7 +4,7 @@ local workshop = require "cutelua.workshop"
 
 local function ask(request) return workshop.ask(request) end
 
--- Returns the number of a lesson's nth block of a kind.
+-- Returns the number and the text of the nth block of a kind in a lesson.
 local function at(lesson, kind, n)
   for i, block in ipairs(ask {ask = "lesson", name = lesson}.blocks) do
     if block.kind == kind then
@@ -74,7 +74,7 @@ describe("a lesson in the workshop", function()
     assert.equal("(4,8):(1,4), nil", shown {{index = first, text = mine}})
     assert.equal("(4,8):(8,1), nil", shown {{index = first, text = "l = ("}})
     assert.equal("(4,8):(8,1), nil", shown {{index = first, text = "error {}"}})
-    -- A block that runs again does not see the results of its own earlier run.
+    -- When a block runs again, it must not see the results of its earlier run.
     block("layouts", first, text .. "\nseen = (seen or 0) + 1")
     local got = block("layouts", first, text .. "\nseen = (seen or 0) + 1")
     assert.is_true(got.ok)
@@ -95,7 +95,7 @@ describe("a lesson in the workshop", function()
     assert.is_true(prompt "l = 5")
     assert.is_true(prompt "do assert(l == 5) end")
     block("layouts", i, "error 'no'")
-    -- A failed step leaves no results behind.
+    -- A failed step must leave no results behind.
     assert.is_true(prompt "do assert(l == 5) end")
     block("layouts", i, text)
     assert.is_true(prompt "do assert(l(2, 3) == 19) end")

@@ -7,7 +7,7 @@ local misuse = {}
 
 local CUTE = 'local cute = require "cute"\n'
 
--- Returns a script with a kernel of one thread with this body.
+-- Returns a script with a kernel of one thread that has this body.
 local function kernel(body, options)
   return CUTE .. [[local k = cute.kernel("k", function(x)
   ]] .. body .. [[
@@ -32,8 +32,8 @@ local RUNAWAY = "this line traced over 131072 operations: Lua loops are "
 local SMEM = "shared memory of %d bytes is over the budget of any GPU, 232448 "
   .. "bytes (227 KiB)"
 
--- Requests with expected fields of their answers: says (in error.message), line
--- and kind of the error, code, unfinished, out (the output).
+-- Requests with expected fields of the responses: says (part of error.message),
+-- line and kind of the error, code, unfinished, out (the output).
 misuse.list = {
   -- texts
   run("local x = = 1", {says = "unexpected symbol near '='", line = 1}),
@@ -91,7 +91,7 @@ misuse.list = {
     print((pcall(xpcall, print)))]],
     {out = "false\tx\nfalse\txy\nfalse\tx\nfalse\n"}),
 
-  -- A script that overwrites globals does not change them for the next script.
+  -- A script overwrites globals. The next script must have the original ones.
   run([[string.format, string.match, string.gsub, table.concat = nil
     pairs, type, tostring, print, error, load, arg = nil
     os, io = nil
@@ -106,7 +106,7 @@ misuse.list = {
   run("x = 1 for _ = 1, 1e6 do end print(x)", {out = "1\n"}),
   run("print(x)", {out = "nil\n"}),
 
-  -- Mistakes in pictures and kernels.
+  -- Mistakes in drawings and kernels.
   run(CUTE .. "cute.draw(cute.make_layout({100000, 10000}))", {line = 2,
     kind = "limit", says = "cute.draw: 100000 x 10000 = 1000000000 cells are "
       .. "too many; the limit is 32768"}),
@@ -171,7 +171,7 @@ function misuse.name(row)
   return ("%s %s"):format(row.ask, what:sub(1, 48))
 end
 
---- Checks an answer against its row.
+--- Checks that a response has the fields that its row expects.
 ---@param row table
 ---@param answer table
 ---@param out string what was printed

@@ -1,5 +1,5 @@
--- Tests that each mistake of a user of the workshop gets a message of one
--- sentence, at the line of the mistake.
+-- Tests that each mistake of a workshop's user gets a message of one sentence,
+-- at the line of the mistake.
 local misuse = require "spec.workshop.misuse"
 local workshop = require "spec.workshop.asked"
 
@@ -11,7 +11,7 @@ describe("the workshop reports", function()
     it(i .. ": " .. misuse.name(row), function()
       answers = answers or workshop.asked(requests)
       local out = answers[i].out
-      -- A page decodes the output and replaces bytes that are not UTF-8.
+      -- A page decodes the output as UTF-8 and replaces invalid bytes.
       if not utf8.len(out) then out = out:gsub("[\x80-\xff]", "\u{fffd}") end
       misuse.check(row, answers[i].answer, out)
     end)

@@ -1,8 +1,8 @@
--- Tests the workshop's native answers: to runs, to input at the prompt after a
--- run, and for pages.
+-- Tests the native workshop's responses: to runs, to input at the prompt after
+-- a run, and to requests for pages.
 local workshop = require "spec.workshop.asked"
 
--- Returns the answers to requests; each answer has the request's output as
+-- Returns the responses to requests; each response has the request's output as
 -- `out`.
 local function asked(requests)
   local list = {}
@@ -21,8 +21,8 @@ end
 
 local function prompt(text) return {ask = "prompt", text = text} end
 
--- The script of a kernel with bank conflicts in line 6 and, if racy, a race of
--- lines 9 and 10.
+-- A script with a kernel that has bank conflicts in line 6 and, if racy, a race
+-- of lines 9 and 10.
 local SCRIPT = [[
 local cute = require "cute"
 local tile = cute.make_layout({32, 32}, {32, 1})

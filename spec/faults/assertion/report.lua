@@ -1,4 +1,4 @@
--- The example of assertion in docs/errors.md.
+-- The example of the error kind `assertion` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/assertion/report.lua:8 in run
 -- expect: report.lua:12: assertion failed: too many threads [assertion]

@@ -1,5 +1,5 @@
 -- Loads stages by cp.async, with groups and sync_threads(). Fault: the readers
--- read another stage.
+-- read another stage than the one that they waited for.
 -- expect: cutelua: simulator: kernel groups: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/groups_stage.lua:45 in main chunk
 -- expect: groups_stage.lua:41: read of shared memory while a cp.async to it is

@@ -1,4 +1,4 @@
--- Fault: the bytes that the peer multicasts to this block are not expected.
+-- Fault: the bytes that the peer block multicasts here are not expected.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/multicast_bytes.lua:52 in main chunk
 -- expect: multicast_bytes.lua:49: read of shared memory while a bulk copy to it

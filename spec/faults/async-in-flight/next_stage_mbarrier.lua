@@ -1,4 +1,4 @@
--- Fault: the copy fills one stage and signals the mbarrier of the next.
+-- Fault: the copy fills one stage and signals the mbarrier of the next stage.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/next_stage_mbarrier.lua:52 in main chunk
 -- expect: next_stage_mbarrier.lua:48: read of shared memory while a bulk copy

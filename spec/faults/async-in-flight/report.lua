@@ -1,4 +1,4 @@
--- The example of async-in-flight in docs/errors.md.
+-- The example of the error kind `async-in-flight` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/report.lua:13 in run
 -- expect: report.lua:29: read of shared memory while a cp.async to it is in

@@ -1,5 +1,5 @@
 -- Loads tiles by TMA through a ring of stages: one warp loads, four warps read.
--- Fault: the copy fills another stage.
+-- Fault: the copy fills another stage than the one whose mbarrier it signals.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/ring_wrong_dest_stage.lua:65 in main
 --   chunk

@@ -1,5 +1,5 @@
 -- Loads tiles by TMA through a ring of stages: one warp loads, four warps read.
--- Fault: the copy arrives at the mbarrier of stage 0.
+-- Fault: every copy arrives at the mbarrier of stage 0.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/ring_wrong_full_stage.lua:64 in main
 --   chunk

@@ -1,5 +1,5 @@
 -- Loads tiles by TMA through a ring of stages: one warp loads, four warps read.
--- Fault: the readers read another stage.
+-- Fault: the readers read another stage than the one that they waited for.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/ring_wrong_read_stage.lua:64 in main
 --   chunk

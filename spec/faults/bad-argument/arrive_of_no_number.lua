@@ -1,4 +1,4 @@
--- Fault: an arrival at a named barrier does not say for how many threads.
+-- Fault: an arrival at a named barrier lacks the number of threads.
 -- expect: cutelua: cute.arch.barrier_arrive: the number of threads is missing:
 --   write barrier_arrive(1, n) [bad-argument]
 -- expect: spec/faults/bad-argument/arrive_of_no_number.lua:8 in kernel k

@@ -1,4 +1,4 @@
--- Fault: a method of an epilogue's `at` is called with a dot.
+-- Fault: a method of `at`, an epilogue's argument, is called with a dot.
 -- expect: cutelua: 'at:col' is a method, but was called with a dot, on tensor
 --   ptr[f32,gmem] o (32):(1) [bad-argument]
 -- expect: spec/faults/bad-argument/epilogue_dot.lua:11 in f

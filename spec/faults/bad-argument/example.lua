@@ -1,4 +1,4 @@
--- The example of bad-argument in docs/errors.md.
+-- The example of the error kind `bad-argument` in docs/errors.md.
 -- expect: cutelua: bad argument #1 to 'cute.make_layout' (integer or tuple
 --   expected, got "8,4") [bad-argument]
 -- expect: spec/faults/bad-argument/example.lua:8 in main chunk

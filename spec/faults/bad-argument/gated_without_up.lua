@@ -1,4 +1,4 @@
--- Fault: the epilogue of a gated product takes one vector, not two.
+-- Fault: the epilogue of a gated product takes one vector instead of two.
 -- expect: cutelua: ops.gemm: the epilogue at
 --   spec/faults/bad-argument/gated_without_up.lua:12 has 1 parameter, but a
 --   gated product gives it two vectors: write function(gate, up, at)

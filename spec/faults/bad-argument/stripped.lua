@@ -1,5 +1,5 @@
--- Adds up an array in a kernel that was compiled before. Fault: the compiled
--- function has no debug information, so no names of locals.
+-- Sums an array in a kernel that was loaded as compiled Lua code. Fault: the
+-- code has no debug information, so the names of its locals are unknown.
 -- expect: cutelua: call:launch: a function without debug information contains a
 --   traced loop or branch: its locals cannot be carried [bad-argument]
 -- expect: spec/faults/bad-argument/stripped.lua:23 in main chunk

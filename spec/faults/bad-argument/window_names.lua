@@ -1,4 +1,4 @@
--- Fault: the sides of a window have names, but a window is a list.
+-- Fault: the two sides of a window are given by name, but a window is a list.
 -- expect: cutelua: ops.attention: window has the key "left"; it is a list of
 --   two numbers, {left, right} [bad-argument]
 -- expect: spec/faults/bad-argument/window_names.lua:8 in main chunk

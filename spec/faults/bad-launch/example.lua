@@ -1,4 +1,4 @@
--- The example of bad-launch in docs/errors.md.
+-- The example of the error kind `bad-launch` in docs/errors.md.
 -- expect: cutelua: call:launch: block = 0; one to three integers of at
 --   least 1 are needed [bad-launch]
 -- expect: spec/faults/bad-launch/example.lua:7 in main chunk

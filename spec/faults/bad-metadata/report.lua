@@ -1,4 +1,4 @@
--- The example of bad-metadata in docs/errors.md.
+-- The example of the error kind `bad-metadata` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/bad-metadata/report.lua:15 in run
 -- expect: report.lua:40: the metadata of a sparse A has 0x0 for a group of 4

@@ -1,4 +1,4 @@
--- The example of bad-notation in docs/errors.md.
+-- The example of the error kind `bad-notation` in docs/errors.md.
 -- expect: cutelua: cute.layout: stride (1,8) does not have the nesting of shape
 --   4 (is a ')' missing before the ':'?) at position 5 [bad-notation]
 -- expect: spec/faults/bad-notation/example.lua:10 in main chunk

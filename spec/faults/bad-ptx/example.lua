@@ -1,4 +1,4 @@
--- The example of bad-ptx in docs/errors.md.
+-- The example of the error kind `bad-ptx` in docs/errors.md.
 -- expect: cutelua: line 7: 'add.rna.f32' is not modelled: modifier .rna
 --   [bad-ptx]
 local cute = require "cute"

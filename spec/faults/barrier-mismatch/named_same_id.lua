@@ -1,5 +1,5 @@
--- Two warps fill a buffer and two warps read it, by named barriers. Fault: both
--- barriers have the same number.
+-- Two warps fill a buffer and two warps read it, by named barriers. Fault: the
+-- barriers for "filled" and for "read" have the same number.
 -- expect: cutelua: simulator: kernel named: 1 fault [kernel-fault]
 -- expect: spec/faults/barrier-mismatch/named_same_id.lua:39 in main chunk
 -- expect: named_same_id.lua:21: the same warp arrives twice at barrier 2 before

@@ -1,4 +1,4 @@
--- The example of barrier-mismatch in docs/errors.md.
+-- The example of the error kind `barrier-mismatch` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/barrier-mismatch/report.lua:16 in run
 -- expect: report.lua:21: nothing orders this arrival at barrier 1 after the

@@ -1,5 +1,5 @@
 -- A partial sum is written by a bulk store. Fault: the flag is stored once the
--- source is read, not once the store is complete.
+-- source was read, but the store may not be complete.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/block-race/flag_behind_wait_group_read.lua:57 in main
 --   chunk

@@ -1,4 +1,4 @@
--- The example of block-race in docs/errors.md.
+-- The example of the error kind `block-race` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 2 faults [kernel-fault]
 -- expect: spec/faults/block-race/report.lua:20 in run
 -- expect: report.lua:25: write after a read by another lane of the warp with no

@@ -1,4 +1,4 @@
--- The example of closed in docs/errors.md.
+-- The example of the error kind `closed` in docs/errors.md.
 -- expect: cutelua: buffer:fill: the buffer was closed [closed]
 -- expect: spec/faults/closed/example.lua:10 in main chunk
 -- expect: hint: use it before its close() or the end of its block

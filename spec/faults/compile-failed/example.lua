@@ -1,4 +1,4 @@
--- The example of compile-failed in docs/errors.md.
+-- The example of the error kind `compile-failed` in docs/errors.md.
 -- needs: NVRTC
 -- expect: cutelua: kernel 'k' does not compile for sm_90a: … [compile-failed]
 local cute = require "cute"

@@ -1,5 +1,5 @@
 -- One warp copies by cp.async, which arrives at mbarriers, and another warp
--- reads. Fault: the producers' group counts 64 threads.
+-- reads. Fault: the producers' group counts 64 threads instead of 32.
 -- expect: cutelua: simulator: kernel arrivals: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/arrivals_group_64.lua:54 in main chunk
 -- expect: arrivals_group_64.lua:47: no warp can go on: 1 warp waits (warp 1) at

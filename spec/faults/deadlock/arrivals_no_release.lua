@@ -1,5 +1,5 @@
 -- One warp copies by cp.async, which arrives at mbarriers, and another warp
--- reads. Fault: no reader arrives for an empty stage.
+-- reads. Fault: no reader arrives at the mbarrier of an empty stage.
 -- expect: cutelua: simulator: kernel arrivals: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/arrivals_no_release.lua:53 in main chunk
 -- expect: arrivals_no_release.lua:38: no warp can go on: 1 warp waits (warp 0)

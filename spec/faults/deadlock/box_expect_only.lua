@@ -1,5 +1,5 @@
--- Loads one box by TMA, doubles it and stores it by TMA. Fault: bytes are
--- expected with no arrival.
+-- Loads one box by TMA, doubles it and stores it by TMA. Fault: the thread that
+-- expects the bytes does not arrive.
 -- expect: cutelua: simulator: kernel box: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/box_expect_only.lua:58 in main chunk
 -- expect: box_expect_only.lua:45: no warp can go on: 4 warps wait (warp 0, 1,

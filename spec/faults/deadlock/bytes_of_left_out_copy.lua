@@ -1,4 +1,4 @@
--- Fault: the bytes of a tile that is not loaded are expected.
+-- Fault: the mbarrier also expects the bytes of a tile that is not loaded.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/bytes_of_left_out_copy.lua:53 in main chunk
 -- expect: bytes_of_left_out_copy.lua:50: no warp can go on: 2 warps wait (warp

@@ -1,5 +1,5 @@
 -- Each block of a cluster of two multicasts half of a box to both. Fault: the
--- copy's mask names one block.
+-- copy's mask names only one block.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/multicast_mask.lua:64 in main chunk
 -- expect: multicast_mask.lua:50: no warp can go on: 2 warps wait (warp 0, 1) at

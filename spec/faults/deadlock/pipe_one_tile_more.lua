@@ -1,5 +1,5 @@
 -- Loads tiles by TMA through a pipeline: one warp loads, four warps read.
--- Fault: the loading warp loads one tile more.
+-- Fault: the loading warp loads one tile more than is read.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/pipe_one_tile_more.lua:56 in main chunk
 -- expect: pipe_one_tile_more.lua:42: no warp can go on: 1 warp waits (warp

@@ -1,4 +1,4 @@
--- The example of deadlock in docs/errors.md.
+-- The example of the error kind `deadlock` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/report.lua:15 in run
 -- expect: report.lua:20: no warp can go on: 1 warp waits (warp 0) at barrier 1,

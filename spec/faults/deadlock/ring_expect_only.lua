@@ -1,5 +1,5 @@
 -- Loads tiles by TMA through a ring of stages: one warp loads, four warps read.
--- Fault: bytes are expected with no arrival.
+-- Fault: the thread that expects the bytes does not arrive.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/ring_expect_only.lua:63 in main chunk
 -- expect: ring_expect_only.lua:51: no warp can go on: 4 warps wait (warp 0, 1,

@@ -1,5 +1,5 @@
 -- Loads tiles by TMA through a ring of stages: one warp loads, four warps read.
--- Fault: no reader arrives for an empty stage.
+-- Fault: no reader arrives at the mbarrier of an empty stage.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/ring_no_release.lua:63 in main chunk
 -- expect: ring_no_release.lua:42: no warp can go on: 1 warp waits (warp 4) at

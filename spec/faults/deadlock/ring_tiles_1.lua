@@ -1,5 +1,5 @@
 -- Loads tiles by TMA through a ring of stages: one warp loads, four warps read.
--- Fault: one tile fewer is loaded.
+-- Fault: one tile fewer is loaded than is read.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/ring_tiles_1.lua:62 in main chunk
 -- expect: ring_tiles_1.lua:50: no warp can go on: 4 warps wait (warp 0, 1, 2,

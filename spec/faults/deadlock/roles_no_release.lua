@@ -1,5 +1,5 @@
 -- One warp fills a ring by stores, and another warp reads it. Fault: no reader
--- arrives for an empty stage.
+-- arrives at the mbarrier of an empty stage.
 -- expect: cutelua: simulator: kernel roles: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/roles_no_release.lua:47 in main chunk
 -- expect: roles_no_release.lua:32: no warp can go on: 1 warp waits (warp 0) at

@@ -1,4 +1,4 @@
--- Two warpgroups alternate by two barriers. Fault: nothing lets group 0 begin.
+-- Two warpgroups take turns. Fault: nothing arrives at the barrier of group 0.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/turns_not_begun.lua:24 in main chunk
 -- expect: turns_not_begun.lua:17: no warp can go on: 4 warps wait (warp 0, 1,

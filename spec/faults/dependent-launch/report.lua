@@ -1,4 +1,4 @@
--- The example of dependent-launch in docs/errors.md.
+-- The example of the error kind `dependent-launch` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/dependent-launch/report.lua:14 in run
 -- expect: report.lua:21: read of memory that the previous launch writes, with

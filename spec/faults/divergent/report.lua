@@ -1,4 +1,4 @@
--- The example of divergent in docs/errors.md.
+-- The example of the error kind `divergent` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/divergent/report.lua:11 in run
 -- expect: report.lua:16: only 20 of the warp's 32 threads reach an operation

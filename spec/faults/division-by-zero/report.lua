@@ -1,4 +1,4 @@
--- The example of division-by-zero in docs/errors.md.
+-- The example of the error kind `division-by-zero` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/division-by-zero/report.lua:11 in run
 -- expect: report.lua:16: the result of an integer division by zero is used

@@ -1,5 +1,5 @@
 -- Each block of a cluster of two multicasts half of a box to both. Fault: no
--- barrier of the cluster precedes the end.
+-- cluster barrier precedes the end of the kernel.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
 -- expect: spec/faults/exited-block/multicast_no_done.lua:60 in main chunk
 -- expect: multicast_no_done.lua:51: access to shared memory of block (0,0,0),

@@ -1,4 +1,4 @@
--- The example of exited-block in docs/errors.md.
+-- The example of the error kind `exited-block` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/exited-block/report.lua:13 in run
 -- expect: report.lua:26: access to shared memory of block (1,0,0), which may

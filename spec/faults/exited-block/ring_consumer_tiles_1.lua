@@ -1,5 +1,5 @@
 -- Loads tiles by TMA through a ring of stages: one warp loads, four warps read.
--- Fault: one tile fewer is read.
+-- Fault: one tile fewer is read than is loaded.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
 -- expect: spec/faults/exited-block/ring_consumer_tiles_1.lua:60 in main chunk
 -- expect: ring_consumer_tiles_1.lua:41: block (0,0,0) may exit before a copy to

@@ -1,4 +1,4 @@
--- The example of foreign-value in docs/errors.md.
+-- The example of the error kind `foreign-value` in docs/errors.md.
 -- expect: cutelua: a value traced in another kernel was used in 'k'
 --   [foreign-value]
 -- expect: spec/faults/foreign-value/example.lua:14 in kernel k

@@ -1,4 +1,4 @@
--- The example of in-flight in docs/errors.md.
+-- The example of the error kind `in-flight` in docs/errors.md.
 -- expect: cutelua: register 0 of acc is used while the MMA of line 30 is still
 --   in flight [in-flight]
 -- expect: spec/faults/in-flight/example.lua:32 in kernel k

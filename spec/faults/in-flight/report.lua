@@ -1,4 +1,4 @@
--- The example of in-flight in docs/errors.md.
+-- The example of the error kind `in-flight` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/in-flight/report.lua:38 in main chunk
 -- expect: ptx:21: a register of an MMA is used while the MMA is still in flight

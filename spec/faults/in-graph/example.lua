@@ -1,4 +1,4 @@
--- The example of in-graph in docs/errors.md.
+-- The example of the error kind `in-graph` in docs/errors.md.
 -- expect: cutelua: sync waits for the GPU, which runs nothing while a graph is
 --   captured [in-graph]
 -- expect: spec/faults/in-graph/example.lua:9 in main chunk

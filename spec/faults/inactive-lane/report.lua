@@ -1,4 +1,4 @@
--- The example of inactive-lane in docs/errors.md.
+-- The example of the error kind `inactive-lane` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/inactive-lane/report.lua:11 in run
 -- expect: report.lua:17: shuffle reads lane 16, which does not take part in it

@@ -1,4 +1,4 @@
--- The example of inadmissible in docs/errors.md.
+-- The example of the error kind `inadmissible` in docs/errors.md.
 -- expect: cutelua: cute.composition: stride 6 is not divisible by extent 8 (4:6
 --   on (8,6):(1,10)) [inadmissible]
 -- expect: spec/faults/inadmissible/example.lua:14 in main chunk

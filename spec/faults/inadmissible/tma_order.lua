@@ -1,4 +1,4 @@
--- Fault: the TMA atom's layout is by rows, shared memory's by columns.
+-- Fault: the TMA atom's layout is row-major, but shared memory column-major.
 -- expect: cutelua: cute.copy: the atom was made for another layout: value 1 of
 --   a box in shared memory is 1 after the first along mode 0 of the tensor map,
 --   not 0 [inadmissible]

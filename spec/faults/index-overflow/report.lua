@@ -1,4 +1,4 @@
--- The example of index-overflow in docs/errors.md.
+-- The example of the error kind `index-overflow` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/index-overflow/report.lua:11 in main chunk
 -- expect: report.lua:14: an index uses a product that overflows 32 bits: the

@@ -1,4 +1,4 @@
--- The example of inside-kernel in docs/errors.md.
+-- The example of the error kind `inside-kernel` in docs/errors.md.
 -- expect: cutelua: kernel 'other' was used inside kernel 'k' [inside-kernel]
 -- expect: spec/faults/inside-kernel/example.lua:14 in kernel k
 -- expect: call a plain Lua function instead

@@ -1,4 +1,4 @@
--- The example of kernel-fault in docs/errors.md.
+-- The example of the error kind `kernel-fault` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/kernel-fault/example.lua:12 in run
 -- expect: example.lua:19: read of an element that another lane of the warp

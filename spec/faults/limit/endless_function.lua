@@ -1,5 +1,5 @@
--- Fault: a function of cute.func calls itself, and nothing that Lua knows ends
--- the recursion.
+-- Fault: a function of cute.func calls itself, and no condition that Lua can
+-- evaluate ends the recursion.
 -- expect: cutelua: cute.func: this function called itself 256 times: a traced
 --   condition never ends a recursion [limit]
 -- expect: write cute.loop(cond, body), or end the recursion by a number that

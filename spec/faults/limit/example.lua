@@ -1,4 +1,4 @@
--- The example of limit in docs/errors.md.
+-- The example of the error kind `limit` in docs/errors.md.
 -- expect: cutelua: cute.make_layout: tuples nest at most 32 deep [limit]
 -- expect: spec/faults/limit/example.lua:8 in main chunk
 local cute = require "cute"

@@ -1,4 +1,4 @@
--- The example of loop-exit in docs/errors.md.
+-- The example of the error kind `loop-exit` in docs/errors.md.
 -- expect: cutelua: break, return or goto out of a traced loop: its body is
 --   traced once for all iterations [loop-exit]
 -- expect: spec/faults/loop-exit/example.lua:18 in kernel k

@@ -1,4 +1,4 @@
--- The example of loop-table-changed in docs/errors.md.
+-- The example of the error kind `loop-table-changed` in docs/errors.md.
 -- expect: cutelua: field 'state.last' is nil before this loop and has a
 --   value after it [loop-table-changed]
 -- expect: spec/faults/loop-table-changed/example.lua:15 in kernel k

@@ -1,4 +1,4 @@
--- The example of loop-type-changed in docs/errors.md.
+-- The example of the error kind `loop-type-changed` in docs/errors.md.
 -- expect: cutelua: local 'sum' changes from i32 to f32 in this loop
 --   [loop-type-changed]
 -- expect: spec/faults/loop-type-changed/example.lua:14 in kernel k

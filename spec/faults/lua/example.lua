@@ -1,4 +1,4 @@
--- The example of lua in docs/errors.md.
+-- The example of the error kind `lua` in docs/errors.md.
 -- expect: cutelua: attempt to perform arithmetic on a nil value (field 'bn')
 --   [lua]
 -- expect: spec/faults/lua/example.lua:8 in main chunk

@@ -1,4 +1,4 @@
--- The example of mbarrier in docs/errors.md.
+-- The example of the error kind `mbarrier` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/report.lua:14 in run
 -- expect: report.lua:24: mbarrier 'bar'[0] counts 2 arrivals a phase; 32

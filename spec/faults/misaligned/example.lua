@@ -1,4 +1,4 @@
--- The example of misaligned in docs/errors.md.
+-- The example of the error kind `misaligned` in docs/errors.md.
 -- expect: cutelua: cute.copy: UniversalCopy<uint128_t> needs addresses that are
 --   multiples of 16 bytes, but the destination is only known to be aligned to 4
 --   [misaligned]

@@ -1,4 +1,4 @@
--- The example of misaligned in docs/errors.md.
+-- The example of the error kind `misaligned` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 2 faults [kernel-fault]
 -- expect: spec/faults/misaligned/report.lua:13 in run
 -- expect: report.lua:18: a value that was assumed to be divisible by 4 is 2

@@ -1,4 +1,4 @@
--- The example of needs-static in docs/errors.md.
+-- The example of the error kind `needs-static` in docs/errors.md.
 -- expect: cutelua: cute.make_rmem_tensor: make_rmem_tensor needs a static
 --   layout, got (?):(1) [needs-static]
 -- expect: spec/faults/needs-static/example.lua:13 in kernel k

@@ -1,4 +1,4 @@
--- The example of not-tracing in docs/errors.md.
+-- The example of the error kind `not-tracing` in docs/errors.md.
 -- expect: cutelua: cute.arch.thread_idx: a special register is only meaningful
 --   inside a kernel [not-tracing]
 -- expect: spec/faults/not-tracing/example.lua:11 in main chunk

@@ -1,4 +1,4 @@
--- Lanes with maxima of their own add their sums of exponentials.
+-- Lanes add up sums of exponentials that are relative to different maxima.
 -- run: notes
 -- expect: note: merged_sum.lua:21: this line adds sums of exponentials of
 --   several lanes, but each lane subtracted a maximum of its own;

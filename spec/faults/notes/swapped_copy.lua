@@ -1,4 +1,4 @@
--- A transposition of tiles leaves the coordinate of the tile as it was.
+-- A tiled transposition does not exchange the coordinates of the tile.
 -- run: notes
 -- expect: note: swapped_copy.lua:14: 'y' is not a copy of 'x': element … is
 --   …, but x… is …; the elements have the values that belong to the

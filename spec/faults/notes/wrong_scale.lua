@@ -54,8 +54,8 @@ local product = cute.kernel("product", function(tma_a, cA, tma_fa, cFA, tma_b,
   local tFB = cute.make_tensor(ptr_sf + 4 * of_a.columns, of_b.tmem)
   local copy_a = scale_factors.copier(sFA, tFA)
   local copy_b = scale_factors.copier(sFB, tFB)
-  -- Returns the bytes of a tile in shared memory, and those of the tiles along
-  -- K.
+  -- Returns the partition of a tile's bytes in shared memory, and of the tiles
+  -- along K.
   local function operand(tma, s, c, row)
     return cpasync.tma_partition(tma, 0, cute.make_layout(1),
       cute.group_modes(cute.recast_tensor(s, cute.u8), 0, 2),

@@ -1,4 +1,4 @@
--- Each step multiplies an element of A and one of B of different steps.
+-- Each product has an element of A and an element of B of different K steps.
 -- run: notes
 -- expect: note: wrong_step.lua:16: 'c' is not the product of 'a' and 'b':
 --   element … is …, but a… times b… is …; … cute.partial_ok(c) says

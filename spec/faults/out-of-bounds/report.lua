@@ -1,4 +1,4 @@
--- The example of out-of-bounds in docs/errors.md.
+-- The example of the error kind `out-of-bounds` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/out-of-bounds/report.lua:11 in run
 -- expect: report.lua:14: write outside global tensor 'mX': coordinate (32,31)

@@ -1,5 +1,5 @@
--- Adds 1 to the elements of a vector whose last ones lie outside of it. Fault:
--- cute.where computes the read also where its condition is false.
+-- Adds 1 to elements of a vector, some of which are beyond its end. Fault:
+-- cute.where evaluates the read even where its condition is false.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/out-of-bounds/where_reads_both.lua:20 in main chunk
 -- expect: where_reads_both.lua:15: read outside global tensor 'x': element

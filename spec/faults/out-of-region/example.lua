@@ -1,4 +1,4 @@
--- The example of out-of-region in docs/errors.md.
+-- The example of the error kind `out-of-region` in docs/errors.md.
 -- expect: cutelua: value 'last' of line 17 was computed inside a loop or branch
 --   that has ended [out-of-region]
 -- expect: spec/faults/out-of-region/example.lua:18 in kernel k

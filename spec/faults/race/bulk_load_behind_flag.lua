@@ -1,4 +1,4 @@
--- Fault: no proxy fence separates the wait for a flag from a bulk load.
+-- Fault: no proxy fence separates the wait for a flag and a bulk load.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/bulk_load_behind_flag.lua:65 in main chunk
 -- expect: bulk_load_behind_flag.lua:59: read by a bulk copy after a thread's

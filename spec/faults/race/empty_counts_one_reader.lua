@@ -1,4 +1,4 @@
--- Fault: both halves of a block read a stage, but only one frees it.
+-- Fault: both halves of a block read a stage, but only one half releases it.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/empty_counts_one_reader.lua:62 in main chunk
 -- expect: empty_counts_one_reader.lua:44: write after a read by another warp

@@ -1,4 +1,4 @@
--- Each block sends to the next one. Fault: no wait until the data was read.
+-- Fault: a block refills its peer's buffer before the peer has read it.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/peer_buffer_refilled.lua:51 in main chunk
 -- expect: peer_buffer_refilled.lua:43: write after a write by an st.async whose

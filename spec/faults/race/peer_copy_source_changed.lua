@@ -43,7 +43,7 @@ local k = cute.kernel("faulty", function(y)
     local from, to = cpasync.group_bulk_copy_modes(s, d)
     cute.copy(SEND, from, to, {mbar_ptr = bar, cta_rank = 1 - rank})
   end)
-  arch.mbarrier_wait(bar, 0)  -- for the incoming copy only
+  arch.mbarrier_wait(bar, 0)  -- waits only for the incoming copy
   -- mend: meet()
   s[t] = 2
   y[rank * 64 + t] = d[t] + s[t]

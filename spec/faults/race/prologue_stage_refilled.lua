@@ -1,4 +1,4 @@
--- Fault: the main loop at once refills a stage that the prologue filled.
+-- Fault: the main loop refills a stage of the prologue before it was read.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/prologue_stage_refilled.lua:56 in main chunk
 -- expect: prologue_stage_refilled.lua:43: write after a read by another warp

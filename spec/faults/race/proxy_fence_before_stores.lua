@@ -1,4 +1,4 @@
--- The proxy fence comes before the last of the stores.
+-- Fault: the proxy fence comes before the last of the stores.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/proxy_fence_before_stores.lua:39 in main chunk
 -- expect: proxy_fence_before_stores.lua:34: read by a bulk copy after a

@@ -1,5 +1,5 @@
--- One thread loads and stores two stages. Fault: the refill waits only for the
--- store of the previous stage, not for that of its own.
+-- One thread loads and stores two stages. Fault: before a refill, it waits for
+-- the store of the other stage, not of the same stage.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/refill_wait_group.lua:61 in main chunk
 -- expect: refill_wait_group.lua:49: write after a read by a bulk copy whose

@@ -1,4 +1,4 @@
--- The example of race in docs/errors.md.
+-- The example of the error kind `race` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/race/report.lua:14 in run
 -- expect: report.lua:34: read after a write by another warp with no barrier in

@@ -1,5 +1,5 @@
 -- Loads tiles by TMA through a ring of stages: one warp loads, four warps read.
--- Fault: the readers wait for stage 0.
+-- Fault: the readers always wait for stage 0.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
 -- expect: spec/faults/race/ring_wrong_wait_stage.lua:62 in main chunk
 -- expect: ring_wrong_wait_stage.lua:52: read after a write by a bulk copy whose

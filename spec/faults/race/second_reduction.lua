@@ -1,4 +1,4 @@
--- Two reductions reuse one buffer, with no barrier in between.
+-- Fault: two reductions use the same buffer, with no barrier in between.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/second_reduction.lua:29 in main chunk
 -- expect: second_reduction.lua:24: write after a read by another warp with no

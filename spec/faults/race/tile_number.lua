@@ -1,4 +1,4 @@
--- Fault: the next tile number is stored while slow warps read the last one.
+-- Fault: the next tile number overwrites the one that slow warps still read.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/tile_number.lua:29 in main chunk
 -- expect: tile_number.lua:22: write after a read by another warp with no

@@ -1,4 +1,4 @@
--- Fault: no barrier follows thread 0's wait, before the buffer is refilled.
+-- Fault: no barrier follows thread 0's wait, before others refill the buffer.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/wait_before_no_barrier.lua:43 in main chunk
 -- expect: wait_before_no_barrier.lua:32: write after a read by a bulk copy

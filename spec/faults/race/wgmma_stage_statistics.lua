@@ -1,5 +1,5 @@
 -- Threads compute row statistics from the stage that wgmma reads. Fault: no
--- proxy fence precedes the release, which only follows wgmma's wait.
+-- proxy fence precedes the release of the stage, only the wait for wgmma.
 -- run: check
 -- expect: check: kernel faulty: ok
 -- expect: note: wgmma_stage_statistics.lua:53: write by a bulk copy after a

@@ -1,4 +1,4 @@
--- Fault: no fence separates the zeros of a partial tile from its load.
+-- Fault: no proxy fence separates zeroing a partial tile and loading it.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/zeros_then_load.lua:50 in main chunk
 -- expect: zeros_then_load.lua:45: write by a bulk copy after a thread's write,

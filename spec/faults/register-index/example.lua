@@ -1,4 +1,4 @@
--- The example of register-index in docs/errors.md.
+-- The example of the error kind `register-index` in docs/errors.md.
 -- expect: cutelua: cute.gemm: fragment A is indexed by a traced value;
 --   registers have no addresses: unroll with a plain Lua loop [register-index]
 -- expect: spec/faults/register-index/example.lua:25 in kernel k

@@ -1,4 +1,4 @@
--- The example of registers in docs/errors.md.
+-- The example of the error kind `registers` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/registers/report.lua:13 in run
 -- expect: report.lua:19: setmaxnreg.dec cannot change 24 registers a

@@ -1,4 +1,4 @@
--- Fault: a buffer is filled again with no barrier after its reads.
+-- Fault: no barrier separates the reads of a buffer and its next fill.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: barrier_in_loop.lua:17: write after a read by another warp with no

@@ -1,4 +1,4 @@
--- Fault: a block exits while its peer may still read from it.
+-- Fault: a block exits while its peer may still read its shared memory.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cluster_last.lua:26: access to shared memory of block (1,0,0), which

@@ -1,4 +1,4 @@
--- Fault: a block reads from its peer, with no barrier of the cluster.
+-- Fault: a block reads its peer's memory with no cluster barrier before.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cluster_read.lua:28: read of an element that a thread of another

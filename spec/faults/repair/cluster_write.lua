@@ -1,4 +1,4 @@
--- Fault: a block reads what its peer writes, with no barrier of the cluster.
+-- Fault: a block reads data that its peer writes, with no cluster barrier.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cluster_write.lua:28: read of an element that a thread of another

@@ -1,4 +1,4 @@
--- The example of runaway-trace in docs/errors.md.
+-- The example of the error kind `runaway-trace` in docs/errors.md.
 -- expect: cutelua: this line traced over 131072 operations: Lua loops are
 --   unrolled, and a `while` on a traced boolean never ends [runaway-trace]
 -- expect: spec/faults/runaway-trace/example.lua:13 in kernel k

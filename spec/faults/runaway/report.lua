@@ -1,4 +1,4 @@
--- The example of runaway in docs/errors.md.
+-- The example of the error kind `runaway` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/runaway/report.lua:12 in run
 -- expect: report.lua:16: a warp executed 1001 instructions without finishing

@@ -1,4 +1,4 @@
--- The example of shape-mismatch in docs/errors.md.
+-- The example of the error kind `shape-mismatch` in docs/errors.md.
 -- expect: cutelua: cute.autovec_copy: 32 elements to 8 [shape-mismatch]
 -- expect: spec/faults/shape-mismatch/example.lua:14 in kernel k
 -- expect: source ptr[f32,gmem] o (32):(1)

@@ -1,4 +1,4 @@
--- Multiplies two tiles with Volta's MMA. Fault: the fragment of B is made as A.
+-- Multiplies two tiles by Volta's MMA. Fault: B's fragment is made like A's.
 -- expect: cutelua: cute.gemm: operand B is the fragment 'rB', which was made
 --   for operand A: its values are in other threads [shape-mismatch]
 -- expect: spec/faults/shape-mismatch/fragment_of_a_for_b.lua:22 in kernel mma

@@ -1,5 +1,5 @@
--- Fault: the copy writes half of the lanes, and each factor to two of the four
--- windows of lanes.
+-- Fault: the copy atom copies each scale factor to two of the four windows of
+-- 32 lanes, but the layout needs it in all four.
 -- expect: cutelua: cute.nvgpu.tcgen05.get_s2t_smem_desc_tensor: the layout
 --   is not canonical: element (32,0) lies 0 elements after the first,
 --   not 512 [shape-mismatch]

@@ -1,5 +1,5 @@
--- Loads tiles by TMA through a ring of stages. Fault: the modes of the tile of
--- coordinates are exchanged.
+-- Loads tiles by TMA through a ring of stages. Fault: the two modes of the
+-- coordinate tile are exchanged.
 -- expect: cutelua: cute.nvgpu.cpasync.tma_partition: the tile is (32,16) in
 --   smem_tensor, but (16,32) in gmem_tensor [shape-mismatch]
 -- expect: spec/faults/shape-mismatch/tma_tile_turned.lua:22 in kernel ring

@@ -1,4 +1,4 @@
--- The example of signed-overflow in docs/errors.md.
+-- The example of the error kind `signed-overflow` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/signed-overflow/report.lua:13 in main chunk
 -- expect: report.lua:14: a result that overflows 32 bits is compared, divided

@@ -1,4 +1,4 @@
--- The example of smem-budget in docs/errors.md.
+-- The example of the error kind `smem-budget` in docs/errors.md.
 -- expect: cutelua: shared memory of 262144 bytes is over the budget of any GPU,
 --   232448 bytes (227 KiB) [smem-budget]
 -- expect: spec/faults/smem-budget/example.lua:16 in kernel k

@@ -1,4 +1,4 @@
--- The example of tensor-map in docs/errors.md.
+-- The example of the error kind `tensor-map` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-map/report.lua:12 in run
 -- expect: report.lua:32: this tensor map was changed but not released

@@ -1,4 +1,4 @@
--- Fault: the sums have more columns than were allocated.
+-- Fault: the accumulators need more columns than were allocated.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/few_columns.lua:74 in main chunk
 -- expect: few_columns.lua:51: columns 0 to 63 of tensor memory go beyond the

@@ -1,4 +1,4 @@
--- Fault: the sums are loaded before the MMA has completed.
+-- Fault: the accumulators are loaded before the MMA has completed.
 -- expect: cutelua: simulator: kernel gemm: 3 faults [kernel-fault]
 -- expect: spec/faults/tensor-memory/no_wait.lua:80 in main chunk
 -- expect: no_wait.lua:67: column 0 of tensor memory is read, but nothing wrote

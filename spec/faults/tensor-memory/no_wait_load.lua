@@ -1,4 +1,4 @@
--- Fault: registers are used before the load has completed.
+-- Fault: registers are used before the load from tensor memory has completed.
 -- expect: cutelua: register 0 of r is used before the load from tensor memory
 --   in line 58 has completed [in-flight]
 -- expect: spec/faults/tensor-memory/no_wait_load.lua:60 in kernel gemm

@@ -1,4 +1,4 @@
--- Fault: both blocks of the pair issue the MMA, not the leader alone.
+-- Fault: both blocks of the pair issue the MMA, instead of only the leader.
 -- expect: cutelua: simulator: kernel gemm: 3 faults [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_both_issue.lua:86 in main chunk
 -- expect: pair_both_issue.lua:62: write after the write of column 0 of tensor

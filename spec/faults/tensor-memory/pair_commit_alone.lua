@@ -1,4 +1,4 @@
--- Fault: the commit arrives at the leader alone, and the other block waits.
+-- Fault: the commit arrives only in the leader, but the other block also waits.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_commit_alone.lua:82 in main chunk
 -- expect: pair_commit_alone.lua:61: no warp can go on: 4 warps wait (warp 0,

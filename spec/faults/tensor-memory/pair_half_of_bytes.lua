@@ -1,4 +1,4 @@
--- Fault: the leader expects the bytes of its own part only.
+-- Fault: the leader expects only the bytes that it loads itself.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_half_of_bytes.lua:122 in main chunk
 -- expect: pair_half_of_bytes.lua:85: read of shared memory while a bulk copy

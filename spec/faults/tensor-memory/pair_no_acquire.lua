@@ -1,4 +1,4 @@
--- Fault: the second product overwrites sums that both blocks still load.
+-- Fault: the second product overwrites accumulators that are still loaded.
 -- expect: cutelua: simulator: kernel gemm: 2 faults [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_no_acquire.lua:125 in main chunk
 -- expect: pair_no_acquire.lua:88: write after the read of column 0 of tensor

@@ -1,4 +1,4 @@
--- Fault: the accumulators are reused when one block has loaded its own.
+-- Fault: the leader reuses the accumulators once one block has loaded its part.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_one_epilogue.lua:123 in main chunk
 -- expect: pair_one_epilogue.lua:109: mbarrier 'acc_empty'[0] counts 4 arrivals

@@ -1,4 +1,4 @@
--- Fault: one block of the pair alone gives up the permit to allocate.
+-- Fault: only one block of the pair gives up the permit to allocate.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_one_permit.lua:80 in main chunk
 -- expect: pair_one_permit.lua:29: only one block of the pair calls

@@ -1,4 +1,4 @@
--- Fault: the odd block does not wait for the MMA that uses its memory.
+-- Fault: the odd block does not wait for the MMA that reads its shared memory.
 -- expect: cutelua: simulator: kernel gemm: 4 faults [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_peer_leaves.lua:91 in main chunk
 -- expect: pair_peer_leaves.lua:77: column 0 of tensor memory is read, but

@@ -1,4 +1,4 @@
--- The example of tensor-memory in docs/errors.md.
+-- The example of the error kind `tensor-memory` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/report.lua:14 in run
 -- expect: report.lua:31: read after the write of column 0 of tensor memory by a

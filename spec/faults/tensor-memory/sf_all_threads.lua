@@ -1,4 +1,4 @@
--- Fault: all threads of a warp copy the scale factors, not one.
+-- Fault: all threads of a warp copy the scale factors, instead of one thread.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_all_threads.lua:104 in main chunk
 -- expect: sf_all_threads.lua:30: 32 threads issue a tcgen05 operation that

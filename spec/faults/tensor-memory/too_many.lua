@@ -1,4 +1,4 @@
--- Fault: two allocations need more columns than there are.
+-- Fault: two allocations need more columns than tensor memory has.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/too_many.lua:74 in main chunk
 -- expect: too_many.lua:28: no warp can go on: 1 warp waits (warp 0) at

@@ -1,4 +1,4 @@
--- The example of traced-in-lua in docs/errors.md.
+-- The example of the error kind `traced-in-lua` in docs/errors.md.
 -- expect: cutelua: '==' or '~=' beside a traced value is always false or true
 --   in Lua [traced-in-lua]
 -- expect: spec/faults/traced-in-lua/example.lua:13 in kernel k

@@ -1,4 +1,4 @@
--- The example of type-mismatch in docs/errors.md.
+-- The example of the error kind `type-mismatch` in docs/errors.md.
 -- expect: cutelua: tensor:store: a vector of f32 cannot be stored to a tensor
 --   of bf16 [type-mismatch]
 -- expect: spec/faults/type-mismatch/example.lua:15 in kernel k

@@ -1,4 +1,4 @@
--- Fault: a copy gets shared memory, not its descriptors.
+-- Fault: a copy gets a tensor in shared memory, not its descriptors.
 -- expect: cutelua: cute.copy: SM100_UTCCP_4x32dp128bit_1cta reads shared
 --   memory through descriptors [type-mismatch]
 -- expect: spec/faults/type-mismatch/sf_no_descriptors.lua:34 in copy_a

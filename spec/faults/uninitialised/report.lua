@@ -1,4 +1,4 @@
--- The example of uninitialised in docs/errors.md.
+-- The example of the error kind `uninitialised` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/uninitialised/report.lua:11 in run
 -- expect: report.lua:18: read of uninitialised memory: element 1 of register

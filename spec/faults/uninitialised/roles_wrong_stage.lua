@@ -1,5 +1,5 @@
 -- One warp fills a ring by stores, and another warp reads it. Fault: the reader
--- reads another stage.
+-- reads another stage than the one that it waited for.
 -- expect: cutelua: simulator: kernel roles: 1 fault [kernel-fault]
 -- expect: spec/faults/uninitialised/roles_wrong_stage.lua:46 in main chunk
 -- expect: roles_wrong_stage.lua:39: read of uninitialised memory: element 63 of

@@ -1,4 +1,4 @@
--- The example of unknown-name in docs/errors.md.
+-- The example of the error kind `unknown-name` in docs/errors.md.
 -- expect: cutelua: cute.make_tiled_mma: no MMA atom
 --   'SM80_16x8x16_F32BF16BF16F32_NT' [unknown-name]
 -- expect: spec/faults/unknown-name/example.lua:9 in main chunk

@@ -1,4 +1,4 @@
--- Fault: a function of cute.arch is called as one of cute.
+-- Fault: a function of cute.arch is called as a function of cute.
 -- expect: cutelua: cute has no 'sync_threads' [unknown-name]
 -- expect: spec/faults/unknown-name/of_other_module.lua:7 in kernel k
 -- expect: write cute.arch.sync_threads

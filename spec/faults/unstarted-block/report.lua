@@ -1,4 +1,4 @@
--- The example of unstarted-block in docs/errors.md.
+-- The example of the error kind `unstarted-block` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/unstarted-block/report.lua:14 in run
 -- expect: report.lua:23: element 0 of distributed shared tensor 'there' of

@@ -1,4 +1,4 @@
--- The example of unused-boolean in docs/errors.md.
+-- The example of the error kind `unused-boolean` in docs/errors.md.
 -- expect: cutelua: this comparison was never used: a traced boolean is always
 --   true in Lua's if, and, or, not, while [unused-boolean]
 -- expect: spec/faults/unused-boolean/example.lua:15 in kernel k

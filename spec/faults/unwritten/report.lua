@@ -1,4 +1,4 @@
--- The example of unwritten in docs/errors.md.
+-- The example of the error kind `unwritten` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/unwritten/report.lua:11 in main chunk
 -- expect: report.lua:13: 1 of 30 elements of global tensor 'mY', an output,

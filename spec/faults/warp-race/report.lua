@@ -1,4 +1,4 @@
--- The example of warp-race in docs/errors.md.
+-- The example of the error kind `warp-race` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/warp-race/report.lua:12 in run
 -- expect: report.lua:20: read of an element that another lane of the warp

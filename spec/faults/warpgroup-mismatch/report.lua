@@ -1,4 +1,4 @@
--- The example of warpgroup-mismatch in docs/errors.md.
+-- The example of the error kind `warpgroup-mismatch` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/warpgroup-mismatch/report.lua:15 in run
 -- expect: report.lua:37: warp 0 issues a different MMA than the rest of its

@@ -1,4 +1,4 @@
--- The example of wrong-layout in docs/errors.md.
+-- The example of the error kind `wrong-layout` in docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/wrong-layout/report.lua:11 in run
 -- expect: report.lua:16: (32,32):(1,32) divided by 3:1 is (3,342):(1,3), but

@@ -111,8 +111,8 @@ function main.options(words)
   return opt
 end
 
--- The largest number of orders that are explored for a launch when an edit of
--- the script is tried.
+-- The largest number of simulator runs that check a launch when an edit of the
+-- script is tried.
 local TRIED = 200
 
 local Session = {}

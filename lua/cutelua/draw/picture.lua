@@ -9,10 +9,10 @@
 --   column_labels = (numbers from 0 on when absent), label = {}, class = {},
 --   ids = {thread = {}, value = {}, offset = {}, bank = {}, pass = {},
 --   lane = {}}, more =, edit =}.
---   label, class and each list of ids have an entry, perhaps nil, for each cell,
---   with the index row * columns + column + 1. label: the text; a blank
---   breaks it into two lines. class: the colour. more[cell]: further holders of
---   the cell: threads and values in alternation, or lanes. edit = {text =,
+--   label, class and each list of ids have an entry, perhaps nil, for each
+--   cell, with the index row * columns + column + 1. label: the text; a blank
+--   breaks it into two lines. class: the colour. more[cell]: further holders
+--   of the cell: threads and values in alternation, or lanes. edit = {text =,
 --   tile =, turned =}: the layout that the panel shows, for editing.
 -- A panel can also be a timeline: {bars = {{row =, from =, to =, label =,
 --   class =}, ...}, row_labels = {}, last =, unit =, legend = {{name, class},

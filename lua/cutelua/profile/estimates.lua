@@ -1,5 +1,5 @@
---- `cutelua estimate SCRIPT`: prints the estimated time on a GPU of a script's
--- launches, each kernel and grid once.
+--- `cutelua estimate SCRIPT`: prints the estimated time of a script's launches
+-- on a GPU. Each kernel is estimated once for each grid.
 local cards = require "cutelua.profile.cards"
 local core = require "cute.core"
 local estimate = require "cutelua.profile.estimate"

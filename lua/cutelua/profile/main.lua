@@ -1,5 +1,6 @@
 --- `cutelua profile SCRIPT`: prints the memory traffic and the bank conflicts
--- of a script's launches on the simulator, each kernel and grid once.
+-- of a script's launches on the simulator. Each kernel is shown once for each
+-- grid.
 local core = require "cute.core"
 local session = require "cutelua.profile.session"
 local simreport = require "cute.lang.simreport"

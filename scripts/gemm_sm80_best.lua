@@ -5,6 +5,7 @@
 -- 64x64 share the tile, two per tensor core, so that one multiplies while the
 -- other loads its fragments. C is stored through shared memory in rows of
 -- 16-byte stores.
+--   cutelua scripts/gemm_sm80_best.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"
 local lesson = require "cutelua.bench.lesson"
 

@@ -219,7 +219,7 @@ function lib.print_traffic(job, report)
 end
 
 --- Prints the figures and the faults of a simulator run. Returns whether there
--- are no faults.
+-- are not faults.
 ---@param report table
 ---@param traced? number seconds
 function lib.say_simulated(report, traced)

@@ -1,6 +1,6 @@
 --- The command `cutelua bundle`.
 --
--- Each architecture is recorded by a process of its own, because plans and
+-- Each architecture is recorded by a separate process, because plans and
 -- kernels that a script keeps depend on the architecture.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"

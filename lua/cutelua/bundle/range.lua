@@ -279,7 +279,7 @@ local function told(formulas, size)
   return #formulas - most
 end
 
--- Returns the size that tells the formulas apart best: most of them differ
+-- Returns the size that distinguishes the formulas best: most of them differ
 -- there from the most frequent value. Returns nil if all agree. Tries sizes up
 -- to `last` steps after the first one, and stops at a size for which half of
 -- the formulas differ.

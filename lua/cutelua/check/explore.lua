@@ -35,7 +35,7 @@ local function note_open(result, order, file, line)
   if order.sums then result.sums = result.sums or at(order) end
 end
 
--- Adds to the result that a run was stopped, and at which line.
+-- Records in the result that a run was stopped, and the line where it stopped.
 local function leave_stopped(result, found)
   result:leave("stopped", {file = found.cut_file, line = found.cut})
 end
@@ -153,7 +153,7 @@ function Result:is_spent()
 end
 
 -- Explores all schedules of a launch. With tries = true, the result of each
--- try_wait counts as a scheduling step of its own.
+-- try_wait counts as a separate scheduling step.
 local function explore_all(run, opts, tries)
   local result = setmetatable({
     runs = 1, orders = 1, results = 1, open = {}, seen = {}, most = opts.orders,

@@ -95,7 +95,7 @@ end
 -- each as {mem = ref, name, lo, n}. A ring is found from lines that initialise
 -- several mbarriers with the same arrival count. It is also found from lines
 -- that may wait or arrive at several mbarriers: their index has a known range.
--- A single mbarrier inside a ring is not a ring of its own, and a range that
+-- A single mbarrier inside a ring is not a separate ring, and a range that
 -- consists of several rings is not a ring.
 ---@param here table
 ---@return table[]

@@ -1,5 +1,5 @@
 --- `cutelua ci PATH...`: checks all scripts and captured launches below paths,
--- each in a process of its own (cutelua.mcp.calls), and writes reports for code
+-- each in a separate process (cutelua.mcp.calls), and writes reports for code
 -- hosts. docs/ci.md is the user's guide.
 local calls = require "cutelua.mcp.calls"
 local cli = require "cutelua.program.cli"

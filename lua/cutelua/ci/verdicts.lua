@@ -83,7 +83,8 @@ end
 function Verdicts:put(path, status, record, seen)
   if not (self.dir and LASTING[status] and seen) or seen.opaque then return end
   for _, read in ipairs(seen.list) do
-    -- The value is computed anew: `values` may have it from before the check.
+    -- The value is computed again, because the one in `values` may be older
+    -- than the check.
     read.value = reads.value(read.what, read.name)
     if read.stamp ~= (read.what == "file" and sys.stamp(read.name) or nil) then
       return

@@ -2,7 +2,7 @@
 --
 -- A session numbers the instructions of a launch in the order in which the
 -- simulator executes them. The same seed reproduces the same order. To go back,
--- the debugger restores memory, starts the launch anew and runs it up to an
+-- the debugger restores memory, restarts the launch and runs it up to an
 -- earlier step.
 --
 -- A function drives a session: either the prompt (cutelua.debug.prompt) or a

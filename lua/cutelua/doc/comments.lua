@@ -171,7 +171,7 @@ function comments.read(text)
       block[#block + 1] = rest
       class = class or rest:match "^@class%s+([%w_.]+)"
     else
-      -- This line is not dashed, so the lines in `banner` are no title.
+      -- This line is not dashed, so the lines in `banner` are not a title.
       banner = nil
       local name, same, params = defined(line)
       if block or same then

@@ -109,7 +109,8 @@ end
 local NAMES = 30
 
 -- Adds a row of a module's list: a name with its parameters, and the first
--- sentence of its comment. A name wider than its column has a line of its own.
+-- sentence of its comment. A name wider than its column is printed on a
+-- separate line.
 local function put_row(out, usage, text)
   if #usage > NAMES then
     out[#out + 1] = "  " .. cut(usage, WIDTH - 2)

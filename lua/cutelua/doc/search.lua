@@ -234,9 +234,10 @@ local function section_text(question)
   return text or heads[1] and table.concat(heads, "\n") or nil
 end
 
---- Returns the text for a question that is no public name. It may name a kind
--- of error or report, "[race]" or "race"; a document, "ops"; or a section of a
--- document, "epilogues" or "docs/ops.md:105". Returns nil for other questions.
+--- Returns the text for a question that is not a public name. It may name a
+-- kind of error or report, "[race]" or "race"; a document, "ops"; or a section
+-- of a document, "epilogues" or "docs/ops.md:105". Returns nil for other
+-- questions.
 ---@param question string
 ---@return string?
 function search.one(question)

@@ -212,7 +212,7 @@ local function offset_panels(x, layout, opts, tensor)
 end
 
 --- Draws a layout, which may be composed: the offset of each coordinate. Each
--- coordinate of the modes after the second has a panel of its own.
+-- coordinate of the modes after the second has a separate panel.
 ---@param layout table
 ---@param opts table
 ---@return table picture

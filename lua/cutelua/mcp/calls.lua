@@ -67,8 +67,8 @@ function calls.new(jobs, command)
                        waiting = {}}, Calls)
 end
 
---- Starts a worker in advance for the next call. It does not do so while the
--- client waits for a running call, which would become slower.
+--- Starts a worker in advance for the next call. It does not start one while
+-- the client waits for a running call, which would become slower.
 function Calls:prepare()
   if self.spare then return end
   for _, call in ipairs(self.running) do

@@ -13,8 +13,8 @@ local function summary(item)
   return text ~= "" and text or nil
 end
 
---- Describes a public name, which is written in full ("cute.make_layout"), in
--- one line.
+--- Returns a one-line description of a public name that is given in full, such
+-- as "cute.make_layout".
 ---@param name string
 ---@return string?
 function meaning.of_name(name) return summary(names.exact(name)) end
@@ -35,7 +35,8 @@ local function parameters(f)
   return table.concat(list, ", ")
 end
 
---- Describes a value: a number by its text, a function by its parameters.
+--- Returns a short description of a value, such as the text of a number or the
+-- parameters of a function. Returns nil if there is none.
 ---@param v any
 ---@return string?
 function meaning.of_value(v)

@@ -7,9 +7,9 @@ local progress = {AFTER = 2, EVERY = 0.5}  -- seconds
 -- by Ctrl-C.
 local function quiet() end
 
---- Returns a function that takes the finished fraction (0 to 1) and now and
--- then shows it, in a line of its own. Closing the second result removes this
--- line.
+--- Returns a function that takes the finished fraction (0 to 1) and shows it in
+-- a separate line, at intervals of EVERY seconds. Closing the second result
+-- removes this line.
 ---@param name string the kernel's name
 ---@param write? fun(text: string) when absent: standard error, if it is a
 -- terminal

@@ -2,7 +2,7 @@
 -- module that it required from a file, is saved. It prints the differences from
 -- the previous run.
 --
--- Each run is a process of its own, so a crash ends only that run. Before the
+-- Each run is a separate process, so a crash ends only that run. Before the
 -- process ends, it writes the names of its modules, and its launches, to a file
 -- (watch.child).
 local bytes = require "cute.lang.files"
@@ -149,7 +149,7 @@ local function say(text)
   end
 end
 
--- Runs the script once in a process of its own. Returns {output, code, seconds,
+-- Runs the script once in a separate process. Returns {output, code, seconds,
 -- report}, or nil if the run was stopped because a file was saved.
 local function run(words, path, files, before)
   os.remove(path)

@@ -466,7 +466,7 @@ local function kernel_of(self, name, opts, all)
     -- Rules for code of the DSL. All lanes of a warp execute a TMA store,
     -- without electing one. Registers of a tcgen05.ld are used before
     -- tcgen05.wait::ld. Warps of a warpgroup with different tasks set the same
-    -- number of registers, each in a branch of its own.
+    -- number of registers, each in a separate branch.
     rules = {store_once = true, loads_ordered = true, setmaxnreg_alike = true},
     expand = function(...)
       local l = launch_of(k, table.pack(...))

@@ -363,7 +363,8 @@ local function set_pointers(t, list, memory, what)
   end
 end
 
--- For each key of an argument's object, a function that makes the argument.
+-- The functions that create an argument from its description, by the
+-- description's key.
 local KINDS = {
   tensor = function(v, _, what) return tensor(v, what) end,
   map = tensor_map,

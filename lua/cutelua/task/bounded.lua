@@ -69,7 +69,7 @@ local function parts(x)
     core.fail("bad-argument", ("the reference computes with %s, where a number "
       .. "is needed"):format(core.show(x)))
   end
-  -- The candidate rounds a constant that is no integer to its own type.
+  -- The candidate rounds a constant that is not an integer to its own type.
   return x, x % 1 ~= 0 and u * math.abs(x) or 0.0
 end
 

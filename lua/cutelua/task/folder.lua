@@ -404,8 +404,8 @@ function Task:held_back(secret, count)
   return list
 end
 
---- Returns the least number of seconds that a card needs for the sizes s. It
--- reads the inputs from memory once, and writes as much of the outputs as
+--- Returns the least number of seconds that a card needs for the sizes s. The
+-- card reads the inputs from memory once, and writes as much of the outputs as
 -- exceeds L2. Its arithmetic runs at the card's rate of f32 multiply-adds or,
 -- with units = "tensor", of 16-bit multiply-adds on tensor cores.
 ---@param s table sizes

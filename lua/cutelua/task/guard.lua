@@ -45,7 +45,7 @@ local raw_meta = getmetatable
 local Guard = {}
 Guard.__index = Guard
 
---- Makes a guard whose record has no attempts yet.
+--- Returns a guard without recorded attempts.
 ---@return table
 function guard.new()
   return setmetatable({attempts = {}, views = {}, metas = {}}, Guard)

@@ -24,8 +24,8 @@ local function string_of(level, f, flow, i, reg)
   return type(value) == "string" and value or nil
 end
 
---- Checks a read of an element type, at which it is called. Writes a note if
--- the script's next instruction compares the type with a string.
+--- Is called when a script reads an element type. Emits a note if the script's
+-- next instruction compares the type with a string.
 function compared.compared_type()
   local level = 4  -- the script's function is above two functions in C
   local info = debug.getinfo(level, "Sfl")

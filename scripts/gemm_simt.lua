@@ -6,7 +6,6 @@
 -- The tiled MMA has 16x16 threads, each with one multiply-add. The permutation
 -- (16,4):(4,1) gives a thread 4 adjacent elements of M and of N, so that it
 -- loads them together.
--- it reads them together.
 --   cutelua scripts/gemm_simt.lua --help
 local cute = require "cute"
 local lesson = require "cutelua.bench.lesson"

@@ -142,8 +142,8 @@ function copylesson.lesson(spec)
   }
 end
 
---- Runs a copy script with the words of its command line. Exits with code 1 if
--- the result is wrong or the simulator reports a fault.
+--- Runs a copy script with its command-line arguments. Exits with code 1 if the
+-- result is wrong or the simulator reports a fault.
 ---@param words string[]
 ---@param spec table see above
 function copylesson.run(words, spec)

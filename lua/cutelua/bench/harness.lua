@@ -720,8 +720,8 @@ local function options(spec)
   return list
 end
 
---- Runs a lesson with the words of its command line. Exits with code 1 if a
--- result is wrong or the simulator reports a fault.
+--- Runs a lesson with its command-line arguments. Exits with code 1 if a result
+-- is wrong or the simulator reports a fault.
 ---@param words string[]
 ---@param spec table see above
 function harness.run(words, spec)

@@ -755,8 +755,8 @@ local function options_of(spec)
   return options
 end
 
---- Runs a GEMM script with the words of its command line. Exits with code 1 if
--- the result is wrong or the simulator reports a fault.
+--- Runs a GEMM script with its command-line arguments. Exits with code 1 if the
+-- result is wrong or the simulator reports a fault.
 ---@param words string[]
 ---@param spec table a rung: see above
 function lesson.gemm(words, spec)

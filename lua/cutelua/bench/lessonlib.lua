@@ -127,7 +127,7 @@ function lib.host_memory()
   return kib and kib * 1024.0 or math.huge
 end
 
---- Returns the script's own name, from the words of its command line.
+--- Returns the script's name, from its command-line arguments.
 function lib.script_name(words, default)
   return (source.short(words[0] or default):gsub("%.lua$", ""))
 end

@@ -69,8 +69,8 @@ local function name_of(script)
   return name:find "^%a" and name or "bundle_" .. name
 end
 
---- Parses the words after `bundle`; returns nil and a message for invalid
--- words.
+--- Parses the arguments after `bundle`. Returns nil and a message if one is
+-- invalid.
 function main.options(words)
   local opt, i = {folder = ".", archs = devices.ARCH, seconds = "5"}, 1
   while words[i] and words[i]:find "^%-." do

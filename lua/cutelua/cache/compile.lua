@@ -54,8 +54,9 @@ local function archs_of(text)
   return list
 end
 
---- Parses the words after `compile`. Returns the options, in which `script` is
--- the index of the script's word; nil and a message for invalid words.
+--- Parses the arguments after `compile`. Returns the options, in which `script`
+-- is the index of the script's name. Returns nil and a message if an argument
+-- is invalid.
 ---@param words string[]
 function main.options(words)
   local opt, i = {sms = 132, words = words}, 1

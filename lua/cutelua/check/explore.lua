@@ -200,8 +200,9 @@ function explore.all(run, opts)
   return explore_all(with_tries(run), opts, true)
 end
 
---- Runs one schedule of a cluster together with the other clusters. If
--- `cluster` is nil, runs one schedule of all clusters.
+--- Runs a launch in which one cluster has the schedule `turns`. The other
+-- clusters run, too. If `cluster` is nil, `turns` is a schedule of all
+-- clusters.
 ---@param run fun(o: table): table
 ---@param turns string
 ---@param cluster? integer

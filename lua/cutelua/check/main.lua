@@ -72,8 +72,9 @@ local FLAGS = {["--json"] = "json", ["--surgeon"] = "surgeon",
   ["--help"] = "help", ["-h"] = "help"}
 local COUNTS = {orders = literal.whole, seconds = literal.decimal}
 
---- Parses the words after `check`. Returns the options, in which `script` is
--- the index of the script's word; nil and a message for invalid words.
+--- Parses the arguments after `check`. Returns the options, in which `script`
+-- is the index of the script's name. Returns nil and a message if an argument
+-- is invalid.
 function main.options(words)
   local opt, i = {}, 1
   while words[i] and words[i]:sub(1, 1) == "-" do

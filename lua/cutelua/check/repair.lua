@@ -791,8 +791,8 @@ function repair.plain(list)
 end
 
 --- Reports whether fix m inserts an operation where operation o was removed:
--- between the same two memory accesses. `first` tells it for m.places[1], `any`
--- for any place of m.
+-- between the same two memory accesses. `first` reports this for the line
+-- m.places[1], `any` for all lines in m.places.
 ---@param fn any
 ---@param o table operation of repair.needs
 ---@param m table

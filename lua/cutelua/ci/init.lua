@@ -291,7 +291,7 @@ local function items_of(opt)
   return items, other
 end
 
---- Runs `cutelua ci` with these words; returns its exit code.
+--- Runs `cutelua ci` with these arguments. Returns the exit code.
 ---@param words string[]
 ---@return integer
 function ci.main(words)

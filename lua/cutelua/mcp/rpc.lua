@@ -7,7 +7,6 @@
 -- notifications = functions of (session, params) by method, serve = function of
 -- (session, request), patience, tick = see rpc.run}. A request is {id =, method
 -- =, params = object}.
--- method =, params = object}.
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local errors = require "cutelua.text.errors"

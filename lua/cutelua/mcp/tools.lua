@@ -161,7 +161,7 @@ local function with(...)
 end
 
 -- Rows: name, description, properties of the arguments, required arguments, and
--- a function that sets the words of the command. `record` is true if the result
+-- a function that sets the command's arguments. `record` is true if the result
 -- is a record of findings.
 local ROWS = {
   {"check", "Runs a script on the simulator and checks every schedule of each "

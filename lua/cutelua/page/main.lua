@@ -34,9 +34,9 @@ Exit code: 0 success, 1 an error (the page shows it, if a kernel was launched
 before) or no launch, 2 a wrong command line, 130 interrupted.
 ]==]
 
---- Parses the words after `explain`. Returns the options, in which `script` is
--- the index of the script's word; nil and a message for invalid words. Removes
--- `-o FILE` after the script's arguments from the words.
+--- Parses the arguments after `explain`. Returns the options, in which `script`
+-- is the index of the script's name. Returns nil and a message if an argument
+-- is invalid. Removes `-o FILE` after the script's arguments from the list.
 ---@param words string[]
 function main.options(words)
   local opt, i = {}, 1

@@ -27,7 +27,7 @@ Exit code: 0 success, 1 an error or no launch, 2 a wrong command line, 130
 interrupted.
 ]==]
 
---- Parses the words after `estimate`: see session.options.
+--- Parses the arguments after `estimate`: see session.options.
 ---@param words string[]
 function estimates.options(words)
   local opt, why = session.options("estimate", words, {["--at"] = "integer",

@@ -22,7 +22,7 @@ Exit code: 0 success, 1 an error or no launch, 2 a wrong command line, 130
 interrupted.
 ]==]
 
---- Parses the words after `profile`: see session.options.
+--- Parses the arguments after `profile`: see session.options.
 ---@param words string[]
 function main.options(words)
   return session.options("profile", words, {["--kernel"] = "string"})

@@ -21,10 +21,11 @@ local function value_of(name, kind, w)
   return nil, ("%s: a whole number is needed, got '%s'"):format(name, w)
 end
 
---- Parses the words after a command. `known` has the kind of each option: flag,
--- string or integer. --format and --help are options of all commands. Returns
--- the options by their names without dashes, with `script` set to the index of
--- the script's word; nil and a message for invalid words.
+--- Parses the arguments after a command. `known` has the kind of each option:
+-- flag, string or integer. --format and --help are options of all commands.
+-- Returns the options by their names without dashes, with `script` set to the
+-- index of the script's name. Returns nil and a message if an argument is
+-- invalid.
 ---@param command string
 ---@param words string[]
 ---@param known table<string, string>

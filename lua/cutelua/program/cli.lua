@@ -275,8 +275,8 @@ function cli.help(spec)
   return table.concat(out, "\n") .. "\n"
 end
 
---- Parses the words of a script. --help prints and exits with code 0. An error
--- prints one sentence on standard error and exits with code 2.
+--- Parses the command-line arguments of a script. --help prints and exits with
+-- code 0. An error prints one sentence on standard error and exits with code 2.
 ---@param words string[] such as `arg`
 ---@param spec table see above
 ---@return table options

@@ -62,7 +62,7 @@ function fidelity.start(format)
   return true
 end
 
--- Parses --fidelity and --format at the beginning of the words after `run`.
+-- Parses --fidelity and --format at the beginning of the arguments after `run`.
 -- Returns the index of the next word, whether --fidelity is given, and the
 -- format; nil and a message for an invalid format.
 local function options(words)
@@ -83,10 +83,10 @@ local function options(words)
   return i, on, format
 end
 
---- Removes --fidelity and --format from the beginning of the words after `run`,
--- and starts --fidelity if it is given. Returns the other words and, without
--- --fidelity, the format of the findings. Reports invalid words and returns
--- nil.
+--- Removes --fidelity and --format from the beginning of the arguments after
+-- `run`. Starts --fidelity if it is given. Returns the other arguments. If
+-- --fidelity is not given, also returns the format of the findings. Reports
+-- invalid arguments and returns nil.
 ---@param words string[]
 ---@return string[]?
 ---@return string? format

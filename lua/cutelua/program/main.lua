@@ -222,7 +222,8 @@ end
 
 -- ---- commands ----
 
--- Makes a command of a module whose main(words, opt) returns an exit code.
+-- Returns a command that runs main(words, opt) of a module. main returns an
+-- exit code.
 local function plain(module)
   return function(opt, words)
     local result
@@ -233,7 +234,7 @@ local function plain(module)
   end
 end
 
--- Runs the script whose name is word number `at`; the words after it are the
+-- Runs the script whose name is words[at]. The elements after it are the
 -- script's arguments.
 local function run_script(opt, words, at)
   local arg = set_arg(words, at)
@@ -288,8 +289,9 @@ local function run_plain(opt, words)
   end)
 end
 
--- Makes a command of a module whose main(words, run, opt) returns an exit code.
--- main calls run(words), perhaps several times, to run the script words[1].
+-- Returns a command that runs main(words, run, opt) of a module. main returns
+-- an exit code. main calls run(words), perhaps several times, to run the script
+-- words[1].
 local function starter(module)
   return function(opt, words)
     local result
@@ -302,8 +304,8 @@ local function starter(module)
   end
 end
 
--- Reports words after the script's name that are options of the command, if the
--- script reads no arguments. They have no effect, because they count as
+-- Reports arguments after the script's name that are options of the command, if
+-- the script reads no arguments. They have no effect, because they count as
 -- arguments of the script.
 local function note_behind(help, words, at)
   if not words[at + 1] then return end
@@ -343,8 +345,8 @@ local function run_again(opt, command, words, request)
   return verdict_of(record, request.notes), own.collector.sizes
 end
 
--- Makes the command of this name that runs a script in a session. The module
--- has these functions:
+-- Returns the command of this name, which runs a script in a session. The
+-- module has these functions:
 --   options(words)  finds the script; or returns nil and a message
 --   whole(own)      optional: may do everything and return the exit code
 --   start(own)      makes the session; or returns nil, a message and an exit

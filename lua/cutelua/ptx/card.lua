@@ -13,7 +13,6 @@ card.WORKSPACE = "grid workspace"
 -- rounding modifier. Adding `.rn`, the default rounding, thus prevents
 -- contraction. For pairs of f32, ptxas 13.0 ignores the modifier. There an `or`
 -- after the product prevents contraction; it costs no instruction.
--- product prevents contraction there, and costs no instruction.
 ---@param text string
 ---@return string
 function card.exact(text)

@@ -175,7 +175,7 @@ local function run(path, launch_file, collector)
   return all and 0 or 1
 end
 
---- Runs the words of `cutelua ptx ...`; returns the exit code.
+--- Runs `cutelua ptx` with these arguments. Returns the exit code.
 ---@param words string[]
 ---@param program table options of the program
 ---@return integer

@@ -8,7 +8,6 @@
 -- result, to first order and beyond (running error analysis, section 3.3). For
 -- every order, a sum of n terms adds gamma(n - 1) times the sum of their
 -- magnitudes, where gamma(n) = n u / (1 - n u) (section 4.2).
--- every order.
 local core = require "cute.core"
 
 local bounded = {}

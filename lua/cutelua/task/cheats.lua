@@ -12,7 +12,6 @@
 -- coarse  the type whose error bounds the wrong outputs fit, or nil
 -- varies  whether expected outputs differ between the inputs
 -- ok      whether the case passed
--- outputs differ between the inputs, ok =}.
 local cheats = {}
 
 -- Returns a function that calls f with each case until f returns a sentence,

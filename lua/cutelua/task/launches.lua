@@ -7,7 +7,6 @@
 -- in a tensor of its own, a later call with the same inputs executes fewer
 -- instructions. To detect this, such tensors get their original contents again
 -- before the last call.
--- call.
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
 

@@ -1,11 +1,11 @@
 --- Reads tensors of GGUF files, the format of llama.cpp and ggml. Versions 2
 -- and 3 in little-endian order are supported.
 --
---   local f = cute.gguf.open {"model.gguf"}
---   f.metadata["general.architecture"]
---   local w = f:tensor "output_norm.weight"     -- a host tensor
---   local b = f:blocks "blk.0.attn_q.weight"    -- bytes of quantised rows
---   local v = f:values "blk.0.attn_q.weight"    -- f32, for some types
+--     local f = cute.gguf.open {"model.gguf"}
+--     f.metadata["general.architecture"]
+--     local w = f:tensor "output_norm.weight"     -- a host tensor
+--     local b = f:blocks "blk.0.attn_q.weight"    -- bytes of quantised rows
+--     local v = f:values "blk.0.attn_q.weight"    -- f32, for some types
 --
 -- A file begins with the number of tensors, the number of metadata entries, and
 -- the metadata. The name, extents, type and offset of each tensor follow, and

@@ -1,9 +1,9 @@
 --- Generates HTML pages that consist of a single file. A page loads no other
 -- files, has a light and a dark theme, and is readable on a phone.
 --
---   local text = html.page {title = "A kernel", style = "p { color: red }",
---     body = "<p>" .. html.escape(x) .. "</p>", data = {lines = {1, 2}},
---     script = "document.title = page.lines.length"}
+--     local text = html.page {title = "A kernel", style = "p { color: red }",
+--       body = "<p>" .. html.escape(x) .. "</p>", data = {lines = {1, 2}},
+--       script = "document.title = page.lines.length"}
 --
 -- All pages share the following CSS variables for colours. --rule is the colour
 -- of separators. --lit is the background of the element under the pointer.

@@ -1,7 +1,7 @@
 --- Parses Lua tables that contain numbers, strings and tables. The text is
 -- parsed as data and never executed.
 --
---   literal.read('return {card = "H200", sms = 132, {1, 2.5}} -- a table')
+--     literal.read('return {card = "H200", sms = 132, {1, 2.5}} -- a table')
 local literal = {}
 
 -- The maximum nesting depth of tables.

@@ -1,13 +1,12 @@
 --- Reads and writes .npz files, which are ZIP archives of .npy files.
 --
---   local arrays = cute.npz.read "weights.npz"
---   local W = cute.npy.tensor(arrays.W)
---   cute.npz.write("out.npz", {W = arrays.W}, {compress = true})
+--     local arrays = cute.npz.read "weights.npz"
+--     local W = cute.npy.tensor(arrays.W)
+--     cute.npz.write("out.npz", {W = arrays.W}, {compress = true})
 --
 -- An array is a table as in cute.npy. Members may be stored or deflated.
 -- Archives of more than 4 GiB (ZIP64) are supported. npz.read verifies the
 -- checksum of each member.
--- verified.
 local core = require "cute.core"
 local npy = require "cutelua.text.npy"
 local output = require "cutelua.text.output"

@@ -2,10 +2,10 @@
 -- 0.8. A file consists of the header's length in 8 bytes, the header, and the
 -- data. The header is JSON: {name = {dtype, shape, data_offsets = {from, to}}}.
 --
---   local f = cute.safetensors.open {"model-1.safetensors",
---                                    "model-2.safetensors"}
---   local w = f:tensor "model.norm.weight"    -- a host tensor
---   cute.safetensors.write("out.safetensors", {w = w})
+--     local f = cute.safetensors.open {"model-1.safetensors",
+--                                      "model-2.safetensors"}
+--     local w = f:tensor "model.norm.weight"    -- a host tensor
+--     cute.safetensors.write("out.safetensors", {w = w})
 --
 -- Only the headers are kept in memory. f:tensor maps a tensor's data, and reads
 -- the data only if the system cannot map it.

@@ -2,23 +2,23 @@
 -- writes the files (docs/tuning.md), and ops.gemm and ops.attention read them
 -- (cute.ops.tuned).
 --
---   return {
---     format = 1, card = "NVIDIA H200", arch = "sm_90a", sms = 132,
---     gemm = {
---       ["bf16 bf16 bf16 tn row"] = {
---         -- M, N, K, microseconds hot and cold, the choice
---         {4096, 4096, 4096, 201.3, 208.1,
---          "gemm_sm90 128x256x64 cluster=2x1"},
+--     return {
+--       format = 1, card = "NVIDIA H200", arch = "sm_90a", sms = 132,
+--       gemm = {
+--         ["bf16 bf16 bf16 tn row"] = {
+--           -- M, N, K, microseconds hot and cold, the choice
+--           {4096, 4096, 4096, 201.3, 208.1,
+--            "gemm_sm90 128x256x64 cluster=2x1"},
+--         },
 --       },
---     },
---     attention = {  -- may be missing
---       ["bf16 causal"] = {
---         -- B, S, T, H, G, D, microseconds hot and cold, the choice
---         {1, 4096, 4096, 32, 8, 128, 310.2, 321.7,
---          "attention_sm90 128x128"},
+--       attention = {  -- may be missing
+--         ["bf16 causal"] = {
+--           -- B, S, T, H, G, D, microseconds hot and cold, the choice
+--           {1, 4096, 4096, 32, 8, 128, 310.2, 321.7,
+--            "attention_sm90 128x128"},
+--         },
 --       },
---     },
---   }
+--     }
 --
 -- cute.ops.tuned describes class names such as "bf16 bf16 bf16 tn row". A
 -- choice is a name from cute.ops.choose or tuned.tile_name. A name that is not

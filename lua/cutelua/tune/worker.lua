@@ -3,18 +3,17 @@
 -- Requests and answers are lines of words that are separated by tabs
 -- (cutelua.tune.child):
 --
---   card                              card NAME ARCH SMS
---   compile PROBLEM ARCH SMS NAME     done, or fail NAME WHY
---   measure PROBLEM ROUNDS WARM HOT COLD NAME...
---                                     begin NAME before each candidate is
---                                     prepared; then time NAME HOT COLD for
---                                     each (microseconds), and done;
---                                     or fail NAME WHY
+--     card                              card NAME ARCH SMS
+--     compile PROBLEM ARCH SMS NAME     done, or fail NAME WHY
+--     measure PROBLEM ROUNDS WARM HOT COLD NAME...
+--                                       begin NAME before each candidate is
+--                                       prepared; then time NAME HOT COLD for
+--                                       each (microseconds), and done;
+--                                       or fail NAME WHY
 --
 -- PROBLEM is a class of cute.ops.tuned followed by M, N and K, or a problem of
 -- cutelua.tune.attention. If the class has an epilogue, the argument of main is
 -- the epilogue's name or file (cutelua.tune.epilogues).
--- the epilogue by a word of cutelua.tune.epilogues.
 local attention = require "cutelua.tune.attention"
 local child = require "cutelua.tune.child"
 local cute = require "cute"

@@ -316,9 +316,9 @@ function lib.record(job, about, rows)
   lib.must(job, cli.output(job.opt.record, table.concat(lines, "\n") .. "\n"))
 end
 
--- Returns the device that the options name. Without a name, a script with a
--- target of its own, such as sm_120a, runs on a GPU of that target, or else on
--- the simulator of that target.
+-- Returns the device that the options name. Without a name, a script for a
+-- specific target, such as sm_120a, runs on a GPU of that target. If there is
+-- no such GPU, it runs on the simulator of that target.
 local function device_for(job)
   local opt, own = job.opt, job.arch
   local auto = opt.device == nil or opt.device == "auto"

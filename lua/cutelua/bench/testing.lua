@@ -178,8 +178,9 @@ local function largest(r, name, d, shape, i)
 end
 
 -- Compares all elements. The result has the number of differing elements
--- (`count`), the numbers of NaN (got_nan, want_nan), the first differing
--- element in row-major order, and the largest differences of finite elements.
+-- (`count`) and the numbers of NaN (got_nan, want_nan). It also has the first
+-- differing element in row-major order, and the largest differences of finite
+-- elements.
 local function compare(got, want, shape, o)
   local r = {n = 0, count = 0, got_nan = 0, want_nan = 0}
   for i, a in got:elements() do

@@ -212,8 +212,8 @@ local function elements(layout, buffer, offset)
          flat(layout.shape, {})
 end
 
--- Returns the layout of the tensor that is argument i of a launch; nil if the
--- argument is not a tensor, or if its layout cannot be parsed.
+-- Returns the layout of the tensor that is argument i of a launch. Returns nil
+-- if the argument is not a tensor, or if its layout cannot be parsed.
 local function layout_of(program, value, i)
   if value.tma then return core.tma_tensor(value.tma).layout end
   for _, m in ipairs(program.info.mems) do
@@ -405,8 +405,8 @@ end
 local function tuple(list) return ("(%s)"):format(table.concat(list, ",")) end
 
 -- Returns text that names the writer of a wrong element: "written by thread 37
--- of block (0,0,0), value 5 of tCrC, at gemm.lua:31"; nil if the writer is
--- unknown.
+-- of block (0,0,0), value 5 of tCrC, at gemm.lua:31". Returns nil if the writer
+-- is unknown.
 local function by_whom(f)
   if not f.line then return nil end
   local who = "an asynchronous copy"

@@ -1,9 +1,9 @@
 --- Alternative operands of synchronisation operations, which the surgeon
 -- (cutelua.check.repair) tries as fixes of a bug. It varies the parity of a
--- wait; the bytes and arrivals that an mbarrier counts; a stage, a rank or a
--- mask; the thread count of a barrier; and constants in the computation of such
--- operands. A candidate is a patch of one operand (core/decode/patch.h), its
--- description, and its priority.
+-- wait, the bytes and arrivals that an mbarrier counts, stages, ranks and
+-- masks, and the thread count of a barrier. It also varies constants from which
+-- such operands are computed. A candidate is a patch of one operand
+-- (core/decode/patch.h), its description, and its priority.
 local operands = {}
 
 -- Priorities of candidates, in the order in which they are tried:

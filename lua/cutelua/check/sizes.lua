@@ -7,8 +7,9 @@ local sizes = {}
 
 local TILE = 16
 
--- Returns the values to check for a mode besides its extent: 1, a tile less, a
--- tile more, and last a ragged value that is not a multiple of the tile.
+-- Returns the values to check for a mode besides its extent. These are 1, one
+-- tile less, one tile more, and finally a value that is not a multiple of the
+-- tile.
 local function others(extent, tile, i)
   local list = {}
   for _, x in ipairs {1, extent - tile, extent + tile,

@@ -2,8 +2,8 @@
 --
 -- A comment consists of prose, followed by `---@param` and `---@return` lines.
 -- A paragraph indented by four spaces is an example. In an example, a line
--- `EXPR --> TEXT` shows the output of EXPR at the prompt; lines `--> TEXT`
--- after it show further lines of the same output.
+-- `EXPR --> TEXT` shows the output of EXPR at the prompt. Lines `--> TEXT`
+-- after it show further lines of the output.
 local core = require "cute.core"
 local source = require "cute.lang.source"
 
@@ -191,8 +191,8 @@ end
 
 local chunks = {}
 
---- Returns the comments of a chunk in three tables. `list` has all of them in
--- order; `lines` maps the line of the code below a comment to the comment;
+--- Returns the comments of a chunk in three tables. `list` has all comments in
+-- order. `lines` maps the line of the code below a comment to the comment.
 -- `names` maps the last part of a defined name to its comments.
 ---@param chunk string "=[cute.arch]", "@lua/cute/arch/init.lua"
 ---@return table {lines =, names =, list =}

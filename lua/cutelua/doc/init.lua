@@ -226,8 +226,8 @@ function doc.lookup(x)
 end
 
 --- Returns the documentation of a name or a value. For an unknown name, it
--- looks for a kind of error or report, then for a section of the documents, and
--- else returns everything that contains the words.
+-- searches for a kind of error or report, then for a section of the documents.
+-- If there is none, it returns everything that contains the words.
 ---@param x any
 ---@return string? text
 ---@return string? message

@@ -179,8 +179,8 @@ local function put(out, title, rows)
   end
 end
 
---- Returns the names and sections that contain all words of a query, as text;
--- nil if there are none, or if the query is too short or too long.
+--- Returns the names and sections that contain all words of a query, as text.
+-- Returns nil if there are none, or if the query is too short or too long.
 ---@param question string
 ---@return string?
 function search.text(question)

@@ -187,8 +187,9 @@ local function copy_latex(x, color)
                         "Layout D TV: " .. p.panels[2].edit.text}, color)
 end
 
---- Returns LaTeX for a layout of rank 1 or 2 (its offsets), a TiledMMA (C, A
--- and B with threads and values) or a TiledCopy (source and destination).
+--- Returns LaTeX for a layout of rank 1 or 2, a TiledMMA or a TiledCopy. The
+-- picture of a layout has its offsets. That of a TiledMMA has C, A and B with
+-- threads and values. That of a TiledCopy has source and destination.
 ---@param x table
 ---@param opts? {color: fun(...): string} color returns the TikZ fill for an
 -- offset or for (tid, vid)

@@ -417,10 +417,13 @@ local function cell_width(t)
   return t.dtype.is_float and 11 or t.dtype == core.boolean and 6 or 5
 end
 
--- Returns a table that describes the printed part of tensor t: at most `limit`
--- elements. Its fields: t; rank; n, the extents of modes 0 to 3; rows and
--- columns, the numbers of printed rows (of all matrices) and columns; all, the
--- number of elements of t; registers and memory, which say where t is.
+-- Returns a table that describes the printed part of tensor t, which has at
+-- most `limit` elements. The fields of the table are:
+--   t, rank        the tensor and its rank
+--   n              the extents of modes 0 to 3
+--   rows, columns  numbers of printed rows (of all matrices) and columns
+--   all            number of elements of t
+--   registers, memory   whether t is in registers or in memory
 local function table_of(t, limit)
   local rank = core.rank(t)
   if rank > 4 then

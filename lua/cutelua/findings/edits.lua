@@ -69,8 +69,9 @@ local function at_ring(code, lane, lines, n, indent)
     :format(code)
 end
 
--- Converts the words of an operation to a statement for line n; returns nil if
--- the words and the script do not name all operands of the operation.
+-- Converts a repair's description of an operation (`words`) to a statement for
+-- line n. Returns nil if the description and the script do not name all
+-- operands of the operation.
 local function statement_of(words, lines, n, indent)
   local code, lane = words:match "^(.-), where n counts its executions,(.*)$"
   if code then
@@ -227,10 +228,10 @@ local RANK = {"mbarrier_arrive%s*%([^,]+,%s*()[^,{}]+()%s*[,)]",
 local MASK = {"mcast_mask%s*=%s*()[^,{}]+()%s*[,}]",
               "mcast_mask%s*=%s*()[^,{}]+()%s*$"}
 
--- Repairs whose words are not source text: {pattern of the words, patterns of
--- the text to replace, function}. The function returns the new text from the
--- old text and the captures of the words. Without a function, the first capture
--- is the new text.
+-- Repairs whose description is not source text: {pattern of the description,
+-- patterns of the text to replace, function}. The function returns the new text
+-- from the old text and the captures of the first pattern. Without a function,
+-- the first capture is the new text.
 local REWRITTEN = {
   {"^mbarrier_init%(%.%.%., (%d+)%)$", {INIT, "arrivals%s*=%s*()[^,{}]+()"}},
   {"^(%d+) bytes expected$", {"expect_tx%s*%(.*,%s*()[^,()]+()%)",
@@ -258,8 +259,8 @@ local REWRITTEN = {
     "barrier%s*%([^,{}]+,%s*()[^,{}]+()%s*%)"}},
 }
 
--- Returns the change of the number of agents that arrive at one of a pipeline's
--- rings of mbarriers to n; nil if the place does not make a pipeline.
+-- Returns the change that sets the number of agents that arrive at a pipeline's
+-- ring of mbarriers to n. Returns nil if the line does not create a pipeline.
 local function resized_group(place, n)
   local side = place.ring and place.ring:match "_?(%l+)$"
   local name = side == "full" and "producer_group"

@@ -57,8 +57,9 @@ end
 -- Answers requests until the parent ends. A request is a line of JSON: {texts =
 -- by path, seconds = of processor time, patience = seconds of waiting, sizes =,
 -- notes =, modules = names of modules to load first}. An answer is a line with
--- the verdict of the record, "noted", "error" or "late", and the processor time
--- of the trial in seconds; for "late", the time is `patience`.
+-- the verdict of the record, "noted", "error" or "late" (see Trials:try), and
+-- the processor time of the trial in seconds. For "late", the time is
+-- `patience`.
 local function serve(sys, socket, run)
   local bytes = ""
   while true do
@@ -104,10 +105,10 @@ function trials.start(run)
 end
 
 --- Runs the command on changed texts. Returns the verdict of its record, or
--- another word: "noted" if the verdict is "ok" but there is a note that the
--- unchanged script does not have; "error" after an error, a crash, or too much
--- processor time; "late" after `patience` seconds. Returns nil if no further
--- trial is possible.
+-- one of three other words. "noted" means that the verdict is "ok", but there
+-- is a note that the unchanged script does not have. "error" is returned after
+-- an error, a crash, or too much processor time. "late" is returned after
+-- `patience` seconds. Returns nil if no further trial is possible.
 ---@param texts table<string, string> changed texts by path
 ---@param seconds number limit of processor time
 ---@param patience number

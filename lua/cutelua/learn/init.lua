@@ -7,9 +7,10 @@
 -- TEXT` shows the value of EXPR. ```draw is an expression whose value is drawn.
 -- ```exercise NAME is the learner's initial text for an exercise.
 --
--- `exercises[NAME]` has these fields: `makes`, the global that an answer must
--- define; `check(env)`, which takes the learner's globals and, if something is
--- wrong, raises an error or returns nil and a sentence; `hints`; `solution`.
+-- `exercises[NAME]` has the fields `hints`, `solution`, `makes` and `check`.
+-- `makes` is the global that an answer must define. `check(env)` takes the
+-- learner's globals. If something is wrong, it raises an error, or returns nil
+-- and a sentence.
 local core = require "cute.core"
 local cute = require "cute"
 local errors = require "cutelua.text.errors"

@@ -120,8 +120,8 @@ function names.sample()
 end
 
 --- Returns the path of names that ends with the name at an offset, such as
--- "arch.popc" or "x:fill"; the offset of the last name; and the offset after
--- the path. Returns nil if there is no name.
+-- "arch.popc" or "x:fill". Also returns the offset of the last name, and the
+-- offset after the path. Returns nil if there is no name.
 ---@param text string
 ---@param offset integer
 ---@return string? path, integer? from, integer? to

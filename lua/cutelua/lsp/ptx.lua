@@ -25,8 +25,9 @@ local function is_launch(text)
   return t.args ~= nil or t.launches ~= nil or t.memory ~= nil
 end
 
--- If `path` is a PTX file or a LAUNCH file, returns the path of the PTX file
--- and the path of its LAUNCH file (nil if there is none); else nil.
+-- If `path` is a PTX file or a LAUNCH file, returns the paths of the PTX file
+-- and of its LAUNCH file. The second path is nil if there is no LAUNCH file.
+-- Returns nil for other files.
 local function pair(session, path, text, most)
   local base = path:match "^(.*)%.ptx$"
   if base then

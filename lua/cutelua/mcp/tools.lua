@@ -123,9 +123,9 @@ local function add_arguments(r, args)
   table.move(list, 1, #list, #r.words + 1, r.words)
 end
 
--- Returns a function that sets the command-line words of a command that runs a
--- script: --format json, the options that the call has, the script, and its
--- arguments.
+-- Returns a function that sets the command-line arguments of a command that
+-- runs a script. The arguments are --format json, the options of the call, the
+-- script, and the script's arguments.
 local function script_words(options)
   return function(r, args, server)
     r.words = {"--format", "json"}

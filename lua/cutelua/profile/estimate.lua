@@ -207,11 +207,12 @@ end
 estimate.OPTIONS = {card = "string", cold = "boolean", registers = "integer",
                     at = "integer"}
 
--- Returns a table that describes how a launch is distributed on a GPU. Some of
--- its fields: resident, the number of blocks per SM; clusters, their total
--- number; places, the number of clusters that run at once with one block on
--- each SM; each, the number of clusters that run at each place, one after the
--- other.
+-- Returns a table that describes how a launch is distributed on a GPU. Among
+-- its fields are:
+--   resident  number of blocks per SM
+--   clusters  total number of clusters
+--   places    number of clusters that run at once with one block on each SM
+--   each      number of clusters that run at each place, one after the other
 local function on_card(p, opts)
   local own = p.device.sm >= 100 and cards.of(p.device.sm)
   local card = cards.card(opts.card or own or "h200")

@@ -255,7 +255,7 @@ end
 -- CUDA C, of the compiler's registers and instructions (if NVRTC is installed),
 -- and of the counters of their last runs. Its fields .cuda, .ptx and .sass are
 -- whole texts in which changed lines are marked. .ptx and .sass are false if
--- there is no compiler; .sass also needs nvdisasm.
+-- there is no compiler. .sass also needs nvdisasm.
 ---@param before table a kernel that ran, a call, a prepared launch, a program
 ---@param now table
 ---@return table

@@ -1,6 +1,6 @@
 --- Reads typed lines. On a terminal it uses the line editor (cursor keys,
--- history, TAB); on a terminal of unknown type it only shows a prompt;
--- elsewhere it reads plain input.
+-- history, TAB). On a terminal of unknown type it only shows a prompt.
+-- Otherwise it reads plain input.
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local menu = require "cutelua.program.menu"

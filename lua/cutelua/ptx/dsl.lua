@@ -579,8 +579,8 @@ end
 -- and the PTX beside it. The kernel takes the arguments of the @cute.jit
 -- function. Grid, block, cluster and shared memory come from the IR. If the
 -- function launches several times, a call of the result returns a list of
--- kernel calls, in order; the list has methods launch and check for all of
--- them.
+-- kernel calls, in order. The methods launch and check of the list apply to all
+-- calls.
 ---@param path string the folder CUTE_DSL_DUMP_DIR, or its file
 -- cute_dsl_NAME_clean.mlir if there are several
 ---@param opts? table {kernel: string names one of several kernels, smem:

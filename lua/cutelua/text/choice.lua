@@ -63,13 +63,19 @@ local Explained = {}
 Explained.__index = Explained
 function Explained.__tostring(e) return e.text end
 
---- Returns an explanation of a call. Its fields: kernel, tile, stages, cluster,
--- split; order, the accumulation order; promise; why; how = "by rule" or
--- "measured"; unused, the reason why no table of measurements applies to the
--- GPU, or nil; moved, the names of the matrices that are repacked (such as "A,
--- D"); others, the alternatives; refused, the reasons why other families do not
--- apply; text; trace(), which returns the traced kernel with .source, .ir and
--- .resources. tostring returns the text.
+--- Returns an explanation of a call, with these fields:
+--
+--     kernel, tile, stages, cluster, split   the configuration
+--     order    the accumulation order
+--     promise  "deterministic", "batch_invariant", "like cuBLAS", or nil
+--     why      the reason for the kernel family
+--     how      "by rule" or "measured"
+--     unused   the reason why no table of measurements applies, or nil
+--     moved    the names of the matrices that are repacked, such as "A, D"
+--     others   the alternatives
+--     refused  the reasons why other families do not apply
+--     text     all of this as text, which tostring returns, too
+--     trace()  returns the traced kernel with .source, .ir and .resources
 ---@param p table the problem
 ---@param call table
 function choice.explained(p, call)

@@ -143,9 +143,9 @@ local function is_zero(t)
   return #b <= MOST
 end
 
---- Writes the postponed note on two arguments of a kernel's first call if the
--- kernel only reads one of them, which contains only zeros, and only writes the
--- other, which contains other numbers.
+--- Emits the postponed note on two arguments of a kernel's first call. The note
+-- is emitted if the kernel only reads an argument that contains only zeros, and
+-- only writes an argument that contains other numbers.
 ---@param k table kernel
 ---@param args table[] the arguments as fn:info() returns them
 function crossed.traced(k, args)

@@ -418,10 +418,10 @@ local function coordinates(gap, m)
   return ("%s %s%s"):format(noun, text, tail), one
 end
 
--- Reports whether a gap (elements that were never accessed) is explained by too
--- few blocks. It is if the blocks do not reach the end of some mode of an
--- output, and the gap is that end, or the same coordinates of a mode of an
--- input.
+-- Reports whether too few blocks explain a gap (elements that were never
+-- accessed). This is the case if the blocks do not reach the end of a mode of
+-- an output, and the gap is that end. The gap may also have the same
+-- coordinates in a mode of an input.
 local function explained(gap, gaps)
   for _, other in ipairs(gaps) do
     for _, m in ipairs(other.stored and other.few and other.modes or {}) do
